@@ -1,0 +1,1 @@
+"""mlax-scaffold: from a small spec to a complete, tested, documented JAX layer."""
