@@ -32,8 +32,14 @@ class Diagnostic:
     def __str__(self) -> str:
         lines = [f"{self.location}: {self.message}"]
         if self.source_line:
-            indent = "".join("\t" if c == "\t" else " " for c in self.source_line[: self.location.column - 1])
-            lines += [f"    {self.source_line}", f"    {indent}{'^' * max(1, self.width)}"]
+            indent = "".join(
+                "\t" if c == "\t" else " "
+                for c in self.source_line[: self.location.column - 1]
+            )
+            lines += [
+                f"    {self.source_line}",
+                f"    {indent}{'^' * max(1, self.width)}",
+            ]
         if self.hint:
             lines.append(f"    {self.hint}")
         return "\n".join(lines)
