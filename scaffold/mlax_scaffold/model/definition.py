@@ -1,0 +1,217 @@
+"""What a spec says, as values. Everything is frozen; nothing here knows where it came from or goes to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+from mlax_scaffold.errors import Location
+from mlax_scaffold.model.shapes import Conditional, Shape
+from mlax_scaffold.model.words import HyperType
+
+
+class Kind(Enum):
+    """The kinds of definition. The value names the package that the generated module lives in."""
+
+    LAYER = "nn"
+    BLOCK = "block"
+    FUNCTION = "functional"
+    OPTIMIZER = "optim"
+    SCHEDULE = "schedule"
+
+    @property
+    def section(self) -> str:
+        return self.value
+
+
+@dataclass(frozen=True)
+class Hyperparameter:
+    """A field of a class, or a keyword-only parameter of a function."""
+
+    name: str
+    type: HyperType
+    default: str | None
+    """Source text of the default value; None where the hyperparameter is required."""
+    doc: str
+    location: Location = field(compare=False)
+
+
+@dataclass(frozen=True)
+class ArrayType:
+    """`Float["..."]` and its kin, a tuple of them, or `PyTree`."""
+
+    kind: str
+    """Float, Int, Bool, Key, PyTree or tuple."""
+    shape: Shape | Conditional | None = None
+    items: tuple[ArrayType, ...] = ()
+    optional: bool = False
+
+    def __str__(self) -> str:
+        if self.kind == "tuple":
+            return f"({', '.join(map(str, self.items))})"
+        text = self.kind if self.shape is None else f'{self.kind}["{self.shape}"]'
+        return f"{text} | None" if self.optional else text
+
+
+@dataclass(frozen=True)
+class Input:
+    """An array input of a method or a function."""
+
+    name: str
+    type: ArrayType
+    keyword: bool = False
+    default: str | None = None
+    doc: str = ""
+
+
+@dataclass(frozen=True)
+class Reference:
+    """Another spec, by section and name."""
+
+    section: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.section}.{self.name}"
+
+
+class Role(Enum):
+    """What a declaration in `setup` declares."""
+
+    TRAINABLE = "trainable"
+    STATE = "state"
+    MOMENT = "moment"
+    SUB_LAYER = "sub-layer"
+    DERIVED = "derived"
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """`self.name = ...` in `setup`. Texts are source with `self.` still in it."""
+
+    role: Role
+    name: str
+    initializer: str = ""
+    shape: str = ""
+    dtype: str | None = None
+    condition: str | None = None
+    """Where it is false, None stands in the declaration's place."""
+    reference: Reference | None = None
+    annotation: str | None = None
+    doc: str = ""
+    location: Location | None = field(default=None, compare=False)
+
+    @property
+    def optional(self) -> bool:
+        return self.condition is not None
+
+
+@dataclass(frozen=True)
+class Requirement:
+    """`require(condition, message)`: a documented check."""
+
+    condition: str
+    message: str
+    method: str
+
+
+class MethodRole(Enum):
+    """What becomes of a method."""
+
+    ENTRY = "entry"
+    """A function of the module with the signature of `fwd`."""
+    HYPER = "hyper"
+    """A method of `hyperparams`."""
+    PROPERTY = "property"
+    """A property of `hyperparams`."""
+    SETUP = "setup"
+    UPDATE = "update"
+    PREPARE = "prepare"
+    STEP = "step"
+    VALUE = "value"
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method of a spec's class, or the function itself."""
+
+    name: str
+    role: MethodRole
+    doc: str = ""
+    inputs: tuple[Input, ...] = ()
+    returns: ArrayType | None = None
+    training: bool = False
+    """Whether `self.training` is read here."""
+    consumers: tuple[str, ...] = ()
+    """What may take a PRNG key, in the order of the text: "key", "keys", "loop", or a sub-layer's name."""
+    calls: tuple[str, ...] = ()
+    """Names of the sub-layers that are called."""
+    assigns: tuple[str, ...] = ()
+    """Names of the attributes of `self` that are assigned."""
+    names: frozenset[str] = frozenset()
+    """Every identifier of the text that is not an attribute."""
+    bound: frozenset[str] = frozenset()
+    """The names among them that the body binds."""
+
+    @property
+    def positional(self) -> tuple[Input, ...]:
+        return tuple(i for i in self.inputs if not i.keyword)
+
+    @property
+    def keyword(self) -> tuple[Input, ...]:
+        return tuple(i for i in self.inputs if i.keyword)
+
+
+@dataclass(frozen=True)
+class Import:
+    """A name that a spec imports, and where the generated module gets it from."""
+
+    name: str
+    module: str
+    """Dotted module, or the section of a spec for `reference`."""
+    attribute: str | None = None
+    """What is imported from the module; None: the module itself."""
+    reference: Reference | None = None
+
+
+@dataclass(frozen=True)
+class Definition:
+    """A spec."""
+
+    kind: Kind
+    name: str
+    module: str
+    """Name of the generated module: the spec's file name."""
+    doc: str
+    source: str
+    """Posix path of the spec, relative to the root that its errors are reported from."""
+    text: str = field(compare=False, repr=False)
+    hyperparameters: tuple[Hyperparameter, ...] = ()
+    declarations: tuple[Declaration, ...] = ()
+    requirements: tuple[Requirement, ...] = ()
+    methods: tuple[Method, ...] = ()
+    imports: tuple[Import, ...] = ()
+
+    @property
+    def summary(self) -> str:
+        """First paragraph of the docstring, on one line."""
+        return " ".join(self.doc.strip().split("\n\n")[0].split())
+
+    @property
+    def description(self) -> str:
+        """The docstring without its first paragraph."""
+        return self.doc.strip().partition("\n\n")[2].strip("\n")
+
+    @property
+    def reference(self) -> Reference:
+        return Reference(self.kind.section, self.name)
+
+    def method(self, name: str) -> Method | None:
+        return next((m for m in self.methods if m.name == name), None)
+
+    def declared(self, *roles: Role) -> tuple[Declaration, ...]:
+        return tuple(d for d in self.declarations if d.role in roles)
+
+    def structural(self) -> tuple[Hyperparameter, ...]:
+        """The hyperparameters that are initialized layers or optimizers."""
+        return tuple(h for h in self.hyperparameters if h.type.word.structural)

@@ -1,0 +1,104 @@
+"""What the passes know of the spec whose method they rewrite."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import libcst as cst
+
+from mlax_scaffold.model.definition import (
+    ArrayType,
+    Declaration,
+    Definition,
+    Input,
+    Method,
+    Role,
+)
+from mlax_scaffold.model.library import Traits
+
+
+@dataclass(frozen=True)
+class Context:
+    """One method of one definition, with what is known of its sub-layers."""
+
+    definition: Definition
+    method: Method
+    traits: Mapping[str, Traits]
+    """Traits of each declared sub-layer, by the name of the declaration."""
+
+    @cached_property
+    def declarations(self) -> Mapping[str, Declaration]:
+        return {d.name: d for d in self.definition.declarations}
+
+    @cached_property
+    def dynamic(self) -> frozenset[str]:
+        """Fields that hold one initialized layer."""
+        return frozenset(
+            h.name
+            for h in self.definition.structural()
+            if h.type.word.name == "SubLayer"
+        )
+
+    @cached_property
+    def sequences(self) -> frozenset[str]:
+        """Fields that hold several initialized layers or optimizers."""
+        return frozenset(h.name for h in self.definition.structural()) - self.dynamic
+
+    def declared(self, *roles: Role) -> frozenset[str]:
+        return frozenset(d.name for d in self.definition.declared(*roles))
+
+    @cached_property
+    def sub_layers(self) -> frozenset[str]:
+        """Names that `forward` may call as `self.name(...)`."""
+        return self.declared(Role.SUB_LAYER) | self.dynamic
+
+    @cached_property
+    def consumers(self) -> int:
+        """How many places of the method take a PRNG key."""
+        return sum(map(self.draws, self.method.consumers))
+
+    def draws(self, consumer: str) -> bool:
+        """Whether a place that may take a key does."""
+        traits = self.traits.get(consumer)
+        return traits is None or traits.draws
+
+    @cached_property
+    def floating_input(self) -> str | None:
+        """Expression of the first floating input; None where there is none."""
+        for item in self.method.positional:
+            found = _first_floating(item.name, item.type)
+            if found:
+                return found
+        return None
+
+    @cached_property
+    def rebinds_input(self) -> bool:
+        """Whether the body assigns to the input that gives the compute dtype."""
+        return (self.floating_input or "").partition("[")[0] in self.method.bound
+
+    @property
+    def compute_dtype(self) -> str | None:
+        """Expression of the compute dtype; None: that of the weights."""
+        if self.floating_input is None:
+            return None
+        return "dtype" if self.rebinds_input else f"{self.floating_input}.dtype"
+
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        return self.method.inputs
+
+
+def _first_floating(expression: str, array: ArrayType) -> str | None:
+    if array.kind == "Float" and not array.optional:
+        return expression
+    if array.kind == "tuple":
+        for i, item in enumerate(array.items):
+            found = _first_floating(f"{expression}[{i}]", item)
+            if found:
+                return found
+    return None
+
+
+Pass = Callable[[cst.FunctionDef, Context], cst.FunctionDef]

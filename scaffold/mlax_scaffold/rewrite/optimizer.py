@@ -1,0 +1,131 @@
+"""The methods of an optimizer: `prepare` becomes scalars, `update` a function of one leaf."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from mlax_scaffold.model.definition import Role
+from mlax_scaffold.rewrite.context import Context
+from mlax_scaffold.rewrite.nodes import OuterTransformer, code, expression, self_attribute
+
+_TREES = {"grads": "gradients", "params": "trainables"}
+
+
+def scheduled(context: Context) -> frozenset[str]:
+    """Hyperparameters that may be schedules."""
+    return frozenset(
+        h.name
+        for h in context.definition.hyperparameters
+        if h.type.word.name == "Scheduled"
+    )
+
+
+def coefficients(context: Context) -> tuple[str, ...]:
+    """The scalars that `prepare` sets, in order."""
+    prepare = context.definition.method("prepare")
+    return prepare.assigns if prepare else ()
+
+
+def prepare(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
+    """Statements of `step` that compute the scalars of this step."""
+    return cst.ensure_type(function.visit(_Prepare(context)), cst.FunctionDef)
+
+
+class _Prepare(cst.CSTTransformer):
+    def __init__(self, context: Context):
+        super().__init__()
+        self.plain = scheduled(context) | {"step", *coefficients(context)}
+
+    def leave_Assign(
+        self, original_node: cst.Assign, updated_node: cst.Assign
+    ) -> cst.Assign:
+        target = original_node.targets[0].target
+        if self_attribute(target) is None:
+            return updated_node
+        value = expression(f"trees.scalar({code(updated_node.value)})")
+        return updated_node.with_changes(value=value)
+
+    def leave_Attribute(
+        self, original_node: cst.Attribute, updated_node: cst.Attribute
+    ) -> cst.BaseExpression:
+        name = self_attribute(original_node)
+        if name is None:
+            return updated_node
+        return expression(name if name in self.plain else f"hyperparams.{name}")
+
+    def leave_Name(
+        self, original_node: cst.Name, updated_node: cst.Name
+    ) -> cst.BaseExpression:
+        return updated_node.with_changes(
+            value=_TREES.get(updated_node.value, updated_node.value)
+        )
+
+
+def update(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
+    """The body of the function of one leaf: it returns the update and the new moments."""
+    return cst.ensure_type(function.visit(_Update(context)), cst.FunctionDef)
+
+
+class _Update(OuterTransformer):
+    def __init__(self, context: Context):
+        super().__init__()
+        self.moments = [d.name for d in context.definition.declared(Role.MOMENT)]
+        self.scalars = scheduled(context) | {"step", *coefficients(context)}
+
+    def visit_Lambda(self, node: cst.Lambda) -> bool:
+        return True
+
+    def leave_Attribute(
+        self, original_node: cst.Attribute, updated_node: cst.Attribute
+    ) -> cst.BaseExpression:
+        name = self_attribute(original_node)
+        if name is None:
+            return updated_node
+        if name in self.moments:
+            return expression(name)
+        if name in self.scalars:
+            return expression(f"{name}.astype(grad.dtype)")
+        return expression(f"hyperparams.{name}")
+
+    def leave_Return(
+        self, original_node: cst.Return, updated_node: cst.Return
+    ) -> cst.Return:
+        assert updated_node.value is not None
+        text = code(updated_node.value)
+        if isinstance(updated_node.value, cst.IfExp):
+            text = f"({text})"
+        result = ", ".join([text, *self.moments])
+        if not self.moments:
+            result = f"({text},)"
+        return updated_node.with_changes(value=expression(result))
+
+
+def step(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
+    """The body of `step` of an optimizer of optimizers."""
+    function = cst.ensure_type(function.visit(_Step()), cst.FunctionDef)
+    return function
+
+
+class _Step(OuterTransformer):
+    def leave_Attribute(
+        self, original_node: cst.Attribute, updated_node: cst.Attribute
+    ) -> cst.BaseExpression:
+        name = self_attribute(original_node)
+        if name is None:
+            return updated_node
+        return expression(f"hyperparams.{name}")
+
+    def leave_Name(
+        self, original_node: cst.Name, updated_node: cst.Name
+    ) -> cst.BaseExpression:
+        return updated_node.with_changes(
+            value=_TREES.get(updated_node.value, updated_node.value)
+        )
+
+    def leave_Return(
+        self, original_node: cst.Return, updated_node: cst.Return
+    ) -> cst.Return:
+        assert updated_node.value is not None
+        return updated_node.with_changes(
+            value=expression(f"{code(updated_node.value)}, state")
+        )

@@ -1,0 +1,92 @@
+"""`require(condition, message)` becomes an `if` that raises a ValueError with what was given."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from mlax_scaffold.rewrite.context import Context
+from mlax_scaffold.rewrite.nodes import code, self_attribute, statement
+
+_INVERSE: dict[type[cst.BaseCompOp], str] = {
+    cst.Equal: "!=",
+    cst.NotEqual: "==",
+    cst.In: "not in",
+    cst.NotIn: "in",
+    cst.Is: "is not",
+    cst.IsNot: "is",
+}
+
+
+def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
+    """See the module."""
+    return cst.ensure_type(function.visit(_Require(context)), cst.FunctionDef)
+
+
+class _Require(cst.CSTTransformer):
+    def __init__(self, context: Context):
+        super().__init__()
+        self.context = context
+
+    def leave_SimpleStatementLine(
+        self,
+        original_node: cst.SimpleStatementLine,
+        updated_node: cst.SimpleStatementLine,
+    ) -> cst.BaseStatement:
+        match updated_node.body:
+            case [cst.Expr(value=cst.Call(func=cst.Name("require")) as call)]:
+                condition, message = (argument.value for argument in call.args)
+                name = self.context.definition.name
+                raised = ", ".join(
+                    [repr(name), code(message), *self._given(condition)]
+                )
+                new = statement(
+                    f"if {_negated(condition)}:\n"
+                    f"    raise checks.requirement({raised})\n"
+                )
+                return new.with_changes(leading_lines=updated_node.leading_lines)
+        return updated_node
+
+    def _given(self, condition: cst.BaseExpression) -> list[str]:
+        """The values that the message shows: the hyperparameters that the condition reads."""
+        known = {h.name for h in self.context.definition.hyperparameters}
+        found: dict[str, str] = {}
+
+        class Visitor(cst.CSTVisitor):
+            def visit_Attribute(self, node: cst.Attribute) -> None:
+                name = self_attribute(node)
+                if name in known:
+                    found[name] = code(node)
+
+            def visit_Name(self, node: cst.Name) -> None:
+                # The hyperparameters of a function are plain names.
+                if node.value in known:
+                    found.setdefault(node.value, node.value)
+
+        condition.visit(Visitor())
+        for array in self.context.inputs:
+            if array.name in {n.value for n in _names(condition)}:
+                found[array.name] = f"{array.name}.shape"
+        return [f"{name}={text}" for name, text in found.items()]
+
+
+def _names(node: cst.CSTNode) -> list[cst.Name]:
+    found: list[cst.Name] = []
+
+    class Visitor(cst.CSTVisitor):
+        def visit_Name(self, node: cst.Name) -> None:
+            found.append(node)
+
+    node.visit(Visitor())
+    return found
+
+
+def _negated(condition: cst.BaseExpression) -> str:
+    match condition:
+        case cst.UnaryOperation(operator=cst.Not(), expression=inner):
+            return code(inner)
+        case cst.Comparison(left=left, comparisons=[only]) if (
+            type(only.operator) in _INVERSE
+        ):
+            operator = _INVERSE[type(only.operator)]
+            return f"{code(left)} {operator} {code(only.comparator)}"
+    return f"not ({code(condition)})"

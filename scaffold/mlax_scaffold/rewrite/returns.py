@@ -1,0 +1,29 @@
+"""`return y` becomes `return y, non_trainables`."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from mlax_scaffold.rewrite.context import Context
+from mlax_scaffold.rewrite.nodes import OuterTransformer, code, expression
+
+
+def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
+    """See the module."""
+    return cst.ensure_type(function.visit(_Returns()), cst.FunctionDef)
+
+
+class _Returns(OuterTransformer):
+    def leave_Return(
+        self, original_node: cst.Return, updated_node: cst.Return
+    ) -> cst.Return:
+        assert updated_node.value is not None
+        value = updated_node.value
+        text = code(value)
+        bare_tuple = isinstance(value, cst.Tuple) and not value.lpar
+        if bare_tuple or isinstance(value, cst.IfExp | cst.Lambda) and not value.lpar:
+            text = f"({text})"
+        return updated_node.with_changes(
+            value=expression(f"{text}, non_trainables"),
+            whitespace_after_return=cst.SimpleWhitespace(" "),
+        )

@@ -1,0 +1,104 @@
+"""`setup` becomes the body of `init`: each declaration creates what it declares, with a key of its own."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from mlax_scaffold.model.definition import Declaration, Role
+from mlax_scaffold.rewrite.context import Context
+from mlax_scaffold.rewrite.hoist import arguments_text
+from mlax_scaffold.rewrite.nodes import code, expression, self_attribute, statement
+
+_KEYED = (Role.TRAINABLE, Role.STATE, Role.SUB_LAYER)
+
+
+def keyed(context: Context) -> list[Declaration]:
+    """The declarations that have a key, in order."""
+    return [d for d in context.definition.declarations if d.role in _KEYED]
+
+
+def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
+    """See the module."""
+    return cst.ensure_type(function.visit(_Setup(context)), cst.FunctionDef)
+
+
+class _Setup(cst.CSTTransformer):
+    def __init__(self, context: Context):
+        super().__init__()
+        self.context = context
+        names = [d.name for d in keyed(context)]
+        self.keys = {
+            name: "key" if len(names) == 1 else f"keys[{i}]"
+            for i, name in enumerate(names)
+        }
+
+    def leave_SimpleStatementLine(
+        self,
+        original_node: cst.SimpleStatementLine,
+        updated_node: cst.SimpleStatementLine,
+    ) -> cst.BaseStatement | cst.RemovalSentinel:
+        match original_node.body:
+            case [cst.Assign(targets=[cst.AssignTarget(target=target)])]:
+                pass
+            case [cst.AnnAssign(target=target)]:
+                pass
+            case _:
+                return updated_node
+        name = self_attribute(target)
+        if name is None:
+            return updated_node
+        declaration = self.context.declarations[name]
+        assign = updated_node.body[0]
+        assert isinstance(assign, cst.Assign | cst.AnnAssign)
+        assert assign.value is not None
+        text = self._text(declaration, assign.value)
+        trailing = updated_node.trailing_whitespace
+        if trailing.comment is not None and trailing.comment.value.startswith("#:"):
+            trailing = cst.TrailingWhitespace()
+        return statement(text).with_changes(
+            leading_lines=updated_node.leading_lines, trailing_whitespace=trailing
+        )
+
+    def _text(self, declaration: Declaration, value: cst.BaseExpression) -> str:
+        name = declaration.name
+        if declaration.role is Role.DERIVED:
+            return f"{name} = {code(value)}"
+        condition = ""
+        if declaration.optional:
+            assert isinstance(value, cst.IfExp)
+            condition = f" if {code(value.test)} else "
+            value = value.body
+        call = cst.ensure_type(value, cst.Call)
+        if declaration.role is Role.SUB_LAYER:
+            return self._sub_layer(declaration, call, condition)
+        initializer, shape, *dtype = [code(a.value) for a in call.args]
+        if declaration.role is Role.TRAINABLE:
+            initializer = f"{name}_initializer"
+        chosen = dtype[0] if dtype and dtype[0] != "None" else "dtype"
+        made = f"arrays.create({initializer}, {self.keys[name]}, {shape}, {chosen})"
+        return f"{name} = {made}{condition and condition + 'None'}"
+
+    def _sub_layer(
+        self, declaration: Declaration, call: cst.Call, condition: str
+    ) -> str:
+        name = declaration.name
+        traits = self.context.traits[name]
+        assert declaration.reference is not None
+        positional, keyword = arguments_text(call.args)
+        given = [*positional, *(f"{k}={v}" for k, v in keyword)]
+        if traits.takes_key:
+            given = [self.keys[name], *given, "dtype=dtype"]
+        targets = (
+            f"{name}_weights" if traits.trainable else "_",
+            f"{name}_state" if traits.stateful else "_",
+            f"{name}_hyperparams",
+        )
+        made = f"{declaration.reference.name}.init({', '.join(given)})"
+        absent = condition and f"{condition}(None, None, None)"
+        return f"{', '.join(targets)} = {made}{absent}"
+
+    def leave_Attribute(
+        self, original_node: cst.Attribute, updated_node: cst.Attribute
+    ) -> cst.BaseExpression:
+        name = self_attribute(original_node)
+        return updated_node if name is None else expression(name)

@@ -1,0 +1,165 @@
+"""A read of a weight becomes a read of `trainables`, cast to the compute dtype.
+
+The cast is bound to a name at the top where the weight is read more than once, or in a nested function: there
+the gradient would else be accumulated in the dtype of the weight.
+"""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from mlax_scaffold.model.definition import Role
+from mlax_scaffold.rewrite.context import Context
+from mlax_scaffold.rewrite.nodes import (
+    expression,
+    names_in,
+    self_attribute,
+    with_prelude,
+)
+
+
+def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
+    """See the module."""
+    weights = context.declared(Role.TRAINABLE)
+    if not weights:
+        return function
+    uses = _Uses(weights)
+    function.visit(uses)
+    taken = names_in(function) - weights | set(context.method.names)
+    bound = {
+        name
+        for name in weights
+        if (uses.counts.get(name, 0) > 1 or name in uses.nested) and name not in taken
+    }
+    transformer = _Trainables(context, weights, bound)
+    function = cst.ensure_type(function.visit(transformer), cst.FunctionDef)
+    ordered = [d.name for d in context.definition.declared(Role.TRAINABLE)]
+    return with_prelude(
+        function,
+        [f"{name} = {transformer.cast(name)}" for name in ordered if name in bound],
+    )
+
+
+class _Uses(cst.CSTVisitor):
+    """How often each weight is read other than to compare it with None, and which in nested functions."""
+
+    def __init__(self, weights: frozenset[str]):
+        super().__init__()
+        self.weights = weights
+        self.counts: dict[str, int] = {}
+        self.nested: set[str] = set()
+        self.depth = 0
+
+    def visit_FunctionDef(self, node: cst.FunctionDef) -> None:
+        self.depth += 1
+
+    def leave_FunctionDef(self, original_node: cst.FunctionDef) -> None:
+        self.depth -= 1
+
+    def visit_Lambda(self, node: cst.Lambda) -> None:
+        self.depth += 1
+
+    def leave_Lambda(self, original_node: cst.Lambda) -> None:
+        self.depth -= 1
+
+    def visit_Comparison(self, node: cst.Comparison) -> bool:
+        return _compared_with_none(node) not in self.weights
+
+    def visit_Attribute(self, node: cst.Attribute) -> None:
+        name = self_attribute(node)
+        if name in self.weights:
+            self.counts[name or ""] = self.counts.get(name or "", 0) + 1
+            if self.depth > 1:
+                self.nested.add(name or "")
+
+
+class _Trainables(cst.CSTTransformer):
+    def __init__(self, context: Context, weights: frozenset[str], bound: set[str]):
+        super().__init__()
+        self.context = context
+        self.weights = weights
+        self.bound = bound
+        self.present: list[str] = []
+        """Weights that a test around the current place has shown not to be None."""
+
+    def cast(self, name: str) -> str:
+        """The weight in the compute dtype."""
+        dtype = self.context.compute_dtype
+        if dtype is None:
+            return f"trainables.{name}"
+        if self.context.declarations[name].optional and name not in self.present:
+            return f"arrays.cast(trainables.{name}, {dtype})"
+        return f"trainables.{name}.astype({dtype})"
+
+    def leave_Attribute(
+        self, original_node: cst.Attribute, updated_node: cst.Attribute
+    ) -> cst.BaseExpression:
+        name = self_attribute(original_node)
+        if name not in self.weights or name is None:
+            return updated_node
+        return expression(name if name in self.bound else self.cast(name))
+
+    def leave_Comparison(
+        self, original_node: cst.Comparison, updated_node: cst.Comparison
+    ) -> cst.BaseExpression:
+        name = _compared_with_none(original_node)
+        if name not in self.weights:
+            return updated_node
+        if name in self.bound:
+            return updated_node
+        return updated_node.with_changes(left=expression(f"trainables.{name}"))
+
+    def visit_If_body(self, node: cst.If) -> None:
+        self.present += _shown(node.test, self.weights)
+
+    def leave_If_body(self, node: cst.If) -> None:
+        del self.present[len(self.present) - len(_shown(node.test, self.weights)) :]
+
+    def visit_If_orelse(self, node: cst.If) -> None:
+        self.present += _shown(node.test, self.weights, none=True)
+
+    def leave_If_orelse(self, node: cst.If) -> None:
+        shown = _shown(node.test, self.weights, none=True)
+        del self.present[len(self.present) - len(shown) :]
+
+    def visit_IfExp_body(self, node: cst.IfExp) -> None:
+        self.present += _shown(node.test, self.weights)
+
+    def leave_IfExp_body(self, node: cst.IfExp) -> None:
+        del self.present[len(self.present) - len(_shown(node.test, self.weights)) :]
+
+    def visit_IfExp_orelse(self, node: cst.IfExp) -> None:
+        self.present += _shown(node.test, self.weights, none=True)
+
+    def leave_IfExp_orelse(self, node: cst.IfExp) -> None:
+        shown = _shown(node.test, self.weights, none=True)
+        del self.present[len(self.present) - len(shown) :]
+
+
+def _compared_with_none(node: cst.Comparison) -> str | None:
+    match node:
+        case cst.Comparison(
+            left=left,
+            comparisons=[
+                cst.ComparisonTarget(
+                    operator=cst.Is() | cst.IsNot(), comparator=cst.Name("None")
+                )
+            ],
+        ):
+            return self_attribute(left)
+    return None
+
+
+def _shown(
+    test: cst.BaseExpression, weights: frozenset[str], *, none: bool = False
+) -> list[str]:
+    """The weight that is not None where the test holds (with `none`: where it does not)."""
+    if not isinstance(test, cst.Comparison):
+        return []
+    name = _compared_with_none(test)
+    if name is None or name not in weights:
+        return []
+    operator = test.comparisons[0].operator
+    return [name] if isinstance(operator, cst.Is if none else cst.IsNot) else []
+
+

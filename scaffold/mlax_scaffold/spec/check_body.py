@@ -1,0 +1,286 @@
+"""Finds, in the body of a method, what cannot be rewritten faithfully: each is an error at its expression."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from mlax_scaffold.errors import did_you_mean
+from mlax_scaffold.spec.parse_source import Source, dotted, self_attribute
+
+RESERVED = frozenset(
+    "arrays checks dtype fwd hyperparams inference_mode init key keys "
+    "non_trainables self static step_count trainables trees".split()
+)
+"""Names that generated code uses; a spec may not bind them."""
+
+WIDENING = {
+    "jnp.sum": "sum",
+    "jnp.mean": "mean",
+    "jnp.average": "mean",
+    "jnp.var": "var",
+    "jnp.std": "moments",
+    "jnp.prod": "prod",
+    "jnp.median": "moments",
+    "jnp.linalg.norm": "sum",
+    "jax.nn.softmax": "softmax",
+    "jax.nn.log_softmax": "log_softmax",
+    "jax.nn.logsumexp": "logsumexp",
+    "jax.scipy.special.logsumexp": "logsumexp",
+    "jax.nn.standardize": "standardize",
+    "jax.nn.dot_product_attention": "dot_product_attention",
+    "jax.random.bernoulli": "bernoulli",
+}
+"""Functions that compute half-precision input in float32, and the strict word to use."""
+
+_FORBIDDEN_CALLS = frozenset(
+    "eval exec compile __import__ open input print globals locals vars "
+    "setattr delattr breakpoint".split()
+)
+_SCOPES = (ast.Lambda, ast.FunctionDef, ast.AsyncFunctionDef)
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
+class BodyChecker:
+    """Walks one method. `attributes` maps each attribute of self to what it is."""
+
+    def __init__(
+        self,
+        source: Source,
+        method: ast.FunctionDef,
+        attributes: dict[str, str],
+        *,
+        assignable: frozenset[str] = frozenset(),
+        any_assignment: bool = False,
+        drawing: frozenset[str] = frozenset(),
+    ):
+        self.source = source
+        self.method = method
+        self.attributes = attributes
+        self.assignable = assignable
+        self.any_assignment = any_assignment
+        self.drawing = drawing
+        self.loop_layers: set[str] = set()
+        self._in_loop = 0
+
+    def check(self) -> None:
+        """Report every finding of the body."""
+        for statement in self.method.body:
+            self._visit(statement, context="")
+
+    def _visit(self, node: ast.AST, context: str) -> None:
+        """`context` says why a sub-layer cannot be called here; empty where it can."""
+        match node:
+            case ast.Global() | ast.Nonlocal() | ast.Import() | ast.ImportFrom():
+                self._statement(node, "cannot stand in the body of a spec")
+            case ast.Yield() | ast.YieldFrom() | ast.Await() | ast.AsyncFunctionDef():
+                self._statement(node, "cannot stand in the body of a spec")
+            case ast.ClassDef() | ast.AsyncFor() | ast.AsyncWith() | ast.Delete():
+                self._statement(node, "cannot stand in the body of a spec")
+            case ast.Call():
+                self._call(node, context)
+            case ast.Assign() | ast.AugAssign() | ast.AnnAssign() | ast.NamedExpr():
+                self._assignment(node)
+            case ast.Name(ctx=ast.Store(), id=name) | ast.arg(arg=name):
+                self._bound(node, name)
+            case ast.FunctionDef(name=name) if node is not self.method:
+                self._bound(node, name)
+            case ast.For():
+                self._for(node, context)
+                return
+            case ast.If():
+                self._if(node, context, context)
+                return
+            case ast.While():
+                self._visit(node.test, context or "the test of a while loop")
+                self._in_loop += 1
+                for statement in (*node.body, *node.orelse):
+                    self._visit(statement, context)
+                self._in_loop -= 1
+                return
+            case ast.Attribute(ctx=ast.Load()):
+                self._attribute(node)
+        for child, inner in self._children(node, context):
+            self._visit(child, inner)
+
+    def _children(self, node: ast.AST, context: str) -> Iterator[tuple[ast.AST, str]]:
+        for child in ast.iter_child_nodes(node):
+            inner = context
+            if isinstance(node, _SCOPES):
+                inner = "a nested function or lambda"
+            elif isinstance(node, _COMPREHENSIONS):
+                inner = "a comprehension"
+            elif isinstance(node, ast.IfExp) and child is not node.test:
+                inner = context or "a conditional expression"
+            elif isinstance(node, ast.BoolOp) and child is not node.values[0]:
+                inner = context or f"an `{_operator(node.op)}`"
+            elif isinstance(node, ast.Compare) and child in node.comparators[1:]:
+                inner = context or "a chained comparison"
+            elif isinstance(node, ast.Assert):
+                inner = context or "an assert"
+            yield child, inner
+
+    def _statement(self, node: ast.AST, message: str) -> None:
+        word = type(node).__name__.removesuffix("Def").lower()
+        self.source.report(node, f"`{word}` {message}")
+
+    def _bound(self, node: ast.AST, name: str) -> None:
+        if name in RESERVED and name != "self":
+            self.source.report(
+                node,
+                f"`{name}` is a name of the generated function",
+                f"Choose another name, such as `{name}_`.",
+            )
+        elif name == "self" and node not in self.method.args.args:
+            self.source.report(node, "`self` cannot be bound again")
+
+    def _call(self, node: ast.Call, context: str) -> None:
+        function = dotted(node.func)
+        if function in WIDENING:
+            word = WIDENING[function]
+            self.source.report(
+                node.func,
+                f"`{function}` computes half-precision input in float32",
+                f"Use the strict `{word}` of mlax_scaffold.spec; its accum_dtype "
+                "widens where that is asked for.",
+            )
+        if function in _FORBIDDEN_CALLS:
+            self.source.report(
+                node.func, f"`{function}` cannot be called in the body of a spec"
+            )
+        name = self_attribute(node.func)
+        is_layer = self.attributes.get(name or "") in ("sub-layer", "layer") or (
+            function in self.loop_layers
+        )
+        draws = name in ("key", "keys") or name in self.drawing
+        if is_layer or name in ("key", "keys"):
+            what = f"`{ast.unparse(node.func)}`"
+            if context:
+                self.source.report(
+                    node,
+                    f"{what} cannot be called in {context}",
+                    "Its state and keys must be threaded in order: call it in a "
+                    "statement of its own and use the result.",
+                )
+            elif draws and self._in_loop:
+                self.source.report(
+                    node,
+                    f"{what} draws a key in a loop, where every pass would get the "
+                    "same key",
+                    "Split one key before the loop: "
+                    "`jax.random.split(self.key(), n)`.",
+                )
+
+    def _if(self, node: ast.If, context: str, test_context: str) -> None:
+        self._visit(node.test, test_context)
+        for statement in node.body:
+            self._visit(statement, context)
+        match node.orelse:
+            # An elif stands in the column of its if.
+            case [ast.If() as other] if other.col_offset == node.col_offset:
+                self._if(other, context, context or "the test of an elif")
+            case statements:
+                for statement in statements:
+                    self._visit(statement, context)
+
+    def _for(self, node: ast.For, context: str) -> None:
+        self._visit(node.iter, context)
+        self._visit(node.target, context)
+        added = self._loop_layer(node)
+        if added:
+            self.loop_layers.add(added)
+        else:
+            self._in_loop += 1
+        for statement in (*node.body, *node.orelse):
+            self._visit(statement, context)
+        if added:
+            self.loop_layers.discard(added)
+            if node.orelse or any(
+                isinstance(n, ast.Break | ast.Continue | ast.Return)
+                for n in ast.walk(node)
+            ):
+                self.source.report(
+                    node, "a loop over layers has no break, continue, return or else"
+                )
+        else:
+            self._in_loop -= 1
+
+    def _loop_layer(self, node: ast.For) -> str | None:
+        """The loop variable that is a layer, in `for layer in self.layers` and its zip."""
+        match node:
+            case ast.For(target=ast.Name(id=name), iter=iterated) if (
+                self.attributes.get(self_attribute(iterated) or "") == "layers"
+            ):
+                return name
+            case ast.For(
+                target=ast.Tuple(elts=[ast.Name(id=name), *_]),
+                iter=ast.Call(func=ast.Name(id="zip"), args=[first, *_]),
+            ) if self.attributes.get(self_attribute(first) or "") == "layers":
+                return name
+        return None
+
+    def _assignment(self, node: ast.AST) -> None:
+        targets = getattr(node, "targets", None) or [getattr(node, "target", None)]
+        for target in targets:
+            for part in ast.walk(target) if target is not None else ():
+                if not isinstance(part, ast.Attribute):
+                    continue
+                if not isinstance(part.ctx, ast.Store):
+                    continue
+                self._assigned_attribute(part)
+
+    def _assigned_attribute(self, target: ast.Attribute) -> None:
+        name = self_attribute(target)
+        if name is None:
+            owner = self_attribute(target.value)
+            if (
+                target.attr == "non_trainables"
+                and self.attributes.get(owner or "") == "layer"
+            ):
+                return
+            self.source.report(
+                target, "attributes of other objects cannot be assigned in a spec"
+            )
+        elif not self.any_assignment and name not in self.assignable:
+            known = ", ".join(f"self.{n}" for n in sorted(self.assignable))
+            self.source.report(
+                target,
+                f"self.{name} is not a state, so it cannot be assigned here",
+                f"States: {known}."
+                if known
+                else f"Declare it in setup: `self.{name} = state(zeros, shape)`.",
+            )
+        elif self.any_assignment and name in self.attributes and (
+            name not in self.assignable
+        ):
+            self.source.report(target, f"self.{name} cannot be assigned here")
+
+    def _attribute(self, node: ast.Attribute) -> None:
+        name = self_attribute(node)
+        if name is None or name in self.attributes:
+            return
+        hint = did_you_mean(name, sorted(self.attributes))
+        self.source.report(
+            node,
+            f"self.{name} is neither a hyperparameter nor declared in setup",
+            hint or f"Known: {', '.join(sorted(self.attributes))}.",
+        )
+
+
+def _operator(operator: ast.boolop) -> str:
+    return "and" if isinstance(operator, ast.And) else "or"
+
+
+def ends_in_return(body: list[ast.stmt]) -> bool:
+    """Whether every path through the statements returns or raises."""
+    last = body[-1]
+    match last:
+        case ast.Return() | ast.Raise():
+            return True
+        case ast.If(body=then, orelse=otherwise):
+            return bool(otherwise) and ends_in_return(then) and ends_in_return(otherwise)
+        case ast.With(body=inner):
+            return ends_in_return(inner)
+        case ast.Match(cases=cases):
+            return all(ends_in_return(case.body) for case in cases)
+    return False

@@ -1,0 +1,129 @@
+"""Reads the imports of a spec: where the generated module gets each name from."""
+
+from __future__ import annotations
+
+import ast
+
+from mlax_scaffold.errors import did_you_mean
+from mlax_scaffold.model.definition import Import, Kind, Reference
+from mlax_scaffold.model.words import WORDS
+from mlax_scaffold.spec.parse_source import Source
+
+BASES = {
+    "Layer": Kind.LAYER,
+    "Block": Kind.BLOCK,
+    "Optimizer": Kind.OPTIMIZER,
+    "Schedule": Kind.SCHEDULE,
+}
+INITIALIZERS = (
+    "constant",
+    "glorot_normal",
+    "glorot_uniform",
+    "he_normal",
+    "he_uniform",
+    "kaiming_normal",
+    "kaiming_uniform",
+    "lecun_normal",
+    "lecun_uniform",
+    "normal",
+    "ones",
+    "orthogonal",
+    "truncated_normal",
+    "uniform",
+    "variance_scaling",
+    "xavier_normal",
+    "xavier_uniform",
+    "zeros",
+)
+DECLARATIONS = ("trainable", "state", "moment", "require", "function")
+TYPES = ("Float", "Int", "Bool", "Key", "PyTree", "Literal", "PerDim")
+_SECTIONS = tuple(kind.section for kind in Kind)
+_MODULES = ("jax", "math", "typing", "collections", "functools", "__future__")
+
+
+class ImportReader:
+    """Collects the imports of one spec. `words` are the strict functions of the library."""
+
+    def __init__(self, source: Source, words: frozenset[str]):
+        self.source = source
+        self.words = words
+        self.imports: dict[str, Import] = {}
+
+    def read(self, node: ast.Import | ast.ImportFrom) -> None:
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                if self._allowed(node, alias.name):
+                    bound = alias.asname or alias.name.partition(".")[0]
+                    self._add(node, Import(bound, alias.name))
+            return
+        module = "." * node.level + (node.module or "")
+        for alias in node.names:
+            if alias.name == "*":
+                self.source.report(node, "a spec imports names, not *")
+            elif module == "mlax_scaffold.spec":
+                self._word(node, alias)
+            elif node.level or (module.split(".")[-2:-1] and self._section(module)):
+                self._reference(node, module, alias)
+            elif self._allowed(node, module):
+                if module in ("typing", "__future__"):
+                    continue
+                bound = alias.asname or alias.name
+                self._add(node, Import(bound, module, alias.name))
+
+    def _section(self, module: str) -> str | None:
+        section = module.split(".")[-2] if module.count(".") else ""
+        if section not in _SECTIONS or module.startswith(("jax.", "math.")):
+            return None
+        return section
+
+    def _allowed(self, node: ast.AST, module: str) -> bool:
+        top = module.partition(".")[0]
+        if top in _MODULES:
+            return True
+        self.source.report(
+            node,
+            f"a spec cannot import `{module}`",
+            "Generated code depends on jax alone: import from jax, math, "
+            "mlax_scaffold.spec, or another spec.",
+        )
+        return False
+
+    def _word(self, node: ast.ImportFrom, alias: ast.alias) -> None:
+        name, bound = alias.name, alias.asname or alias.name
+        known = (*WORDS, *TYPES, *BASES, *DECLARATIONS, *INITIALIZERS)
+        if name in (*self.words, "cast"):
+            reference = Reference("functional", name)
+            self._add(node, Import(bound, "functional", name, reference))
+        elif name in INITIALIZERS:
+            self._add(node, Import(bound, "jax.nn.initializers", name))
+        elif name not in known:
+            self.source.report(
+                node,
+                f"mlax_scaffold.spec has no word `{name}`",
+                did_you_mean(name, (*known, *sorted(self.words))),
+            )
+        elif alias.asname:
+            self.source.report(
+                node, f"`{name}` cannot be renamed", "The reader knows words by name."
+            )
+
+    def _reference(self, node: ast.ImportFrom, module: str, alias: ast.alias) -> None:
+        section = self._section(module)
+        if section is None:
+            self.source.report(
+                node,
+                f"`{module}` names no spec",
+                f"Specs live in {', '.join(_SECTIONS)}: "
+                "`from mlax_scaffold.specs.nn.linear import Linear`.",
+            )
+            return
+        if alias.asname:
+            self.source.report(node, "an imported spec cannot be renamed")
+            return
+        reference = Reference(section, alias.name)
+        self._add(node, Import(alias.name, section, alias.name, reference))
+
+    def _add(self, node: ast.AST, imported: Import) -> None:
+        if imported.name in self.imports and self.imports[imported.name] != imported:
+            self.source.report(node, f"`{imported.name}` is imported twice")
+        self.imports[imported.name] = imported

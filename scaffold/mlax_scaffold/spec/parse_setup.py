@@ -1,0 +1,201 @@
+"""Reads `setup`: what a layer or an optimizer declares."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field, replace
+
+from mlax_scaffold.model.definition import (
+    Declaration,
+    Import,
+    Requirement,
+    Role,
+)
+from mlax_scaffold.spec.parse_source import Source, dotted, self_attribute
+
+_ROLES = {
+    "trainable": Role.TRAINABLE,
+    "state": Role.STATE,
+    "moment": Role.MOMENT,
+}
+_ALLOWED = (
+    "setup is straight-line code: `self.name = trainable(...)`, `state(...)`, "
+    "a sub-layer or a value derived from hyperparameters (each may end in "
+    "`if condition else None`), `name = expression`, or `require(condition, message)`."
+)
+
+
+@dataclass
+class SetupReader:
+    """Collects the declarations of one `setup` method."""
+
+    source: Source
+    imports: dict[str, Import]
+    allowed_roles: tuple[Role, ...]
+    declarations: list[Declaration] = field(default_factory=list)
+    requirements: list[Requirement] = field(default_factory=list)
+
+    def read(self, method: ast.FunctionDef) -> None:
+        for statement in method.body:
+            self._statement(statement)
+
+    def _statement(self, statement: ast.stmt) -> None:
+        match statement:
+            case ast.Expr(value=ast.Constant(value=str())) | ast.Pass():
+                return
+            case ast.Expr(value=ast.Call(func=ast.Name(id="require")) as call):
+                requirement = read_requirement(self.source, call, "setup")
+                if requirement:
+                    self.requirements.append(requirement)
+            case ast.Assign(targets=[target], value=value):
+                self._assignment(statement, target, value, None)
+            case ast.AnnAssign(target=target, value=ast.expr() as value):
+                annotation = ast.unparse(statement.annotation)
+                self._assignment(statement, target, value, annotation)
+            case _:
+                self.source.report(
+                    statement, "this statement cannot stand in setup", _ALLOWED
+                )
+
+    def _assignment(
+        self,
+        statement: ast.stmt,
+        target: ast.expr,
+        value: ast.expr,
+        annotation: str | None,
+    ) -> None:
+        name = self_attribute(target)
+        if name is None:
+            if not _plain_names(target):
+                self.source.report(target, "this cannot be assigned in setup", _ALLOWED)
+            elif any(self._declares(node) for node in ast.walk(value)):
+                self.source.report(
+                    value,
+                    "a declaration must be assigned to an attribute of self",
+                    f"Write `self.{ast.unparse(target)} = ...`.",
+                )
+            return
+        if any(d.name == name for d in self.declarations):
+            self.source.report(target, f"self.{name} is declared twice")
+            return
+        declaration = self._declaration(name, value)
+        if declaration is not None:
+            self.declarations.append(
+                replace(
+                    declaration,
+                    doc=self.source.doc_comment(statement),
+                    annotation=annotation,
+                    location=self.source.location(target),
+                )
+            )
+
+    def _declares(self, node: ast.AST) -> bool:
+        return isinstance(node, ast.Call) and (
+            self._role(node) is not None or self._reference(node) is not None
+        )
+
+    def _role(self, call: ast.Call) -> Role | None:
+        return _ROLES.get(dotted(call.func) or "")
+
+    def _reference(self, call: ast.Call) -> Import | None:
+        imported = self.imports.get(dotted(call.func) or "")
+        if imported is None or imported.reference is None:
+            return None
+        return imported if imported.reference.section in ("nn", "block") else None
+
+    def _declaration(self, name: str, value: ast.expr) -> Declaration | None:
+        condition: str | None = None
+        body = value
+        if isinstance(value, ast.IfExp) and self._declares(value.body):
+            if not (
+                isinstance(value.orelse, ast.Constant) and value.orelse.value is None
+            ):
+                self.source.report(
+                    value.orelse,
+                    "a declaration is made or not made",
+                    "Write `... if condition else None`.",
+                )
+                return None
+            condition = self.source.segment(value.test)
+            body = value.body
+        if isinstance(body, ast.Call) and self._declares(body):
+            role = self._role(body)
+            if role is None:
+                return self._sub_layer(name, body, condition)
+            return self._array(role, name, body, condition)
+        for node in ast.walk(value):
+            if self._declares(node):
+                self.source.report(
+                    node, "a declaration cannot be part of an expression", _ALLOWED
+                )
+                return None
+        return Declaration(Role.DERIVED, name)
+
+    def _sub_layer(
+        self, name: str, call: ast.Call, condition: str | None
+    ) -> Declaration | None:
+        if Role.SUB_LAYER not in self.allowed_roles:
+            self.source.report(call, "a sub-layer cannot be declared here")
+            return None
+        imported = self._reference(call)
+        assert imported is not None
+        return Declaration(
+            Role.SUB_LAYER, name, condition=condition, reference=imported.reference
+        )
+
+    def _array(
+        self, role: Role, name: str, call: ast.Call, condition: str | None
+    ) -> Declaration | None:
+        if role not in self.allowed_roles:
+            allowed = " and ".join(
+                f"{word}(...)"
+                for word, r in _ROLES.items()
+                if r in self.allowed_roles
+            )
+            self.source.report(
+                call, f"{role.value}(...) cannot be declared here", f"Use {allowed}."
+            )
+            return None
+        arguments = list(call.args)
+        keywords = {k.arg: k.value for k in call.keywords}
+        if "dtype" in keywords:
+            arguments.append(keywords.pop("dtype"))
+        with_dtype = 2 if role is Role.TRAINABLE else 3
+        if keywords or not 2 <= len(arguments) <= with_dtype:
+            expected = f"{role.value}(initializer, shape"
+            expected += ")" if role is Role.TRAINABLE else ", dtype=None)"
+            self.source.report(call, f"expected {expected}")
+            return None
+        initializer, shape, *dtype = map(self.source.segment, arguments)
+        return Declaration(
+            role,
+            name,
+            initializer=initializer,
+            shape=shape,
+            dtype=dtype[0] if dtype and dtype[0] != "None" else None,
+            condition=condition,
+        )
+
+
+def read_requirement(
+    source: Source, call: ast.Call, method: str
+) -> Requirement | None:
+    """`require(condition, message)`; None, with a finding, where it is malformed."""
+    match call:
+        case ast.Call(
+            args=[condition, ast.Constant(value=str(message))], keywords=[]
+        ):
+            return Requirement(source.segment(condition), message, method)
+    source.report(
+        call,
+        "expected require(condition, message) with a literal message",
+        'For example require(self.features % self.num_heads == 0, "num_heads '
+        'must divide features").',
+    )
+    return None
+
+
+def _plain_names(target: ast.expr) -> bool:
+    if isinstance(target, ast.Tuple):
+        return all(map(_plain_names, target.elts))
+    return isinstance(target, ast.Name)

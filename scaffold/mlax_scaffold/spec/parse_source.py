@@ -1,0 +1,111 @@
+"""The text of a spec while it is read: its syntax tree, and the findings so far."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+
+from mlax_scaffold.errors import Diagnostic, Location
+
+
+@dataclass
+class Source:
+    """One spec's text. `report` collects what is wrong; reading goes on to find all of it."""
+
+    path: str
+    text: str
+    diagnostics: list[Diagnostic] = field(default_factory=list)
+    lines: list[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.lines = self.text.splitlines()
+
+    def parse(self) -> ast.Module | None:
+        """The syntax tree, or None with the syntax error reported."""
+        try:
+            return ast.parse(self.text)
+        except SyntaxError as error:
+            line, column = error.lineno or 1, error.offset or 1
+            self._add(line, column, f"not valid Python: {error.msg}", "", 1)
+        except ValueError as error:  # a null byte
+            self._add(1, 1, f"not valid Python: {error}", "", 1)
+        except (RecursionError, MemoryError):
+            self._add(1, 1, "nested too deeply to be read", "Split the expression.", 1)
+        return None
+
+    def report(
+        self, node: ast.AST | int, message: str, hint: str = "", offset: int = 0
+    ) -> None:
+        """Record a finding at a node (`offset` characters into it), or at a line."""
+        if isinstance(node, int):
+            self._add(node, 1, message, hint, 1)
+            return
+        line = getattr(node, "lineno", 1)
+        column = self._characters(line, getattr(node, "col_offset", 0)) + offset
+        width = 1
+        if not offset and getattr(node, "end_lineno", None) == line:
+            end = self._characters(line, getattr(node, "end_col_offset", column + 1))
+            width = end - column
+        self._add(line, column + 1, message, hint, width)
+
+    def _characters(self, line: int, utf8_offset: int) -> int:
+        if line > len(self.lines):
+            return 0
+        prefix = self.lines[line - 1].encode()[:utf8_offset]
+        return len(prefix.decode(errors="replace"))
+
+    def _add(
+        self, line: int, column: int, message: str, hint: str, width: int
+    ) -> None:
+        shown = self.lines[line - 1] if 0 < line <= len(self.lines) else ""
+        self.diagnostics.append(
+            Diagnostic(
+                Location(self.path, line, column), message, hint, shown, width
+            )
+        )
+
+    def location(self, node: ast.AST) -> Location:
+        line = getattr(node, "lineno", 1)
+        column = self._characters(line, getattr(node, "col_offset", 0))
+        return Location(self.path, line, column + 1)
+
+    def segment(self, node: ast.expr) -> str:
+        """The text of an expression, on one line and without comments."""
+        return ast.unparse(node)
+
+    def doc_comment(self, first: ast.AST, last_line: int | None = None) -> str:
+        """The `#:` comment after a statement, or on the lines right before it."""
+        end = last_line or getattr(first, "end_lineno", 1)
+        trailing = self.lines[end - 1]
+        column = self._characters(end, getattr(first, "end_col_offset", 0))
+        mark = trailing.find("#:", column if last_line is None else 0)
+        if mark >= 0:
+            return trailing[mark + 2 :].strip()
+        above: list[str] = []
+        line = getattr(first, "lineno", 1) - 2
+        while line >= 0 and self.lines[line].strip().startswith("#:"):
+            above.append(self.lines[line].strip()[2:].strip())
+            line -= 1
+        return " ".join(reversed(above))
+
+
+def dotted(node: ast.expr) -> str | None:
+    """`a.b.c` as text, or None for any other expression."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    if not isinstance(node, ast.Name):
+        return None
+    return ".".join([node.id, *reversed(parts)])
+
+
+def self_attribute(node: ast.AST) -> str | None:
+    """`name` for the expression `self.name`."""
+    if (
+        isinstance(node, ast.Attribute)
+        and isinstance(node.value, ast.Name)
+        and node.value.id == "self"
+    ):
+        return node.attr
+    return None
