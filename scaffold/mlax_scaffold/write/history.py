@@ -1,0 +1,146 @@
+"""What the last transactions replaced, so that they can be undone."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import zlib
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+
+from mlax_scaffold.errors import UsageError
+from mlax_scaffold.write.content import digest
+from mlax_scaffold.write.failure import WriteError, explained
+from mlax_scaffold.write.journal import HISTORY
+from mlax_scaffold.write.plan import Change
+from mlax_scaffold.write.tree import Tree
+
+KEPT_RECORDS = 10
+
+
+@dataclass(frozen=True)
+class Replaced:
+    """One file of a past transaction: the old content, the digest of the new one."""
+
+    path: str
+    before: bytes | None
+    after: str | None
+    mode: int | None
+
+
+@dataclass(frozen=True)
+class Record:
+    """A past transaction: its title, the files it replaced, the directories it made."""
+
+    title: str
+    files: tuple[Replaced, ...]
+    created: tuple[str, ...]
+
+    @classmethod
+    def of(
+        cls, title: str, changes: Iterable[Change], created: Iterable[str]
+    ) -> Record:
+        """The record of a transaction that is about to be committed."""
+        files = tuple(
+            Replaced(
+                path=c.path,
+                before=c.before,
+                after=None if c.after is None else digest(c.after),
+                mode=c.mode if c.before is not None else None,
+            )
+            for c in changes
+        )
+        return cls(title, files, tuple(created))
+
+    def data(self) -> bytes:
+        """The record's file: the title has a line of its own, to be quick to read."""
+        files = [
+            [
+                file.path,
+                None if file.before is None else _pack(file.before),
+                file.after,
+                file.mode,
+            ]
+            for file in self.files
+        ]
+        body = {"files": files, "created": list(self.created)}
+        return f"{json.dumps(self.title)}\n{json.dumps(body)}\n".encode()
+
+    @classmethod
+    def parse(cls, data: bytes) -> Record:
+        """The inverse of `data`. Raises ValueError for anything else."""
+        title, body = data.decode().splitlines()
+        content = json.loads(body)
+        files = tuple(
+            Replaced(path, None if before is None else _unpack(before), after, mode)
+            for path, before, after, mode in content["files"]
+        )
+        return cls(json.loads(title), files, tuple(content["created"]))
+
+
+class History:
+    """The undo records of a project, oldest first."""
+
+    def __init__(self, tree: Tree):
+        self._tree = tree
+
+    def names(self) -> list[str]:
+        """The names of the records."""
+        try:
+            found = os.listdir(self._tree.state(HISTORY))
+        except FileNotFoundError:
+            return []
+        return sorted(name for name in found if name.isdecimal())
+
+    def next_name(self) -> str:
+        """A name that sorts after all others."""
+        names = self.names()
+        return f"{int(names[-1]) + 1 if names else 1:08}"
+
+    def titles(self) -> list[str]:
+        """The titles of the records, the newest first."""
+        titles = []
+        for name in reversed(self.names()):
+            with open(self._tree.state(HISTORY, name), "rb") as file:
+                titles.append(json.loads(file.readline()))
+        return titles
+
+    def last(self) -> tuple[str, Record]:
+        """The newest record and its name.
+
+        Raises:
+            UsageError: there is none.
+            WriteError: it cannot be read.
+        """
+        names = self.names()
+        if not names:
+            raise UsageError(
+                "there is nothing to undo: no run of mlax-scaffold has changed "
+                f"anything in {self._tree.root}, or everything has been undone"
+            )
+        place = self._tree.state(HISTORY, names[-1])
+        with explained("read the undo record"), open(place, "rb") as file:
+            data = file.read()
+        try:
+            return names[-1], Record.parse(data)
+        except (ValueError, KeyError, TypeError, zlib.error) as error:
+            raise WriteError(
+                f"the undo record {place} cannot be read ({error}); delete it, and use "
+                "your version control to go back"
+            ) from error
+
+    def trim(self) -> None:
+        """Removes the oldest records beyond those kept."""
+        with suppress(OSError):
+            for name in self.names()[:-KEPT_RECORDS]:
+                os.unlink(self._tree.state(HISTORY, name))
+
+
+def _pack(data: bytes) -> str:
+    return base64.b64encode(zlib.compress(data, 1)).decode()
+
+
+def _unpack(text: str) -> bytes:
+    return zlib.decompress(base64.b64decode(text))

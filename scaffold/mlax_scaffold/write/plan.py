@@ -1,0 +1,253 @@
+"""What a generation would change, before anything is changed."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from mlax_scaffold.errors import ConflictError
+from mlax_scaffold.write.content import Output, digest
+from mlax_scaffold.write.failure import OccupiedError, WriteError
+from mlax_scaffold.write.lockfile import LockFile
+from mlax_scaffold.write.tree import LOCK_NAME, StrPath, Tree, ancestors, check_path
+from mlax_scaffold.write.verdict import FileStatus, Verdict, judge
+
+
+@dataclass(frozen=True)
+class Change:
+    """One file's content before and after; None where there is no file.
+
+    `mode` are the permissions to give to a file that does not exist yet; None leaves
+    them to the umask. A file that exists keeps its own.
+    """
+
+    path: str
+    before: bytes | None
+    after: bytes | None
+    mode: int | None = None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What `commit` would do.
+
+    Attributes:
+        changes: the files to be created, updated or deleted, sorted by path.
+        lock: the change of the lock file, where before and after may be the same.
+        unchanged: generated files that are up to date.
+        conflicts: the files that hold somebody's work, which `commit` would overwrite
+            or prune; it refuses to without `force`.
+        statuses: the verdicts from which the plan follows.
+    """
+
+    changes: tuple[Change, ...]
+    lock: Change
+    unchanged: tuple[str, ...] = ()
+    conflicts: tuple[FileStatus, ...] = ()
+    statuses: tuple[FileStatus, ...] = ()
+
+    @property
+    def created(self) -> tuple[str, ...]:
+        """The files that do not exist yet."""
+        return tuple(c.path for c in self.changes if c.before is None)
+
+    @property
+    def updated(self) -> tuple[str, ...]:
+        """The files that get another content."""
+        return tuple(
+            c.path for c in self.changes if c.before is not None and c.after is not None
+        )
+
+    @property
+    def deleted(self) -> tuple[str, ...]:
+        """The files that are removed."""
+        return tuple(c.path for c in self.changes if c.after is None)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is to be done, on the lock file neither."""
+        return not self.changes and self.lock.before == self.lock.after
+
+    def check_conflicts(self) -> None:
+        """Raises ConflictError, naming every file, if there are conflicts."""
+        if self.conflicts:
+            raise ConflictError(conflict_text(self.conflicts))
+
+
+def make_plan(
+    root: StrPath,
+    outputs: Iterable[Output],
+    lock: LockFile,
+    spec_hashes: Mapping[str, str],
+    fingerprint: str,
+    *,
+    extra_writes: Mapping[str, str] | None = None,
+    extra_updates: Mapping[str, str] | None = None,
+    extra_deletes: Iterable[str] = (),
+    carried: Collection[str] = (),
+) -> Plan:
+    """What has to change for the tree to follow from its specs.
+
+    Args:
+        root: the project's root.
+        outputs: everything that the generator renders now, other than for `carried`.
+        lock: the record of the last generation.
+        spec_hashes: the digest of every spec after the commit, by path.
+        fingerprint: names the generator and its templates.
+        extra_writes: new files that are not generated, such as a spec. One that exists
+            with another content is a conflict.
+        extra_updates: files that are not generated and that the command was asked to
+            change, whatever they hold now.
+        extra_deletes: files that are not generated and that the command was asked to
+            delete.
+        carried: specs that were not rendered; see `sources_to_render`.
+
+    Raises:
+        WriteError: two paths collide, or one leads out of the root.
+        ConflictError: a file of a carried spec was changed since it was looked at.
+    """
+    outputs = list(outputs)
+    updates, deletes = dict(extra_updates or {}), list(extra_deletes)
+    writes = dict(extra_writes or {})
+    _check_paths([o.path for o in outputs], [*writes, *updates])
+    statuses = judge(root, outputs, lock, spec_hashes, fingerprint, carried=carried)
+    _check_carried(statuses, carried)
+    tree = Tree(root)
+    wanted = {o.path: o.text for o in outputs}
+
+    changes: dict[str, Change] = {}
+    for status in statuses:
+        if status.verdict is not Verdict.CLEAN:
+            text = wanted.get(status.path)
+            changes[status.path] = _change(tree, status.path, text)
+    conflicts = [status for status in statuses if status.by_hand]
+    for path, text in (writes | updates).items():
+        change = _change(tree, path, text)
+        if _same(change):
+            continue
+        changes[path] = change
+        if path in writes and change.before is not None:
+            detail = "a file with another content exists"
+            conflicts.append(FileStatus(path, Verdict.UNTRACKED, "", detail, True))
+    for path in deletes:
+        change = _change(tree, path, None)
+        if change.before is not None:
+            changes[path] = change
+            # Deleting it was asked for by name.
+            conflicts = [c for c in conflicts if c.path != path]
+
+    return Plan(
+        changes=tuple(changes[path] for path in sorted(changes)),
+        lock=_lock_change(tree, outputs, lock, spec_hashes, fingerprint, carried),
+        unchanged=tuple(s.path for s in statuses if s.verdict is Verdict.CLEAN),
+        conflicts=tuple(sorted(conflicts, key=lambda status: status.path)),
+        statuses=tuple(statuses),
+    )
+
+
+def diff(plan: Plan) -> str:
+    """A unified diff of the plan's changes, other than the lock file's."""
+    return "".join(line for change in plan.changes for line in _diff_one(change))
+
+
+def conflict_text(conflicts: Sequence[FileStatus]) -> str:
+    """What `commit` says when it refuses."""
+    lines = "".join(f"\n  {status}" for status in conflicts)
+    one = len(conflicts) == 1
+    return (
+        f"{len(conflicts)} file{'' if one else 's'} would be overwritten or deleted, "
+        f"though mlax-scaffold did not write {'it' if one else 'them'} as now:{lines}\n"
+        "Nothing was changed. Move each edit into the spec that the file follows from, "
+        "or move the file away; or pass --force to go on, and `mlax-scaffold undo` "
+        "brings back what was there."
+    )
+
+
+def _change(tree: Tree, path: str, text: str | None) -> Change:
+    try:
+        before = tree.read(path)
+    except OccupiedError:
+        before = None
+    return Change(path, before, None if text is None else text.encode())
+
+
+def _same(change: Change) -> bool:
+    return (
+        change.before is not None
+        and change.after is not None
+        and digest(change.before) == digest(change.after)
+    )
+
+
+def _lock_change(
+    tree: Tree,
+    outputs: list[Output],
+    lock: LockFile,
+    spec_hashes: Mapping[str, str],
+    fingerprint: str,
+    carried: Collection[str],
+) -> Change:
+    after = LockFile.of(outputs, spec_hashes, fingerprint)
+    kept = {p: r for p, r in lock.outputs.items() if r.source and r.source in carried}
+    after = LockFile(after.fingerprint, after.specs, kept | dict(after.outputs))
+    change = _change(tree, LOCK_NAME, after.text())
+    return Change(LOCK_NAME, change.before, change.before) if _same(change) else change
+
+
+def _check_carried(statuses: list[FileStatus], carried: Collection[str]) -> None:
+    for status in statuses:
+        if status.source in carried and status.verdict is not Verdict.CLEAN:
+            raise ConflictError(
+                f"{status.path} changed while files were being generated; run again"
+            )
+
+
+def _check_paths(generated: list[str], extra: list[str]) -> None:
+    seen: dict[str, str] = {}
+    for path in [*generated, *extra]:
+        check_path(path)
+        if path == LOCK_NAME:
+            raise WriteError(f"{LOCK_NAME} is the generator's own record; rename it")
+        # Some file systems do not tell upper from lower case.
+        if other := seen.get(path.casefold()):
+            raise WriteError(
+                f"{path} would be written twice"
+                if other == path
+                else f"{other} and {path} are one file where case does not count; "
+                "rename one of the two specs"
+            )
+        seen[path.casefold()] = path
+    for path in seen.values():
+        for directory in ancestors(path):
+            if directory.casefold() in seen:
+                raise WriteError(
+                    f"{directory} would be a file, and a directory for {path}; "
+                    "rename one of the two specs"
+                )
+
+
+def _diff_one(change: Change) -> Iterable[str]:
+    lines = list(
+        difflib.unified_diff(
+            _lines(change.before),
+            _lines(change.after),
+            "/dev/null" if change.before is None else f"a/{change.path}",
+            "/dev/null" if change.after is None else f"b/{change.path}",
+        )
+    )
+    if not lines:
+        # Creating or deleting an empty file changes no line, and is a change.
+        what = "new" if change.before is None else "deleted"
+        return [f"{what} empty file {change.path}\n"]
+    return [
+        line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
+        for line in lines
+    ]
+
+
+def _lines(data: bytes | None) -> list[str]:
+    if not data:
+        return []
+    *lines, last = data.decode(errors="replace").split("\n")
+    return [line + "\n" for line in lines] + ([last] if last else [])

@@ -1,0 +1,218 @@
+"""How a generated file stands to its spec, the generator, and a person's hand."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+
+from mlax_scaffold.write.content import Output, digest, has_conflict_markers
+from mlax_scaffold.write.failure import OccupiedError
+from mlax_scaffold.write.lockfile import LockFile, Recorded
+from mlax_scaffold.write.tree import StrPath, Tree
+
+
+class Verdict(enum.Enum):
+    """How one file stands."""
+
+    CLEAN = "clean"
+    STALE_SPEC = "stale spec"
+    STALE_GENERATOR = "stale generator"
+    EDITED = "edited by hand"
+    MISSING = "missing"
+    ORPHAN = "orphan"
+    UNTRACKED = "not generated"
+
+
+@dataclass(frozen=True)
+class FileStatus:
+    """The verdict on one file.
+
+    `by_hand` is true where the file holds something the generator did not write, so
+    that overwriting or pruning it would lose somebody's work: always for EDITED and
+    UNTRACKED, and for an ORPHAN that was edited.
+    """
+
+    path: str
+    verdict: Verdict
+    source: str = ""
+    detail: str = ""
+    by_hand: bool = False
+
+    def __str__(self) -> str:
+        detail = f" ({self.detail})" if self.detail else ""
+        return f"{self.path}: {self.verdict.value}{detail}"
+
+
+@dataclass(frozen=True)
+class _Inputs:
+    """What is read now, against what the lock says was read."""
+
+    lock: LockFile
+    same_generator: bool
+    changed: frozenset[str]
+
+    @classmethod
+    def compare(
+        cls, lock: LockFile, spec_hashes: Mapping[str, str], fingerprint: str
+    ) -> _Inputs:
+        paths = spec_hashes.keys() | lock.specs.keys()
+        changed = {p for p in paths if spec_hashes.get(p) != lock.specs.get(p)}
+        return cls(lock, fingerprint == lock.fingerprint, frozenset(changed))
+
+    @property
+    def same(self) -> bool:
+        return self.same_generator and not self.changed and not self.lock.damaged
+
+    def stale(self, source: str) -> tuple[Verdict, str]:
+        """Which stale verdict a file of this source gets, and why."""
+        if source in self.changed:
+            return Verdict.STALE_SPEC, f"{source} has changed"
+        if not source and self.changed:
+            names = ", ".join(sorted(self.changed)[:3])
+            more = ", …" if len(self.changed) > 3 else ""
+            return Verdict.STALE_SPEC, f"changed, new or removed: {names}{more}"
+        if self.same_generator and self.changed:
+            return Verdict.STALE_SPEC, "a spec that it builds on has changed"
+        if self.same_generator:
+            return Verdict.STALE_GENERATOR, "the generator is not deterministic"
+        return Verdict.STALE_GENERATOR, "the generator or a template has changed"
+
+
+def judge(
+    root: StrPath,
+    outputs: Iterable[Output],
+    lock: LockFile,
+    spec_hashes: Mapping[str, str],
+    fingerprint: str,
+    *,
+    carried: Collection[str] = (),
+) -> list[FileStatus]:
+    """The verdict on every file that is or was generated, sorted by path.
+
+    Files that are neither recorded nor in `outputs` are not ours and do not appear.
+    Line endings do not count (see `digest`).
+
+    Args:
+        root: the project's root.
+        outputs: everything that the generator renders now.
+        lock: the record of the last generation.
+        spec_hashes: the digest of every spec, by path.
+        fingerprint: names the generator and its templates.
+        carried: specs that were not rendered because `sources_to_render` did not ask
+            for them: what is recorded of their files stands for what would be rendered.
+
+    Raises:
+        WriteError: a path leads out of the root, or a file cannot be read.
+    """
+    expected = {o.path: Recorded(digest(o.text), o.source) for o in outputs}
+    for path, recorded in lock.outputs.items():
+        if recorded.source and recorded.source in carried:
+            expected.setdefault(path, recorded)
+    inputs = _Inputs.compare(lock, spec_hashes, fingerprint)
+    tree = Tree(root)
+    statuses = [_status(tree, path, want, inputs) for path, want in expected.items()]
+    for path, recorded in lock.outputs.items():
+        if path not in expected and (
+            orphan := _orphan(tree, path, recorded, lock, spec_hashes)
+        ):
+            statuses.append(orphan)
+    return sorted(statuses, key=lambda status: status.path)
+
+
+def quick_check(
+    root: StrPath,
+    lock: LockFile,
+    spec_hashes: Mapping[str, str],
+    fingerprint: str,
+) -> list[FileStatus] | None:
+    """The verdicts without rendering, where the lock alone settles them; else None.
+
+    If the generator and all specs are those recorded, then what would be rendered is
+    what was recorded, and every file is CLEAN, EDITED or MISSING. Otherwise the caller
+    has to render and call `judge`.
+    """
+    inputs = _Inputs.compare(lock, spec_hashes, fingerprint)
+    if not inputs.same:
+        return None
+    tree = Tree(root)
+    return [
+        _status(tree, path, recorded, inputs)
+        for path, recorded in sorted(lock.outputs.items())
+    ]
+
+
+def sources_to_render(
+    root: StrPath,
+    lock: LockFile,
+    spec_hashes: Mapping[str, str],
+    fingerprint: str,
+) -> frozenset[str] | None:
+    """The specs that must be rendered to bring the tree up to date; None: all of them.
+
+    These are the specs that are new or changed, and those of which some file is not
+    CLEAN. The others may be passed to `make_plan` as `carried`. Outputs of source ""
+    must always be rendered. This relies on the outputs of a spec following from that
+    spec and the generator alone; a caller for which that is not so adds the dependent
+    specs.
+    """
+    inputs = _Inputs.compare(lock, spec_hashes, fingerprint)
+    if lock.damaged or not inputs.same_generator:
+        return None
+    tree = Tree(root)
+    unclean = {
+        recorded.source
+        for path, recorded in lock.outputs.items()
+        if _status(tree, path, recorded, inputs).verdict is not Verdict.CLEAN
+    }
+    return frozenset((inputs.changed | unclean) & spec_hashes.keys())
+
+
+def _status(tree: Tree, path: str, want: Recorded, inputs: _Inputs) -> FileStatus:
+    lock, source = inputs.lock, want.source
+    recorded = path in lock.outputs
+    by_hand = Verdict.EDITED if recorded else Verdict.UNTRACKED
+    try:
+        data = tree.read(path)
+    except OccupiedError:
+        return FileStatus(path, by_hand, source, "a directory is in its place", True)
+    if data is None:
+        return FileStatus(path, Verdict.MISSING, source)
+    actual = digest(data)
+    if actual == want.sha256:
+        return FileStatus(path, Verdict.CLEAN, source)
+    if lock.wrote(path, actual):
+        return FileStatus(path, *_staleness(inputs, source))
+    details = ["it holds merge conflicts"] if has_conflict_markers(data) else []
+    if not recorded:
+        details.append("a file that mlax-scaffold did not write is in its place")
+    elif not lock.wrote(path, want.sha256):
+        details.append(f"also stale: {inputs.stale(source)[1]}")
+    return FileStatus(path, by_hand, source, "; ".join(details), True)
+
+
+def _staleness(inputs: _Inputs, source: str) -> tuple[Verdict, str, str]:
+    verdict, why = inputs.stale(source)
+    return verdict, source, why
+
+
+def _orphan(
+    tree: Tree,
+    path: str,
+    recorded: Recorded,
+    lock: LockFile,
+    spec_hashes: Mapping[str, str],
+) -> FileStatus | None:
+    try:
+        data = tree.read(path)
+    except OccupiedError:
+        return None
+    if data is None:
+        return None
+    edited = not lock.wrote(path, digest(data))
+    gone = recorded.source and recorded.source not in spec_hashes
+    details = [f"{recorded.source} is gone" if gone else "it is no longer generated"]
+    if edited:
+        details.append("edited by hand since it was generated")
+    detail = "; ".join(details)
+    return FileStatus(path, Verdict.ORPHAN, recorded.source, detail, edited)
