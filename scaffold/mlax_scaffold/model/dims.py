@@ -1,0 +1,293 @@
+"""The dims of which a shape consists, and what they evaluate to.
+
+`mlax_scaffold.model.shapes` parses them and is the module to import from.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import operator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+Sizes: TypeAlias = Mapping[str, int | tuple[int, ...]]
+"""The size of each named axis, and the tuple of sizes of each variadic name."""
+
+OPERATORS: dict[type[ast.operator], Callable[[int, int], int]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.FloorDiv: operator.floordiv,
+}
+
+
+class ShapeMismatch(ValueError):  # noqa: N818 - it is no error of the pattern
+    """Sizes do not fit a shape, or a shape cannot be evaluated with the sizes given."""
+
+
+@dataclass(frozen=True)
+class Named:
+    """An axis whose size has a name; with `broadcast` its size may also be 1."""
+
+    name: str
+    broadcast: bool = False
+
+    def __str__(self) -> str:
+        return f"#{self.name}" if self.broadcast else self.name
+
+
+@dataclass(frozen=True)
+class Variadic:
+    """Any number of axes, whose sizes have a name together."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return f"*{self.name}"
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """An axis of a size that is written out."""
+
+    size: int
+
+    def __str__(self) -> str:
+        return str(self.size)
+
+
+@dataclass(frozen=True)
+class Computed:
+    """An axis whose size is an expression of names. `text` is valid Python."""
+
+    text: str
+    names: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return self.text
+
+    @property
+    def expression(self) -> ast.expr:
+        """The parsed expression: names, integers and `+`, `-`, `*`, `//` of them."""
+        return parse_expression(self.text)
+
+    def evaluate(self, sizes: Sizes) -> int:
+        """The size. Raises ShapeMismatch where it is negative or a name has no size."""
+        try:
+            value = _evaluate(self.expression, sizes)
+        except ZeroDivisionError:
+            raise ShapeMismatch(f"{self.text} divides by zero") from None
+        if value < 0:
+            raise ShapeMismatch(f"{self.text} is {value}: a size is not negative")
+        return value
+
+
+@dataclass(frozen=True)
+class Anonymous:
+    """An axis that nothing is known of."""
+
+    def __str__(self) -> str:
+        return "_"
+
+
+@dataclass(frozen=True)
+class AnyAxes:
+    """Any number of axes that nothing is known of."""
+
+    def __str__(self) -> str:
+        return "..."
+
+
+Dim: TypeAlias = Named | Variadic | Fixed | Computed | Anonymous | AnyAxes
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A sequence of dims, at most one of which is variadic (`*name` or `...`)."""
+
+    dims: tuple[Dim, ...]
+
+    def __post_init__(self) -> None:
+        if sum(isinstance(d, Variadic | AnyAxes) for d in self.dims) > 1:
+            raise ValueError(f'"{self}" has more than one of *name and ...')
+
+    def __str__(self) -> str:
+        return " ".join(map(str, self.dims))
+
+    def names(self) -> tuple[str, ...]:
+        """The names of axes in order, also variadic ones and those in expressions."""
+        return _unique(_dim_names(self.dims))
+
+    def fields(self) -> tuple[str, ...]:
+        """The fields that decide which shape this is: none."""
+        return ()
+
+    def resolve(self, fields: Mapping[str, object]) -> Shape:
+        """The shape itself: no field changes it."""
+        del fields
+        return self
+
+    @property
+    def variadic(self) -> int | None:
+        """The position of the variadic dim, or None."""
+        for i, dim in enumerate(self.dims):
+            if isinstance(dim, Variadic | AnyAxes):
+                return i
+        return None
+
+    def evaluate(self, sizes: Sizes) -> tuple[int, ...]:
+        """The sizes of all axes. Raises ShapeMismatch where one is not known."""
+        result: list[int] = []
+        for dim in self.dims:
+            match dim:
+                case Named(name):
+                    result.append(_size(name, sizes))
+                case Variadic(name):
+                    result.extend(_variadic_sizes(name, sizes))
+                case Fixed(size):
+                    result.append(size)
+                case Computed():
+                    result.append(dim.evaluate(sizes))
+                case Anonymous() | AnyAxes():
+                    raise ShapeMismatch(f'"{self}" has axes of which nothing is known')
+        return tuple(result)
+
+    def bind(
+        self, shape: Sequence[int], sizes: Sizes
+    ) -> dict[str, int | tuple[int, ...]]:
+        """`sizes` and the sizes that `shape` gives to the names that have none yet.
+
+        Raises ShapeMismatch where `shape` does not fit. A name that stands only with
+        `#` is bound by a size other than 1; computed axes are compared after all names.
+        """
+        bound = dict(sizes)
+        axes = list(self._align(tuple(shape)))
+        for dim, part in axes:
+            match dim:
+                case Named(name, broadcast=False):
+                    self._agree(name, part[0], bound, shape)
+                case Variadic(name):
+                    self._agree(name, part, bound, shape)
+                case Named(name) if part[0] != 1:
+                    self._agree(name, part[0], bound, shape)
+                case _:
+                    pass
+        for dim, part in axes:
+            if isinstance(dim, Fixed) and dim.size != part[0]:
+                raise self._mismatch(shape, f"expected {dim}, not {part[0]}")
+            if isinstance(dim, Computed) and (size := dim.evaluate(bound)) != part[0]:
+                raise self._mismatch(shape, f"{dim} is {size}, not {part[0]}")
+        return bound
+
+    def _align(self, shape: tuple[int, ...]) -> Iterator[tuple[Dim, tuple[int, ...]]]:
+        """Each dim with the axes of `shape` that it stands for."""
+        extra = len(shape) - len(self.dims)
+        if self.variadic is None:
+            if extra:
+                raise self._mismatch(
+                    shape, f"expected {len(self.dims)} axes, not {len(shape)}"
+                )
+        elif extra < -1:
+            raise self._mismatch(
+                shape, f"expected at least {len(self.dims) - 1} axes, not {len(shape)}"
+            )
+        start = 0
+        for i, dim in enumerate(self.dims):
+            stop = start + (1 + extra if i == self.variadic else 1)
+            yield dim, shape[start:stop]
+            start = stop
+
+    def _agree(
+        self,
+        name: str,
+        value: int | tuple[int, ...],
+        bound: dict[str, int | tuple[int, ...]],
+        shape: Sequence[int],
+    ) -> None:
+        if bound.setdefault(name, value) != value:
+            raise self._mismatch(shape, f"{name} is {bound[name]}, not {value}")
+
+    def _mismatch(self, shape: Sequence[int], reason: str) -> ShapeMismatch:
+        return ShapeMismatch(f'{tuple(shape)} does not fit "{self}": {reason}')
+
+
+@dataclass(frozen=True)
+class Conditional:
+    """One shape where the hyperparameter `field` is true, else another."""
+
+    field: str
+    if_true: Shape
+    if_false: Shape
+
+    def __str__(self) -> str:
+        return f"{self.if_true} if {self.field} else {self.if_false}".strip()
+
+    def names(self) -> tuple[str, ...]:
+        """The names of axes of both shapes, in order; without `field`."""
+        return _unique(self.if_true.names() + self.if_false.names())
+
+    def fields(self) -> tuple[str, ...]:
+        """The fields that decide which shape this is."""
+        return (self.field,)
+
+    def resolve(self, fields: Mapping[str, object]) -> Shape:
+        """The shape that holds for these values of the hyperparameters."""
+        if self.field not in fields:
+            raise ShapeMismatch(f'"{self}" depends on {self.field}, which is not given')
+        return self.if_true if fields[self.field] else self.if_false
+
+
+AnyShape: TypeAlias = Shape | Conditional
+
+
+@functools.lru_cache(maxsize=1024)
+def parse_expression(text: str) -> ast.expr:
+    """The expression that `text` is; what may stand in it is checked by the parser."""
+    return ast.parse(text, mode="eval").body
+
+
+def _evaluate(node: ast.expr, sizes: Sizes) -> int:
+    match node:
+        case ast.Name(id=name):
+            return _size(name, sizes)
+        case ast.Constant(value=int(value)):
+            return value
+        case ast.BinOp(left=left, op=op, right=right):
+            return OPERATORS[type(op)](_evaluate(left, sizes), _evaluate(right, sizes))
+        case _:
+            raise AssertionError(f"unexpected {ast.dump(node)} in the size of an axis")
+
+
+def _size(name: str, sizes: Sizes) -> int:
+    value = sizes.get(name)
+    if value is None:
+        raise ShapeMismatch(f"the size of {name} is not known")
+    if isinstance(value, tuple):
+        raise ShapeMismatch(f"{name} stands for the axes {value}, expected one size")
+    return value
+
+
+def _variadic_sizes(name: str, sizes: Sizes) -> tuple[int, ...]:
+    value = sizes.get(name)
+    if value is None:
+        raise ShapeMismatch(f"the axes *{name} are not known")
+    if not isinstance(value, tuple):
+        raise ShapeMismatch(f"{name} is one size, {value}, expected a tuple of sizes")
+    return value
+
+
+def _dim_names(dims: Sequence[Dim]) -> Iterator[str]:
+    for dim in dims:
+        match dim:
+            case Named(name) | Variadic(name):
+                yield name
+            case Computed(names=names):
+                yield from names
+            case _:
+                pass
+
+
+def _unique(names: Sequence[str] | Iterator[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(names))

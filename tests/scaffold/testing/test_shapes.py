@@ -1,0 +1,160 @@
+"""The shape grammar: parsing, printing, evaluating, binding."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from mlax_scaffold.model.shapes import (
+    Anonymous,
+    AnyAxes,
+    Computed,
+    Conditional,
+    Fixed,
+    Named,
+    Shape,
+    ShapeError,
+    ShapeMismatch,
+    Variadic,
+    parse_shape,
+)
+
+
+def test_each_kind_of_dim():
+    assert parse_shape("*batch n #m 3 a*b+1 _") == Shape(
+        (
+            Variadic("batch"),
+            Named("n"),
+            Named("m", broadcast=True),
+            Fixed(3),
+            Computed("a*b+1", ("a", "b")),
+            Anonymous(),
+        )
+    )
+    assert parse_shape("n ...") == Shape((Named("n"), AnyAxes()))
+    assert parse_shape("") == Shape(())
+
+
+def test_conditional():
+    shape = parse_shape(
+        "batch *spatial channels if channel_last else batch channels *s"
+    )
+    assert isinstance(shape, Conditional)
+    assert shape.fields() == ("channel_last",)
+    assert shape.names() == ("batch", "spatial", "channels", "s")
+    assert str(shape.resolve({"channel_last": True})) == "batch *spatial channels"
+    assert str(shape.resolve({"channel_last": False})) == "batch channels *s"
+    with pytest.raises(ShapeMismatch, match="channel_last, which is not given"):
+        shape.resolve({})
+
+
+def test_names_are_in_order_and_unique():
+    assert parse_shape("b*a *batch a #c").names() == ("b", "a", "batch", "c")
+
+
+names = st.sampled_from(["a", "b", "in_features", "heads"])
+dims = st.one_of(
+    names,
+    names.map("#{}".format),
+    st.integers(0, 99).map(str),
+    st.just("_"),
+    st.tuples(names, st.sampled_from(["+", "-", "*", "//"]), names).map("".join),
+    st.tuples(names, names).map(lambda t: f"2*({t[0]}+{t[1]})-1"),
+)
+shapes = st.tuples(
+    st.lists(dims), st.sampled_from(["", "...", "*batch"]), st.lists(dims)
+).map(lambda t: " ".join([*t[0], t[1], *t[2]]))
+
+
+@given(shapes | st.tuples(shapes, shapes).map(lambda t: f"{t[0]} if flag else {t[1]}"))
+def test_str_round_trips(text):
+    shape = parse_shape(text)
+    assert parse_shape(str(shape)) == shape
+    assert str(shape).split() == text.split()
+
+
+@pytest.mark.parametrize(
+    ("text", "offset", "message"),
+    [
+        ("*a *b", 3, "at most one"),
+        ("*a ...", 3, "at most one"),
+        ("n 2x", 2, '"2x" is no axis'),
+        ("n a/b", 2, "is no axis"),
+        ("n a**b", 2, "is no axis"),
+        ("n -a", 2, "is no axis"),
+        ("n f(a)", 2, "is no axis"),
+        ("n a.b", 2, "is no axis"),
+        ("n (a", 2, "is no axis"),
+        ("n 2+3", 2, "write the integer"),
+        ("#", 1, "not nothing"),
+        ("n *1", 3, 'name of an axis, not "1"'),
+        ("*#n", 1, "name of an axis"),
+        ("n class", 2, 'not "class"'),
+        ("a+class", 0, "is no axis"),
+        ("a if b", 2, "A if field else B"),
+        ("a if not b else c", 2, "one hyperparameter"),
+        ("a if b else c if d else e", 19, "A if field else B"),
+        ("a if 2 else c", 5, "name of an axis"),
+    ],
+)
+def test_errors_know_their_place(text, offset, message):
+    with pytest.raises(ShapeError, match=message) as caught:
+        parse_shape(text)
+    assert caught.value.offset == offset
+
+
+def test_evaluate():
+    shape = parse_shape("*batch n 3 n*k+1 (n+k)//2 #n")
+    sizes = {"batch": (5, 6), "n": 4, "k": 2}
+    assert shape.evaluate(sizes) == (5, 6, 4, 3, 9, 3, 4)
+
+
+@pytest.mark.parametrize(
+    ("text", "sizes", "message"),
+    [
+        ("n", {}, "size of n is not known"),
+        ("*n", {}, "axes .n are not known"),
+        ("n", {"n": (1,)}, "expected one size"),
+        ("*n", {"n": 1}, "expected a tuple"),
+        ("n-3", {"n": 2}, "n-3 is -1"),
+        ("n//k", {"n": 2, "k": 0}, "divides by zero"),
+        ("_", {}, "nothing is known"),
+        ("...", {}, "nothing is known"),
+    ],
+)
+def test_what_cannot_be_evaluated(text, sizes, message):
+    with pytest.raises(ShapeMismatch, match=message):
+        parse_shape(text).resolve({}).evaluate(sizes)
+
+
+def test_bind():
+    shape = parse_shape("n *batch #m n*2 _").resolve({})
+    assert shape.bind((3, 7, 8, 1, 6, 9), {}) == {"n": 3, "batch": (7, 8)}
+    assert shape.bind((3, 5, 6, 9), {"n": 3}) == {"n": 3, "batch": (), "m": 5}
+
+
+@pytest.mark.parametrize(
+    ("text", "given_shape", "message"),
+    [
+        ("n n", (2, 3), "n is 2, not 3"),
+        ("n 3", (2, 4), "expected 3, not 4"),
+        ("n", (2, 3), "expected 1 axes, not 2"),
+        ("n m ...", (2,), "expected at least 2 axes, not 1"),
+        ("n n*2", (2, 3), r"n\*2 is 4, not 3"),
+        ("k", (4,), "k is 5, not 4"),
+    ],
+)
+def test_what_does_not_bind(text, given_shape, message):
+    with pytest.raises(ShapeMismatch, match=message):
+        parse_shape(text).resolve({}).bind(given_shape, {"k": 5})
+
+
+@given(
+    n=st.integers(1, 5),
+    k=st.integers(1, 5),
+    batch=st.lists(st.integers(1, 5), max_size=3).map(tuple),
+)
+def test_bind_inverts_evaluate(n, k, batch):
+    shape = parse_shape("n *batch k n+k").resolve({})
+    sizes = {"n": n, "k": k, "batch": batch}
+    assert shape.bind(shape.evaluate(sizes), {}) == sizes
