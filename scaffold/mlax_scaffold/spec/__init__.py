@@ -1,0 +1,197 @@
+"""The words of which specs are made.
+
+At run time the words build the eager side of the language: a spec is an importable
+module, and its class runs as the stateful object that it looks like. That is the
+oracle of the generated code's tests. Generating code reads the text of a spec and needs
+none of this: everything that imports jax is loaded when it is first asked for.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+from typing import Literal as Literal
+
+_HOMES = {
+    "Activation": "words",
+    "Axis": "words",
+    "Block": "block",
+    "Bool": "words",
+    "Count": "words",
+    "DType": "words",
+    "Float": "words",
+    "Function": "words",
+    "Int": "words",
+    "Key": "words",
+    "Layer": "layer",
+    "NonNegative": "words",
+    "Optimizer": "optimizer",
+    "Padding": "words",
+    "PerDim": "words",
+    "Positive": "words",
+    "Precision": "words",
+    "Probability": "words",
+    "PyTree": "words",
+    "Schedule": "schedule",
+    "Scheduled": "words",
+    "Shape": "words",
+    "Size": "words",
+    "SubLayer": "words",
+    "SubLayers": "words",
+    "SubOptimizers": "words",
+    "constant": "initializers",
+    "function": "functions",
+    "glorot_uniform": "initializers",
+    "he_normal": "initializers",
+    "lecun_normal": "initializers",
+    "load": "loading",
+    "moment": "declarations",
+    "normal": "initializers",
+    "ones": "initializers",
+    "orthogonal": "initializers",
+    "require": "declarations",
+    "state": "declarations",
+    "trainable": "declarations",
+    "truncated_normal": "initializers",
+    "uniform": "initializers",
+    "variance_scaling": "initializers",
+    "zeros": "initializers",
+}
+
+# Function specs that other specs use as words. Each has the name of its module.
+_FUNCTIONS = frozenset(
+    {
+        "apply_attention_mask",
+        "apply_attention_weights",
+        "avg_pool",
+        "bernoulli",
+        "bias_correction",
+        "cast",
+        "dot_product_attention",
+        "dot_product_attention_logits",
+        "dropout",
+        "ema",
+        "group_norm",
+        "identity",
+        "instance_norm",
+        "layer_norm",
+        "log_softmax",
+        "logsumexp",
+        "max_pool",
+        "mean",
+        "min_pool",
+        "moments",
+        "normalize",
+        "pool",
+        "rms_norm",
+        "softmax",
+        "standardize",
+        "sum",
+        "sum_pool",
+        "var",
+        "z_norm",
+    }
+)
+
+
+def __getattr__(name: str) -> object:
+    if name in _HOMES:
+        module = f"{__name__}.{_HOMES[name]}"
+    elif name in _FUNCTIONS:
+        module = f"mlax_scaffold.specs.functional.{name}"
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(module), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES, *_FUNCTIONS})
+
+
+if TYPE_CHECKING:
+    from mlax_scaffold.spec.block import Block as Block
+    from mlax_scaffold.spec.declarations import moment as moment
+    from mlax_scaffold.spec.declarations import require as require
+    from mlax_scaffold.spec.declarations import state as state
+    from mlax_scaffold.spec.declarations import trainable as trainable
+    from mlax_scaffold.spec.functions import function as function
+    from mlax_scaffold.spec.initializers import constant as constant
+    from mlax_scaffold.spec.initializers import glorot_uniform as glorot_uniform
+    from mlax_scaffold.spec.initializers import he_normal as he_normal
+    from mlax_scaffold.spec.initializers import lecun_normal as lecun_normal
+    from mlax_scaffold.spec.initializers import normal as normal
+    from mlax_scaffold.spec.initializers import ones as ones
+    from mlax_scaffold.spec.initializers import orthogonal as orthogonal
+    from mlax_scaffold.spec.initializers import truncated_normal as truncated_normal
+    from mlax_scaffold.spec.initializers import uniform as uniform
+    from mlax_scaffold.spec.initializers import variance_scaling as variance_scaling
+    from mlax_scaffold.spec.initializers import zeros as zeros
+    from mlax_scaffold.spec.layer import Layer as Layer
+    from mlax_scaffold.spec.loading import load as load
+    from mlax_scaffold.spec.optimizer import Optimizer as Optimizer
+    from mlax_scaffold.spec.schedule import Schedule as Schedule
+    from mlax_scaffold.spec.typing import Activation as Activation
+    from mlax_scaffold.spec.typing import Axis as Axis
+    from mlax_scaffold.spec.typing import Bool as Bool
+    from mlax_scaffold.spec.typing import Count as Count
+    from mlax_scaffold.spec.typing import DType as DType
+    from mlax_scaffold.spec.typing import Float as Float
+    from mlax_scaffold.spec.typing import Function as Function
+    from mlax_scaffold.spec.typing import Int as Int
+    from mlax_scaffold.spec.typing import Key as Key
+    from mlax_scaffold.spec.typing import NonNegative as NonNegative
+    from mlax_scaffold.spec.typing import Padding as Padding
+    from mlax_scaffold.spec.typing import PerDim as PerDim
+    from mlax_scaffold.spec.typing import Positive as Positive
+    from mlax_scaffold.spec.typing import Precision as Precision
+    from mlax_scaffold.spec.typing import Probability as Probability
+    from mlax_scaffold.spec.typing import PyTree as PyTree
+    from mlax_scaffold.spec.typing import Scheduled as Scheduled
+    from mlax_scaffold.spec.typing import Shape as Shape
+    from mlax_scaffold.spec.typing import Size as Size
+    from mlax_scaffold.spec.typing import SubLayer as SubLayer
+    from mlax_scaffold.spec.typing import SubLayers as SubLayers
+    from mlax_scaffold.spec.typing import SubOptimizers as SubOptimizers
+    from mlax_scaffold.specs.functional.apply_attention_mask import (
+        apply_attention_mask as apply_attention_mask,
+    )
+    from mlax_scaffold.specs.functional.apply_attention_weights import (
+        apply_attention_weights as apply_attention_weights,
+    )
+    from mlax_scaffold.specs.functional.avg_pool import avg_pool as avg_pool
+    from mlax_scaffold.specs.functional.bernoulli import bernoulli as bernoulli
+    from mlax_scaffold.specs.functional.bias_correction import (
+        bias_correction as bias_correction,
+    )
+    from mlax_scaffold.specs.functional.cast import cast as cast
+    from mlax_scaffold.specs.functional.dot_product_attention import (
+        dot_product_attention as dot_product_attention,
+    )
+    from mlax_scaffold.specs.functional.dot_product_attention_logits import (
+        dot_product_attention_logits as dot_product_attention_logits,
+    )
+    from mlax_scaffold.specs.functional.dropout import dropout as dropout
+    from mlax_scaffold.specs.functional.ema import ema as ema
+    from mlax_scaffold.specs.functional.group_norm import group_norm as group_norm
+    from mlax_scaffold.specs.functional.identity import identity as identity
+    from mlax_scaffold.specs.functional.instance_norm import (
+        instance_norm as instance_norm,
+    )
+    from mlax_scaffold.specs.functional.layer_norm import layer_norm as layer_norm
+    from mlax_scaffold.specs.functional.log_softmax import log_softmax as log_softmax
+    from mlax_scaffold.specs.functional.logsumexp import logsumexp as logsumexp
+    from mlax_scaffold.specs.functional.max_pool import max_pool as max_pool
+    from mlax_scaffold.specs.functional.mean import mean as mean
+    from mlax_scaffold.specs.functional.min_pool import min_pool as min_pool
+    from mlax_scaffold.specs.functional.moments import moments as moments
+    from mlax_scaffold.specs.functional.normalize import normalize as normalize
+    from mlax_scaffold.specs.functional.pool import pool as pool
+    from mlax_scaffold.specs.functional.rms_norm import rms_norm as rms_norm
+    from mlax_scaffold.specs.functional.softmax import softmax as softmax
+    from mlax_scaffold.specs.functional.standardize import standardize as standardize
+    from mlax_scaffold.specs.functional.sum import sum as sum
+    from mlax_scaffold.specs.functional.sum_pool import sum_pool as sum_pool
+    from mlax_scaffold.specs.functional.var import var as var
+    from mlax_scaffold.specs.functional.z_norm import z_norm as z_norm

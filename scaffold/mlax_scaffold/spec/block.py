@@ -1,0 +1,127 @@
+"""Blocks, run eagerly: layers that take initialized layers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+
+from mlax_scaffold.spec.layer import Layer
+
+
+class Handle:
+    """An initialized layer in a block: its trees, and the way to run it."""
+
+    def __init__(self, block: Block, initialized: tuple[Any, Any, Any]) -> None:
+        self._block = block
+        self.trainables, self.non_trainables, self._hyperparams = initialized
+        self._loop_key: jax.Array | None = None
+
+    @property
+    def initialized(self) -> tuple[Any, Any, Any]:
+        """The triple that the handle stands for."""
+        return self.trainables, self.non_trainables, self._hyperparams
+
+    def __call__(self, x: Any, **inputs: Any) -> Any:
+        """Runs the layer with the key of its turn in a loop, and keeps its state."""
+        return self._thread(x, self._loop_key, inputs)
+
+    def apply(
+        self,
+        x: Any,
+        trainables: Any,
+        non_trainables: Any,
+        key: jax.Array | None,
+        **inputs: Any,
+    ) -> tuple[Any, Any]:
+        """Runs the layer on the given trees, and threads nothing."""
+        return self._hyperparams.apply(
+            x, trainables, non_trainables, not self._block.training, key, **inputs
+        )
+
+    def _thread(self, x: Any, key: jax.Array | None, inputs: Any) -> Any:
+        y, self.non_trainables = self.apply(
+            x, self.trainables, self.non_trainables, key, **inputs
+        )
+        return y
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self._hyperparams, name)
+
+
+class Block(Layer, abstract=True):
+    """Base class of blocks."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        values = self._hyperparameters
+        for name in self._fields.named("SubLayer"):
+            values[name] = Handle(self, values[name])
+        for name in self._fields.named("SubLayers"):
+            values[name] = tuple(Handle(self, layer) for layer in values[name])
+
+    def load(self, trainables: Any, non_trainables: Any = None) -> None:
+        """Installs arrays by the names of fields: of the layers, and of the block."""
+        super().load(trainables, non_trainables)
+        for name, handles in self._handles().items():
+            weights = self._get(trainables, name, handles)
+            states = self._get(non_trainables, name, handles)
+            for handle, weight, state in zip(handles, weights, states, strict=True):
+                handle.trainables, handle.non_trainables = weight, state
+
+    def _collect(self, kind: str, nested: str) -> dict[str, Any] | None:
+        found = dict(super()._collect(kind, nested) or {})
+        for name, handles in self._handles().items():
+            trees = tuple(getattr(handle, nested) for handle in handles)
+            found[name] = trees if name in self._several() else trees[0]
+        return found or None
+
+    def _clone(self) -> Block:
+        values = dict(self._hyperparameters)
+        for name, handles in self._handles().items():
+            triples = tuple(handle.initialized for handle in handles)
+            values[name] = triples if name in self._several() else triples[0]
+        return type(self)(**values)
+
+    def keys(self, count: int) -> Any:
+        """As many keys as asked for. Calls are numbered before they run."""
+        raise RuntimeError("self.keys(n) stands in forward, and nowhere else")
+
+    def _keys(self, number: int, count: int) -> Any:
+        key = self._current().keys[number]
+        return [None] * count if key is None else jax.random.split(key, count)
+
+    def _loop(self, name: str, number: int) -> tuple[Handle, ...]:
+        handles = self._hyperparameters[name]
+        keys = self._keys(number, len(handles))
+        for handle, key in zip(handles, keys, strict=True):
+            handle._loop_key = key
+        return handles
+
+    def _sub_layer(self, name: str, number: int | None, x: Any, **inputs: Any) -> Any:
+        handle = self._hyperparameters.get(name)
+        if not isinstance(handle, Handle):
+            return super()._sub_layer(name, number, x, **inputs)
+        assert number is not None
+        return handle._thread(x, self._current().keys[number], inputs)
+
+    def _several(self) -> tuple[str, ...]:
+        return self._fields.named("SubLayers")
+
+    def _handles(self) -> dict[str, tuple[Handle, ...]]:
+        values = self._hyperparameters
+        return {
+            name: values[name] if name in self._several() else (values[name],)
+            for name in self._fields.annotations
+            if name in self._several() or name in self._fields.named("SubLayer")
+        }
+
+    def _get(
+        self, tree: Any, name: str, handles: tuple[Handle, ...]
+    ) -> tuple[Any, ...]:
+        found = tree.get(name) if isinstance(tree, dict) else getattr(tree, name, None)
+        if name not in self._several():
+            return (found,)
+        return (None,) * len(handles) if found is None else tuple(found)

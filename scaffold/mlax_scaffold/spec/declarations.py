@@ -1,0 +1,52 @@
+"""What a spec's `setup` declares: weights, states, moments, and requirements."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from jax.nn.initializers import Initializer
+from jax.typing import DTypeLike
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """An array that `init` makes."""
+
+    kind: str
+    initializer: Initializer
+    shape: tuple[int, ...]
+    dtype: DTypeLike | None = None
+
+
+if TYPE_CHECKING:
+    # What is declared is read back as an array: the declaration has no type of its own.
+
+    def trainable(initializer: Initializer, shape: Sequence[int]) -> Any: ...
+    def state(
+        initializer: Initializer, shape: Sequence[int], dtype: DTypeLike | None = None
+    ) -> Any: ...
+    def moment(
+        initializer: Initializer, shape: Sequence[int], dtype: DTypeLike | None = None
+    ) -> Any: ...
+
+else:
+
+    def trainable(initializer, shape):
+        """Declares a weight, which gradients are taken of."""
+        return Declaration("trainable", initializer, tuple(shape))
+
+    def state(initializer, shape, dtype=None):
+        """Declares a non-trainable. Its dtype is that of the weights, unless given."""
+        return Declaration("state", initializer, tuple(shape), dtype)
+
+    def moment(initializer, shape, dtype=None):
+        """Declares what an optimizer keeps for a weight; dtype None: the weight's."""
+        return Declaration("moment", initializer, tuple(shape), dtype)
+
+
+def require(condition: bool, message: str) -> None:
+    """Raises a ValueError with the message, unless the condition holds."""
+    if not condition:
+        raise ValueError(message)

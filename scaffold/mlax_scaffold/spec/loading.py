@@ -1,0 +1,64 @@
+"""Imports a spec by its path, to run it eagerly."""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import sys
+from pathlib import Path
+from typing import Any
+
+import mlax_scaffold
+from mlax_scaffold.errors import UsageError
+
+_LIBRARY = Path(mlax_scaffold.__file__).parent / "specs"
+
+
+def load(path: str | Path, root: str | Path | None = None) -> Any:
+    """The definition of the spec at `path`: its class, or its function.
+
+    This executes the spec: it is meant for the tests of specs that one trusts.
+
+    Args:
+        path: the file of the spec.
+        root: the folder that imports of the spec's own project start from.
+
+    Raises:
+        UsageError: the file holds no definition, or several.
+    """
+    path = Path(path).resolve()
+    if path.is_relative_to(_LIBRARY):
+        # Under its own name, so that specs that import one another share classes.
+        parts = path.relative_to(_LIBRARY).with_suffix("").parts
+        module = importlib.import_module(".".join(("mlax_scaffold", "specs", *parts)))
+    else:
+        module = _execute(path, root)
+    definitions = [
+        value
+        for name, value in vars(module).items()
+        if not name.startswith("_")
+        and (inspect.isclass(value) or inspect.isfunction(value))
+        and value.__module__ == module.__name__
+    ]
+    if len(definitions) != 1:
+        raise UsageError(
+            f"{path.name} holds {len(definitions)} definitions, expected one"
+        )
+    return definitions[0]
+
+
+def _execute(path: Path, root: str | Path | None) -> Any:
+    name = f"_mlax_scaffold_spec_{path.parent.name}_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise UsageError(f"{path} is no Python module")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    if root is not None:
+        sys.path.insert(0, str(root))
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        if root is not None:
+            sys.path.remove(str(root))
+    return module

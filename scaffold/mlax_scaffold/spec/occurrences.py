@@ -1,0 +1,199 @@
+"""Numbers the key consumers of a method, and routes its sub-layer calls.
+
+Generated code splits the caller's key by the place of each consumer in the text. The
+eager side does the same: it compiles a method anew with every consumer numbered.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import inspect
+import textwrap
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mlax_scaffold.spec.layer import Layer
+
+_ARRAYS = ("trainable", "state")
+
+
+@dataclass(frozen=True)
+class Method:
+    """An entry point of a layer, compiled with numbered key consumers."""
+
+    run: Callable[..., Any]
+    consumers: int
+
+
+@functools.cache
+def declarations(owner: type[Layer]) -> dict[str, type[Layer] | str]:
+    """What `setup` declares, in order: the kind of array, or the sub-layer's class.
+
+    Declarations with a condition are included: they keep their place in the order of
+    keys where they are not made.
+    """
+    if "setup" not in owner.__dict__:
+        return {}
+    setup: Any = owner.__dict__["setup"]
+    (definition,) = _parse(setup).body
+    assert isinstance(definition, ast.FunctionDef)
+    found: dict[str, type[Layer] | str] = {}
+    for statement in definition.body:
+        if not isinstance(statement, ast.Assign):
+            continue
+        target, value = statement.targets[0], statement.value
+        if isinstance(value, ast.IfExp):
+            value = value.body
+        name = _self_attribute(target)
+        if name is None or not isinstance(value, ast.Call):
+            continue
+        kind = _declared(value.func, setup.__globals__)
+        if kind is not None:
+            found[name] = kind
+    return found
+
+
+@functools.cache
+def method(owner: type[Layer], name: str) -> Method:
+    """The entry point `name` of a layer: "forward", or one such as "attend"."""
+    function: Any = owner._entries[name]
+    tree = _parse(function)
+    found = _Consumers(owner)
+    found.visit(tree)
+    places = sorted(found.nodes, key=lambda node: (node.lineno, node.col_offset))
+    numbers = {id(node): number for number, node in enumerate(places)}
+    tree = ast.fix_missing_locations(_Routes(owner, numbers).visit(tree))
+    namespace: dict[str, Any] = {}
+    code = compile(tree, inspect.getsourcefile(function) or "<spec>", "exec")
+    exec(code, function.__globals__, namespace)
+    return Method(namespace[name], len(places))
+
+
+def draws(owner: type[Layer]) -> bool:
+    """Whether `forward` of a layer draws keys, itself or through its sub-layers."""
+    return method(owner, "forward").consumers > 0
+
+
+def _parse(function: Any) -> ast.Module:
+    lines, first = inspect.getsourcelines(function)
+    tree = ast.parse(textwrap.dedent("".join(lines)))
+    ast.increment_lineno(tree, first - 1)
+    (definition,) = tree.body
+    assert isinstance(definition, ast.FunctionDef)
+    # Annotations hold shapes, which are for readers and not for running.
+    arguments = definition.args
+    for argument in [
+        *arguments.posonlyargs,
+        *arguments.args,
+        *arguments.kwonlyargs,
+    ]:
+        argument.annotation = None
+    definition.returns = None
+    return tree
+
+
+def _self_attribute(node: ast.AST) -> str | None:
+    """`name`, where a node is `self.name`."""
+    if (
+        isinstance(node, ast.Attribute)
+        and isinstance(node.value, ast.Name)
+        and node.value.id == "self"
+    ):
+        return node.attr
+    return None
+
+
+def _declared(called: ast.expr, namespace: dict[str, Any]) -> type[Layer] | str | None:
+    from mlax_scaffold.spec.layer import Layer
+
+    if not isinstance(called, ast.Name):
+        return None
+    if called.id in _ARRAYS:
+        return called.id
+    value = namespace.get(called.id)
+    return value if isinstance(value, type) and issubclass(value, Layer) else None
+
+
+def _loop_field(owner: type[Layer], node: ast.For) -> ast.Attribute | None:
+    """The `self.layers` that a loop runs over, where it runs over layers."""
+    for part in ast.walk(node.iter):
+        if isinstance(part, ast.Attribute) and (
+            _self_attribute(part) in owner._fields.named("SubLayers")
+        ):
+            return part
+    return None
+
+
+class _Consumers(ast.NodeVisitor):
+    """Collects the key consumers of a method."""
+
+    def __init__(self, owner: type[Layer]) -> None:
+        self.owner = owner
+        self.nodes: list[ast.Call | ast.For] = []
+
+    def visit_Call(self, node: ast.Call) -> None:
+        if self._consumes(_self_attribute(node.func)):
+            self.nodes.append(node)
+        self.generic_visit(node)
+
+    def visit_For(self, node: ast.For) -> None:
+        if _loop_field(self.owner, node):
+            self.nodes.append(node)
+        self.generic_visit(node)
+
+    def _consumes(self, name: str | None) -> bool:
+        if name in ("key", "keys") or name in self.owner._fields.named("SubLayer"):
+            return True
+        kind = declarations(self.owner).get(name) if name else None
+        return isinstance(kind, type) and draws(kind)
+
+
+class _Routes(ast.NodeTransformer):
+    """Hands every consumer its number, and every sub-layer call to the eager layer."""
+
+    def __init__(self, owner: type[Layer], numbers: dict[int, int]) -> None:
+        self.owner = owner
+        self.numbers = numbers
+
+    def visit_Call(self, node: ast.Call) -> ast.Call:
+        number = ast.Constant(self.numbers.get(id(node)))
+        name = _self_attribute(node.func)
+        self.generic_visit(node)
+        if name in ("key", "keys"):
+            return _call(node, f"_{name}", [number, *node.args], node.keywords)
+        if name and self._is_sub_layer(name):
+            arguments = [ast.Constant(name), number, *node.args]
+            return _call(node, "_sub_layer", arguments, node.keywords)
+        return node
+
+    def visit_For(self, node: ast.For) -> ast.For:
+        field = _loop_field(self.owner, node)
+        if field is not None:
+            number = ast.Constant(self.numbers[id(node)])
+            loop = _call(field, "_loop", [ast.Constant(field.attr), number], [])
+            node.iter = _replace(node.iter, field, loop)
+        self.generic_visit(node)
+        return node
+
+    def _is_sub_layer(self, name: str) -> bool:
+        return name in self.owner._fields.named("SubLayer") or isinstance(
+            declarations(self.owner).get(name), type
+        )
+
+
+def _call(
+    place: ast.expr, name: str, args: list[Any], keywords: list[ast.keyword]
+) -> ast.Call:
+    function = ast.Attribute(ast.Name("self", ast.Load()), name, ast.Load())
+    return ast.copy_location(ast.Call(function, args, keywords), place)
+
+
+def _replace(tree: ast.expr, old: ast.expr, new: ast.expr) -> ast.expr:
+    class Replace(ast.NodeTransformer):
+        def visit(self, node: ast.AST) -> Any:
+            return new if node is old else self.generic_visit(node)
+
+    return Replace().visit(tree)

@@ -1,0 +1,39 @@
+"""The words of specs, as type checkers and editors see them.
+
+Only imported under TYPE_CHECKING; `mlax_scaffold.spec.words` holds what they are at run
+time. A shape in brackets (`Float["*batch features"]`) is no type argument: specs are
+checked with `reportInvalidTypeArguments` off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+from jax.typing import DTypeLike
+
+Float = jax.Array
+Int = jax.Array
+Bool = jax.Array
+Key = jax.Array
+PyTree = Any
+
+Size = int
+Count = int
+Positive = float
+NonNegative = float
+Probability = float
+PerDim = Any
+Padding = Any
+Precision = Any
+DType = DTypeLike
+Axis = Any
+Shape = Any
+Activation = Callable[..., Any]
+Function = Callable[..., Any]
+Scheduled = Any
+
+SubLayer = Any
+SubLayers = Any
+SubOptimizers = Any

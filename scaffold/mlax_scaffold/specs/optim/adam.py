@@ -1,0 +1,46 @@
+import jax.numpy as jnp
+from jax import lax
+
+from mlax_scaffold.spec import (
+    DType,
+    NonNegative,
+    Optimizer,
+    Probability,
+    Scheduled,
+    bias_correction,
+    ema,
+    moment,
+    zeros,
+)
+
+
+class Adam(Optimizer):
+    """Adam: steps along the mean of the gradients, scaled by the root of their square.
+
+    m = b1 m + (1 - b1) g;  v = b2 v + (1 - b2) g^2;
+    update = -learning_rate * (m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + epsilon)
+
+    Kingma & Ba, 2015, arXiv:1412.6980. Deviations: `epsilon` is at least the smallest
+    normal number of the dtype, so that float16 does not divide by zero.
+    """
+
+    learning_rate: Scheduled  #: step size
+    b1: Probability = 0.9  #: decay of the mean of the gradients
+    b2: Probability = 0.999  #: decay of the mean of their squares
+    epsilon: NonNegative = 1e-8  #: added to the root of the mean square
+    moment_dtype: DType | None = None  #: dtype of the moments; None: that of the weight
+
+    def setup(self, param):
+        self.mean = moment(zeros, param.shape, self.moment_dtype)
+        self.square = moment(zeros, param.shape, self.moment_dtype)
+
+    def prepare(self, grads, params):
+        self.step_size = self.learning_rate / bias_correction(self.step, decay=self.b1)
+        self.unbias = lax.rsqrt(bias_correction(self.step, decay=self.b2))
+
+    def update(self, grad, param):
+        epsilon = max(self.epsilon, float(jnp.finfo(grad.dtype).tiny))
+        self.mean = ema(self.mean, grad, decay=self.b1)
+        self.square = ema(self.square, lax.square(grad), decay=self.b2)
+        root = lax.sqrt(self.square) * self.unbias
+        return -self.step_size * self.mean / (root + epsilon)
