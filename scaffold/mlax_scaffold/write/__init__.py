@@ -16,7 +16,11 @@ Everything the writer keeps for itself (the mutex, what is staged, the undo reco
 in `.mlax-scaffold/` below the root, which git ignores.
 """
 
-from mlax_scaffold.write.commit import (
+from mlax_scaffold.write.content import Output, digest
+from mlax_scaffold.write.failure import WriteError
+from mlax_scaffold.write.lockfile import LockFile, Recorded
+from mlax_scaffold.write.mutex import mutex
+from mlax_scaffold.write.operations import (
     CommitReport,
     Recovery,
     UndoReport,
@@ -26,10 +30,6 @@ from mlax_scaffold.write.commit import (
     recover,
     undo,
 )
-from mlax_scaffold.write.content import Output, digest
-from mlax_scaffold.write.failure import WriteError
-from mlax_scaffold.write.lockfile import LockFile, Recorded
-from mlax_scaffold.write.mutex import mutex
 from mlax_scaffold.write.plan import Change, Plan, diff, make_plan
 from mlax_scaffold.write.tree import LOCK_NAME, STATE_DIR
 from mlax_scaffold.write.verdict import (

@@ -88,10 +88,9 @@ class History:
 
     def names(self) -> list[str]:
         """The names of the records."""
-        try:
+        found: list[str] = []
+        with explained("read the undo records"), suppress(FileNotFoundError):
             found = os.listdir(self._tree.state(HISTORY))
-        except FileNotFoundError:
-            return []
         return sorted(name for name in found if name.isdecimal())
 
     def next_name(self) -> str:
@@ -102,9 +101,10 @@ class History:
     def titles(self) -> list[str]:
         """The titles of the records, the newest first."""
         titles = []
-        for name in reversed(self.names()):
-            with open(self._tree.state(HISTORY, name), "rb") as file:
-                titles.append(json.loads(file.readline()))
+        with explained("read the undo records"):
+            for name in reversed(self.names()):
+                with open(self._tree.state(HISTORY, name), "rb") as file:
+                    titles.append(json.loads(file.readline()))
         return titles
 
     def last(self) -> tuple[str, Record]:
@@ -133,7 +133,8 @@ class History:
 
     def trim(self) -> None:
         """Removes the oldest records beyond those kept."""
-        with suppress(OSError):
+        # Too many records do no harm.
+        with suppress(OSError, WriteError):
             for name in self.names()[:-KEPT_RECORDS]:
                 os.unlink(self._tree.state(HISTORY, name))
 

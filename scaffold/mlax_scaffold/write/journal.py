@@ -27,6 +27,13 @@ POPPED = "popped"
 BACKWARD = "backward"
 FORWARD = "forward"
 
+# A directory stays where somebody else's file is in it, or where it is in use or
+# protected itself; that it is gone already happens when a killed run is completed.
+_DIRECTORY_STAYS = (
+    *(errno.ENOTEMPTY, errno.EEXIST, errno.EBUSY, errno.EACCES, errno.EPERM),
+    *(errno.ENOENT, errno.ENOTDIR),
+)
+
 
 @dataclass(frozen=True)
 class Entry:
@@ -72,7 +79,7 @@ class Journal:
 
     @classmethod
     def load(cls, tree: Tree) -> Journal | None:
-        """The journal in place, or None. Raises WriteError if it cannot be read."""
+        """The journal in place, or None. Raises WriteError if it is not a journal."""
         try:
             with open(tree.state(JOURNAL), encoding="utf-8") as file:
                 data = json.load(file)
@@ -80,11 +87,11 @@ class Journal:
             return cls(**data)
         except FileNotFoundError:
             return None
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError) as error:
             raise WriteError(
-                f"the journal of an interrupted run cannot be read ({error}); look at "
-                f"the tree with your version control, delete {tree.state(JOURNAL)}, "
-                "and run `mlax-scaffold generate`"
+                f"the journal of an interrupted run cannot be understood ({error}); "
+                "look at the tree with your version control, delete "
+                f"{tree.state(JOURNAL)}, and run `mlax-scaffold generate`"
             ) from error
 
 
@@ -93,7 +100,7 @@ def exact(data: bytes | None) -> str | None:
     return None if data is None else hashlib.sha256(data).hexdigest()
 
 
-def finish(tree: Tree) -> tuple[str, ...]:
+def finish(tree: Tree, journal: Journal) -> tuple[str, ...]:
     """Moves the tree to the side that the journal in place names, and clears it.
 
     If that fails on the way to the new side, the tree is moved back to the old side.
@@ -106,10 +113,6 @@ def finish(tree: Tree) -> tuple[str, ...]:
         WriteError: the tree is back on the old side, or it could not be moved at all;
             in that case the journal stays in place for the next run.
     """
-    journal = Journal.load(tree)
-    if journal is None:
-        clear_staging(tree)
-        return ()
     try:
         try:
             return _move(tree, journal)
@@ -188,9 +191,11 @@ def _remove(tree: Tree, journal: Journal) -> list[str]:
         elif actual not in (None, origin):
             kept.append(entry.path)
     for directory in journal.emptied if journal.forward else journal.created:
-        # Somebody else's file keeps its directory.
-        with suppress(OSError):
+        try:
             os.rmdir(tree.locate(directory))
+        except OSError as error:
+            if error.errno not in _DIRECTORY_STAYS:
+                raise
     return kept
 
 

@@ -125,6 +125,7 @@ def make_plan(
     for path, text in (writes | updates).items():
         change = _change(tree, path, text)
         if _same(change):
+            changes.pop(path, None)
             continue
         changes[path] = change
         if path in writes and change.before is not None:

@@ -59,7 +59,7 @@ def execute(
     places = _check_places(tree, changes, emptied)
     try:
         with explained(f"prepare {title!r}"):
-            _stage(tree, changes, places, title, emptied, undoable, pop)
+            journal = _stage(tree, changes, places, title, emptied, undoable, pop)
             check_unchanged(tree, changes, emptied)
             # The commit point.
             os.replace(tree.state(STAGING, FORWARD), tree.state(JOURNAL))
@@ -69,7 +69,7 @@ def execute(
             with suppress(OSError):
                 clear_staging(tree)
         raise
-    kept = finish(tree)
+    kept = finish(tree, journal)
     History(tree).trim()
     return kept
 
@@ -159,7 +159,7 @@ def _stage(
     emptied: Sequence[str],
     undoable: bool,
     pop: str,
-) -> None:
+) -> Journal:
     clear_staging(tree)
     os.mkdir(tree.state(STAGING))
     staged: list[str] = []
@@ -204,6 +204,7 @@ def _stage(
         _sync(place)
     sync_directory(tree.state(STAGING))
     sync_directory(tree.state())
+    return journal
 
 
 def _link(place: str, other: str) -> bool:

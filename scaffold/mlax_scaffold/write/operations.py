@@ -15,6 +15,7 @@ from mlax_scaffold.write.journal import (
     JOURNAL,
     STAGING,
     Journal,
+    clear_staging,
     finish,
     pruned_directories,
 )
@@ -95,8 +96,8 @@ def commit(
     Raises:
         ConflictError: the plan has conflicts, a file was changed since it was made, or
             another run is at work. Nothing was changed.
-        WriteError: the file system refuses. Nothing was changed, unless the text says
-        so.
+        WriteError: the file system refuses. Nothing was changed, unless the text
+            says so.
     """
     if not force:
         plan.check_conflicts()
@@ -155,8 +156,8 @@ def undo(
     Raises:
         UsageError: there is nothing to undo.
         ConflictError: files were changed since the commit, or another run is at work.
-        WriteError: the file system refuses. Nothing was changed, unless the text says
-        so.
+        WriteError: the file system refuses. Nothing was changed, unless the text
+            says so.
     """
     with mutex(root, wait_seconds=wait_seconds):
         recover(root)
@@ -166,8 +167,7 @@ def undo(
         changes, conflicts = _inverse(tree, record)
         if conflicts and not force:
             raise ConflictError(_undo_conflict_text(record.title, conflicts))
-        with explained("read the undo records"):
-            remaining = history.titles()[1:]
+        remaining = history.titles()[1:]
         title = f"undo {record.title}"
         kept = execute(
             tree,
@@ -192,8 +192,7 @@ def undo(
 
 def history(root: StrPath) -> list[str]:
     """The titles of the commits that can be undone, the newest first."""
-    with explained("read the undo records"):
-        return History(Tree(root)).titles()
+    return History(Tree(root)).titles()
 
 
 def recover(root: StrPath) -> Recovery | None:
@@ -218,8 +217,10 @@ def recover(root: StrPath) -> Recovery | None:
         try:
             with mutex(root), explained("recover from an interrupted run"):
                 journal = Journal.load(tree)
-                kept = finish(tree)
-            return Recovery(journal.title, kept) if journal else None
+                if journal is None:
+                    clear_staging(tree)
+                    return None
+                return Recovery(journal.title, finish(tree, journal))
         except ConflictError:
             # What another run is staging is not left over. Once it moves the tree,
             # nobody else should read it.
