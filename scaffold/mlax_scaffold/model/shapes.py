@@ -1,7 +1,7 @@
 """The shapes of array inputs and outputs: jaxtyping's grammar.
 
 A shape is a sequence of dims separated by spaces: `"*batch heads in_features"`. What
-each dim may be is in `docs/spec-language.md`. `str` of a parsed shape parses to it again.
+each dim may be is in `docs/spec-language.md`. A parsed shape prints back as its text.
 """
 
 from __future__ import annotations

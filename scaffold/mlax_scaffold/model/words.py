@@ -72,14 +72,14 @@ WORDS: dict[str, Word] = {
             "Precision",
             "what `jax.lax` takes as precision",
             "precision",
-            "PrecisionLike -> lax.Precision",
+            "PrecisionLike",
             "precisions()",
         ),
         _word(
             "DType",
             "a floating dtype",
             "dtype",
-            "DTypeLike -> jnp.dtype",
+            "DTypeLike",
             "accum_dtypes()",
         ),
         _word(
@@ -88,6 +88,13 @@ WORDS: dict[str, Word] = {
             "axes",
             "int | Sequence[int] -> tuple[int, ...]",
             "axes()",
+        ),
+        _word(
+            "Shape",
+            "a sequence of integers of at least 0",
+            "shape",
+            "Sequence[int] -> tuple[int, ...]",
+            "array_shapes()",
         ),
         _word(
             "Activation",

@@ -19,7 +19,9 @@ def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
     function = cst.ensure_type(function.visit(_Keys(context)), cst.FunctionDef)
     if context.consumers == 1:
         return function
-    return with_prelude(function, [f"keys = arrays.split_keys(key, {context.consumers})"])
+    return with_prelude(
+        function, [f"keys = arrays.split_keys(key, {context.consumers})"]
+    )
 
 
 class _Keys(cst.CSTTransformer):

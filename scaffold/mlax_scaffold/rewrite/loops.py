@@ -14,7 +14,6 @@ from mlax_scaffold.rewrite.nodes import (
     code,
     expression,
     fresh,
-    names_in,
     self_attribute,
     statement,
 )
@@ -24,10 +23,8 @@ def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
     """See the module."""
     if not context.sequences:
         return function
-    taken = names_in(function)
-    return cst.ensure_type(
-        function.visit(_Loops(context, taken)), cst.FunctionDef
-    )
+    taken = set(context.method.names)
+    return cst.ensure_type(function.visit(_Loops(context, taken)), cst.FunctionDef)
 
 
 class _Loops(cst.CSTTransformer):
@@ -89,9 +86,7 @@ class _Loops(cst.CSTTransformer):
             f"{states} = list(non_trainables.{field})",
             f"{keys} = self.keys(len(self.{field}))",
         ]
-        after = [
-            f"non_trainables = non_trainables._replace({field}=tuple({states}))"
-        ]
+        after = [f"non_trainables = non_trainables._replace({field}=tuple({states}))"]
 
         def emit(call: cst.Call, target: str) -> list[str]:
             positional, keyword = arguments_text(call.args)

@@ -36,7 +36,9 @@ def _merged(first: cst.BaseStatement, second: cst.BaseStatement):
     for argument in after.args:
         # A state's own dtype may be read: a replacement keeps it.
         text = code(argument.value).replace(
-            f"non_trainables.{argument.keyword.value}.dtype" if argument.keyword else "",
+            f"non_trainables.{argument.keyword.value}.dtype"
+            if argument.keyword
+            else "",
             "",
         )
         if any(name in text for name in written):
@@ -44,7 +46,8 @@ def _merged(first: cst.BaseStatement, second: cst.BaseStatement):
         if argument.keyword and argument.keyword.value in own:
             return None
     if getattr(second, "leading_lines", ()) and any(
-        line.comment for line in second.leading_lines  # type: ignore[attr-defined]
+        line.comment
+        for line in second.leading_lines  # type: ignore[attr-defined]
     ):
         return None
     arguments = [

@@ -57,9 +57,7 @@ def fresh(name: str, taken: set[str]) -> str:
     return candidate
 
 
-def with_prelude(
-    function: cst.FunctionDef, texts: Iterable[str]
-) -> cst.FunctionDef:
+def with_prelude(function: cst.FunctionDef, texts: Iterable[str]) -> cst.FunctionDef:
     """The function with statements put before its body, after its docstring."""
     statements = [statement(text) for text in texts]
     if not statements:

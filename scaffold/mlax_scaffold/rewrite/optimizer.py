@@ -6,7 +6,12 @@ import libcst as cst
 
 from mlax_scaffold.model.definition import Role
 from mlax_scaffold.rewrite.context import Context
-from mlax_scaffold.rewrite.nodes import OuterTransformer, code, expression, self_attribute
+from mlax_scaffold.rewrite.nodes import (
+    OuterTransformer,
+    code,
+    expression,
+    self_attribute,
+)
 
 _TREES = {"grads": "gradients", "params": "trainables"}
 

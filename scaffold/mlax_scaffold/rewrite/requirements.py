@@ -36,9 +36,7 @@ class _Require(cst.CSTTransformer):
             case [cst.Expr(value=cst.Call(func=cst.Name("require")) as call)]:
                 condition, message = (argument.value for argument in call.args)
                 name = self.context.definition.name
-                raised = ", ".join(
-                    [repr(name), code(message), *self._given(condition)]
-                )
+                raised = ", ".join([repr(name), code(message), *self._given(condition)])
                 new = statement(
                     f"if {_negated(condition)}:\n"
                     f"    raise checks.requirement({raised})\n"

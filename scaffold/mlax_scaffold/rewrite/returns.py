@@ -21,7 +21,7 @@ class _Returns(OuterTransformer):
         value = updated_node.value
         text = code(value)
         bare_tuple = isinstance(value, cst.Tuple) and not value.lpar
-        if bare_tuple or isinstance(value, cst.IfExp | cst.Lambda) and not value.lpar:
+        if bare_tuple or (isinstance(value, cst.IfExp | cst.Lambda) and not value.lpar):
             text = f"({text})"
         return updated_node.with_changes(
             value=expression(f"{text}, non_trainables"),

@@ -72,6 +72,11 @@ class _Setup(cst.CSTTransformer):
         if declaration.role is Role.SUB_LAYER:
             return self._sub_layer(declaration, call, condition)
         initializer, shape, *dtype = [code(a.value) for a in call.args]
+        if declaration.role is Role.MOMENT:
+            chosen = dtype[0] if dtype else "None"
+            return (
+                f"{name} = trees.create_moment({initializer}, {shape}, {chosen}, param)"
+            )
         if declaration.role is Role.TRAINABLE:
             initializer = f"{name}_initializer"
         chosen = dtype[0] if dtype and dtype[0] != "None" else "dtype"

@@ -6,18 +6,18 @@ import libcst as cst
 
 from mlax_scaffold.rewrite.context import Context
 from mlax_scaffold.rewrite.hoist import Hoister, arguments_text, packed
-from mlax_scaffold.rewrite.nodes import expression, names_in, self_attribute
+from mlax_scaffold.rewrite.nodes import expression, self_attribute
 
 
 def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
     """See the module."""
     if not context.sub_layers:
         return function
-    taken = names_in(function)
+    taken = set(context.method.names)
 
     def wanted(call: cst.Call) -> str | None:
         name = self_attribute(call.func)
-        return f"{name}_output" if name in context.sub_layers else None
+        return name if name in context.sub_layers else None
 
     def emit(call: cst.Call, target: str) -> list[str]:
         name = self_attribute(call.func) or ""

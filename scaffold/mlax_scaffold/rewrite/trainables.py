@@ -161,5 +161,3 @@ def _shown(
         return []
     operator = test.comparisons[0].operator
     return [name] if isinstance(operator, cst.Is if none else cst.IsNot) else []
-
-

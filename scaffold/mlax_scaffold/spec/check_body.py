@@ -9,10 +9,28 @@ from mlax_scaffold.errors import did_you_mean
 from mlax_scaffold.spec.parse_source import Source, dotted, self_attribute
 
 RESERVED = frozenset(
-    "arrays checks dtype fwd hyperparams inference_mode init key keys "
-    "non_trainables self static step_count trainables trees".split()
+    [
+        "arrays",
+        "checks",
+        "dtype",
+        "fwd",
+        "hyperparams",
+        "inference_mode",
+        "init",
+        "key",
+        "keys",
+        "non_trainables",
+        "self",
+        "static",
+        "step_count",
+        "trainables",
+        "trees",
+    ]
 )
-"""Names that generated code uses; a spec may not bind them."""
+"""Names that the code generated for a class uses; its spec may not bind them."""
+
+RESERVED_IN_FUNCTIONS = frozenset(("arrays", "checks", "self"))
+"""The same for a function."""
 
 WIDENING = {
     "jnp.sum": "sum",
@@ -34,8 +52,21 @@ WIDENING = {
 """Functions that compute half-precision input in float32, and the strict word to use."""
 
 _FORBIDDEN_CALLS = frozenset(
-    "eval exec compile __import__ open input print globals locals vars "
-    "setattr delattr breakpoint".split()
+    [
+        "eval",
+        "exec",
+        "compile",
+        "__import__",
+        "open",
+        "input",
+        "print",
+        "globals",
+        "locals",
+        "vars",
+        "setattr",
+        "delattr",
+        "breakpoint",
+    ]
 )
 _SCOPES = (ast.Lambda, ast.FunctionDef, ast.AsyncFunctionDef)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
@@ -53,6 +84,7 @@ class BodyChecker:
         assignable: frozenset[str] = frozenset(),
         any_assignment: bool = False,
         drawing: frozenset[str] = frozenset(),
+        reserved: frozenset[str] = RESERVED,
     ):
         self.source = source
         self.method = method
@@ -60,6 +92,7 @@ class BodyChecker:
         self.assignable = assignable
         self.any_assignment = any_assignment
         self.drawing = drawing
+        self.reserved = reserved
         self.loop_layers: set[str] = set()
         self._in_loop = 0
 
@@ -125,7 +158,7 @@ class BodyChecker:
         self.source.report(node, f"`{word}` {message}")
 
     def _bound(self, node: ast.AST, name: str) -> None:
-        if name in RESERVED and name != "self":
+        if name in self.reserved and name != "self":
             self.source.report(
                 node,
                 f"`{name}` is a name of the generated function",
@@ -167,8 +200,7 @@ class BodyChecker:
                     node,
                     f"{what} draws a key in a loop, where every pass would get the "
                     "same key",
-                    "Split one key before the loop: "
-                    "`jax.random.split(self.key(), n)`.",
+                    "Split one key before the loop: `jax.random.split(self.key(), n)`.",
                 )
 
     def _if(self, node: ast.If, context: str, test_context: str) -> None:
@@ -250,8 +282,10 @@ class BodyChecker:
                 if known
                 else f"Declare it in setup: `self.{name} = state(zeros, shape)`.",
             )
-        elif self.any_assignment and name in self.attributes and (
-            name not in self.assignable
+        elif (
+            self.any_assignment
+            and name in self.attributes
+            and (name not in self.assignable)
         ):
             self.source.report(target, f"self.{name} cannot be assigned here")
 
@@ -278,7 +312,9 @@ def ends_in_return(body: list[ast.stmt]) -> bool:
         case ast.Return() | ast.Raise():
             return True
         case ast.If(body=then, orelse=otherwise):
-            return bool(otherwise) and ends_in_return(then) and ends_in_return(otherwise)
+            return (
+                bool(otherwise) and ends_in_return(then) and ends_in_return(otherwise)
+            )
         case ast.With(body=inner):
             return ends_in_return(inner)
         case ast.Match(cases=cases):

@@ -25,14 +25,20 @@ def read_inputs(
     others: list[tuple[ast.arg, ast.expr | None]] = []
     positional = [*arguments.posonlyargs, *arguments.args][skip:]
     none: list[ast.expr | None] = [None] * len(positional)
-    defaults = (none + list(arguments.defaults))[-len(positional) :] if positional else []
+    defaults = (
+        (none + list(arguments.defaults))[-len(positional) :] if positional else []
+    )
     for extra in (arguments.vararg, arguments.kwarg):
         if extra is not None:
             source.report(extra, "a spec's signature has no * or ** parameters")
-    pairs = [(arg, default, False) for arg, default in zip(positional, defaults, strict=True)]
+    pairs = [
+        (arg, default, False) for arg, default in zip(positional, defaults, strict=True)
+    ]
     pairs += [
         (arg, default, True)
-        for arg, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+        for arg, default in zip(
+            arguments.kwonlyargs, arguments.kw_defaults, strict=True
+        )
     ]
     for arg, default, keyword in pairs:
         if arg.annotation is None or not is_array_annotation(arg.annotation):
@@ -118,7 +124,9 @@ def _entry_inputs(source: Source, method: ast.FunctionDef) -> tuple[Input, ...]:
         )
     positional = [i for i in inputs if not i.keyword]
     if not positional and not others:
-        source.report(method, f"{method.name} takes no input", f"Write `{ENTRY_SIGNATURE}`.")
+        source.report(
+            method, f"{method.name} takes no input", f"Write `{ENTRY_SIGNATURE}`."
+        )
     names = [i.name for i in positional]
     if len(names) == 1 and names != ["x"] and not others:
         source.report(

@@ -148,9 +148,7 @@ class SetupReader:
     ) -> Declaration | None:
         if role not in self.allowed_roles:
             allowed = " and ".join(
-                f"{word}(...)"
-                for word, r in _ROLES.items()
-                if r in self.allowed_roles
+                f"{word}(...)" for word, r in _ROLES.items() if r in self.allowed_roles
             )
             self.source.report(
                 call, f"{role.value}(...) cannot be declared here", f"Use {allowed}."
@@ -177,14 +175,10 @@ class SetupReader:
         )
 
 
-def read_requirement(
-    source: Source, call: ast.Call, method: str
-) -> Requirement | None:
+def read_requirement(source: Source, call: ast.Call, method: str) -> Requirement | None:
     """`require(condition, message)`; None, with a finding, where it is malformed."""
     match call:
-        case ast.Call(
-            args=[condition, ast.Constant(value=str(message))], keywords=[]
-        ):
+        case ast.Call(args=[condition, ast.Constant(value=str(message))], keywords=[]):
             return Requirement(source.segment(condition), message, method)
     source.report(
         call,

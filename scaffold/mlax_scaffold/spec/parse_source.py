@@ -54,14 +54,10 @@ class Source:
         prefix = self.lines[line - 1].encode()[:utf8_offset]
         return len(prefix.decode(errors="replace"))
 
-    def _add(
-        self, line: int, column: int, message: str, hint: str, width: int
-    ) -> None:
+    def _add(self, line: int, column: int, message: str, hint: str, width: int) -> None:
         shown = self.lines[line - 1] if 0 < line <= len(self.lines) else ""
         self.diagnostics.append(
-            Diagnostic(
-                Location(self.path, line, column), message, hint, shown, width
-            )
+            Diagnostic(Location(self.path, line, column), message, hint, shown, width)
         )
 
     def location(self, node: ast.AST) -> Location:

@@ -18,7 +18,7 @@ from mlax_scaffold.model.definition import (
     Requirement,
     Role,
 )
-from mlax_scaffold.spec.check_body import RESERVED, BodyChecker
+from mlax_scaffold.spec.check_body import RESERVED, RESERVED_IN_FUNCTIONS, BodyChecker
 from mlax_scaffold.spec.parse_imports import BASES, ImportReader
 from mlax_scaffold.spec.parse_method import (
     docstring,
@@ -59,7 +59,11 @@ _ROLES = {
     Kind.LAYER: (Role.TRAINABLE, Role.STATE, Role.SUB_LAYER, Role.DERIVED),
     Kind.OPTIMIZER: (Role.MOMENT,),
 }
-_STRUCTURAL = {"SubLayer": "layer", "SubLayers": "layers", "SubOptimizers": "optimizers"}
+_STRUCTURAL = {
+    "SubLayer": "layer",
+    "SubLayers": "layers",
+    "SubOptimizers": "optimizers",
+}
 
 
 def module_name(name: str) -> str:
@@ -170,7 +174,12 @@ class _Reader:
             else:
                 hyperparameters.append(
                     self._hyperparameter(
-                        arg, arg.arg, arg.annotation, default, self._arg_doc(arg, default)
+                        arg,
+                        arg.arg,
+                        arg.annotation,
+                        default,
+                        self._arg_doc(arg, default),
+                        RESERVED_IN_FUNCTIONS,
                     )
                 )
         for item in inputs:
@@ -181,8 +190,8 @@ class _Reader:
             self.source.report(node, f"the result of {node.name} needs a type")
         else:
             returns = read_array_type(self.source, node.returns)
-        checker = BodyChecker(self.source, node, {})
-        checker.check()
+        reserved = RESERVED_IN_FUNCTIONS
+        BodyChecker(self.source, node, {}, reserved=reserved).check()
         names, bound = names_of(node)
         method = Method(
             node.name,
@@ -296,9 +305,10 @@ class _Reader:
         annotation: ast.expr,
         default: ast.expr | None,
         doc: str,
+        reserved: frozenset[str] = RESERVED,
     ) -> Hyperparameter | None:
         kind = read_hyper_type(self.source, annotation)
-        if name in RESERVED or keyword.issoftkeyword(name) or name.startswith("_"):
+        if name in reserved or keyword.issoftkeyword(name) or name.startswith("_"):
             self.source.report(
                 node, f"`{name}` cannot name a hyperparameter", "Choose another name."
             )
@@ -386,7 +396,9 @@ class _Reader:
             for method in methods:
                 if method.name == "prepare":
                     for n in ast.walk(method):
-                        if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store):
+                        if isinstance(n, ast.Attribute) and isinstance(
+                            n.ctx, ast.Store
+                        ):
                             attributes.setdefault(n.attr, "coefficient")
         return attributes
 
@@ -417,7 +429,8 @@ class _Reader:
                 known = {
                     name: what
                     for name, what in attributes.items()
-                    if what in ("hyperparameter", "derived", "method", "layer", "sub-layer")
+                    if what
+                    in ("hyperparameter", "derived", "method", "layer", "sub-layer")
                 }
             checker = BodyChecker(
                 self.source,

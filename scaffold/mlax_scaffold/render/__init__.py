@@ -1,0 +1,29 @@
+"""Renders definitions into files, in memory."""
+
+from __future__ import annotations
+
+from mlax_scaffold.model.definition import Definition
+from mlax_scaffold.model.library import Library
+from mlax_scaffold.model.project import Project, Rendered
+from mlax_scaffold.render import package
+from mlax_scaffold.render.formatting import format_python
+from mlax_scaffold.render.gate import check_doc, check_module
+from mlax_scaffold.rewrite import Rewritten, rewrite_methods
+
+
+def render(library: Library, project: Project) -> tuple[Rendered, ...]:
+    """Every file that follows from the specs, in the order of their paths."""
+    files: list[Rendered] = list(package.support(library, project))
+    modules: dict[str, tuple[Definition, dict[str, Rewritten]]] = {}
+    for definition in library:
+        methods = rewrite_methods(definition, library)
+        module = package.module(definition, library, methods, project)
+        modules[module.path] = definition, methods
+        files.append(module)
+    formatted = format_python(files, project.package)
+    for file in formatted:
+        if file.path in modules:
+            definition, methods = modules[file.path]
+            check_module(definition, methods, file)
+            check_doc(definition, file)
+    return tuple(sorted(formatted, key=lambda f: f.path))

@@ -1,0 +1,59 @@
+"""Which imports a generated module needs. The linter drops those that its text does not use."""
+
+from __future__ import annotations
+
+from mlax_scaffold.model.definition import Definition, Kind, Reference
+from mlax_scaffold.spec.reader import module_name
+
+_COMMON = (
+    "from __future__ import annotations",
+    "import math",
+    "from collections.abc import Callable, Sequence",
+    "from typing import Any, Literal, NamedTuple",
+    "import jax",
+    "import jax.numpy as jnp",
+    "from jax import lax",
+    "from jax.typing import DTypeLike",
+)
+_CORE = (
+    "from {package}._core import arrays, checks, trees",
+    "from {package}._core.checks import Padding, PaddingLike, PrecisionLike",
+    "from {package}._core.static import InitializedLayer, InitializedOptimizer, "
+    "LayerHyperparams, OptimizerHyperparams, static",
+)
+
+
+def imports(definition: Definition, package: str) -> tuple[str, ...]:
+    """Import statements of the module of a definition."""
+    lines = [*_COMMON, *(line.format(package=package) for line in _CORE)]
+    for imported in definition.imports:
+        if imported.reference is not None:
+            lines.append(_of_spec(definition, imported.reference, package))
+        elif imported.attribute is None:
+            alias = f" as {imported.name}"
+            plain = imported.name == imported.module.partition(".")[0]
+            lines.append(f"import {imported.module}{'' if plain else alias}")
+        else:
+            renamed = imported.name != imported.attribute
+            alias = f" as {imported.name}" if renamed else ""
+            lines.append(f"from {imported.module} import {imported.attribute}{alias}")
+    return tuple(dict.fromkeys(lines))
+
+
+def _of_spec(definition: Definition, reference: Reference, package: str) -> str:
+    if reference.section == Kind.FUNCTION.section:
+        if definition.kind is Kind.FUNCTION:
+            # Within the package its names are not there yet when modules are imported.
+            module = f"{package}.functional._{module_name(reference.name)}"
+            return f"from {module} import {reference.name}"
+        return f"from {package}.functional import {reference.name}"
+    if reference.section == Kind.SCHEDULE.section:
+        return f"from {package}.schedule import {reference.name}"
+    module = module_name(reference.name)
+    return f"from {package}.{reference.section} import {module} as {reference.name}"
+
+
+def file_name(definition: Definition) -> str:
+    """The file of a generated module inside its section."""
+    private = definition.kind in (Kind.FUNCTION, Kind.SCHEDULE)
+    return f"{'_' if private else ''}{definition.module}.py"

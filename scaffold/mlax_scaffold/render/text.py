@@ -1,0 +1,72 @@
+"""Text of generated code: docstrings, wrapped paragraphs, argument lists."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Sequence
+
+WIDTH = 88
+
+
+def docstring(text: str, indent: int = 0) -> str:
+    """A docstring literal whose value is the text; nothing in the text can end it."""
+    lines = text.strip().splitlines() or [""]
+    body = "\n".join(
+        line if i == 0 or not line.strip() else " " * indent + line
+        for i, line in enumerate(map(str.rstrip, lines))
+    )
+    if len(lines) > 1:
+        body += "\n" + " " * indent
+    plain = "\\" not in body and '"""' not in body and not body.endswith('"')
+    if plain:
+        return f'"""{body}"""'
+    raw = '"""' not in body and not body.endswith(('"', "\\"))
+    if raw:
+        return f'r"""{body}"""'
+    escaped = body.replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
+    if escaped.endswith('"'):
+        escaped = escaped[:-1] + '\\"'
+    return f'"""{escaped}"""'
+
+
+def wrapped(text: str, indent: int = 0, hanging: int = 0) -> str:
+    """A paragraph in lines that fit, where it stands `indent` deep."""
+    return textwrap.fill(
+        " ".join(text.split()),
+        WIDTH - indent,
+        subsequent_indent=" " * hanging,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def section(title: str, entries: Iterable[tuple[str, str]], indent: int = 4) -> str:
+    """A section of a docstring, such as Args; empty where there are no entries."""
+    lines = [
+        textwrap.indent(wrapped(f"{name}: {doc}", indent + 4, 4), "    ")
+        for name, doc in entries
+    ]
+    return "\n".join([f"{title}:", *lines]) if lines else ""
+
+
+def paragraphs(*parts: str) -> str:
+    """The parts that are not empty, with a blank line between them."""
+    return "\n\n".join(part.strip("\n") for part in parts if part.strip())
+
+
+def indented(text: str, depth: int = 4) -> str:
+    """Every line of code moved to the right; blank lines stay empty."""
+    return textwrap.indent(text, " " * depth, lambda line: bool(line.strip()))
+
+
+def arguments(parts: Sequence[str]) -> str:
+    """A parenthesized list with a trailing comma, which the formatter keeps or joins."""
+    return "(" + ", ".join(parts) + ")"
+
+
+def sentence(text: str) -> str:
+    """The text with a capital and a full stop."""
+    text = text.strip()
+    if not text:
+        return ""
+    return text[0].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")

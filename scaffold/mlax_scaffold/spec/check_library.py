@@ -1,0 +1,191 @@
+"""Reads every spec and checks how they refer to each other: all errors of all specs in one run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from mlax_scaffold.errors import Diagnostic, Location, SpecError, did_you_mean
+from mlax_scaffold.model.definition import Definition, Kind, Reference
+from mlax_scaffold.model.library import Library
+from mlax_scaffold.spec.check_shapes import check_shapes
+from mlax_scaffold.spec.reader import read_spec
+
+LIBRARY_SPECS = Path(__file__).resolve().parent.parent / "specs"
+SECTIONS = tuple(kind.section for kind in Kind)
+
+
+@dataclass(frozen=True)
+class SpecFile:
+    """The text of a spec and where it is."""
+
+    path: str
+    """Posix, relative to the project; what errors and headers call it."""
+    section: str
+    text: str
+
+
+def find_specs(root: Path, shown: str) -> tuple[SpecFile, ...]:
+    """The specs under a folder, in the order of their paths. `shown` is the folder's name in messages."""
+    found: list[SpecFile] = []
+    problems: list[Diagnostic] = []
+    for section in SECTIONS:
+        for path in sorted((root / section).glob("*.py")):
+            if path.name == "__init__.py":
+                continue
+            name = f"{shown}/{section}/{path.name}"
+            try:
+                text = path.read_bytes().decode("utf-8").replace("\r\n", "\n")
+            except UnicodeDecodeError as error:
+                problems.append(
+                    Diagnostic(
+                        Location(name, 1, 1), f"not UTF-8: {error}", "Save it as UTF-8."
+                    )
+                )
+                continue
+            found.append(SpecFile(name, section, text))
+    if problems:
+        raise SpecError(problems)
+    return tuple(found)
+
+
+@cache
+def library_words() -> frozenset[str]:
+    """Names of the library's functions, which specs import from `mlax_scaffold.spec`."""
+    return frozenset(path.stem for path in (LIBRARY_SPECS / "functional").glob("*.py"))
+
+
+def read_library(
+    own: tuple[SpecFile, ...], built_in: tuple[SpecFile, ...] = ()
+) -> Library:
+    """Read the project's specs, with those of the built-in library that they are built on.
+
+    Raises:
+        SpecError: with every error of every spec.
+    """
+    words = library_words()
+    diagnostics: list[Diagnostic] = []
+    definitions: dict[Reference, Definition] = {}
+    for file in own:
+        definition, found = read_spec(file.path, file.text, words)
+        diagnostics += found
+        if definition is None:
+            continue
+        diagnostics += _misplaced(definition, file)
+        diagnostics += check_shapes(definition)
+        definitions[definition.reference] = definition
+    available = {(f.section, Path(f.path).stem): f for f in built_in}
+    _add_built_in(definitions, available, words)
+    known = set(definitions) | {Reference(section, stem) for section, stem in available}
+    unread = {(f.section, Path(f.path).stem) for f in own}
+    for definition in definitions.values():
+        diagnostics += _unresolved(definition, definitions, known, unread)
+    if not diagnostics:
+        diagnostics += _cycles(definitions)
+    if diagnostics:
+        raise SpecError(diagnostics)
+    return Library(definitions)
+
+
+def _add_built_in(
+    definitions: dict[Reference, Definition],
+    available: Mapping[tuple[str, str], SpecFile],
+    words: frozenset[str],
+) -> None:
+    """Add the built-in specs that the definitions are built on, directly or not."""
+    from mlax_scaffold.spec.reader import module_name
+
+    pending = list(definitions.values())
+    while pending:
+        for imported in pending.pop().imports:
+            reference = imported.reference
+            if reference is None or reference in definitions:
+                continue
+            file = available.get((reference.section, module_name(reference.name)))
+            if file is None:
+                continue
+            definition, problems = read_spec(file.path, file.text, words)
+            if definition is None:
+                raise SpecError(problems)
+            definitions[reference] = definition
+            pending.append(definition)
+
+
+def _misplaced(definition: Definition, file: SpecFile) -> list[Diagnostic]:
+    section = definition.kind.section
+    if file.section == section:
+        return []
+    return [
+        _at(
+            definition,
+            f"{definition.name} is a {definition.kind.name.lower()}, in {file.section}/",
+            f"Move the file to {section}/.",
+        )
+    ]
+
+
+def _unresolved(
+    definition: Definition,
+    definitions: Mapping[Reference, Definition],
+    known: set[Reference],
+    unread: set[tuple[str, str]],
+) -> list[Diagnostic]:
+    from mlax_scaffold.spec.reader import module_name
+
+    found = []
+    for imported in definition.imports:
+        reference = imported.reference
+        if reference is None or reference in definitions or reference.name == "cast":
+            continue
+        if (reference.section, module_name(reference.name)) in unread:
+            continue  # that spec has errors of its own
+        names = [r.name for r in known if r.section == reference.section]
+        found.append(
+            _at(
+                definition,
+                f"there is no spec of {reference}",
+                did_you_mean(reference.name, sorted(names)),
+                find=f"import {reference.name}",
+            )
+        )
+    return found
+
+
+def _cycles(definitions: Mapping[Reference, Definition]) -> list[Diagnostic]:
+    done: set[Reference] = set()
+    found: list[Diagnostic] = []
+
+    def visit(definition: Definition, path: tuple[Reference, ...]) -> None:
+        reference = definition.reference
+        if reference in path:
+            loop = " -> ".join(
+                str(r) for r in (*path[path.index(reference) :], reference)
+            )
+            found.append(_at(definition, f"specs are built on each other: {loop}", ""))
+            return
+        if reference in done:
+            return
+        for imported in definition.imports:
+            target = definitions.get(imported.reference) if imported.reference else None
+            if target is not None:
+                visit(target, (*path, reference))
+        done.add(reference)
+
+    for definition in definitions.values():
+        visit(definition, ())
+    return found
+
+
+def _at(definition: Definition, message: str, hint: str, find: str = "") -> Diagnostic:
+    """A finding at the line of the spec that holds `find`, else at the definition."""
+    lines = definition.text.splitlines()
+    needles = [find] if find else [f"class {definition.name}", f"def {definition.name}"]
+    for number, line in enumerate(lines, 1):
+        for needle in needles:
+            if needle and needle in line:
+                column = line.index(needle) + 1
+                place = Location(definition.source, number, column)
+                return Diagnostic(place, message, hint, line, len(needle))
+    return Diagnostic(Location(definition.source, 1, 1), message, hint)

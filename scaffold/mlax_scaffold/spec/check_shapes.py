@@ -1,0 +1,92 @@
+"""Checks that the names in shapes mean something: a hyperparameter, or an axis of an input."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mlax_scaffold.errors import Diagnostic, Location, did_you_mean
+from mlax_scaffold.model.definition import ArrayType, Definition, Method, MethodRole
+from mlax_scaffold.model.shapes import Conditional, Shape
+
+_SIZES = ("Size", "Count", "int")
+
+
+def check_shapes(definition: Definition) -> list[Diagnostic]:
+    """Every finding in the shapes of a definition."""
+    found: list[Diagnostic] = []
+    for method in definition.methods:
+        if method.role is MethodRole.ENTRY:
+            found += _Checker(definition, method).check()
+    return found
+
+
+class _Checker:
+    def __init__(self, definition: Definition, method: Method):
+        self.definition = definition
+        self.method = method
+        self.sizes = [
+            h.name
+            for h in definition.hyperparameters
+            if h.type.word.name in _SIZES and not h.type.per_dim
+        ]
+        self.switches = [
+            h.name for h in definition.hyperparameters if h.type.word.name == "bool"
+        ]
+
+    def check(self) -> list[Diagnostic]:
+        found: list[Diagnostic] = []
+        bound: set[str] = set()
+        for item in self.method.inputs:
+            for shape in _shapes(item.type):
+                found += self._switch(shape)
+                for name in shape.names():
+                    close = did_you_mean(name, self.sizes)
+                    if name not in self.sizes and close:
+                        found.append(
+                            self._at(shape, name, "names no hyperparameter", close)
+                        )
+                    bound.add(name)
+        if self.method.returns is not None:
+            for shape in _shapes(self.method.returns):
+                found += self._switch(shape)
+                for name in shape.names():
+                    if name not in bound and not self._known(name):
+                        message = (
+                            "names neither a hyperparameter nor an axis of an input"
+                        )
+                        hint = did_you_mean(name, [*self.sizes, *bound])
+                        other = "Write `_` for an axis, `...` for several, that depend on more."
+                        found.append(self._at(shape, name, message, hint or other))
+        return found
+
+    def _known(self, name: str) -> bool:
+        derived = {d.name for d in self.definition.declarations}
+        return name in self.sizes or name in derived
+
+    def _switch(self, shape: Shape | Conditional) -> list[Diagnostic]:
+        if not isinstance(shape, Conditional) or shape.field in self.switches:
+            return []
+        hint = did_you_mean(shape.field, self.switches) or "Add `field: bool = False`."
+        return [self._at(shape, shape.field, "is no hyperparameter of type bool", hint)]
+
+    def _at(
+        self, shape: Shape | Conditional, name: str, message: str, hint: str
+    ) -> Diagnostic:
+        """A finding at a name in a shape's text."""
+        text = str(shape)
+        for number, line in enumerate(self.definition.text.splitlines(), 1):
+            start = line.find(f'"{text}"')
+            if start >= 0:
+                column = line.index(name, start) + 1
+                place = Location(self.definition.source, number, column)
+                return Diagnostic(place, f"`{name}` {message}", hint, line, len(name))
+        return Diagnostic(
+            Location(self.definition.source, 1, 1), f"`{name}` {message}", hint
+        )
+
+
+def _shapes(array: ArrayType) -> Iterator[Shape | Conditional]:
+    if array.shape is not None:
+        yield array.shape
+    for item in array.items:
+        yield from _shapes(item)
