@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from mlax_scaffold.model.shapes import (
     Anonymous,
     AnyAxes,
@@ -104,7 +105,7 @@ def test_errors_know_their_place(text, offset, message):
 
 
 def test_evaluate():
-    shape = parse_shape("*batch n 3 n*k+1 (n+k)//2 #n")
+    shape = parse_shape("*batch n 3 n*k+1 (n+k)//2 #n").resolve({})
     sizes = {"batch": (5, 6), "n": 4, "k": 2}
     assert shape.evaluate(sizes) == (5, 6, 4, 3, 9, 3, 4)
 
