@@ -244,6 +244,16 @@ def test_an_extra_file_does_not_overwrite_what_exists(generated):
     assert same.is_empty
 
 
+def test_a_generated_file_can_be_taken_over_by_hand(generated):
+    text = generated.text("gen/a.py")
+    outputs = [o for o in generated.outputs() if o.path != "gen/a.py"]
+    plan = generated.plan(outputs, extra_writes={"gen/a.py": text})
+    assert plan.deleted == ()
+    commit(generated.root, plan, title="take over")
+    assert generated.text("gen/a.py") == text
+    assert "gen/a.py" not in generated.lock().outputs
+
+
 def test_modes_are_kept(generated):
     generated.path("gen/a.py").chmod(0o754)
     generated.specs["a"] = "2"

@@ -4,7 +4,7 @@ import builtins
 import errno
 import os
 import shutil
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import pytest
 
@@ -98,9 +98,6 @@ def dying_at_the_commit_point():
         yield
 
 
-OPERATIONS = pytest.mark.parametrize("prepare", [_commit, _undo, _recovery])
-
-
 class Trials:
     """An operation that is run again and again, each time with another call failing."""
 
@@ -187,7 +184,7 @@ def test_one_failing_call_of_a_recovery_can_be_made_up_for(trials):
     assert failures > 10
 
 
-@OPERATIONS
+@pytest.mark.parametrize("prepare", [_commit, _recovery])
 def test_when_everything_fails_from_some_call_on_the_next_run_completes(trials):
     partial = 0
     for nth, project, error in trials.each_call(_full, lasting=True):
@@ -200,11 +197,14 @@ def test_when_everything_fails_from_some_call_on_the_next_run_completes(trials):
     assert partial > 10
 
 
-@OPERATIONS
 @pytest.mark.parametrize(
-    ("end", "lasting"),
-    [(Killed, True), (KeyboardInterrupt, False)],
-    ids=["kill", "interrupt"],
+    ("prepare", "end", "lasting"),
+    [
+        (_commit, Killed, True),
+        (_undo, Killed, True),
+        (_recovery, Killed, True),
+        (_commit, KeyboardInterrupt, False),
+    ],
 )
 def test_an_end_at_any_call_leaves_the_old_tree_or_the_new(trials, end, lasting):
     seen = []
@@ -220,6 +220,56 @@ def test_an_end_at_any_call_leaves_the_old_tree_or_the_new(trials, end, lasting)
     # There is one commit point, which an interrupted run has behind it.
     assert seen == sorted(seen)
     assert seen[-1]
+
+
+@pytest.mark.parametrize("prepare", [_commit])
+def test_going_back_can_be_killed_as_well(trials, monkeypatch):
+    place = os.replace
+
+    def replace(source, target):
+        if str(target).endswith("tests/test_c.py"):
+            raise _full(target)
+        place(source, target)
+
+    monkeypatch.setattr(os, "replace", replace)
+    gone_back = 0
+    for nth, project, error in trials.each_call(Killed, lasting=True):
+        assert isinstance(error, Killed), nth
+        pending = project.path(f"{STATE_DIR}/journal")
+        gone_back += pending.exists() and '"forward": false' in pending.read_text()
+        with suppress(WriteError):
+            recover(project.root)
+        assert state(project) == trials.old, nth
+        assert not project.staged()
+    assert gone_back > 10
+
+
+def test_what_is_staged_is_on_the_disk_before_the_commit_point(generated, monkeypatch):
+    generated.specs = {"a": "2", "c": "1"}
+    staging = generated.path(f"{STATE_DIR}/staging")
+    synced, missing = set(), []
+    sync, place = os.fsync, os.replace
+
+    def fsync(descriptor):
+        synced.add(os.fstat(descriptor).st_ino)
+        sync(descriptor)
+
+    def replace(source, target):
+        if str(target).endswith("journal"):
+            # What stands in for an old content is a second name of what was there.
+            written = [p for p in staging.iterdir() if p.stat().st_nlink == 1]
+            assert len(written) > 6
+            missing.extend(p for p in written if p.stat().st_ino not in synced)
+            assert staging.stat().st_ino in synced
+        place(source, target)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    monkeypatch.setattr(os, "replace", replace)
+    generated.generate()
+    assert missing == []
+    # So are the directories afterwards, or a rename might be lost.
+    for directory in ("gen", "tests", "docs/ref", STATE_DIR):
+        assert generated.path(directory).stat().st_ino in synced
 
 
 def test_an_edit_between_a_kill_and_the_recovery_is_kept(generated):
