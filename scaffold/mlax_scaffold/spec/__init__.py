@@ -9,6 +9,7 @@ none of this: everything that imports jax is loaded when it is first asked for.
 from __future__ import annotations
 
 import importlib
+from pathlib import Path
 from typing import TYPE_CHECKING
 from typing import Literal as Literal
 
@@ -58,46 +59,14 @@ _HOMES = {
     "zeros": "initializers",
 }
 
-# Function specs that other specs use as words. Each has the name of its module.
-_FUNCTIONS = frozenset(
-    {
-        "apply_attention_mask",
-        "apply_attention_weights",
-        "avg_pool",
-        "bernoulli",
-        "bias_correction",
-        "cast",
-        "dot_product_attention",
-        "dot_product_attention_logits",
-        "dropout",
-        "ema",
-        "group_norm",
-        "identity",
-        "instance_norm",
-        "layer_norm",
-        "log_softmax",
-        "logsumexp",
-        "max_pool",
-        "mean",
-        "min_pool",
-        "moments",
-        "normalize",
-        "pool",
-        "rms_norm",
-        "softmax",
-        "standardize",
-        "sum",
-        "sum_pool",
-        "var",
-        "z_norm",
-    }
-)
+# Every function spec of the library is a word; each has the name of its module.
+_FUNCTIONS = Path(__file__).parent.parent / "specs" / "functional"
 
 
 def __getattr__(name: str) -> object:
     if name in _HOMES:
         module = f"{__name__}.{_HOMES[name]}"
-    elif name in _FUNCTIONS:
+    elif name.isidentifier() and (_FUNCTIONS / f"{name}.py").is_file():
         module = f"mlax_scaffold.specs.functional.{name}"
     else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -107,7 +76,7 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOMES, *_FUNCTIONS})
+    return sorted({*globals(), *_HOMES, *(f.stem for f in _FUNCTIONS.glob("*.py"))})
 
 
 if TYPE_CHECKING:
@@ -188,6 +157,7 @@ if TYPE_CHECKING:
     from mlax_scaffold.specs.functional.moments import moments as moments
     from mlax_scaffold.specs.functional.normalize import normalize as normalize
     from mlax_scaffold.specs.functional.pool import pool as pool
+    from mlax_scaffold.specs.functional.prod import prod as prod
     from mlax_scaffold.specs.functional.rms_norm import rms_norm as rms_norm
     from mlax_scaffold.specs.functional.softmax import softmax as softmax
     from mlax_scaffold.specs.functional.standardize import standardize as standardize

@@ -28,6 +28,7 @@ class Adam(Optimizer):
     b1: Probability = 0.9  #: decay of the mean of the gradients
     b2: Probability = 0.999  #: decay of the mean of their squares
     epsilon: NonNegative = 1e-8  #: added to the root of the mean square
+    epsilon_root: NonNegative = 0.0  #: added to the mean square, under the root
     moment_dtype: DType | None = None  #: dtype of the moments; None: that of the weight
 
     def setup(self, param):
@@ -35,12 +36,13 @@ class Adam(Optimizer):
         self.square = moment(zeros, param.shape, self.moment_dtype)
 
     def prepare(self, grads, params):
-        self.step_size = self.learning_rate / bias_correction(self.step, decay=self.b1)
-        self.unbias = lax.rsqrt(bias_correction(self.step, decay=self.b2))
+        self.unbias_mean = 1.0 / bias_correction(self.step, decay=self.b1)
+        self.unbias_square = 1.0 / bias_correction(self.step, decay=self.b2)
 
     def update(self, grad, param):
         epsilon = max(self.epsilon, float(jnp.finfo(grad.dtype).tiny))
         self.mean = ema(self.mean, grad, decay=self.b1)
         self.square = ema(self.square, lax.square(grad), decay=self.b2)
-        root = lax.sqrt(self.square) * self.unbias
-        return -self.step_size * self.mean / (root + epsilon)
+        root = lax.sqrt(self.square * self.unbias_square + self.epsilon_root)
+        step = self.mean * self.unbias_mean / (root + epsilon)
+        return -self.learning_rate * step

@@ -1,0 +1,14 @@
+from mlax_scaffold.spec import Block, PyTree, SubLayers, require
+
+
+class Parallel(Block):
+    """Layers side by side: each is applied to its own input; the outputs are a tuple."""
+
+    layers: SubLayers  #: initialized layers
+
+    def forward(self, x: PyTree) -> PyTree:
+        require(len(x) == len(self.layers), "x must hold one input for each layer")
+        outputs = []
+        for layer, item in zip(self.layers, x, strict=True):
+            outputs.append(layer(item))
+        return tuple(outputs)

@@ -1,0 +1,58 @@
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from mlax_scaffold.spec import Block, Bool, Float, PyTree, Size, Cell, cast
+
+
+class Recurrent(Block):
+    """A cell along the axis of time: (y_t, carry) = cell((x_t, carry)).
+
+    The weights are cast once, before the loop, so that their gradients accumulate in
+    the dtype of x.
+    """
+
+    cell: Cell  #: an initialized cell, with a method `initial_carry`
+    reverse: bool = False  #: whether time runs from the last step to the first
+    unroll: Size = 1  #: steps in one turn of the compiled loop; the length: no loop
+    return_carry: bool = False  #: whether the result is (y, the last carry)
+
+    def forward(
+        self,
+        x: Float["*batch time _"],
+        *,
+        carry: PyTree | None = None,
+        reset: Bool["*batch time"] | None = None,
+    ) -> PyTree:
+        # Where `reset` is True, the carry is the initial one before the step.
+        start = self.cell.initial_carry(x.shape[:-2], x.dtype)
+        carry = start if carry is None else carry
+        weights = cast(self.cell.trainables, dtype=x.dtype)
+        draws = self.keys(x.shape[-2])
+        draws = None if draws[0] is None else draws
+
+        def step(loop, slices):
+            carry, states = loop
+            inputs, fresh, draw = slices
+            if fresh is not None:
+                carry = jax.tree.map(
+                    lambda s, c: jnp.where(
+                        lax.expand_dims(fresh, range(fresh.ndim, c.ndim)), s, c
+                    ),
+                    start,
+                    carry,
+                )
+            (y, carry), states = self.cell.apply((inputs, carry), weights, states, draw)
+            return (carry, states), y
+
+        resets = None if reset is None else jnp.moveaxis(reset, -1, 0)
+        (carry, states), y = lax.scan(
+            step,
+            (carry, self.cell.non_trainables),
+            (jnp.moveaxis(x, -2, 0), resets, draws),
+            reverse=self.reverse,
+            unroll=self.unroll,
+        )
+        self.cell.non_trainables = states
+        y = jnp.moveaxis(y, 0, x.ndim - 2)
+        return (y, carry) if self.return_carry else y

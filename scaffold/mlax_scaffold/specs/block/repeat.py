@@ -1,0 +1,27 @@
+from jax import lax
+
+from mlax_scaffold.spec import Block, PyTree, Size, SubLayer
+
+
+class Repeat(Block):
+    """The same layer several times in series, each time with weights of its own.
+
+    The layer is compiled once, in a scan over its weights, which are stacked along a
+    first axis: `jax.vmap(lambda key: Linear.init(key, 8, 8))(keys)` makes such a layer.
+    """
+
+    layer: SubLayer  #: an initialized layer, with arrays stacked along the first axis
+    depth: Size  #: how many times it is applied: the size of that axis
+
+    def forward(self, x: PyTree) -> PyTree:
+        draws = self.keys(self.depth)
+        draws = None if draws[0] is None else draws
+
+        def step(carry, slices):
+            weights, states, draw = slices
+            return self.layer.apply(carry, weights, states, draw)
+
+        stacked = (self.layer.trainables, self.layer.non_trainables, draws)
+        y, states = lax.scan(step, x, stacked, length=self.depth)
+        self.layer.non_trainables = states
+        return y

@@ -1,0 +1,18 @@
+from mlax_scaffold.spec import DType, Float, NonNegative, function, standardize
+
+
+@function
+def instance_norm(
+    x: Float["..."],
+    *,
+    channel_last: bool = False,  #: whether channels are the last axis, else the second
+    epsilon: NonNegative = 1e-5,  #: added to the variance
+    accum_dtype: DType | None = None,  #: dtype of the computation; None: that of x
+) -> Float["..."]:
+    """Normalizes each channel of each example over the spatial axes.
+
+    x is (batch, channels, *spatial), or (batch, *spatial, channels).
+    Ulyanov et al., 2016, arXiv:1607.08022, without the affine map.
+    """
+    spatial = tuple(range(1, x.ndim - 1) if channel_last else range(2, x.ndim))
+    return standardize(x, axis=spatial, epsilon=epsilon, accum_dtype=accum_dtype)

@@ -1,0 +1,29 @@
+import jax.numpy as jnp
+from jax import lax
+
+from mlax_scaffold.spec import Axis, DType, Float, function, sum
+
+
+@function
+def logsumexp(
+    x: Float["..."],
+    *,
+    axis: Axis | None = None,  #: axes of the sum; None: all
+    keepdims: bool = False,  #: whether they stay, with size 1
+    accum_dtype: DType | None = None,  #: dtype of the computation; None: that of x
+) -> Float["..."]:
+    """log(sum(exp(x))), in the dtype of x, which jax.nn.logsumexp widens.
+
+    Where everything is -inf the result is -inf and its gradient zero, and not NaN.
+    """
+    wide = x if accum_dtype is None else x.astype(accum_dtype)
+    top = jnp.max(lax.stop_gradient(wide), axis=axis, keepdims=True)
+    top = jnp.where(jnp.isfinite(top), top, jnp.zeros_like(top))
+    total = sum(jnp.exp(wide - top), axis=axis, keepdims=True)
+    # The logarithm of a stand-in keeps the gradient of an empty sum from dividing by 0.
+    empty = total == 0.0
+    log = jnp.log(jnp.where(empty, jnp.ones_like(total), total)) + top
+    log = jnp.where(empty, jnp.full_like(log, -jnp.inf), log)
+    if not keepdims:
+        log = lax.squeeze(log, tuple(range(x.ndim)) if axis is None else axis)
+    return log.astype(x.dtype)

@@ -1,0 +1,25 @@
+from mlax_scaffold.spec import Float, Padding, PerDim, Size, function, pool
+
+
+@function
+def max_pool(
+    x: Float["..."],
+    *,
+    spatial_dims: Size,  #: number of spatial axes
+    window: PerDim[Size],  #: size of the window
+    strides: PerDim[Size] = 1,  #: steps from window to window
+    padding: Padding = "VALID",  #: of the input, with -inf
+    dilation: PerDim[Size] = 1,  #: steps from element to element of a window
+    channel_last: bool = False,  #: whether an axis of channels follows the spatial axes
+) -> Float["..."]:
+    """Largest element of each window of the spatial axes, see `pool`."""
+    return pool(
+        x,
+        reduction="max",
+        spatial_dims=spatial_dims,
+        window=window,
+        strides=strides,
+        padding=padding,
+        dilation=dilation,
+        channel_last=channel_last,
+    )

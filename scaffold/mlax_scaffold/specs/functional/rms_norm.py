@@ -1,0 +1,20 @@
+from jax import lax
+
+from mlax_scaffold.spec import Axis, DType, Float, NonNegative, function, mean
+
+
+@function
+def rms_norm(
+    x: Float["..."],
+    *,
+    axis: Axis = -1,  #: axes that are normalized together
+    epsilon: NonNegative = 1e-6,  #: added to the mean square
+    accum_dtype: DType | None = None,  #: dtype of the computation; None: that of x
+) -> Float["..."]:
+    """Divides by the root mean square: x / sqrt(mean(x^2) + epsilon).
+
+    Zhang & Sennrich, 2019, arXiv:1910.07467, without the gain.
+    """
+    wide = x if accum_dtype is None else x.astype(accum_dtype)
+    square = mean(lax.square(wide), axis=axis, keepdims=True)
+    return (wide * lax.rsqrt(square + epsilon)).astype(x.dtype)

@@ -1,0 +1,34 @@
+import jax.numpy as jnp
+
+from mlax_scaffold.spec import (
+    Float,
+    Int,
+    Layer,
+    Precision,
+    Size,
+    trainable,
+    variance_scaling,
+)
+
+
+class Embed(Layer):
+    """Table of vectors: y = E[x]. `attend` gives x E^T, the logits of a tied output.
+
+    An index outside of the table gives NaN.
+    """
+
+    entries: Size  #: number of vectors
+    features: Size  #: size of a vector
+    precision: Precision | None = None  #: of the product of `attend`
+
+    def setup(self):
+        self.embedding = trainable(
+            variance_scaling(1.0, "fan_in", "normal", out_axis=0),
+            (self.entries, self.features),
+        )
+
+    def forward(self, x: Int["*batch"]) -> Float["*batch features"]:
+        return jnp.take(self.embedding, x, axis=0)
+
+    def attend(self, x: Float["*batch features"]) -> Float["*batch entries"]:
+        return x.dot(self.embedding.T, precision=self.precision)

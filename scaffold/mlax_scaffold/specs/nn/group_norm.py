@@ -1,0 +1,50 @@
+from mlax_scaffold.spec import (
+    DType,
+    Float,
+    Layer,
+    NonNegative,
+    Size,
+    group_norm,
+    ones,
+    require,
+    trainable,
+    zeros,
+)
+
+
+class GroupNorm(Layer):
+    """Normalizes groups of channels of each example, then scales and shifts channels.
+
+    Wu & He, 2018, arXiv:1803.08494.
+    """
+
+    groups: Size  #: number of groups
+    channels: Size  #: number of channels; a multiple of groups
+    channel_last: bool = False  #: whether channels are the last axis, else the second
+    use_scale: bool = True  #: whether the result is multiplied by a weight
+    use_bias: bool = True  #: whether a bias is added
+    epsilon: NonNegative = 1e-5  #: added to the variance
+    accum_dtype: DType | None = None  #: dtype of the statistics; None: that of x
+
+    def setup(self):
+        require(self.channels % self.groups == 0, "groups must divide channels")
+        self.scale = trainable(ones, (self.channels,)) if self.use_scale else None
+        self.bias = trainable(zeros, (self.channels,)) if self.use_bias else None
+
+    def forward(
+        self,
+        x: Float[
+            "batch *spatial channels if channel_last else batch channels *spatial"
+        ],
+    ) -> Float["batch *spatial channels if channel_last else batch channels *spatial"]:
+        y = group_norm(
+            x,
+            groups=self.groups,
+            channel_last=self.channel_last,
+            epsilon=self.epsilon,
+            accum_dtype=self.accum_dtype,
+        )
+        shape = [1] * x.ndim
+        shape[-1 if self.channel_last else 1] = self.channels
+        y = y if self.scale is None else y * self.scale.reshape(shape)
+        return y if self.bias is None else y + self.bias.reshape(shape)

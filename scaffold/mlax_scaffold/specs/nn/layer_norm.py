@@ -1,0 +1,33 @@
+from mlax_scaffold.spec import (
+    DType,
+    Float,
+    Layer,
+    NonNegative,
+    Size,
+    layer_norm,
+    ones,
+    trainable,
+    zeros,
+)
+
+
+class LayerNorm(Layer):
+    """Normalizes the last axis: y = (x - mean) / sqrt(var + epsilon) * scale + bias.
+
+    Ba et al., 2016, arXiv:1607.06450.
+    """
+
+    features: Size  #: size of the last axis
+    use_scale: bool = True  #: whether the result is multiplied by a weight
+    use_bias: bool = True  #: whether a bias is added
+    epsilon: NonNegative = 1e-5  #: added to the variance
+    accum_dtype: DType | None = None  #: dtype of the statistics; None: that of x
+
+    def setup(self):
+        self.scale = trainable(ones, (self.features,)) if self.use_scale else None
+        self.bias = trainable(zeros, (self.features,)) if self.use_bias else None
+
+    def forward(self, x: Float["*batch features"]) -> Float["*batch features"]:
+        y = layer_norm(x, epsilon=self.epsilon, accum_dtype=self.accum_dtype)
+        y = y if self.scale is None else y * self.scale
+        return y if self.bias is None else y + self.bias

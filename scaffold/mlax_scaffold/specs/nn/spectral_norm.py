@@ -1,0 +1,44 @@
+import jax.numpy as jnp
+from jax import lax
+
+from mlax_scaffold.spec import (
+    Count,
+    Float,
+    Layer,
+    Positive,
+    Size,
+    normal,
+    state,
+    sum,
+)
+
+
+class SpectralNorm(Layer):
+    """Divides a weight by its largest singular value, which power iteration estimates.
+
+    The input is the weight W, a matrix (everything else, features): y = W / |W u|. In
+    training u <- W^T W u / |W^T W u| comes first. No gradient goes through u. Apply the
+    layer to a kernel, and hand the result to the layer that the kernel belongs to.
+
+    Miyato et al., 2018, arXiv:1802.05957. Deviation: nothing is iterated at inference.
+    """
+
+    features: Size  #: size of the last axis of the weight
+    iterations: Count = 1  #: steps of power iteration in training
+    epsilon: Positive = 1e-12  #: added to the squares of norms
+
+    def setup(self):
+        self.vector = state(normal(1.0), (self.features,))
+
+    def forward(self, x: Float["*rest features"]) -> Float["*rest features"]:
+        epsilon = max(self.epsilon, float(jnp.finfo(x.dtype).tiny))
+        matrix = x.reshape(-1, self.features)
+        fixed = lax.stop_gradient(matrix)
+        u = self.vector * lax.rsqrt(sum(lax.square(self.vector)) + epsilon)
+        if self.training:
+            for _ in range(self.iterations):
+                u = fixed.T.dot(fixed.dot(u))
+                u = u * lax.rsqrt(sum(lax.square(u)) + epsilon)
+            self.vector = u
+        sigma = lax.sqrt(sum(lax.square(matrix.dot(u))) + epsilon)
+        return x / sigma

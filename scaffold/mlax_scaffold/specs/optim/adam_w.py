@@ -1,0 +1,49 @@
+import jax.numpy as jnp
+from jax import lax
+
+from mlax_scaffold.spec import (
+    DType,
+    NonNegative,
+    Optimizer,
+    Probability,
+    Scheduled,
+    bias_correction,
+    ema,
+    moment,
+    zeros,
+)
+
+
+class AdamW(Optimizer):
+    """Adam with decoupled weight decay.
+
+    update = -learning_rate * (the step of Adam + weight_decay * weight)
+
+    Loshchilov & Hutter, 2019, arXiv:1711.05101. Deviations: as in optax and PyTorch the
+    decay is multiplied by the learning rate; `epsilon` is at least the smallest normal
+    number of the dtype.
+    """
+
+    learning_rate: Scheduled  #: step size
+    b1: Probability = 0.9  #: decay of the mean of the gradients
+    b2: Probability = 0.999  #: decay of the mean of their squares
+    epsilon: NonNegative = 1e-8  #: added to the root of the mean square
+    epsilon_root: NonNegative = 0.0  #: added to the mean square, under the root
+    weight_decay: NonNegative = 1e-4  #: strength of the weight decay
+    moment_dtype: DType | None = None  #: dtype of the moments; None: that of the weight
+
+    def setup(self, param):
+        self.mean = moment(zeros, param.shape, self.moment_dtype)
+        self.square = moment(zeros, param.shape, self.moment_dtype)
+
+    def prepare(self, grads, params):
+        self.unbias_mean = 1.0 / bias_correction(self.step, decay=self.b1)
+        self.unbias_square = 1.0 / bias_correction(self.step, decay=self.b2)
+
+    def update(self, grad, param):
+        epsilon = max(self.epsilon, float(jnp.finfo(grad.dtype).tiny))
+        self.mean = ema(self.mean, grad, decay=self.b1)
+        self.square = ema(self.square, lax.square(grad), decay=self.b2)
+        root = lax.sqrt(self.square * self.unbias_square + self.epsilon_root)
+        step = self.mean * self.unbias_mean / (root + epsilon)
+        return -self.learning_rate * (step + self.weight_decay * param)

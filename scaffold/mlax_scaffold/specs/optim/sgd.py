@@ -1,0 +1,34 @@
+from mlax_scaffold.spec import (
+    DType,
+    Optimizer,
+    Probability,
+    Scheduled,
+    moment,
+    zeros,
+)
+
+
+class Sgd(Optimizer):
+    """Stochastic gradient descent, with momentum where it is given.
+
+    m = momentum m + g;  update = -learning_rate * m, and with `nesterov`
+    -learning_rate * (momentum m + g).
+
+    Sutskever et al., 2013, PMLR 28(3). Without momentum the traces are empty.
+    """
+
+    learning_rate: Scheduled  #: step size
+    momentum: Probability = 0.0  #: decay of the trace of gradients
+    nesterov: bool = False  #: whether the step looks ahead along the trace
+    moment_dtype: DType | None = None  #: dtype of the trace; None: that of the weight
+
+    def setup(self, param):
+        shape = param.shape if self.momentum > 0.0 else (0,)
+        self.trace = moment(zeros, shape, self.moment_dtype)
+
+    def update(self, grad, param):
+        if self.momentum == 0.0:
+            return -self.learning_rate * grad
+        self.trace = self.momentum * self.trace + grad
+        step = self.momentum * self.trace + grad if self.nesterov else self.trace
+        return -self.learning_rate * step
