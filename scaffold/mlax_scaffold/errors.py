@@ -65,7 +65,7 @@ class ConflictError(MlaxScaffoldError):
     """Going on would overwrite somebody's work, or collide with another run."""
 
 
-def did_you_mean(word: str, allowed: Sequence[str]) -> str:
+def did_you_mean(word: str, allowed: Sequence[str], cutoff: float = 0.6) -> str:
     """'did you mean "x"?' for the closest of the allowed words, or an empty string."""
-    close = difflib.get_close_matches(word, allowed, n=1, cutoff=0.6)
+    close = difflib.get_close_matches(word, allowed, n=1, cutoff=cutoff)
     return f'did you mean "{close[0]}"?' if close else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -148,6 +149,8 @@ class Method:
     """Names of the sub-layers that are called."""
     assigns: tuple[str, ...] = ()
     """Names of the attributes of `self` that are assigned."""
+    reads: frozenset[str] = frozenset()
+    """Names of the attributes of `self` that are read."""
     names: frozenset[str] = frozenset()
     """Every identifier of the text that is not an attribute."""
     bound: frozenset[str] = frozenset()
@@ -211,6 +214,15 @@ class Definition:
 
     def declared(self, *roles: Role) -> tuple[Declaration, ...]:
         return tuple(d for d in self.declarations if d.role in roles)
+
+    def depends(self, declaration: Declaration) -> bool:
+        """Whether an initializer depends on hyperparameters, so that it is built in `init`."""
+        names = {
+            node.id
+            for node in ast.walk(ast.parse(declaration.initializer, mode="eval"))
+            if isinstance(node, ast.Name)
+        }
+        return not names <= {imported.name for imported in self.imports}
 
     def structural(self) -> tuple[Hyperparameter, ...]:
         """The hyperparameters that are initialized layers or optimizers."""

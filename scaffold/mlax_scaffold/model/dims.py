@@ -23,7 +23,7 @@ OPERATORS: dict[type[ast.operator], Callable[[int, int], int]] = {
 }
 
 
-class ShapeMismatch(ValueError):  # noqa: N818 - it is no error of the pattern
+class ShapeMismatch(ValueError):
     """Sizes do not fit a shape, or a shape cannot be evaluated with the sizes given."""
 
 

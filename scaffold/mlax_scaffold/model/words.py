@@ -127,6 +127,25 @@ WORDS: dict[str, Word] = {
             structural=True,
         ),
         Word(
+            "Cell",
+            "an initialized recurrent cell: it maps (inputs, carry) to (outputs, carry)",
+            "sub_layer",
+            "InitializedLayer",
+            "CellHyperparams",
+            "",
+            structural=True,
+        ),
+        Word(
+            "Stacked",
+            "initialized layers with stacked weights, as `jax.vmap` of `init` over keys "
+            "returns them",
+            "sub_layer",
+            "InitializedLayer",
+            "LayerHyperparams",
+            "",
+            structural=True,
+        ),
+        Word(
             "SubLayers",
             "a sequence of initialized layers",
             "sub_layers",

@@ -111,11 +111,19 @@ class InputChecks:
         many = [i for i, d in enumerate(dims) if isinstance(d, Variadic | AnyAxes)]
         count = len(dims) - len(many)
         conditions: list[str] = []
-        if not many:
+        counted = "spatial_dims" in self.sizes and any(
+            isinstance(d, Variadic) and d.name == "spatial" for d in dims
+        )
+        if counted:
+            axes = f"{self.sizes['spatial_dims']} + {count}"
+            conditions.append(f"{expression}.ndim != {axes}")
+        elif not many:
             conditions.append(f"{expression}.ndim != {count}")
         elif count:
             conditions.append(f"{expression}.ndim < {count}")
         shown: dict[str, str] = {}
+        if counted:
+            shown["spatial_dims"] = self.sizes["spatial_dims"]
         for i, dim in enumerate(dims):
             after = bool(many) and i > many[0]
             index = i - len(dims) if after else i

@@ -26,7 +26,7 @@ from mlax_scaffold.render.parameters import (
     plain,
     weights,
 )
-from mlax_scaffold.render.text import docstring, paragraphs, section, sentence, wrapped
+from mlax_scaffold.render.text import WIDTH, docstring, paragraphs, section, sentence, wrapped
 from mlax_scaffold.rewrite import Rewritten
 
 
@@ -160,7 +160,7 @@ class _LayerBuilder:
     def _layer_arguments(self) -> list[Parameter]:
         return [
             *map(hyperparameter, self.definition.hyperparameters),
-            *map(initializer, weights(self.definition)),
+            *(initializer(self.definition, d) for d in weights(self.definition)),
         ]
 
     def _init(self) -> FunctionView:
@@ -205,12 +205,6 @@ class _LayerBuilder:
         for h in self.definition.hyperparameters:
             if not h.type.word.structural:
                 lines.append(check(self.name, h))
-        for d in weights(self.definition):
-            if "self." in d.initializer:
-                lines.append(
-                    f"if {d.name}_initializer is None:\n"
-                    f"    {d.name}_initializer = {plain(d.initializer)}"
-                )
         for h in self.definition.structural():
             many = h.type.word.name == "SubLayers"
             function = "sub_layers" if many else "sub_layer"
@@ -331,11 +325,10 @@ class _LayerBuilder:
             for r in self.definition.requirements
             if r.method == method.name
         ]
-        first = method.doc or f"Apply {self.name}."
-        if name == "fwd":
-            first = f"Apply {self.name}: {_lower_first(self.definition.summary)}"
+        first = f"Apply {self.name}." if name == "fwd" else ""
         return paragraphs(
-            wrapped(first, 4),
+            first,
+            method.doc,
             section("Args", entries),
             "Returns:\n"
             + _indent(wrapped(f"`(y, non_trainables)`; y is {result}{dtype}.", 8)),
@@ -369,9 +362,10 @@ class _LayerBuilder:
 def module_doc(definition: Definition) -> str:
     """The docstring of the module of a definition."""
     summary = definition.summary
-    if not summary.startswith(definition.name):
-        summary = f"{definition.name}: {_lower_first(summary)}"
-    return docstring(paragraphs(wrapped(summary, 3), definition.description))
+    titled = f"{definition.name}: {_lower_first(summary)}"
+    if not summary.startswith(definition.name) and len(titled) + 3 <= WIDTH:
+        summary = titled
+    return docstring(paragraphs(summary, definition.description))
 
 
 def _indent(text: str) -> str:

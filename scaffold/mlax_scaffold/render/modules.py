@@ -19,7 +19,7 @@ _CORE = (
     "from {package}._core import arrays, checks, trees",
     "from {package}._core.checks import Padding, PaddingLike, PrecisionLike",
     "from {package}._core.static import InitializedLayer, InitializedOptimizer, "
-    "LayerHyperparams, OptimizerHyperparams, static",
+    "CellHyperparams, LayerHyperparams, OptimizerHyperparams, static",
 )
 
 

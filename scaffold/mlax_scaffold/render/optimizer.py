@@ -63,12 +63,8 @@ class _OptimizerBuilder:
         ]
 
     def _reads(self, method: str) -> set[str]:
-        found = self.methods.get(method)
-        if found is None:
-            return set()
-        import re
-
-        return set(re.findall(r"[A-Za-z_]\w*", found.body))
+        found = self.definition.method(method)
+        return set() if found is None else set(found.reads)
 
     def view(self) -> OptimizerView:
         return OptimizerView(

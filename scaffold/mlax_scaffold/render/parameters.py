@@ -38,10 +38,10 @@ def hyperparameter(h: Hyperparameter) -> Parameter:
     return Parameter(h.name, h.type.argument, h.default, doc)
 
 
-def initializer(d: Declaration) -> Parameter:
+def initializer(definition: Definition, d: Declaration) -> Parameter:
     """The parameter of `init` for the initializer of a weight."""
     shape = plain(d.shape)
-    if "self." in d.initializer:
+    if definition.depends(d):
         doc = (
             f"initializer of {d.name}, of shape {shape}; None: {plain(d.initializer)}."
         )

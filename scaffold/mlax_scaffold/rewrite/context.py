@@ -38,7 +38,7 @@ class Context:
         return frozenset(
             h.name
             for h in self.definition.structural()
-            if h.type.word.name == "SubLayer"
+            if h.type.word.name in ("SubLayer", "Cell", "Stacked")
         )
 
     @cached_property

@@ -78,7 +78,9 @@ class _Setup(cst.CSTTransformer):
                 f"{name} = trees.create_moment({initializer}, {shape}, {chosen}, param)"
             )
         if declaration.role is Role.TRAINABLE:
-            initializer = f"{name}_initializer"
+            given = f"{name}_initializer"
+            depends = self.context.definition.depends(declaration)
+            initializer = f"{given} or {initializer}" if depends else given
         chosen = dtype[0] if dtype and dtype[0] != "None" else "dtype"
         made = f"arrays.create({initializer}, {self.keys[name]}, {shape}, {chosen})"
         return f"{name} = {made}{condition and condition + 'None'}"

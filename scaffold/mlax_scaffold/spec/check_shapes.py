@@ -40,7 +40,7 @@ class _Checker:
             for shape in _shapes(item.type):
                 found += self._switch(shape)
                 for name in shape.names():
-                    close = did_you_mean(name, self.sizes)
+                    close = did_you_mean(name, self.sizes, cutoff=0.8)
                     if name not in self.sizes and close:
                         found.append(
                             self._at(shape, name, "names no hyperparameter", close)

@@ -101,6 +101,7 @@ def read_method(
         tuple(facts.consumers),
         tuple(dict.fromkeys(facts.calls)),
         tuple(dict.fromkeys(facts.assigns)),
+        frozenset(facts.reads),
         *names_of(method),
     )
 
@@ -195,6 +196,7 @@ class _Facts(ast.NodeVisitor):
         self.consumers: list[str] = []
         self.calls: list[str] = []
         self.assigns: list[str] = []
+        self.reads: set[str] = set()
 
     def visit_For(self, node: ast.For) -> None:
         if any(
@@ -219,4 +221,6 @@ class _Facts(ast.NodeVisitor):
             self.training = True
         elif name and isinstance(node.ctx, ast.Store):
             self.assigns.append(name)
+        elif name:
+            self.reads.add(name)
         self.generic_visit(node)

@@ -59,7 +59,13 @@ _ROLES = {
     Kind.LAYER: (Role.TRAINABLE, Role.STATE, Role.SUB_LAYER, Role.DERIVED),
     Kind.OPTIMIZER: (Role.MOMENT,),
 }
+MAX_SUMMARY = 81
+"""Characters of a summary: it fits on one line of the generated module."""
+
 _STRUCTURAL = {
+    "Cell": "layer",
+    "Stacked": "layer",
+    
     "SubLayer": "layer",
     "SubLayers": "layers",
     "SubOptimizers": "optimizers",
@@ -140,9 +146,20 @@ class _Reader:
                 f"{first.name} has no docstring",
                 "Its first line is the summary in the documentation; cite the source.",
             )
+        self._summary(first, doc)
         if isinstance(first, ast.FunctionDef):
             return self._function(first, doc)
         return self._class(first, doc)
+
+    def _summary(self, node: ast.ClassDef | ast.FunctionDef, doc: str) -> None:
+        first, _, rest = doc.strip().partition("\n")
+        if rest.partition("\n")[0].strip() or len(first) > MAX_SUMMARY:
+            self.source.report(
+                node.body[0],
+                f"the docstring of {node.name} does not begin with a summary",
+                f"Begin with one line of at most {MAX_SUMMARY} characters, then a blank "
+                "line.",
+            )
 
     def _name(self, node: ast.ClassDef | ast.FunctionDef) -> None:
         stem = self.source.path.rsplit("/", 1)[-1].removesuffix(".py")
@@ -444,6 +461,8 @@ class _Reader:
                 any_assignment=role is MethodRole.PREPARE,
             )
             checker.check()
+        if role is not MethodRole.SETUP:
+            self._summary(node, docstring(node))
         return read_method(self.source, node, role, attributes)
 
     def _requirements(self, node: ast.FunctionDef) -> list[Requirement]:
