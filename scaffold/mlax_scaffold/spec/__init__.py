@@ -18,6 +18,7 @@ _HOMES = {
     "Axis": "words",
     "Block": "block",
     "Bool": "words",
+    "Cell": "words",
     "Count": "words",
     "DType": "words",
     "Float": "words",
@@ -37,6 +38,7 @@ _HOMES = {
     "Scheduled": "words",
     "Shape": "words",
     "Size": "words",
+    "Stacked": "words",
     "SubLayer": "words",
     "SubLayers": "words",
     "SubOptimizers": "words",
@@ -105,6 +107,8 @@ if TYPE_CHECKING:
     from mlax_scaffold.spec.typing import Axis as Axis
     from mlax_scaffold.spec.typing import Bool as Bool
     from mlax_scaffold.spec.typing import Count as Count
+    from mlax_scaffold.spec.typing import Cell as Cell
+    from mlax_scaffold.spec.typing import Count as Count
     from mlax_scaffold.spec.typing import DType as DType
     from mlax_scaffold.spec.typing import Float as Float
     from mlax_scaffold.spec.typing import Function as Function
@@ -120,6 +124,7 @@ if TYPE_CHECKING:
     from mlax_scaffold.spec.typing import Scheduled as Scheduled
     from mlax_scaffold.spec.typing import Shape as Shape
     from mlax_scaffold.spec.typing import Size as Size
+    from mlax_scaffold.spec.typing import Stacked as Stacked
     from mlax_scaffold.spec.typing import SubLayer as SubLayer
     from mlax_scaffold.spec.typing import SubLayers as SubLayers
     from mlax_scaffold.spec.typing import SubOptimizers as SubOptimizers

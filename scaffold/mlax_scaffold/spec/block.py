@@ -57,7 +57,7 @@ class Block(Layer, abstract=True):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         values = self._hyperparameters
-        for name in self._fields.named("SubLayer"):
+        for name in self._fields.layers:
             values[name] = Handle(self, values[name])
         for name in self._fields.named("SubLayers"):
             values[name] = tuple(Handle(self, layer) for layer in values[name])
@@ -115,7 +115,7 @@ class Block(Layer, abstract=True):
         return {
             name: values[name] if name in self._several() else (values[name],)
             for name in self._fields.annotations
-            if name in self._several() or name in self._fields.named("SubLayer")
+            if name in self._several() or name in self._fields.layers
         }
 
     def _get(

@@ -58,10 +58,15 @@ class Fields:
                 raise type(error)(f"{self.owner}: {name}: {error}") from error
         return values
 
-    def named(self, word: str) -> tuple[str, ...]:
-        """The fields that are annotated with the word of that name."""
+    @property
+    def layers(self) -> tuple[str, ...]:
+        """The fields that hold one initialized layer."""
+        return self.named("SubLayer", "Cell", "Stacked")
+
+    def named(self, *words: str) -> tuple[str, ...]:
+        """The fields that are annotated with one of the words of those names."""
         return tuple(
             name
             for name, annotation in self.annotations.items()
-            if isinstance(annotation, Word) and annotation.name == word
+            if isinstance(annotation, Word) and annotation.name in words
         )

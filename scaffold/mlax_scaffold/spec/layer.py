@@ -24,7 +24,10 @@ class _Run:
     training: bool
     dtype: jnp.dtype | None
     # One for each consumer in the text; None where the caller gave no key.
-    keys: list[jax.Array | None] = field(default_factory=list)
+    keys: list[jax.Array | None]
+    # Weights and states in the compute dtype. Each is cast once, so that where it is
+    # read twice its gradients are added in the compute dtype.
+    cast: dict[str, jax.Array] = field(default_factory=dict)
 
 
 class Layer:
@@ -228,7 +231,7 @@ class Layer:
             if name.startswith("_"):
                 raise AttributeError(name)
             if name in self._arrays:
-                return self._cast(self._arrays[name])
+                return self._read(name)
             for known in (self._hyperparameters, self._derived, self._layers):
                 if name in known:
                     return known[name]
@@ -248,17 +251,21 @@ class Layer:
                 self._derived[name] = value
         elif self._run is not None and self._is_state(name):
             self._arrays[name] = jnp.asarray(value).astype(self._arrays[name].dtype)
+            self._run.cast.pop(name, None)
         else:
             raise AttributeError(f"{type(self).__name__}.{name} is no state")
 
     def _is_state(self, name: str) -> bool:
         return name in self._declared and self._declared[name].kind == "state"
 
-    def _cast(self, array: jax.Array) -> jax.Array:
-        dtype = self._run.dtype if self._run else None
-        if dtype is None or not jnp.issubdtype(array.dtype, jnp.floating):
+    def _read(self, name: str) -> jax.Array:
+        array, run = self._arrays[name], self._run
+        floating = array is not None and jnp.issubdtype(array.dtype, jnp.floating)
+        if run is None or run.dtype is None or not floating:
             return array
-        return array.astype(dtype)
+        if name not in run.cast:
+            run.cast[name] = array.astype(run.dtype)
+        return run.cast[name]
 
 
 class EagerHyperparams:
@@ -318,7 +325,7 @@ def _entry(name: str) -> Callable[..., Any]:
 
 
 def _split(key: jax.Array | None, consumers: int) -> list[jax.Array | None]:
-    if key is None:
+    if key is None or consumers == 0:
         return [None] * consumers
     return [key] if consumers == 1 else list(jax.random.split(key, consumers))
 

@@ -145,7 +145,7 @@ class _Consumers(ast.NodeVisitor):
         self.generic_visit(node)
 
     def _consumes(self, name: str | None) -> bool:
-        if name in ("key", "keys") or name in self.owner._fields.named("SubLayer"):
+        if name in ("key", "keys") or name in self.owner._fields.layers:
             return True
         kind = declarations(self.owner).get(name) if name else None
         return isinstance(kind, type) and draws(kind)
@@ -179,7 +179,7 @@ class _Routes(ast.NodeTransformer):
         return node
 
     def _is_sub_layer(self, name: str) -> bool:
-        return name in self.owner._fields.named("SubLayer") or isinstance(
+        return name in self.owner._fields.layers or isinstance(
             declarations(self.owner).get(name), type
         )
 

@@ -35,5 +35,7 @@ Function = Callable[..., Any]
 Scheduled = Any
 
 SubLayer = Any
+Cell = Any
+Stacked = Any
 SubLayers = Any
 SubOptimizers = Any

@@ -226,6 +226,8 @@ Activation = Word("Activation", _hashable_callable)
 Function = Word("Function", _hashable_callable)
 Scheduled = Word("Scheduled", _scheduled)
 SubLayer = Word("SubLayer", _unchanged)
+Cell = Word("Cell", _unchanged)
+Stacked = Word("Stacked", _unchanged)
 SubLayers = Word("SubLayers", lambda value, _: tuple(value))
 SubOptimizers = Word("SubOptimizers", lambda value, _: tuple(value))
 

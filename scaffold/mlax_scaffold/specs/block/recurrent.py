@@ -2,7 +2,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from mlax_scaffold.spec import Block, Bool, Float, PyTree, Size, Cell, cast
+from mlax_scaffold.spec import Block, Bool, Cell, Float, PyTree, Size, cast
 
 
 class Recurrent(Block):

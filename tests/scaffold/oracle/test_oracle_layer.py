@@ -1,0 +1,221 @@
+"""A spec runs as the stateful object that it looks like."""
+
+import subprocess
+import sys
+from types import SimpleNamespace
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from oracle_library import SPECS, spec
+
+from mlax_scaffold.errors import UsageError
+from mlax_scaffold.spec.loading import load
+
+KEY = jax.random.key(7)
+
+
+@pytest.fixture
+def written(tmp_path):
+    """Writes a spec, and gives back its definition."""
+
+    def write(words: str, text: str) -> Any:
+        path = tmp_path / "written.py"
+        path.write_text(f"from mlax_scaffold.spec import {words}\n{text}")
+        return load(path, root=tmp_path)
+
+    return write
+
+
+def test_importing_the_words_does_not_import_jax():
+    code = "import sys, mlax_scaffold.spec; sys.exit('jax' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_each_declaration_has_a_key_of_its_own():
+    layer = spec("nn/linear")(4, 3)
+    layer.initialize(KEY)
+    first, _ = jax.random.split(KEY)
+    expected = jax.nn.initializers.lecun_normal()(first, (4, 3))
+    np.testing.assert_array_equal(layer.trainables["kernel"], expected)
+
+
+def test_a_declaration_that_is_not_made_keeps_its_key():
+    with_bias, without = spec("nn/linear")(4, 3), spec("nn/linear")(4, 3, False)
+    with_bias.initialize(KEY)
+    without.initialize(KEY)
+    np.testing.assert_array_equal(
+        with_bias.trainables["kernel"], without.trainables["kernel"]
+    )
+    assert without.trainables["bias"] is None
+
+
+def test_a_single_declaration_takes_the_key_itself():
+    layer = spec("nn/embed")(5, 2)
+    layer.initialize(KEY, jnp.float16)
+    initializer = jax.nn.initializers.variance_scaling(
+        1.0, "fan_in", "normal", out_axis=0
+    )
+    expected = initializer(KEY, (5, 2), jnp.float16)
+    np.testing.assert_array_equal(layer.trainables["embedding"], expected)
+
+
+def test_sub_layers_are_initialized_with_their_keys_and_the_dtype():
+    layer = spec("nn/multi_head_attention")(4, 2)
+    layer.initialize(KEY, jnp.bfloat16)
+    value = spec("nn/linear")(4, 4)
+    value.initialize(jax.random.split(KEY, 4)[2], jnp.bfloat16)
+    kernel = layer.trainables["to_value"]["kernel"]
+    assert kernel.dtype == jnp.bfloat16
+    np.testing.assert_array_equal(kernel, value.trainables["kernel"])
+
+
+def test_initializers_are_replaced_by_name():
+    layer = spec("nn/linear")(4, 3)
+    layer.initialize(KEY, kernel_initializer=jax.nn.initializers.ones)
+    assert float(layer(jnp.ones(4))[0]) == 4.0
+    with pytest.raises(TypeError, match="weight_initializer"):
+        layer.initialize(KEY, weight_initializer=jax.nn.initializers.ones)
+
+
+def test_training_updates_the_state_and_inference_reads_it():
+    layer = spec("nn/batch_norm")(1, momentum=0.75)
+    layer.initialize(KEY)
+    x = jnp.array([[1.0], [3.0]])
+    layer(x)
+    assert float(layer.non_trainables["mean"][0]) == 0.0
+    layer(x, training=True)
+    assert float(layer.non_trainables["mean"][0]) == 0.5
+    assert float(layer.non_trainables["var"][0]) == 1.0
+
+
+def test_trees_are_loaded_by_name_from_any_object():
+    layer = spec("nn/linear")(2, 1)
+    kernel, bias = jnp.array([[1.0], [2.0]]), jnp.array([3.0])
+    layer.load(SimpleNamespace(kernel=kernel, bias=bias))
+    assert float(layer(jnp.ones(2))[0]) == 6.0
+    layer.load({"kernel": kernel, "bias": None})
+    assert layer.trainables["bias"] is None
+
+
+def test_key_consumers_are_numbered_by_their_place_in_the_text(written):
+    definition = written(
+        "Float, Layer",
+        '''
+import jax
+
+
+class Noise(Layer):
+    """Two draws; the first one only where asked."""
+
+    first: bool
+
+    def forward(self, x: Float["..."]) -> Float["..."]:
+        a = jax.random.normal(self.key()) if self.first else 0.0
+        return a + jax.random.normal(self.key())
+''',
+    )
+    keys = jax.random.split(KEY, 2)
+    second = jax.random.normal(keys[1])
+    assert definition(False)(jnp.zeros(()), True, KEY) == second
+    both = jax.random.normal(keys[0]) + second
+    assert definition(True)(jnp.zeros(()), True, KEY) == both
+
+
+def test_a_single_consumer_takes_the_key_itself():
+    x = jnp.ones(100)
+    expected = spec("functional/dropout")(x, KEY, rate=0.5)
+    np.testing.assert_array_equal(spec("nn/dropout")(0.5)(x, True, KEY), expected)
+
+
+def test_only_sub_layers_that_draw_are_consumers(written):
+    definition = written(
+        "Float, Layer",
+        '''
+from mlax_scaffold.specs.nn.dropout import Dropout
+from mlax_scaffold.specs.nn.linear import Linear
+
+
+class Net(Layer):
+    """One consumer: the dropout in the middle."""
+
+    def setup(self):
+        self.before = Linear(3, 3)
+        self.dropout = Dropout(0.5)
+        self.after = Linear(3, 3)
+
+    def forward(self, x: Float["*batch 3"]) -> Float["*batch 3"]:
+        return self.after(self.dropout(self.before(x)))
+''',
+    )
+    layer = definition()
+    layer.initialize(KEY)
+    x = jnp.ones((20, 3))
+    assert sorted(layer.trainables) == ["after", "before"]
+    weights = layer.trainables["before"]["kernel"]
+    after = spec("nn/linear")(3, 3)
+    after.load(layer.trainables["after"])
+    dropped = spec("functional/dropout")(x @ weights, KEY, rate=0.5)
+    np.testing.assert_allclose(layer(x, True, KEY), after(dropped), rtol=1e-6)
+
+
+def test_a_missing_key_is_an_error_that_says_what_to_pass():
+    with pytest.raises(ValueError, match=r"Dropout draws .* pass key=jax.random.key"):
+        spec("nn/dropout")(0.5)(jnp.ones(3), training=True)
+
+
+def test_a_second_entry_point_casts_as_the_first():
+    layer = spec("nn/embed")(5, 2)
+    layer.initialize(KEY)
+    assert layer(jnp.arange(3)).dtype == jnp.float32
+    logits = layer.attend(jnp.ones((3, 2), jnp.bfloat16))
+    assert logits.shape == (3, 5)
+    assert logits.dtype == jnp.bfloat16
+
+
+def test_requirements_and_words_are_checked():
+    with pytest.raises(ValueError, match="heads must divide features"):
+        spec("nn/multi_head_attention")(4, 3)
+    with pytest.raises(ValueError, match="Linear: in_features: .* at least 1, got 0"):
+        spec("nn/linear")(0, 3)
+    with pytest.raises(ValueError, match="2 values"):
+        spec("nn/conv")(2, 1, 1, (3, 3, 3))
+
+
+def test_only_states_are_assigned(written):
+    definition = written(
+        "Float, Layer, trainable, zeros",
+        '''
+class Bad(Layer):
+    """Assigns a weight."""
+
+    def setup(self):
+        self.bias = trainable(zeros, ())
+
+    def forward(self, x: Float["..."]) -> Float["..."]:
+        self.bias = x
+        return x
+''',
+    )
+    layer = definition()
+    layer.initialize(KEY)
+    with pytest.raises(AttributeError, match="bias is no state"):
+        layer(jnp.zeros(()))
+
+
+def test_a_module_of_several_definitions_is_no_spec(written):
+    with pytest.raises(UsageError, match="2 definitions"):
+        written("Layer", "class A(Layer): ...\nclass B(Layer): ...\n")
+
+
+def test_every_function_is_a_word_and_known_to_type_checkers():
+    import mlax_scaffold.spec as words
+
+    text = (SPECS.parent / "spec" / "__init__.py").read_text()
+    for path in (SPECS / "functional").glob("*.py"):
+        assert callable(getattr(words, path.stem))
+        assert f"{path.stem} as {path.stem}" in text
+    with pytest.raises(AttributeError, match="softmx"):
+        _ = words.softmx  # pyright: ignore[reportAttributeAccessIssue]
