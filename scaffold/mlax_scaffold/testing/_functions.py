@@ -1,0 +1,77 @@
+"""A case as a function of its floating leaves, which can be differentiated."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+
+from mlax_scaffold.testing.case import Arguments, Case
+from mlax_scaffold.testing.dtypes import is_floating
+
+PyTree = Any
+
+
+def abstract_key() -> jax.ShapeDtypeStruct:
+    """The type of a typed PRNG key."""
+    return jax.eval_shape(lambda: jax.random.key(0))
+
+
+class Differentiable:
+    """`fwd` of a case as a function of the floating leaves of x, weights and inputs.
+
+    `floats` and `others` are the leaves of the given arguments; `places` names the former.
+    """
+
+    def __init__(self, case: Case, arguments: Arguments, *, training: bool):
+        self.case = case
+        self.training = training
+        self.hyperparams = arguments.hyperparams
+        names = {"x": arguments.x, "trainables": arguments.trainables}
+        tree = names | {"inputs": arguments.inputs}
+        leaves, self._structure = jax.tree_util.tree_flatten_with_path(tree)
+        self._positions = [i for i, (_, v) in enumerate(leaves) if is_floating(v)]
+        rest = set(range(len(leaves))) - set(self._positions)
+        self._rest = sorted(rest)
+        self.floats = [leaves[i][1] for i in self._positions]
+        self.others = [leaves[i][1] for i in self._rest]
+        self.places = [_place(leaves[i][0]) for i in self._positions]
+
+    def __call__(
+        self, floats: Sequence[Any], others: Sequence[Any], state: PyTree, key: Any
+    ) -> tuple[list[Any], tuple[PyTree, PyTree]]:
+        """The floating leaves of y, and `(y, non_trainables)`."""
+        leaves: list[Any] = [None] * (len(floats) + len(others))
+        for i, value in zip(self._positions, floats, strict=True):
+            leaves[i] = value
+        for i, value in zip(self._rest, others, strict=True):
+            leaves[i] = value
+        tree = jax.tree.unflatten(self._structure, leaves)
+        arguments = Arguments(
+            tree["x"], tree["trainables"], state, self.hyperparams, tree["inputs"]
+        )
+        y, new_state = self.case.call(arguments, training=self.training, key=key)
+        return [v for v in jax.tree.leaves(y) if is_floating(v)], (y, new_state)
+
+    def vjp(
+        self,
+        floats: Sequence[Any],
+        others: Sequence[Any],
+        state: PyTree,
+        key: Any,
+        cotangents: Sequence[Any],
+    ) -> tuple[PyTree, PyTree, list[Any]]:
+        """`(y, non_trainables, gradients)`, a gradient for each of `floats`."""
+
+        def of_floats(floats: Sequence[Any]) -> tuple[list[Any], tuple[PyTree, PyTree]]:
+            return self(floats, others, state, key)
+
+        _, pullback, (y, new_state) = jax.vjp(of_floats, list(floats), has_aux=True)
+        (gradients,) = pullback(list(cotangents))
+        return y, new_state, gradients
+
+
+def _place(path: Sequence[Any]) -> str:
+    root, *rest = path
+    return root.key + jax.tree_util.keystr(tuple(rest))

@@ -1,0 +1,189 @@
+"""A case: one layer with its hyperparameters, and the inputs it is tested with."""
+
+from __future__ import annotations
+
+import dataclasses
+import zlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.typing import DTypeLike
+
+from mlax_scaffold.testing.dtypes import is_floating
+
+PyTree = Any
+DEFAULT_RANGE = (0, 2)
+
+
+class Triple(NamedTuple):
+    """What `init` returns."""
+
+    trainables: PyTree
+    non_trainables: PyTree
+    hyperparams: Any
+
+
+class Arguments(NamedTuple):
+    """What `fwd` is called with, but for `inference_mode` and `key`."""
+
+    x: PyTree
+    trainables: PyTree
+    non_trainables: PyTree
+    hyperparams: Any
+    inputs: dict[str, PyTree]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A layer with its hyperparameters bound, and the shapes of its inputs.
+
+    Args:
+        name: what messages call it.
+        init: `init(key, dtype)` returns `(trainables, non_trainables, hyperparams)`, with
+            weights in `dtype`. The hyperparameters are a static pytree.
+        fwd: `fwd(x, trainables, non_trainables, hyperparams, inference_mode=False,
+            key=None, **inputs)` returns `(y, non_trainables)`.
+        x: the positional input, a pytree of `jax.ShapeDtypeStruct`.
+        inputs: the keyword inputs, each such a pytree.
+        allow: dtypes in which the layer may compute although its input has another.
+        draws_keys: whether it needs a key in training.
+        trains: whether it does something else in training than in inference.
+        ranges: for integers, the half-open range of the values, by the name of the input
+            (`"x"` or a keyword), or by name and path of a leaf (`"x[1]"`); default 0 to 1.
+        smooth: whether finite differences are meaningful: no kinks, no rounding.
+    """
+
+    name: str
+    init: Callable[[Any, DTypeLike | None], tuple[PyTree, PyTree, Any]]
+    fwd: Callable[..., tuple[PyTree, PyTree]]
+    x: PyTree
+    inputs: Mapping[str, PyTree] = field(default_factory=dict)
+    allow: tuple[DTypeLike, ...] = ()
+    draws_keys: bool = False
+    trains: bool = False
+    ranges: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    smooth: bool = True
+
+    def with_dtype(self, dtype: DTypeLike) -> Case:
+        """The case with all floating inputs in `dtype`."""
+        return dataclasses.replace(
+            self, x=cast(self.x, dtype), inputs=cast(dict(self.inputs), dtype)
+        )
+
+    def compute_dtype(self, dtype: DTypeLike, weights_dtype: DTypeLike) -> Any:
+        """`dtype`, or that of the weights where no input is floating."""
+        floats = any(map(is_floating, jax.tree.leaves((self.x, dict(self.inputs)))))
+        return jnp.dtype(dtype if floats else weights_dtype)
+
+    def modes(self) -> tuple[bool, ...]:
+        """Values of "training" that make a difference: inference first."""
+        return (False, True) if self.trains or self.draws_keys else (False,)
+
+    def abstract(self, weights_dtype: DTypeLike | None) -> Triple:
+        """What `init` returns, arrays as `jax.ShapeDtypeStruct`. Compiles nothing."""
+        key = jax.eval_shape(lambda: jax.random.key(0))
+        return Triple(*jax.eval_shape(lambda k: self.init(k, weights_dtype), key))
+
+    def abstract_arguments(
+        self, dtype: DTypeLike, weights_dtype: DTypeLike
+    ) -> Arguments:
+        """The arguments of `fwd` as `jax.ShapeDtypeStruct`."""
+        case = self.with_dtype(dtype)
+        return Arguments(case.x, *self.abstract(weights_dtype), dict(case.inputs))
+
+    def arguments(
+        self, dtype: DTypeLike, weights_dtype: DTypeLike | None = None, seed: int = 0
+    ) -> Arguments:
+        """The arguments of `fwd` as arrays, drawn from `seed` without compiling.
+
+        Inputs are standard normal, weights a half of that. State is from 0.5 to 1.5, which
+        means and variances can be; integers of the state are zero.
+        """
+        abstract = self.abstract_arguments(dtype, weights_dtype or dtype)
+        draw = _Draw(seed, self.ranges)
+        return Arguments(
+            x=draw.tree("x", abstract.x, draw.normal),
+            trainables=draw.tree("trainables", abstract.trainables, draw.weight),
+            non_trainables=draw.tree("state", abstract.non_trainables, draw.state),
+            hyperparams=abstract.hyperparams,
+            inputs={
+                name: draw.tree(name, value, draw.normal)
+                for name, value in abstract.inputs.items()
+            },
+        )
+
+    def call(
+        self, arguments: Arguments, *, training: bool = False, key: Any = None
+    ) -> tuple[PyTree, PyTree]:
+        """`fwd` with these arguments; the key is passed on in training only."""
+        return self.fwd(
+            arguments.x,
+            arguments.trainables,
+            arguments.non_trainables,
+            arguments.hyperparams,
+            inference_mode=not training,
+            key=key if training and self.draws_keys else None,
+            **arguments.inputs,
+        )
+
+
+def cast(tree: PyTree, dtype: DTypeLike) -> PyTree:
+    """The tree with floating leaves in `dtype`; leaves are arrays or ShapeDtypeStructs."""
+
+    def leaf(value: Any) -> Any:
+        if not is_floating(value):
+            return value
+        if isinstance(value, jax.ShapeDtypeStruct):
+            return jax.ShapeDtypeStruct(value.shape, jnp.dtype(dtype))
+        return value.astype(dtype)
+
+    return jax.tree.map(leaf, tree)
+
+
+class _Draw:
+    """Arrays for ShapeDtypeStructs. What a leaf gets depends on the seed and its path."""
+
+    def __init__(self, seed: int, ranges: Mapping[str, tuple[int, int]]):
+        self.seed = seed
+        self.ranges = ranges
+
+    def tree(self, name: str, tree: PyTree, floating: Callable[..., Any]) -> PyTree:
+        def leaf(path: Any, struct: jax.ShapeDtypeStruct) -> Any:
+            place = name + jax.tree_util.keystr(path)
+            generator = np.random.default_rng([self.seed, zlib.crc32(place.encode())])
+            shape, dtype = struct.shape, struct.dtype
+            if jnp.issubdtype(dtype, jnp.floating):
+                return jnp.asarray(np.asarray(floating(generator, shape)).astype(dtype))
+            if jnp.issubdtype(dtype, jnp.complexfloating):
+                value = floating(generator, shape) + 1j * floating(generator, shape)
+                return jnp.asarray(np.asarray(value).astype(dtype))
+            if dtype == np.bool_:
+                return jnp.asarray(generator.random(shape) < 0.5)
+            if jnp.issubdtype(dtype, jnp.integer):
+                if name == "state":
+                    return jnp.zeros(shape, dtype)
+                low, high = self.ranges.get(place, self.ranges.get(name, DEFAULT_RANGE))
+                return jnp.asarray(generator.integers(low, high, shape).astype(dtype))
+            if jnp.issubdtype(dtype, jax.dtypes.prng_key):
+                return jax.random.split(jax.random.key(self.seed), shape)
+            raise TypeError(
+                f"{place} has the dtype {dtype}, of which none can be drawn"
+            )
+
+        return jax.tree_util.tree_map_with_path(leaf, tree)
+
+    @staticmethod
+    def normal(generator: np.random.Generator, shape: tuple[int, ...]) -> Any:
+        return generator.standard_normal(shape)
+
+    @staticmethod
+    def weight(generator: np.random.Generator, shape: tuple[int, ...]) -> Any:
+        return 0.5 * generator.standard_normal(shape)
+
+    @staticmethod
+    def state(generator: np.random.Generator, shape: tuple[int, ...]) -> Any:
+        return generator.uniform(0.5, 1.5, shape)

@@ -1,0 +1,93 @@
+"""Gradients of a layer against finite differences."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from mlax_scaffold.testing._functions import Differentiable
+from mlax_scaffold.testing.case import Case
+from mlax_scaffold.testing.dtypes import x64
+
+
+def assert_gradients(
+    case: Case, *, training: bool = False, rtol: float = 1e-6, seed: int = 0
+) -> None:
+    """Gradients equal central differences, in float64, for x, weights and inputs.
+
+    The derivatives are taken in a random direction of each array, and in one of all
+    together. Where the case is not smooth, the gradients have to be finite, no more.
+    """
+    with x64():
+        arguments = case.arguments(jnp.float64, seed=seed)
+        fwd = Differentiable(case, arguments, training=training)
+        if not fwd.floats:
+            return
+        generator = np.random.default_rng(seed)
+        rest = (fwd.others, arguments.non_trainables, jax.random.key(seed))
+        outputs, _ = jax.eval_shape(fwd, fwd.floats, *rest)
+        cotangents = [_normal(generator, v.shape) for v in outputs]
+        places = [*fwd.places, "all"]
+        # Row i is a direction in which only array i changes; in the last one all do.
+        directions = [
+            np.stack(
+                [
+                    _normal(generator, value.shape) * (row in (i, len(fwd.floats)))
+                    for row in range(len(places))
+                ]
+            )
+            for i, value in enumerate(fwd.floats)
+        ]
+        computed = jax.jit(lambda *args: _derivatives(fwd, *args))(
+            fwd.floats, rest, cotangents, directions
+        )
+    gradients, analytic, numeric, scale = jax.tree.map(np.asarray, computed)
+    for place, gradient in zip(fwd.places, gradients, strict=True):
+        if not np.all(np.isfinite(gradient)):
+            raise AssertionError(f"{case.name}: the gradient of {place} is not finite")
+    if not case.smooth:
+        return
+    for i, place in enumerate(places):
+        limit = rtol * max(abs(analytic[i]), abs(numeric[i]), scale[i]) + 1e-9
+        if not abs(analytic[i] - numeric[i]) <= limit:
+            raise AssertionError(
+                f"{case.name}: the gradient of {place} gives the directional derivative "
+                f"{analytic[i]:.9g}, finite differences give {numeric[i]:.9g}; allowed is "
+                f"a difference of {limit:.3g}"
+            )
+
+
+def _derivatives(
+    fwd: Differentiable,
+    floats: list[Any],
+    rest: tuple[Any, ...],
+    cotangents: list[Any],
+    directions: list[Any],
+) -> tuple[list[Any], Any, Any, Any]:
+    """Gradients, and by direction: their derivative, the numeric one, and its scale."""
+    others, state, key = rest
+    _, _, gradients = fwd.vjp(floats, others, state, key, cotangents)
+    step = 1e-5
+
+    def along(direction: list[Any]) -> tuple[Any, Any, Any]:
+        def at(distance: float) -> list[Any]:
+            moved = [v + distance * d for v, d in zip(floats, direction, strict=True)]
+            return fwd(moved, others, state, key)[0]
+
+        pairs = zip(at(step), at(-step), strict=True)
+        change = [(up - down) / (2 * step) for up, down in pairs]
+        scale = jnp.sqrt(_dot(change, change) * _dot(cotangents, cotangents))
+        return _dot(gradients, direction), _dot(cotangents, change), scale
+
+    return gradients, *jax.lax.map(along, directions)
+
+
+def _normal(generator: np.random.Generator, shape: tuple[int, ...]) -> Any:
+    return np.asarray(generator.standard_normal(shape))
+
+
+def _dot(a: list[Any], b: list[Any]) -> Any:
+    return sum(jnp.vdot(u, v) for u, v in zip(a, b, strict=True))

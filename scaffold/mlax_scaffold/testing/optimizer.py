@@ -1,0 +1,295 @@
+"""Contracts of an optimizer. Each function raises AssertionError where one is broken."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.typing import DTypeLike
+
+from mlax_scaffold.testing.audit import assert_dtypes
+from mlax_scaffold.testing.case import cast
+from mlax_scaffold.testing.compare import assert_matches, assert_same_structure
+from mlax_scaffold.testing.dtypes import precision_for
+
+PyTree = Any
+
+
+class _Pair(NamedTuple):
+    a: Any
+    b: Any
+
+
+@dataclass(frozen=True)
+class OptimizerCase:
+    """An optimizer with its hyperparameters bound.
+
+    Args:
+        name: what messages call it.
+        init: `init(trainables)` returns `(state, hyperparams)`; the state is a NamedTuple
+            of scalars and moments, the hyperparameters are a static pytree.
+        step: `step(gradients, state, trainables, hyperparams)` returns
+            `(updates, state)`.
+        moment_dtype: the dtype in which moments are held and updates are computed; None:
+            that of each weight.
+        partial_moments: names of the fields of the state that need not have the structure
+            of the weights (factored moments, states of inner optimizers).
+    """
+
+    name: str
+    init: Callable[[PyTree], tuple[Any, Any]]
+    step: Callable[[PyTree, Any, PyTree, Any], tuple[PyTree, Any]]
+    moment_dtype: DTypeLike | None = None
+    partial_moments: tuple[str, ...] = ()
+
+
+def trees() -> dict[str, PyTree]:
+    """Weights of many structures, as `jax.ShapeDtypeStruct` in float32."""
+    matrix = jax.ShapeDtypeStruct((2, 3), jnp.float32)
+    vector = jax.ShapeDtypeStruct((3,), jnp.float32)
+    scalar = jax.ShapeDtypeStruct((), jnp.float32)
+    return {
+        "leaf": matrix,
+        "dict": {"kernel": matrix, "bias": vector},
+        "none": {"kernel": matrix, "bias": None},
+        "named tuple": _Pair(matrix, [vector, (scalar,)]),
+        "partial": jax.tree_util.Partial(max, matrix),
+        "empty": {},
+        "only none": (None, None),
+    }
+
+
+def weights(structs: PyTree, seed: int = 0) -> PyTree:
+    """Standard normal arrays of these shapes and dtypes."""
+    generator = np.random.default_rng(seed)
+
+    def draw(struct: Any) -> Any:
+        values = np.asarray(generator.standard_normal(struct.shape))
+        return jnp.asarray(values.astype(struct.dtype))
+
+    return jax.tree.map(draw, structs)
+
+
+def assert_optimizer_dtypes(
+    case: OptimizerCase, dtype: DTypeLike, gradients_dtype: DTypeLike | None = None
+) -> None:
+    """Updates have the weights' dtype, state keeps its own, and no array is widened.
+
+    Scalars may be in the default float dtype, and arrays in `moment_dtype` where the case
+    has one; all other arithmetic is in `dtype`. Compiles nothing.
+    """
+    gradients_dtype = dtype if gradients_dtype is None else gradients_dtype
+    moment_dtype = () if case.moment_dtype is None else (case.moment_dtype,)
+    what = f"{case.name} with weights in {jnp.dtype(dtype)}"
+    with precision_for(dtype, gradients_dtype, *moment_dtype):
+        structs = cast(trees()["dict"], dtype)
+        jaxpr = _trace(case, structs, cast(structs, gradients_dtype), what)
+        assert_dtypes(
+            jaxpr,
+            (dtype, *moment_dtype),
+            scalars=(jnp.float32, jnp.result_type(float)),
+            what=what,
+        )
+
+
+def assert_mixed_dtypes(case: OptimizerCase) -> None:
+    """In a tree of mixed dtypes each update has its own weight's. Compiles nothing."""
+    structs = {
+        "half": jax.ShapeDtypeStruct((2, 3), jnp.bfloat16),
+        "single": jax.ShapeDtypeStruct((3,), jnp.float32),
+    }
+    _trace(case, structs, structs, f"{case.name} with weights of mixed dtypes")
+
+
+def assert_structure(case: OptimizerCase) -> None:
+    """Moments have the structure and shapes of the weights, whatever these are.
+
+    `step` returns updates and a state of the structures that it was given. Only traces.
+    """
+    for name, structs in trees().items():
+        what = f"{case.name} with weights of the structure {name!r}"
+        state, _ = jax.eval_shape(case.init, structs)
+        for field, value in _fields(state, what).items():
+            if field in case.partial_moments or _is_scalar(value):
+                continue
+            _assert_mirrors(structs, value, f"{what}: the moment {field}")
+        _trace(case, structs, structs, what)
+
+
+def assert_jit(case: OptimizerCase) -> None:
+    """`jit` takes hyperparameters in every way, traces once, and equals the eager step."""
+    params = weights(trees()["dict"])
+    gradients = weights(trees()["dict"], seed=1)
+    state, hyperparams = case.init(params)
+    _, again = case.init(params)
+    if hyperparams != again or hash(hyperparams) != hash(again):
+        raise AssertionError(
+            f"{case.name}: two calls of init gave hyperparams that are not equal or have "
+            f"different hashes: {hyperparams} and {again}"
+        )
+    traces = 0
+
+    def step(gradients: PyTree, state: Any, params: PyTree, hyperparams: Any) -> Any:
+        nonlocal traces
+        traces += 1
+        return case.step(gradients, state, params, hyperparams)
+
+    plain = jax.jit(step)
+    expected = step(gradients, state, params, hyperparams)
+    traces = 0
+    first = plain(gradients, state, params, hyperparams)
+    plain(gradients, first[1], params, again)
+    _assert_one_trace(case, traces, "as a plain argument")
+    assert_matches(expected, first, jnp.float32, what=f"{case.name}: jit, step")
+
+    # The others run the same program: tracing them is enough.
+    by_name = jax.jit(step, static_argnames="hyperparams")
+    of_partial = jax.jit(lambda call, *args: call(*args))
+
+    def static_argument(h: Any) -> None:
+        by_name.trace(gradients, state, params, hyperparams=h)
+
+    def partial(h: Any) -> None:
+        call = jax.tree_util.Partial(_call, jax.tree_util.Partial(step), h)
+        of_partial.trace(call, gradients, state, params)
+
+    for trace, how in (
+        (static_argument, "in static_argnames"),
+        (partial, "in a jax.tree_util.Partial"),
+    ):
+        traces = 0
+        trace(hyperparams)
+        trace(again)
+        _assert_one_trace(case, traces, how)
+    closed_over = jax.jit(lambda g, s, p: step(g, s, p, hyperparams))
+    closed_over.trace(gradients, state, params)
+
+
+def _call(
+    step: Callable[..., Any], hyperparams: Any, gradients: Any, state: Any, params: Any
+) -> Any:
+    return step(gradients, state, params, hyperparams)
+
+
+def _assert_one_trace(case: OptimizerCase, traces: int, how: str) -> None:
+    if traces != 1:
+        raise AssertionError(
+            f"{case.name}: with hyperparams {how}, jit traced {traces} times for two "
+            "steps, expected once"
+        )
+
+
+def assert_scan(case: OptimizerCase, dtype: DTypeLike = jnp.float32) -> None:
+    """`lax.scan` takes weights and state as its carry. Compiles nothing."""
+    structs = cast(trees()["dict"], dtype)
+
+    def run(params: PyTree, gradients: PyTree) -> Any:
+        state, hyperparams = case.init(params)
+
+        def body(carry: Any, _: None) -> tuple[Any, None]:
+            params, state = carry
+            updates, state = case.step(gradients, state, params, hyperparams)
+            return (jax.tree.map(jnp.add, params, updates), state), None
+
+        return jax.lax.scan(body, (params, state), length=3)[0]
+
+    with precision_for(dtype):
+        try:
+            jax.eval_shape(run, structs, structs)
+        except TypeError as error:
+            raise AssertionError(
+                f"{case.name}: lax.scan does not take weights and state in "
+                f"{jnp.dtype(dtype)} as its carry: {error}"
+            ) from error
+
+
+def assert_zero_gradients(
+    case: OptimizerCase, dtype: DTypeLike = jnp.float16, steps: int = 3
+) -> None:
+    """Where gradients are zero, in part or all, updates and state remain finite."""
+    params = weights(cast(trees()["dict"], dtype))
+    state, hyperparams = case.init(params)
+
+    @jax.jit
+    def run(params: PyTree, state: Any, gradients: PyTree) -> Any:
+        def body(state: Any, _: None) -> tuple[Any, PyTree]:
+            updates, state = case.step(gradients, state, params, hyperparams)
+            return state, updates
+
+        return jax.lax.scan(body, state, length=steps)
+
+    zeros = jax.tree.map(jnp.zeros_like, params)
+    for how, gradients in {
+        "zero gradients": zeros,
+        "gradients that are zero in one array": params | {"kernel": zeros["kernel"]},
+    }.items():
+        new_state, updates = run(params, state, gradients)
+        results = {"updates": updates, "state": new_state}
+        for path, value in jax.tree_util.tree_leaves_with_path(results):
+            if not np.all(np.isfinite(np.asarray(value).astype(np.float64))):
+                place = jax.tree_util.keystr(path)
+                raise AssertionError(
+                    f"{case.name}: {place} is not finite within {steps} steps with "
+                    f"{how} in {jnp.dtype(dtype)}: {value}"
+                )
+
+
+def _trace(case: OptimizerCase, params: PyTree, gradients: PyTree, what: str) -> Any:
+    """The jaxpr of a step, after checking the types of what it returns."""
+    state, hyperparams = jax.eval_shape(case.init, params)
+    weak = [
+        jax.tree_util.keystr(path)
+        for path, value in jax.tree_util.tree_leaves_with_path(state)
+        if getattr(value, "weak_type", False)
+    ]
+    if weak:
+        raise AssertionError(
+            f"{what}: init makes weakly typed state: {', '.join(weak)}"
+        )
+
+    def step(gradients: PyTree, state: Any, params: PyTree) -> Any:
+        return case.step(gradients, state, params, hyperparams)
+
+    traced = jax.make_jaxpr(step, return_shape=True)(gradients, state, params)
+    jaxpr, (updates, new_state) = traced
+    assert_same_structure(params, updates, what=f"{what}: updates")
+    assert_same_structure(state, new_state, what=f"{what}: the new state")
+    for v in jaxpr.out_avals:
+        if getattr(v, "weak_type", False):
+            raise AssertionError(
+                f"{what}: step returns the weakly typed {v}; cast Python numbers with "
+                "jnp.asarray(value, dtype)"
+            )
+    return jaxpr
+
+
+def _fields(state: Any, what: str) -> dict[str, Any]:
+    if not (isinstance(state, tuple) and hasattr(state, "_asdict")):
+        raise AssertionError(
+            f"{what}: the state is a {type(state).__name__}, expected a NamedTuple"
+        )
+    return state._asdict()  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def _is_scalar(value: Any) -> bool:
+    """Whether a field of the state is a counter or coefficient of the whole tree."""
+    return isinstance(value, jax.ShapeDtypeStruct) and value.shape == ()
+
+
+def _assert_mirrors(params: PyTree, moment: PyTree, what: str) -> None:
+    expected, given = jax.tree.structure(params), jax.tree.structure(moment)
+    if expected != given:
+        raise AssertionError(
+            f"{what} has the structure {given}, expected that of the weights, {expected}"
+        )
+    leaves = zip(jax.tree.leaves(params), jax.tree.leaves(moment), strict=True)
+    for param, value in leaves:
+        if param.shape != value.shape:
+            raise AssertionError(
+                f"{what} has an array of the shape {value.shape} for a weight of the "
+                f"shape {param.shape}"
+            )

@@ -1,0 +1,109 @@
+"""Small layers that blocks are tested with: they have weights, state and randomness."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+WIDTH = 4
+"""Size of the last axis of the inputs and the outputs of a toy."""
+
+Initialized = tuple[Any, Any, Any]
+
+
+class ToyTrainables(NamedTuple):
+    """Weights of a toy."""
+
+    kernel: jax.Array
+    """(WIDTH, WIDTH)."""
+
+
+class ToyNonTrainables(NamedTuple):
+    """State of a toy."""
+
+    largest: jax.Array
+    """Scalar: the largest output that training has seen."""
+
+
+@jax.tree_util.register_static
+@dataclass(frozen=True)
+class ToyHyperparams:
+    """Hyperparameters of a layer that maps (*batch, WIDTH) to (*batch, WIDTH)."""
+
+    scale: float = 0.5
+
+    def apply(
+        self,
+        x: jax.Array,
+        trainables: ToyTrainables,
+        non_trainables: ToyNonTrainables,
+        inference_mode: bool = False,
+        key: jax.Array | None = None,
+    ) -> tuple[jax.Array, ToyNonTrainables]:
+        """A product; in training, state that follows it, and signs drawn with the key."""
+        y = self.scale * jnp.dot(x, trainables.kernel.astype(x.dtype))
+        if not inference_mode:
+            top = jnp.max(jax.lax.stop_gradient(y), initial=-jnp.inf)
+            stored = non_trainables.largest
+            largest = jnp.maximum(stored.astype(x.dtype), top).astype(stored.dtype)
+            non_trainables = ToyNonTrainables(largest)
+            if key is not None:
+                bits = jax.random.bits(key, y.shape, jnp.uint8)
+                y = jnp.where(bits < 64, -y, y)
+        return y, non_trainables
+
+
+@jax.tree_util.register_static
+@dataclass(frozen=True)
+class ToyCellHyperparams:
+    """Hyperparameters of a recurrent cell of that layer."""
+
+    inner: ToyHyperparams = ToyHyperparams()
+
+    def apply(
+        self,
+        x: tuple[jax.Array, jax.Array],
+        trainables: ToyTrainables,
+        non_trainables: ToyNonTrainables,
+        inference_mode: bool = False,
+        key: jax.Array | None = None,
+    ) -> tuple[tuple[jax.Array, jax.Array], ToyNonTrainables]:
+        """Carry' = tanh(inputs + layer(carry)); the output is (carry', carry')."""
+        inputs, carry = x
+        y, non_trainables = self.inner.apply(
+            carry, trainables, non_trainables, inference_mode, key
+        )
+        carry = jnp.tanh(inputs + y)
+        return (carry, carry), non_trainables
+
+    def initial_carry(self, batch_shape: tuple[int, ...], dtype: Any) -> jax.Array:
+        """The carry before the first step: zeros."""
+        return jnp.zeros((*batch_shape, WIDTH), dtype)
+
+
+def layer(key: jax.Array, dtype: Any) -> Initialized:
+    """An initialized layer."""
+    kernel = jax.random.normal(key, (WIDTH, WIDTH), dtype or jnp.float32)
+    state = ToyNonTrainables(jnp.zeros((), dtype or jnp.float32))
+    return ToyTrainables(kernel), state, ToyHyperparams()
+
+
+def cell(key: jax.Array, dtype: Any) -> Initialized:
+    """An initialized recurrent cell."""
+    trainables, state, hyperparams = layer(key, dtype)
+    return trainables, state, ToyCellHyperparams(hyperparams)
+
+
+def layers(key: jax.Array, dtype: Any, count: int) -> list[Initialized]:
+    """Several initialized layers."""
+    return [layer(k, dtype) for k in jax.random.split(key, count)]
+
+
+def stacked(key: jax.Array, dtype: Any, depth: int) -> Initialized:
+    """Initialized layers with their weights stacked along the first axis."""
+    init: Callable[[jax.Array], Initialized] = lambda k: layer(k, dtype)  # noqa: E731
+    return jax.vmap(init)(jax.random.split(key, depth))

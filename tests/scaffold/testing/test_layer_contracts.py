@@ -1,0 +1,392 @@
+"""Layer contracts: they hold for correct layers, and fail for each broken variant."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from handmade_layers import (
+    BATCH_NORM,
+    CASES,
+    DROPOUT,
+    EMBEDDING,
+    LINEAR,
+    BatchNormState,
+    batch_norm_fwd,
+    dropout_fwd,
+    linear_fwd,
+    linear_init,
+)
+from jax.core import Tracer
+
+from mlax_scaffold.testing import layer as contracts
+from mlax_scaffold.testing.dtypes import FLOAT_DTYPES
+
+each_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+
+
+def with_fwd(case, fwd):
+    return dataclasses.replace(case, fwd=fwd)
+
+
+def then(case, change_y=lambda y: y, change_state=lambda s: s):
+    def fwd(*args, **kwargs):
+        y, state = case.fwd(*args, **kwargs)
+        return change_y(y), change_state(state)
+
+    return with_fwd(case, fwd)
+
+
+@each_case
+@pytest.mark.parametrize("dtype", FLOAT_DTYPES, ids=str)
+@pytest.mark.parametrize("weights_dtype", [None, *FLOAT_DTYPES], ids=str)
+def test_dtype_contract_holds(case, dtype, weights_dtype):
+    for training in case.modes():
+        contracts.assert_dtype_contract(case, dtype, weights_dtype, training=training)
+
+
+def weights_not_cast(x, trainables, *args, **kwargs):
+    return x @ trainables.kernel + trainables.bias, None
+
+
+def wide_inside(x, *args, **kwargs):
+    y, state = linear_fwd(x, *args, **kwargs)
+    return jnp.exp(y.astype(jnp.float32)).astype(x.dtype), state
+
+
+@jax.custom_vjp
+def wide_gradient(x):
+    return x * 2
+
+
+wide_gradient.defvjp(
+    lambda x: (x * 2, None),
+    lambda _, ct: ((ct.astype(jnp.float32) * 2).astype(ct.dtype),),
+)
+
+
+def weight_used_twice(x, trainables, *args, **kwargs):
+    kernel = trainables.kernel
+    return x @ kernel.astype(x.dtype) + kernel.astype(x.dtype)[0], None
+
+
+def wide_state(x, trainables, state, *args, **kwargs):
+    y, new = batch_norm_fwd(x, trainables, state, *args, **kwargs)
+    return y, new._replace(mean=0.5 * state.mean + 0.5 * new.mean)
+
+
+@pytest.mark.parametrize(
+    ("case", "message"),
+    [
+        (with_fwd(LINEAR, weights_not_cast), r"output y is float32, expected bfloat16"),
+        (
+            then(LINEAR, lambda y: {"a": y * 1.0, "b": y.astype(jnp.float32)}),
+            r"y\['b'\]",
+        ),
+        (with_fwd(LINEAR, wide_inside), r"(?s)Linear in training.*forward:.*exp"),
+        (then(LINEAR, wide_gradient), r"(?s)mul operand.*vjp of custom_vjp_call"),
+        (with_fwd(LINEAR, weight_used_twice), r"(?s)gradient: .*add_any"),
+        (with_fwd(BATCH_NORM, wide_state), r"(?s)BatchNorm.*forward:.*mul"),
+        (
+            then(BATCH_NORM, change_state=lambda s: jax.tree.map(jnp.bfloat16, s)),
+            r"new state.mean is bfloat16\[3\], expected float32\[3\]",
+        ),
+        (then(BATCH_NORM, change_state=lambda s: s[:2]), "structure"),
+        (
+            then(BATCH_NORM, change_state=lambda s: s._replace(steps=jnp.asarray(3))),
+            "weak int32",
+        ),
+        (
+            then(EMBEDDING, lambda y: y.astype(jnp.bfloat16)),
+            "output y is bfloat16, expected float32",
+        ),
+    ],
+)
+def test_dtype_contract_is_broken(case, message):
+    with pytest.raises(AssertionError, match=message):
+        contracts.assert_dtype_contract(case, jnp.bfloat16, jnp.float32, training=True)
+
+
+def test_allowed_dtypes_are_allowed():
+    case = dataclasses.replace(with_fwd(LINEAR, wide_inside), allow=(jnp.float32,))
+    contracts.assert_dtype_contract(case, jnp.bfloat16, jnp.bfloat16)
+
+
+def test_upcast_to_float64_is_found():
+    def fwd(x, *args, **kwargs):
+        y, state = linear_fwd(x, *args, **kwargs)
+        return jnp.exp(y.astype(float)).astype(x.dtype), state
+
+    with pytest.raises(AssertionError, match="float64"):
+        contracts.assert_dtype_contract(with_fwd(LINEAR, fwd), jnp.float32, jnp.float64)
+
+
+def test_shapes():
+    contracts.assert_shapes(LINEAR, (4, 2))
+    contracts.assert_shapes(LINEAR, lambda case: (*case.x.shape[:-1], 2))
+    contracts.assert_shapes(
+        then(DROPOUT, lambda y: {"a": y, "b": [y[0]]}), {"a": (4, 3), "b": [(3,)]}
+    )
+    with pytest.raises(AssertionError, match=r"shape \(4, 2\), expected \(4, 3\)"):
+        contracts.assert_shapes(LINEAR, (4, 3))
+    in_training = with_fwd(
+        BATCH_NORM,
+        lambda *a, inference_mode, **k: (
+            batch_norm_fwd(*a, inference_mode=inference_mode, **k)[0][
+                : 4 if inference_mode else 2
+            ],
+            None,
+        ),
+    )
+    with pytest.raises(AssertionError, match=r"\(2, 3\), expected \(4, 3\)"):
+        contracts.assert_shapes(in_training, (4, 3))
+
+
+@each_case
+def test_jit_equals_eager(case):
+    contracts.assert_jit_equals_eager(case)
+
+
+@pytest.mark.parametrize("dtype", [jnp.float16, jnp.float64])
+def test_jit_equals_eager_in(dtype):
+    contracts.assert_jit_equals_eager(BATCH_NORM, dtype)
+
+
+def depends_on_tracing(x):
+    return isinstance(x, Tracer)
+
+
+def test_jit_differs_from_eager():
+    case = then(LINEAR, lambda y: y * 1.001 if depends_on_tracing(y) else y)
+    with pytest.raises(
+        AssertionError, match=r"Linear: jit in inference.*ulps of float32"
+    ):
+        contracts.assert_jit_equals_eager(case)
+    case = then(
+        BATCH_NORM,
+        change_state=lambda s: s._replace(steps=s.steps + depends_on_tracing(s.steps)),
+    )
+    with pytest.raises(AssertionError, match=r"\[1\].steps differs at 1 of 1"):
+        contracts.assert_jit_equals_eager(case)
+
+
+@each_case
+def test_vmap(case):
+    contracts.assert_vmap(case)
+
+
+def test_vmap_differs():
+    @jax.custom_batching.custom_vmap
+    def identity(y):
+        return y
+
+    @identity.def_vmap
+    def _(axis_size, in_batched, y):
+        return y.at[1].multiply(2), in_batched[0]
+
+    with pytest.raises(AssertionError, match="vmap, y differs at 8 of 24"):
+        contracts.assert_vmap(then(LINEAR, identity))
+
+
+@each_case
+def test_static_hyperparams(case):
+    contracts.assert_static_hyperparams(case)
+
+
+@dataclasses.dataclass(frozen=True)
+class Unregistered:
+    features: int = 2
+
+
+@jax.tree_util.register_static
+@dataclasses.dataclass(frozen=True)
+class WithList:
+    sizes: list
+
+
+@jax.tree_util.register_static
+class ById:
+    pass
+
+
+@jax.tree_util.register_static
+class EqualButOtherHash:
+    def __eq__(self, other):
+        return isinstance(other, EqualButOtherHash)
+
+    def __hash__(self):
+        return id(self)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (Unregistered, "static pytree"),
+        (lambda: WithList([2]), "unhashable type: 'list'"),
+        (ById, "not equal"),
+        (EqualButOtherHash, "different hashes"),
+        (lambda: (jnp.ones(()),), "must be static, but are a pytree"),
+        (lambda: 3.0, "must be static"),
+    ],
+)
+def test_hyperparams_that_are_not_static(make, message):
+    keep = []
+
+    def init(key, dtype):
+        keep.append(make())
+        return *linear_init(key, dtype)[:2], keep[-1]
+
+    with pytest.raises(AssertionError, match=message):
+        contracts.assert_static_hyperparams(dataclasses.replace(LINEAR, init=init))
+
+
+@each_case
+def test_state_stable(case):
+    contracts.assert_state_stable(case)
+
+
+def test_state_stable_in_half_precision():
+    contracts.assert_state_stable(BATCH_NORM, jnp.float16)
+
+
+def replace_state(**new):
+    return then(
+        BATCH_NORM,
+        change_state=lambda s: s._replace(**{k: f(s) for k, f in new.items()}),
+    )
+
+
+@pytest.mark.parametrize(
+    ("case", "message"),
+    [
+        (replace_state(mean=lambda s: s.mean.astype(jnp.float16)), "carry"),
+        (replace_state(mean=lambda s: s.mean[None]), "carry"),
+        (then(BATCH_NORM, change_state=tuple), "carry"),
+        (replace_state(steps=lambda s: 3), "jit traced again|carry"),
+        (replace_state(mean=lambda s: s.mean / 0), "state .mean is not finite"),
+    ],
+)
+def test_state_that_is_not_stable(case, message):
+    with pytest.raises(AssertionError, match=message):
+        contracts.assert_state_stable(case)
+
+
+@each_case
+def test_gradients(case):
+    for training in case.modes():
+        contracts.assert_gradients(case, training=training)
+
+
+@jax.custom_vjp
+def wrong_gradient(x):
+    return jnp.sin(x)
+
+
+wrong_gradient.defvjp(
+    lambda x: (jnp.sin(x), x), lambda x, ct: (ct * jnp.cos(x) * (1 + 1e-4),)
+)
+
+
+@jax.custom_vjp
+def infinite_gradient(x):
+    return jnp.sin(x)
+
+
+infinite_gradient.defvjp(lambda x: (jnp.sin(x), x), lambda x, ct: (ct / 0,))
+
+
+def wrong_for_bias(x, trainables, *args, **kwargs):
+    trainables = trainables._replace(bias=wrong_gradient(trainables.bias))
+    return linear_fwd(x, trainables, *args, **kwargs)
+
+
+def test_wrong_gradients():
+    with pytest.raises(AssertionError, match=r"gradient of trainables\.kernel gives"):
+        contracts.assert_gradients(then(LINEAR, wrong_gradient))
+    with pytest.raises(AssertionError, match=r"gradient of trainables\.bias gives"):
+        contracts.assert_gradients(with_fwd(LINEAR, wrong_for_bias))
+
+
+def test_gradients_that_are_not_smooth():
+    case = then(LINEAR, wrong_gradient)
+    contracts.assert_gradients(dataclasses.replace(case, smooth=False))
+    case = dataclasses.replace(then(LINEAR, infinite_gradient), smooth=False)
+    with pytest.raises(AssertionError, match=r"trainables\.kernel is not finite"):
+        contracts.assert_gradients(case)
+
+
+def test_needs_key():
+    contracts.assert_needs_key(DROPOUT)
+    with pytest.raises(AssertionError, match="nothing was raised, expected ValueError"):
+        contracts.assert_needs_key(LINEAR)
+
+    def poor_message(x, *args, key=None, **kwargs):
+        if key is None and not kwargs["inference_mode"]:
+            raise ValueError("cannot split None")
+        return x, None
+
+    with pytest.raises(AssertionError, match='"cannot split None", in which'):
+        contracts.assert_needs_key(with_fwd(DROPOUT, poor_message))
+
+    def always(x, *args, key=None, **kwargs):
+        return dropout_fwd(x, *args, key=key, **(kwargs | {"inference_mode": False}))
+
+    with pytest.raises(ValueError, match="needs a key"):
+        contracts.assert_needs_key(with_fwd(DROPOUT, always))
+
+
+@each_case
+def test_rejects_traced_inference_mode(case):
+    contracts.assert_rejects_traced_inference_mode(case)
+
+
+def test_takes_traced_inference_mode():
+    def fwd(x, *args, inference_mode, **kwargs):
+        return jnp.where(inference_mode, x, 0), None
+
+    with pytest.raises(AssertionError, match="nothing was raised, expected TypeError"):
+        contracts.assert_rejects_traced_inference_mode(with_fwd(LINEAR, fwd))
+
+    def branches(x, *args, inference_mode, **kwargs):
+        return (x if inference_mode else 0), None
+
+    with pytest.raises(
+        AssertionError, match=r'in which "\(\?i\)static"|expected TypeError'
+    ):
+        contracts.assert_rejects_traced_inference_mode(with_fwd(LINEAR, branches))
+
+
+def test_bad_input():
+    def call():
+        return linear_fwd(jnp.ones((2, 4)), *linear_init(None, None))
+
+    contracts.assert_bad_input(call, ValueError, r"expected \(\*batch, 3\)")
+    with pytest.raises(AssertionError, match='in which "rank" is not found'):
+        contracts.assert_bad_input(call, ValueError, "rank")
+    with pytest.raises(
+        AssertionError, match="ValueError was raised, expected KeyError"
+    ):
+        contracts.assert_bad_input(call, KeyError, "expected")
+
+
+def test_arguments_are_drawn_from_the_seed():
+    first = BATCH_NORM.arguments(jnp.bfloat16, jnp.float32, seed=1)
+    again = BATCH_NORM.arguments(jnp.bfloat16, jnp.float32, seed=1)
+    other = BATCH_NORM.arguments(jnp.bfloat16, jnp.float32, seed=2)
+    assert jax.tree.all(jax.tree.map(np.array_equal, first, again))
+    assert not np.array_equal(first.x, other.x)
+    assert isinstance(first.non_trainables, BatchNormState)
+    assert first.x.dtype == jnp.bfloat16
+    assert first.trainables[0].dtype == first.non_trainables.mean.dtype == jnp.float32
+    assert np.all(first.non_trainables.var > 0)
+    assert first.non_trainables.steps == 0
+    tokens = dataclasses.replace(
+        EMBEDDING,
+        x=[jax.ShapeDtypeStruct((50,), jnp.int32)] * 2,
+        ranges={"x": (3, 5), "x[1]": (7, 8)},
+    ).arguments(jnp.float32)
+    assert set(np.asarray(tokens.x[0]).tolist()) == {3, 4}
+    assert set(np.asarray(tokens.x[1]).tolist()) == {7}

@@ -1,0 +1,236 @@
+"""Optimizer contracts: they hold for a correct one, and fail for each broken variant."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import pytest
+from handmade_layers import static
+
+from mlax_scaffold.testing import optimizer as contracts
+from mlax_scaffold.testing.dtypes import FLOAT_DTYPES
+from mlax_scaffold.testing.optimizer import OptimizerCase
+
+HALF = jnp.bfloat16
+
+
+class State(NamedTuple):
+    steps: Any
+    trace: Any
+
+
+@static
+class Hyperparams:
+    learning_rate: Any
+    moment_dtype: Any = None
+    epsilon: float = 1e-3
+
+
+def init(params, hyperparams):
+    def zeros(param):
+        return jnp.zeros(param.shape, hyperparams.moment_dtype or param.dtype)
+
+    return State(jnp.zeros((), jnp.int32), jax.tree.map(zeros, params)), hyperparams
+
+
+def step(gradients, state, params, hyperparams):
+    rate = hyperparams.learning_rate
+    if callable(rate):
+        rate = rate(state.steps.astype(jnp.float32))
+    rate = jnp.asarray(rate, jnp.float32)
+
+    def moment(grad, trace):
+        dtype = trace.dtype
+        return 0.5 * trace + grad.astype(dtype) ** 2
+
+    def update(grad, trace, param):
+        dtype = trace.dtype
+        scaled = grad.astype(dtype) / (jnp.sqrt(trace) + hyperparams.epsilon)
+        return (-rate.astype(dtype) * scaled).astype(param.dtype)
+
+    trace = jax.tree.map(moment, gradients, state.trace)
+    updates = jax.tree.map(update, gradients, trace, params)
+    return updates, State(state.steps + 1, trace)
+
+
+def schedule(step):
+    return 0.1 / (step + 1)
+
+
+def case(moment_dtype=None, learning_rate: Any = 0.1, epsilon=1e-3, **kwargs):
+    def bound(params):
+        dtype = None if moment_dtype is None else jnp.dtype(moment_dtype)
+        return init(params, Hyperparams(learning_rate, dtype, epsilon))
+
+    arguments = {"init": bound, "step": step, "moment_dtype": moment_dtype} | kwargs
+    return OptimizerCase("RMSProp", **arguments)
+
+
+def changed(change_updates=lambda u: u, **changes):
+    def changed_step(gradients, state, params, hyperparams):
+        updates, new = step(gradients, state, params, hyperparams)
+        return change_updates(updates), new._replace(
+            **{k: f(getattr(new, k)) for k, f in changes.items()}
+        )
+
+    return case(step=changed_step)
+
+
+@pytest.mark.parametrize("dtype", FLOAT_DTYPES, ids=str)
+@pytest.mark.parametrize("moment_dtype", [None, jnp.float32, jnp.float64])
+@pytest.mark.parametrize("rate", [0.1, schedule])
+def test_dtypes(dtype, moment_dtype, rate):
+    contracts.assert_optimizer_dtypes(case(moment_dtype, rate), dtype)
+    contracts.assert_optimizer_dtypes(case(moment_dtype, rate), dtype, jnp.float32)
+
+
+@pytest.mark.parametrize("moment_dtype", [None, jnp.float32])
+def test_mixed_dtypes(moment_dtype):
+    contracts.assert_mixed_dtypes(case(moment_dtype, schedule))
+
+
+def test_structure_jit_scan():
+    contracts.assert_structure(case())
+    contracts.assert_jit(case(learning_rate=schedule))
+    for dtype in (HALF, jnp.float64):
+        contracts.assert_scan(case(), dtype)
+
+
+def map_all(fn):
+    return lambda tree: jax.tree.map(fn, tree)
+
+
+def array_rate(gradients, state, params, hyperparams):
+    rate = jnp.full((3,), 0.1, jnp.float32)
+    updates, new = step(gradients, state, params, hyperparams)
+    return map_all(lambda u: (rate * u).astype(u.dtype))(updates), new
+
+
+def to_float32(value):
+    return value.astype(jnp.float32)
+
+
+@pytest.mark.parametrize(
+    ("broken", "message"),
+    [
+        (changed(map_all(to_float32)), r"updates\['bias'\] is float32\[3\]"),
+        (changed(trace=map_all(to_float32)), r"state.trace\['bias'\] is float32"),
+        (case(step=array_rate), r"(?s)float32\[3\].*mul result"),
+        (changed(steps=lambda _: jnp.asarray(1)), "weakly typed"),
+        (changed(lambda u: [u]), "updates has the structure"),
+        (
+            case(
+                init=lambda p: ({"steps": jnp.asarray(0), "trace": p}, Hyperparams(1))
+            ),
+            "init makes weakly typed state",
+        ),
+    ],
+)
+def test_broken_dtypes(broken, message):
+    with pytest.raises(AssertionError, match=message):
+        contracts.assert_optimizer_dtypes(broken, HALF)
+
+
+def test_undeclared_moment_dtype_is_found():
+    undeclared = dataclasses.replace(case(jnp.float32), moment_dtype=None)
+    with pytest.raises(AssertionError, match=r"float32\[2,3\]"):
+        contracts.assert_optimizer_dtypes(undeclared, HALF)
+
+
+def test_broken_mixed_dtypes():
+    def one_dtype(updates):
+        return map_all(lambda u: u.astype(HALF))(updates)
+
+    with pytest.raises(AssertionError, match=r"updates\['single'\] is bfloat16\[3\]"):
+        contracts.assert_mixed_dtypes(changed(one_dtype))
+
+
+class OtherState(NamedTuple):
+    trace: Any
+
+
+def state_of(make):
+    return case(
+        init=lambda params: (OtherState(make(params)), Hyperparams(0.1)),
+        step=lambda gradients, state, params, hyperparams: (gradients, state),
+    )
+
+
+@pytest.mark.parametrize(
+    ("broken", "message"),
+    [
+        (state_of(jax.tree.leaves), "'leaf': the moment trace has the structure"),
+        (state_of(lambda p: None), "moment trace has the structure"),
+        (state_of(map_all(lambda v: v[..., None])), "array of the shape"),
+        (state_of(map_all(lambda v: v)), None),
+        (
+            case(init=lambda params: ([params], Hyperparams(0.1))),
+            "expected a NamedTuple",
+        ),
+        (changed(jax.tree.leaves), "'leaf': updates has the structure"),
+    ],
+)
+def test_broken_structure(broken, message):
+    if message is None:
+        contracts.assert_structure(broken)
+        return
+    with pytest.raises(AssertionError, match=message):
+        contracts.assert_structure(broken)
+
+
+def test_partial_moments_need_no_structure():
+    broken = state_of(map_all(lambda v: v[..., None]))
+    contracts.assert_structure(dataclasses.replace(broken, partial_moments=("trace",)))
+
+
+def new_function_each_time():
+    return case(
+        init=lambda params: init(params, Hyperparams(lambda step: 0.1)),
+    )
+
+
+def traces_again(gradients, state, params, hyperparams):
+    updates, new = step(gradients, state, params, hyperparams)
+    return updates, new._replace(steps=jnp.asarray(1))
+
+
+def depends_on_tracing(gradients, state, params, hyperparams):
+    updates, new = step(gradients, state, params, hyperparams)
+    factor = 1.01 if isinstance(state.steps, jax.Array) and not traced(state) else 1.0
+    return map_all(lambda u: u * factor)(updates), new
+
+
+def traced(tree):
+    from jax.core import Tracer
+
+    return any(isinstance(v, Tracer) for v in jax.tree.leaves(tree))
+
+
+@pytest.mark.parametrize(
+    ("broken", "message"),
+    [
+        (new_function_each_time(), "not equal or have different hashes"),
+        (case(step=traces_again), "as a plain argument, jit traced 2 times"),
+        (case(step=depends_on_tracing), r"jit, step\[0\].*differs at"),
+    ],
+)
+def test_broken_jit(broken, message):
+    with pytest.raises(AssertionError, match=message):
+        contracts.assert_jit(broken)
+
+
+def test_broken_scan():
+    broken = changed(trace=map_all(lambda t: t.astype(jnp.float32)))
+    with pytest.raises(AssertionError, match=r"(?s)bfloat16 as its carry: .*float32"):
+        contracts.assert_scan(broken, HALF)
+
+
+def test_zero_gradients():
+    contracts.assert_zero_gradients(case())
+    contracts.assert_zero_gradients(case(), HALF)
+    with pytest.raises(AssertionError, match=r"(?s)'updates'.*not finite.*in float16"):
+        contracts.assert_zero_gradients(case(epsilon=1e-12))
+    contracts.assert_zero_gradients(case(jnp.float32, epsilon=1e-12))
