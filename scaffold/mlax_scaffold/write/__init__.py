@@ -16,8 +16,9 @@ Everything the writer keeps for itself (the mutex, what is staged, the undo reco
 in `.mlax-scaffold/` below the root, which git ignores.
 """
 
-from mlax_scaffold.write.content import Output, digest
+from mlax_scaffold.write.content import digest
 from mlax_scaffold.write.failure import WriteError
+from mlax_scaffold.write.fingerprint import generator_fingerprint
 from mlax_scaffold.write.lockfile import LockFile, Recorded
 from mlax_scaffold.write.mutex import mutex
 from mlax_scaffold.write.operations import (
@@ -26,6 +27,7 @@ from mlax_scaffold.write.operations import (
     UndoReport,
     commit,
     history,
+    interrupted,
     plan_undo,
     recover,
     undo,
@@ -47,7 +49,6 @@ __all__ = [
     "CommitReport",
     "FileStatus",
     "LockFile",
-    "Output",
     "Plan",
     "Recorded",
     "Recovery",
@@ -57,7 +58,9 @@ __all__ = [
     "commit",
     "diff",
     "digest",
+    "generator_fingerprint",
     "history",
+    "interrupted",
     "judge",
     "make_plan",
     "mutex",

@@ -1,23 +1,8 @@
-"""What is to be written, and how contents are compared."""
+"""How contents are compared."""
 
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
-
-
-@dataclass(frozen=True)
-class Output:
-    """One generated file, as text in memory.
-
-    `path` is posix and relative to the project's root. `source` is the path of the
-    spec that the file follows from, or "" where it follows from all specs (a registry)
-    or from none (support code).
-    """
-
-    path: str
-    text: str
-    source: str
 
 
 def digest(data: bytes | str) -> str:

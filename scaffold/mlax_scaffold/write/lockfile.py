@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from mlax_scaffold.write.content import Output, digest
+from mlax_scaffold.model.project import Rendered
+from mlax_scaffold.write.content import digest
 from mlax_scaffold.write.tree import LOCK_NAME, StrPath, Tree, path_fault
 
 _HEADER = (
@@ -46,7 +47,7 @@ class LockFile:
     @classmethod
     def of(
         cls,
-        outputs: Iterable[Output],
+        outputs: Iterable[Rendered],
         spec_hashes: Mapping[str, str],
         fingerprint: str,
     ) -> LockFile:

@@ -231,6 +231,22 @@ def recover(root: StrPath) -> Recovery | None:
             time.sleep(0.01)
 
 
+def interrupted(root: StrPath, *, wait_seconds: float = 0.0) -> str | None:
+    """The title of a transaction that is committed but not carried out, or None.
+
+    For a command that must not write: `recover` would complete it. A run that is at
+    work needs milliseconds for that, for which one may wait.
+    """
+    tree = Tree(root)
+    deadline = time.monotonic() + wait_seconds
+    while _in_progress(tree):
+        if time.monotonic() >= deadline:
+            journal = Journal.load(tree)
+            return journal.title if journal else None
+        time.sleep(0.01)
+    return None
+
+
 def _in_progress(tree: Tree) -> bool:
     return os.path.exists(tree.state(JOURNAL))
 

@@ -7,7 +7,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from mlax_scaffold.errors import ConflictError
-from mlax_scaffold.write.content import Output, digest
+from mlax_scaffold.model.project import Rendered
+from mlax_scaffold.write.content import digest
 from mlax_scaffold.write.failure import OccupiedError, WriteError
 from mlax_scaffold.write.lockfile import LockFile
 from mlax_scaffold.write.tree import LOCK_NAME, StrPath, Tree, ancestors, check_path
@@ -77,7 +78,7 @@ class Plan:
 
 def make_plan(
     root: StrPath,
-    outputs: Iterable[Output],
+    outputs: Iterable[Rendered],
     lock: LockFile,
     spec_hashes: Mapping[str, str],
     fingerprint: str,
@@ -183,7 +184,7 @@ def _same(change: Change) -> bool:
 
 def _lock_change(
     tree: Tree,
-    outputs: list[Output],
+    outputs: list[Rendered],
     lock: LockFile,
     spec_hashes: Mapping[str, str],
     fingerprint: str,

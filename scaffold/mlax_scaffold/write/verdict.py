@@ -6,7 +6,8 @@ import enum
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from mlax_scaffold.write.content import Output, digest, has_conflict_markers
+from mlax_scaffold.model.project import Rendered
+from mlax_scaffold.write.content import digest, has_conflict_markers
 from mlax_scaffold.write.failure import OccupiedError
 from mlax_scaffold.write.lockfile import LockFile, Recorded
 from mlax_scaffold.write.tree import StrPath, Tree
@@ -81,7 +82,7 @@ class _Inputs:
 
 def judge(
     root: StrPath,
-    outputs: Iterable[Output],
+    outputs: Iterable[Rendered],
     lock: LockFile,
     spec_hashes: Mapping[str, str],
     fingerprint: str,

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from mlax_scaffold.model.project import Rendered
 from mlax_scaffold.write import (
     STATE_DIR,
     CommitReport,
     LockFile,
-    Output,
     Plan,
     commit,
     digest,
@@ -35,15 +35,15 @@ class Project:
     specs: dict[str, str] = field(default_factory=lambda: {"a": "1", "b": "1"})
     fingerprint: str = "generator-1"
 
-    def outputs(self) -> list[Output]:
+    def outputs(self) -> list[Rendered]:
         """Everything that is rendered from the specs as they are."""
-        found = [Output("gen/__init__.py", f"NAMES = {sorted(self.specs)}\n", "")]
+        found = [Rendered("gen/__init__.py", f"NAMES = {sorted(self.specs)}\n", "")]
         for name, text in self.specs.items():
             body = f"{name} {text} {self.fingerprint}\n"
             found += [
-                Output(f"gen/{name}.py", f"# {body}", f"specs/{name}.py"),
-                Output(f"tests/test_{name}.py", f"# test {body}", f"specs/{name}.py"),
-                Output(f"docs/ref/{name}.md", f"# {body}", f"specs/{name}.py"),
+                Rendered(f"gen/{name}.py", f"# {body}", f"specs/{name}.py"),
+                Rendered(f"tests/test_{name}.py", f"# test {body}", f"specs/{name}.py"),
+                Rendered(f"docs/ref/{name}.md", f"# {body}", f"specs/{name}.py"),
             ]
         return found
 
@@ -55,7 +55,7 @@ class Project:
         """The lock on disk."""
         return LockFile.read(self.root)
 
-    def plan(self, outputs: Iterable[Output] | None = None, **extra: object) -> Plan:
+    def plan(self, outputs: Iterable[Rendered] | None = None, **extra: object) -> Plan:
         """The plan of generating."""
         return make_plan(
             self.root,

@@ -8,10 +8,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mlax_scaffold.errors import ConflictError
+from mlax_scaffold.model.project import Rendered
 from mlax_scaffold.write import (
     LOCK_NAME,
     STATE_DIR,
-    Output,
     Verdict,
     WriteError,
     commit,
@@ -85,7 +85,7 @@ def test_a_new_generator_with_the_same_output_writes_the_lock_alone(generated):
 
 
 def test_orphans_are_pruned_with_the_directories_that_they_leave_empty(project):
-    extra = Output("gen/sub/deep/x.py", "x\n", "specs/x.py")
+    extra = Rendered("gen/sub/deep/x.py", "x\n", "specs/x.py")
     commit(project.root, project.plan([*project.outputs(), extra]), title="first")
     cache = project.path("gen/sub/deep/__pycache__")
     cache.mkdir()
@@ -98,7 +98,7 @@ def test_orphans_are_pruned_with_the_directories_that_they_leave_empty(project):
 
 
 def test_a_directory_with_somebodys_file_stays(project):
-    extra = Output("gen/sub/x.py", "x\n", "specs/x.py")
+    extra = Rendered("gen/sub/x.py", "x\n", "specs/x.py")
     commit(project.root, project.plan([*project.outputs(), extra]), title="first")
     project.edit("gen/sub/mine.txt", "mine")
     project.generate()
@@ -290,7 +290,7 @@ def test_a_merged_lock_still_protects_edits(generated):
 
 
 def test_a_file_can_become_a_directory_and_back(project):
-    flat, deep = Output("gen/m", "1\n", "s"), Output("gen/m/x.py", "2\n", "s")
+    flat, deep = Rendered("gen/m", "1\n", "s"), Rendered("gen/m/x.py", "2\n", "s")
     commit(project.root, project.plan([flat]), title="flat")
     before = project.snapshot()
     commit(project.root, project.plan([deep]), title="deep")
@@ -338,7 +338,7 @@ def test_the_diff_shows_what_a_commit_would_change(generated):
 
 
 def test_the_diff_shows_empty_files(project):
-    assert diff(project.plan([Output("gen/py.typed", "", "")])) == (
+    assert diff(project.plan([Rendered("gen/py.typed", "", "")])) == (
         "new empty file gen/py.typed\n"
     )
 
@@ -352,7 +352,7 @@ def test_the_diff_shows_empty_files(project):
 )
 def test_paths_that_lead_elsewhere_are_refused(project, path):
     with pytest.raises(WriteError, match="refusing to touch"):
-        project.plan([Output(path, "x", "")])
+        project.plan([Rendered(path, "x", "")])
     with pytest.raises(WriteError, match="refusing to touch"):
         project.plan(extra_writes={path: "x"})
     with pytest.raises(WriteError, match="refusing to touch"):
@@ -370,7 +370,7 @@ def test_paths_that_lead_elsewhere_are_refused(project, path):
 )
 def test_paths_that_collide_are_refused(project, paths, message):
     with pytest.raises(WriteError, match=message):
-        project.plan([Output(path, "x", "") for path in paths])
+        project.plan([Rendered(path, "x", "") for path in paths])
 
 
 def test_a_symbolic_link_out_of_the_root_is_refused(project, tmp_path_factory):
@@ -403,7 +403,7 @@ def test_a_link_to_a_directory_within_the_root_is_followed(project):
 def test_two_paths_of_one_file_are_refused(project):
     project.path("one").mkdir()
     project.path("two").symlink_to("one")
-    plan = project.plan([Output("one/x", "1", ""), Output("two/x", "2", "")])
+    plan = project.plan([Rendered("one/x", "1", ""), Rendered("two/x", "2", "")])
     with pytest.raises(WriteError, match="same file"):
         commit(project.root, plan, title="first")
 
@@ -435,7 +435,7 @@ def test_any_sequence_of_generations_gives_the_last_and_undoes_to_nothing(
     trees = [project.snapshot()]
     for number, files in enumerate(generations):
         project.fingerprint = str(number)
-        outputs = [Output(f"out/{path}", text, "") for path, text in files.items()]
+        outputs = [Rendered(f"out/{path}", text, "") for path, text in files.items()]
         commit(project.root, project.plan(outputs), title=str(number))
         assert {
             path: data.decode()

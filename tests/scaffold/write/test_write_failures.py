@@ -9,10 +9,10 @@ from contextlib import contextmanager, suppress
 import pytest
 
 from mlax_scaffold.errors import MlaxScaffoldError
+from mlax_scaffold.model.project import Rendered
 from mlax_scaffold.write import (
     LOCK_NAME,
     STATE_DIR,
-    Output,
     Verdict,
     WriteError,
     commit,
@@ -59,10 +59,10 @@ class Injector:
 
 def _commit(project):
     """A commit that creates, updates and deletes, with directories."""
-    doomed = Output("old/deep/x.py", "x\n", "specs/b.py")
+    doomed = Rendered("old/deep/x.py", "x\n", "specs/b.py")
     commit(project.root, project.plan([*project.outputs(), doomed]), title="first")
     project.specs = {"a": "2", "c": "1"}
-    fresh = Output("new/deep/x.py", "x\n", "specs/c.py")
+    fresh = Rendered("new/deep/x.py", "x\n", "specs/c.py")
     plan = project.plan(
         [*project.outputs(), fresh], extra_writes={"specs/c.py": "spec c\n"}
     )

@@ -15,15 +15,16 @@ FILES = 60
 # Each tree has files that only it has, in a directory that only it has.
 WRITER = """
 import itertools, sys
-from mlax_scaffold.write import LockFile, Output, commit, make_plan, recover
+from mlax_scaffold.model.project import Rendered
+from mlax_scaffold.write import LockFile, commit, make_plan, recover
 
 root, files = sys.argv[1], int(sys.argv[2])
 print("ready", flush=True)
 for number in itertools.count():
     name = f"tree{(LockFile.read(root).fingerprint == 'tree0') + 0}"
     recover(root)
-    outputs = [Output(f"gen/{i % 7}/{i}.txt", name * i, "") for i in range(files - 5)]
-    outputs += [Output(f"{name}/{i}.txt", name, "") for i in range(5)]
+    outputs = [Rendered(f"gen/{i % 7}/{i}.txt", name * i, "") for i in range(files - 5)]
+    outputs += [Rendered(f"{name}/{i}.txt", name, "") for i in range(5)]
     plan = make_plan(root, outputs, LockFile.read(root), {}, name)
     commit(root, plan, title=name)
 """

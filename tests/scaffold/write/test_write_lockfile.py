@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlax_scaffold.write import LOCK_NAME, LockFile, Output, Recorded, digest
+from mlax_scaffold.model.project import Rendered
+from mlax_scaffold.write import LOCK_NAME, LockFile, Recorded, digest
 
 SHA = digest("x")
 
@@ -28,7 +29,7 @@ def test_a_record_survives_its_text(fingerprint, specs, outputs):
 
 
 def test_the_text_does_not_depend_on_the_order_of_what_is_recorded():
-    outputs = [Output("b", "2", "s"), Output("a", "1", "")]
+    outputs = [Rendered("b", "2", "s"), Rendered("a", "1", "")]
     one = LockFile.of(outputs, {"y": SHA, "x": SHA}, "f")
     other = LockFile.of(outputs[::-1], {"x": SHA, "y": SHA}, "f")
     assert one.text() == other.text()

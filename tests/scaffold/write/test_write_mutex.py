@@ -116,12 +116,13 @@ def test_two_runs_do_not_mix(project):
     """Two processes generate different trees over and over; the last one wins whole."""
     script = """
 import sys
-from mlax_scaffold.write import LockFile, Output, commit, make_plan, mutex
+from mlax_scaffold.model.project import Rendered
+from mlax_scaffold.write import LockFile, commit, make_plan, mutex
 
 root, name = sys.argv[1:]
 for _ in range(8):
     with mutex(root, wait_seconds=30):
-        outputs = [Output(f"gen/{i}.txt", name, "") for i in range(20)]
+        outputs = [Rendered(f"gen/{i}.txt", name, "") for i in range(20)]
         plan = make_plan(root, outputs, LockFile.read(root), {}, name)
         commit(root, plan, title=name)
         texts = {open(f"{root}/gen/{i}.txt").read() for i in range(20)}

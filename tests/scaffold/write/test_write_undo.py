@@ -5,10 +5,10 @@ import stat
 import pytest
 
 from mlax_scaffold.errors import ConflictError, UsageError
+from mlax_scaffold.model.project import Rendered
 from mlax_scaffold.write import (
     LOCK_NAME,
     STATE_DIR,
-    Output,
     WriteError,
     commit,
     diff,
@@ -21,7 +21,7 @@ from mlax_scaffold.write import (
 def _mixed(project):
     """A commit that creates, updates and deletes, with directories."""
     project.specs = {"a": "2", "c": "1"}
-    extra = [Output("new/deep/x.py", "x\n", "specs/c.py")]
+    extra = [Rendered("new/deep/x.py", "x\n", "specs/c.py")]
     plan = project.plan(
         [*project.outputs(), *extra], extra_writes={"specs/c.py": "spec c\n"}
     )
@@ -45,7 +45,7 @@ def test_undo_brings_back_the_tree_and_says_what_it_did(generated):
 
 
 def test_undo_brings_back_directories_that_were_pruned(project):
-    deep = Output("gen/sub/deep/x.py", "x\n", "s")
+    deep = Rendered("gen/sub/deep/x.py", "x\n", "s")
     commit(project.root, project.plan([deep]), title="first")
     before = project.snapshot()
     commit(project.root, project.plan([]), title="prune")
@@ -63,7 +63,7 @@ def test_undo_leaves_directories_that_were_there_before(project):
 
 
 def test_undo_turns_a_directory_back_into_a_file(project):
-    flat, deep = Output("gen/m", "1\n", "s"), Output("gen/m/x.py", "2\n", "s")
+    flat, deep = Rendered("gen/m", "1\n", "s"), Rendered("gen/m/x.py", "2\n", "s")
     commit(project.root, project.plan([flat]), title="flat")
     before = project.snapshot()
     commit(project.root, project.plan([deep]), title="deep")

@@ -5,10 +5,10 @@ import time
 import pytest
 
 from mlax_scaffold.errors import MlaxScaffoldError
+from mlax_scaffold.model.project import Rendered
 from mlax_scaffold.write import (
     LOCK_NAME,
     LockFile,
-    Output,
     Recorded,
     Verdict,
     digest,
@@ -50,7 +50,7 @@ def _judge_one(root, actual, recorded, expected, spec_changed, generator_changed
         {SOURCE: digest("spec")},
         {PATH: Recorded(digest(recorded), SOURCE)} if recorded else {},
     )
-    outputs = [Output(PATH, expected, SOURCE)] if expected else []
+    outputs = [Rendered(PATH, expected, SOURCE)] if expected else []
     specs = {SOURCE: digest("changed" if spec_changed else "spec")}
     return judge(root, outputs, lock, specs, "f2" if generator_changed else "f1")
 
@@ -87,7 +87,7 @@ def test_a_registry_follows_from_all_specs(tmp_path, change):
         "added": {"s": digest("1"), "t": digest("1")},
         "removed": {},
     }[change]
-    (status,) = judge(tmp_path, [Output("r", NEW, "")], lock, specs, "f")
+    (status,) = judge(tmp_path, [Rendered("r", NEW, "")], lock, specs, "f")
     assert status.verdict is Verdict.STALE_SPEC
     assert ("t" if change == "added" else "s") in status.detail
 
@@ -98,7 +98,7 @@ def test_a_file_that_another_spec_changed_is_stale_by_a_spec(tmp_path):
     )
     (tmp_path / "a").write_text(OLD)
     specs = {"s": digest("1"), "t": digest("2")}
-    (status,) = judge(tmp_path, [Output("a", NEW, "s")], lock, specs, "f")
+    (status,) = judge(tmp_path, [Rendered("a", NEW, "s")], lock, specs, "f")
     assert status.verdict is Verdict.STALE_SPEC
     assert "builds on" in status.detail
 
@@ -197,4 +197,4 @@ def test_only_what_is_not_up_to_date_needs_rendering(generated):
 
 def test_a_path_that_leads_out_is_refused(tmp_path):
     with pytest.raises(MlaxScaffoldError, match=r"leads out of the project's root"):
-        judge(tmp_path, [Output("../x", "", "")], LockFile(), {}, "f")
+        judge(tmp_path, [Rendered("../x", "", "")], LockFile(), {}, "f")

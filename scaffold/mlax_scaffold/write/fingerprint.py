@@ -1,0 +1,59 @@
+"""A name for the generator: it changes with everything that outputs follow from but specs."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+
+from mlax_scaffold.write.content import digest
+
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+_PARTS = ("model", "spec", "rewrite", "render")
+_FORMATTER = "ruff"
+
+
+def generator_fingerprint() -> str:
+    r"""The sha256 of the generator: its sources, its templates, its formatter's version.
+
+    Where the generator lies does not count, nor that a checkout has `\r\n` in it. The
+    specs are not part of it: the lock file records them one by one.
+    """
+    parts = hashlib.sha256(f"{_FORMATTER} {_version()}\n".encode())
+    for name, place in _files():
+        with open(place, "rb") as file:
+            parts.update(f"{name} {digest(file.read())}\n".encode())
+    return parts.hexdigest()
+
+
+def templates_place() -> str:
+    """The folder of the templates: in an installed package, or beside it in a checkout."""
+    installed = os.path.join(_PACKAGE, "templates")
+    if os.path.isdir(installed):
+        return installed
+    return os.path.join(os.path.dirname(os.path.dirname(_PACKAGE)), "templates")
+
+
+def _files() -> Iterator[tuple[str, str]]:
+    for part in _PARTS:
+        yield from _walk(part, os.path.join(_PACKAGE, part), ".py")
+    yield from _walk("templates", templates_place(), ".jinja")
+
+
+def _walk(name: str, place: str, suffix: str) -> Iterator[tuple[str, str]]:
+    for entry in sorted(os.scandir(place), key=lambda entry: entry.name):
+        below = f"{name}/{entry.name}"
+        if entry.is_dir():
+            yield from _walk(below, entry.path, suffix)
+        elif entry.name.endswith(suffix):
+            yield below, entry.path
+
+
+def _version() -> str:
+    # Late: it takes longer to import than all files take to read.
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version(_FORMATTER)
+    except PackageNotFoundError:
+        return "unknown"
