@@ -55,6 +55,10 @@ class Case:
         ranges: for integers, the half-open range of the values, by the name of the input
             (`"x"` or a keyword), or by name and path of a leaf (`"x[1]"`); default 0 to 1.
         smooth: whether finite differences are meaningful: no kinks, no rounding.
+        y: the shape of the output as annotated: a tuple in the place of each array; None
+            where the annotation does not say.
+        key_optional: whether training works without a key too (blocks: it is for the
+            layers in them to ask).
     """
 
     name: str
@@ -67,6 +71,28 @@ class Case:
     trains: bool = False
     ranges: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     smooth: bool = True
+    y: PyTree = None
+    key_optional: bool = False
+
+    @classmethod
+    def of_function(
+        cls,
+        function: Callable[..., PyTree],
+        x: tuple[PyTree, ...],
+        hyperparameters: Mapping[str, Any],
+        **settings: Any,
+    ) -> Case:
+        """A function of arrays as a layer whose input is the tuple of its arguments."""
+
+        def init(key: Any, dtype: DTypeLike | None) -> tuple[None, None, None]:
+            return None, None, None
+
+        def fwd(
+            x: tuple[PyTree, ...], *trees: PyTree, **mode: Any
+        ) -> tuple[PyTree, None]:
+            return function(*x, **hyperparameters), None
+
+        return cls(function.__name__, init, fwd, x, **settings)
 
     def with_dtype(self, dtype: DTypeLike) -> Case:
         """The case with all floating inputs in `dtype`."""

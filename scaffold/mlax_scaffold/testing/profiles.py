@@ -1,0 +1,77 @@
+"""Hypothesis profiles: how thoroughly property tests look.
+
+`ci` draws the same few examples in every run; `thorough` draws many new ones. Neither has
+a deadline: the first example of a shape compiles, the others do not.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TypeVar
+
+from hypothesis import HealthCheck, settings
+
+CI = "ci"
+THOROUGH = "thorough"
+PROFILES = (CI, THOROUGH)
+ENVIRONMENT_VARIABLE = "MLAX_SCAFFOLD_PROFILE"
+_PREFIX = "mlax-"
+T = TypeVar("T")
+
+
+def register() -> None:
+    """Make the profiles known to Hypothesis, as "mlax-ci" and "mlax-thorough"."""
+    slow = [HealthCheck.too_slow, HealthCheck.data_too_large]
+    settings.register_profile(
+        _PREFIX + CI,
+        max_examples=5,
+        deadline=None,
+        derandomize=True,
+        database=None,
+        print_blob=True,
+        suppress_health_check=slow,
+    )
+    settings.register_profile(
+        _PREFIX + THOROUGH,
+        max_examples=200,
+        deadline=None,
+        print_blob=True,
+        suppress_health_check=slow,
+    )
+
+
+def chosen(option: str | None = None) -> str | None:
+    """The profile that the option names, else the environment variable, else None.
+
+    Raises ValueError where it names none.
+    """
+    name = option or os.environ.get(ENVIRONMENT_VARIABLE) or None
+    if name is not None and name not in PROFILES:
+        raise ValueError(
+            f'"{name}" is no profile of mlax-scaffold: expected {" or ".join(PROFILES)}, '
+            f"in --mlax-profile or in {ENVIRONMENT_VARIABLE}"
+        )
+    return name
+
+
+def tracing(test: T) -> T:
+    """Settings of a property test that only traces: tens of milliseconds an example."""
+    return _examples(test, {CI: 5, THOROUGH: 200})
+
+
+def compiling(test: T) -> T:
+    """Settings of a property test that compiles: hundreds of milliseconds an example."""
+    return _examples(test, {CI: 2, THOROUGH: 25})
+
+
+def _examples(test: T, examples: dict[str, int]) -> T:
+    name = chosen() or CI
+    register()
+    profile = settings.get_profile(_PREFIX + name)
+    return settings(profile, max_examples=examples[name])(test)
+
+
+def load(name: str) -> None:
+    """Register the profiles and make the one of this name the default."""
+    register()
+    settings.load_profile(_PREFIX + name)

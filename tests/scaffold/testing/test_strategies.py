@@ -1,0 +1,184 @@
+"""Strategies draw what the words of the spec language take, and shapes that fit."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, find, given, settings
+from hypothesis import strategies as st
+from hypothesis.errors import NoSuchExample
+
+from mlax_scaffold.model.shapes import ShapeError, ShapeMismatch, parse_shape
+from mlax_scaffold.testing import strategies
+from mlax_scaffold.testing.dims import shapes_of
+
+quick = settings(
+    max_examples=50,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "holds"),
+    [
+        (strategies.sizes(max=7), lambda v: 1 <= v <= 7),
+        (strategies.counts(), lambda v: 0 <= v <= 3),
+        (strategies.integers(), lambda v: -3 <= v <= 3),
+        (strategies.booleans(), lambda v: isinstance(v, bool)),
+        (strategies.finite_floats(), lambda v: float(np.float16(v)) == v),
+        (strategies.positives(), lambda v: np.float16(v) ** 2 > 0),
+        (strategies.non_negatives(), lambda v: v >= 0),
+        (strategies.probabilities(), lambda v: 0 <= v <= 1),
+        (strategies.probabilities(max=0.5), lambda v: 0 <= v <= 0.5),
+        (strategies.choices("a", "b"), lambda v: v in ("a", "b")),
+        (strategies.optional(st.just(1)), lambda v: v in (None, 1)),
+        (
+            strategies.per_dim(strategies.sizes(), 2),
+            lambda v: isinstance(v, int) or len(v) == 2,
+        ),
+        (strategies.axes(3), lambda v: np.zeros((1, 2, 3)).sum(v).ndim < 3),
+        (strategies.sequences(st.just(1)), lambda v: 1 <= len(v) <= 3),
+        (strategies.seeds(), lambda v: jax.dtypes.canonicalize_dtype(type(v))),
+        (strategies.float_dtypes(x64=False), lambda v: v.itemsize <= 4),
+        (strategies.scheduled(), lambda v: hash(v) is not None),
+    ],
+)
+def test_values_are_valid(strategy, holds):
+    @quick
+    @given(strategy)
+    def check(value):
+        assert holds(value), value
+
+    check()
+
+
+@pytest.mark.parametrize(
+    ("strategy", "wanted"),
+    [
+        (strategies.probabilities(), lambda v: v == 0.0),
+        (strategies.probabilities(), lambda v: v == 1.0),
+        (strategies.non_negatives(), lambda v: v == 0.0),
+        (strategies.per_dim(strategies.sizes(), 2), lambda v: v == (1, 2)),
+        (strategies.paddings(2), lambda v: v == "SAME"),
+        (strategies.paddings(2), lambda v: v == 2),
+        (strategies.paddings(2), lambda v: v == ((0, 1), 1)),
+        (strategies.float_dtypes(), lambda v: v == jnp.bfloat16),
+        (strategies.axes(2), lambda v: v == (-1, 0)),
+        (strategies.scheduled(), callable),
+        (strategies.optional(strategies.booleans()), lambda v: v is None),
+    ],
+)
+def test_values_are_found(strategy, wanted):
+    assert wanted(find(strategy, wanted))
+
+
+def test_paddings_and_precisions_are_taken_by_jax():
+    @quick
+    @given(strategies.precisions())
+    def check(precision):
+        x = jax.ShapeDtypeStruct((2, 2), jnp.float32)
+        jax.eval_shape(lambda x: jax.lax.dot(x, x, precision=precision), x)
+
+    check()
+
+
+def test_activations_keep_the_dtype():
+    @quick
+    @given(strategies.activations(), strategies.float_dtypes(x64=False))
+    def check(activation, dtype):
+        x = jax.ShapeDtypeStruct((2,), dtype)
+        assert jax.eval_shape(activation, x).dtype == dtype
+
+    check()
+    with pytest.raises(NoSuchExample):
+        find(strategies.activations(smooth=True), lambda f: f is jax.nn.relu)
+
+
+def test_schedules_are_equal_by_value():
+    assert strategies.InverseDecay(0.5) == strategies.InverseDecay(0.5)
+    assert strategies.InverseDecay(0.5)(1) == 0.25
+
+
+@quick
+@given(
+    shapes_of(
+        {
+            "x": "*batch n in_features",
+            "mask": "*batch #n 2*n+1 3 _",
+            "carry": ("*batch n", None, ["in_features ..."]),
+        },
+        in_features=5,
+    )
+)
+def test_shapes_agree(shapes):
+    *batch, n, features = shapes["x"]
+    assert features == 5
+    assert 1 <= n <= 4
+    assert len(batch) <= 2
+    mask = parse_shape("*batch #n 2*n+1 3 _").resolve({})
+    assert mask.bind(shapes["mask"], shapes.sizes) == shapes.sizes
+    first, nothing, (last,) = shapes["carry"]
+    assert (first, nothing, last[0]) == ((*batch, n), None, 5)
+    assert shapes.expected({"y": "*batch n+1", "none": None}) == {
+        "y": (*batch, n + 1),
+        "none": None,
+    }
+    with pytest.raises(ShapeMismatch, match="size of out is not known"):
+        shapes.expected("out")
+    assert list(shapes) == ["x", "mask", "carry"]
+
+
+@quick
+@given(st.data(), st.booleans())
+def test_conditional_shapes_and_ranks(data, last):
+    shapes = data.draw(
+        shapes_of(
+            {"x": "b *spatial c if channel_last else b c *spatial"},
+            channel_last=last,
+            ranks={"spatial": 2},
+            c=9,
+        )
+    )
+    assert len(shapes["x"]) == 4
+    assert shapes["x"][-1 if last else 1] == 9
+    assert (
+        shapes.expected("*spatial c if channel_last else c *spatial")
+        == (shapes["x"][1:])
+    )
+
+
+@quick
+@given(shapes_of({"x": "n-2 n"}))
+def test_computed_sizes_are_not_negative(shapes):
+    assert shapes["x"][0] == shapes["x"][1] - 2 >= 0
+
+
+@quick
+@given(shapes_of({"x": "*spatial n"}, spatial=(7, 8), n=True))
+def test_known_axes(shapes):
+    assert shapes["x"][:2] == (7, 8)
+    assert shapes["x"][2] is not True
+
+
+@pytest.mark.parametrize(
+    ("pattern", "wanted"),
+    [
+        ("#n n", lambda s: s[0] == 1 < s[1]),
+        ("#n n", lambda s: s[0] == s[1] > 1),
+        ("...", lambda s: s == ()),
+        ("...", lambda s: len(s) == 2),
+        ("*a", lambda s: s == ()),
+        ("_", lambda s: s == (4,)),
+    ],
+)
+def test_all_kinds_of_shapes_are_found(pattern, wanted):
+    assert wanted(find(shapes_of({"x": pattern}), lambda s: wanted(s["x"]))["x"])
+
+
+def test_bad_patterns_raise_at_once():
+    with pytest.raises(ShapeError):
+        shapes_of({"x": "*a *b"})
