@@ -6,11 +6,13 @@ faithfully, so a pass has no case for it.
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import libcst as cst
 
+from mlax_scaffold.errors import Diagnostic, Location, SpecError
 from mlax_scaffold.model.definition import Definition, Method, MethodRole
 from mlax_scaffold.model.library import Library
 from mlax_scaffold.rewrite import (
@@ -28,7 +30,15 @@ from mlax_scaffold.rewrite import (
     training,
 )
 from mlax_scaffold.rewrite.context import Context, Pass
-from mlax_scaffold.rewrite.nodes import has_docstring, with_body, with_prelude
+from mlax_scaffold.rewrite.layout import normalized
+from mlax_scaffold.rewrite.nodes import (
+    comments_in,
+    has_docstring,
+    missing_comments,
+    with_body,
+    with_comments,
+    with_prelude,
+)
 
 ENTRY: tuple[Pass, ...] = (
     requirements.rewrite,
@@ -45,12 +55,12 @@ ENTRY: tuple[Pass, ...] = (
 PASSES: Mapping[MethodRole, tuple[Pass, ...]] = {
     MethodRole.ENTRY: ENTRY,
     MethodRole.SETUP: (requirements.rewrite, setup.rewrite),
-    MethodRole.PREPARE: (optimizer.prepare,),
+    MethodRole.PREPARE: (requirements.rewrite, optimizer.prepare),
     MethodRole.UPDATE: (requirements.rewrite, optimizer.update),
-    MethodRole.STEP: (loops.rewrite, optimizer.step),
+    MethodRole.STEP: (requirements.rewrite, loops.rewrite, optimizer.step),
     MethodRole.VALUE: (requirements.rewrite,),
-    MethodRole.HYPER: (),
-    MethodRole.PROPERTY: (),
+    MethodRole.HYPER: (requirements.rewrite,),
+    MethodRole.PROPERTY: (requirements.rewrite,),
 }
 
 
@@ -65,21 +75,29 @@ class Rewritten:
 
 
 def rewrite_methods(definition: Definition, library: Library) -> dict[str, Rewritten]:
-    """Every method of a definition (of a function: the function itself), by name."""
-    functions = _functions(cst.parse_module(definition.text))
+    """Every method of a definition (of a function: the function itself), by name.
+
+    Raises:
+        SpecError: where the text is nested so deeply that it cannot be rewritten.
+    """
     traits = library.sub_layers(definition)
-    return {
-        method.name: _rewrite(
-            functions[method.name], Context(definition, method, traits)
-        )
-        for method in definition.methods
-    }
+    try:
+        functions = _functions(cst.parse_module(definition.text))
+        return {
+            method.name: _rewrite(
+                functions[method.name], Context(definition, method, traits)
+            )
+            for method in definition.methods
+        }
+    except RecursionError:
+        place = Location(definition.source, 1, 1)
+        message = f"{definition.name} is nested too deeply to be rewritten"
+        raise SpecError([Diagnostic(place, message, "Split the expression.")]) from None
 
 
 def _rewrite(function: cst.FunctionDef, context: Context) -> Rewritten:
-    function = _indented(function)
-    if has_docstring(function):
-        function = with_body(function, function.body.body[1:])
+    function = _without_docstring(normalized(function))
+    original = function.body
     signature = _signature(function)
     for rewrite in _passes(context.method, context.definition):
         function = rewrite(function, context)
@@ -90,7 +108,35 @@ def _rewrite(function: cst.FunctionDef, context: Context) -> Rewritten:
             function = with_prelude(
                 function, [f"dtype = {context.floating_input}.dtype"]
             )
-    return Rewritten(signature, _text(function))
+    return Rewritten(signature, _text(_with_all_comments(function, original)))
+
+
+def _without_docstring(function: cst.FunctionDef) -> cst.FunctionDef:
+    """The function without its docstring; the comments around it go to the first statement."""
+    block = cst.ensure_type(function.body, cst.IndentedBlock)
+    body = list(block.body)
+    comments = [] if block.header.comment is None else [block.header.comment.value]
+    if has_docstring(function):
+        comments += comments_in(body.pop(0))
+    if body:
+        first = cst.ensure_type(body[0], cst.BaseStatement)
+        own = [line.comment.value for line in first.leading_lines if line.comment]  # type: ignore[attr-defined]
+        bare = first.with_changes(leading_lines=[])
+        body[0] = with_comments(bare, [*comments, *own])
+    return with_body(function, body)
+
+
+def _with_all_comments(
+    function: cst.FunctionDef, original: cst.BaseSuite
+) -> cst.FunctionDef:
+    """The function, with the comments that no pass could keep in their place at its top."""
+    lost = missing_comments(original, [function.body])
+    lost = [comment for comment in lost if not comment.startswith("#:")]
+    if not lost or not function.body.body:
+        return function
+    first, *rest = function.body.body
+    first = cst.ensure_type(first, cst.BaseStatement)
+    return with_body(function, [with_comments(first, lost), *rest])
 
 
 def _passes(method: Method, definition: Definition) -> tuple[Pass, ...]:
@@ -103,16 +149,11 @@ def _functions(module: cst.Module) -> dict[str, cst.FunctionDef]:
     found: dict[str, cst.FunctionDef] = {}
     for item in module.body:
         body = item.body.body if isinstance(item, cst.ClassDef) else [item]
-        found |= {f.name.value: f for f in body if isinstance(f, cst.FunctionDef)}
+        for part in body:
+            if isinstance(part, cst.FunctionDef):
+                # Names as Python's parser, which the reader uses, normalizes them.
+                found[unicodedata.normalize("NFKC", part.name.value)] = part
     return found
-
-
-def _indented(function: cst.FunctionDef) -> cst.FunctionDef:
-    if isinstance(function.body, cst.IndentedBlock):
-        return function
-    suite = cst.ensure_type(function.body, cst.SimpleStatementSuite)
-    lines = [cst.SimpleStatementLine(body=[part]) for part in suite.body]
-    return function.with_changes(body=cst.IndentedBlock(body=lines))
 
 
 def _signature(function: cst.FunctionDef) -> str:
@@ -126,4 +167,4 @@ def _signature(function: cst.FunctionDef) -> str:
 def _text(function: cst.FunctionDef) -> str:
     block = cst.ensure_type(function.body, cst.IndentedBlock)
     header = [line for line in block.footer if line.comment]
-    return cst.Module(body=list(block.body), footer=header).code.strip("\n") + "\n"
+    return cst.Module(block.body, footer=header).code.strip("\n") + "\n"

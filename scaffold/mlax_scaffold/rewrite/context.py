@@ -17,6 +17,7 @@ from mlax_scaffold.model.definition import (
     Role,
 )
 from mlax_scaffold.model.library import Traits
+from mlax_scaffold.spec.check_body import RESERVED
 
 
 @dataclass(frozen=True)
@@ -84,6 +85,18 @@ class Context:
         if self.floating_input is None:
             return None
         return "dtype" if self.rebinds_input else f"{self.floating_input}.dtype"
+
+    @cached_property
+    def globals(self) -> frozenset[str]:
+        """Names that the generated module may use for something else than a local."""
+        return RESERVED | {i.name for i in self.definition.imports} | {"jax", "jnp"}
+
+    @cached_property
+    def taken(self) -> frozenset[str]:
+        """Names that a temporary of the generated function may not have."""
+        weights = self.declared(Role.TRAINABLE, Role.STATE)
+        inputs = {i.name for i in self.inputs}
+        return self.globals | self.method.names | weights | inputs
 
     @property
     def inputs(self) -> tuple[Input, ...]:

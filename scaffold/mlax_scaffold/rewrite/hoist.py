@@ -7,7 +7,13 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from mlax_scaffold.rewrite.nodes import code, fresh, statement
+from mlax_scaffold.rewrite.nodes import (
+    code,
+    fresh,
+    missing_comments,
+    statement,
+    with_comments,
+)
 
 Emit = Callable[[cst.Call, str], list[str]]
 """Statements that assign the result of a call to a target."""
@@ -100,19 +106,23 @@ class Hoister(cst.CSTTransformer):
         original: cst.SimpleStatementLine | cst.If | cst.For | cst.With,
         remaining: cst.BaseStatement | None,
     ) -> cst.FlattenSentinel[cst.BaseStatement]:
-        statements = [
-            statement(text) for h in hoisted for text in self.emit(h.call, h.name)
-        ]
+        statements: list[cst.BaseStatement] = []
+        first_of_last = 0
+        for h in hoisted:
+            made = [statement(text) for text in self.emit(h.call, h.name)]
+            made[0] = with_comments(made[0], missing_comments(h.call, made))
+            statements += made
+            first_of_last = len(statements) - len(made)
         if remaining is not None:
             statements.append(remaining.with_changes(leading_lines=[]))
         elif isinstance(original, cst.SimpleStatementLine):
             trailing = original.trailing_whitespace
             if trailing.comment is not None:
-                at = len(self.emit(hoisted[-1].call, hoisted[-1].name))
-                statements[-at] = statements[-at].with_changes(
+                statements[first_of_last] = statements[first_of_last].with_changes(
                     trailing_whitespace=trailing
                 )
-        statements[0] = statements[0].with_changes(leading_lines=original.leading_lines)
+        lines = [*original.leading_lines, *statements[0].leading_lines]  # type: ignore[attr-defined]
+        statements[0] = statements[0].with_changes(leading_lines=lines)
         return cst.FlattenSentinel(statements)
 
 

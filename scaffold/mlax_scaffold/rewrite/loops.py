@@ -14,6 +14,7 @@ from mlax_scaffold.rewrite.nodes import (
     code,
     expression,
     fresh,
+    local_names,
     self_attribute,
     statement,
 )
@@ -23,7 +24,7 @@ def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
     """See the module."""
     if not context.sequences:
         return function
-    taken = set(context.method.names)
+    taken = local_names(function) | context.taken
     return cst.ensure_type(function.visit(_Loops(context, taken)), cst.FunctionDef)
 
 
@@ -40,10 +41,11 @@ class _Loops(cst.CSTTransformer):
         if found is None:
             return updated_node
         field, variable = found
+        index = fresh("i", self.taken)
         if self.context.definition.kind is Kind.OPTIMIZER:
-            before, after, emit = self._optimizers(field, variable)
+            before, after, emit = self._optimizers(field, variable, index)
         else:
-            before, after, emit = self._threaded_layers(field, variable)
+            before, after, emit = self._threaded_layers(field, variable, index)
 
         def wanted(call: cst.Call) -> str | None:
             called = isinstance(call.func, cst.Name) and call.func.value == variable
@@ -51,7 +53,7 @@ class _Loops(cst.CSTTransformer):
 
         body = updated_node.body.visit(Hoister(wanted, emit, self.taken))
         loop = updated_node.with_changes(
-            target=_enumerated_target(updated_node.target),
+            target=_enumerated_target(index, updated_node.target),
             iter=expression(f"enumerate({code(updated_node.iter)})"),
             body=body,
             leading_lines=[],
@@ -79,7 +81,7 @@ class _Loops(cst.CSTTransformer):
             return None
         return field, variable
 
-    def _threaded_layers(self, field: str, variable: str):
+    def _threaded_layers(self, field: str, variable: str, index: str):
         states = fresh("states", self.taken)
         keys = fresh(f"{variable}_keys", self.taken)
         before = [
@@ -92,31 +94,33 @@ class _Loops(cst.CSTTransformer):
             positional, keyword = arguments_text(call.args)
             given = [
                 packed(positional),
-                f"trainables.{field}[i]",
-                f"{states}[i]",
+                f"trainables.{field}[{index}]",
+                f"{states}[{index}]",
                 "inference_mode",
-                f"{keys}[i]",
+                f"{keys}[{index}]",
                 *(f"{name}={text}" for name, text in keyword),
             ]
-            return [f"{target}, {states}[i] = {variable}.apply({', '.join(given)})"]
+            return [
+                f"{target}, {states}[{index}] = {variable}.apply({', '.join(given)})"
+            ]
 
         return before, after, emit
 
-    def _optimizers(self, field: str, variable: str):
+    def _optimizers(self, field: str, variable: str, index: str):
         states = fresh("states", self.taken)
         before = [f"{states} = list(state.{field})"]
         after = [f"state = state._replace({field}=tuple({states}))"]
 
         def emit(call: cst.Call, target: str) -> list[str]:
             gradients, *rest = arguments_text(call.args)[0]
-            given = ", ".join([gradients, f"{states}[i]", *rest])
-            return [f"{target}, {states}[i] = {variable}.apply({given})"]
+            given = ", ".join([gradients, f"{states}[{index}]", *rest])
+            return [f"{target}, {states}[{index}] = {variable}.apply({given})"]
 
         return before, after, emit
 
 
-def _enumerated_target(target: cst.BaseAssignTargetExpression):
+def _enumerated_target(index: str, target: cst.BaseAssignTargetExpression):
     inner = code(target)
     if isinstance(target, cst.Tuple) and not target.lpar:
         inner = f"({inner})"
-    return expression(f"i, {inner}")
+    return expression(f"{index}, {inner}")

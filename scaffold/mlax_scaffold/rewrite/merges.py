@@ -1,11 +1,11 @@
-"""Adjacent replacements of `non_trainables` become one, where the second does not read what the first writes."""
+"""Adjacent replacements of `non_trainables` become one, where the second reads nothing of the first."""
 
 from __future__ import annotations
 
 import libcst as cst
 
 from mlax_scaffold.rewrite.context import Context
-from mlax_scaffold.rewrite.nodes import code
+from mlax_scaffold.rewrite.nodes import code, comments_in
 
 
 def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
@@ -45,10 +45,7 @@ def _merged(first: cst.BaseStatement, second: cst.BaseStatement):
             return None
         if argument.keyword and argument.keyword.value in own:
             return None
-    if getattr(second, "leading_lines", ()) and any(
-        line.comment
-        for line in second.leading_lines  # type: ignore[attr-defined]
-    ):
+    if comments_in(second):
         return None
     arguments = [
         a.with_changes(comma=cst.MaybeSentinel.DEFAULT)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
+from typing import TypeVar
 
 import libcst as cst
+
+Statement = TypeVar("Statement", bound=cst.BaseStatement)
 
 _EMPTY = cst.Module(body=[])
 
@@ -35,16 +39,67 @@ def self_attribute(node: cst.CSTNode) -> str | None:
     return None
 
 
-def names_in(node: cst.CSTNode) -> set[str]:
-    """Every identifier in a node, attribute names included."""
+def local_names(node: cst.CSTNode) -> set[str]:
+    """Every identifier in a node that is neither an attribute nor the name of an argument."""
     found: set[str] = set()
 
     class Visitor(cst.CSTVisitor):
         def visit_Name(self, node: cst.Name) -> None:
             found.add(node.value)
 
+        def visit_Attribute(self, node: cst.Attribute) -> bool:
+            node.value.visit(self)
+            return False
+
+        def visit_Arg(self, node: cst.Arg) -> bool:
+            node.value.visit(self)
+            return False
+
     node.visit(Visitor())
     return found
+
+
+def comments_in(node: cst.CSTNode) -> list[str]:
+    """Every comment in a node, in the order of the text."""
+    if "#" not in code(node):
+        return []
+    found: list[str] = []
+
+    class Visitor(cst.CSTVisitor):
+        def visit_Comment(self, node: cst.Comment) -> None:
+            found.append(node.value)
+
+    node.visit(Visitor())
+    return found
+
+
+def missing_comments(before: cst.CSTNode, after: Iterable[cst.CSTNode]) -> list[str]:
+    """The comments of a node that are not in those that replace it."""
+    comments = comments_in(before)
+    if not comments:
+        return []
+    kept = Counter(comment for node in after for comment in comments_in(node))
+    missing = []
+    for comment in comments:
+        if kept[comment]:
+            kept[comment] -= 1
+        else:
+            missing.append(comment)
+    return missing
+
+
+def with_comments(node: Statement, comments: Iterable[str]) -> Statement:
+    """The statement with comments on lines of their own before it, after those that it has."""
+    lines = [cst.EmptyLine(comment=cst.Comment(comment)) for comment in comments]
+    if not lines:
+        return node
+    return node.with_changes(leading_lines=[*node.leading_lines, *lines])  # type: ignore[attr-defined]
+
+
+def operand(node: cst.BaseExpression) -> str:
+    """The text of an expression where a line break would end the statement."""
+    text = code(node)
+    return f"({text})" if "\n" in text and not getattr(node, "lpar", ()) else text
 
 
 def fresh(name: str, taken: set[str]) -> str:
@@ -80,31 +135,22 @@ def has_docstring(function: cst.FunctionDef) -> bool:
     return function.get_docstring() is not None
 
 
-def is_atom(node: cst.BaseExpression) -> bool:
-    """Whether an attribute can be taken of the expression without parentheses."""
-    if node.lpar if hasattr(node, "lpar") else False:
-        return True
-    return isinstance(
-        node, cst.Name | cst.Attribute | cst.Call | cst.Subscript | cst.Tuple
-    )
-
-
 class OuterTransformer(cst.CSTTransformer):
-    """A transformer that leaves nested functions, lambdas and classes alone."""
+    """A transformer that knows whether it is in a nested function."""
 
     def __init__(self) -> None:
         super().__init__()
         self._depth = 0
 
-    def visit_FunctionDef(self, node: cst.FunctionDef) -> bool:
+    @property
+    def nested(self) -> bool:
+        return self._depth > 1
+
+    def visit_FunctionDef(self, node: cst.FunctionDef) -> None:
         self._depth += 1
-        return self._depth == 1
 
     def leave_FunctionDef(
         self, original_node: cst.FunctionDef, updated_node: cst.FunctionDef
     ) -> cst.FunctionDef:
         self._depth -= 1
         return updated_node
-
-    def visit_Lambda(self, node: cst.Lambda) -> bool:
-        return False

@@ -10,6 +10,7 @@ from mlax_scaffold.rewrite.nodes import (
     OuterTransformer,
     code,
     expression,
+    operand,
     self_attribute,
 )
 
@@ -36,19 +37,27 @@ def prepare(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
     return cst.ensure_type(function.visit(_Prepare(context)), cst.FunctionDef)
 
 
-class _Prepare(cst.CSTTransformer):
-    def __init__(self, context: Context):
-        super().__init__()
-        self.plain = scheduled(context) | {"step", *coefficients(context)}
+class _Trees(OuterTransformer):
+    """Renames the trees that the methods of an optimizer take, and reads attributes of self."""
 
-    def leave_Assign(
-        self, original_node: cst.Assign, updated_node: cst.Assign
-    ) -> cst.Assign:
-        target = original_node.targets[0].target
-        if self_attribute(target) is None:
+    def __init__(self, plain: frozenset[str] = frozenset()):
+        super().__init__()
+        self.plain = plain
+        self._no_variables: set[cst.Name | None] = set()
+
+    def visit_Attribute(self, node: cst.Attribute) -> None:
+        self._no_variables.add(node.attr)
+
+    def visit_Arg(self, node: cst.Arg) -> None:
+        self._no_variables.add(node.keyword)
+
+    def leave_Name(
+        self, original_node: cst.Name, updated_node: cst.Name
+    ) -> cst.BaseExpression:
+        name = _TREES.get(updated_node.value)
+        if name is None or original_node in self._no_variables:
             return updated_node
-        value = expression(f"trees.scalar({code(updated_node.value)})")
-        return updated_node.with_changes(value=value)
+        return updated_node.with_changes(value=name)
 
     def leave_Attribute(
         self, original_node: cst.Attribute, updated_node: cst.Attribute
@@ -58,12 +67,19 @@ class _Prepare(cst.CSTTransformer):
             return updated_node
         return expression(name if name in self.plain else f"hyperparams.{name}")
 
-    def leave_Name(
-        self, original_node: cst.Name, updated_node: cst.Name
-    ) -> cst.BaseExpression:
-        return updated_node.with_changes(
-            value=_TREES.get(updated_node.value, updated_node.value)
-        )
+
+class _Prepare(_Trees):
+    def __init__(self, context: Context):
+        super().__init__(scheduled(context) | {"step", *coefficients(context)})
+
+    def leave_Assign(
+        self, original_node: cst.Assign, updated_node: cst.Assign
+    ) -> cst.Assign:
+        target = original_node.targets[0].target
+        if self_attribute(target) is None:
+            return updated_node
+        value = expression(f"trees.scalar({code(updated_node.value)})")
+        return updated_node.with_changes(value=value)
 
 
 def update(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
@@ -76,9 +92,6 @@ class _Update(OuterTransformer):
         super().__init__()
         self.moments = [d.name for d in context.definition.declared(Role.MOMENT)]
         self.scalars = scheduled(context) | {"step", *coefficients(context)}
-
-    def visit_Lambda(self, node: cst.Lambda) -> bool:
-        return True
 
     def leave_Attribute(
         self, original_node: cst.Attribute, updated_node: cst.Attribute
@@ -95,6 +108,8 @@ class _Update(OuterTransformer):
     def leave_Return(
         self, original_node: cst.Return, updated_node: cst.Return
     ) -> cst.Return:
+        if self.nested:
+            return updated_node
         assert updated_node.value is not None
         text = code(updated_node.value)
         if isinstance(updated_node.value, cst.IfExp):
@@ -107,30 +122,16 @@ class _Update(OuterTransformer):
 
 def step(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
     """The body of `step` of an optimizer of optimizers."""
-    function = cst.ensure_type(function.visit(_Step()), cst.FunctionDef)
-    return function
+    return cst.ensure_type(function.visit(_Step()), cst.FunctionDef)
 
 
-class _Step(OuterTransformer):
-    def leave_Attribute(
-        self, original_node: cst.Attribute, updated_node: cst.Attribute
-    ) -> cst.BaseExpression:
-        name = self_attribute(original_node)
-        if name is None:
-            return updated_node
-        return expression(f"hyperparams.{name}")
-
-    def leave_Name(
-        self, original_node: cst.Name, updated_node: cst.Name
-    ) -> cst.BaseExpression:
-        return updated_node.with_changes(
-            value=_TREES.get(updated_node.value, updated_node.value)
-        )
-
+class _Step(_Trees):
     def leave_Return(
         self, original_node: cst.Return, updated_node: cst.Return
     ) -> cst.Return:
+        if self.nested:
+            return updated_node
         assert updated_node.value is not None
         return updated_node.with_changes(
-            value=expression(f"{code(updated_node.value)}, state")
+            value=expression(f"{operand(updated_node.value)}, state")
         )

@@ -4,8 +4,17 @@ from __future__ import annotations
 
 import libcst as cst
 
+from mlax_scaffold.model.definition import Input
 from mlax_scaffold.rewrite.context import Context
-from mlax_scaffold.rewrite.nodes import code, self_attribute, statement
+from mlax_scaffold.rewrite.nodes import (
+    code,
+    local_names,
+    missing_comments,
+    operand,
+    self_attribute,
+    statement,
+    with_comments,
+)
 
 _INVERSE: dict[type[cst.BaseCompOp], str] = {
     cst.Equal: "!=",
@@ -41,8 +50,15 @@ class _Require(cst.CSTTransformer):
                     f"if {_negated(condition)}:\n"
                     f"    raise checks.requirement({raised})\n"
                 )
-                return new.with_changes(leading_lines=updated_node.leading_lines)
+                new = new.with_changes(leading_lines=updated_node.leading_lines)
+                return with_comments(new, missing_comments(updated_node, [new]))
         return updated_node
+
+    def _has_shape(self, array: Input) -> bool:
+        """Whether an input is sure to be an array where the requirement does not hold."""
+        kind = array.type
+        bound = array.name in self.context.method.bound
+        return kind.kind in ("Float", "Int", "Bool") and not kind.optional and not bound
 
     def _given(self, condition: cst.BaseExpression) -> list[str]:
         """The values that the message shows: the hyperparameters that the condition reads."""
@@ -61,30 +77,20 @@ class _Require(cst.CSTTransformer):
                     found.setdefault(node.value, node.value)
 
         condition.visit(Visitor())
+        read = local_names(condition)
         for array in self.context.inputs:
-            if array.name in {n.value for n in _names(condition)}:
+            if array.name in read and self._has_shape(array):
                 found[array.name] = f"{array.name}.shape"
         return [f"{name}={text}" for name, text in found.items()]
-
-
-def _names(node: cst.CSTNode) -> list[cst.Name]:
-    found: list[cst.Name] = []
-
-    class Visitor(cst.CSTVisitor):
-        def visit_Name(self, node: cst.Name) -> None:
-            found.append(node)
-
-    node.visit(Visitor())
-    return found
 
 
 def _negated(condition: cst.BaseExpression) -> str:
     match condition:
         case cst.UnaryOperation(operator=cst.Not(), expression=inner):
-            return code(inner)
+            return operand(inner)
         case cst.Comparison(left=left, comparisons=[only]) if (
             type(only.operator) in _INVERSE
         ):
             operator = _INVERSE[type(only.operator)]
-            return f"{code(left)} {operator} {code(only.comparator)}"
+            return f"{operand(left)} {operator} {operand(only.comparator)}"
     return f"not ({code(condition)})"

@@ -17,6 +17,8 @@ class _Returns(OuterTransformer):
     def leave_Return(
         self, original_node: cst.Return, updated_node: cst.Return
     ) -> cst.Return:
+        if self.nested:
+            return updated_node
         assert updated_node.value is not None
         value = updated_node.value
         text = code(value)

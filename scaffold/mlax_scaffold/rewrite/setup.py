@@ -7,7 +7,15 @@ import libcst as cst
 from mlax_scaffold.model.definition import Declaration, Role
 from mlax_scaffold.rewrite.context import Context
 from mlax_scaffold.rewrite.hoist import arguments_text
-from mlax_scaffold.rewrite.nodes import code, expression, self_attribute, statement
+from mlax_scaffold.rewrite.nodes import (
+    code,
+    expression,
+    missing_comments,
+    operand,
+    self_attribute,
+    statement,
+    with_comments,
+)
 
 _KEYED = (Role.TRAINABLE, Role.STATE, Role.SUB_LAYER)
 
@@ -53,11 +61,16 @@ class _Setup(cst.CSTTransformer):
         assert assign.value is not None
         text = self._text(declaration, assign.value)
         trailing = updated_node.trailing_whitespace
-        if trailing.comment is not None and trailing.comment.value.startswith("#:"):
+        if _is_doc(trailing.comment):
             trailing = cst.TrailingWhitespace()
-        return statement(text).with_changes(
-            leading_lines=updated_node.leading_lines, trailing_whitespace=trailing
+        new = statement(text).with_changes(
+            leading_lines=[
+                line for line in updated_node.leading_lines if not _is_doc(line.comment)
+            ],
+            trailing_whitespace=trailing,
         )
+        lost = missing_comments(updated_node, [new])
+        return with_comments(new, [c for c in lost if not c.startswith("#:")])
 
     def _text(self, declaration: Declaration, value: cst.BaseExpression) -> str:
         name = declaration.name
@@ -66,7 +79,7 @@ class _Setup(cst.CSTTransformer):
         condition = ""
         if declaration.optional:
             assert isinstance(value, cst.IfExp)
-            condition = f" if {code(value.test)} else "
+            condition = f" if {operand(value.test)} else "
             value = value.body
         call = cst.ensure_type(value, cst.Call)
         if declaration.role is Role.SUB_LAYER:
@@ -109,3 +122,8 @@ class _Setup(cst.CSTTransformer):
     ) -> cst.BaseExpression:
         name = self_attribute(original_node)
         return updated_node if name is None else expression(name)
+
+
+def _is_doc(comment: cst.Comment | None) -> bool:
+    """Whether a comment documents a declaration: it goes to the docstring of a field."""
+    return comment is not None and comment.value.startswith("#:")

@@ -1,9 +1,11 @@
 """Reads and assignments of state become reads and replacements of `non_trainables`.
 
-`non_trainables` is rebound where a state is assigned, so that whatever path is taken returns the newest state.
+`non_trainables` is rebound where a state is assigned: whatever path is taken returns the newest state.
 """
 
 from __future__ import annotations
+
+import re
 
 import libcst as cst
 
@@ -13,10 +15,13 @@ from mlax_scaffold.rewrite.nodes import (
     code,
     expression,
     fresh,
-    names_in,
+    local_names,
+    missing_comments,
     self_attribute,
     statement,
+    with_comments,
 )
+from mlax_scaffold.rewrite.presence import PresenceTransformer, compared_with_none
 
 
 def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
@@ -24,13 +29,13 @@ def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
     states = context.declared(Role.STATE)
     if not states and not context.dynamic:
         return function
-    transformer = _State(context, states, names_in(function))
+    transformer = _State(context, states, local_names(function) | context.taken)
     return cst.ensure_type(function.visit(transformer), cst.FunctionDef)
 
 
-class _State(cst.CSTTransformer):
+class _State(PresenceTransformer):
     def __init__(self, context: Context, states: frozenset[str], taken: set[str]):
-        super().__init__()
+        super().__init__(states)
         self.context = context
         self.states = states
         self.taken = taken
@@ -51,17 +56,34 @@ class _State(cst.CSTTransformer):
         self, original_node: cst.Attribute, updated_node: cst.Attribute
     ) -> cst.BaseExpression:
         name = self_attribute(updated_node)
+        if name is None or name not in self.states:
+            return updated_node
+        return expression(self._read(name))
+
+    def _read(self, name: str) -> str:
+        """The state in the compute dtype, where it is floating."""
+        state = f"non_trainables.{name}"
+        dtype = self.context.compute_dtype
+        declaration = self.context.declarations[name]
+        floating = _is_floating(declaration.dtype)
+        if dtype is None or floating is False:
+            return state
+        absent = declaration.optional and name not in self.present
+        if absent or floating is None:
+            return f"arrays.cast({state}, {dtype})"
+        return f"{state}.astype({dtype})"
+
+    def leave_Comparison(
+        self, original_node: cst.Comparison, updated_node: cst.Comparison
+    ) -> cst.BaseExpression:
+        name = compared_with_none(original_node)
         if name not in self.states:
             return updated_node
-        dtype = self.context.compute_dtype
-        integer = _is_integer(self.context.declarations[name or ""].dtype)
-        if dtype is None or integer:
-            return expression(f"non_trainables.{name}")
-        return expression(f"non_trainables.{name}.astype({dtype})")
+        return updated_node.with_changes(left=expression(f"non_trainables.{name}"))
 
     def leave_AugAssign(
         self, original_node: cst.AugAssign, updated_node: cst.AugAssign
-    ):
+    ) -> cst.AugAssign | cst.Assign:
         stored = self._stored(original_node.target)
         if stored is None:
             return updated_node
@@ -69,9 +91,10 @@ class _State(cst.CSTTransformer):
         value = f"{code(updated_node.target)} {operator} ({code(updated_node.value)})"
         return _assignment(_replacement({stored[0]: self._new(stored, value)}))
 
-    def leave_Assign(self, original_node: cst.Assign, updated_node: cst.Assign):
-        [original, *_] = original_node.targets
-        stored = self._stored(original.target)
+    def leave_Assign(
+        self, original_node: cst.Assign, updated_node: cst.Assign
+    ) -> cst.Assign:
+        stored = self._stored(original_node.targets[0].target)
         if stored is None:
             return updated_node
         value = code(updated_node.value)
@@ -82,33 +105,27 @@ class _State(cst.CSTTransformer):
         original_node: cst.SimpleStatementLine,
         updated_node: cst.SimpleStatementLine,
     ) -> cst.BaseStatement | cst.FlattenSentinel[cst.BaseStatement]:
-        """A tuple that is assigned to goes through names of its own."""
         match original_node.body:
-            case [cst.Assign(targets=[cst.AssignTarget(target=cst.Tuple() as tuple_)])]:
+            case [cst.Assign(targets=[cst.AssignTarget(target=target)])] if isinstance(
+                target, cst.Tuple | cst.List
+            ):
                 pass
             case _:
-                return updated_node
-        stored = [self._stored(e.value) for e in tuple_.elements]
-        if not any(stored):
+                return _commented(updated_node, original_node)
+        names = _Names(self._stored, self.taken)
+        named = target.visit(names)
+        if not names.found:
             return updated_node
-        names: list[str] = []
-        new: dict[str, str] = {}
-        for element, found in zip(tuple_.elements, stored, strict=True):
-            if found is None:
-                names.append(code(element.value))
-            else:
-                names.append(fresh(f"new_{found[0]}", self.taken))
-                new[found[0]] = self._new(found, names[-1])
         assign = cst.ensure_type(updated_node.body[0], cst.Assign)
-        first = statement(f"{', '.join(names)} = {code(assign.value)}")
+        assert isinstance(named, cst.Tuple | cst.List)
+        first = updated_node.with_changes(
+            body=[assign.with_changes(targets=[cst.AssignTarget(named)])]
+        )
+        new = {
+            stored[0]: self._new(stored, name) for name, stored in names.found.items()
+        }
         return cst.FlattenSentinel(
-            [
-                first.with_changes(
-                    leading_lines=updated_node.leading_lines,
-                    trailing_whitespace=updated_node.trailing_whitespace,
-                ),
-                statement(f"non_trainables = {_replacement(new)}"),
-            ]
+            [first, statement(f"non_trainables = {_replacement(new)}")]
         )
 
     def _new(self, stored: tuple[str, bool], value: str) -> str:
@@ -116,6 +133,32 @@ class _State(cst.CSTTransformer):
         if not is_array:
             return value
         return f"jnp.asarray({value}, non_trainables.{field}.dtype)"
+
+
+class _Names(cst.CSTTransformer):
+    """Puts a fresh name in the place of every state in the target of an assignment."""
+
+    def __init__(self, stored, taken: set[str]):
+        super().__init__()
+        self.stored = stored
+        self.taken = taken
+        self.found: dict[str, tuple[str, bool]] = {}
+
+    def leave_Attribute(
+        self, original_node: cst.Attribute, updated_node: cst.Attribute
+    ) -> cst.BaseExpression:
+        stored = self.stored(original_node)
+        if stored is None:
+            return updated_node
+        name = fresh(f"new_{stored[0]}", self.taken)
+        self.found[name] = stored
+        return cst.Name(name)
+
+
+def _commented(
+    new: cst.SimpleStatementLine, old: cst.SimpleStatementLine
+) -> cst.SimpleStatementLine:
+    return new if new is old else with_comments(new, missing_comments(old, [new]))
 
 
 def _replacement(new: dict[str, str]) -> str:
@@ -129,5 +172,9 @@ def _assignment(value: str) -> cst.Assign:
     )
 
 
-def _is_integer(dtype: str | None) -> bool:
-    return dtype is not None and any(w in dtype for w in ("int", "bool"))
+def _is_floating(dtype: str | None) -> bool | None:
+    """Whether a declared dtype is floating; None where its text does not say so."""
+    word = "float" if dtype is None else dtype.rpartition(".")[2].strip("'\"")
+    if re.fullmatch(r"u?int\d*|bool_?", word):
+        return False
+    return True if re.fullmatch(r"(b?float)\d*", word) else None

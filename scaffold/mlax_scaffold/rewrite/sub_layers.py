@@ -1,4 +1,4 @@
-"""`self.query(x)` becomes a call of the sub-layer's `fwd`, in a statement of its own that threads its state."""
+"""`self.query(x)` becomes a call of the sub-layer's `fwd`, in a statement that threads its state."""
 
 from __future__ import annotations
 
@@ -6,14 +6,21 @@ import libcst as cst
 
 from mlax_scaffold.rewrite.context import Context
 from mlax_scaffold.rewrite.hoist import Hoister, arguments_text, packed
-from mlax_scaffold.rewrite.nodes import expression, self_attribute
+from mlax_scaffold.rewrite.nodes import (
+    expression,
+    fresh,
+    local_names,
+    self_attribute,
+)
 
 
 def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
     """See the module."""
     if not context.sub_layers:
         return function
-    taken = set(context.method.names)
+    taken = local_names(function) | context.taken
+    # Each state is written back at once, so that its name can serve again.
+    states: dict[str, str] = {}
 
     def wanted(call: cst.Call) -> str | None:
         name = self_attribute(call.func)
@@ -21,7 +28,9 @@ def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
 
     def emit(call: cst.Call, target: str) -> list[str]:
         name = self_attribute(call.func) or ""
-        return _threaded_call(context, name, call, target)
+        if name not in states:
+            states[name] = fresh(f"{name}_state", taken)
+        return _threaded_call(context, name, call, target, states[name])
 
     function = cst.ensure_type(
         function.visit(Hoister(wanted, emit, taken)), cst.FunctionDef
@@ -30,7 +39,7 @@ def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
 
 
 def _threaded_call(
-    context: Context, name: str, call: cst.Call, target: str
+    context: Context, name: str, call: cst.Call, target: str, state: str
 ) -> list[str]:
     positional, keyword = arguments_text(call.args)
     inputs = [f"{k}={text}" for k, text in keyword if k != "key"]
@@ -63,7 +72,6 @@ def _threaded_call(
         called, stateful = f"{reference.name}.fwd", traits.stateful
     if not stateful:
         return [f"{target}, _ = {called}({', '.join(given)})"]
-    state = f"{name}_state"
     return [
         f"{target}, {state} = {called}({', '.join(given)})",
         f"non_trainables = non_trainables._replace({name}={state})",

@@ -12,10 +12,11 @@ from mlax_scaffold.model.definition import Role
 from mlax_scaffold.rewrite.context import Context
 from mlax_scaffold.rewrite.nodes import (
     expression,
-    names_in,
+    local_names,
     self_attribute,
     with_prelude,
 )
+from mlax_scaffold.rewrite.presence import PresenceTransformer, compared_with_none
 
 
 def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
@@ -25,7 +26,7 @@ def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
         return function
     uses = _Uses(weights)
     function.visit(uses)
-    taken = names_in(function) - weights | set(context.method.names)
+    taken = local_names(function) | context.globals
     bound = {
         name
         for name in weights
@@ -63,7 +64,7 @@ class _Uses(cst.CSTVisitor):
         self.depth -= 1
 
     def visit_Comparison(self, node: cst.Comparison) -> bool:
-        return _compared_with_none(node) not in self.weights
+        return compared_with_none(node) not in self.weights
 
     def visit_Attribute(self, node: cst.Attribute) -> None:
         name = self_attribute(node)
@@ -73,14 +74,12 @@ class _Uses(cst.CSTVisitor):
                 self.nested.add(name or "")
 
 
-class _Trainables(cst.CSTTransformer):
+class _Trainables(PresenceTransformer):
     def __init__(self, context: Context, weights: frozenset[str], bound: set[str]):
-        super().__init__()
+        super().__init__(weights)
         self.context = context
         self.weights = weights
         self.bound = bound
-        self.present: list[str] = []
-        """Weights that a test around the current place has shown not to be None."""
 
     def cast(self, name: str) -> str:
         """The weight in the compute dtype."""
@@ -102,62 +101,9 @@ class _Trainables(cst.CSTTransformer):
     def leave_Comparison(
         self, original_node: cst.Comparison, updated_node: cst.Comparison
     ) -> cst.BaseExpression:
-        name = _compared_with_none(original_node)
+        name = compared_with_none(original_node)
         if name not in self.weights:
             return updated_node
         if name in self.bound:
             return updated_node
         return updated_node.with_changes(left=expression(f"trainables.{name}"))
-
-    def visit_If_body(self, node: cst.If) -> None:
-        self.present += _shown(node.test, self.weights)
-
-    def leave_If_body(self, node: cst.If) -> None:
-        del self.present[len(self.present) - len(_shown(node.test, self.weights)) :]
-
-    def visit_If_orelse(self, node: cst.If) -> None:
-        self.present += _shown(node.test, self.weights, none=True)
-
-    def leave_If_orelse(self, node: cst.If) -> None:
-        shown = _shown(node.test, self.weights, none=True)
-        del self.present[len(self.present) - len(shown) :]
-
-    def visit_IfExp_body(self, node: cst.IfExp) -> None:
-        self.present += _shown(node.test, self.weights)
-
-    def leave_IfExp_body(self, node: cst.IfExp) -> None:
-        del self.present[len(self.present) - len(_shown(node.test, self.weights)) :]
-
-    def visit_IfExp_orelse(self, node: cst.IfExp) -> None:
-        self.present += _shown(node.test, self.weights, none=True)
-
-    def leave_IfExp_orelse(self, node: cst.IfExp) -> None:
-        shown = _shown(node.test, self.weights, none=True)
-        del self.present[len(self.present) - len(shown) :]
-
-
-def _compared_with_none(node: cst.Comparison) -> str | None:
-    match node:
-        case cst.Comparison(
-            left=left,
-            comparisons=[
-                cst.ComparisonTarget(
-                    operator=cst.Is() | cst.IsNot(), comparator=cst.Name("None")
-                )
-            ],
-        ):
-            return self_attribute(left)
-    return None
-
-
-def _shown(
-    test: cst.BaseExpression, weights: frozenset[str], *, none: bool = False
-) -> list[str]:
-    """The weight that is not None where the test holds (with `none`: where it does not)."""
-    if not isinstance(test, cst.Comparison):
-        return []
-    name = _compared_with_none(test)
-    if name is None or name not in weights:
-        return []
-    operator = test.comparisons[0].operator
-    return [name] if isinstance(operator, cst.Is if none else cst.IsNot) else []

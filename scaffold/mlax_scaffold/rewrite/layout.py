@@ -1,0 +1,97 @@
+"""Brings a spec's text into the form that the passes know: one statement to a line, one line to a string.
+
+`if c: y = f(x)` and `a = b; c = d` become statements on lines of their own, so that what a pass puts
+before a statement stands in the same branch. A string that spans lines becomes one that does not, so that
+indenting a body cannot change its value. Identifiers are normalized as Python's parser does it.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import TypeVar
+
+import libcst as cst
+
+from mlax_scaffold.rewrite.nodes import expression, self_attribute
+
+Node = TypeVar("Node", bound=cst.CSTNode)
+
+
+def normalized(node: Node) -> Node:
+    """See the module."""
+    return node.visit(_Layout())  # type: ignore[return-value]
+
+
+class _Layout(cst.CSTTransformer):
+    def leave_SimpleStatementSuite(
+        self,
+        original_node: cst.SimpleStatementSuite,
+        updated_node: cst.SimpleStatementSuite,
+    ) -> cst.BaseSuite:
+        lines = _lines(updated_node.body)
+        trailing = updated_node.trailing_whitespace
+        lines[-1] = lines[-1].with_changes(trailing_whitespace=trailing)
+        return cst.IndentedBlock(body=lines)
+
+    def leave_SimpleStatementLine(
+        self,
+        original_node: cst.SimpleStatementLine,
+        updated_node: cst.SimpleStatementLine,
+    ) -> cst.BaseStatement | cst.FlattenSentinel[cst.BaseStatement]:
+        if len(updated_node.body) == 1:
+            [only] = updated_node.body
+            if only.semicolon is cst.MaybeSentinel.DEFAULT:
+                return updated_node
+        lines = _lines(updated_node.body)
+        trailing = updated_node.trailing_whitespace
+        lines[-1] = lines[-1].with_changes(trailing_whitespace=trailing)
+        leading = updated_node.leading_lines
+        lines[0] = lines[0].with_changes(leading_lines=leading)
+        return cst.FlattenSentinel(lines)
+
+    def leave_AnnAssign(
+        self, original_node: cst.AnnAssign, updated_node: cst.AnnAssign
+    ) -> cst.AnnAssign | cst.Assign:
+        """An annotated attribute of self is a plain one: what it becomes has a type already."""
+        if self_attribute(updated_node.target) is None or updated_node.value is None:
+            return updated_node
+        target = cst.ensure_type(updated_node.target, cst.Attribute)
+        return cst.Assign([cst.AssignTarget(target)], updated_node.value)
+
+    def visit_Expr(self, node: cst.Expr) -> bool:
+        # A docstring: its lines are free.
+        return not isinstance(node.value, cst.SimpleString)
+
+    def leave_SimpleString(
+        self, original_node: cst.SimpleString, updated_node: cst.SimpleString
+    ) -> cst.BaseExpression:
+        if "\n" not in updated_node.value and "\r" not in updated_node.value:
+            return updated_node
+        text = expression(repr(updated_node.evaluated_value))
+        return text.with_changes(lpar=updated_node.lpar, rpar=updated_node.rpar)
+
+    def leave_FormattedStringText(
+        self,
+        original_node: cst.FormattedStringText,
+        updated_node: cst.FormattedStringText,
+    ) -> cst.FormattedStringText:
+        # The reader refuses raw ones, in which a line break cannot be written otherwise.
+        text = updated_node.value.replace("\\\n", "").replace("\n", "\\n")
+        return updated_node.with_changes(value=text)
+
+    def leave_Name(
+        self, original_node: cst.Name, updated_node: cst.Name
+    ) -> cst.BaseExpression:
+        if updated_node.value.isascii():
+            return updated_node
+        name = unicodedata.normalize("NFKC", updated_node.value)
+        return updated_node.with_changes(value=name)
+
+
+def _lines(parts) -> list[cst.SimpleStatementLine]:
+    return [
+        cst.SimpleStatementLine(
+            [part.with_changes(semicolon=cst.MaybeSentinel.DEFAULT)]
+        )
+        for part in parts
+    ]
