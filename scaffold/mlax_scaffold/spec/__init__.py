@@ -106,7 +106,6 @@ if TYPE_CHECKING:
     from mlax_scaffold.spec.typing import Activation as Activation
     from mlax_scaffold.spec.typing import Axis as Axis
     from mlax_scaffold.spec.typing import Bool as Bool
-    from mlax_scaffold.spec.typing import Count as Count
     from mlax_scaffold.spec.typing import Cell as Cell
     from mlax_scaffold.spec.typing import Count as Count
     from mlax_scaffold.spec.typing import DType as DType

@@ -153,7 +153,7 @@ class Optimizer:
         def step(self, grads, params):
             """One step: what is to be added to the weights; keeps the new state."""
             if self._whole is not None:
-                return self._whole(self, grads, params)
+                return self._whole(grads, params)
             try:
                 return self._over_leaves(grads, params)
             finally:

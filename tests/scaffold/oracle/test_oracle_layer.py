@@ -178,7 +178,7 @@ def test_a_second_entry_point_casts_as_the_first():
 def test_requirements_and_words_are_checked():
     with pytest.raises(ValueError, match="heads must divide features"):
         spec("nn/multi_head_attention")(4, 3)
-    with pytest.raises(ValueError, match="Linear: in_features: .* at least 1, got 0"):
+    with pytest.raises(ValueError, match=r"Linear: in_features: .* at least 1, got 0"):
         spec("nn/linear")(0, 3)
     with pytest.raises(ValueError, match="2 values"):
         spec("nn/conv")(2, 1, 1, (3, 3, 3))

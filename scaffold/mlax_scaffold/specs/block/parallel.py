@@ -6,7 +6,7 @@ class Parallel(Block):
 
     layers: SubLayers  #: initialized layers
 
-    def forward(self, x: PyTree) -> PyTree:
+    def forward(self, x: tuple[PyTree, ...]) -> tuple[PyTree, ...]:
         require(len(x) == len(self.layers), "x must hold one input for each layer")
         outputs = []
         for layer, item in zip(self.layers, x, strict=True):

@@ -19,7 +19,7 @@ class Recurrent(Block):
 
     def forward(
         self,
-        x: Float["*batch time _"],
+        x: Float["*batch time features"],
         *,
         carry: PyTree | None = None,
         reset: Bool["*batch time"] | None = None,

@@ -1,6 +1,6 @@
 from jax import lax
 
-from mlax_scaffold.spec import Block, PyTree, Size, SubLayer
+from mlax_scaffold.spec import Block, PyTree, Size, Stacked
 
 
 class Repeat(Block):
@@ -10,7 +10,7 @@ class Repeat(Block):
     first axis: `jax.vmap(lambda key: Linear.init(key, 8, 8))(keys)` makes such a layer.
     """
 
-    layer: SubLayer  #: an initialized layer, with arrays stacked along the first axis
+    layer: Stacked  #: an initialized layer, with arrays stacked along the first axis
     depth: Size  #: how many times it is applied: the size of that axis
 
     def forward(self, x: PyTree) -> PyTree:

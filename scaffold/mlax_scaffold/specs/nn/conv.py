@@ -52,10 +52,6 @@ class Conv(Layer):
             "batch *spatial in_channels if channel_last else batch in_channels *spatial"
         ],
     ) -> Float["..."]:
-        require(
-            x.ndim == self.spatial_dims + 2,
-            "x must have an axis of examples, one of channels, and spatial_dims axes",
-        )
         last = x.ndim - 1
         channel = last if self.channel_last else 1
         spatial = tuple(a for a in range(1, x.ndim) if a != channel)

@@ -1,0 +1,41 @@
+"""Arrays to compute with, and how close results must be."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+TOLERANCE = {"float32": 1e-5, "float64": 1e-12}
+
+
+def draw(
+    seed: int, shape: tuple[int, ...], dtype: Any, scale: float = 1.0
+) -> jax.Array:
+    """Normal numbers that are the same in every dtype, up to rounding."""
+    values = np.random.default_rng(seed).normal(size=shape, scale=scale)
+    return jnp.asarray(values.astype(np.float32), dtype)
+
+
+def assert_close(actual: Any, expected: Any, dtype: Any) -> None:
+    """Compares trees: errors are relative to the largest number of each array."""
+    name = jnp.dtype(dtype).name
+    for a, e in zip(jax.tree.leaves(actual), jax.tree.leaves(expected), strict=True):
+        assert jnp.asarray(a).dtype == name
+        wanted = np.asarray(e, np.float64)
+        scale = max(1.0, float(np.abs(wanted[np.isfinite(wanted)]).max(initial=0.0)))
+        np.testing.assert_allclose(
+            np.asarray(a, np.float64), wanted, rtol=0.0, atol=TOLERANCE[name] * scale
+        )
+
+
+def numpy(tree: Any) -> Any:
+    """The arrays of a tree as NumPy arrays of float64 (integers and booleans stay)."""
+
+    def leaf(x: Any) -> np.ndarray:
+        floating = jnp.issubdtype(x.dtype, jnp.floating)
+        return np.asarray(x, np.float64) if floating else np.asarray(x)
+
+    return jax.tree.map(leaf, tree)
