@@ -1,0 +1,143 @@
+"""Carrying a plan out, or showing what it would do."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict
+
+import click
+
+from mlax_scaffold.cli.console import changed_lines, counts, plural
+from mlax_scaffold.errors import ConflictError
+from mlax_scaffold.write import (
+    CommitReport,
+    Plan,
+    commit,
+    diff,
+    interrupted,
+    recover,
+)
+
+
+def preview(
+    root: str,
+    make: Callable[[], Plan],
+    *,
+    show_diff: bool = False,
+    force: bool = False,
+    style: str = "text",
+) -> None:
+    """Show what a plan would do. Writes nothing.
+
+    Raises:
+        ConflictError: carrying it out would be refused.
+    """
+    refuse_interrupted(root)
+    plan = make()
+    if style == "json":
+        click.echo(json.dumps(_as_dict(plan, show_diff=show_diff), indent=2))
+    elif show_diff:
+        click.echo(_coloured(diff(plan)), nl=False)
+    else:
+        for line in changed_lines(plan.created, plan.updated, plan.deleted):
+            click.echo(line)
+        files = counts(plan.created, plan.updated, plan.deleted)
+        click.echo(f"Would be: {files}, {len(plan.unchanged)} unchanged.")
+    if not force:
+        plan.check_conflicts()
+
+
+def apply(
+    root: str,
+    make: Callable[[], Plan],
+    *,
+    title: str,
+    force: bool = False,
+    quiet: bool = False,
+    style: str = "text",
+    empty: str = "",
+) -> CommitReport:
+    """Carry a plan out and say what changed. The caller holds the mutex.
+
+    Args:
+        root: the project's root.
+        make: makes the plan, once nothing of an earlier run is left over.
+        title: names the change for `undo`.
+        force: overwrite what was edited by hand.
+        quiet: print nothing but what needs attention.
+        style: "text" or "json".
+        empty: what to say where there is nothing to generate.
+    """
+    tell_recovery(root)
+    plan = make()
+    report = commit(root, plan, title=title, force=force)
+    if style == "json":
+        content = asdict(report) | {"unchanged": len(plan.unchanged)}
+        click.echo(json.dumps(content, indent=2))
+        return report
+    if not quiet:
+        for line in changed_lines(report.created, report.updated, report.deleted):
+            click.echo(line)
+        if not (report.created or report.updated or report.deleted):
+            nothing = f"{plural(len(plan.unchanged), 'file')} up to date."
+            click.echo(empty if empty and not plan.unchanged else nothing)
+        else:
+            files = counts(report.created, report.updated, report.deleted)
+            click.echo(f"{files}, {len(plan.unchanged)} unchanged.")
+    warn_about(report)
+    return report
+
+
+def warn_about(report: CommitReport) -> None:
+    """Name the files that held somebody's work."""
+    if report.overwritten:
+        click.echo(
+            "These had been edited by hand; `mlax-scaffold undo` brings that back:\n"
+            + "\n".join(f"  {path}" for path in report.overwritten)
+        )
+    if report.kept:
+        raise ConflictError(
+            "Left alone, because they were changed while mlax-scaffold was writing:\n"
+            + "\n".join(f"  {path}" for path in report.kept)
+        )
+
+
+def tell_recovery(root: str) -> None:
+    """Complete what an interrupted run had begun, and say so."""
+    recovery = recover(root)
+    if recovery is not None:
+        click.echo(
+            f'Completed "{recovery.title}", which had been interrupted.', err=True
+        )
+
+
+def refuse_interrupted(root: str) -> None:
+    """Raises ConflictError where a run was interrupted, and nothing may be written."""
+    title = interrupted(root, wait_seconds=1.0)
+    if title is not None:
+        raise ConflictError(
+            f'An earlier run, "{title}", was interrupted while it was writing; '
+            "run `mlax-scaffold generate` to complete it"
+        )
+
+
+def _as_dict(plan: Plan, *, show_diff: bool) -> dict[str, object]:
+    return {
+        "created": plan.created,
+        "updated": plan.updated,
+        "deleted": plan.deleted,
+        "conflicts": [status.path for status in plan.conflicts],
+        "unchanged": len(plan.unchanged),
+        **({"diff": diff(plan)} if show_diff else {}),
+    }
+
+
+def _coloured(text: str) -> str:
+    colours = {"+": "green", "-": "red", "@": "cyan"}
+    return "".join(
+        click.style(line, fg=colours[line[0]])
+        if line[0] in colours and not line.startswith(("+++", "---"))
+        else line
+        for line in text.splitlines(keepends=True)
+    )

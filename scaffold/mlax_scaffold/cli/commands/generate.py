@@ -1,0 +1,60 @@
+"""`mlax-scaffold generate`."""
+
+from __future__ import annotations
+
+import click
+
+from mlax_scaffold.cli import options
+
+
+@click.command(
+    epilog="Example: mlax-scaffold generate --diff shows what an edit of a spec does."
+)
+@options.project
+@options.dry_run
+@options.show_diff
+@options.force
+@options.quiet
+@options.output_format("json", "github")
+def command(
+    directory: str | None,
+    dry_run: bool,
+    show_diff: bool,
+    force: bool,
+    quiet: bool,
+    style: str,
+) -> None:
+    """Bring everything generated up to date with the specs.
+
+    Code, tests and reference pages are rendered from the specs and written in one step:
+    all of them, or none. A file that was edited by hand is not overwritten.
+    """
+    from mlax_scaffold.cli.changes import apply, preview
+    from mlax_scaffold.cli.workspace import Workspace
+    from mlax_scaffold.write import make_plan, mutex
+
+    workspace = Workspace.find(directory)
+
+    def plan():
+        made = workspace.generate()
+        return make_plan(
+            workspace.root,
+            made.outputs,
+            workspace.lock,
+            made.hashes,
+            workspace.fingerprint,
+        )
+
+    if dry_run or show_diff:
+        preview(workspace.root, plan, show_diff=show_diff, force=force, style=style)
+        return
+    with mutex(workspace.root):
+        apply(
+            workspace.root,
+            plan,
+            title="generate",
+            force=force,
+            quiet=quiet,
+            style=style,
+            empty="There are no specs yet. Create one: mlax-scaffold new-layer NAME",
+        )

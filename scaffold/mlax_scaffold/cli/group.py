@@ -1,0 +1,106 @@
+"""The group of commands: it knows their names and lines of help, and imports one only to run it."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from typing import Any
+
+import click
+
+from mlax_scaffold.cli import PROGRAM
+
+COMMANDS = {
+    "init": "Make this folder a project.",
+    "new-layer": "Create a layer: spec, code, tests and docs.",
+    "new-optimizer": "Create an optimizer: spec, code, tests and docs.",
+    "new-function": "Create a function: spec, code, tests and docs.",
+    "generate": "Bring everything generated up to date with the specs.",
+    "check": "Say which generated files do not follow from their specs.",
+    "list": "List layers, blocks, functions, optimizers and schedules.",
+    "show": "Show one definition: signatures, shapes, weights, jaxpr.",
+    "test": "Run generated tests.",
+    "undo": "Take the last change back.",
+    "completion": "Print the script that completes commands in a shell.",
+}
+
+
+class LazyGroup(click.Group):
+    """Commands from `commands/`, and one way to report what goes wrong in any of them."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names, in the order in which one meets them."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the command of that name."""
+        if cmd_name not in COMMANDS:
+            return None
+        module = f"mlax_scaffold.cli.commands.{cmd_name.replace('-', '_')}"
+        return importlib.import_module(module).command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Like click's, with "did you mean"."""
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            from mlax_scaffold.errors import did_you_mean
+
+            close = did_you_mean(args[0], list(COMMANDS))
+            hint = close or f"`{PROGRAM} --help` lists the commands."
+            ctx.fail(f'there is no command "{args[0]}"; {hint}')
+        return super().resolve_command(ctx, args)
+
+    def format_commands(
+        self, ctx: click.Context, formatter: click.HelpFormatter
+    ) -> None:
+        """Write the commands without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command; report what it raises and exit with the status for it."""
+        try:
+            return super().invoke(ctx)
+        except (click.ClickException, click.exceptions.Exit, click.Abort):
+            raise
+        except (Exception, KeyboardInterrupt) as error:
+            from mlax_scaffold.cli.failures import report
+
+            ctx.exit(report(error, ctx.meta))
+
+
+def _version(ctx: click.Context, parameter: click.Parameter, value: bool) -> None:
+    if value and not ctx.resilient_parsing:
+        from mlax_scaffold.cli.version import version
+
+        click.echo(f"{PROGRAM} {version()}")
+        ctx.exit()
+
+
+@click.group(
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog=f"Begin with: {PROGRAM} init --package mynet, then {PROGRAM} new-layer "
+    f"Attention. `{PROGRAM} COMMAND --help` shows an example of each command.",
+)
+@click.option(
+    "--debug",
+    is_flag=True,
+    envvar="MLAX_SCAFFOLD_DEBUG",
+    help="Show the traceback of a fault.",
+)
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_version,
+    help="Show the version and exit.",
+)
+@click.pass_context
+def cli(ctx: click.Context, debug: bool) -> None:
+    """From a small spec to a generated, tested, documented JAX layer."""
+    ctx.meta["mlax_scaffold.debug"] = debug
+    if os.environ.get("NO_COLOR"):
+        ctx.color = False

@@ -1,0 +1,182 @@
+"""A project on disk: its specs, what they render to, and how the files stand to that."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from mlax_scaffold.cli.console import progress
+from mlax_scaffold.cli.settings import find_project
+from mlax_scaffold.errors import UsageError
+from mlax_scaffold.model.definition import Kind
+from mlax_scaffold.model.library import Library
+from mlax_scaffold.model.project import Project, Rendered
+from mlax_scaffold.spec.check_library import (
+    LIBRARY_SPECS,
+    SpecFile,
+    find_specs,
+    read_library,
+)
+from mlax_scaffold.write import (
+    FileStatus,
+    LockFile,
+    digest,
+    generator_fingerprint,
+    judge,
+    quick_check,
+)
+
+BUILT_IN = "mlax_scaffold/specs"
+"""What the specs that come with the generator are called in other projects."""
+
+_DEFINED = re.compile(r"^(?:class|def) +(\w+)", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Generation:
+    """What a project's specs say, and what follows from it."""
+
+    library: Library
+    hashes: dict[str, str]
+    """The digest of every spec that takes part, by its path."""
+    outputs: tuple[Rendered, ...]
+
+    def of(self, source: str) -> tuple[Rendered, ...]:
+        """The files that follow from one spec."""
+        return tuple(o for o in self.outputs if o.source == source)
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """A project on disk."""
+
+    root: str
+    project: Project
+
+    @classmethod
+    def find(cls, directory: str | None = None) -> Workspace:
+        """The project that a folder belongs to; default: the current folder."""
+        return cls(*find_project(directory))
+
+    @cached_property
+    def is_library(self) -> bool:
+        """Whether the project's specs are those that come with the generator."""
+        return Path(self.root, self.project.specs).resolve() == LIBRARY_SPECS
+
+    @cached_property
+    def own(self) -> tuple[SpecFile, ...]:
+        """The project's specs."""
+        return find_specs(Path(self.root, self.project.specs), self.project.specs)
+
+    @cached_property
+    def built_in(self) -> tuple[SpecFile, ...]:
+        """The specs that come with the generator, less those the project has itself."""
+        if self.is_library:
+            return ()
+        own = {place(file) for file in self.own}
+        found = find_specs(LIBRARY_SPECS, BUILT_IN)
+        return tuple(file for file in found if place(file) not in own)
+
+    @cached_property
+    def lock(self) -> LockFile:
+        """The record of the last generation."""
+        return LockFile.read(self.root)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Names the generator."""
+        return generator_fingerprint()
+
+    def read(self, *added: SpecFile) -> Library:
+        """The project's definitions, those of `added` specs too.
+
+        Raises:
+            SpecError: with every error of every spec.
+        """
+        files = sorted((*self.own, *added), key=lambda file: file.path)
+        return read_library(tuple(files), self.built_in)
+
+    def generate(self, *added: SpecFile) -> Generation:
+        """Render everything, in memory.
+
+        Raises:
+            SpecError: with every error of every spec.
+            UsageError: the folder of the specs is gone.
+        """
+        self._check_specs()
+        library = self.read(*added)
+        texts = {f.path: f.text for f in (*self.own, *added, *self.built_in)}
+        hashes = {d.source: digest(texts[d.source]) for d in library}
+        if not hashes:
+            return Generation(library, {}, ())
+        from mlax_scaffold.render import render
+
+        with progress(f"Generating from {len(hashes)} specs"):
+            return Generation(library, hashes, render(library, self.project))
+
+    def examine(self, *, always_render: bool = False) -> list[FileStatus]:
+        """The verdict on every file; renders only where the record does not settle it."""
+        if not always_render:
+            found = quick_check(
+                self.root, self.lock, self._recorded_hashes(), self.fingerprint
+            )
+            if found is not None:
+                return found
+        made = self.generate()
+        return judge(self.root, made.outputs, self.lock, made.hashes, self.fingerprint)
+
+    def record_problem(self, hashes_differ: bool = False) -> str:
+        """What is wrong with the lock file itself, or ""."""
+        if self.lock.damaged:
+            return "it holds merge conflicts, or is no record of mlax-scaffold"
+        if not self.lock.fingerprint and self.own:
+            return "it is missing"
+        recorded = self._recorded_hashes()
+        if hashes_differ or dict(self.lock.specs) != recorded:
+            return "it does not record the specs as they are"
+        return ""
+
+    def _recorded_hashes(self) -> dict[str, str]:
+        """The digests of the own specs and of those built-in ones that are recorded.
+
+        Where the own specs are as recorded, they are built on the same built-in ones.
+        """
+        hashes = {file.path: digest(file.text) for file in self.own}
+        for file in self.built_in:
+            if file.path in self.lock.specs:
+                hashes[file.path] = digest(file.text)
+        return hashes
+
+    def _check_specs(self) -> None:
+        folder = os.path.join(self.root, self.project.specs)
+        if self.lock.outputs and not os.path.isdir(folder):
+            raise UsageError(
+                f"the folder of the specs, {folder}, does not exist, and without specs "
+                "all generated files would be deleted; bring it back, or correct "
+                '"specs" in pyproject.toml'
+            )
+
+
+def place(file: SpecFile) -> tuple[str, str]:
+    """The section and the module of a spec: there is one definition in each."""
+    return file.section, file.path.rsplit("/", 1)[-1].removesuffix(".py")
+
+
+def name_in(file: SpecFile) -> str:
+    """The name that a spec defines, as far as can be told without reading it."""
+    found = _DEFINED.search(file.text)
+    return found.group(1) if found else place(file)[1]
+
+
+def names_in(files: Iterable[SpecFile]) -> list[str]:
+    """The names that specs define, sorted."""
+    return sorted({name_in(file) for file in files})
+
+
+def kind_of(section: str) -> Kind:
+    """The kind of the definitions of a section."""
+    return Kind(section)
