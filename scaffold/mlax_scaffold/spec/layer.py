@@ -13,7 +13,8 @@ from jax.typing import DTypeLike
 
 from mlax_scaffold.spec.declarations import Declaration
 from mlax_scaffold.spec.fields import Fields
-from mlax_scaffold.spec.occurrences import declarations, draws, method
+from mlax_scaffold.spec.occurrences import declarations, holds, method
+from mlax_scaffold.spec.pure import EagerHyperparams
 from mlax_scaffold.spec.words import is_array
 
 
@@ -268,41 +269,6 @@ class Layer:
         return run.cast[name]
 
 
-class EagerHyperparams:
-    """The hyperparameters of an eager layer, with the interface of generated ones."""
-
-    def __init__(self, layer: Layer) -> None:
-        self._make = layer._clone
-
-    def apply(
-        self,
-        x: Any,
-        trainables: Any,
-        non_trainables: Any,
-        inference_mode: bool = False,
-        key: jax.Array | None = None,
-        **inputs: Any,
-    ) -> tuple[Any, Any]:
-        """`fwd`, as a pure function."""
-        layer = self._make()
-        layer.load(trainables, non_trainables)
-        y = layer(x, not inference_mode, key, **inputs)
-        return y, layer.non_trainables
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        return getattr(self._make(), name)
-
-
-def holds(owner: type[Layer], kind: str) -> bool:
-    """Whether a layer or its sub-layers declare arrays of a kind."""
-    return any(
-        declared == kind if isinstance(declared, str) else holds(declared, kind)
-        for declared in declarations(owner).values()
-    )
-
-
 def _is_entry(name: str, value: Any) -> bool:
     if not inspect.isfunction(value) or name == "setup":
         return False
@@ -345,6 +311,3 @@ def _get(tree: Any, name: str) -> Any:
     if isinstance(tree, Mapping):
         return tree.get(name)
     return getattr(tree, name, None)
-
-
-__all__ = ["EagerHyperparams", "Layer", "draws", "holds"]

@@ -77,6 +77,14 @@ def draws(owner: type[Layer]) -> bool:
     return method(owner, "forward").consumers > 0
 
 
+def holds(owner: type[Layer], kind: str) -> bool:
+    """Whether a layer or its sub-layers declare arrays of a kind."""
+    return any(
+        declared == kind if isinstance(declared, str) else holds(declared, kind)
+        for declared in declarations(owner).values()
+    )
+
+
 def _parse(function: Any) -> ast.Module:
     lines, first = inspect.getsourcelines(function)
     tree = ast.parse(textwrap.dedent("".join(lines)))
