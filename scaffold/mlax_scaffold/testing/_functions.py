@@ -1,4 +1,4 @@
-"""A case as a function of its floating leaves, which can be differentiated."""
+"""What the contracts share: a case as a differentiable function, static values."""
 
 from __future__ import annotations
 
@@ -16,6 +16,25 @@ PyTree = Any
 def abstract_key() -> jax.ShapeDtypeStruct:
     """The type of a typed PRNG key."""
     return jax.eval_shape(lambda: jax.random.key(0))
+
+
+def assert_static(first: Any, second: Any, *, what: str) -> None:
+    """Two hyperparameters of equal `init` calls are equal, hashable, and have no leaves."""
+    try:
+        hashes = hash(first), hash(second)
+    except TypeError as error:
+        raise AssertionError(
+            f"{what}: hyperparams must be hashable: {error}"
+        ) from error
+    if leaves := jax.tree.leaves(first):
+        raise AssertionError(
+            f"{what}: hyperparams must be a static pytree, but have the leaves {leaves}"
+        )
+    if first != second or hashes[0] != hashes[1]:
+        raise AssertionError(
+            f"{what}: two calls of init gave hyperparams that are not equal or have "
+            f"different hashes: {first} and {second}"
+        )
 
 
 class Differentiable:

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import DTypeLike
 
-from mlax_scaffold.testing._functions import abstract_key
+from mlax_scaffold.testing._functions import abstract_key, assert_static
 from mlax_scaffold.testing.case import Arguments, Case
 from mlax_scaffold.testing.compare import (
     DEFAULT_ULPS,
@@ -126,23 +126,8 @@ def assert_static_hyperparams(case: Case) -> None:
     Two `init` calls make equal ones with equal hashes, and `jit` takes them as a plain
     argument and in `static_argnames`, tracing once for both.
     """
-    try:
-        first, second = (case.abstract(jnp.float32).hyperparams for _ in range(2))
-        hashes = hash(first), hash(second)
-    except TypeError as error:
-        raise AssertionError(
-            f"{case.name}: hyperparams must be a hashable static pytree: {error}"
-        ) from error
-    if first != second or hashes[0] != hashes[1]:
-        raise AssertionError(
-            f"{case.name}: two calls of init gave hyperparams that are not equal or have "
-            f"different hashes: {first} and {second}"
-        )
-    if leaves := jax.tree.leaves(first):
-        raise AssertionError(
-            f"{case.name}: hyperparams must be static, but are a pytree with the leaves "
-            f"{leaves}"
-        )
+    first, second = (_hyperparams(case) for _ in range(2))
+    assert_static(first, second, what=case.name)
     arguments, key = case.abstract_arguments(jnp.float32, jnp.float32), abstract_key()
     for static in ((), ("hyperparams",)):
         traces = 0
@@ -162,6 +147,15 @@ def assert_static_hyperparams(case: Case) -> None:
                 f"{case.name}: with hyperparams {how}, jit traced {traces} times for two "
                 "equal ones, expected once"
             )
+
+
+def _hyperparams(case: Case) -> Any:
+    try:
+        return case.abstract(jnp.float32).hyperparams
+    except TypeError as error:
+        raise AssertionError(
+            f"{case.name}: init cannot be traced; are hyperparams a static pytree? {error}"
+        ) from error
 
 
 def assert_state_stable(case: Case, dtype: DTypeLike = jnp.float32) -> None:

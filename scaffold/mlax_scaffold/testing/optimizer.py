@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import DTypeLike
 
+from mlax_scaffold.testing._functions import assert_static
 from mlax_scaffold.testing.audit import assert_dtypes
 from mlax_scaffold.testing.case import cast
 from mlax_scaffold.testing.compare import assert_matches, assert_same_structure
@@ -126,11 +127,7 @@ def assert_jit(case: OptimizerCase) -> None:
     gradients = weights(trees()["dict"], seed=1)
     state, hyperparams = case.init(params)
     _, again = case.init(params)
-    if hyperparams != again or hash(hyperparams) != hash(again):
-        raise AssertionError(
-            f"{case.name}: two calls of init gave hyperparams that are not equal or have "
-            f"different hashes: {hyperparams} and {again}"
-        )
+    assert_static(hyperparams, again, what=case.name)
     traces = 0
 
     def step(gradients: PyTree, state: Any, params: PyTree, hyperparams: Any) -> Any:

@@ -107,7 +107,26 @@ def linear_solve(x):
     )
 
 
+def inner_round_trip(x):
+    """The inner function returns one operand and only casts the other."""
+    inner = jax.jit(lambda a, b: (a, b.astype(HALF)))
+    wide = x.astype(jnp.float32)
+    return inner(x, wide)[1]
+
+
+def swapped_in_cond(x):
+    """Only the first of two wide values becomes an output."""
+
+    def branch(a, b):
+        return a, b.astype(HALF)
+
+    wide = (x[0].astype(jnp.float32), x[1].astype(jnp.float32))
+    return lax.cond(x[0, 0] > 0, branch, branch, *wide)
+
+
 UPCASTS = {
+    "round trip through jit": (inner_round_trip, "convert_element_type"),
+    "round trip through cond": (swapped_in_cond, "convert_element_type"),
     "operand": (lambda x: x * np.float32(2.0), "mul"),
     "array operand": (lambda x: x * np.ones(3, np.float32), "mul"),
     "sum": (jnp.sum, "reduce_sum"),
@@ -295,8 +314,30 @@ def while_state(x, mean):
     return lax.while_loop(lambda m: m.astype(x.dtype)[0] < 0, body, mean)
 
 
+def stored_passes_through_cond(x):
+    stored = x[0].astype(jnp.float32)
+    return lax.cond(x[0, 0] > 0, lambda x, m: m, lambda x, m: m, x, stored)
+
+
+def stored_passes_through_while(x):
+    stored = x[0].astype(jnp.float32)
+    return lax.while_loop(lambda c: c[0] < 1, lambda c: (c[0] + 1, c[1]), (0, stored))[
+        1
+    ]
+
+
+def constant_of_while_is_cast(x, mean):
+    def body(c):
+        return c + mean.astype(x.dtype)
+
+    return lax.while_loop(lambda c: c[0] < mean.astype(x.dtype)[0], body, x[0])
+
+
 MEAN = jax.ShapeDtypeStruct((3,), jnp.float32)
 CLEAN = {
+    "stored value through cond": (stored_passes_through_cond, (X,)),
+    "stored value through while": (stored_passes_through_while, (X,)),
+    "stored constant of while": (constant_of_while_is_cast, (X, MEAN)),
     "cast weights": (mlp, (X, W)),
     "gradients": (lambda x, w: jax.vjp(mlp, x, w)[1](x), (X, W)),
     "unused weight has a zero gradient": (

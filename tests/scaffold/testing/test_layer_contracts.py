@@ -68,6 +68,16 @@ wide_gradient.defvjp(
 )
 
 
+@jax.custom_vjp
+def gradient_in_float32(x):
+    return x * 2
+
+
+gradient_in_float32.defvjp(
+    lambda x: (x * 2, None), lambda _, ct: (ct.astype(jnp.float32),)
+)
+
+
 def weight_used_twice(x, trainables, *args, **kwargs):
     kernel = trainables.kernel
     return x @ kernel.astype(x.dtype) + kernel.astype(x.dtype)[0], None
@@ -108,6 +118,16 @@ def wide_state(x, trainables, state, *args, **kwargs):
 def test_dtype_contract_is_broken(case, message):
     with pytest.raises(AssertionError, match=message):
         contracts.assert_dtype_contract(case, jnp.bfloat16, jnp.float32, training=True)
+
+
+def test_gradient_of_another_dtype():
+    """Jax itself does not check what a custom rule returns."""
+
+    def fwd(x, *args, **kwargs):
+        return gradient_in_float32(x), None
+
+    with pytest.raises(AssertionError, match=r"gradient of x is float32.*bfloat16"):
+        contracts.assert_dtype_contract(with_fwd(LINEAR, fwd), jnp.bfloat16)
 
 
 def test_allowed_dtypes_are_allowed():
@@ -225,11 +245,11 @@ class EqualButOtherHash:
     ("make", "message"),
     [
         (Unregistered, "static pytree"),
-        (lambda: WithList([2]), "unhashable type: 'list'"),
+        (lambda: WithList([2]), "must be hashable: unhashable type: 'list'"),
         (ById, "not equal"),
         (EqualButOtherHash, "different hashes"),
-        (lambda: (jnp.ones(()),), "must be static, but are a pytree"),
-        (lambda: 3.0, "must be static"),
+        (lambda: (jnp.ones(()),), "have the leaves"),
+        (lambda: 3.0, "hashable|the leaves"),
     ],
 )
 def test_hyperparams_that_are_not_static(make, message):

@@ -213,6 +213,13 @@ def traced(tree):
     ("broken", "message"),
     [
         (new_function_each_time(), "not equal or have different hashes"),
+        (
+            case(
+                init=lambda p: (init(p, Hyperparams(0.1))[0], (Hyperparams(0.1), 0.1))
+            ),
+            "must be a static pytree, but have the leaves",
+        ),
+        (case(init=lambda p: init(p, Hyperparams([0.1]))), "must be hashable"),
         (case(step=traces_again), "as a plain argument, jit traced 2 times"),
         (case(step=depends_on_tracing), r"jit, step\[0\].*differs at"),
     ],
