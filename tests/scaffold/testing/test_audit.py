@@ -316,14 +316,17 @@ def while_state(x, mean):
 
 def stored_passes_through_cond(x):
     stored = x[0].astype(jnp.float32)
-    return lax.cond(x[0, 0] > 0, lambda x, m: m, lambda x, m: m, x, stored)
+
+    def update(x, stored):
+        return (x[0] + stored.astype(x.dtype)).astype(stored.dtype)
+
+    return lax.cond(x[0, 0] > 0, lambda x, stored: stored, update, x, stored)
 
 
 def stored_passes_through_while(x):
-    stored = x[0].astype(jnp.float32)
-    return lax.while_loop(lambda c: c[0] < 1, lambda c: (c[0] + 1, c[1]), (0, stored))[
-        1
-    ]
+    first, then = (row.astype(jnp.float32) for row in x[:2])
+    limit, init = jnp.argmax(x), (jnp.zeros((), int), first)
+    return lax.while_loop(lambda c: c[0] < limit, lambda c: (c[0] + 1, then), init)[1]
 
 
 def constant_of_while_is_cast(x, mean):
