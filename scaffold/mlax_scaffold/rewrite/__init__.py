@@ -18,6 +18,7 @@ from mlax_scaffold.model.library import Library
 from mlax_scaffold.rewrite import (
     hyperparameters,
     keys,
+    locals,
     loops,
     merges,
     optimizer,
@@ -54,9 +55,9 @@ ENTRY: tuple[Pass, ...] = (
 )
 PASSES: Mapping[MethodRole, tuple[Pass, ...]] = {
     MethodRole.ENTRY: ENTRY,
-    MethodRole.SETUP: (requirements.rewrite, setup.rewrite),
-    MethodRole.PREPARE: (requirements.rewrite, optimizer.prepare),
-    MethodRole.UPDATE: (requirements.rewrite, optimizer.update),
+    MethodRole.SETUP: (requirements.rewrite, locals.rewrite, setup.rewrite),
+    MethodRole.PREPARE: (requirements.rewrite, locals.rewrite, optimizer.prepare),
+    MethodRole.UPDATE: (requirements.rewrite, locals.rewrite, optimizer.update),
     MethodRole.STEP: (requirements.rewrite, loops.rewrite, optimizer.step),
     MethodRole.VALUE: (requirements.rewrite,),
     MethodRole.HYPER: (requirements.rewrite,),
@@ -167,4 +168,5 @@ def _signature(function: cst.FunctionDef) -> str:
 def _text(function: cst.FunctionDef) -> str:
     block = cst.ensure_type(function.body, cst.IndentedBlock)
     header = [line for line in block.footer if line.comment]
-    return cst.Module(block.body, footer=header).code.strip("\n") + "\n"
+    module = cst.Module([]).with_changes(body=block.body, footer=header)
+    return module.code.strip("\n") + "\n"

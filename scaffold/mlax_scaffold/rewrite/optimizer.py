@@ -26,6 +26,11 @@ def scheduled(context: Context) -> frozenset[str]:
     )
 
 
+def scalars(context: Context) -> frozenset[str]:
+    """The attributes that are one number for all leaves, and a local of `step`."""
+    return scheduled(context) | {"step", *coefficients(context)}
+
+
 def coefficients(context: Context) -> tuple[str, ...]:
     """The scalars that `prepare` sets, in order."""
     prepare = context.definition.method("prepare")
@@ -70,7 +75,7 @@ class _Trees(OuterTransformer):
 
 class _Prepare(_Trees):
     def __init__(self, context: Context):
-        super().__init__(scheduled(context) | {"step", *coefficients(context)})
+        super().__init__(scalars(context))
 
     def leave_Assign(
         self, original_node: cst.Assign, updated_node: cst.Assign
@@ -91,7 +96,7 @@ class _Update(OuterTransformer):
     def __init__(self, context: Context):
         super().__init__()
         self.moments = [d.name for d in context.definition.declared(Role.MOMENT)]
-        self.scalars = scheduled(context) | {"step", *coefficients(context)}
+        self.scalars = scalars(context)
 
     def leave_Attribute(
         self, original_node: cst.Attribute, updated_node: cst.Attribute

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from mlax_scaffold.errors import did_you_mean
+from mlax_scaffold.spec.check_uses import loop_layer
 from mlax_scaffold.spec.parse_source import Source, dotted, self_attribute
 
 RESERVED = frozenset(
@@ -83,7 +84,6 @@ class BodyChecker:
         *,
         assignable: frozenset[str] = frozenset(),
         any_assignment: bool = False,
-        drawing: frozenset[str] = frozenset(),
         reserved: frozenset[str] = RESERVED,
     ):
         self.source = source
@@ -91,7 +91,6 @@ class BodyChecker:
         self.attributes = attributes
         self.assignable = assignable
         self.any_assignment = any_assignment
-        self.drawing = drawing
         self.reserved = reserved
         self.loop_layers: set[str] = set()
         self._in_loop = 0
@@ -112,8 +111,8 @@ class BodyChecker:
                 self._statement(node, "cannot stand in the body of a spec")
             case ast.Call():
                 self._call(node, context)
-            case ast.Assign() | ast.AugAssign() | ast.AnnAssign() | ast.NamedExpr():
-                self._assignment(node)
+            case ast.Attribute(ctx=ast.Store()):
+                self._assigned_attribute(node, context)
             case ast.Name(ctx=ast.Store(), id=name) | ast.arg(arg=name):
                 self._bound(node, name)
             case ast.FunctionDef(name=name) if node is not self.method:
@@ -185,7 +184,8 @@ class BodyChecker:
         is_layer = self.attributes.get(name or "") in ("sub-layer", "layer") or (
             function in self.loop_layers
         )
-        draws = name in ("key", "keys") or name in self.drawing
+        # An initialized layer may draw; what a declared one does is known later.
+        draws = name in ("key", "keys") or self.attributes.get(name or "") == "layer"
         if is_layer or name in ("key", "keys"):
             what = f"`{ast.unparse(node.func)}`"
             if context:
@@ -218,8 +218,15 @@ class BodyChecker:
     def _for(self, node: ast.For, context: str) -> None:
         self._visit(node.iter, context)
         self._visit(node.target, context)
-        added = self._loop_layer(node)
+        found = loop_layer(node, self.attributes)
+        added = found[0] if found else None
         if added:
+            if context or self._in_loop or self.loop_layers:
+                self.source.report(
+                    node,
+                    "a loop over layers cannot stand in " + (context or "another loop"),
+                    "Its states and keys must be threaded in order.",
+                )
             self.loop_layers.add(added)
         else:
             self._in_loop += 1
@@ -237,33 +244,15 @@ class BodyChecker:
         else:
             self._in_loop -= 1
 
-    def _loop_layer(self, node: ast.For) -> str | None:
-        """The loop variable that is a layer, in `for layer in self.layers` and its zip."""
-        match node:
-            case ast.For(target=ast.Name(id=name), iter=iterated) if (
-                self.attributes.get(self_attribute(iterated) or "") == "layers"
-            ):
-                return name
-            case ast.For(
-                target=ast.Tuple(elts=[ast.Name(id=name), *_]),
-                iter=ast.Call(func=ast.Name(id="zip"), args=[first, *_]),
-            ) if self.attributes.get(self_attribute(first) or "") == "layers":
-                return name
-        return None
-
-    def _assignment(self, node: ast.AST) -> None:
-        targets = getattr(node, "targets", None) or [getattr(node, "target", None)]
-        for target in targets:
-            for part in ast.walk(target) if target is not None else ():
-                if not isinstance(part, ast.Attribute):
-                    continue
-                if not isinstance(part.ctx, ast.Store):
-                    continue
-                self._assigned_attribute(part)
-
-    def _assigned_attribute(self, target: ast.Attribute) -> None:
+    def _assigned_attribute(self, target: ast.Attribute, context: str) -> None:
         name = self_attribute(target)
-        if name is None:
+        if context:
+            self.source.report(
+                target,
+                f"`{ast.unparse(target)}` cannot be assigned in {context}",
+                "Return the value, and assign it outside.",
+            )
+        elif name is None:
             owner = self_attribute(target.value)
             if (
                 target.attr == "non_trainables"

@@ -37,6 +37,42 @@ INITIALIZERS = (
 )
 DECLARATIONS = ("trainable", "state", "moment", "require", "function")
 TYPES = ("Float", "Int", "Bool", "Key", "PyTree", "Literal", "PerDim")
+_NAMES = {
+    "jax": "jax",
+    "jnp": "jax.numpy",
+    "lax": "jax.lax",
+    "math": "math",
+    "DTypeLike": "jax.typing.DTypeLike",
+    "Callable": "collections.abc.Callable",
+    "Sequence": "collections.abc.Sequence",
+}
+"""Names that generated modules import themselves, and what they mean there."""
+
+_TAKEN = frozenset(
+    [
+        "Any",
+        "CellHyperparams",
+        "InitializedLayer",
+        "InitializedOptimizer",
+        "LayerHyperparams",
+        "Literal",
+        "NamedTuple",
+        "OptimizerHyperparams",
+        "Padding",
+        "PaddingLike",
+        "PrecisionLike",
+        "arrays",
+        "checks",
+        "fwd",
+        "init",
+        "self",
+        "static",
+        "step",
+        "trees",
+    ]
+)
+"""Names that generated modules define or import, and that no spec may import."""
+
 _SECTIONS = tuple(kind.section for kind in Kind)
 _MODULES = ("jax", "math", "typing", "collections", "functools", "__future__")
 
@@ -77,8 +113,7 @@ class ImportReader:
         return section
 
     def _allowed(self, node: ast.AST, module: str) -> bool:
-        top = module.partition(".")[0]
-        if top in _MODULES:
+        if top(module) in _MODULES:
             return True
         self.source.report(
             node,
@@ -124,6 +159,21 @@ class ImportReader:
         self._add(node, Import(alias.name, section, alias.name, reference))
 
     def _add(self, node: ast.AST, imported: Import) -> None:
+        meaning = ".".join(filter(None, (imported.module, imported.attribute)))
+        plain = imported.attribute is None and imported.name == top(imported.module)
+        if imported.name in _TAKEN or (
+            not plain and _NAMES.get(imported.name, meaning) != meaning
+        ):
+            self.source.report(
+                node,
+                f"`{imported.name}` means something else in generated modules",
+                "Import it under another name.",
+            )
         if imported.name in self.imports and self.imports[imported.name] != imported:
             self.source.report(node, f"`{imported.name}` is imported twice")
         self.imports[imported.name] = imported
+
+
+def top(module: str) -> str:
+    """The first part of a dotted name."""
+    return module.partition(".")[0]

@@ -5,9 +5,12 @@ from __future__ import annotations
 import ast
 
 from mlax_scaffold.model.definition import Input, Method, MethodRole
-from mlax_scaffold.spec.check_body import ends_in_return
+from mlax_scaffold.spec.check_body import RESERVED, ends_in_return
 from mlax_scaffold.spec.parse_source import Source, dotted, self_attribute
 from mlax_scaffold.spec.parse_types import is_array_annotation, read_array_type
+
+MAX_SUMMARY = 81
+"""Characters of a summary: it fits on one line of the generated module."""
 
 ENTRY_SIGNATURE = 'def forward(self, x: Float["*batch features"]) -> Float["..."]'
 
@@ -15,6 +18,19 @@ ENTRY_SIGNATURE = 'def forward(self, x: Float["*batch features"]) -> Float["..."
 def docstring(node: ast.FunctionDef | ast.ClassDef | ast.Module) -> str:
     """The docstring, its indentation removed, or an empty string."""
     return ast.get_docstring(node) or ""
+
+
+def check_summary(source: Source, node: ast.ClassDef | ast.FunctionDef) -> None:
+    """Report a docstring that does not begin with one short line."""
+    doc = docstring(node)
+    first, _, rest = doc.strip().partition("\n")
+    if rest.partition("\n")[0].strip() or len(first) > MAX_SUMMARY:
+        source.report(
+            node.body[0],
+            f"the docstring of {node.name} does not begin with a summary",
+            f"Begin with one line of at most {MAX_SUMMARY} characters, then a blank "
+            "line.",
+        )
 
 
 def read_inputs(
@@ -28,6 +44,8 @@ def read_inputs(
     defaults = (
         (none + list(arguments.defaults))[-len(positional) :] if positional else []
     )
+    for extra in arguments.posonlyargs:
+        source.report(extra, "a spec's signature has no /", "Remove it.")
     for extra in (arguments.vararg, arguments.kwarg):
         if extra is not None:
             source.report(extra, "a spec's signature has no * or ** parameters")
@@ -52,7 +70,7 @@ def read_inputs(
                     array,
                     keyword,
                     None if default is None else source.segment(default),
-                    source.doc_comment(arg, arg.end_lineno),
+                    source.doc_comment(arg, default),
                 )
             )
     return tuple(inputs), others
@@ -81,13 +99,17 @@ def read_method(
     if first != "self":
         source.report(method, f"{method.name} must take self first")
     for decorator in method.decorator_list:
-        if dotted(decorator) != "property":
+        if dotted(decorator) != "property" or role is not MethodRole.PROPERTY:
             source.report(decorator, "a spec's methods have no decorators")
-    inputs, _ = (), None
+    inputs: tuple[Input, ...] = ()
     returns = None
     if role is MethodRole.ENTRY:
         inputs = _entry_inputs(source, method)
         returns = _entry_returns(source, method)
+    elif role in (MethodRole.UPDATE, MethodRole.STEP, MethodRole.VALUE):
+        check_returns(source, method)
+    elif role in (MethodRole.HYPER, MethodRole.PROPERTY):
+        check_defaults(source, method.args)
     facts = _Facts(attributes)
     for statement in method.body:
         facts.visit(statement)
@@ -106,17 +128,43 @@ def read_method(
     )
 
 
-def names_of(node: ast.AST) -> tuple[frozenset[str], frozenset[str]]:
-    """The identifiers of a text, and those among them that it binds."""
-    names = [n for n in ast.walk(node) if isinstance(n, ast.Name)]
-    return (
-        frozenset(n.id for n in names),
-        frozenset(n.id for n in names if not isinstance(n.ctx, ast.Load)),
-    )
+def names_of(node: ast.FunctionDef) -> tuple[frozenset[str], frozenset[str]]:
+    """The identifiers of a method's text, and those among them that its body binds."""
+    names: set[str] = set()
+    bound: set[str] = set()
+    own = {id(a) for a in ast.walk(node.args) if isinstance(a, ast.arg)}
+    for part in ast.walk(node):
+        match part:
+            case ast.Name(id=name, ctx=ast.Load()):
+                names.add(name)
+                continue
+            case ast.Name(id=name):
+                pass
+            case ast.arg(arg=name) if id(part) not in own:
+                pass
+            case ast.FunctionDef(name=name) if part is not node:
+                pass
+            case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)):
+                pass
+            case ast.MatchStar(name=str(name)) | ast.MatchMapping(rest=str(name)):
+                pass
+            case _:
+                continue
+        names.add(name)
+        bound.add(name)
+    return frozenset(names), frozenset(bound)
 
 
 def _entry_inputs(source: Source, method: ast.FunctionDef) -> tuple[Input, ...]:
     inputs, others = read_inputs(source, method.args, skip=1)
+    check_defaults(source, method.args)
+    for arg in ast.walk(method.args):
+        if isinstance(arg, ast.arg) and arg.arg in RESERVED - {"self"}:
+            source.report(
+                arg,
+                f"`{arg.arg}` is a name of the generated function",
+                f"Choose another name, such as `{arg.arg}_`.",
+            )
     for arg, _ in others:
         source.report(
             arg,
@@ -129,15 +177,16 @@ def _entry_inputs(source: Source, method: ast.FunctionDef) -> tuple[Input, ...]:
             method, f"{method.name} takes no input", f"Write `{ENTRY_SIGNATURE}`."
         )
     names = [i.name for i in positional]
+    signature = [*method.args.posonlyargs, *method.args.args]
     if len(names) == 1 and names != ["x"] and not others:
         source.report(
-            method.args.args[1],
+            signature[1],
             f"the one positional input is called x, not {names[0]}",
             "fwd has the same signature for every layer.",
         )
     if len(names) > 1 and "x" in names:
         source.report(
-            method.args.args[1 + names.index("x")],
+            signature[1 + names.index("x")],
             "with several positional inputs, x is the tuple of them",
             "Name this one otherwise, such as `inputs`.",
         )
@@ -157,7 +206,45 @@ def _entry_inputs(source: Source, method: ast.FunctionDef) -> tuple[Input, ...]:
     return inputs
 
 
+def check_defaults(source: Source, arguments: ast.arguments) -> None:
+    """Defaults stand in signatures, where Python computes them at import."""
+    for default in (*arguments.defaults, *arguments.kw_defaults):
+        if default is not None and not is_constant(default):
+            source.report(
+                default,
+                "a default is a literal or a dotted name",
+                "For example 1, (1, 1), None, jax.nn.relu.",
+            )
+
+
+def is_constant(node: ast.expr) -> bool:
+    """Whether an expression is a literal that cannot change, or a dotted name."""
+    match node:
+        case ast.Constant(value=bytes() | complex()):
+            return False
+        case ast.Constant():
+            return node.value is not ...
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float())):
+            return True
+        case ast.Tuple():
+            return all(map(is_constant, node.elts))
+    return dotted(node) is not None
+
+
 def _entry_returns(source: Source, method: ast.FunctionDef):
+    check_returns(source, method)
+    if method.returns is None:
+        source.report(
+            method,
+            f"the result of {method.name} needs a type",
+            'Annotate it, as in `-> Float["*batch out_features"]`, or `-> PyTree`.',
+        )
+        return None
+    return read_array_type(source, method.returns)
+
+
+def check_returns(source: Source, method: ast.FunctionDef) -> None:
+    """Report a path that returns nothing."""
     if not ends_in_return(method.body):
         source.report(
             method,
@@ -167,14 +254,6 @@ def _entry_returns(source: Source, method: ast.FunctionDef):
     for node in _own_nodes(method):
         if isinstance(node, ast.Return) and node.value is None:
             source.report(node, f"{method.name} must return a value")
-    if method.returns is None:
-        source.report(
-            method,
-            f"the result of {method.name} needs a type",
-            'Annotate it, as in `-> Float["*batch out_features"]`, or `-> PyTree`.',
-        )
-        return None
-    return read_array_type(source, method.returns)
 
 
 def _own_nodes(method: ast.FunctionDef):

@@ -193,3 +193,13 @@ def _plain_names(target: ast.expr) -> bool:
     if isinstance(target, ast.Tuple):
         return all(map(_plain_names, target.elts))
     return isinstance(target, ast.Name)
+
+
+def requirements_of(source: Source, node: ast.FunctionDef) -> list[Requirement]:
+    """The requirements that stand in a method."""
+    found = [
+        read_requirement(source, call, node.name)
+        for call in ast.walk(node)
+        if isinstance(call, ast.Call) and dotted(call.func) == "require"
+    ]
+    return [requirement for requirement in found if requirement is not None]

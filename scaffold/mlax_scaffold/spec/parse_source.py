@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import ast
+import re
+import warnings
 from dataclasses import dataclass, field
 
 from mlax_scaffold.errors import Diagnostic, Location
+
+MAX_DEPTH = 100
+"""Levels of a syntax tree: far more than a readable expression has, and few enough for every pass."""
 
 
 @dataclass
@@ -18,19 +23,28 @@ class Source:
     lines: list[str] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.lines = self.text.splitlines()
+        # What Python takes for the end of a line; `splitlines` knows more of them.
+        self.lines = re.split(r"\r\n|\r|\n", self.text)
 
     def parse(self) -> ast.Module | None:
         """The syntax tree, or None with the syntax error reported."""
         try:
-            return ast.parse(self.text)
+            with warnings.catch_warnings():
+                # A doubtful escape in a docstring is not the generator's business.
+                warnings.simplefilter("ignore")
+                tree = ast.parse(self.text)
         except SyntaxError as error:
-            line, column = error.lineno or 1, error.offset or 1
+            line, column = error.lineno or 1, max(error.offset or 1, 1)
             self._add(line, column, f"not valid Python: {error.msg}", "", 1)
         except ValueError as error:  # a null byte
             self._add(1, 1, f"not valid Python: {error}", "", 1)
         except (RecursionError, MemoryError):
-            self._add(1, 1, "nested too deeply to be read", "Split the expression.", 1)
+            self._add(1, 1, _TOO_DEEP, "Split the expression.", 1)
+        else:
+            deep = _too_deep(tree)
+            if deep is None:
+                return tree
+            self._add(deep, 1, _TOO_DEEP, "Split the expression.", 1)
         return None
 
     def report(
@@ -69,12 +83,13 @@ class Source:
         """The text of an expression, on one line and without comments."""
         return ast.unparse(node)
 
-    def doc_comment(self, first: ast.AST, last_line: int | None = None) -> str:
-        """The `#:` comment after a statement, or on the lines right before it."""
-        end = last_line or getattr(first, "end_lineno", 1)
+    def doc_comment(self, first: ast.AST, last: ast.AST | None = None) -> str:
+        """The `#:` comment after a statement, or after `last`, or on the lines right before `first`."""
+        last = last or first
+        end = getattr(last, "end_lineno", 1)
         trailing = self.lines[end - 1]
-        column = self._characters(end, getattr(first, "end_col_offset", 0))
-        mark = trailing.find("#:", column if last_line is None else 0)
+        column = self._characters(end, getattr(last, "end_col_offset", 0))
+        mark = trailing.find("#:", column)
         if mark >= 0:
             return trailing[mark + 2 :].strip()
         above: list[str] = []
@@ -83,6 +98,21 @@ class Source:
             above.append(self.lines[line].strip()[2:].strip())
             line -= 1
         return " ".join(reversed(above))
+
+
+_TOO_DEEP = "nested too deeply to be read"
+
+
+def _too_deep(tree: ast.Module) -> int | None:
+    """The first line that is nested deeper than any pass can follow; None where all is well."""
+    pending: list[tuple[ast.AST, int, int]] = [(tree, 0, 1)]
+    while pending:
+        node, depth, line = pending.pop()
+        line = getattr(node, "lineno", line)
+        if depth > MAX_DEPTH:
+            return line
+        pending += [(child, depth + 1, line) for child in ast.iter_child_nodes(node)]
+    return None
 
 
 def dotted(node: ast.expr) -> str | None:

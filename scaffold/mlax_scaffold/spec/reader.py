@@ -3,73 +3,27 @@
 from __future__ import annotations
 
 import ast
-import keyword
 import re
 from collections.abc import Iterable
 
-from mlax_scaffold.errors import Diagnostic, did_you_mean
-from mlax_scaffold.model.definition import (
-    Declaration,
-    Definition,
-    Hyperparameter,
-    Kind,
-    Method,
-    MethodRole,
-    Requirement,
-    Role,
-)
-from mlax_scaffold.spec.check_body import RESERVED, RESERVED_IN_FUNCTIONS, BodyChecker
-from mlax_scaffold.spec.parse_imports import BASES, ImportReader
+from mlax_scaffold.errors import Diagnostic
+from mlax_scaffold.model.definition import Definition, Kind, Method, MethodRole
+from mlax_scaffold.spec.check_body import RESERVED_IN_FUNCTIONS, BodyChecker
+from mlax_scaffold.spec.check_uses import UseChecker
+from mlax_scaffold.spec.parse_class import ClassReader
+from mlax_scaffold.spec.parse_fields import check_fields, read_hyperparameter
+from mlax_scaffold.spec.parse_imports import ImportReader
 from mlax_scaffold.spec.parse_method import (
+    check_defaults,
+    check_returns,
+    check_summary,
     docstring,
     names_of,
     read_inputs,
-    read_method,
-    role_of,
 )
-from mlax_scaffold.spec.parse_setup import SetupReader, read_requirement
+from mlax_scaffold.spec.parse_setup import requirements_of
 from mlax_scaffold.spec.parse_source import Source, dotted
-from mlax_scaffold.spec.parse_types import read_array_type, read_hyper_type
-
-_SPECIAL = {
-    Kind.LAYER: {"setup": MethodRole.SETUP, "forward": MethodRole.ENTRY},
-    Kind.BLOCK: {"forward": MethodRole.ENTRY},
-    Kind.OPTIMIZER: {
-        "setup": MethodRole.SETUP,
-        "update": MethodRole.UPDATE,
-        "prepare": MethodRole.PREPARE,
-        "step": MethodRole.STEP,
-    },
-    Kind.SCHEDULE: {"value": MethodRole.VALUE},
-}
-_SIGNATURES = {
-    MethodRole.SETUP: {Kind.LAYER: ("self",), Kind.OPTIMIZER: ("self", "param")},
-    MethodRole.UPDATE: {Kind.OPTIMIZER: ("self", "grad", "param")},
-    MethodRole.PREPARE: {Kind.OPTIMIZER: ("self", "grads", "params")},
-    MethodRole.STEP: {Kind.OPTIMIZER: ("self", "grads", "params")},
-    MethodRole.VALUE: {Kind.SCHEDULE: ("self", "step")},
-}
-_REQUIRED = {
-    Kind.LAYER: ("forward",),
-    Kind.BLOCK: ("forward",),
-    Kind.OPTIMIZER: ("update", "step"),
-    Kind.SCHEDULE: ("value",),
-}
-_ROLES = {
-    Kind.LAYER: (Role.TRAINABLE, Role.STATE, Role.SUB_LAYER, Role.DERIVED),
-    Kind.OPTIMIZER: (Role.MOMENT,),
-}
-MAX_SUMMARY = 81
-"""Characters of a summary: it fits on one line of the generated module."""
-
-_STRUCTURAL = {
-    "Cell": "layer",
-    "Stacked": "layer",
-    
-    "SubLayer": "layer",
-    "SubLayers": "layers",
-    "SubOptimizers": "optimizers",
-}
+from mlax_scaffold.spec.parse_types import read_array_type
 
 
 def module_name(name: str) -> str:
@@ -146,20 +100,14 @@ class _Reader:
                 f"{first.name} has no docstring",
                 "Its first line is the summary in the documentation; cite the source.",
             )
-        self._summary(first, doc)
+        check_summary(self.source, first)
         if isinstance(first, ast.FunctionDef):
             return self._function(first, doc)
-        return self._class(first, doc)
-
-    def _summary(self, node: ast.ClassDef | ast.FunctionDef, doc: str) -> None:
-        first, _, rest = doc.strip().partition("\n")
-        if rest.partition("\n")[0].strip() or len(first) > MAX_SUMMARY:
-            self.source.report(
-                node.body[0],
-                f"the docstring of {node.name} does not begin with a summary",
-                f"Begin with one line of at most {MAX_SUMMARY} characters, then a blank "
-                "line.",
-            )
+        read = ClassReader(self.source, self.reader.imports).read(first)
+        if read is None:
+            return None
+        kind, parts = read
+        return self._definition(kind, first.name, doc, **parts)
 
     def _name(self, node: ast.ClassDef | ast.FunctionDef) -> None:
         stem = self.source.path.rsplit("/", 1)[-1].removesuffix(".py")
@@ -190,18 +138,29 @@ class _Reader:
                 self.source.report(arg, f"`{arg.arg}` needs a word of the vocabulary")
             else:
                 hyperparameters.append(
-                    self._hyperparameter(
+                    read_hyperparameter(
+                        self.source,
                         arg,
                         arg.arg,
                         arg.annotation,
                         default,
-                        self._arg_doc(arg, default),
+                        Kind.FUNCTION,
+                        self.reader.imports,
                         RESERVED_IN_FUNCTIONS,
                     )
                 )
         for item in inputs:
             if item.keyword:
                 self.source.report(node, f"the array `{item.name}` must be positional")
+            if item.name in RESERVED_IN_FUNCTIONS:
+                self.source.report(
+                    node,
+                    f"`{item.name}` is a name of the generated function",
+                    f"Choose another name, such as `{item.name}_`.",
+                )
+        check_defaults(self.source, node.args)
+        fields = [h for h in hyperparameters if h is not None]
+        check_fields(self.source, fields)
         returns = None
         if node.returns is None:
             self.source.report(node, f"the result of {node.name} needs a type")
@@ -209,6 +168,8 @@ class _Reader:
             returns = read_array_type(self.source, node.returns)
         reserved = RESERVED_IN_FUNCTIONS
         BodyChecker(self.source, node, {}, reserved=reserved).check()
+        UseChecker(self.source, node, {}).check()
+        check_returns(self.source, node)
         names, bound = names_of(node)
         method = Method(
             node.name,
@@ -223,84 +184,9 @@ class _Reader:
             Kind.FUNCTION,
             node.name,
             doc,
-            hyperparameters=tuple(h for h in hyperparameters if h),
+            hyperparameters=tuple(fields),
             methods=(method,),
-            requirements=tuple(self._requirements(node)),
-        )
-
-    def _arg_doc(self, arg: ast.arg, default: ast.expr | None) -> str:
-        end = (default or arg).end_lineno
-        return self.source.doc_comment(arg, end)
-
-    def _class(self, node: ast.ClassDef, doc: str) -> Definition | None:
-        bases = [ast.unparse(base) for base in node.bases]
-        if len(bases) != 1 or bases[0] not in BASES or node.keywords:
-            given = ", ".join(bases) or "no base"
-            self.source.report(
-                node.bases[0] if node.bases else node,
-                f"{node.name} has {given}",
-                (did_you_mean(given, tuple(BASES)) + " " if bases else "")
-                + f"A spec's class has one base of {', '.join(BASES)}.",
-            )
-            return None
-        for decorator in node.decorator_list:
-            self.source.report(decorator, "a spec's class has no decorators")
-        kind = BASES[bases[0]]
-        hyperparameters: list[Hyperparameter] = []
-        methods: list[ast.FunctionDef] = []
-        for statement in node.body:
-            match statement:
-                case ast.AnnAssign(target=ast.Name(id=name)):
-                    read = self._hyperparameter(
-                        statement,
-                        name,
-                        statement.annotation,
-                        statement.value,
-                        self.source.doc_comment(statement),
-                    )
-                    if read is not None:
-                        hyperparameters.append(read)
-                case ast.FunctionDef():
-                    methods.append(statement)
-                case ast.Expr(value=ast.Constant(value=str())) | ast.Pass():
-                    pass
-                case ast.Assign(targets=[ast.Name(id=name)]):
-                    self.source.report(
-                        statement,
-                        f"the field `{name}` has no annotation",
-                        f"Write `{name}: Size = ...`, for example.",
-                    )
-                case _:
-                    self.source.report(
-                        statement, "a spec's class holds annotated fields and methods"
-                    )
-        self._check_fields(hyperparameters)
-        setup = SetupReader(self.source, self.reader.imports, _ROLES.get(kind, ()))
-        for method in methods:
-            if method.name == "setup" and kind in _ROLES:
-                setup.read(method)
-        attributes = self._attributes(
-            kind, hyperparameters, setup.declarations, methods
-        )
-        read_methods = [
-            self._method(kind, m, attributes, setup.declarations) for m in methods
-        ]
-        if not any(m.name in _REQUIRED[kind] for m in methods):
-            wanted = " or ".join(_REQUIRED[kind])
-            close = did_you_mean(_REQUIRED[kind][0], [m.name for m in methods])
-            self.source.report(node, f"{node.name} has no method {wanted}", close)
-        requirements = list(setup.requirements)
-        for method in methods:
-            if method.name != "setup":
-                requirements += self._requirements(method)
-        return self._definition(
-            kind,
-            node.name,
-            doc,
-            hyperparameters=tuple(hyperparameters),
-            declarations=tuple(setup.declarations),
-            requirements=tuple(requirements),
-            methods=tuple(read_methods),
+            requirements=tuple(requirements_of(self.source, node)),
         )
 
     def _definition(self, kind: Kind, name: str, doc: str, **parts) -> Definition:
@@ -314,162 +200,3 @@ class _Reader:
             imports=tuple(self.reader.imports.values()),
             **parts,
         )
-
-    def _hyperparameter(
-        self,
-        node: ast.AST,
-        name: str,
-        annotation: ast.expr,
-        default: ast.expr | None,
-        doc: str,
-        reserved: frozenset[str] = RESERVED,
-    ) -> Hyperparameter | None:
-        kind = read_hyper_type(self.source, annotation)
-        if name in reserved or keyword.issoftkeyword(name) or name.startswith("_"):
-            self.source.report(
-                node, f"`{name}` cannot name a hyperparameter", "Choose another name."
-            )
-        if not doc:
-            self.source.report(
-                node,
-                f"the hyperparameter `{name}` is not documented",
-                "Add a `#: ...` comment after it.",
-            )
-        if default is not None and not self._constant(default):
-            self.source.report(
-                default,
-                "a default is a literal or a dotted name",
-                "For example 1, (1, 1), None, jax.nn.relu.",
-            )
-        if kind is None:
-            return None
-        text = None if default is None else self.source.segment(default)
-        return Hyperparameter(name, kind, text, doc, self.source.location(node))
-
-    def _constant(self, node: ast.expr) -> bool:
-        if dotted(node):
-            return True
-        try:
-            ast.literal_eval(node)
-        except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
-            return False
-        return True
-
-    def _check_fields(self, hyperparameters: list[Hyperparameter]) -> None:
-        seen: dict[str, Hyperparameter] = {}
-        defaulted = ""
-        for h in hyperparameters:
-            line = h.location.line
-            if h.name in seen:
-                self.source.report(line, f"`{h.name}` is declared twice")
-            if h.default is None and defaulted:
-                self.source.report(
-                    line,
-                    f"`{h.name}` has no default but follows `{defaulted}`, which has one",
-                    "Required hyperparameters come first.",
-                )
-            if h.default is not None:
-                defaulted = h.name
-            per_axis = h.type.per_dim or h.type.word.name == "Padding"
-            if per_axis and "spatial_dims" not in seen:
-                self.source.report(
-                    line,
-                    f"`{h.name}` is per axis, but no `spatial_dims` stands before it",
-                    "Add `spatial_dims: Size  #: number of spatial axes` above.",
-                )
-            seen[h.name] = h
-
-    def _attributes(
-        self,
-        kind: Kind,
-        hyperparameters: list[Hyperparameter],
-        declarations: list[Declaration],
-        methods: list[ast.FunctionDef],
-    ) -> dict[str, str]:
-        """What each attribute of self is."""
-        attributes = {
-            h.name: _STRUCTURAL.get(h.type.word.name, "hyperparameter")
-            for h in hyperparameters
-        }
-        for declaration in declarations:
-            if declaration.name in attributes or declaration.name in RESERVED:
-                assert declaration.location is not None
-                self.source.report(
-                    declaration.location.line,
-                    f"self.{declaration.name} is already something else",
-                    "Choose another name.",
-                )
-            attributes[declaration.name] = declaration.role.value
-        special = _SPECIAL[kind]
-        for method in methods:
-            if method.name not in special:
-                attributes[method.name] = "method"
-        if kind in (Kind.LAYER, Kind.BLOCK):
-            attributes |= {"training": "training", "key": "key"}
-        if kind is Kind.BLOCK:
-            attributes["keys"] = "keys"
-        if kind is Kind.OPTIMIZER:
-            attributes["step"] = "step"
-            for method in methods:
-                if method.name == "prepare":
-                    for n in ast.walk(method):
-                        if isinstance(n, ast.Attribute) and isinstance(
-                            n.ctx, ast.Store
-                        ):
-                            attributes.setdefault(n.attr, "coefficient")
-        return attributes
-
-    def _method(
-        self,
-        kind: Kind,
-        node: ast.FunctionDef,
-        attributes: dict[str, str],
-        declarations: list[Declaration],
-    ) -> Method:
-        role = role_of(node, _SPECIAL[kind])
-        expected = _SIGNATURES.get(role, {}).get(kind)
-        given = tuple(a.arg for a in node.args.args)
-        if expected and given != expected:
-            self.source.report(
-                node,
-                f"{node.name} takes ({', '.join(given)})",
-                f"Write `def {node.name}({', '.join(expected)})`.",
-            )
-        if role is MethodRole.HYPER and node.name.startswith("_"):
-            self.source.report(node, "a spec's methods are public", "Remove the `_`.")
-        assignable = {
-            d.name for d in declarations if d.role in (Role.STATE, Role.MOMENT)
-        }
-        if role is not MethodRole.SETUP:
-            known = attributes
-            if role in (MethodRole.HYPER, MethodRole.PROPERTY):
-                known = {
-                    name: what
-                    for name, what in attributes.items()
-                    if what
-                    in ("hyperparameter", "derived", "method", "layer", "sub-layer")
-                }
-            checker = BodyChecker(
-                self.source,
-                node,
-                known,
-                assignable=frozenset(
-                    {n for n, what in attributes.items() if what == "coefficient"}
-                    if role is MethodRole.PREPARE
-                    else assignable
-                ),
-                any_assignment=role is MethodRole.PREPARE,
-            )
-            checker.check()
-        if role is not MethodRole.SETUP:
-            self._summary(node, docstring(node))
-        return read_method(self.source, node, role, attributes)
-
-    def _requirements(self, node: ast.FunctionDef) -> list[Requirement]:
-        found = []
-        for call in ast.walk(node):
-            if isinstance(call, ast.Call) and dotted(call.func) == "require":
-                requirement = read_requirement(self.source, call, node.name)
-                if requirement:
-                    found.append(requirement)
-        return found

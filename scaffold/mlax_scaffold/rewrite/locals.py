@@ -1,0 +1,67 @@
+"""A local that has the name of an attribute of self gets another name, where attributes become locals.
+
+`setup`, `prepare` and `update` become functions in which `self.mean` is the variable `mean`: a `mean` that
+the spec binds beside it would be the same variable.
+"""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from mlax_scaffold.model.definition import MethodRole, Role
+from mlax_scaffold.rewrite import optimizer
+from mlax_scaffold.rewrite.context import Context
+from mlax_scaffold.rewrite.nodes import fresh, local_names
+
+SUFFIXES = {
+    Role.TRAINABLE: ("_initializer",),
+    Role.SUB_LAYER: ("_weights", "_state", "_hyperparams"),
+}
+"""Ends of the names that a declaration makes in `init`, beside its own."""
+
+
+def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
+    """See the module."""
+    attributes = _attributes(context)
+    clashing = sorted(attributes & context.method.bound)
+    if not clashing:
+        return function
+    taken = local_names(function) | attributes | context.taken
+    names = {name: fresh(name, taken) for name in clashing}
+    return cst.ensure_type(function.visit(_Rename(names)), cst.FunctionDef)
+
+
+def _attributes(context: Context) -> set[str] | frozenset[str]:
+    """Names of the locals that the attributes of self become."""
+    definition, method = context.definition, context.method
+    if method.role is MethodRole.SETUP:
+        names = {h.name for h in definition.hyperparameters}
+        for declaration in definition.declarations:
+            suffixes = ("", *SUFFIXES.get(declaration.role, ()))
+            names |= {declaration.name + suffix for suffix in suffixes}
+        return names
+    scalars = optimizer.scalars(context)
+    moments = {d.name for d in definition.declared(Role.MOMENT)}
+    used = scalars & (method.reads | set(method.assigns))
+    return used | moments if method.role is MethodRole.UPDATE else used
+
+
+class _Rename(cst.CSTTransformer):
+    def __init__(self, names: dict[str, str]):
+        super().__init__()
+        self.names = names
+        self._no_variables: set[cst.Name | None] = set()
+
+    def visit_Attribute(self, node: cst.Attribute) -> None:
+        self._no_variables.add(node.attr)
+
+    def visit_Arg(self, node: cst.Arg) -> None:
+        self._no_variables.add(node.keyword)
+
+    def leave_Name(
+        self, original_node: cst.Name, updated_node: cst.Name
+    ) -> cst.BaseExpression:
+        name = self.names.get(original_node.value)
+        if name is None or original_node in self._no_variables:
+            return updated_node
+        return updated_node.with_changes(value=name)

@@ -1,0 +1,80 @@
+"""Finds names of a spec that would mean something else in the code generated for it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+
+from mlax_scaffold.model.definition import Declaration, MethodRole, Role
+from mlax_scaffold.spec.parse_source import Source, self_attribute
+
+_SUFFIXES = {
+    Role.TRAINABLE: ("_initializer",),
+    Role.SUB_LAYER: ("_weights", "_state", "_hyperparams"),
+}
+_NO_LOCALS = ("method", "entry", "training", "key", "step", "coefficient")
+OF_OPTIMIZERS = frozenset(("gradients", "state", "updates"))
+"""Names of the generated `step`, beside the reserved ones."""
+
+
+def check_locals(
+    source: Source,
+    method: ast.FunctionDef,
+    role: MethodRole,
+    attributes: dict[str, str],
+    declarations: Iterable[Declaration],
+) -> None:
+    """Report names that the locals which attributes of self become would hide.
+
+    `setup`, `update` and `prepare` become functions with a local for each attribute that they use. Locals of
+    the spec make way for them; what it imports and the parameters of nested functions cannot.
+    """
+    if role not in (MethodRole.SETUP, MethodRole.UPDATE, MethodRole.PREPARE):
+        return
+    used = {self_attribute(n) for n in ast.walk(method)} - {None}
+    if role is MethodRole.SETUP:
+        taken = {n for n, what in attributes.items() if what not in _NO_LOCALS}
+        for declaration in declarations:
+            suffixes = _SUFFIXES.get(declaration.role, ())
+            taken |= {declaration.name + suffix for suffix in suffixes}
+    else:
+        made = ("moment", "coefficient", "scheduled", "step")
+        taken = {n for n, what in attributes.items() if what in made and n in used}
+    if role is MethodRole.UPDATE:
+        taken |= {n for n, what in attributes.items() if what == "moment"}
+    own = {
+        n.id
+        for n in ast.walk(method)
+        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+    }
+    for name, node in _plain(method):
+        if name in taken and (name not in own or not isinstance(node, ast.Name)):
+            source.report(
+                node,
+                f"`{name}` is also an attribute of self, which becomes a local",
+                "Choose another name for one of the two.",
+            )
+
+
+def check_prepare(source: Source, method: ast.FunctionDef) -> None:
+    """Report what cannot stand in the middle of the generated `step`."""
+    for node in ast.walk(method):
+        match node:
+            case ast.Return():
+                source.report(node, "prepare returns nothing: it sets scalars")
+            case ast.Assign(targets=[ast.Tuple() | ast.List() as target]) if any(
+                map(self_attribute, target.elts)
+            ):
+                source.report(
+                    target,
+                    "a scalar is assigned in a statement of its own",
+                    "Write one `self.name = expression` for each.",
+                )
+
+
+def _plain(method: ast.FunctionDef) -> Iterable[tuple[str, ast.AST]]:
+    for statement in method.body:
+        for node in ast.walk(statement):
+            match node:
+                case ast.Name(id=name) | ast.arg(arg=name) | ast.FunctionDef(name=name):
+                    yield name, node

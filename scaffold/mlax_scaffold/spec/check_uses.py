@@ -1,0 +1,277 @@
+"""Finds uses of `self` that a pure function has no counterpart for, such as a layer as a value."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from mlax_scaffold.spec.parse_source import Source, dotted, self_attribute
+
+RAW = ("trainables", "non_trainables", "apply")
+"""Attributes of an initialized layer that only a block may use."""
+
+GIVEN = ("key", "inference_mode", "x", "trainables", "non_trainables", "hyperparams")
+"""What the generated code itself hands to a layer."""
+
+_LAYERS = ("layer", "sub-layer")
+_SEQUENCES = ("layers", "optimizers")
+
+
+class UseChecker:
+    """Walks one method. `attributes` maps each attribute of self to what it is."""
+
+    def __init__(
+        self, source: Source, method: ast.FunctionDef, attributes: dict[str, str]
+    ):
+        self.source = source
+        self.method = method
+        self.attributes = attributes
+        self.parents = {
+            child: parent
+            for parent in ast.walk(method)
+            for child in ast.iter_child_nodes(parent)
+        }
+
+    def check(self) -> None:
+        """Report every finding of the method."""
+        for statement in self.method.body:
+            for node in ast.walk(statement):
+                self._node(node)
+
+    def _node(self, node: ast.AST) -> None:
+        match node:
+            case ast.Name(id="self", ctx=ast.Load()):
+                if not isinstance(self.parents[node], ast.Attribute):
+                    self.source.report(
+                        node,
+                        "`self` itself cannot be a value",
+                        "Use its attributes: generated functions have no self.",
+                    )
+            case ast.Attribute(ctx=ast.Load()):
+                self._read(node)
+            case ast.Attribute(ctx=ast.Store()):
+                self._stored(node)
+            case ast.Subscript(ctx=ast.Store()) if _root(node) == "self":
+                self.source.report(
+                    node,
+                    f"`{ast.unparse(node)}` cannot be assigned in place",
+                    "Write `self.name = self.name.at[index].set(value)`.",
+                )
+            case ast.Call():
+                self._call(node)
+            case ast.For():
+                self._loop(node)
+            case ast.JoinedStr():
+                text = ast.get_source_segment(self.source.text, node) or ""
+                if "\n" in text and "r" in text[:2].lower():
+                    self.source.report(node, "a raw f-string cannot span lines")
+        if isinstance(node, ast.stmt | ast.match_case):
+            self._statement(node)
+
+    def _read(self, node: ast.Attribute) -> None:
+        name = self_attribute(node)
+        what = self.attributes.get(name or "")
+        parent = self.parents[node]
+        called = isinstance(parent, ast.Call) and parent.func is node
+        if what in _SEQUENCES and not self._may_stand(node, parent):
+            kind = "layer" if what == "layers" else "transformation"
+            self.source.report(
+                node,
+                f"`self.{name}` can be looped over, and nothing else",
+                f"Write `for {kind} in self.{name}:` or `for {kind}, value in "
+                f"zip(self.{name}, values):`; `len(self.{name})` is their number.",
+            )
+        elif what in _LAYERS and not called:
+            self._uncalled_layer(node, f"self.{name}", parent, what == "layer")
+        elif what == "entry":
+            self.source.report(
+                node,
+                f"`self.{name}` is a function of the module and cannot be used here",
+                "Methods with array inputs are called from outside: write what both "
+                "share as a function spec.",
+            )
+        elif what in ("key", "keys") and not called:
+            self.source.report(node, f"`self.{name}` is called: `self.{name}(...)`")
+
+    def _uncalled_layer(
+        self, node: ast.expr, shown: str, parent: ast.AST, raw: bool
+    ) -> None:
+        match parent:
+            case ast.Attribute(attr=attribute) if raw or attribute not in RAW:
+                return
+            case ast.Attribute():
+                self.source.report(
+                    parent,
+                    f"`{ast.unparse(parent)}` is there for the layers of a block only",
+                    f"Call the sub-layer: `{shown}(x)`.",
+                )
+                return
+            case ast.Compare(ops=[ast.Is() | ast.IsNot()], left=left) if left is node:
+                return
+        self.source.report(
+            node,
+            f"`{shown}` is a layer, which can be called, and nothing else",
+            f"Write `{shown}(x)`.",
+        )
+
+    def _may_stand(self, node: ast.expr, parent: ast.AST) -> bool:
+        """Whether a sequence of layers is looped over, or counted."""
+        match parent:
+            case ast.For(iter=iterated, target=ast.Name()):
+                return iterated is node
+            case ast.Call(func=ast.Name(id="len"), args=[only]):
+                return only is node
+            case ast.Call(func=ast.Name(id="zip"), args=[first, *_]):
+                loop = self.parents[parent]
+                return (
+                    first is node
+                    and isinstance(loop, ast.For)
+                    and isinstance(loop.target, ast.Tuple)
+                    and isinstance(loop.target.elts[0], ast.Name)
+                )
+        return False
+
+    def _loop(self, node: ast.For) -> None:
+        """The variable of a loop over layers is a layer."""
+        found = loop_layer(node, self.attributes)
+        if found is None:
+            return
+        name, what = found
+        for part in (n for s in node.body for n in ast.walk(s)):
+            if not isinstance(part, ast.Name) or part.id != name:
+                continue
+            parent = self.parents[part]
+            if isinstance(part.ctx, ast.Store):
+                self.source.report(part, f"`{name}` is the layer of this loop")
+            elif not (isinstance(parent, ast.Call) and parent.func is part):
+                self._uncalled_layer(part, name, parent, raw=False)
+            elif what == "optimizers" and (
+                len(parent.args) != 2 or parent.keywords or _starred(parent)
+            ):
+                self.source.report(
+                    parent, f"`{name}` is called as `{name}(grads, params)`"
+                )
+
+    def _stored(self, node: ast.Attribute) -> None:
+        if self_attribute(node) is None and _root(node) != "self":
+            return
+        outer: ast.AST = self.parents[node]
+        while isinstance(outer, ast.Tuple | ast.List | ast.Starred):
+            outer = self.parents[outer]
+        name = ast.unparse(node)
+        match outer:
+            case ast.Assign(targets=[_]) | ast.AugAssign():
+                return
+            case ast.AnnAssign(value=ast.expr()):
+                return
+            case ast.Assign():
+                hint = "Assign one after the other."
+            case _:
+                hint = f"Bind a name, and write `{name} = ...` after it."
+        self.source.report(node, f"`{name}` cannot be assigned in this way", hint)
+
+    def _call(self, node: ast.Call) -> None:
+        if dotted(node.func) == "require":
+            if not isinstance(self.parents[node], ast.Expr):
+                self.source.report(node, "`require(...)` is a statement of its own")
+            return
+        name = self_attribute(node.func)
+        what = self.attributes.get(name or "")
+        if what == "key" and (node.args or node.keywords):
+            self.source.report(node, "`self.key()` takes nothing")
+        elif what == "keys" and (
+            len(node.args) != 1 or node.keywords or _starred(node)
+        ):
+            self.source.report(node, "`self.keys(n)` takes one number")
+        elif self._is_layer(node):
+            shown = ast.unparse(node.func)
+            if not node.args:
+                self.source.report(node, f"`{shown}` takes an input: `{shown}(x)`")
+            for keyword in node.keywords:
+                if keyword.arg is None:
+                    self.source.report(
+                        keyword.value, "the inputs of a layer are named one by one"
+                    )
+                elif keyword.arg in GIVEN:
+                    self.source.report(
+                        keyword.value,
+                        f"`{keyword.arg}` is handed to a layer without being asked for",
+                        "Leave it out.",
+                    )
+
+    def _is_layer(self, node: ast.Call) -> bool:
+        name = self_attribute(node.func)
+        return self.attributes.get(name or "") in _LAYERS
+
+    def _statement(self, node: ast.stmt | ast.match_case) -> None:
+        """What is hoisted out of a statement must not notice that it is."""
+        parts = [p for part in _header(node) for p in ast.walk(part)]
+        calls = [p for p in parts if isinstance(p, ast.Call) and self._is_layer(p)]
+        if not calls:
+            return
+        if isinstance(node, ast.Match | ast.match_case):
+            self._refuse(calls[0], "a match", "Bind the result to a name first.")
+        for target in getattr(node, "targets", [getattr(node, "target", None)]):
+            if target is not None and any(c in ast.walk(target) for c in calls):
+                self._refuse(
+                    target,
+                    "the target of an assignment",
+                    "Bind the result to a name first.",
+                )
+        for walrus in (p for p in parts if isinstance(p, ast.NamedExpr)):
+            name = walrus.target.id
+            uses = [p for p in parts if isinstance(p, ast.Name) and p.id == name]
+            if len(uses) > 1:
+                self.source.report(
+                    walrus,
+                    f"`{name}` is bound and used in the statement of a sub-layer's call",
+                    "Bind it in a statement of its own, before this one.",
+                )
+        called = {self_attribute(c.func) for c in calls}
+        for part in parts:
+            match part:
+                case ast.Attribute(attr="non_trainables", value=owner) if (
+                    self_attribute(owner) in called
+                ):
+                    self.source.report(
+                        part,
+                        "the state of a layer cannot be read where the layer is called",
+                        "Bind it to a name in a statement before this one.",
+                    )
+
+    def _refuse(self, node: ast.AST, where: str, hint: str) -> None:
+        self.source.report(node, f"a sub-layer cannot be called in {where}", hint)
+
+
+def loop_layer(node: ast.For, attributes: dict[str, str]) -> tuple[str, str] | None:
+    """The variable of a loop over layers or optimizers, and which of the two it loops over."""
+    match node:
+        case ast.For(target=ast.Name(id=name), iter=iterated):
+            pass
+        case ast.For(
+            target=ast.Tuple(elts=[ast.Name(id=name), *_]),
+            iter=ast.Call(func=ast.Name(id="zip"), args=[iterated, *_]),
+        ):
+            pass
+        case _:
+            return None
+    what = attributes.get(self_attribute(iterated) or "")
+    return (name, what) if what in _SEQUENCES else None
+
+
+def _header(node: ast.stmt | ast.match_case) -> Iterator[ast.AST]:
+    """The expressions of a statement, without the statements in it."""
+    for child in ast.iter_child_nodes(node):
+        if not isinstance(child, ast.stmt | ast.match_case | ast.ExceptHandler):
+            yield child
+
+
+def _starred(node: ast.Call) -> bool:
+    return any(isinstance(a, ast.Starred) for a in node.args)
+
+
+def _root(node: ast.expr) -> str | None:
+    """The name that a chain of attributes and subscripts begins with."""
+    while isinstance(node, ast.Attribute | ast.Subscript):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else None

@@ -1,0 +1,123 @@
+"""Reads hyperparameters: the fields of a class, or the keyword-only parameters of a function."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import keyword
+from collections.abc import Collection, Iterable
+
+from mlax_scaffold.errors import did_you_mean
+from mlax_scaffold.model.definition import Hyperparameter, Kind
+from mlax_scaffold.model.words import HyperType
+from mlax_scaffold.spec.check_body import RESERVED
+from mlax_scaffold.spec.parse_method import is_constant
+from mlax_scaffold.spec.parse_source import Source, dotted
+from mlax_scaffold.spec.parse_types import read_hyper_type
+
+_HOMES = {"SubOptimizers": Kind.OPTIMIZER}
+"""Kinds of definition that a structural word is for; the others are for blocks."""
+
+
+def read_hyperparameter(
+    source: Source,
+    node: ast.AnnAssign | ast.arg,
+    name: str,
+    annotation: ast.expr,
+    default: ast.expr | None,
+    kind: Kind,
+    known: Collection[str],
+    reserved: frozenset[str] = RESERVED,
+) -> Hyperparameter | None:
+    """One hyperparameter; None, with a finding, where its type is no word. `known` are imported names."""
+    found = read_hyper_type(source, annotation)
+    if (
+        name in reserved
+        or name in _UNUSABLE
+        or keyword.issoftkeyword(name)
+        or name.startswith("_")
+    ):
+        source.report(
+            node, f"`{name}` cannot name a hyperparameter", "Choose another name."
+        )
+    last = default if isinstance(node, ast.arg) and default is not None else node
+    doc = source.doc_comment(node, last)
+    if not doc:
+        source.report(
+            node,
+            f"the hyperparameter `{name}` is not documented",
+            "Add a `#: ...` comment after it.",
+        )
+    if default is not None:
+        _check_default(source, default, found, known)
+    if found is None:
+        return None
+    if found.word.structural and _HOMES.get(found.word.name, Kind.BLOCK) is not kind:
+        home = _HOMES.get(found.word.name, Kind.BLOCK).name.capitalize()
+        source.report(
+            annotation,
+            f"{found.word.name} is a word for a {home}",
+            f"Derive the class from {home}.",
+        )
+        return None
+    text = None if default is None else source.segment(default)
+    return Hyperparameter(name, found, text, doc, source.location(node))
+
+
+_UNUSABLE = frozenset(("apply",))
+"""Methods that hyperparameters have."""
+
+
+def _check_default(
+    source: Source, default: ast.expr, kind: HyperType | None, known: Collection[str]
+) -> None:
+    if not is_constant(default):
+        source.report(
+            default,
+            "a default is a literal or a dotted name",
+            "For example 1, (1, 1), None, jax.nn.relu.",
+        )
+        return
+    name = dotted(default)
+    if name is not None:
+        root = name.partition(".")[0]
+        if root not in known and not hasattr(builtins, root):
+            source.report(
+                default,
+                f"`{root}` is not imported",
+                did_you_mean(root, sorted(known)),
+            )
+    elif kind is not None and kind.choices and isinstance(default, ast.Constant):
+        allowed = (*kind.choices, None) if kind.optional else kind.choices
+        if default.value not in allowed:
+            source.report(
+                default,
+                f"{default.value!r} is not one of the choices",
+                did_you_mean(str(default.value), kind.choices),
+            )
+
+
+def check_fields(source: Source, hyperparameters: Iterable[Hyperparameter]) -> None:
+    """Report hyperparameters that do not go together, or stand in the wrong order."""
+    seen: dict[str, Hyperparameter] = {}
+    defaulted = ""
+    for h in hyperparameters:
+        line = h.location.line
+        if h.name in seen:
+            source.report(line, f"`{h.name}` is declared twice")
+        if h.default is None and defaulted:
+            source.report(
+                line,
+                f"`{h.name}` has no default but follows `{defaulted}`, which has one",
+                "Required hyperparameters come first.",
+            )
+        if h.default is not None:
+            defaulted = h.name
+        per_axis = h.type.per_dim or h.type.word.name == "Padding"
+        if per_axis and "spatial_dims" not in seen:
+            source.report(
+                line,
+                f"`{h.name}` is per axis, but no `spatial_dims` stands before it",
+                "Add `spatial_dims: Size  #: number of spatial axes` above.",
+            )
+        seen[h.name] = h
