@@ -164,8 +164,6 @@ def state_of(make):
     [
         (state_of(jax.tree.leaves), "'leaf': the moment trace has the structure"),
         (state_of(lambda p: None), "moment trace has the structure"),
-        (state_of(map_all(lambda v: v[..., None])), "array of the shape"),
-        (state_of(map_all(lambda v: v)), None),
         (
             case(init=lambda params: ([params], Hyperparams(0.1))),
             "expected a NamedTuple",
@@ -174,15 +172,16 @@ def state_of(make):
     ],
 )
 def test_broken_structure(broken, message):
-    if message is None:
-        contracts.assert_structure(broken)
-        return
     with pytest.raises(AssertionError, match=message):
         contracts.assert_structure(broken)
 
 
+def test_moments_may_have_other_shapes():
+    contracts.assert_structure(state_of(map_all(lambda v: v[..., None])))
+
+
 def test_partial_moments_need_no_structure():
-    broken = state_of(map_all(lambda v: v[..., None]))
+    broken = state_of(jax.tree.leaves)
     contracts.assert_structure(dataclasses.replace(broken, partial_moments=("trace",)))
 
 
