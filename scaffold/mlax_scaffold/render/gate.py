@@ -8,7 +8,9 @@ import inspect
 from mlax_scaffold.errors import MlaxScaffoldError
 from mlax_scaffold.model.definition import Definition, MethodRole
 from mlax_scaffold.model.project import Rendered
+from mlax_scaffold.render.text import indented
 from mlax_scaffold.rewrite import Rewritten
+from mlax_scaffold.spec.parse_method import is_constant
 
 _TOP_LEVEL = (ast.Import, ast.ImportFrom, ast.ClassDef, ast.FunctionDef)
 
@@ -30,11 +32,17 @@ def check_module(
         tree = ast.parse(file.text)
     except SyntaxError as error:
         raise GateFault(f"{file.path}:{error.lineno}: {error.msg}") from error
+    except ValueError as error:  # a null byte
+        raise GateFault(f"{file.path}: {error}") from error
     body = tree.body[1:] if ast.get_docstring(tree) is not None else tree.body
     for node in body:
         if not isinstance(node, _TOP_LEVEL):
-            text = ast.unparse(node).splitlines()[0]
-            raise GateFault(f"{file.path}:{node.lineno}: unexpected statement `{text}`")
+            raise _unexpected(file, node)
+        if isinstance(node, ast.ClassDef):
+            _check_class(node, file)
+        for decorator in getattr(node, "decorator_list", ()):
+            if ast.unparse(decorator) != "static":
+                raise _unexpected(file, decorator)
     functions = _functions(tree)
     for method in definition.methods:
         name = _place(method.role, method.name)
@@ -46,6 +54,28 @@ def check_module(
                 f"{file.path}:{found.lineno}: {name} is not what {method.name} of "
                 f"{definition.source} was rewritten to"
             )
+
+
+def _check_class(node: ast.ClassDef, file: Rendered) -> None:
+    """A class holds docstrings, annotated fields with plain defaults, and methods."""
+    for item in node.body:
+        match item:
+            case ast.Expr(value=ast.Constant(value=str())):
+                continue
+            case ast.AnnAssign(target=ast.Name()) if item.value is None or is_constant(
+                item.value
+            ):
+                continue
+            case ast.FunctionDef(decorator_list=decorators) if all(
+                ast.unparse(d) == "property" for d in decorators
+            ):
+                continue
+        raise _unexpected(file, item)
+
+
+def _unexpected(file: Rendered, node: ast.stmt | ast.expr) -> GateFault:
+    text = ast.unparse(node).split("\n")[0]
+    return GateFault(f"{file.path}:{node.lineno}: unexpected statement `{text}`")
 
 
 def check_doc(definition: Definition, file: Rendered) -> None:
@@ -90,19 +120,33 @@ def _functions(tree: ast.Module) -> dict[str, ast.FunctionDef]:
 
 def _ends_with(function: ast.FunctionDef, body: str) -> bool:
     """Whether the statements stand in the function, in a row."""
-    wanted = [
-        ast.dump(node) for node in ast.parse(f"def f():\n{_indent(body)}").body[0].body
-    ]  # type: ignore[attr-defined]
+    wanted = [_dump(node) for node in _statements(body)]
     wanted = [w for w in wanted if w != ast.dump(ast.Pass())]
     blocks = [function.body]
     blocks += [n.body for n in function.body if isinstance(n, ast.FunctionDef)]
     for block in blocks:
-        given = [ast.dump(node) for node in block]
+        given = [_dump(node) for node in block]
         for start in range(len(given) - len(wanted) + 1):
             if given[start : start + len(wanted)] == wanted:
                 return True
     return not wanted
 
 
-def _indent(text: str) -> str:
-    return "\n".join(f"    {line}" for line in text.splitlines()) or "    pass"
+def _statements(body: str) -> list[ast.stmt]:
+    # In a function, since a body holds returns.
+    module = ast.parse(f"def f():\n{indented(body) or '    pass'}")
+    [function] = module.body
+    assert isinstance(function, ast.FunctionDef)
+    return function.body
+
+
+def _dump(node: ast.stmt) -> str:
+    """What a statement says; the formatter indents the docstrings of nested functions anew."""
+    for part in ast.walk(node):
+        match part:
+            case ast.FunctionDef(
+                body=[ast.Expr(value=ast.Constant(value=str(doc)) as constant), *_]
+            ):
+                lines = (line.strip() for line in doc.strip().split("\n"))
+                constant.value = "\n".join(lines)
+    return ast.dump(node)

@@ -56,37 +56,32 @@ class InputChecks:
         return [f"checks.same_dtype({self.owner!r}, {given})"]
 
     def _shapes(self, item: Input) -> list[str]:
-        return list(self._array(item.name, item.name, item.type, item.type.optional))
+        return list(self._array(item.name, item.type, ""))
 
-    def _array(
-        self, label: str, expression: str, array: ArrayType, optional: bool
-    ) -> Iterable[str]:
-        for i, part in enumerate(array.items):
-            yield from self._array(
-                f"{label}[{i}]", f"{expression}[{i}]", part, part.optional
-            )
-        guard = f"{expression} is not None" if optional else ""
+    def _array(self, expression: str, array: ArrayType, guard: str) -> Iterable[str]:
+        """Checks of an array, or of the arrays in a tuple, where `guard` holds."""
+        if array.optional:
+            guard = " and ".join(filter(None, (guard, f"{expression} is not None")))
+        before = dict(self.axes)
+        for i, part in enumerate(_elements(array)):
+            yield from self._array(f"{expression}[{i}]", part, guard)
         if isinstance(array.shape, Conditional):
             switch = self.sizes[array.shape.field]
             branches = (
                 (switch, array.shape.if_true),
                 (f"not {switch}", array.shape.if_false),
             )
-            before = dict(self.axes)
             for condition, shape in branches:
                 both = " and ".join(filter(None, (guard, condition)))
-                yield from self._shape(label, expression, shape, both)
+                yield from self._shape(expression, shape, both)
                 # Which axes they are depends on the branch.
                 self.axes = dict(before)
         elif array.shape is not None:
-            before = dict(self.axes)
-            yield from self._shape(label, expression, array.shape, guard)
-            if optional:
-                self.axes = before
+            yield from self._shape(expression, array.shape, guard)
+        if array.optional:
+            self.axes = before
 
-    def _shape(
-        self, label: str, expression: str, shape: Shape, guard: str
-    ) -> Iterable[str]:
+    def _shape(self, expression: str, shape: Shape, guard: str) -> Iterable[str]:
         conditions, shown = self._conditions(expression, shape)
         if not conditions:
             return
@@ -100,7 +95,7 @@ class InputChecks:
         sizes = "".join(f", {name}={value}" for name, value in shown.items())
         yield (
             f"if {test}:\n"
-            f"    raise checks.shape_error({self.owner!r}, {label!r}, "
+            f"    raise checks.shape_error({self.owner!r}, {expression!r}, "
             f"{shape_text(shape)!r}, {expression}{sizes})"
         )
 
@@ -192,15 +187,24 @@ class InputChecks:
 
 def _floating(item: Input) -> list[tuple[str, str]]:
     """Label and expression of every floating array of an input."""
-    if item.type.kind == "Float":
-        return [(item.name, item.name)]
-    if item.type.kind != "tuple":
-        return []
-    return [
-        (f"{item.name}_{i}", f"{item.name}[{i}]")
-        for i, part in enumerate(item.type.items)
-        if part.kind == "Float"
-    ]
+    return list(_floating_parts(item.name, item.name, item.type, ""))
+
+
+def _floating_parts(
+    label: str, expression: str, array: ArrayType, guard: str
+) -> Iterable[tuple[str, str]]:
+    if array.kind == "Float":
+        yield label, f"{expression} if {guard} else None" if guard else expression
+    if array.optional:
+        guard = " and ".join(filter(None, (guard, f"{expression} is not None")))
+    for i, part in enumerate(_elements(array)):
+        yield from _floating_parts(f"{label}_{i}", f"{expression}[{i}]", part, guard)
+
+
+def _elements(array: ArrayType) -> tuple[ArrayType, ...]:
+    """The elements of a tuple; none where there may be any number of them."""
+    repeated = any(item.kind == "..." for item in array.items)
+    return () if repeated else array.items
 
 
 def shape_text(shape: Shape) -> str:

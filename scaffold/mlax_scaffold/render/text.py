@@ -7,26 +7,36 @@ from collections.abc import Iterable, Sequence
 
 WIDTH = 88
 
+_SPACES = "\n\t"
+
 
 def docstring(text: str, indent: int = 0) -> str:
     """A docstring literal whose value is the text; nothing in the text can end it."""
-    lines = text.strip().splitlines() or [""]
+    lines = text.strip().split("\n")
     body = "\n".join(
         line if i == 0 or not line.strip() else " " * indent + line
         for i, line in enumerate(map(str.rstrip, lines))
     )
     if len(lines) > 1:
         body += "\n" + " " * indent
+    if not all(c.isprintable() or c in _SPACES for c in body):
+        return _escaped(body)
     plain = "\\" not in body and '"""' not in body and not body.endswith('"')
     if plain:
         return f'"""{body}"""'
     raw = '"""' not in body and not body.endswith(('"', "\\"))
     if raw:
         return f'r"""{body}"""'
-    escaped = body.replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
-    if escaped.endswith('"'):
-        escaped = escaped[:-1] + '\\"'
-    return f'"""{escaped}"""'
+    return _escaped(body)
+
+
+def _escaped(body: str) -> str:
+    """A literal in which quotes, backslashes and whatever cannot be seen are escapes."""
+    text = "".join(
+        c if c.isprintable() or c in _SPACES else repr(c)[1:-1]
+        for c in body.replace("\\", "\\\\").replace('"', '\\"')
+    )
+    return f'"""{text}"""'
 
 
 def wrapped(text: str, indent: int = 0, hanging: int = 0) -> str:
@@ -56,7 +66,9 @@ def paragraphs(*parts: str) -> str:
 
 def indented(text: str, depth: int = 4) -> str:
     """Every line of code moved to the right; blank lines stay empty."""
-    return textwrap.indent(text, " " * depth, lambda line: bool(line.strip()))
+    # Not `splitlines`: to Python, a line ends in a line feed only, also in a comment.
+    lines = text.split("\n")
+    return "\n".join(" " * depth + line if line.strip() else "" for line in lines)
 
 
 def arguments(parts: Sequence[str]) -> str:

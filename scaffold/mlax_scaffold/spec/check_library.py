@@ -10,6 +10,7 @@ from pathlib import Path
 from mlax_scaffold.errors import Diagnostic, Location, SpecError, did_you_mean
 from mlax_scaffold.model.definition import Definition, Kind, Reference
 from mlax_scaffold.model.library import Library
+from mlax_scaffold.spec.check_draws import check_draws
 from mlax_scaffold.spec.check_shapes import check_shapes
 from mlax_scaffold.spec.reader import read_spec
 
@@ -37,7 +38,7 @@ def find_specs(root: Path, shown: str) -> tuple[SpecFile, ...]:
                 continue
             name = f"{shown}/{section}/{path.name}"
             try:
-                text = path.read_bytes().decode("utf-8").replace("\r\n", "\n")
+                text = path.read_bytes().decode("utf-8-sig").replace("\r\n", "\n")
             except UnicodeDecodeError as error:
                 problems.append(
                     Diagnostic(
@@ -86,7 +87,13 @@ def read_library(
         diagnostics += _cycles(definitions)
     if diagnostics:
         raise SpecError(diagnostics)
-    return Library(definitions)
+    library = Library(definitions)
+    diagnostics = [
+        d for definition in library for d in check_draws(definition, library)
+    ]
+    if diagnostics:
+        raise SpecError(diagnostics)
+    return library
 
 
 def _add_built_in(
@@ -137,6 +144,15 @@ def _unresolved(
     found = []
     for imported in definition.imports:
         reference = imported.reference
+        if reference is not None and reference == definition.reference:
+            found.append(
+                _at(
+                    definition,
+                    f"{definition.name} imports itself",
+                    "Remove the import.",
+                    find=f"import {reference.name}",
+                )
+            )
         if reference is None or reference in definitions or reference.name == "cast":
             continue
         if (reference.section, module_name(reference.name)) in unread:
@@ -180,7 +196,7 @@ def _cycles(definitions: Mapping[Reference, Definition]) -> list[Diagnostic]:
 
 def _at(definition: Definition, message: str, hint: str, find: str = "") -> Diagnostic:
     """A finding at the line of the spec that holds `find`, else at the definition."""
-    lines = definition.text.splitlines()
+    lines = definition.text.split("\n")
     needles = [find] if find else [f"class {definition.name}", f"def {definition.name}"]
     for number, line in enumerate(lines, 1):
         for needle in needles:

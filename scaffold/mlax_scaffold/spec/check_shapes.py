@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from mlax_scaffold.errors import Diagnostic, Location, did_you_mean
@@ -9,6 +10,7 @@ from mlax_scaffold.model.definition import ArrayType, Definition, Method, Method
 from mlax_scaffold.model.shapes import Conditional, Shape
 
 _SIZES = ("Size", "Count", "int")
+_SIZE_HINT = "Write `_` for the axis, and check its size with `require`."
 
 
 def check_shapes(definition: Definition) -> list[Diagnostic]:
@@ -29,6 +31,11 @@ class _Checker:
             for h in definition.hyperparameters
             if h.type.word.name in _SIZES and not h.type.per_dim
         ]
+        self.absent = [
+            h.name
+            for h in definition.hyperparameters
+            if h.name in self.sizes and h.type.optional
+        ]
         self.switches = [
             h.name for h in definition.hyperparameters if h.type.word.name == "bool"
         ]
@@ -40,6 +47,8 @@ class _Checker:
             for shape in _shapes(item.type):
                 found += self._switch(shape)
                 for name in shape.names():
+                    if name in self.absent:
+                        found.append(self._at(shape, name, "may be None", _SIZE_HINT))
                     close = did_you_mean(name, self.sizes, cutoff=0.8)
                     if name not in self.sizes and close:
                         found.append(
@@ -73,12 +82,15 @@ class _Checker:
         self, shape: Shape | Conditional, name: str, message: str, hint: str
     ) -> Diagnostic:
         """A finding at a name in a shape's text."""
-        text = str(shape)
-        for number, line in enumerate(self.definition.text.splitlines(), 1):
-            start = line.find(f'"{text}"')
-            if start >= 0:
-                column = line.index(name, start) + 1
-                place = Location(self.definition.source, number, column)
+        # The text as it stands there, whatever its quotes and its spaces.
+        words = r"\s+".join(map(re.escape, str(shape).split()))
+        pattern = re.compile(rf"""["']\s*{words}\s*["']""")
+        for number, line in enumerate(self.definition.text.split("\n"), 1):
+            literal = pattern.search(line)
+            found = re.compile(rf"\b{re.escape(name)}\b")
+            word = literal and found.search(line, literal.start(), literal.end())
+            if word:
+                place = Location(self.definition.source, number, word.start() + 1)
                 return Diagnostic(place, f"`{name}` {message}", hint, line, len(name))
         return Diagnostic(
             Location(self.definition.source, 1, 1), f"`{name}` {message}", hint

@@ -13,9 +13,18 @@ MAX_DEPTH = 100
 """Levels of a syntax tree: far more than a readable expression has, and few enough for every pass."""
 
 
+_UNSEEN = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]"
+    r"|[\ud800-\udfff]"
+)
+
+
 @dataclass
 class Source:
-    """One spec's text. `report` collects what is wrong; reading goes on to find all of it."""
+    """One spec's text. `report` collects what is wrong; reading goes on to find all of it.
+
+    A byte order mark is dropped, and a line ends in a line feed.
+    """
 
     path: str
     text: str
@@ -23,11 +32,14 @@ class Source:
     lines: list[str] = field(init=False)
 
     def __post_init__(self) -> None:
+        self.text = self.text.removeprefix("\ufeff").replace("\r\n", "\n")
         # What Python takes for the end of a line; `splitlines` knows more of them.
-        self.lines = re.split(r"\r\n|\r|\n", self.text)
+        self.lines = re.split(r"\r|\n", self.text)
 
     def parse(self) -> ast.Module | None:
         """The syntax tree, or None with the syntax error reported."""
+        if self._unseen():
+            return None
         try:
             with warnings.catch_warnings():
                 # A doubtful escape in a docstring is not the generator's business.
@@ -36,8 +48,6 @@ class Source:
         except SyntaxError as error:
             line, column = error.lineno or 1, max(error.offset or 1, 1)
             self._add(line, column, f"not valid Python: {error.msg}", "", 1)
-        except ValueError as error:  # a null byte
-            self._add(1, 1, f"not valid Python: {error}", "", 1)
         except (RecursionError, MemoryError):
             self._add(1, 1, _TOO_DEEP, "Split the expression.", 1)
         else:
@@ -46,6 +56,21 @@ class Source:
                 return tree
             self._add(deep, 1, _TOO_DEEP, "Split the expression.", 1)
         return None
+
+    def _unseen(self) -> bool:
+        """Report characters that end a line, or turn it around, for some readers and not for others."""
+        found = False
+        for number, line in enumerate(self.text.split("\n"), 1):
+            for match in _UNSEEN.finditer(line):
+                found = True
+                self._add(
+                    number,
+                    match.start() + 1,
+                    f"the character U+{ord(match.group()):04X} cannot be seen",
+                    "Remove it; in a string, write it as an escape.",
+                    1,
+                )
+        return found
 
     def report(
         self, node: ast.AST | int, message: str, hint: str = "", offset: int = 0
@@ -70,6 +95,7 @@ class Source:
 
     def _add(self, line: int, column: int, message: str, hint: str, width: int) -> None:
         shown = self.lines[line - 1] if 0 < line <= len(self.lines) else ""
+        shown = _UNSEEN.sub("\N{REPLACEMENT CHARACTER}", shown)
         self.diagnostics.append(
             Diagnostic(Location(self.path, line, column), message, hint, shown, width)
         )

@@ -63,9 +63,19 @@ def read_array_type(source: Source, node: ast.expr) -> ArrayType | None:
             elements = (
                 node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
             )
+            if not elements:
+                source.report(node, "a tuple of arrays has elements")
+                return None
+            repeated = isinstance(elements[-1], ast.Constant) and (
+                elements[-1].value is ...
+            )
+            if repeated and len(elements) == 2:
+                elements = elements[:1]
             items = [read_array_type(source, element) for element in elements]
             if None in items:
                 return None
+            if repeated:
+                items.append(ArrayType("..."))
             return ArrayType(
                 "tuple", items=tuple(i for i in items if i), optional=optional
             )
@@ -95,9 +105,21 @@ def _read_shape(
     try:
         shape = parse_shape(text.value)
     except ShapeError as error:
-        source.report(text, f"not a shape: {error}", offset=1 + error.offset)
+        source.report(
+            text, f"not a shape: {error}", offset=_offset(text, text.value, error)
+        )
         return None
     return replace(array, shape=shape)
+
+
+def _offset(node: ast.Constant, value: str, error: ShapeError) -> int:
+    """Where in a literal the error is; 0 where the literal is not what it looks like."""
+    length = (node.end_col_offset or 0) - node.col_offset
+    plain = (
+        node.end_lineno == node.lineno
+        and length == len(value.encode(errors="replace")) + 2
+    )
+    return 1 + error.offset if plain else 0
 
 
 def _read_choices(
@@ -112,6 +134,14 @@ def _read_choices(
     if len(choices) != len(elements):
         source.report(node, 'Literal takes strings, as in Literal["sum", "mean"]')
         return None
+    for element, choice in zip(elements, choices, strict=True):
+        if not choice or not choice.isprintable() or set(choice) & set('"\\'):
+            source.report(
+                element,
+                "a choice is printable text without double quotes and backslashes",
+                'For example Literal["sum", "mean"].',
+            )
+            return None
     return choice_type(tuple(choices), optional)
 
 
