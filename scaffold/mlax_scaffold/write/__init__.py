@@ -18,7 +18,7 @@ in `.mlax-scaffold/` below the root, which git ignores.
 
 from mlax_scaffold.write.content import digest
 from mlax_scaffold.write.failure import WriteError
-from mlax_scaffold.write.fingerprint import generator_fingerprint
+from mlax_scaffold.write.fingerprint import generator_fingerprint, templates_place
 from mlax_scaffold.write.lockfile import LockFile, Recorded
 from mlax_scaffold.write.mutex import mutex
 from mlax_scaffold.write.operations import (
@@ -68,5 +68,6 @@ __all__ = [
     "quick_check",
     "recover",
     "sources_to_render",
+    "templates_place",
     "undo",
 ]

@@ -20,9 +20,23 @@ _ADVICE = {
 }
 
 
+_HELP = """Say which generated files do not follow from their specs. Writes nothing.
+
+\b
+clean            as generated
+stale spec       its spec has changed since
+stale generator  the generator or a template has changed since
+edited by hand   somebody changed the file
+missing          not there
+orphan           its spec is gone
+not generated    somebody else's file is in its place
+"""
+
+
 @click.command(
+    help=_HELP,
     epilog="Example, in CI: mlax-scaffold check --render --format github. "
-    "Exit status: 0 all is clean; 1 some file is not, or a spec is invalid."
+    "Exit status: 0 all is clean; 1 some file is not, or a spec is invalid.",
 )
 @options.project
 @click.option(
@@ -41,17 +55,7 @@ def command(
     quiet: bool,
     style: str,
 ) -> None:
-    """Say which generated files do not follow from their specs. Writes nothing.
-
-    \b
-    clean            as generated
-    stale spec       its spec has changed since
-    stale generator  the generator or a template has changed since
-    edited by hand   somebody changed the file
-    missing          not there
-    orphan           its spec is gone
-    not generated    somebody else's file is in its place
-    """
+    """Say which generated files do not follow from their specs."""
     from mlax_scaffold.cli.changes import refuse_interrupted
     from mlax_scaffold.cli.failures import github
     from mlax_scaffold.cli.workspace import Workspace

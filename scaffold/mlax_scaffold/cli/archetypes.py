@@ -1,0 +1,84 @@
+"""The specs that new definitions start from: templates, or copies of existing specs."""
+
+from __future__ import annotations
+
+import os
+
+from mlax_scaffold.model.definition import Kind
+from mlax_scaffold.write import templates_place
+
+DEFAULT = "dense"
+_SUFFIXES = {
+    "Attention": "attention",
+    "Norm": "normalization",
+    "Conv": "convolution",
+    "Cell": "recurrent",
+    "Dropout": "random",
+    "Noise": "random",
+}
+_OF_KINDS = {Kind.OPTIMIZER: "optimizer", Kind.FUNCTION: "function"}
+
+
+def archetypes() -> list[str]:
+    """The archetypes of layers."""
+    suffix = ".py.jinja"
+    folder = os.path.join(templates_place(), "specs")
+    names = [n.removesuffix(suffix) for n in os.listdir(folder) if n.endswith(suffix)]
+    return sorted(set(names) - set(_OF_KINDS.values()))
+
+
+def archetype_for(name: str) -> str:
+    """The archetype that a layer's name suggests."""
+    for suffix, archetype in _SUFFIXES.items():
+        if name.endswith(suffix):
+            return archetype
+    return DEFAULT
+
+
+def from_archetype(name: str, kind: Kind, archetype: str = "") -> str:
+    """The text of a new spec."""
+    return rendered(f"specs/{archetype or _OF_KINDS[kind]}.py.jinja", name=name)
+
+
+def rendered(template: str, **values: object) -> str:
+    """The text of a template of what a person owns from then on."""
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(templates_place()),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    return environment.get_template(template).render(**values)
+
+
+def from_spec(text: str, old: str, new: str) -> str:
+    """The text of a spec with its definition renamed; comments and docs stay."""
+    import libcst as cst
+
+    class Rename(cst.CSTTransformer):
+        def leave_Name(  # noqa: N802 - libcst names the methods of visitors after nodes
+            self, original_node: cst.Name, updated_node: cst.Name
+        ) -> cst.Name:
+            renamed = original_node.value == old
+            return updated_node.with_changes(value=new) if renamed else updated_node
+
+        # Attributes, keywords and parameters are other names.
+        def leave_Attribute(  # noqa: N802
+            self, original_node: cst.Attribute, updated_node: cst.Attribute
+        ) -> cst.Attribute:
+            return updated_node.with_changes(attr=original_node.attr)
+
+        def leave_Arg(  # noqa: N802
+            self, original_node: cst.Arg, updated_node: cst.Arg
+        ) -> cst.Arg:
+            return updated_node.with_changes(keyword=original_node.keyword)
+
+        def leave_Param(  # noqa: N802
+            self, original_node: cst.Param, updated_node: cst.Param
+        ) -> cst.Param:
+            return updated_node.with_changes(name=original_node.name)
+
+    return cst.parse_module(text).visit(Rename()).code

@@ -1,0 +1,150 @@
+"""A temporary copy of what would be written, and programs that run on it."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from mlax_scaffold.cli.settings import import_root
+from mlax_scaffold.cli.workspace import Generation, Workspace
+from mlax_scaffold.spec.check_library import SpecFile
+
+PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+IMPORT_FAILED = 70
+
+# A program's folders go before all others; the generator itself goes last, where it is
+# found only if it is not installed.
+_BOOT = "import json, sys; first, last = json.loads(sys.argv.pop(1)); "
+_BOOT += "sys.path[:0] = first; sys.path += last; "
+
+_PROVE = f"""
+import importlib, json, sys, traceback
+
+module, tests = json.loads(sys.argv[1])
+try:
+    importlib.import_module(module)
+except Exception:
+    traceback.print_exc(file=sys.stdout)
+    sys.exit({IMPORT_FAILED})
+if tests:
+    import pytest
+
+    sys.exit(pytest.main(tests))
+"""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a program ended, and what it printed."""
+
+    status: int
+    output: str
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A temporary copy of a project as it would be."""
+
+    root: str
+    paths: tuple[str, ...]
+    """The folders to import from."""
+
+    def run(self, program: str, argument: object) -> Outcome:
+        """Run a Python program with a value, as JSON, for its argument."""
+        boot = json.dumps([self.paths, [os.path.dirname(PACKAGE)]])
+        done = subprocess.run(
+            [sys.executable, "-c", _BOOT + "\n" + program, boot, json.dumps(argument)],
+            cwd=self.root,
+            env=_environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            encoding="utf-8",
+            errors="replace",
+            check=False,
+        )
+        return Outcome(done.returncode, done.stdout.replace(self.root + os.sep, ""))
+
+    def prove(self, module: str, tests: Sequence[str]) -> Outcome:
+        """Import a module and run test files; status IMPORT_FAILED or pytest's."""
+        options = [
+            *("-q", "-x", "--no-header", "--tb=short", "-p", "no:cacheprovider"),
+            *("-c", os.path.join(self.root, "pytest.ini"), "--rootdir", self.root),
+            *("-p", "mlax_scaffold.pytest_plugin"),
+        ]
+        return self.run(_PROVE, [module, [*options, *tests] if tests else []])
+
+
+@contextmanager
+def staged(
+    workspace: Workspace, made: Generation, added: Iterable[SpecFile] = ()
+) -> Iterator[Stage]:
+    """Everything generated, and the specs, in a temporary folder of the same layout."""
+    project = workspace.project
+    with tempfile.TemporaryDirectory(prefix="mlax-scaffold-") as folder:
+        root = os.path.realpath(folder)
+        if workspace.is_library:
+            # The specs are part of the generator's package: it has to come along.
+            specs = os.path.join(root, project.specs)
+            copy = os.path.dirname(specs)
+            skip = shutil.ignore_patterns("__pycache__", "specs")
+            shutil.copytree(PACKAGE, copy, ignore=skip)
+            first = [os.path.dirname(copy)]
+        else:
+            first = [root]
+        _write(root, {f.path: f.text for f in (*workspace.own, *added)})
+        _write(root, {o.path: o.text for o in made.outputs})
+        _write(root, {"pytest.ini": "[pytest]\n"})
+        _write(root, _parents(workspace))
+        package = os.path.join(root, import_root(project))
+        yield Stage(root, (os.path.normpath(package), *first))
+
+
+def can_test() -> bool:
+    """Whether pytest and Hypothesis are installed."""
+    return all(importlib.util.find_spec(name) for name in ("pytest", "hypothesis"))
+
+
+def _parents(workspace: Workspace) -> dict[str, str]:
+    """Empty files for the regular packages around the package.
+
+    Without them an installed one of the same name would be imported in their place.
+    """
+    found = {}
+    folder = os.path.dirname(workspace.project.output)
+    while folder:
+        name = f"{folder}/__init__.py"
+        if os.path.exists(os.path.join(workspace.root, name)):
+            found[name] = ""
+        folder = os.path.dirname(folder)
+    return found
+
+
+def _write(root: str, texts: Mapping[str, str]) -> None:
+    for path, text in texts.items():
+        place = os.path.join(root, *path.split("/"))
+        os.makedirs(os.path.dirname(place), exist_ok=True)
+        with open(place, "w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+
+
+def _environment() -> dict[str, str]:
+    return {
+        **os.environ,
+        # The machine's accelerator may be in use; nothing here needs it.
+        "JAX_PLATFORMS": "cpu",
+        "MLAX_SCAFFOLD_PROFILE": "ci",
+        "PYTEST_ADDOPTS": "",
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONIOENCODING": "utf-8",
+        "PYTHONSAFEPATH": "1",
+    }
