@@ -71,6 +71,9 @@ def apply(
     """
     tell_recovery(root)
     plan = make()
+    if empty and not plan.statuses and plan.lock.before is None:
+        click.echo(empty)
+        return CommitReport()
     report = commit(root, plan, title=title, force=force)
     if style == "json":
         content = asdict(report) | {"unchanged": len(plan.unchanged)}
@@ -80,8 +83,7 @@ def apply(
         for line in changed_lines(report.created, report.updated, report.deleted):
             click.echo(line)
         if not (report.created or report.updated or report.deleted):
-            nothing = f"{plural(len(plan.unchanged), 'file')} up to date."
-            click.echo(empty if empty and not plan.unchanged else nothing)
+            click.echo(f"{plural(len(plan.unchanged), 'file')} up to date.")
         else:
             files = counts(report.created, report.updated, report.deleted)
             click.echo(f"{files}, {len(plan.unchanged)} unchanged.")

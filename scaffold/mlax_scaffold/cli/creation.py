@@ -197,9 +197,9 @@ class Creation:
         self, spec: SpecFile, made: Generation, report: CommitReport, proof: str
     ) -> None:
         definition = _definition(made, spec)
-        package = self.workspace.project.package
+        project = self.workspace.project
         texts = {o.path: o.text for o in made.of(spec.path)}
-        lines = signatures(definition, package, texts)
+        lines = signatures(definition, project, texts)
         if self.request.style == "json":
             content = {
                 "name": definition.name,

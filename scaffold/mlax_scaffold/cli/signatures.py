@@ -6,6 +6,7 @@ import ast
 from collections.abc import Mapping
 
 from mlax_scaffold.model.definition import Definition, Kind
+from mlax_scaffold.model.project import Project
 
 _SHOWN = {
     Kind.LAYER: ("init", "fwd"),
@@ -15,16 +16,16 @@ _SHOWN = {
 
 
 def signatures(
-    definition: Definition, package: str, texts: Mapping[str, str]
+    definition: Definition, project: Project, texts: Mapping[str, str]
 ) -> list[str]:
     """One line for each function that a definition offers, as one would call it.
 
     Args:
         definition: the definition.
-        package: the import name of the generated package.
+        project: whose package it is.
         texts: the generated files of the definition, by path.
     """
-    prefix = f"{package}.{definition.kind.section}"
+    prefix = f"{project.package}.{definition.kind.section}"
     if definition.kind is Kind.SCHEDULE:
         fields = ", ".join(
             h.name if h.default is None else f"{h.name}={h.default}"
@@ -33,7 +34,7 @@ def signatures(
         return [f"{prefix}.{definition.name}({fields})(step)"]
     found: dict[str, str] = {}
     for path, text in texts.items():
-        if f"/{definition.kind.section}/" in path and path.endswith(".py"):
+        if path.startswith(f"{project.output}/{definition.kind.section}/"):
             for node in ast.parse(text).body:
                 if isinstance(node, ast.FunctionDef):
                     found.setdefault(node.name, _call(node))
@@ -45,7 +46,7 @@ def signatures(
     return [
         f"{prefix}.{definition.name}.{name}{found[name]}"
         for name in names
-        if name in found and not name.startswith("test_")
+        if name in found
     ]
 
 

@@ -1,0 +1,73 @@
+"""`mlax-scaffold list`."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from mlax_scaffold.cli import options
+
+_TITLES = {
+    "nn": "Layers",
+    "block": "Blocks",
+    "functional": "Functions",
+    "optim": "Optimizers",
+    "schedule": "Schedules",
+}
+
+
+@click.command(epilog="Example: mlax-scaffold list --format json")
+@options.project
+@options.output_format("json")
+def command(directory: str | None, style: str) -> None:
+    """List layers, blocks, functions, optimizers and schedules.
+
+    A definition whose files are not as generated is marked with the verdict of `check`.
+    Those that come with mlax-scaffold, and that a project's specs are built on, are
+    marked as built in.
+    """
+    from mlax_scaffold.cli.workspace import Workspace
+    from mlax_scaffold.model.definition import Kind
+    from mlax_scaffold.write import Verdict
+
+    workspace = Workspace.find(directory)
+    library = workspace.read()
+    verdicts: dict[str, str] = {}
+    for status in workspace.examine():
+        if status.verdict is not Verdict.CLEAN:
+            verdicts.setdefault(status.source, status.verdict.value)
+    own = {file.path for file in workspace.own}
+    entries = [
+        {
+            "kind": kind.name.lower(),
+            "name": definition.name,
+            "reference": str(definition.reference),
+            "summary": definition.summary,
+            "source": definition.source,
+            "built_in": definition.source not in own,
+            "verdict": verdicts.get(definition.source, Verdict.CLEAN.value),
+        }
+        for kind in Kind
+        for definition in library.of(kind)
+    ]
+    if style == "json":
+        click.echo(json.dumps({"definitions": entries}, indent=2))
+        return
+    if not entries:
+        click.echo("There are no specs yet. Create one: mlax-scaffold new-layer NAME")
+        return
+    width = max(len(str(entry["name"])) for entry in entries)
+    for kind in Kind:
+        chosen = [e for e in entries if e["kind"] == kind.name.lower()]
+        if not chosen:
+            continue
+        click.echo(click.style(_TITLES[kind.section], bold=True))
+        for entry in chosen:
+            marks = ["built in"] if entry["built_in"] else []
+            if entry["verdict"] != Verdict.CLEAN.value:
+                marks.append(click.style(str(entry["verdict"]), fg="red"))
+            mark = f"  [{', '.join(marks)}]" if marks else ""
+            click.echo(f"  {entry['name']!s:{width}}  {entry['summary']}{mark}")
+        click.echo()
+    click.echo(f"{len(entries)} definitions. More on one: mlax-scaffold show NAME")
