@@ -1,0 +1,91 @@
+"""`mlax-scaffold init`."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import click
+
+from mlax_scaffold.cli import options
+
+
+@click.command(epilog="Example: mlax-scaffold init --package mynet")
+@click.option("--package", metavar="NAME", help="Import name of the generated package.")
+@click.option("--specs", metavar="PATH", help="Folder of the specs; default: specs.")
+@click.option(
+    "--output",
+    metavar="PATH",
+    help="Folder of the package; default: its name. With a src layout: src/NAME.",
+)
+@click.option(
+    "--tests", metavar="PATH", help="Folder of its tests; default: tests/generated."
+)
+@click.option(
+    "--docs", metavar="PATH", help="Folder of its pages; default: docs/reference."
+)
+@click.option("-y", "--yes", is_flag=True, help="Do not ask before extending a file.")
+@click.option(
+    "--project",
+    "directory",
+    type=click.Path(exists=True, file_okay=False),
+    metavar="DIR",
+    help="Folder to make a project; default: the current one.",
+)
+@options.dry_run
+@options.show_diff
+@options.quiet
+@options.output_format("json")
+def command(
+    package: str | None,
+    specs: str | None,
+    output: str | None,
+    tests: str | None,
+    docs: str | None,
+    yes: bool,
+    directory: str | None,
+    dry_run: bool,
+    show_diff: bool,
+    quiet: bool,
+    style: str,
+) -> None:
+    """Make this folder a project.
+
+    Adds the settings of mlax-scaffold to pyproject.toml, at its end; what is there
+    already stays as it is. The folders of specs, code, tests and docs come with the
+    first definition.
+    """
+    from mlax_scaffold.cli.changes import preview
+    from mlax_scaffold.cli.initialization import initialize, prepare
+
+    if package is None:
+        if not sys.stdin.isatty():
+            raise click.UsageError("give the package's name: --package mynet")
+        package = str(click.prompt("Import name of the generated package"))
+    folder = directory or "."
+    prepared = prepare(folder, package, specs, output, tests, docs)
+    if dry_run or show_diff:
+        preview(prepared.root, lambda: prepared.plan, show_diff=show_diff, style=style)
+        return
+    if prepared.extends and not yes and sys.stdin.isatty() and style == "text":
+        click.echo(prepared.added)
+        click.confirm("Add this to pyproject.toml?", default=True, abort=True, err=True)
+    report = initialize(prepared)
+    if style == "json":
+        content = {
+            "created": report.created,
+            "updated": report.updated,
+            "advice": prepared.advice,
+        }
+        click.echo(json.dumps(content, indent=2))
+        return
+    if quiet:
+        return
+    if report.created or report.updated:
+        done = "Created" if report.created else "Extended"
+        click.echo(f"{done} pyproject.toml.")
+    else:
+        click.echo(f'Nothing to do: this is the project of "{package}" already.')
+    for advice in prepared.advice:
+        click.echo(f"\n{advice}")
+    click.echo("\nNext: mlax-scaffold new-layer NAME, such as Attention")
