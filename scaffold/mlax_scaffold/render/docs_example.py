@@ -1,0 +1,331 @@
+"""The example of a reference page: code that runs, derived from the words of the definition."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+from mlax_scaffold.model.definition import (
+    ArrayType,
+    Definition,
+    Hyperparameter,
+    Kind,
+)
+from mlax_scaffold.model.library import Library
+from mlax_scaffold.model.shapes import AnyAxes, Shape, ShapeMismatch
+from mlax_scaffold.render.docs_setup import Setup, Unknown
+from mlax_scaffold.render.docs_shapes import Sizes
+
+_PREFERRED = {
+    "spatial_dims": "2",
+    "kernel_size": "3",
+    "window": "2",
+    "groups": "2",
+    "heads": "2",
+    "Probability": "0.1",
+}
+"""Values of words, and of names that mean the same in every definition."""
+
+_SIZES = ("4", "2", "3", "1", "8", "6")
+
+
+class NoExample(Exception):
+    """No values can be derived that the definition takes."""
+
+
+def example(definition: Definition, library: Library, package: str) -> str:
+    """Code of an example with assertions; empty where none can be derived."""
+    try:
+        body = list(_Example(definition, library).lines())
+    except NoExample:
+        return ""
+    sections = ", ".join(kind.section for kind in Kind)
+    imports = [
+        "import jax",
+        "import jax.numpy as jnp",
+        f"from {package} import {sections}",
+    ]
+    return "\n".join([*imports, "", *body, ""])
+
+
+class _Example:
+    def __init__(self, definition: Definition, library: Library):
+        self.definition = definition
+        self.library = library
+        self.path = f"{definition.kind.section}.{definition.name}"
+        self.values = _required(definition)
+        method = definition.method("forward") or definition.methods[0]
+        self.inputs = tuple(i for i in method.positional if i.default is None)
+        self.returns = method.returns
+        self.sizes = Sizes(definition, self._known())
+
+    def lines(self) -> Iterator[str]:
+        match self.definition.kind:
+            case Kind.LAYER | Kind.BLOCK:
+                return self._layer()
+            case Kind.FUNCTION:
+                return self._function()
+            case Kind.OPTIMIZER:
+                return self._optimizer()
+            case Kind.SCHEDULE:
+                return self._schedule()
+
+    def _known(self) -> dict[str, Any]:
+        """Hyperparameters by name, where their values are literals."""
+        known = defaults(self.definition) | {
+            name: ast.literal_eval(text)
+            for name, text in self.values.items()
+            if _is_literal(text)
+        }
+        if self.definition.structural():
+            known["features"] = 4
+        return known | Setup(self.definition).derived(known)
+
+    # Layers and blocks
+
+    def _layer(self) -> Iterator[str]:
+        traits = self.library.traits(self.definition.reference)
+        takes_key = traits.takes_key and self.definition.kind is Kind.LAYER
+        if takes_key or self.definition.structural():
+            yield "key = jax.random.key(0)"
+        arguments = ["key"] if takes_key else []
+        for h in self.definition.structural():
+            yield f"{h.name} = {self._layers(h)}"
+            self.values[h.name] = h.name
+        arguments += self._arguments()
+        yield (
+            "trainables, non_trainables, hyperparams = "
+            f"{self.path}.init({', '.join(arguments)})"
+        )
+        yield ""
+        names = []
+        for item in self.inputs:
+            yield f"{item.name} = {self._array(item.type)}"
+            names.append(item.name)
+        x = names[0] if len(names) == 1 else f"({', '.join(names)})"
+        given = f"{x}, trainables, non_trainables, hyperparams"
+        drawn = ", key=jax.random.key(1)" if traits.draws else ""
+        yield f"y, non_trainables = {self.path}.fwd({given}{drawn})"
+        yield from self._assertions()
+        if traits.training:
+            yield ""
+            yield "# At inference nothing is random, and the state stays as it is."
+            yield f"y, _ = {self.path}.fwd({given}, inference_mode=True)"
+
+    def _layers(self, h: Hyperparameter) -> str:
+        """Expression of initialized layers for a field of a block."""
+        linear = next(
+            (d for d in self.library.of(Kind.LAYER) if d.name == "Linear"), None
+        )
+        made = "nn.Linear.init({}, in_features=4, out_features=4)"
+        if linear is None or not {"in_features", "out_features"} >= set(
+            _required(linear)
+        ):
+            raise NoExample
+        match h.type.word.name:
+            case "SubLayer":
+                return made.format("key")
+            case "SubLayers":
+                return f"[{made.format('k')} for k in jax.random.split(key, 2)]"
+            case "Stacked" if "depth" in self.values:
+                keys = f"jax.random.split(key, {self.values['depth']})"
+                return f"jax.vmap(lambda k: {made.format('k')})({keys})"
+            case "Cell":
+                return self._cell()
+        raise NoExample
+
+    def _cell(self) -> str:
+        for d in self.library.of(Kind.LAYER):
+            method = d.method("forward")
+            if method is None or len(method.positional) != 2:
+                continue
+            if d.method("initial_carry") is not None and _only_sizes(d):
+                given = ", ".join(f"{name}=4" for name in _required(d))
+                return f"nn.{d.name}.init(key, {given})"
+        raise NoExample
+
+    # The others
+
+    def _function(self) -> Iterator[str]:
+        for item in self.inputs:
+            yield f"{item.name} = {self._array(item.type)}"
+        given = [item.name for item in self.inputs] + self._arguments()
+        yield f"result = {self.path}({', '.join(given)})"
+        yield from self._assertions("result")
+
+    def _optimizer(self) -> Iterator[str]:
+        yield (
+            'trainables = {"kernel": jnp.ones((4, 3), jnp.bfloat16), '
+            '"bias": jnp.zeros(3, jnp.bfloat16)}'
+        )
+        arguments = [] if self.definition.structural() else ["trainables"]
+        for h in self.definition.structural():
+            yield f"{h.name} = [{self._transformation()}]"
+            self.values[h.name] = h.name
+        given = ", ".join(arguments + self._arguments())
+        yield f"state, hyperparams = {self.path}.init({given})"
+        yield ""
+        yield "gradients = jax.tree.map(jnp.ones_like, trainables)"
+        yield (
+            f"updates, state = {self.path}.step("
+            "gradients, state, trainables, hyperparams)"
+        )
+        yield "trainables = optim.apply_updates(trainables, updates)"
+        yield 'assert trainables["kernel"].shape == (4, 3)'
+        yield 'assert trainables["kernel"].dtype == jnp.bfloat16'
+
+    def _transformation(self) -> str:
+        for d in self.library.of(Kind.OPTIMIZER):
+            if not d.structural() and d.method("update") is not None:
+                given = [f"{name}={value}" for name, value in _required(d).items()]
+                return f"optim.{d.name}.init({', '.join(['trainables', *given])})"
+        raise NoExample
+
+    def _schedule(self) -> Iterator[str]:
+        yield f"{self.definition.module} = {self.path}({', '.join(self._arguments())})"
+        yield f"value = {self.definition.module}(jnp.float32(1.0))"
+        yield "assert value.shape == ()"
+        yield "assert value.dtype == jnp.float32"
+
+    # Values
+
+    def _arguments(self) -> list[str]:
+        return [f"{name}={value}" for name, value in self.values.items()]
+
+    def _array(self, array: ArrayType) -> str:
+        match array.kind:
+            case "tuple" if array.items[-1].kind == "...":
+                part = self._array(array.items[0])
+                return f"({part}, {part})"
+            case "tuple":
+                return f"({', '.join(map(self._array, array.items))},)"
+            case "PyTree":
+                return "jnp.ones((2, 4), jnp.bfloat16)"
+            case "Key":
+                return "jax.random.key(0)"
+        shape = self._shape(array)
+        match array.kind:
+            case "Int":
+                return f"jnp.zeros({shape}, jnp.int32)"
+            case "Bool":
+                return f"jnp.ones({shape}, bool)"
+        return f"jnp.ones({shape}, jnp.bfloat16)"
+
+    def _shape(self, array: ArrayType) -> tuple[int, ...]:
+        named = any(
+            isinstance(i.type.shape, Shape)
+            and not any(isinstance(dim, AnyAxes) for dim in i.type.shape.dims)
+            for i in self.inputs
+        )
+        try:
+            return self.sizes.given(array.shape, broadcast=named)
+        except ShapeMismatch as error:
+            raise NoExample from error
+
+    # Assertions
+
+    def _assertions(self, name: str = "y") -> Iterator[str]:
+        returns = self.returns
+        if returns is None or returns.kind == "PyTree" or "PyTree" in str(returns):
+            floating = self.definition.kind is Kind.BLOCK
+            check = "leaf.dtype == jnp.bfloat16" if floating else "leaf.size > 0"
+            yield f"assert all({check} for leaf in jax.tree.leaves({name}))"
+            return
+        shape = self._expected(returns)
+        if shape is not None:
+            of = f"jax.tree.map(jnp.shape, {name})"
+            of = f"{name}.shape" if returns.kind != "tuple" else of
+            yield f"assert {of} == {shape}"
+        dtype = self._dtype(returns)
+        if returns.kind == "tuple":
+            check = f"leaf.dtype == {dtype}"
+            yield f"assert all({check} for leaf in jax.tree.leaves({name}))"
+        else:
+            yield f"assert {name}.dtype == {dtype}"
+
+    def _dtype(self, returns: ArrayType) -> str:
+        if "Float" in str(returns):
+            floating = any("Float" in str(i.type) for i in self.inputs)
+            return "jnp.bfloat16" if floating else "jnp.float32"
+        return "jnp.bool_" if "Bool" in str(returns) else "jnp.int32"
+
+    def _expected(self, array: ArrayType) -> str | None:
+        if array.kind == "tuple":
+            parts = [self._expected(part) for part in array.items]
+            if any(part is None for part in parts):
+                return None
+            return f"({', '.join(map(str, parts))},)"
+        try:
+            return str(self.sizes.expected(array.shape))
+        except ShapeMismatch:
+            return None
+
+
+def defaults(definition: Definition) -> dict[str, Any]:
+    """Defaults of hyperparameters that are literals."""
+    return {
+        h.name: ast.literal_eval(h.default)
+        for h in definition.hyperparameters
+        if h.default is not None and _is_literal(h.default)
+    }
+
+
+def _is_literal(text: str) -> bool:
+    try:
+        ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return False
+    return True
+
+
+def _only_sizes(definition: Definition) -> bool:
+    required = (h for h in definition.hyperparameters if h.default is None)
+    return all(h.type.word.name == "Size" for h in required)
+
+
+def _required(definition: Definition) -> dict[str, str]:
+    """Expressions of the required hyperparameters, which satisfy the requirements."""
+    required = [h for h in definition.hyperparameters if h.default is None]
+    plain = [h for h in required if not h.type.word.structural]
+    values = {h.name: _value(h) for h in plain}
+    setup = Setup(definition)
+    if _satisfied(definition, setup, values):
+        return values
+    sizes = [h.name for h in plain if h.type.word.name in ("Size", "Count", "int")]
+    for chosen in itertools.product(_SIZES, repeat=min(len(sizes), 4)):
+        tried = values | dict(zip(sizes, chosen, strict=False))
+        if _satisfied(definition, setup, tried):
+            return tried
+    raise NoExample
+
+
+def _value(h: Hyperparameter) -> str:
+    if h.type.choices:
+        return repr(h.type.choices[0])
+    word = h.type.word
+    if h.name in _PREFERRED and word.name in ("Size", "Count", "int"):
+        return _PREFERRED[h.name]
+    value = _PREFERRED.get(word.name, word.example)
+    if not value:
+        raise NoExample
+    return value
+
+
+def _satisfied(definition: Definition, setup: Setup, values: dict[str, str]) -> bool:
+    known = defaults(definition) | {
+        name: ast.literal_eval(text)
+        for name, text in values.items()
+        if _is_literal(text)
+    }
+    for requirement in definition.requirements:
+        if requirement.method != "setup":
+            continue
+        try:
+            if not setup.value(requirement.condition, known):
+                return False
+        except Unknown:
+            # Nothing is known against the values.
+            continue
+    return True

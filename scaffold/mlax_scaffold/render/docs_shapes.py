@@ -1,0 +1,82 @@
+"""Sizes of the arrays of an example."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from mlax_scaffold.model.definition import Definition
+from mlax_scaffold.model.shapes import (
+    Anonymous,
+    AnyAxes,
+    AnyShape,
+    Computed,
+    Named,
+    Shape,
+    ShapeMismatch,
+    Variadic,
+)
+
+_FREE = 3
+_CHOSEN = {"batch": 2, "channels": 4}
+"""Sizes of axes that are not hyperparameters; any other is `_FREE`."""
+
+
+class Sizes:
+    """A size for each axis: of the hyperparameter of that name, else chosen here."""
+
+    def __init__(self, definition: Definition, fields: Mapping[str, Any]):
+        self.fields = dict(fields)
+        self.sizes: dict[str, int | tuple[int, ...]] = {
+            name: value
+            for name, value in fields.items()
+            if isinstance(value, int) and not isinstance(value, bool)
+        }
+        names = {h.name for h in definition.hyperparameters}
+        spatial = self.fields.get("spatial_dims", 2)
+        self.spatial = (_FREE,) * (spatial if isinstance(spatial, int) else 2)
+        # Functions of images say nothing about the axes before the spatial ones.
+        images = names & {"spatial_dims", "channel_last"}
+        self.any = (2, 4, *self.spatial) if images else (2, _FREE)
+
+    def given(self, shape: AnyShape | None, broadcast: bool = False) -> tuple[int, ...]:
+        """The shape of an input. With `broadcast`, `...` stands for no axis.
+
+        Raises:
+            ShapeMismatch: where a computed axis has a name of no size.
+        """
+        if shape is None:
+            return self.any
+        sizes: list[int] = []
+        for dim in shape.resolve(self.fields).dims:
+            match dim:
+                case Named(name):
+                    self.sizes.setdefault(name, _CHOSEN.get(name, _FREE))
+                    sizes.append(self._size(name))
+                case Variadic(name):
+                    free = {"batch": (2,), "spatial": self.spatial}
+                    axes = self.sizes.setdefault(name, free.get(name, (_FREE,)))
+                    sizes += axes if isinstance(axes, tuple) else (axes,)
+                case Computed():
+                    for name in dim.names:
+                        self.sizes.setdefault(name, _FREE)
+                    sizes.append(dim.evaluate(self.sizes))
+                case Anonymous():
+                    sizes.append(_FREE)
+                case AnyAxes():
+                    sizes += () if broadcast else self.any
+                case _:
+                    sizes += Shape((dim,)).evaluate(self.sizes)
+        return tuple(sizes)
+
+    def _size(self, name: str) -> int:
+        size = self.sizes[name]
+        if isinstance(size, tuple):
+            raise ShapeMismatch(f"{name} stands for the axes {size}")
+        return size
+
+    def expected(self, shape: AnyShape | None) -> tuple[int, ...]:
+        """The shape of a result. Raises ShapeMismatch where it does not follow."""
+        if shape is None:
+            raise ShapeMismatch("nothing is known of the shape")
+        return shape.resolve(self.fields).evaluate(self.sizes)
