@@ -6,6 +6,7 @@ from mlax_scaffold.model.definition import Definition
 from mlax_scaffold.model.library import Library
 from mlax_scaffold.model.project import Project, Rendered
 from mlax_scaffold.render import package
+from mlax_scaffold.render.docs import reference_pages
 from mlax_scaffold.render.formatting import format_python
 from mlax_scaffold.render.gate import check_doc, check_module
 from mlax_scaffold.rewrite import Rewritten, rewrite_methods
@@ -20,6 +21,8 @@ def render(library: Library, project: Project) -> tuple[Rendered, ...]:
         module = package.module(definition, library, methods, project)
         modules[module.path] = definition, methods
         files.append(module)
+    rewritten = {d.reference: methods for d, methods in modules.values()}
+    files += reference_pages(library, project, rewritten)
     formatted = format_python(files, project.package)
     for file in formatted:
         if file.path in modules:
