@@ -102,6 +102,12 @@ def operand(node: cst.BaseExpression) -> str:
     return f"({text})" if "\n" in text and not getattr(node, "lpar", ()) else text
 
 
+def element(node: cst.BaseExpression) -> str:
+    """The text of an expression as an element of a tuple, in parentheses where it needs them."""
+    loose = isinstance(node, cst.Tuple | cst.IfExp | cst.Lambda) and not node.lpar
+    return f"({code(node)})" if loose else operand(node)
+
+
 def fresh(name: str, taken: set[str]) -> str:
     """The name, with a number where it is taken; it is taken from now on."""
     candidate, number = name, 2

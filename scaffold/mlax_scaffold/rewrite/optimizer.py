@@ -9,8 +9,8 @@ from mlax_scaffold.rewrite.context import Context
 from mlax_scaffold.rewrite.nodes import (
     OuterTransformer,
     code,
+    element,
     expression,
-    operand,
     self_attribute,
 )
 
@@ -116,9 +116,7 @@ class _Update(OuterTransformer):
         if self.nested:
             return updated_node
         assert updated_node.value is not None
-        text = code(updated_node.value)
-        if isinstance(updated_node.value, cst.IfExp):
-            text = f"({text})"
+        text = element(updated_node.value)
         result = ", ".join([text, *self.moments])
         if not self.moments:
             result = f"({text},)"
@@ -138,5 +136,5 @@ class _Step(_Trees):
             return updated_node
         assert updated_node.value is not None
         return updated_node.with_changes(
-            value=expression(f"{operand(updated_node.value)}, state")
+            value=expression(f"{element(updated_node.value)}, state")
         )

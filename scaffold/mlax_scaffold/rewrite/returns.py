@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from mlax_scaffold.rewrite.context import Context
-from mlax_scaffold.rewrite.nodes import OuterTransformer, code, expression
+from mlax_scaffold.rewrite.nodes import OuterTransformer, element, expression
 
 
 def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
@@ -20,11 +20,7 @@ class _Returns(OuterTransformer):
         if self.nested:
             return updated_node
         assert updated_node.value is not None
-        value = updated_node.value
-        text = code(value)
-        bare_tuple = isinstance(value, cst.Tuple) and not value.lpar
-        if bare_tuple or (isinstance(value, cst.IfExp | cst.Lambda) and not value.lpar):
-            text = f"({text})"
+        text = element(updated_node.value)
         return updated_node.with_changes(
             value=expression(f"{text}, non_trainables"),
             whitespace_after_return=cst.SimpleWhitespace(" "),

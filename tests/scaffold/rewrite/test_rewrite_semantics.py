@@ -1,0 +1,345 @@
+"""Small specs, run eagerly and as generated code, on the same weights, states and keys."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from mlax_scaffold.model.library import Library
+from mlax_scaffold.model.project import Project, Rendered
+from mlax_scaffold.render import package
+from mlax_scaffold.render.formatting import format_python
+from mlax_scaffold.render.gate import check_module
+from mlax_scaffold.rewrite import rewrite_methods
+from mlax_scaffold.spec.check_library import SpecFile, read_library
+from mlax_scaffold.spec.loading import load
+
+LAYERS = {
+    "branches_on_one_line": """
+        def setup(self):
+            self.counter = Counter()
+            self.noise = Noise()
+
+        def forward(self, x: Float["..."]) -> Float["..."]:
+            if self.training: x = self.counter(x); x = self.noise(x)
+            else: x = x * 2.0
+            return self.counter(x)
+        """,
+    "states_on_paths_and_in_loops": """
+        def setup(self):
+            self.mean = state(zeros, ())
+            self.var = state(ones, ())
+            self.steps = state(zeros, (), jnp.int32)
+
+        def forward(self, x: Float["..."]) -> Float["..."]:
+            before = self.mean
+            for i in range(3):
+                self.mean += i * jnp.max(x)
+                if i == 1:
+                    self.mean, self.var = self.var, self.mean
+            if self.training:
+                self.steps = self.steps + 1
+                self.var *= 0.5 if before is None else 0.25
+            (self.mean, (last, self.var)), *_ = (self.var, (x, self.mean)), 0
+            return last * self.mean + self.var + before
+        """,
+    "keys_in_the_order_of_the_text": """
+        def setup(self):
+            self.noise = Noise()
+
+        def forward(self, x: Float["..."]) -> Float["..."]:
+            if not self.training:
+                return x
+            y = self.noise(self.noise(x) + jax.random.normal(self.key(), x.shape, x.dtype))
+            if x.ndim > 5:
+                return jax.random.normal(self.key(), x.shape, x.dtype)
+            return y * jax.random.normal(self.key(), x.shape, x.dtype)
+        """,
+    "optional_weights_and_states": """
+        used: bool = False  #: whether they are there
+
+        def setup(self):
+            self.bias = trainable(ones, (3,)) if self.used else None
+            self.trace = state(zeros, (3,)) if self.used else None
+            self.inner = Counter() if self.used else None
+            self.kernel = trainable(normal(1.0), (3,))
+
+        def forward(self, x: Float["..."]) -> Float["..."]:
+            if self.trace is not None:
+                self.trace = self.trace + 1.0
+            if self.inner is not None:
+                x = self.inner(x)
+            def add(y):
+                return y if self.bias is None else y + self.bias
+            y = add(x) * self.kernel + self.kernel
+            return y if self.trace is None else y + self.trace
+        """,
+    "names_of_temporaries": """
+        def setup(self):
+            features, keys_ = 3, 2
+            self.features = features * keys_
+            self.a = Counter()
+            self.b = Plain(3)
+            self.new_mean = trainable(normal(1.0), (3,))
+            self.mean = state(zeros, (3,))
+
+        def forward(self, x: Float["..."]) -> Float["..."]:
+            a_state, a, b = x * 2.0, x * 3.0, x * 5.0
+            new_mean_2 = x * 7.0
+            y = self.a(a) + self.b(b) + self.a(a_state)
+            self.mean, z = self.mean + 1.0, y
+            return a_state + a + b + new_mean_2 + self.new_mean * z + self.features
+        """,
+    "calls_in_every_place": """
+        def setup(self):
+            self.a = Counter()
+            self.b = Plain(3)
+
+        def forward(self, x: Float["..."]) -> Float["..."]:
+            if (first := self.a(x)).ndim > 0:
+                x += self.a(first)
+            for row in self.a(x):
+                x = x + row
+            total = {"a": self.a(x), "b": [self.b(x, shift=self.a(x)), self.a(self.b(x))]}
+            return self.a(
+                # the first of them
+                total["a"]
+            ) + total["b"][0] * total["b"][-1]
+        """,
+    "input_bound_again": """
+        def setup(self):
+            self.kernel = trainable(normal(1.0), (3,))
+            self.mean = state(zeros, ())
+
+        def forward(self, x: Float["..."]) -> Float["..."]:
+            x = x.reshape(-1, 3).astype(jnp.float32)
+            self.mean = jnp.max(x)
+            y = (x * self.kernel.astype(x.dtype)).astype(self.kernel.dtype)
+            scale = jax.vmap(lambda x: x.astype(self.mean.dtype) * self.mean)(x)
+            return y + scale.astype(y.dtype)
+        """,
+    "several_inputs": """
+        def setup(self):
+            self.kernel = trainable(normal(1.0), (3,))
+            self.pair = Plain(3)
+
+        def forward(self, inputs: Float["..."], carry: Float["..."]) -> PyTree:
+            y = self.pair(inputs * self.kernel)
+            return y, (carry + y, {"carry": self.pair(carry)})
+        """,
+    "strings_and_nested_functions": '''
+        def setup(self):
+            self.kernel = trainable(normal(1.0), (3,))
+
+        def forward(self, x: Float["..."]) -> Float["..."]:
+            text = "self.kernel" \\
+                "self.x"
+            size = len(f"{text} {self.kernel.ndim} self.x")
+
+            def scaled(y):
+                """Scales.
+
+                With the kernel.
+                """
+                return y * self.kernel * size
+
+            return scaled(x)
+        ''',
+}
+BLOCKS = {
+    "loops_over_layers": """
+        layer: SubLayer  #: a layer
+        layers: SubLayers  #: layers
+
+        def forward(self, x: Float["..."]) -> PyTree:
+            i, states = 1.0, []
+            y = self.layer(x + i)
+            for layer in self.layers: y = layer(y) + self.layer.trainables.scale
+            for layer, scale in zip(self.layers, (2.0, 3.0)):
+                states.append(layer(y * scale))  # of each
+            return y + jax.random.normal(self.key(), y.shape, y.dtype), states
+        """,
+}
+OPTIMIZERS = {
+    "locals_and_nested_functions": """
+        rate: Scheduled  #: step size
+        decay: Probability = 0.5  #: decay of the moments
+
+        def setup(self, param):
+            mean = param.shape
+            self.mean = moment(zeros, mean)
+            self.square = moment(ones, mean)
+
+        def prepare(self, grads, params):
+            factor = 2.0 * self.rate
+            self.factor = factor * self.step
+            self.norm = jnp.max(jnp.abs(jax.tree.leaves(dict(grads=grads)["grads"])[0]))
+
+        def update(self, grad, param):
+            square, rate = grad * grad, 3.0
+            def mixed(old, new): return old * self.decay + new * (1.0 - self.decay)
+            self.mean, self.square = mixed(self.mean, grad), mixed(self.square, square)
+            return -self.factor * self.mean / (self.square + self.norm + rate) if param.ndim else grad
+        """,
+}
+PROJECT = Project("rewritten_examples", "specs", "rewritten_examples", "tests", "docs")
+
+
+@dataclass(frozen=True)
+class Examples:
+    """The specs of this module: read, generated into an importable package, and as files."""
+
+    root: Path
+
+    def module(self, section: str, name: str) -> Any:
+        """The generated module."""
+        return importlib.import_module(f"{PROJECT.package}.{section}.{name}")
+
+    def oracle(self, section: str, name: str) -> Any:
+        """The class of the spec."""
+        return load(self.root / "specs" / section / f"{name}.py", self.root)
+
+
+def generated(library: Library) -> tuple[Rendered, ...]:
+    """The package, formatted and checked, without tests and pages."""
+    files = list(package.support(library, PROJECT))
+    checked = {}
+    for definition in library:
+        methods = rewrite_methods(definition, library)
+        file = package.module(definition, library, methods, PROJECT)
+        files.append(file)
+        checked[file.path] = definition, methods
+    formatted = format_python(files, PROJECT.package)
+    for file in formatted:
+        if file.path in checked:
+            check_module(*checked[file.path], file)
+    return formatted
+
+
+@pytest.fixture(scope="module")
+def examples(
+    tmp_path_factory: pytest.TempPathFactory, words, example_files
+) -> Iterator[Examples]:
+    root = tmp_path_factory.mktemp("examples")
+    specs = {}
+    for base, bodies in (
+        ("Layer", LAYERS),
+        ("Block", BLOCKS),
+        ("Optimizer", OPTIMIZERS),
+    ):
+        for name, body in bodies.items():
+            own, *others = example_files(body, base)
+            title = name.title().replace("_", "")
+            path = own.path.replace("example", name)
+            text = own.text.replace("class Example(", f"class {title}(")
+            specs |= {f.path: f for f in others}
+            specs[path] = SpecFile(path, own.section, text)
+    for file in specs.values():
+        path = root / file.path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(file.text, encoding="utf-8")
+    library: Library = read_library(tuple(specs.values()), words)
+    for rendered in generated(library):
+        path = root / rendered.path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(rendered.text, encoding="utf-8")
+    sys.path.insert(0, str(root))
+    try:
+        yield Examples(root)
+    finally:
+        sys.path.remove(str(root))
+        for name in [
+            m for m in sys.modules if m.partition(".")[0] in ("specs", PROJECT.package)
+        ]:
+            del sys.modules[name]
+
+
+def inputs(name: str, dtype: Any) -> Any:
+    x = jnp.asarray(np.linspace(-1.0, 2.0, 12).reshape(4, 3), dtype)
+    return (x, x[0]) if name == "several_inputs" else x
+
+
+def assert_same(given: Any, expected: Any) -> None:
+    """The same leaves in the same order, in the same dtypes."""
+    given, expected = jax.tree.leaves(given), jax.tree.leaves(expected)
+    assert [leaf.dtype for leaf in given] == [leaf.dtype for leaf in expected]
+    for one, other in zip(given, expected, strict=True):
+        np.testing.assert_allclose(
+            np.asarray(one, np.float64), np.asarray(other, np.float64), rtol=1e-6
+        )
+
+
+def as_dict(tree: Any) -> Any:
+    """NamedTuples as dictionaries, sorted alike on both sides."""
+    if hasattr(tree, "_asdict"):
+        return {name: as_dict(value) for name, value in tree._asdict().items()}
+    return tree
+
+
+def created(module: Any, **hyperparameters: Any) -> tuple[Any, Any, Any]:
+    key = jax.random.key(3)
+    try:
+        return module.init(key, **hyperparameters)
+    except TypeError:  # a layer without weights
+        return module.init(**hyperparameters)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize("name", LAYERS)
+def test_layers(name: str, training: bool, dtype: str, examples: Examples):
+    given: list[dict[str, Any]] = [{}]
+    if name == "optional_weights_and_states":
+        given = [{"used": True}, {"used": False}]
+    for hyperparameters in given:
+        module = examples.module("nn", name)
+        trainables, state, hyperparams = created(module, **hyperparameters)
+        layer = examples.oracle("nn", name)(**hyperparameters)
+        layer.load(trainables, state)
+        x, key = inputs(name, dtype), jax.random.key(5)
+        for _ in range(2):
+            y, state = module.fwd(x, trainables, state, hyperparams, not training, key)
+            assert_same(y, layer(x, training=training, key=key))
+            assert_same(as_dict(state), layer.non_trainables)
+
+
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize("name", BLOCKS)
+def test_blocks(name: str, training: bool, examples: Examples):
+    plain, counter, noise = (
+        examples.module("nn", n) for n in ("plain", "counter", "noise")
+    )
+    layer = created(plain)
+    layers = [created(counter), created(noise)]
+    module = examples.module("block", name)
+    trainables, state, hyperparams = module.init(layer=layer, layers=layers)
+    block = examples.oracle("block", name)(layer=layer, layers=layers)
+    x, key = inputs(name, "float32"), jax.random.key(5)
+    for _ in range(2):
+        y, state = module.fwd(x, trainables, state, hyperparams, not training, key)
+        assert_same(y, block(x, training=training, key=key))
+        assert_same(as_dict(state), block.non_trainables)
+
+
+@pytest.mark.parametrize("rate", [0.1, jnp.sqrt])
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_optimizers(name: str, rate: float | Callable, examples: Examples):
+    params = {"a": jnp.ones((3,)), "b": jnp.float32(2.0)}
+    grads = {"a": jnp.asarray([1.0, -2.0, 3.0]), "b": jnp.float32(4.0)}
+    module = examples.module("optim", name)
+    state, hyperparams = module.init(params, rate=rate)
+    oracle = examples.oracle("optim", name)(rate=rate)
+    oracle.initialize(params)
+    for _ in range(3):
+        updates, state = module.step(grads, state, params, hyperparams)
+        assert_same(updates, oracle.step(grads, params))
+        assert_same(as_dict(state), oracle.state)
