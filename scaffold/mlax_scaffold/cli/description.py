@@ -44,7 +44,7 @@ def describe(
     Raises:
         UsageError: there is no such definition or hyperparameter, or a value will not do.
     """
-    definition = find_definition(name, workspace.read())
+    definition = find_definition(workspace, name, workspace.read())
     _check_values(definition, values)
     if dtype is not None and definition.kind not in _TRACED:
         raise UsageError(

@@ -12,14 +12,14 @@ from mlax_scaffold.cli import PROGRAM
 
 COMMANDS = {
     "init": "Make this folder a project.",
-    "new-layer": "Create a layer: spec, code, tests and docs.",
-    "new-optimizer": "Create an optimizer: spec, code, tests and docs.",
-    "new-function": "Create a function: spec, code, tests and docs.",
+    "new-layer": "Create a layer: its spec, code, tests and docs.",
+    "new-optimizer": "Create an optimizer: its spec, code, tests and docs.",
+    "new-function": "Create a function: its spec, code, tests and docs.",
     "generate": "Bring everything generated up to date with the specs.",
     "check": "Say which generated files do not follow from their specs.",
     "list": "List layers, blocks, functions, optimizers and schedules.",
-    "show": "Show one definition: signatures, shapes, weights, jaxpr.",
-    "test": "Run generated tests.",
+    "show": "Show one definition: signatures, shapes, hyperparameters, weights, jaxpr.",
+    "test": "Run generated tests, all or those of some definitions.",
     "undo": "Take the last change back.",
     "completion": "Print the script that completes commands in a shell.",
 }
@@ -46,8 +46,9 @@ class LazyGroup(click.Group):
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
             from mlax_scaffold.errors import did_you_mean
 
-            close = did_you_mean(args[0], list(COMMANDS))
-            hint = close or f"`{PROGRAM} --help` lists the commands."
+            longer = [name for name in COMMANDS if name.startswith(args[0])]
+            close = did_you_mean(args[0], longer or list(COMMANDS), cutoff=0.4)
+            hint = close or f"`{PROGRAM} --help` lists the commands"
             ctx.fail(f'there is no command "{args[0]}"; {hint}')
         return super().resolve_command(ctx, args)
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from mlax_scaffold.cli.workspace import Workspace, name_in
 from mlax_scaffold.errors import UsageError, did_you_mean
 from mlax_scaffold.model.definition import Definition
 
 
-def find_definition(name: str, definitions: Iterable[Definition]) -> Definition:
+def find_definition(
+    workspace: Workspace, name: str, definitions: Iterable[Definition]
+) -> Definition:
     """The definition called `Linear`, or `nn.Linear` where several have the name.
 
     Raises:
@@ -21,6 +24,12 @@ def find_definition(name: str, definitions: Iterable[Definition]) -> Definition:
     if found:
         several = " and ".join(str(d.reference) for d in found)
         raise UsageError(f'"{name}" may be {several}: write one of these')
+    for file in workspace.built_in:
+        if name in (name_in(file), f"{file.section}.{name_in(file)}"):
+            raise UsageError(
+                f'"{name}" comes with mlax-scaffold, but no spec of this project is '
+                "built on it, so it is not part of the package"
+            )
     raise UsageError(f'there is no "{name}"; {_hint(name, known)}')
 
 

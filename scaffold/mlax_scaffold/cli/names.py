@@ -81,7 +81,7 @@ def check_free(name: str, kind: Kind, specs: Iterable[SpecFile]) -> None:
         same_module = module_name(other) == module_name(name)
         if other.lower() != name.lower() and not same_module:
             continue
-        how = "exists" if other == name else f'is too close to "{other}"'
+        how = "exists already" if other == name else f'is too close to "{other}"'
         if file.path.startswith(f"{BUILT_IN}/"):
             module = file.path.removesuffix(".py").replace("/", ".")
             hint = (
@@ -91,7 +91,7 @@ def check_free(name: str, kind: Kind, specs: Iterable[SpecFile]) -> None:
             )
         else:
             hint = f"edit {file.path}, or choose another name"
-        raise UsageError(f'"{name}" {how}, {file.path}; {hint}')
+        raise UsageError(f'"{name}" {how}; {hint}')
 
 
 def find_like(name: str, kind: Kind, specs: Iterable[SpecFile]) -> SpecFile:
@@ -115,4 +115,5 @@ def _suggestion(name: str, kind: Kind) -> str:
         close = "_".join(module_name(part) for part in parts)
     else:
         close = "".join(part[0].upper() + part[1:] for part in parts)
-    return close if close[:1].isalpha() else ""
+    usable = close[:1].isalpha() and not keyword.iskeyword(module_name(close))
+    return close if usable else ""

@@ -48,7 +48,7 @@ def test_files(workspace: Workspace, names: Sequence[str]) -> list[str]:
     library = workspace.read()
     found: list[str] = []
     for name in names:
-        source = find_definition(name, library).source
+        source = find_definition(workspace, name, library).source
         files = [
             path
             for path, recorded in workspace.lock.outputs.items()

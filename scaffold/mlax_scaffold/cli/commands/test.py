@@ -18,7 +18,7 @@ from mlax_scaffold.cli.failures import FAULT, FINDINGS
 def command(
     ctx: click.Context, names: tuple[str, ...], directory: str | None, quiet: bool
 ) -> None:
-    """Run the generated tests of the named definitions, or all of them.
+    """Run generated tests, all or those of some definitions.
 
     Runs pytest, with the project's settings, on the files that were generated last.
     Exit status: 0 all passed; 1 some failed; 3 they could not be run.
