@@ -28,11 +28,152 @@ class Word:
     """Expression that draws a value in a test."""
     structural: bool = False
     """Whether values are initialized layers or optimizers rather than hyperparameters."""
+    example: str = ""
+    """Expression of a value that the word takes."""
+    invalid: tuple[str, ...] = ()
+    """Expressions of values that it does not take."""
+
+
+_VALUES: dict[str, tuple[str, tuple[str, ...]]] = {
+    "Size": (
+        "4",
+        (
+            "0",
+            "-1",
+            "2.5",
+            '"4"',
+            "True",
+        ),
+    ),
+    "Count": (
+        "1",
+        (
+            "-1",
+            "2.5",
+            '"1"',
+        ),
+    ),
+    "int": (
+        "1",
+        (
+            "2.5",
+            '"1"',
+        ),
+    ),
+    "bool": (
+        "True",
+        (
+            "1",
+            '"yes"',
+        ),
+    ),
+    "str": ('"name"', ("1",)),
+    "float": (
+        "0.5",
+        (
+            '"0.5"',
+            'float("nan")',
+            'float("inf")',
+        ),
+    ),
+    "Positive": (
+        "0.5",
+        (
+            "0.0",
+            "-1.0",
+            'float("inf")',
+            '"1"',
+        ),
+    ),
+    "NonNegative": (
+        "0.5",
+        (
+            "-1.0",
+            'float("nan")',
+            '"1"',
+        ),
+    ),
+    "Probability": (
+        "0.5",
+        (
+            "-0.1",
+            "1.1",
+            'float("nan")',
+            '"1"',
+        ),
+    ),
+    "Decay": ("0.5", ("-0.1", "1.0", 'float("nan")', '"1"')),
+    "Padding": (
+        '"SAME"',
+        (
+            '"same size"',
+            "-1",
+            "1.5",
+        ),
+    ),
+    "Precision": ('"highest"', ('"exact"',)),
+    "DType": (
+        '"float32"',
+        (
+            '"int32"',
+            '"no dtype"',
+        ),
+    ),
+    "Axis": (
+        "-1",
+        (
+            "1.5",
+            '"x"',
+            "(0, 0)",
+        ),
+    ),
+    "Shape": (
+        "(2, 3)",
+        (
+            "(-1,)",
+            "2.5",
+            '"23"',
+        ),
+    ),
+    "Activation": (
+        "jax.nn.relu",
+        (
+            "1",
+            "[]",
+        ),
+    ),
+    "Function": (
+        "jax.nn.relu",
+        (
+            "1",
+            "[]",
+        ),
+    ),
+    "Scheduled": (
+        "0.1",
+        (
+            '"0.1"',
+            'float("nan")',
+            "None",
+        ),
+    ),
+}
+"""For each word a value that it takes, and values that it does not take."""
 
 
 def _word(name: str, takes: str, check: str, types: str, strategy: str) -> Word:
     argument, _, canonical = types.partition(" -> ")
-    return Word(name, takes, check, argument, canonical or argument, strategy)
+    example, invalid = _VALUES[name]
+    return Word(
+        name,
+        takes,
+        check,
+        argument,
+        canonical or argument,
+        strategy,
+        example=example,
+        invalid=invalid,
+    )
 
 
 WORDS: dict[str, Word] = {
@@ -62,6 +203,13 @@ WORDS: dict[str, Word] = {
             "probabilities()",
         ),
         _word(
+            "Decay",
+            "a number of at least 0, below 1",
+            "decay",
+            "float",
+            "decays()",
+        ),
+        _word(
             "Padding",
             '"SAME", "VALID", an integer, or for each axis an integer or a pair',
             "padding",
@@ -87,7 +235,7 @@ WORDS: dict[str, Word] = {
             "an axis or a sequence of axes",
             "axes",
             "int | Sequence[int] -> tuple[int, ...]",
-            "axes()",
+            "axes(rank)",
         ),
         _word(
             "Shape",
@@ -108,14 +256,14 @@ WORDS: dict[str, Word] = {
             "a hashable function",
             "function",
             "Callable[..., Any]",
-            "activations()",
+            "functions()",
         ),
         _word(
             "Scheduled",
             "a number, or a schedule: a hashable function of the step",
             "scheduled",
             "float | Callable[..., Any]",
-            "learning_rates()",
+            "scheduled()",
         ),
         Word(
             "SubLayer",
@@ -208,12 +356,14 @@ class HyperType:
     @property
     def strategy(self) -> str:
         """Expression that draws a value in a test."""
+        if self.word.name == "str" and self.optional and not self.choices:
+            return "st.none()"  # which other strings mean something, nobody can know
         base = self.word.strategy
         if self.choices:
-            base = f"st.sampled_from([{', '.join(map(_quoted, self.choices))}])"
+            base = f"choices({', '.join(map(_quoted, self.choices))})"
         if self.per_dim:
             base = f"per_dim({base}, spatial_dims)"
-        return f"st.none() | {base}" if self.optional else base
+        return f"optional({base})" if self.optional else base
 
 
 def _quoted(text: str) -> str:

@@ -9,6 +9,7 @@ from mlax_scaffold.render import package
 from mlax_scaffold.render.docs import reference_pages
 from mlax_scaffold.render.formatting import format_python
 from mlax_scaffold.render.gate import check_doc, check_module
+from mlax_scaffold.render.tests import test_module
 from mlax_scaffold.rewrite import Rewritten, rewrite_methods
 
 
@@ -20,7 +21,7 @@ def render(library: Library, project: Project) -> tuple[Rendered, ...]:
         methods = rewrite_methods(definition, library)
         module = package.module(definition, library, methods, project)
         modules[module.path] = definition, methods
-        files.append(module)
+        files += [module, test_module(definition, library, project)]
     rewritten = {d.reference: methods for d, methods in modules.values()}
     files += reference_pages(library, project, rewritten)
     formatted = format_python(files, project.package)

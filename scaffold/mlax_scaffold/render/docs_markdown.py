@@ -6,7 +6,9 @@ import re
 from dataclasses import dataclass
 
 _CODE_SPAN = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)")
-_SPECIAL = re.compile(r"[\\`\[\]{}<>|$~#]|&(?=[#\w])|\)(?==)|(?<!\w)_|_(?!\w)|\*(?!\s)")
+_SPECIAL = re.compile(
+    r"[\\`\[\]{}<>|$~#]|&(?=[#\w])|\)(?==)|(?<![^\W_])_|_(?![^\W_])|\*(?!\s)"
+)
 _LINE_START = re.compile(r"^([-+=*%:]|\d+(?=[.)]))")
 
 

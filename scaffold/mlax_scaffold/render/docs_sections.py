@@ -336,12 +336,14 @@ class _Builder:
         definition, project = self.definition, self.project
         section = definition.kind.section
         places = {
-            "spec": definition.source,
             "module": f"{project.output}/{section}/{file_name(definition)}",
             "tests": (
                 f"{project.tests}/{section}/test_{section}_{definition.module}.py"
             ),
         }
+        # The specs that come with the generator lie in no project but its own.
+        if definition.source.startswith(f"{project.specs}/"):
+            places = {"spec": definition.source, **places}
         here = f"{project.docs}/{section}"
         links = [
             f"[{name}]({posixpath.relpath(path, here)})"

@@ -35,6 +35,7 @@ def _environment() -> jinja2.Environment:
         keep_trailing_newline=True,
     )
     environment.filters["indented"] = indented
+    environment.filters["quoted"] = repr
     return environment
 
 

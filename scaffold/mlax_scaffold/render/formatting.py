@@ -40,7 +40,7 @@ def format_python(files: Iterable[Rendered], package: str) -> tuple[Rendered, ..
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(file.text.encode())
         if chosen:
-            first_party = f'lint.isort.known-first-party=["{package}"]'
+            first_party = f'lint.isort.known-first-party=["{package}", "mlax_scaffold"]'
             compact = "lint.isort.split-on-trailing-comma=false"
             target = ("--target-version", "py311")
             _ruff(

@@ -26,7 +26,14 @@ from mlax_scaffold.render.parameters import (
     plain,
     weights,
 )
-from mlax_scaffold.render.text import WIDTH, docstring, paragraphs, section, sentence, wrapped
+from mlax_scaffold.render.text import (
+    WIDTH,
+    docstring,
+    paragraphs,
+    section,
+    sentence,
+    wrapped,
+)
 from mlax_scaffold.rewrite import Rewritten
 
 

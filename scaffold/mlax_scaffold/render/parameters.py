@@ -86,6 +86,8 @@ def array_annotation(array: ArrayType) -> str:
     """The type annotation of an array input."""
     if array.kind == "PyTree":
         return "Any"
+    if array.kind == "...":
+        return "..."
     if array.kind == "tuple":
         inner = ", ".join(array_annotation(item) for item in array.items)
         text = f"tuple[{inner}]"
@@ -98,6 +100,8 @@ def array_doc(array: ArrayType) -> str:
     """What an array is: its kind and its shape."""
     if array.kind == "PyTree":
         return "any tree of arrays"
+    if array.kind == "tuple" and array.items[-1].kind == "...":
+        return f"sequence of any number of: {array_doc(array.items[0])}"
     if array.kind == "tuple":
         return "tuple of " + ", ".join(array_doc(item) for item in array.items)
     kind = {"Float": "floating", "Int": "integer", "Bool": "boolean", "Key": "key"}

@@ -33,6 +33,7 @@ _HOMES = {
     "Positive": "words",
     "Precision": "words",
     "Probability": "words",
+    "Decay": "words",
     "PyTree": "words",
     "Schedule": "schedule",
     "Scheduled": "words",
@@ -108,6 +109,7 @@ if TYPE_CHECKING:
     from mlax_scaffold.spec.typing import Bool as Bool
     from mlax_scaffold.spec.typing import Cell as Cell
     from mlax_scaffold.spec.typing import Count as Count
+    from mlax_scaffold.spec.typing import Decay as Decay
     from mlax_scaffold.spec.typing import DType as DType
     from mlax_scaffold.spec.typing import Float as Float
     from mlax_scaffold.spec.typing import Function as Function

@@ -24,6 +24,7 @@ Count = int
 Positive = float
 NonNegative = float
 Probability = float
+Decay = float
 PerDim = Any
 Padding = Any
 Precision = Any

@@ -216,6 +216,9 @@ NonNegative = Word(
 Probability = Word(
     "Probability", _checked(_real, lambda v: 0 <= v <= 1, "a number from 0 to 1")
 )
+Decay = Word(
+    "Decay", _checked(_real, lambda v: 0 <= v < 1, "a number of at least 0, below 1")
+)
 PerDim = PerDimWord()
 Padding = Word("Padding", _padding)
 Precision = Word("Precision", _precision)

@@ -52,8 +52,9 @@ class Case:
         allow: dtypes in which the layer may compute although its input has another.
         draws_keys: whether it needs a key in training.
         trains: whether it does something else in training than in inference.
-        ranges: for integers, the half-open range of the values, by the name of the input
-            (`"x"` or a keyword), or by name and path of a leaf (`"x[1]"`); default 0 to 1.
+        ranges: the half-open range of the values, by the name of the input (`"x"` or a
+            keyword), or by name and path of a leaf (`"x[1]"`); integers are 0 and 1 and
+            floating values normal where none is given.
         smooth: whether finite differences are meaningful: no kinks, no rounding.
         y: the shape of the output as annotated: a tuple in the place of each array; None
             where the annotation does not say.
@@ -69,7 +70,7 @@ class Case:
     allow: tuple[DTypeLike, ...] = ()
     draws_keys: bool = False
     trains: bool = False
-    ranges: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     smooth: bool = True
     y: PyTree = None
     key_optional: bool = False
@@ -173,7 +174,7 @@ def cast(tree: PyTree, dtype: DTypeLike) -> PyTree:
 class _Draw:
     """Arrays for ShapeDtypeStructs. What a leaf gets depends on the seed and its path."""
 
-    def __init__(self, seed: int, ranges: Mapping[str, tuple[int, int]]):
+    def __init__(self, seed: int, ranges: Mapping[str, tuple[float, float]]):
         self.seed = seed
         self.ranges = ranges
 
@@ -182,7 +183,11 @@ class _Draw:
             place = name + jax.tree_util.keystr(path)
             generator = np.random.default_rng([self.seed, zlib.crc32(place.encode())])
             shape, dtype = struct.shape, struct.dtype
+            chosen = self.ranges.get(place, self.ranges.get(name))
             if jnp.issubdtype(dtype, jnp.floating):
+                if chosen is not None:
+                    values = generator.uniform(*chosen, shape)
+                    return jnp.asarray(np.asarray(values).astype(dtype))
                 return jnp.asarray(np.asarray(floating(generator, shape)).astype(dtype))
             if jnp.issubdtype(dtype, jnp.complexfloating):
                 value = floating(generator, shape) + 1j * floating(generator, shape)
@@ -192,7 +197,7 @@ class _Draw:
             if jnp.issubdtype(dtype, jnp.integer):
                 if name == "state":
                     return jnp.zeros(shape, dtype)
-                low, high = self.ranges.get(place, self.ranges.get(name, DEFAULT_RANGE))
+                low, high = DEFAULT_RANGE if chosen is None else chosen
                 return jnp.asarray(generator.integers(low, high, shape).astype(dtype))
             if jnp.issubdtype(dtype, jax.dtypes.prng_key):
                 return jax.random.split(jax.random.key(self.seed), shape)

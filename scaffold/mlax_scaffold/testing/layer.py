@@ -70,7 +70,7 @@ def assert_jit_equals_eager(
     seed: int = 0,
 ) -> None:
     """`jax.jit(fwd)` returns what `fwd` returns eagerly, to rounding, in each mode."""
-    with precision_for(dtype):
+    with precision_for(dtype, *case.allow):
         arguments = case.arguments(dtype, seed=seed)
         key = jax.random.key(seed)
 
@@ -101,7 +101,7 @@ def assert_vmap(
     seed: int = 0,
 ) -> None:
     """`jax.vmap` over a new axis of x equals single calls, stacked, in inference mode."""
-    with precision_for(dtype):
+    with precision_for(dtype, *case.allow):
         samples = [case.arguments(dtype, seed=seed + i) for i in range(size)]
         first = samples[0]
         xs = [sample.x for sample in samples]
@@ -163,7 +163,7 @@ def assert_state_stable(case: Case, dtype: DTypeLike = jnp.float32) -> None:
 
     `lax.scan` takes it as a carry, `jit` does not retrace for it, and it stays finite.
     """
-    with precision_for(dtype):
+    with precision_for(dtype, *case.allow):
         arguments, key = case.arguments(dtype), jax.random.key(0)
         for training in case.modes():
             _assert_state_stable(case, arguments, key, training)

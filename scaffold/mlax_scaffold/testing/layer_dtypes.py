@@ -34,7 +34,7 @@ def assert_dtype_contract(
     - state keeps its structure, shapes and dtypes, and nothing returned is weakly typed.
     """
     weights_dtype = dtype if weights_dtype is None else weights_dtype
-    with precision_for(dtype, weights_dtype):
+    with precision_for(dtype, weights_dtype, *case.allow):
         _assert_dtype_contract(case, dtype, weights_dtype, training)
 
 

@@ -284,39 +284,3 @@ def _assert_mirrors(params: PyTree, moment: PyTree, what: str) -> None:
         raise AssertionError(
             f"{what} has the structure {given}, expected that of the weights, {expected}"
         )
-
-
-def assert_rejects_gradients(case: OptimizerCase) -> None:
-    """Gradients of another structure, shape or dtype raise an error that names the path."""
-    structs = {"a": {"w": _struct((2, 3)), "b": _struct((3,))}}
-    state, hyperparams = jax.eval_shape(case.init, structs)
-    for what, gradients, error in (
-        ("structure", {"a": {"w": _struct((2, 3))}}, ValueError),
-        ("shape", {"a": {"w": _struct((2, 3)), "b": _struct((4,))}}, ValueError),
-        (
-            "dtype",
-            {"a": {"w": _struct((2, 3)), "b": _struct((3,), "int32")}},
-            TypeError,
-        ),
-    ):
-        try:
-            jax.eval_shape(
-                lambda g, s, p: case.step(g, s, p, hyperparams),
-                gradients,
-                state,
-                structs,
-            )
-        except error as raised:
-            if "['a']['b']" not in str(raised) or case.name not in str(raised):
-                raise AssertionError(
-                    f"{case.name}: the error for gradients of another {what} names "
-                    f"neither the optimizer nor the path ['a']['b']: {raised}"
-                ) from raised
-        else:
-            raise AssertionError(
-                f"{case.name} takes gradients of another {what} than the weights"
-            )
-
-
-def _struct(shape: tuple[int, ...], dtype: str = "float32") -> jax.ShapeDtypeStruct:
-    return jax.ShapeDtypeStruct(shape, jnp.dtype(dtype))

@@ -2,28 +2,60 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 from jax.typing import DTypeLike
 
+import mlax_scaffold
 from mlax_scaffold.spec.loading import load
-from mlax_scaffold.testing.case import Arguments, Case
+from mlax_scaffold.testing.case import Arguments, Case, cast
 from mlax_scaffold.testing.compare import assert_matches
 from mlax_scaffold.testing.dtypes import precision_for
+from mlax_scaffold.testing.optimizer import OptimizerCase, trees, weights
 
 
-def assert_matches_spec(
-    case: Case, spec: str, root: str | None = None, dtype: DTypeLike = jnp.float64
-) -> None:
+@dataclass(frozen=True)
+class Spec:
+    """Where a spec is, and the folder that imports of specs of its project start from."""
+
+    path: Path
+    root: Path
+
+    def load(self) -> Any:
+        """The definition. This executes the spec."""
+        return load(self.path, self.root)
+
+
+def find_spec(path: str, near: str) -> Spec:
+    """The spec of that path, relative to the project that the file `near` belongs to.
+
+    A path that begins with `mlax_scaffold/` is one of the specs that come with the generator.
+
+    Raises:
+        FileNotFoundError: where no folder above `near` has it.
+    """
+    for folder in Path(near).resolve().parents:
+        if (folder / path).is_file():
+            return Spec(folder / path, folder)
+    installed = Path(mlax_scaffold.__file__).resolve().parent.parent
+    if path.startswith("mlax_scaffold/") and (installed / path).is_file():
+        return Spec(installed / path, installed)
+    raise FileNotFoundError(
+        f"no folder above {near} has the spec {path}: run `mlax-scaffold generate`"
+    )
+
+
+def assert_matches_spec(case: Case, spec: Spec, dtype: DTypeLike = jnp.float64) -> None:
     """`fwd` gives the values and the state of the spec, in training and inference.
 
     Both run in one compiled program.
     """
-    definition = load(spec, root)
+    definition = spec.load()
     for training in case.modes():
         with precision_for(dtype):
             arguments = case.arguments(dtype, dtype)
@@ -53,13 +85,12 @@ def assert_matches_spec(
 
 def assert_function_matches_spec(
     case: Case,
-    spec: str,
+    spec: Spec,
     hyperparameters: Mapping[str, Any],
-    root: str | None = None,
     dtype: DTypeLike = jnp.float64,
 ) -> None:
     """A function gives the value of its spec. Both run in one compiled program."""
-    definition = load(spec, root)
+    definition = spec.load()
     with precision_for(dtype):
         arguments = case.arguments(dtype, dtype)
 
@@ -77,15 +108,8 @@ def _run_spec(
 ) -> tuple[Any, Any]:
     layer = definition(**_hyperparameters(definition, arguments))
     layer.load(arguments.trainables, arguments.non_trainables)
-    x = arguments.x
-    several = len(_positional(definition.forward)) > 1
-    y = layer(*(x if several else (x,)), training=training, key=key, **arguments.inputs)
+    y = layer(arguments.x, training=training, key=key, **arguments.inputs)
     return y, layer.non_trainables
-
-
-def _positional(method: Any) -> list[str]:
-    parameters = list(inspect.signature(method).parameters.values())[1:]
-    return [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
 
 
 def _hyperparameters(definition: Any, arguments: Arguments) -> dict[str, Any]:
@@ -116,3 +140,60 @@ def _fields(actual: Any, expected: Any) -> Any:
     if isinstance(expected, Mapping):
         return {name: _fields(getattr(actual, name), v) for name, v in expected.items()}
     return actual
+
+
+def assert_optimizer_matches_spec(
+    case: OptimizerCase, spec: Spec, steps: int = 3
+) -> None:
+    """`step` gives the updates and the state of the spec, for several steps in float64."""
+    definition = spec.load()
+    with precision_for(jnp.float64):
+        structs = cast(trees()["dict"], jnp.float64)
+        params = weights(structs)
+        state, hyperparams = case.init(params)
+        optimizer = definition(
+            **_optimizer_hyperparameters(definition, state, hyperparams)
+        )
+
+        def run(gradients: Any, state: Any, params: Any) -> Any:
+            optimizer.load(state)
+            updates = optimizer.step(gradients, params)
+            return (updates, optimizer.state), case.step(
+                gradients, state, params, hyperparams
+            )
+
+        both = jax.jit(run)
+        for number in range(steps):
+            gradients = weights(structs, seed=1 + number)
+            (updates, expected), (actual, state) = both(gradients, state, params)
+            what = f"{case.name} in step {number + 1}"
+            assert_matches(updates, actual, jnp.float64, what=f"{what}: updates")
+            fields = {name: expected[name] for name in state._fields}
+            assert_matches(
+                fields, state._asdict(), jnp.float64, what=f"{what}: the state"
+            )
+            params = jax.tree.map(jnp.add, params, actual)
+
+
+def _optimizer_hyperparameters(
+    definition: Any, state: Any, hyperparams: Any
+) -> dict[str, Any]:
+    nested = definition._fields.named("SubOptimizers")
+    given = {n: getattr(hyperparams, n) for n in definition._fields.annotations}
+    for name in nested:
+        given[name] = list(zip(getattr(state, name), given[name], strict=True))
+    return given
+
+
+def assert_schedule_matches_spec(schedule: Any, spec: Spec) -> None:
+    """A schedule gives the value of its spec, from step 0 to far beyond its end."""
+    definition = spec.load()
+    with precision_for(jnp.float64):
+        fields = definition._fields.annotations
+        expected = definition(**{name: getattr(schedule, name) for name in fields})
+        counts = jnp.asarray([0.0, 1.0, 2.0, 3.0, 7.0, 100.0, 1e6])
+        both = jax.jit(
+            lambda counts: (jax.vmap(expected)(counts), jax.vmap(schedule)(counts))
+        )
+        wanted, given = both(counts)
+        assert_matches(wanted, given, jnp.float64, what=type(schedule).__name__)

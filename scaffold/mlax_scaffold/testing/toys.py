@@ -107,3 +107,31 @@ def stacked(key: jax.Array, dtype: Any, depth: int) -> Initialized:
     """Initialized layers with their weights stacked along the first axis."""
     init: Callable[[jax.Array], Initialized] = lambda k: layer(k, dtype)  # noqa: E731
     return jax.vmap(init)(jax.random.split(key, depth))
+
+
+class ToyOptimizerState(NamedTuple):
+    """State of a toy optimizer."""
+
+    trace: Any
+    """Structured like the weights."""
+
+
+@jax.tree_util.register_static
+@dataclass(frozen=True)
+class ToyOptimizerHyperparams:
+    """Hyperparameters of an optimizer that follows the mean of the gradients."""
+
+    decay: float = 0.5
+
+    def apply(
+        self, gradients: Any, state: ToyOptimizerState, trainables: Any
+    ) -> tuple[Any, ToyOptimizerState]:
+        """The update is the new trace: decay * trace + gradient."""
+        trace = jax.tree.map(lambda t, g: self.decay * t + g, state.trace, gradients)
+        return trace, ToyOptimizerState(trace)
+
+
+def optimizers(trainables: Any, count: int) -> list[tuple[Any, Any]]:
+    """Several initialized optimizers."""
+    state = ToyOptimizerState(jax.tree.map(jnp.zeros_like, trainables))
+    return [(state, ToyOptimizerHyperparams(0.5 / (i + 1))) for i in range(count)]

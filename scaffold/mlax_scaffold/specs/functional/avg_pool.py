@@ -14,7 +14,6 @@ def avg_pool(
     window: PerDim[Size],  #: size of the window
     strides: PerDim[Size] = 1,  #: steps from window to window
     padding: Padding = "VALID",  #: of the input, with zeros
-    dilation: PerDim[Size] = 1,  #: steps from element to element of a window
     channel_last: bool = False,  #: whether an axis of channels follows the spatial axes
     count_include_pad: bool = True,  #: whether padding counts as elements
 ) -> Float["..."]:
@@ -25,7 +24,6 @@ def avg_pool(
         window=window,
         strides=strides,
         padding=padding,
-        dilation=dilation,
         channel_last=channel_last,
     )
     if count_include_pad:
@@ -33,8 +31,8 @@ def avg_pool(
     # Integers: 16 bits of floating point do not count far.
     before = x.ndim - spatial_dims - (1 if channel_last else 0)
     inside = jnp.ones(x.shape[before : before + spatial_dims], jnp.int32)
-    elements = lax.reduce_window(
-        inside, 0, lax.add, window, strides, padding, window_dilation=dilation
-    )
+    elements = lax.reduce_window(inside, 0, lax.add, window, strides, padding)
     new_axes = [*range(before), *range(before + spatial_dims, x.ndim)]
+    # A window of padding alone has none, and the mean 0.
+    elements = jnp.maximum(elements, 1)
     return total / lax.expand_dims(elements, new_axes).astype(x.dtype)

@@ -1,21 +1,30 @@
-from mlax_scaffold.spec import DType, Float, NonNegative, Size, function, standardize
+from mlax_scaffold.spec import (
+    DType,
+    Float,
+    Positive,
+    Size,
+    function,
+    require,
+    standardize,
+)
 
 
 @function
 def group_norm(
-    x: Float["..."],
+    x: Float["batch *spatial channels if channel_last else batch channels *spatial"],
     *,
     groups: Size,  #: number of groups; divides the number of channels
     channel_last: bool = False,  #: whether channels are the last axis, else the second
-    epsilon: NonNegative = 1e-5,  #: added to the variance
+    epsilon: Positive = 1e-5,  #: added to the variance
     accum_dtype: DType | None = None,  #: dtype of the computation; None: that of x
-) -> Float["..."]:
+) -> Float["batch *spatial channels if channel_last else batch channels *spatial"]:
     """Normalizes groups of channels of each example, with the spatial axes.
 
     x is (batch, channels, *spatial), or (batch, *spatial, channels).
     Wu & He, 2018, arXiv:1803.08494, without the affine map.
     """
     batch, channels = x.shape[0], x.shape[-1 if channel_last else 1]
+    require(channels % groups == 0, "groups must divide the number of channels")
     if channel_last:
         grouped, axis = x.reshape(batch, -1, groups, channels // groups), (1, 3)
     else:

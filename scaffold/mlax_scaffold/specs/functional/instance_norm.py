@@ -1,14 +1,14 @@
-from mlax_scaffold.spec import DType, Float, NonNegative, function, standardize
+from mlax_scaffold.spec import DType, Float, Positive, function, standardize
 
 
 @function
 def instance_norm(
-    x: Float["..."],
+    x: Float["batch *spatial channels if channel_last else batch channels *spatial"],
     *,
     channel_last: bool = False,  #: whether channels are the last axis, else the second
-    epsilon: NonNegative = 1e-5,  #: added to the variance
+    epsilon: Positive = 1e-5,  #: added to the variance
     accum_dtype: DType | None = None,  #: dtype of the computation; None: that of x
-) -> Float["..."]:
+) -> Float["batch *spatial channels if channel_last else batch channels *spatial"]:
     """Normalizes each channel of each example over the spatial axes.
 
     x is (batch, channels, *spatial), or (batch, *spatial, channels).

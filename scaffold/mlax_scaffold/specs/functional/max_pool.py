@@ -9,7 +9,6 @@ def max_pool(
     window: PerDim[Size],  #: size of the window
     strides: PerDim[Size] = 1,  #: steps from window to window
     padding: Padding = "VALID",  #: of the input, with -inf
-    dilation: PerDim[Size] = 1,  #: steps from element to element of a window
     channel_last: bool = False,  #: whether an axis of channels follows the spatial axes
 ) -> Float["..."]:
     """Largest element of each window of the spatial axes, see `pool`."""
@@ -20,6 +19,5 @@ def max_pool(
         window=window,
         strides=strides,
         padding=padding,
-        dilation=dilation,
         channel_last=channel_last,
     )

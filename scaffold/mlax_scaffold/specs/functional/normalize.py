@@ -1,6 +1,6 @@
 from jax import lax
 
-from mlax_scaffold.spec import Float, NonNegative, function
+from mlax_scaffold.spec import Float, Positive, function
 
 
 @function
@@ -9,7 +9,7 @@ def normalize(
     mean: Float["..."],
     var: Float["..."],
     *,
-    epsilon: NonNegative = 1e-5,  #: added to the variance
+    epsilon: Positive = 1e-5,  #: added to the variance
 ) -> Float["..."]:
     """(x - mean) / sqrt(var + epsilon); the moments broadcast against x."""
     return (x - mean) * lax.rsqrt(var + epsilon)

@@ -2,7 +2,7 @@ import math
 
 from jax import lax
 
-from mlax_scaffold.spec import Float, Literal, Padding, PerDim, Size, function
+from mlax_scaffold.spec import Float, Literal, Padding, PerDim, Size, function, require
 
 
 @function
@@ -14,7 +14,6 @@ def pool(
     window: PerDim[Size],  #: size of the window
     strides: PerDim[Size] = 1,  #: steps from window to window
     padding: Padding = "VALID",  #: of the input, with the identity of the reduction
-    dilation: PerDim[Size] = 1,  #: steps from element to element of a window
     channel_last: bool = False,  #: whether an axis of channels follows the spatial axes
 ) -> Float["..."]:
     """Reduces windows of the spatial axes, which are the last axes or end before them.
@@ -22,6 +21,10 @@ def pool(
     In the dtype of x. Any number of axes may stand before the spatial axes.
     """
     after = 1 if channel_last else 0
+    require(
+        x.ndim >= spatial_dims + after,
+        "x must have spatial_dims axes, and with channel_last one of channels",
+    )
     before = x.ndim - spatial_dims - after
     reduce, identity = {
         "max": (lax.max, -math.inf),
@@ -37,5 +40,4 @@ def pool(
         (1,) * before + window + (1,) * after,
         (1,) * before + strides + (1,) * after,
         padding,
-        window_dilation=(1,) * before + dilation + (1,) * after,
     )

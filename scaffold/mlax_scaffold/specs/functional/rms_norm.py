@@ -1,6 +1,6 @@
 from jax import lax
 
-from mlax_scaffold.spec import Axis, DType, Float, NonNegative, function, mean
+from mlax_scaffold.spec import Axis, DType, Float, Positive, function, mean
 
 
 @function
@@ -8,7 +8,7 @@ def rms_norm(
     x: Float["..."],
     *,
     axis: Axis = -1,  #: axes that are normalized together
-    epsilon: NonNegative = 1e-6,  #: added to the mean square
+    epsilon: Positive = 1e-6,  #: added to the mean square
     accum_dtype: DType | None = None,  #: dtype of the computation; None: that of x
 ) -> Float["..."]:
     """Divides by the root mean square: x / sqrt(mean(x^2) + epsilon).

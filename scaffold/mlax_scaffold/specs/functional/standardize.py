@@ -2,7 +2,7 @@ from mlax_scaffold.spec import (
     Axis,
     DType,
     Float,
-    NonNegative,
+    Positive,
     function,
     moments,
     normalize,
@@ -14,7 +14,7 @@ def standardize(
     x: Float["..."],
     *,
     axis: Axis | None = None,  #: axes that are normalized together; None: all
-    epsilon: NonNegative = 1e-5,  #: added to the variance
+    epsilon: Positive = 1e-5,  #: added to the variance
     accum_dtype: DType | None = None,  #: dtype of the computation; None: that of x
 ) -> Float["..."]:
     """(x - mean(x)) / sqrt(var(x) + epsilon), in the dtype of x."""

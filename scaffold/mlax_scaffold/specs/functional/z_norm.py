@@ -1,4 +1,4 @@
-from mlax_scaffold.spec import Axis, DType, Float, NonNegative, function, standardize
+from mlax_scaffold.spec import Axis, DType, Float, Positive, function, standardize
 
 
 @function
@@ -6,7 +6,7 @@ def z_norm(
     x: Float["..."],
     *,
     axis: Axis = -1,  #: axes that are normalized together
-    epsilon: NonNegative = 1e-5,  #: added to the variance
+    epsilon: Positive = 1e-5,  #: added to the variance
     accum_dtype: DType | None = None,  #: dtype of the computation; None: that of x
 ) -> Float["..."]:
     """Standard score: (x - mean(x)) / sqrt(var(x) + epsilon), in the dtype of x."""

@@ -2,7 +2,7 @@ from mlax_scaffold.spec import (
     DType,
     Float,
     Layer,
-    NonNegative,
+    Positive,
     Size,
     group_norm,
     ones,
@@ -23,7 +23,7 @@ class GroupNorm(Layer):
     channel_last: bool = False  #: whether channels are the last axis, else the second
     use_scale: bool = True  #: whether the result is multiplied by a weight
     use_bias: bool = True  #: whether a bias is added
-    epsilon: NonNegative = 1e-5  #: added to the variance
+    epsilon: Positive = 1e-5  #: added to the variance
     accum_dtype: DType | None = None  #: dtype of the statistics; None: that of x
 
     def setup(self):

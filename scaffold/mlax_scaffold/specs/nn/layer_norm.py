@@ -2,7 +2,7 @@ from mlax_scaffold.spec import (
     DType,
     Float,
     Layer,
-    NonNegative,
+    Positive,
     Size,
     layer_norm,
     ones,
@@ -20,7 +20,7 @@ class LayerNorm(Layer):
     features: Size  #: size of the last axis
     use_scale: bool = True  #: whether the result is multiplied by a weight
     use_bias: bool = True  #: whether a bias is added
-    epsilon: NonNegative = 1e-5  #: added to the variance
+    epsilon: Positive = 1e-5  #: added to the variance
     accum_dtype: DType | None = None  #: dtype of the statistics; None: that of x
 
     def setup(self):

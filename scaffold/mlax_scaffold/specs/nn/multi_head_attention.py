@@ -41,21 +41,31 @@ class MultiHeadAttention(Layer):
         require(self.features % self.heads == 0, "heads must divide features")
         self.head_features = self.features // self.heads
         size = self.features
-        source = size if self.context_features is None else self.context_features
+        self.source_features: int = self.context_features or size
         self.to_query = Linear(size, size, self.use_bias, self.precision)
-        self.to_key = Linear(source, size, self.use_bias, self.precision)
-        self.to_value = Linear(source, size, self.use_bias, self.precision)
+        self.to_key = Linear(self.source_features, size, self.use_bias, self.precision)
+        self.to_value = Linear(
+            self.source_features, size, self.use_bias, self.precision
+        )
         self.to_output = Linear(size, size, self.use_bias, self.precision)
 
     def forward(
         self,
         x: Float["*batch queries features"],
         *,
-        context: Float["*batch keys _"] | None = None,
-        mask: Bool["..."] | None = None,
+        context: Float["*batch keys source_features"] | None = None,
+        mask: Bool["... #queries #keys"] | None = None,
     ) -> Float["*batch queries features"]:
         # The mask broadcasts to (*batch, heads, queries, keys).
+        require(
+            context is not None or self.source_features == self.features,
+            "self-attention needs context_features to be features",
+        )
         source = x if context is None else context
+        require(
+            mask is None or mask.shape[-1] in (1, source.shape[-2]),
+            "the last axis of the mask is that of the keys",
+        )
         per_head = (self.heads, self.head_features)
         q = self.to_query(x).reshape(*x.shape[:-1], *per_head)
         k = self.to_key(source).reshape(*source.shape[:-1], *per_head)

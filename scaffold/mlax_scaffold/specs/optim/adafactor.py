@@ -2,11 +2,11 @@ import jax.numpy as jnp
 from jax import lax
 
 from mlax_scaffold.spec import (
+    Decay,
     DType,
     NonNegative,
     Optimizer,
     Positive,
-    Probability,
     Scheduled,
     Size,
     ema,
@@ -34,7 +34,7 @@ class Adafactor(Optimizer):
     decay_exponent: NonNegative = 0.8  #: exponent of the decay of the averages
     scale_by_weight: bool = True  #: whether the step is scaled by the weight's rms
     clipping_threshold: Positive | None = 1.0  #: largest rms of a step; None: any
-    momentum: Probability = 0.0  #: decay of the mean of the steps; 0: none is kept
+    momentum: Decay = 0.0  #: decay of the mean of the steps; 0: none is kept
     weight_decay: NonNegative = 0.0  #: strength of the decay, not scaled by the rate
     epsilon: NonNegative = 1e-30  #: added to squares of gradients
     moment_dtype: DType | None = None  #: dtype of the moments; None: that of the weight

@@ -2,10 +2,10 @@ import jax.numpy as jnp
 from jax import lax
 
 from mlax_scaffold.spec import (
+    Decay,
     DType,
     NonNegative,
     Optimizer,
-    Probability,
     Scheduled,
     bias_correction,
     ema,
@@ -25,8 +25,8 @@ class AdamW(Optimizer):
     """
 
     learning_rate: Scheduled  #: step size
-    b1: Probability = 0.9  #: decay of the mean of the gradients
-    b2: Probability = 0.999  #: decay of the mean of their squares
+    b1: Decay = 0.9  #: decay of the mean of the gradients
+    b2: Decay = 0.999  #: decay of the mean of their squares
     epsilon: NonNegative = 1e-8  #: added to the root of the mean square
     epsilon_root: NonNegative = 0.0  #: added to the mean square, under the root
     weight_decay: NonNegative = 1e-4  #: strength of the weight decay

@@ -1,7 +1,7 @@
 from mlax_scaffold.spec import (
+    Decay,
     DType,
     Optimizer,
-    Probability,
     Scheduled,
     moment,
     zeros,
@@ -18,7 +18,7 @@ class Sgd(Optimizer):
     """
 
     learning_rate: Scheduled  #: step size
-    momentum: Probability = 0.0  #: decay of the trace of gradients
+    momentum: Decay = 0.0  #: decay of the trace of gradients
     nesterov: bool = False  #: whether the step looks ahead along the trace
     moment_dtype: DType | None = None  #: dtype of the trace; None: that of the weight
 

@@ -1,0 +1,356 @@
+"""What the templates of generated tests place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from mlax_scaffold.model.definition import (
+    ArrayType,
+    Definition,
+    Hyperparameter,
+    Input,
+    Kind,
+    Method,
+)
+from mlax_scaffold.model.library import Library
+from mlax_scaffold.model.project import Project, Rendered
+from mlax_scaffold.model.shapes import Conditional, Named, Shape
+from mlax_scaffold.render.environment import render_template
+from mlax_scaffold.render.header import header
+from mlax_scaffold.render.modules import file_name
+
+_IMPORTS = """\
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mlax_scaffold.testing import toys
+from mlax_scaffold.testing._functions import abstract_key
+from mlax_scaffold.testing.case import Case
+from mlax_scaffold.testing.dims import shapes_of
+from mlax_scaffold.testing.fitting import (
+    array, assert_key_contract,
+    declared, exact, fitting, fitting_hyperparams, known, smallest
+)
+from mlax_scaffold.testing.layer import (
+    assert_dtype_contract, assert_gradients, assert_jit_equals_eager,
+    assert_rejects_traced_inference_mode, assert_shapes, assert_state_stable,
+    assert_static_hyperparams, assert_vmap
+)
+from mlax_scaffold.testing.optimizer import (
+    OptimizerCase, assert_jit, assert_mixed_dtypes, assert_optimizer_dtypes,
+    assert_scan, assert_structure, assert_zero_gradients
+)
+from mlax_scaffold.testing.oracle import (
+    assert_function_matches_spec, assert_matches_spec, assert_optimizer_matches_spec,
+    assert_schedule_matches_spec, find_spec
+)
+from mlax_scaffold.testing.profiles import compiling, tracing
+from mlax_scaffold.testing.refusals import (
+    assert_rejects_another_size, assert_rejects_gradients, assert_rejects_integers
+)
+from mlax_scaffold.testing.schedule import assert_schedule_dtype, assert_static_schedule
+from mlax_scaffold.testing.strategies import (
+    accum_dtypes, activations, array_shapes, axes, booleans, choices, counts, decays,
+    finite_floats, float_dtypes, functions, integers, names, non_negatives, optional,
+    paddings, per_dim, positives, precisions, probabilities, scheduled, sizes
+)"""
+"""Everything that a generated test may use; the linter drops the rest."""
+
+_DTYPES = {"Int": ", jnp.int32", "Bool": ", jnp.bool_"}
+_TOYS = {
+    "SubLayer": "toys.layer(key, dtype)",
+    "Cell": "toys.cell(key, dtype)",
+    "Stacked": "toys.stacked(key, dtype, depth)",
+    "SubLayers": "toys.layers(key, dtype, count)",
+    "SubOptimizers": "toys.optimizers(trainables, count)",
+}
+
+
+@dataclass(frozen=True)
+class TestView:
+    """A generated test module."""
+
+    name: str
+    title: str
+    imported: str
+    """Statement that imports what is tested."""
+    called: str
+    """Expression of what is tested."""
+    spec: str
+    draws: tuple[str, ...]
+    arguments: str
+    """Arguments of `init`, or of the function, from what was drawn."""
+    takes_key: bool
+    patterns: str
+    known: str
+    x: str
+    inputs: tuple[tuple[str, str, bool], ...]
+    """Keyword inputs: name, expression, and whether they may be left out."""
+    y: str
+    allow: str
+    smooth: str
+    """Declared dtypes that decide whether finite differences are exact enough."""
+    ranges: str
+    key_optional: bool
+    partial: tuple[str, ...]
+    draws_keys: bool
+    trains: bool
+    refuses_tracing: bool
+    """Whether a traced `inference_mode` is an error of its own; a block leaves it to its layers."""
+    stateful: bool
+    floating: bool
+    requirements: tuple[str, ...]
+    example: str
+    """Arguments of a valid call, for those that are made invalid."""
+    invalid: tuple[tuple[str, str], ...]
+    """Hyperparameters with values that they may not have."""
+    wrong_axis: str | None
+    """Index of an axis of x whose size a hyperparameter fixes."""
+    wrong_input: bool
+    """Whether integers in the place of x are an error."""
+
+
+def test_module(definition: Definition, library: Library, project: Project) -> Rendered:
+    """The property tests of one definition."""
+    template = {
+        Kind.LAYER: "layer",
+        Kind.BLOCK: "layer",
+        Kind.FUNCTION: "function",
+        Kind.OPTIMIZER: "optimizer",
+        Kind.SCHEDULE: "schedule",
+    }[definition.kind]
+    section = definition.kind.section
+    text = render_template(
+        f"tests/{template}.py.jinja",
+        header=header(definition.source),
+        imports=_IMPORTS,
+        view=_view(definition, library, project),
+    )
+    path = f"{project.tests}/{section}/test_{section}_{definition.module}.py"
+    return Rendered(path, text, definition.source)
+
+
+def _view(definition: Definition, library: Library, project: Project) -> TestView:
+    section, name = definition.kind.section, definition.name
+    package = f"{project.package}.{section}"
+    if definition.kind in (Kind.FUNCTION, Kind.SCHEDULE):
+        stem = file_name(definition).removesuffix(".py")
+        imported = f"from {package}.{stem} import {name}"
+    else:
+        imported = f"from {package} import {definition.module} as {name}"
+    method = definition.method("forward") or definition.methods[0]
+    layer = definition.kind in (Kind.LAYER, Kind.BLOCK)
+    traits = library.traits(definition.reference) if layer else None
+    takes_weights = definition.kind is Kind.OPTIMIZER and not definition.structural()
+    plain = [h for h in definition.hyperparameters if not h.type.word.structural]
+    patterns = list(_patterns(method.inputs)) if method.inputs else []
+    return TestView(
+        name=name,
+        title=f"Property tests of {project.package}.{section}.{name}.",
+        imported=imported,
+        called=name,
+        spec=definition.source,
+        draws=tuple(_draws(definition)),
+        arguments=", ".join(
+            [*(["trainables"] if takes_weights else []), *_arguments(definition)]
+        ),
+        takes_key=bool(traits and traits.takes_key and definition.kind is Kind.LAYER),
+        patterns=", ".join(f"{label!r}: {text!r}" for label, text in patterns),
+        known=", ".join(_known(definition, patterns)),
+        x=_x(method, definition),
+        inputs=tuple(
+            (i.name, _abstract(i.name, i.type, definition), i.type.optional)
+            for i in method.keyword
+        ),
+        y=_expected(method.returns),
+        allow="".join(f"{h.name}, " for h in plain if h.type.word.name == "DType"),
+        smooth="".join(f"{h.name}, " for h in plain if h.type.word.name == "DType"),
+        ranges=_ranges(definition, method),
+        key_optional=definition.kind is Kind.BLOCK,
+        partial=(
+            *(d.name for d in definition.declarations if d.shape != "param.shape"),
+            *(h.name for h in definition.structural()),
+        ),
+        draws_keys=bool(traits and traits.draws),
+        trains=bool(traits and traits.training),
+        refuses_tracing=bool(
+            traits and traits.training and definition.kind is Kind.LAYER
+        ),
+        stateful=bool(traits and traits.stateful),
+        floating=any(
+            "Float" in str(i.type) or "PyTree" in str(i.type) for i in method.positional
+        ),
+        requirements=tuple(dict.fromkeys(_requirements(definition, library))),
+        example=", ".join(
+            f"{h.name}={_example(h)}" for h in plain if h.default is None
+        ),
+        invalid=tuple(_invalid(plain)) if not definition.structural() else (),
+        wrong_axis=_wrong_axis(definition, method),
+        wrong_input=[i.type.kind for i in method.positional] == ["Float"],
+    )
+
+
+def _requirements(definition: Definition, library: Library) -> Iterator[str]:
+    """Messages of the requirements of a definition, and of what it is built on."""
+    for requirement in definition.requirements:
+        yield requirement.message
+    for reference in library.references(definition):
+        if reference in library.definitions:
+            yield from _requirements(library[reference], library)
+
+
+def _draws(definition: Definition) -> Iterator[str]:
+    if _ranked(definition):
+        yield "rank = draw(sizes(max=3))"
+    for h in definition.hyperparameters:
+        if h.type.word.structural:
+            if h.type.word.name in ("SubLayers", "SubOptimizers"):
+                yield "count = draw(sizes(max=3))"
+            continue
+        strategy = "sizes(max=2)" if h.name == "spatial_dims" else h.type.strategy
+        yield f"{h.name} = draw({strategy})"
+
+
+def _arguments(definition: Definition) -> Iterator[str]:
+    for h in definition.hyperparameters:
+        yield f"{h.name}={_TOYS.get(h.type.word.name, h.name)}"
+
+
+def _example(h: Hyperparameter) -> str:
+    return h.type.word.example if not h.type.choices else repr(h.type.choices[0])
+
+
+def _invalid(hyperparameters: list[Hyperparameter]) -> Iterator[tuple[str, str]]:
+    for h in hyperparameters:
+        values = h.type.word.invalid
+        if h.type.choices:
+            values = ('"no such choice"', "1")
+        for value in values:
+            yield h.name, value
+        if not h.type.optional and h.type.word.name != "Scheduled":
+            yield h.name, "None"
+
+
+def _ranked(definition: Definition) -> bool:
+    """Whether the number of axes of the input is drawn first: an axis must be one of them."""
+    words = {h.type.word.name for h in definition.hyperparameters}
+    shapes = {text for m in definition.methods for _, text in _flat_inputs(m.inputs)}
+    return "Axis" in words or shapes == {"..."}
+
+
+def _flat_inputs(inputs: tuple[Input, ...]) -> list[tuple[str, str]]:
+    return [pair for item in inputs for pair in _flat(item.name, item.type)]
+
+
+def _patterns(inputs: tuple[Input, ...]) -> Iterator[tuple[str, str]]:
+    """Label and shape of every array of the inputs.
+
+    Arrays of any shape must broadcast against one another: where all are of any shape they get the
+    same, and `...` beside named axes stands for no axis.
+    """
+    flat = _flat_inputs(inputs)
+    free = {text for _, text in flat} == {"..."}
+    for label, text in flat:
+        words = [w for w in text.split() if w != "..."]
+        yield label, "*shape" if free else " ".join(words)
+
+
+def _flat(label: str, array: ArrayType) -> Iterator[tuple[str, str]]:
+    if array.kind == "tuple":
+        for i, part in enumerate(array.items):
+            yield from _flat(f"{label}[{i}]", part)
+    elif array.kind == "PyTree":
+        yield label, "*batch features"
+    elif array.shape is not None:
+        yield label, str(array.shape)
+
+
+def _known(definition: Definition, patterns: list[tuple[str, str]]) -> Iterator[str]:
+    used = " ".join(text for _, text in patterns)
+    if definition.structural():
+        yield "features=toys.WIDTH"
+    names = {h.name for h in definition.hyperparameters}
+    if "spatial_dims" in names and "*spatial" in used:
+        yield 'ranks={"spatial": spatial_dims}'
+    elif _ranked(definition):
+        variadic = next(w[1:] for w in used.split() if w.startswith("*"))
+        fixed = len(patterns[0][1].split()) - 1
+        yield f'ranks={{"{variadic}": {f"max(rank - {fixed}, 0)" if fixed else "rank"}}}'
+
+
+def _x(method: Method, definition: Definition) -> str:
+    parts = [_abstract(i.name, i.type, definition) for i in method.positional]
+    if definition.kind is Kind.FUNCTION:
+        return f"({', '.join(parts)},)"
+    return parts[0] if len(parts) == 1 else f"({', '.join(parts)})"
+
+
+def _abstract(label: str, array: ArrayType, definition: Definition) -> str:
+    if array.kind == "tuple":
+        if array.items[-1].kind == "...":
+            return f'(array(shapes["{label}[0]"]),) * count'
+        parts = [
+            _abstract(f"{label}[{i}]", part, definition)
+            for i, part in enumerate(array.items)
+        ]
+        return f"({', '.join(parts)},)"
+    if array.kind == "PyTree" and label != "x":
+        return "None"
+    if array.kind == "Key":
+        return "abstract_key()"
+    return f'array(shapes["{label}"]{_DTYPES.get(array.kind, "")})'
+
+
+def _expected(array: ArrayType | None) -> str:
+    """Expression of the shapes of the result; empty where the spec does not say."""
+    if array is None or "PyTree" in str(array):
+        return ""
+    if array.kind == "tuple":
+        parts = [_expected(part) for part in array.items]
+        return "" if "" in parts else f"({', '.join(parts)},)"
+    if array.shape is None or _unknown(array.shape):
+        return ""
+    return f'shapes.expected("{array.shape}")'
+
+
+def _unknown(shape: Shape | Conditional) -> bool:
+    words = str(shape).split()
+    return "..." in words or "_" in words
+
+
+def _ranges(definition: Definition, method: Method) -> str:
+    """Half-open ranges of inputs that have one: indices, and variances."""
+    labels = [i.name for i in method.inputs if "Int" in str(i.type)]
+    if definition.kind is Kind.FUNCTION:
+        labels = [
+            f"x[{n}]" for n, i in enumerate(method.inputs) if "Int" in str(i.type)
+        ]
+    sizes = ", ".join(
+        h.name for h in definition.hyperparameters if h.type.word.name == "Size"
+    )
+    ranges = [f'"{label}": (0, smallest({sizes}))' for label in labels]
+    # A variance is not negative.
+    ranges += [
+        f'"x[{n}]": (0.5, 1.5)' for n, i in enumerate(method.inputs) if i.name == "var"
+    ]
+    return ", ".join(ranges)
+
+
+def _wrong_axis(definition: Definition, method: Method) -> str | None:
+    if len(method.positional) != 1:
+        return None
+    shape = method.positional[0].type.shape
+    if not isinstance(shape, Shape):
+        return None
+    sizes = {h.name for h in definition.hyperparameters if h.type.word.name == "Size"}
+    for i, dim in enumerate(shape.dims):
+        if isinstance(dim, Named) and dim.name in sizes and not dim.broadcast:
+            after = shape.variadic is not None and i > shape.variadic
+            return str(i - len(shape.dims) if after else i)
+    return None

@@ -1,0 +1,69 @@
+"""Contracts of what layers and optimizers refuse, and what their errors say."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+
+from mlax_scaffold.testing.case import Case
+from mlax_scaffold.testing.fitting import array, trace
+from mlax_scaffold.testing.optimizer import OptimizerCase
+
+
+def assert_rejects_another_size(case: Case, axis: int) -> None:
+    """A ValueError names the layer and the shape where an axis of x has another size."""
+    shape = list(case.x.shape)
+    shape[axis] += 1
+    wrong = array(shape, case.x.dtype)
+    _assert_rejects(case, wrong, ValueError, str(tuple(shape)))
+
+
+def assert_rejects_integers(case: Case) -> None:
+    """A TypeError names the layer and the dtype where x is an array of integers."""
+    _assert_rejects(case, array(case.x.shape, jnp.int32), TypeError, "int32")
+
+
+def _assert_rejects(
+    case: Case, x: jax.ShapeDtypeStruct, error: type[Exception], given: str
+) -> None:
+    try:
+        trace(dataclasses.replace(case, x=x), False, None)
+    except error as raised:
+        missing = [t for t in (f"{case.name}: x", given) if t not in str(raised)]
+        if missing:
+            raise AssertionError(
+                f"{case.name} refuses x of {x} with {raised!r}, which does not say "
+                f"{' and '.join(map(repr, missing))}"
+            ) from raised
+        return
+    raise AssertionError(f"{case.name} takes x of {x}, expected a {error.__name__}")
+
+
+def assert_rejects_gradients(case: OptimizerCase) -> None:
+    """Gradients of another structure, shape or dtype raise an error that names the path."""
+    structs = {"a": {"w": array((2, 3)), "b": array((3,))}}
+    state, hyperparams = jax.eval_shape(case.init, structs)
+    for what, gradients, error in (
+        ("structure", {"a": {"w": array((2, 3))}}, ValueError),
+        ("shape", {"a": {"w": array((2, 3)), "b": array((4,))}}, ValueError),
+        ("dtype", {"a": {"w": array((2, 3)), "b": array((3,), jnp.int32)}}, TypeError),
+    ):
+        try:
+            jax.eval_shape(
+                lambda g, s, p: case.step(g, s, p, hyperparams),
+                gradients,
+                state,
+                structs,
+            )
+        except error as raised:
+            if "['a']['b']" not in str(raised) or case.name not in str(raised):
+                raise AssertionError(
+                    f"{case.name}: the error for gradients of another {what} names "
+                    f"neither the optimizer nor the path ['a']['b']: {raised}"
+                ) from raised
+        else:
+            raise AssertionError(
+                f"{case.name} takes gradients of another {what} than the weights"
+            )
