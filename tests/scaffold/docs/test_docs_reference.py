@@ -1,0 +1,100 @@
+"""The reference pages: their examples run, and what they say of weights is so."""
+
+from __future__ import annotations
+
+import math
+import posixpath
+import re
+from typing import Any
+
+import jax
+import pytest
+from docs_blocks import ROOT, blocks, links
+
+from mlax_scaffold.spec.check_library import LIBRARY_SPECS, find_specs
+
+DEFINITIONS = [
+    f"{spec.section}/{spec.path.rsplit('/', 1)[-1].removesuffix('.py')}"
+    for spec in find_specs(LIBRARY_SPECS, "specs")
+]
+WEIGHTED = [name for name in DEFINITIONS if name.startswith("nn/")]
+
+_COUNT = re.compile(r"^Number of weights: `([^`]+)`\.$", re.MULTILINE)
+
+
+def section(page: str, title: str) -> str:
+    _, _, rest = page.partition(f"\n## {title}\n")
+    assert rest, f"the page has no section {title}"
+    return rest.partition("\n## ")[0]
+
+
+def run_example(page: str, name: str) -> dict[str, Any]:
+    [example] = blocks(section(page, "Example"))
+    assert example.language == "python"
+    assert "assert " in example.text
+    namespace: dict[str, Any] = {}
+    exec(compile(example.text, f"example of {name}", "exec"), namespace)
+    return namespace
+
+
+@pytest.mark.parametrize("name", DEFINITIONS)
+def test_example_runs(site, name):
+    run_example(site.pages[f"docs/reference/{name}.md"], name)
+
+
+@pytest.mark.parametrize("name", WEIGHTED)
+def test_number_of_weights(site, name):
+    page = site.pages[f"docs/reference/{name}.md"]
+    namespace = run_example(page, name)
+    arrays = jax.tree.leaves(namespace["trainables"])
+    stated = _COUNT.search(page)
+    if stated is None:
+        # Sub-layers count their own, and what has no weights says nothing.
+        assert not arrays or "those of" in section(page, "Weights")
+        return
+    hyperparams = namespace["hyperparams"]
+    known = {"math": math} | {
+        name: getattr(hyperparams, name) for name in hyperparams.__dataclass_fields__
+    }
+    assert eval(stated[1], known) == sum(array.size for array in arrays)
+
+
+def test_every_definition_has_a_page_in_the_indices(site):
+    pages = site.pages
+    listed = {"docs/reference/index.md"}
+    for entry in links(pages["docs/reference/index.md"]):
+        index = f"docs/reference/{entry}"
+        listed |= {index, *(f"{index[:-8]}{page}" for page in links(pages[index]))}
+    assert listed == set(pages)
+    assert len(listed) == len(DEFINITIONS) + 6
+
+
+def test_links_resolve(site):
+    files = {file.path for file in site.files}
+    specs = {definition.source for definition in site.library}
+    for path, page in site.pages.items():
+        for target in links(page):
+            place = posixpath.normpath(posixpath.join(posixpath.dirname(path), target))
+            assert place in files | specs, f"{path}: {target}"
+    assert all((ROOT / spec).is_file() for spec in specs)
+
+
+def test_rows_have_the_columns_of_their_table(site):
+    for path, page in site.pages.items():
+        width = None
+        for line in page.split("\n"):
+            if not line.startswith("| "):
+                width = None
+                continue
+            bars = len(re.findall(r"(?<!\\)\|", line))
+            assert width in (None, bars), f"{path}: {line}"
+            width = bars
+
+
+def test_pages_are_tidy(site):
+    for path, page in site.pages.items():
+        assert page.endswith("\n"), path
+        assert not page.endswith("\n\n"), path
+        text = re.sub(r"^```.*?^```", "x", page, flags=re.MULTILINE | re.DOTALL)
+        assert "\n\n\n" not in text, path
+        assert not re.search(r"[ \t]$", text, flags=re.MULTILINE), path
