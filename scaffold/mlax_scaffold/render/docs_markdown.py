@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 _CODE_SPAN = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)")
 _SPECIAL = re.compile(
-    r"[\\`\[\]{}<>|$~#]|&(?=[#\w])|\)(?==)|(?<![^\W_])_|_(?![^\W_])|\*(?!\s)"
+    r"[\\`\[\]{}<>$~#]|&(?=[#\w])|\)(?==)|(?<![^\W_])_|_(?![^\W_])|\*(?!\s)"
 )
 _LINE_START = re.compile(r"^([-+=*%:]|\d+(?=[.)]))")
 
@@ -28,7 +28,7 @@ class Table:
 
 def cell(markdown: str) -> str:
     """Markdown as it stands in a table: a bar would end the cell, also in a code span."""
-    return re.sub(r"(?<!\\)\|", r"\\|", " ".join(markdown.split()))
+    return " ".join(markdown.split()).replace("|", r"\|")
 
 
 def visible(text: str) -> str:

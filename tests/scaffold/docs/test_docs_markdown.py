@@ -62,6 +62,7 @@ def test_code_is_the_same_text(text):
 
 
 @given(TEXTS, TEXTS)
+@example("|", "\\|")
 def test_cells_do_not_end_early(first, second):
     table = Table(("a", "b"), ((prose(first), code(second)),))
     tokens = MARKDOWN.parse("\n".join(table.lines))
