@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 
 from mlax_scaffold.errors import did_you_mean
+from mlax_scaffold.model.definition import Import
 from mlax_scaffold.spec.check_uses import loop_layer
+from mlax_scaffold.spec.check_widening import strict_word
 from mlax_scaffold.spec.parse_source import Source, dotted, self_attribute
 
 RESERVED = frozenset(
@@ -33,25 +36,15 @@ RESERVED = frozenset(
 RESERVED_IN_FUNCTIONS = frozenset(("arrays", "checks", "self"))
 """The same for a function."""
 
-WIDENING = {
-    "jnp.sum": "sum",
-    "jnp.mean": "mean",
-    "jnp.average": "mean",
-    "jnp.var": "var",
-    "jnp.std": "moments",
-    "jnp.prod": "prod",
-    "jnp.median": "moments",
-    "jnp.linalg.norm": "sum",
-    "jax.nn.softmax": "softmax",
-    "jax.nn.log_softmax": "log_softmax",
-    "jax.nn.logsumexp": "logsumexp",
-    "jax.scipy.special.logsumexp": "logsumexp",
-    "jax.nn.standardize": "standardize",
-    "jax.nn.dot_product_attention": "dot_product_attention",
-    "jax.random.bernoulli": "bernoulli",
+_KEYWORDS = {
+    "AsyncFor": "async for",
+    "AsyncFunctionDef": "async def",
+    "AsyncWith": "async with",
+    "ClassDef": "class",
+    "Delete": "del",
+    "ImportFrom": "import",
+    "YieldFrom": "yield from",
 }
-"""Functions that compute half-precision input in float32, and the strict word to use."""
-
 _FORBIDDEN_CALLS = frozenset(
     [
         "eval",
@@ -84,6 +77,8 @@ class BodyChecker:
         *,
         assignable: frozenset[str] = frozenset(),
         any_assignment: bool = False,
+        imports: Mapping[str, Import] = MappingProxyType({}),
+        declare: str = "",
         reserved: frozenset[str] = RESERVED,
     ):
         self.source = source
@@ -91,6 +86,8 @@ class BodyChecker:
         self.attributes = attributes
         self.assignable = assignable
         self.any_assignment = any_assignment
+        self.imports = imports
+        self.declare = declare
         self.reserved = reserved
         self.loop_layers: set[str] = set()
         self._in_loop = 0
@@ -153,7 +150,8 @@ class BodyChecker:
             yield child, inner
 
     def _statement(self, node: ast.AST, message: str) -> None:
-        word = type(node).__name__.removesuffix("Def").lower()
+        name = type(node).__name__
+        word = _KEYWORDS.get(name, name.lower())
         self.source.report(node, f"`{word}` {message}")
 
     def _bound(self, node: ast.AST, name: str) -> None:
@@ -168,11 +166,11 @@ class BodyChecker:
 
     def _call(self, node: ast.Call, context: str) -> None:
         function = dotted(node.func)
-        if function in WIDENING:
-            word = WIDENING[function]
+        word = strict_word(node.func, self.imports)
+        if word:
             self.source.report(
                 node.func,
-                f"`{function}` computes half-precision input in float32",
+                f"`{ast.unparse(node.func)}` computes half-precision input in float32",
                 f"Use the strict `{word}` of mlax_scaffold.spec; its accum_dtype "
                 "widens where that is asked for.",
             )
@@ -267,9 +265,7 @@ class BodyChecker:
             self.source.report(
                 target,
                 f"self.{name} is not a state, so it cannot be assigned here",
-                f"States: {known}."
-                if known
-                else f"Declare it in setup: `self.{name} = state(zeros, shape)`.",
+                f"States: {known}." if known else self._declared(name),
             )
         elif (
             self.any_assignment
@@ -277,6 +273,11 @@ class BodyChecker:
             and (name not in self.assignable)
         ):
             self.source.report(target, f"self.{name} cannot be assigned here")
+
+    def _declared(self, name: str) -> str:
+        if not self.declare:
+            return "There is no state here: return the value."
+        return f"Declare it in setup: `self.{name} = {self.declare}`."
 
     def _attribute(self, node: ast.Attribute) -> None:
         name = self_attribute(node)

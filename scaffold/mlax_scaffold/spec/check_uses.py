@@ -47,6 +47,12 @@ class UseChecker:
                         "`self` itself cannot be a value",
                         "Use its attributes: generated functions have no self.",
                     )
+            case ast.Name(id="_", ctx=ast.Load()):
+                self.source.report(
+                    node,
+                    "`_` is bound to what is not used, and cannot be read",
+                    "Give it a name.",
+                )
             case ast.Attribute(ctx=ast.Load()):
                 self._read(node)
             case ast.Attribute(ctx=ast.Store()):
@@ -81,6 +87,13 @@ class UseChecker:
                 f"Write `for {kind} in self.{name}:` or `for {kind}, value in "
                 f"zip(self.{name}, values):`; `len(self.{name})` is their number.",
             )
+        elif what == "static layer":
+            if not isinstance(parent, ast.Attribute) or parent.attr in RAW:
+                self.source.report(
+                    node,
+                    f"`self.{name}` has no weights in a method of the hyperparameters",
+                    f"Only its own such methods are there: `self.{name}.method(...)`.",
+                )
         elif what in _LAYERS and not called:
             self._uncalled_layer(node, f"self.{name}", parent, what == "layer")
         elif what == "entry":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import difflib
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +22,12 @@ from mlax_scaffold.spec.check_names import OF_OPTIMIZERS, check_locals, check_pr
 from mlax_scaffold.spec.check_uses import UseChecker
 from mlax_scaffold.spec.parse_fields import check_fields, read_hyperparameter
 from mlax_scaffold.spec.parse_imports import BASES
-from mlax_scaffold.spec.parse_method import check_summary, read_method, role_of
+from mlax_scaffold.spec.parse_method import (
+    ENTRY_SIGNATURE,
+    check_summary,
+    read_method,
+    role_of,
+)
 from mlax_scaffold.spec.parse_setup import SetupReader, requirements_of
 from mlax_scaffold.spec.parse_source import Source, self_attribute
 
@@ -49,6 +55,12 @@ _REQUIRED = {
     Kind.OPTIMIZER: ("update", "step"),
     Kind.SCHEDULE: ("value",),
 }
+_EXAMPLES = {
+    Kind.LAYER: f"`{ENTRY_SIGNATURE}`",
+    Kind.BLOCK: "`def forward(self, x: PyTree) -> PyTree`",
+    Kind.OPTIMIZER: "`def update(self, grad, param)`",
+    Kind.SCHEDULE: "`def value(self, step)`",
+}
 _ROLES = {
     Kind.LAYER: (Role.TRAINABLE, Role.STATE, Role.SUB_LAYER, Role.DERIVED),
     Kind.OPTIMIZER: (Role.MOMENT,),
@@ -63,8 +75,24 @@ _ATTRIBUTES = {
 }
 """What the attribute is that a word makes; a plain hyperparameter where it is not here."""
 
-_STATIC = ("hyperparameter", "scheduled", "derived", "method", "layer", "sub-layer")
-"""What a method of the hyperparameters may use."""
+_DECLARE = {
+    Kind.LAYER: "state(zeros, shape)",
+    Kind.BLOCK: "",
+    Kind.OPTIMIZER: "moment(zeros, param.shape)",
+    Kind.SCHEDULE: "",
+}
+"""How `setup` declares what a method may assign to."""
+
+_A = {Kind.OPTIMIZER: "an optimizer", Kind.SCHEDULE: "a schedule"}
+_STATIC = {
+    "derived": "derived",
+    "hyperparameter": "hyperparameter",
+    "layer": "static layer",
+    "layers": "layers",
+    "method": "method",
+    "sub-layer": "static layer",
+}
+"""What a method of the hyperparameters may use, and what it is there."""
 
 
 @dataclass
@@ -78,12 +106,12 @@ class ClassReader:
         """The kind of the definition, and the parts of it that its class holds."""
         bases = [ast.unparse(base) for base in node.bases]
         if len(bases) != 1 or bases[0] not in BASES or node.keywords:
-            given = ", ".join(bases) or "no base"
+            given = ", ".join([*bases, *(f"{k.arg}=..." for k in node.keywords)])
+            close = "" if given in BASES else did_you_mean(given, tuple(BASES))
             self.source.report(
                 node.bases[0] if node.bases else node,
-                f"{node.name} has {given}",
-                (did_you_mean(given, tuple(BASES)) + " " if bases else "")
-                + f"A spec's class has one base of {', '.join(BASES)}.",
+                f"{node.name} is a class of ({given})",
+                f"{close} A spec's class has one base: {', '.join(BASES)}.".strip(),
             )
             return None
         for decorator in node.decorator_list:
@@ -135,8 +163,10 @@ class ClassReader:
         ]
         if not any(m.name in _REQUIRED[kind] for m in methods):
             wanted = " or ".join(_REQUIRED[kind])
-            close = did_you_mean(_REQUIRED[kind][0], [m.name for m in methods])
-            self.source.report(node, f"{node.name} has no method {wanted}", close)
+            others = [m.name for m in methods if m.name not in _SPECIAL[kind]]
+            close = difflib.get_close_matches(_REQUIRED[kind][0], others, n=1)
+            hint = f"Rename {close[0]}." if close else f"Write one: {_EXAMPLES[kind]}."
+            self.source.report(node, f"{node.name} has no method {wanted}", hint)
         requirements = list(setup.requirements)
         for method in methods:
             if method.name != "setup":
@@ -169,7 +199,7 @@ class ClassReader:
                 allowed = ", ".join(_SPECIAL[kind])
                 self.source.report(
                     method,
-                    f"a {kind.name.lower()} has no method {method.name}",
+                    f"{_A[kind]} has no method {method.name}",
                     did_you_mean(method.name, tuple(_SPECIAL[kind]))
                     or f"Its methods are {allowed}.",
                 )
@@ -252,7 +282,11 @@ class ClassReader:
             }
             assignable = {d.name for d in declarations}
         elif role in (MethodRole.HYPER, MethodRole.PROPERTY):
-            known = {name: what for name, what in attributes.items() if what in _STATIC}
+            known = {
+                name: _STATIC[what]
+                for name, what in attributes.items()
+                if what in _STATIC
+            }
         elif role is MethodRole.PREPARE:
             known = {n: what for n, what in attributes.items() if what != "moment"}
             assignable = {n for n, what in attributes.items() if what == "coefficient"}
@@ -263,6 +297,8 @@ class ClassReader:
             known,
             assignable=frozenset(assignable),
             any_assignment=role in (MethodRole.PREPARE, MethodRole.SETUP),
+            imports=self.imports,
+            declare=_DECLARE[kind],
             reserved=RESERVED | OF_OPTIMIZERS if kind is Kind.OPTIMIZER else RESERVED,
         ).check()
         UseChecker(self.source, node, known).check()

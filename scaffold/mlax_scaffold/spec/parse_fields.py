@@ -15,6 +15,7 @@ from mlax_scaffold.spec.parse_method import is_constant
 from mlax_scaffold.spec.parse_source import Source, dotted
 from mlax_scaffold.spec.parse_types import read_hyper_type
 
+_A = {"Block": "a block", "Optimizer": "an optimizer"}
 _HOMES = {"SubOptimizers": Kind.OPTIMIZER}
 """Kinds of definition that a structural word is for; the others are for blocks."""
 
@@ -56,7 +57,7 @@ def read_hyperparameter(
         home = _HOMES.get(found.word.name, Kind.BLOCK).name.capitalize()
         source.report(
             annotation,
-            f"{found.word.name} is a word for a {home}",
+            f"{found.word.name} is a word for the class of {_A[home]}",
             f"Derive the class from {home}.",
         )
         return None

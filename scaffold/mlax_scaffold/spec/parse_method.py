@@ -172,7 +172,7 @@ def _entry_inputs(source: Source, method: ast.FunctionDef) -> tuple[Input, ...]:
             'Annotate it, as in `x: Float["*batch features"]`.',
         )
     positional = [i for i in inputs if not i.keyword]
-    if not positional and not others:
+    if len(method.args.posonlyargs) + len(method.args.args) < 2:
         source.report(
             method, f"{method.name} takes no input", f"Write `{ENTRY_SIGNATURE}`."
         )
@@ -193,17 +193,23 @@ def _entry_inputs(source: Source, method: ast.FunctionDef) -> tuple[Input, ...]:
     for item in inputs:
         if item.keyword and item.default is None:
             source.report(
-                method,
+                parameter(method, item.name),
                 f"the keyword input `{item.name}` needs a default",
                 f"Write `{item.name}: {item.type} | None = None`.",
             )
         if not item.keyword and item.default is not None:
             source.report(
-                method,
+                parameter(method, item.name),
                 f"the positional input `{item.name}` has a default",
                 "Make it keyword-only: put `*` before it.",
             )
     return inputs
+
+
+def parameter(method: ast.FunctionDef, name: str) -> ast.AST:
+    """The place of a parameter in a signature."""
+    parameters = [n for n in ast.walk(method.args) if isinstance(n, ast.arg)]
+    return next((p for p in parameters if p.arg == name), method)
 
 
 def check_defaults(source: Source, arguments: ast.arguments) -> None:

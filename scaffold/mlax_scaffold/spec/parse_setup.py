@@ -66,6 +66,8 @@ class SetupReader:
     ) -> None:
         name = self_attribute(target)
         if name is None:
+            if isinstance(target, ast.Attribute):
+                return  # whatever can be assigned, attributes of other objects cannot
             if not _plain_names(target):
                 self.source.report(target, "this cannot be assigned in setup", _ALLOWED)
             elif any(self._declares(node) for node in ast.walk(value)):

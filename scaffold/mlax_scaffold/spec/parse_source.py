@@ -77,7 +77,8 @@ class Source:
     ) -> None:
         """Record a finding at a node (`offset` characters into it), or at a line."""
         if isinstance(node, int):
-            self._add(node, 1, message, hint, 1)
+            text = self.lines[node - 1] if node <= len(self.lines) else ""
+            self._add(node, len(text) - len(text.lstrip()) + 1, message, hint, 1)
             return
         line = getattr(node, "lineno", 1)
         column = self._characters(line, getattr(node, "col_offset", 0)) + offset

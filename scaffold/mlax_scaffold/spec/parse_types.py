@@ -82,10 +82,11 @@ def read_array_type(source: Source, node: ast.expr) -> ArrayType | None:
         if word in ("Float", "Int", "Bool"):
             return _read_shape(source, node, ArrayType(word, optional=optional))
     given = ast.unparse(node)
+    word = given.partition("[")[0]
     source.report(
         node,
         f"`{given}` is not the type of an array",
-        did_you_mean(given.partition("[")[0], ARRAY_KINDS)
+        (did_you_mean(word, ARRAY_KINDS) if word not in ARRAY_KINDS else "")
         or 'Write Float["..."], Int["..."], Bool["..."], PyTree, or a tuple of them.',
     )
     return None

@@ -19,6 +19,7 @@ from mlax_scaffold.spec.parse_method import (
     check_summary,
     docstring,
     names_of,
+    parameter,
     read_inputs,
 )
 from mlax_scaffold.spec.parse_setup import requirements_of
@@ -151,10 +152,14 @@ class _Reader:
                 )
         for item in inputs:
             if item.keyword:
-                self.source.report(node, f"the array `{item.name}` must be positional")
+                self.source.report(
+                    parameter(node, item.name),
+                    f"the array `{item.name}` must be positional",
+                    "Put it before the `*`.",
+                )
             if item.name in RESERVED_IN_FUNCTIONS:
                 self.source.report(
-                    node,
+                    parameter(node, item.name),
                     f"`{item.name}` is a name of the generated function",
                     f"Choose another name, such as `{item.name}_`.",
                 )
@@ -167,7 +172,9 @@ class _Reader:
         else:
             returns = read_array_type(self.source, node.returns)
         reserved = RESERVED_IN_FUNCTIONS
-        BodyChecker(self.source, node, {}, reserved=reserved).check()
+        BodyChecker(
+            self.source, node, {}, imports=self.reader.imports, reserved=reserved
+        ).check()
         UseChecker(self.source, node, {}).check()
         check_returns(self.source, node)
         names, bound = names_of(node)

@@ -221,7 +221,8 @@ def generated(library: Library) -> tuple[Rendered, ...]:
     formatted = format_python(files, PROJECT.package)
     for file in formatted:
         if file.path in checked:
-            check_module(*checked[file.path], file)
+            definition, methods = checked[file.path]
+            check_module(definition, methods, file)
     return formatted
 
 
