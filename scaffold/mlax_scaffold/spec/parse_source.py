@@ -34,7 +34,7 @@ class Source:
     def __post_init__(self) -> None:
         self.text = self.text.removeprefix("\ufeff").replace("\r\n", "\n")
         # What Python takes for the end of a line; `splitlines` knows more of them.
-        self.lines = re.split(r"\r|\n", self.text)
+        self.lines = self.text.split("\n")
 
     def parse(self) -> ast.Module | None:
         """The syntax tree, or None with the syntax error reported."""
@@ -45,13 +45,16 @@ class Source:
                 # A doubtful escape in a docstring is not the generator's business.
                 warnings.simplefilter("ignore")
                 tree = ast.parse(self.text)
+                deep = _too_deep(tree)
+                if deep is None:
+                    # Finds what parsing does not, such as a doubled parameter.
+                    compile(tree, self.path, "exec", dont_inherit=True)
         except SyntaxError as error:
             line, column = error.lineno or 1, max(error.offset or 1, 1)
             self._add(line, column, f"not valid Python: {error.msg}", "", 1)
         except (RecursionError, MemoryError):
             self._add(1, 1, _TOO_DEEP, "Split the expression.", 1)
         else:
-            deep = _too_deep(tree)
             if deep is None:
                 return tree
             self._add(deep, 1, _TOO_DEEP, "Split the expression.", 1)
