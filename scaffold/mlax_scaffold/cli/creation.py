@@ -14,8 +14,9 @@ from mlax_scaffold.cli.changes import preview, tell_recovery, warn_about
 from mlax_scaffold.cli.console import plural, progress
 from mlax_scaffold.cli.failures import FindingsError
 from mlax_scaffold.cli.names import check_free, check_name, find_like
+from mlax_scaffold.cli.running import missing_packages
 from mlax_scaffold.cli.signatures import signatures
-from mlax_scaffold.cli.staging import IMPORT_FAILED, Outcome, can_test, staged
+from mlax_scaffold.cli.staging import IMPORT_FAILED, Outcome, staged
 from mlax_scaffold.cli.workspace import Generation, Workspace, name_in
 from mlax_scaffold.errors import (
     ConflictError,
@@ -153,7 +154,7 @@ class Creation:
         """What was proved, in words."""
         definition = _definition(made, spec)
         tests = [o.path for o in made.of(spec.path) if _is_test(o.path)]
-        missing = self.request.test and not can_test()
+        missing = missing_packages() if self.request.test else []
         run = tests if self.request.test and not missing else []
         package = self.workspace.project.package
         with (
@@ -169,8 +170,8 @@ class Creation:
             return f"Tried out: it imports, and passes its {number}."
         if missing:
             return (
-                "Tried out: it imports. Its tests were not run, because pytest or "
-                'Hypothesis is not installed: pip install "mlax-scaffold[test]"'
+                "Tried out: it imports. Its tests were not run, for want of "
+                f'{" and ".join(missing)}: pip install "mlax-scaffold[test]"'
             )
         return "Tried out: it imports. Its tests were not run."
 

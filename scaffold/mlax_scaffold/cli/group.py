@@ -21,7 +21,7 @@ COMMANDS = {
     "show": "Show one definition: signatures, shapes, hyperparameters, weights, jaxpr.",
     "test": "Run generated tests, all or those of some definitions.",
     "undo": "Take the last change back.",
-    "completion": "Print the script that completes commands in a shell.",
+    "completion": "Print the script that completes commands, options and names in a shell.",
 }
 
 

@@ -78,8 +78,8 @@ def check_free(name: str, kind: Kind, specs: Iterable[SpecFile]) -> None:
         if Kind(file.section) not in family:
             continue
         other = name_in(file)
-        same_module = module_name(other) == module_name(name)
-        if other.lower() != name.lower() and not same_module:
+        # Names with one module name differ in case alone.
+        if other.lower() != name.lower():
             continue
         how = "exists already" if other == name else f'is too close to "{other}"'
         if file.path.startswith(f"{BUILT_IN}/"):

@@ -32,7 +32,7 @@ def missing_packages() -> list[str]:
     return [said for name, said in names.items() if not importlib.util.find_spec(name)]
 
 
-def test_files(workspace: Workspace, names: Sequence[str]) -> list[str]:
+def files_of(workspace: Workspace, names: Sequence[str]) -> list[str]:
     """The test files of the named definitions, or the folder of all of them.
 
     Raises:
@@ -62,9 +62,6 @@ def test_files(workspace: Workspace, names: Sequence[str]) -> list[str]:
             )
         found += files
     return sorted(set(found))
-
-
-test_files.__test__ = False  # pyright: ignore[reportFunctionMemberAccess]
 
 
 def run_tests(workspace: Workspace, files: Sequence[str], *, quiet: bool) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import shutil
@@ -106,11 +105,6 @@ def staged(
         _write(root, _parents(workspace))
         package = os.path.join(root, import_root(project))
         yield Stage(root, (os.path.normpath(package), *first))
-
-
-def can_test() -> bool:
-    """Whether pytest and Hypothesis are installed."""
-    return all(importlib.util.find_spec(name) for name in ("pytest", "hypothesis"))
 
 
 def _parents(workspace: Workspace) -> dict[str, str]:

@@ -12,7 +12,6 @@ from pathlib import Path
 from mlax_scaffold.cli.console import progress
 from mlax_scaffold.cli.settings import find_project
 from mlax_scaffold.errors import UsageError
-from mlax_scaffold.model.definition import Kind
 from mlax_scaffold.model.library import Library
 from mlax_scaffold.model.project import Project, Rendered
 from mlax_scaffold.spec.check_library import (
@@ -129,14 +128,13 @@ class Workspace:
         made = self.generate()
         return judge(self.root, made.outputs, self.lock, made.hashes, self.fingerprint)
 
-    def record_problem(self, hashes_differ: bool = False) -> str:
+    def record_problem(self) -> str:
         """What is wrong with the lock file itself, or ""."""
         if self.lock.damaged:
             return "it holds merge conflicts, or is no record of mlax-scaffold"
         if not self.lock.fingerprint and self.own:
             return "it is missing"
-        recorded = self._recorded_hashes()
-        if hashes_differ or dict(self.lock.specs) != recorded:
+        if dict(self.lock.specs) != self._recorded_hashes():
             return "it does not record the specs as they are"
         return ""
 
@@ -175,8 +173,3 @@ def name_in(file: SpecFile) -> str:
 def names_in(files: Iterable[SpecFile]) -> list[str]:
     """The names that specs define, sorted."""
     return sorted({name_in(file) for file in files})
-
-
-def kind_of(section: str) -> Kind:
-    """The kind of the definitions of a section."""
-    return Kind(section)

@@ -228,6 +228,15 @@ def test_a_missing_record_is_a_finding(generated):
     assert f"{LOCK_NAME}: it is missing" in result.stdout
 
 
+def test_a_record_of_other_specs_is_a_finding(generated):
+    generated.write(SPEC, f"# A comment that no file follows from.\n{SCALE}")
+    result = generated.run("check")
+    assert result.exit_code == 1
+    assert f"{LOCK_NAME}: it does not record the specs" in result.stdout
+    generated.ok("generate")
+    generated.ok("check")
+
+
 def test_two_runs_at_once_do_not_mix(project):
     held, release = threading.Event(), threading.Event()
 

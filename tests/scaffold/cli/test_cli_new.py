@@ -1,13 +1,17 @@
 """`new-layer`, `new-optimizer` and `new-function`."""
 
+import shutil
 import subprocess
 import sys
 
 import pytest
-from cli_projects import SCALE, TWICE
+from cli_projects import SCALE, TWICE, execute
 
 from mlax_scaffold.cli.archetypes import archetype_for, archetypes, from_spec
-from mlax_scaffold.cli.staging import Outcome, Stage
+from mlax_scaffold.cli.staging import PACKAGE, Outcome, Stage, staged
+from mlax_scaffold.cli.workspace import Generation, Workspace
+from mlax_scaffold.model.library import Library
+from mlax_scaffold.model.project import Project
 
 FUNCTION = '''\
 from mlax_scaffold.spec import Float, function
@@ -18,7 +22,6 @@ def {name}(x: Float["*shape"]) -> Float["*shape"]:
     """The input and a half of it."""
     return x + 0.5 * x
 '''
-SPECS = ("specs/nn/scale.py", "specs/nn/twice.py")
 
 
 @pytest.fixture
@@ -159,7 +162,6 @@ def test_names_that_will_not_do(project, tried, command, name, message):
     result = project.run(command, name)
     assert result.exit_code == 2
     assert message in result.stderr
-    assert "class?" not in result.stderr.replace('"', "")
     assert project.files() == before
     assert tried == []
 
@@ -225,7 +227,9 @@ def test_how_the_trial_ends_decides_the_status(project, monkeypatch, status, cod
 
 
 def test_without_pytest_only_the_import_is_tried(project, tried, monkeypatch):
-    monkeypatch.setattr("mlax_scaffold.cli.creation.can_test", lambda: False)
+    monkeypatch.setattr(
+        "mlax_scaffold.cli.creation.missing_packages", lambda: ["Hypothesis"]
+    )
     output = project.ok("new-layer", "Gate")
     assert tried == [("mynet.nn", ())]
     assert 'pip install "mlax-scaffold[test]"' in output
@@ -257,12 +261,6 @@ def test_json_and_quiet(project, tried):
 
 def test_the_library_itself_takes_new_layers(tmp_path, tried, monkeypatch):
     """Where the specs are those that come with the generator, its package comes along."""
-    import shutil
-
-    from mlax_scaffold.cli.staging import PACKAGE, staged
-    from mlax_scaffold.cli.workspace import Workspace
-    from mlax_scaffold.model.project import Project
-
     root = tmp_path / "checkout"
     specs = "scaffold/mlax_scaffold/specs"
     shutil.copytree(f"{PACKAGE}/specs", root / specs)
@@ -273,27 +271,24 @@ def test_the_library_itself_takes_new_layers(tmp_path, tried, monkeypatch):
     workspace = Workspace(str(root), project)
     assert workspace.is_library
     assert workspace.built_in == ()
-    from mlax_scaffold.cli.workspace import Generation
-    from mlax_scaffold.model.library import Library
-
     (root / specs / "nn/only_here.py").write_text("PLACE = __file__\n")
     with staged(workspace, Generation(Library({}), {}, ())) as stage:
         program = (
             "import mlax_scaffold.specs.nn.only_here as m, mlax_scaffold.errors as e\n"
-            "print(m.PLACE); print(e.__file__)"
+            "print(m.PLACE); print(e.__file__)\n"
+            "import os; print(os.environ['JAX_PLATFORMS'])"
         )
         outcome = stage.run(program, None)
     assert outcome.status == 0, outcome.output
     assert outcome.output.splitlines() == [
         f"{specs}/nn/only_here.py",
         "scaffold/mlax_scaffold/errors.py",
+        "cpu",
     ]
 
 
 def test_init_new_layer_pytest(tmp_path):
     """What the first page of the documentation says works, in a fresh folder."""
-    from cli_projects import execute
-
     folder = tmp_path / "p"
     folder.mkdir()
     for arguments in (

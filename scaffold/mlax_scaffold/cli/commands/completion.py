@@ -19,7 +19,7 @@ fish  {PROGRAM} completion fish > ~/.config/fish/completions/{PROGRAM}.fish
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context
 def command(ctx: click.Context, shell: str) -> None:
-    """Print the script that completes commands in a shell."""
+    """Print the script that completes commands, options and names in a shell."""
     from click.shell_completion import get_completion_class
 
     from mlax_scaffold.cli.group import cli

@@ -23,7 +23,7 @@ def command(
     Runs pytest, with the project's settings, on the files that were generated last.
     Exit status: 0 all passed; 1 some failed; 3 they could not be run.
     """
-    from mlax_scaffold.cli.running import missing_packages, run_tests, test_files
+    from mlax_scaffold.cli.running import files_of, missing_packages, run_tests
     from mlax_scaffold.cli.workspace import Workspace
 
     workspace = Workspace.find(directory)
@@ -32,7 +32,7 @@ def command(
         raise click.UsageError(
             f'the tests need {" and ".join(missing)}: pip install "mlax-scaffold[test]"'
         )
-    status = run_tests(workspace, test_files(workspace, names), quiet=quiet)
+    status = run_tests(workspace, files_of(workspace, names), quiet=quiet)
     # pytest's 2 is an interruption, such as by a file that cannot be imported.
     if status in (1, 2):
         ctx.exit(FINDINGS)
