@@ -1,23 +1,21 @@
 """How the numerical tests call the library: the one place that knows its interface.
 
-Everything is a pure function of explicit arrays, as in the generated library, and runs
-on the eager specs. The library runs without implicit promotion of dtypes; the peers that
-it is compared with do not.
+The library runs without implicit promotion of dtypes; the peers that it is compared with
+do not.
 """
 
 from __future__ import annotations
 
 import functools
+import importlib
+import inspect
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 import jax
 
-import mlax_scaffold
-from mlax_scaffold.spec.loading import load
-
-_SPECS = Path(mlax_scaffold.__file__).parent / "specs"
+import mlax.functional
+from mlax_scaffold.spec.reader import module_name
 
 
 def apply_layer(
@@ -29,7 +27,7 @@ def apply_layer(
     states: Any = None,
     training: bool = False,
     key: jax.Array | None = None,
-    entry: str = "__call__",
+    entry: str = "fwd",
     **inputs: Any,
 ) -> tuple[Any, Any]:
     """`fwd` of the layer at `place` ("nn/linear"): its output, and the new states.
@@ -37,11 +35,21 @@ def apply_layer(
     `weights` and `states` are arrays by the names of fields, nested for sub-layers;
     `entry` is the name of a second entry point, such as "attend".
     """
-    layer = load(_SPECS / f"{place}.py")(**hyperparameters)
-    layer.load(weights, states)
+    trainables, non_trainables, hyperparams = jax.eval_shape(
+        lambda key: init_layer(place, hyperparameters, key),
+        jax.eval_shape(lambda: jax.random.key(0)),
+    )
     with jax.numpy_dtype_promotion("strict"):
-        y = getattr(layer, entry)(x, training=training, key=key, **inputs)
-    return y, layer.non_trainables
+        y, state = getattr(_module(place), entry)(
+            x,
+            _filled(trainables, weights),
+            _filled(non_trainables, states),
+            hyperparams,
+            inference_mode=not training,
+            key=key,
+            **inputs,
+        )
+    return y, _by_name(state)
 
 
 def init_layer(
@@ -51,18 +59,20 @@ def init_layer(
     dtype: Any = None,
 ) -> tuple[Any, Any, Any]:
     """`init` of the layer at `place`: trainables, non_trainables, hyperparams."""
-    layer = load(_SPECS / f"{place}.py")(**hyperparameters)
-    layer.initialize(key, dtype)
-    return layer.initialized
+    init = _module(place).init
+    if "key" not in inspect.signature(init).parameters:
+        return init(**hyperparameters)
+    return init(key, **hyperparameters, dtype=dtype)
 
 
 def init_optimizer(
     place: str, hyperparameters: Mapping[str, Any], weights: Any
 ) -> tuple[Any, Any]:
     """`init` of the optimizer at `place` ("optim/adam"): state, hyperparams."""
-    optimizer = load(_SPECS / f"{place}.py")(**hyperparameters)
-    optimizer.initialize(weights)
-    return optimizer.initialized
+    init = _module(place).init
+    if "trainables" not in inspect.signature(init).parameters:
+        return init(**hyperparameters)
+    return init(weights, **hyperparameters)
 
 
 def step_optimizer(
@@ -75,12 +85,15 @@ def step_optimizer(
 
 def schedule(place: str, **hyperparameters: Any) -> Callable[[Any], Any]:
     """The schedule at `place` ("schedule/cosine")."""
-    return load(_SPECS / f"{place}.py")(**hyperparameters)
+    section, stem = place.split("/")
+    found = importlib.import_module(f"mlax.{section}")
+    names = {module_name(name): name for name in found.__all__}
+    return getattr(found, names[stem])(**hyperparameters)
 
 
 def functional(name: str) -> Callable[..., Any]:
     """The function of that name."""
-    function = load(_SPECS / "functional" / f"{name}.py")
+    function = getattr(mlax.functional, name)
 
     @functools.wraps(function)
     def call(*inputs: Any, **hyperparameters: Any) -> Any:
@@ -88,3 +101,24 @@ def functional(name: str) -> Callable[..., Any]:
             return function(*inputs, **hyperparameters)
 
     return call
+
+
+def _module(place: str) -> Any:
+    return importlib.import_module(f"mlax.{place.replace('/', '.')}")
+
+
+def _filled(structure: Any, arrays: Any) -> Any:
+    """The named tuple with arrays by the names of its fields; None where there is none."""
+    if not hasattr(structure, "_fields"):
+        return None if structure is None else arrays
+    given = {name: arrays.get(name) for name in structure._fields}
+    return type(structure)(
+        **{name: _filled(getattr(structure, name), v) for name, v in given.items()}
+    )
+
+
+def _by_name(tree: Any) -> Any:
+    """Named tuples as dicts."""
+    if not hasattr(tree, "_asdict"):
+        return tree
+    return {name: _by_name(value) for name, value in tree._asdict().items()}

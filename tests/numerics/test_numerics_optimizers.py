@@ -178,7 +178,7 @@ def test_half_precision_weights_with_float32_moments():
     )
     updates, state = step_optimizer(hyperparams, weights, state, weights)
     assert {u.dtype for u in jax.tree.leaves(updates)} == {jnp.dtype("bfloat16")}
-    assert {m.dtype for m in jax.tree.leaves(state["square"])} == {jnp.dtype("float32")}
+    assert {m.dtype for m in jax.tree.leaves(state.square)} == {jnp.dtype("float32")}
     # The first step of Adam is the sign of the gradient.
     expected = -0.01 * np.sign(np.asarray(weights["matrix"], np.float64))
     actual = np.asarray(updates["matrix"], np.float64)
@@ -202,4 +202,4 @@ def test_the_state_has_the_structure_of_the_weights():
     state, _ = init_optimizer("optim/adafactor", {"learning_rate": 0.1}, weights)
     structure = jax.tree.structure(weights)
     for name in ("row", "column", "square", "trace"):
-        assert jax.tree.structure(state[name]) == structure
+        assert jax.tree.structure(getattr(state, name)) == structure

@@ -2,7 +2,7 @@
 # To change this file, edit the specs and run `mlax-scaffold generate`.
 """What every optimizer is built with: functions over trees of weights."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -103,10 +103,10 @@ def map_leaves(
 
 
 def create_moment(
-    initializer: Initializer, shape: tuple[int, ...], dtype: Any, param: Any
+    initializer: Initializer, shape: Sequence[int], dtype: Any, param: Any
 ) -> jax.Array:
     """A moment of one weight; a dtype of None is that of the weight."""
-    return initializer(None, shape, param.dtype if dtype is None else dtype)
+    return initializer(None, tuple(shape), param.dtype if dtype is None else dtype)
 
 
 def unzip(trainables: Any, rows: Callable[[Any], Mapping[str, Any]]) -> dict[str, Any]:

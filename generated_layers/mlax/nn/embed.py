@@ -124,7 +124,9 @@ def attend(
     inference_mode: bool = False,
     key: jax.Array | None = None,
 ) -> tuple[jax.Array, None]:
-    """Args:
+    """Compute attend of Embed.
+
+    Args:
         x: floating (*batch, features).
         trainables: weights, cast to the dtype of the input.
         non_trainables: None.

@@ -333,6 +333,8 @@ class _LayerBuilder:
             if r.method == method.name
         ]
         first = f"Apply {self.name}." if name == "fwd" else ""
+        if not first and not method.doc:
+            first = f"Compute {name} of {self.name}."
         return paragraphs(
             first,
             method.doc,

@@ -188,7 +188,7 @@ def _view(definition: Definition, library: Library, project: Project) -> TestVie
         ),
         requirements=tuple(dict.fromkeys(_requirements(definition, library))),
         example=", ".join(
-            f"{h.name}={_example(h)}" for h in plain if h.default is None
+            f'"{h.name}": {_example(h)}' for h in plain if h.default is None
         ),
         invalid=tuple(_invalid(plain)) if not definition.structural() else (),
         wrong_axis=_wrong_axis(definition, method),
@@ -219,6 +219,9 @@ def _draws(definition: Definition) -> Iterator[str]:
 
 def _arguments(definition: Definition) -> Iterator[str]:
     for h in definition.hyperparameters:
+        if definition.kind is Kind.FUNCTION:
+            yield f'"{h.name}": {h.name}'
+            continue
         yield f"{h.name}={_TOYS.get(h.type.word.name, h.name)}"
 
 

@@ -197,7 +197,7 @@ class _Draw:
             if jnp.issubdtype(dtype, jnp.integer):
                 if name == "state":
                     return jnp.zeros(shape, dtype)
-                low, high = DEFAULT_RANGE if chosen is None else chosen
+                low, high = map(int, DEFAULT_RANGE if chosen is None else chosen)
                 return jnp.asarray(generator.integers(low, high, shape).astype(dtype))
             if jnp.issubdtype(dtype, jax.dtypes.prng_key):
                 return jax.random.split(jax.random.key(self.seed), shape)

@@ -33,7 +33,7 @@ SPEC = find_spec("scaffold/mlax_scaffold/specs/block/parallel.py", near=__file__
 
 @st.composite
 def cases(draw) -> Case:
-    """Parallel with hyperparameters and inputs that fit each other."""
+    """Hyperparameters and inputs of Parallel that fit each other."""
     count = draw(sizes(max=3))
 
     def init(key, dtype):

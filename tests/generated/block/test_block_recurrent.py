@@ -35,7 +35,7 @@ SPEC = find_spec("scaffold/mlax_scaffold/specs/block/recurrent.py", near=__file_
 
 @st.composite
 def cases(draw) -> Case:
-    """Recurrent with hyperparameters and inputs that fit each other."""
+    """Hyperparameters and inputs of Recurrent that fit each other."""
     reverse = draw(booleans())
     unroll = draw(sizes())
     return_carry = draw(booleans())

@@ -33,7 +33,7 @@ SPEC = find_spec("scaffold/mlax_scaffold/specs/block/repeat.py", near=__file__)
 
 @st.composite
 def cases(draw) -> Case:
-    """Repeat with hyperparameters and inputs that fit each other."""
+    """Hyperparameters and inputs of Repeat that fit each other."""
     depth = draw(sizes())
 
     def init(key, dtype):

@@ -33,7 +33,7 @@ SPEC = find_spec("scaffold/mlax_scaffold/specs/block/residual.py", near=__file__
 
 @st.composite
 def cases(draw) -> Case:
-    """Residual with hyperparameters and inputs that fit each other."""
+    """Hyperparameters and inputs of Residual that fit each other."""
 
     def init(key, dtype):
         return Residual.init(layer=toys.layer(key, dtype))

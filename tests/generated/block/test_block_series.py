@@ -33,7 +33,7 @@ SPEC = find_spec("scaffold/mlax_scaffold/specs/block/series.py", near=__file__)
 
 @st.composite
 def cases(draw) -> Case:
-    """Series with hyperparameters and inputs that fit each other."""
+    """Hyperparameters and inputs of Series that fit each other."""
     count = draw(sizes(max=3))
 
     def init(key, dtype):

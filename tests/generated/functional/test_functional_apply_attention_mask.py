@@ -29,8 +29,8 @@ SPEC = find_spec(
 
 @st.composite
 def cases(draw) -> tuple[Case, dict[str, Any]]:
-    """apply_attention_mask with hyperparameters and inputs that fit each other."""
-    hyperparameters: dict[str, Any] = dict()
+    """Hyperparameters and inputs of apply_attention_mask that fit each other."""
+    hyperparameters: dict[str, Any] = {}
     shapes = draw(
         shapes_of(
             {"logits": "*batch heads queries keys", "mask": ""},

@@ -30,9 +30,9 @@ SPEC = find_spec(
 
 @st.composite
 def cases(draw) -> tuple[Case, dict[str, Any]]:
-    """apply_attention_weights with hyperparameters and inputs that fit each other."""
+    """Hyperparameters and inputs of apply_attention_weights that fit each other."""
     precision = draw(optional(precisions()))
-    hyperparameters: dict[str, Any] = dict(precision=precision)
+    hyperparameters: dict[str, Any] = {"precision": precision}
     shapes = draw(
         shapes_of(
             {

@@ -33,7 +33,7 @@ SPEC = find_spec("scaffold/mlax_scaffold/specs/functional/avg_pool.py", near=__f
 
 @st.composite
 def cases(draw) -> tuple[Case, dict[str, Any]]:
-    """avg_pool with hyperparameters and inputs that fit each other."""
+    """Hyperparameters and inputs of avg_pool that fit each other."""
     rank = draw(sizes(max=3))
     spatial_dims = draw(sizes(max=2))
     window = draw(per_dim(sizes(), spatial_dims))
@@ -41,14 +41,14 @@ def cases(draw) -> tuple[Case, dict[str, Any]]:
     padding = draw(paddings(spatial_dims))
     channel_last = draw(booleans())
     count_include_pad = draw(booleans())
-    hyperparameters: dict[str, Any] = dict(
-        spatial_dims=spatial_dims,
-        window=window,
-        strides=strides,
-        padding=padding,
-        channel_last=channel_last,
-        count_include_pad=count_include_pad,
-    )
+    hyperparameters: dict[str, Any] = {
+        "spatial_dims": spatial_dims,
+        "window": window,
+        "strides": strides,
+        "padding": padding,
+        "channel_last": channel_last,
+        "count_include_pad": count_include_pad,
+    }
     shapes = draw(
         shapes_of({"x": "*shape"}, **known(hyperparameters), ranks={"shape": rank})
     )

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from mlax.functional._bernoulli import bernoulli
 from mlax_scaffold.testing._functions import abstract_key
 from mlax_scaffold.testing.case import Case
-from mlax_scaffold.testing.dims import shapes_of
-from mlax_scaffold.testing.fitting import fitting, known
+from mlax_scaffold.testing.fitting import fitting
 from mlax_scaffold.testing.layer import assert_dtype_contract, assert_jit_equals_eager
 from mlax_scaffold.testing.oracle import assert_function_matches_spec, find_spec
 from mlax_scaffold.testing.profiles import compiling, tracing
@@ -24,11 +23,10 @@ SPEC = find_spec("scaffold/mlax_scaffold/specs/functional/bernoulli.py", near=__
 
 @st.composite
 def cases(draw) -> tuple[Case, dict[str, Any]]:
-    """bernoulli with hyperparameters and inputs that fit each other."""
+    """Hyperparameters and inputs of bernoulli that fit each other."""
     shape = draw(array_shapes())
     p = draw(probabilities())
-    hyperparameters: dict[str, Any] = dict(shape=shape, p=p)
-    shapes = draw(shapes_of({}, **known(hyperparameters)))
+    hyperparameters: dict[str, Any] = {"shape": shape, "p": p}
     case = Case.of_function(
         bernoulli, x=(abstract_key(),), hyperparameters=hyperparameters
     )

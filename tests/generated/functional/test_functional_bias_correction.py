@@ -30,9 +30,9 @@ SPEC = find_spec(
 
 @st.composite
 def cases(draw) -> tuple[Case, dict[str, Any]]:
-    """bias_correction with hyperparameters and inputs that fit each other."""
+    """Hyperparameters and inputs of bias_correction that fit each other."""
     decay = draw(probabilities())
-    hyperparameters: dict[str, Any] = dict(decay=decay)
+    hyperparameters: dict[str, Any] = {"decay": decay}
     shapes = draw(shapes_of({"step": ""}, **known(hyperparameters)))
     case = Case.of_function(
         bias_correction,

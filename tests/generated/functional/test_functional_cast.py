@@ -27,9 +27,9 @@ SPEC = find_spec("scaffold/mlax_scaffold/specs/functional/cast.py", near=__file_
 
 @st.composite
 def cases(draw) -> tuple[Case, dict[str, Any]]:
-    """cast with hyperparameters and inputs that fit each other."""
+    """Hyperparameters and inputs of cast that fit each other."""
     dtype = draw(accum_dtypes())
-    hyperparameters: dict[str, Any] = dict(dtype=dtype)
+    hyperparameters: dict[str, Any] = {"dtype": dtype}
     shapes = draw(shapes_of({"tree": "*batch features"}, **known(hyperparameters)))
     case = Case.of_function(
         cast,

@@ -37,14 +37,17 @@ SPEC = find_spec(
 
 @st.composite
 def cases(draw) -> tuple[Case, dict[str, Any]]:
-    """dot_product_attention with hyperparameters and inputs that fit each other."""
+    """Hyperparameters and inputs of dot_product_attention that fit each other."""
     causal = draw(booleans())
     scale = draw(optional(finite_floats()))
     accum_dtype = draw(optional(accum_dtypes()))
     precision = draw(optional(precisions()))
-    hyperparameters: dict[str, Any] = dict(
-        causal=causal, scale=scale, accum_dtype=accum_dtype, precision=precision
-    )
+    hyperparameters: dict[str, Any] = {
+        "causal": causal,
+        "scale": scale,
+        "accum_dtype": accum_dtype,
+        "precision": precision,
+    }
     shapes = draw(
         shapes_of(
             {

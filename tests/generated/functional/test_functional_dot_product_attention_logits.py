@@ -36,10 +36,10 @@ SPEC = find_spec(
 
 @st.composite
 def cases(draw) -> tuple[Case, dict[str, Any]]:
-    """dot_product_attention_logits with hyperparameters and inputs that fit each other."""
+    """Hyperparameters and inputs of dot_product_attention_logits that fit each other."""
     scale = draw(optional(finite_floats()))
     precision = draw(optional(precisions()))
-    hyperparameters: dict[str, Any] = dict(scale=scale, precision=precision)
+    hyperparameters: dict[str, Any] = {"scale": scale, "precision": precision}
     shapes = draw(
         shapes_of(
             {

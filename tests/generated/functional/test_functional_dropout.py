@@ -28,11 +28,11 @@ SPEC = find_spec("scaffold/mlax_scaffold/specs/functional/dropout.py", near=__fi
 
 @st.composite
 def cases(draw) -> tuple[Case, dict[str, Any]]:
-    """dropout with hyperparameters and inputs that fit each other."""
+    """Hyperparameters and inputs of dropout that fit each other."""
     rank = draw(sizes(max=3))
     rate = draw(probabilities())
     broadcast_axis = draw(axes(rank))
-    hyperparameters: dict[str, Any] = dict(rate=rate, broadcast_axis=broadcast_axis)
+    hyperparameters: dict[str, Any] = {"rate": rate, "broadcast_axis": broadcast_axis}
     shapes = draw(
         shapes_of({"x": "*shape"}, **known(hyperparameters), ranks={"shape": rank})
     )

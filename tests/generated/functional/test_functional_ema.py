@@ -27,10 +27,10 @@ SPEC = find_spec("scaffold/mlax_scaffold/specs/functional/ema.py", near=__file__
 
 @st.composite
 def cases(draw) -> tuple[Case, dict[str, Any]]:
-    """ema with hyperparameters and inputs that fit each other."""
+    """Hyperparameters and inputs of ema that fit each other."""
     rank = draw(sizes(max=3))
     decay = draw(probabilities())
-    hyperparameters: dict[str, Any] = dict(decay=decay)
+    hyperparameters: dict[str, Any] = {"decay": decay}
     shapes = draw(
         shapes_of(
             {"old": "*shape", "new": "*shape"},

@@ -35,17 +35,17 @@ SPEC = find_spec("scaffold/mlax_scaffold/specs/functional/group_norm.py", near=_
 
 @st.composite
 def cases(draw) -> tuple[Case, dict[str, Any]]:
-    """group_norm with hyperparameters and inputs that fit each other."""
+    """Hyperparameters and inputs of group_norm that fit each other."""
     groups = draw(sizes())
     channel_last = draw(booleans())
     epsilon = draw(positives())
     accum_dtype = draw(optional(accum_dtypes()))
-    hyperparameters: dict[str, Any] = dict(
-        groups=groups,
-        channel_last=channel_last,
-        epsilon=epsilon,
-        accum_dtype=accum_dtype,
-    )
+    hyperparameters: dict[str, Any] = {
+        "groups": groups,
+        "channel_last": channel_last,
+        "epsilon": epsilon,
+        "accum_dtype": accum_dtype,
+    }
     shapes = draw(
         shapes_of(
             {

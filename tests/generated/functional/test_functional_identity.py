@@ -25,8 +25,8 @@ SPEC = find_spec("scaffold/mlax_scaffold/specs/functional/identity.py", near=__f
 
 @st.composite
 def cases(draw) -> tuple[Case, dict[str, Any]]:
-    """identity with hyperparameters and inputs that fit each other."""
-    hyperparameters: dict[str, Any] = dict()
+    """Hyperparameters and inputs of identity that fit each other."""
+    hyperparameters: dict[str, Any] = {}
     shapes = draw(shapes_of({"x": "*batch features"}, **known(hyperparameters)))
     case = Case.of_function(
         identity, x=(array(shapes["x"]),), hyperparameters=hyperparameters

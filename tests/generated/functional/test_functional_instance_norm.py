@@ -36,13 +36,15 @@ SPEC = find_spec(
 
 @st.composite
 def cases(draw) -> tuple[Case, dict[str, Any]]:
-    """instance_norm with hyperparameters and inputs that fit each other."""
+    """Hyperparameters and inputs of instance_norm that fit each other."""
     channel_last = draw(booleans())
     epsilon = draw(positives())
     accum_dtype = draw(optional(accum_dtypes()))
-    hyperparameters: dict[str, Any] = dict(
-        channel_last=channel_last, epsilon=epsilon, accum_dtype=accum_dtype
-    )
+    hyperparameters: dict[str, Any] = {
+        "channel_last": channel_last,
+        "epsilon": epsilon,
+        "accum_dtype": accum_dtype,
+    }
     shapes = draw(
         shapes_of(
             {

@@ -35,11 +35,11 @@ SPEC = find_spec(
 
 @st.composite
 def cases(draw) -> tuple[Case, dict[str, Any]]:
-    """log_softmax with hyperparameters and inputs that fit each other."""
+    """Hyperparameters and inputs of log_softmax that fit each other."""
     rank = draw(sizes(max=3))
     axis = draw(axes(rank))
     accum_dtype = draw(optional(accum_dtypes()))
-    hyperparameters: dict[str, Any] = dict(axis=axis, accum_dtype=accum_dtype)
+    hyperparameters: dict[str, Any] = {"axis": axis, "accum_dtype": accum_dtype}
     shapes = draw(
         shapes_of({"x": "*shape"}, **known(hyperparameters), ranks={"shape": rank})
     )

@@ -33,20 +33,20 @@ SPEC = find_spec("scaffold/mlax_scaffold/specs/functional/max_pool.py", near=__f
 
 @st.composite
 def cases(draw) -> tuple[Case, dict[str, Any]]:
-    """max_pool with hyperparameters and inputs that fit each other."""
+    """Hyperparameters and inputs of max_pool that fit each other."""
     rank = draw(sizes(max=3))
     spatial_dims = draw(sizes(max=2))
     window = draw(per_dim(sizes(), spatial_dims))
     strides = draw(per_dim(sizes(), spatial_dims))
     padding = draw(paddings(spatial_dims))
     channel_last = draw(booleans())
-    hyperparameters: dict[str, Any] = dict(
-        spatial_dims=spatial_dims,
-        window=window,
-        strides=strides,
-        padding=padding,
-        channel_last=channel_last,
-    )
+    hyperparameters: dict[str, Any] = {
+        "spatial_dims": spatial_dims,
+        "window": window,
+        "strides": strides,
+        "padding": padding,
+        "channel_last": channel_last,
+    }
     shapes = draw(
         shapes_of({"x": "*shape"}, **known(hyperparameters), ranks={"shape": rank})
     )

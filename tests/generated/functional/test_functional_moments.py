@@ -34,15 +34,18 @@ SPEC = find_spec("scaffold/mlax_scaffold/specs/functional/moments.py", near=__fi
 
 @st.composite
 def cases(draw) -> tuple[Case, dict[str, Any]]:
-    """moments with hyperparameters and inputs that fit each other."""
+    """Hyperparameters and inputs of moments that fit each other."""
     rank = draw(sizes(max=3))
     axis = draw(optional(axes(rank)))
     keepdims = draw(booleans())
     axis_name = draw(st.none())
     accum_dtype = draw(optional(accum_dtypes()))
-    hyperparameters: dict[str, Any] = dict(
-        axis=axis, keepdims=keepdims, axis_name=axis_name, accum_dtype=accum_dtype
-    )
+    hyperparameters: dict[str, Any] = {
+        "axis": axis,
+        "keepdims": keepdims,
+        "axis_name": axis_name,
+        "accum_dtype": accum_dtype,
+    }
     shapes = draw(
         shapes_of({"x": "*shape"}, **known(hyperparameters), ranks={"shape": rank})
     )

@@ -27,10 +27,10 @@ SPEC = find_spec("scaffold/mlax_scaffold/specs/functional/normalize.py", near=__
 
 @st.composite
 def cases(draw) -> tuple[Case, dict[str, Any]]:
-    """normalize with hyperparameters and inputs that fit each other."""
+    """Hyperparameters and inputs of normalize that fit each other."""
     rank = draw(sizes(max=3))
     epsilon = draw(positives())
-    hyperparameters: dict[str, Any] = dict(epsilon=epsilon)
+    hyperparameters: dict[str, Any] = {"epsilon": epsilon}
     shapes = draw(
         shapes_of(
             {"x": "*shape", "mean": "*shape", "var": "*shape"},

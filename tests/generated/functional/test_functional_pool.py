@@ -34,7 +34,7 @@ SPEC = find_spec("scaffold/mlax_scaffold/specs/functional/pool.py", near=__file_
 
 @st.composite
 def cases(draw) -> tuple[Case, dict[str, Any]]:
-    """pool with hyperparameters and inputs that fit each other."""
+    """Hyperparameters and inputs of pool that fit each other."""
     rank = draw(sizes(max=3))
     reduction = draw(choices("max", "min", "sum"))
     spatial_dims = draw(sizes(max=2))
@@ -42,14 +42,14 @@ def cases(draw) -> tuple[Case, dict[str, Any]]:
     strides = draw(per_dim(sizes(), spatial_dims))
     padding = draw(paddings(spatial_dims))
     channel_last = draw(booleans())
-    hyperparameters: dict[str, Any] = dict(
-        reduction=reduction,
-        spatial_dims=spatial_dims,
-        window=window,
-        strides=strides,
-        padding=padding,
-        channel_last=channel_last,
-    )
+    hyperparameters: dict[str, Any] = {
+        "reduction": reduction,
+        "spatial_dims": spatial_dims,
+        "window": window,
+        "strides": strides,
+        "padding": padding,
+        "channel_last": channel_last,
+    }
     shapes = draw(
         shapes_of({"x": "*shape"}, **known(hyperparameters), ranks={"shape": rank})
     )

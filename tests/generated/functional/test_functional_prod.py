@@ -34,14 +34,16 @@ SPEC = find_spec("scaffold/mlax_scaffold/specs/functional/prod.py", near=__file_
 
 @st.composite
 def cases(draw) -> tuple[Case, dict[str, Any]]:
-    """prod with hyperparameters and inputs that fit each other."""
+    """Hyperparameters and inputs of prod that fit each other."""
     rank = draw(sizes(max=3))
     axis = draw(optional(axes(rank)))
     keepdims = draw(booleans())
     accum_dtype = draw(optional(accum_dtypes()))
-    hyperparameters: dict[str, Any] = dict(
-        axis=axis, keepdims=keepdims, accum_dtype=accum_dtype
-    )
+    hyperparameters: dict[str, Any] = {
+        "axis": axis,
+        "keepdims": keepdims,
+        "accum_dtype": accum_dtype,
+    }
     shapes = draw(
         shapes_of({"x": "*shape"}, **known(hyperparameters), ranks={"shape": rank})
     )

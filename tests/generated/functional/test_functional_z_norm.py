@@ -34,14 +34,16 @@ SPEC = find_spec("scaffold/mlax_scaffold/specs/functional/z_norm.py", near=__fil
 
 @st.composite
 def cases(draw) -> tuple[Case, dict[str, Any]]:
-    """z_norm with hyperparameters and inputs that fit each other."""
+    """Hyperparameters and inputs of z_norm that fit each other."""
     rank = draw(sizes(max=3))
     axis = draw(axes(rank))
     epsilon = draw(positives())
     accum_dtype = draw(optional(accum_dtypes()))
-    hyperparameters: dict[str, Any] = dict(
-        axis=axis, epsilon=epsilon, accum_dtype=accum_dtype
-    )
+    hyperparameters: dict[str, Any] = {
+        "axis": axis,
+        "epsilon": epsilon,
+        "accum_dtype": accum_dtype,
+    }
     shapes = draw(
         shapes_of({"x": "*shape"}, **known(hyperparameters), ranks={"shape": rank})
     )

@@ -47,7 +47,7 @@ SPEC = find_spec("scaffold/mlax_scaffold/specs/nn/batch_norm.py", near=__file__)
 
 @st.composite
 def cases(draw) -> Case:
-    """BatchNorm with hyperparameters and inputs that fit each other."""
+    """Hyperparameters and inputs of BatchNorm that fit each other."""
     channels = draw(sizes())
     channel_last = draw(booleans())
     use_scale = draw(booleans())
@@ -197,6 +197,6 @@ def test_rejects_integers(case):
     ],
 )
 def test_rejects_a_hyperparameter(name, value):
-    valid = dict(channels=4)
+    valid = {"channels": 4}
     with pytest.raises(ValueError, match=f"BatchNorm: {name}"):
         BatchNorm.init(jax.random.key(0), **{**valid, name: value})

@@ -38,7 +38,7 @@ SPEC = find_spec("scaffold/mlax_scaffold/specs/nn/bias.py", near=__file__)
 
 @st.composite
 def cases(draw) -> Case:
-    """Bias with hyperparameters and inputs that fit each other."""
+    """Hyperparameters and inputs of Bias that fit each other."""
     features = draw(sizes())
 
     def init(key, dtype):
@@ -130,6 +130,6 @@ def test_rejects_integers(case):
     ],
 )
 def test_rejects_a_hyperparameter(name, value):
-    valid = dict(features=4)
+    valid = {"features": 4}
     with pytest.raises(ValueError, match=f"Bias: {name}"):
         Bias.init(jax.random.key(0), **{**valid, name: value})

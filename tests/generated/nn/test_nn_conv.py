@@ -42,7 +42,7 @@ SPEC = find_spec("scaffold/mlax_scaffold/specs/nn/conv.py", near=__file__)
 
 @st.composite
 def cases(draw) -> Case:
-    """Conv with hyperparameters and inputs that fit each other."""
+    """Hyperparameters and inputs of Conv that fit each other."""
     spatial_dims = draw(sizes(max=2))
     in_channels = draw(sizes())
     out_channels = draw(sizes())
@@ -204,6 +204,6 @@ def test_rejects_integers(case):
     ],
 )
 def test_rejects_a_hyperparameter(name, value):
-    valid = dict(spatial_dims=4, in_channels=4, out_channels=4, kernel_size=4)
+    valid = {"spatial_dims": 4, "in_channels": 4, "out_channels": 4, "kernel_size": 4}
     with pytest.raises(ValueError, match=f"Conv: {name}"):
         Conv.init(jax.random.key(0), **{**valid, name: value})

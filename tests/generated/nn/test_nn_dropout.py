@@ -35,7 +35,7 @@ SPEC = find_spec("scaffold/mlax_scaffold/specs/nn/dropout.py", near=__file__)
 
 @st.composite
 def cases(draw) -> Case:
-    """Dropout with hyperparameters and inputs that fit each other."""
+    """Hyperparameters and inputs of Dropout that fit each other."""
     rank = draw(sizes(max=3))
     rate = draw(probabilities())
     broadcast_axis = draw(axes(rank))
@@ -136,6 +136,6 @@ def test_rejects_integers(case):
     ],
 )
 def test_rejects_a_hyperparameter(name, value):
-    valid = dict()
+    valid = {}
     with pytest.raises(ValueError, match=f"Dropout: {name}"):
         Dropout.init(**{**valid, name: value})

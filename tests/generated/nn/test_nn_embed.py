@@ -34,7 +34,7 @@ SPEC = find_spec("scaffold/mlax_scaffold/specs/nn/embed.py", near=__file__)
 
 @st.composite
 def cases(draw) -> Case:
-    """Embed with hyperparameters and inputs that fit each other."""
+    """Hyperparameters and inputs of Embed that fit each other."""
     entries = draw(sizes())
     features = draw(sizes())
     precision = draw(optional(precisions()))
@@ -114,6 +114,6 @@ def test_hyperparameters_are_static(case):
     ],
 )
 def test_rejects_a_hyperparameter(name, value):
-    valid = dict(entries=4, features=4)
+    valid = {"entries": 4, "features": 4}
     with pytest.raises(ValueError, match=f"Embed: {name}"):
         Embed.init(jax.random.key(0), **{**valid, name: value})

@@ -34,7 +34,7 @@ SPEC = find_spec("scaffold/mlax_scaffold/specs/nn/f.py", near=__file__)
 
 @st.composite
 def cases(draw) -> Case:
-    """F with hyperparameters and inputs that fit each other."""
+    """Hyperparameters and inputs of F that fit each other."""
     function = draw(functions())
     inference_function = draw(optional(functions()))
     takes_key = draw(booleans())
@@ -125,6 +125,6 @@ def test_rejects_a_traced_inference_mode(case):
     ],
 )
 def test_rejects_a_hyperparameter(name, value):
-    valid = dict(function=jax.nn.relu)
+    valid = {"function": jax.nn.relu}
     with pytest.raises(ValueError, match=f"F: {name}"):
         F.init(**{**valid, name: value})

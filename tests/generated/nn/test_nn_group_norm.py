@@ -44,7 +44,7 @@ SPEC = find_spec("scaffold/mlax_scaffold/specs/nn/group_norm.py", near=__file__)
 
 @st.composite
 def cases(draw) -> Case:
-    """GroupNorm with hyperparameters and inputs that fit each other."""
+    """Hyperparameters and inputs of GroupNorm that fit each other."""
     groups = draw(sizes())
     channels = draw(sizes())
     channel_last = draw(booleans())
@@ -188,6 +188,6 @@ def test_rejects_integers(case):
     ],
 )
 def test_rejects_a_hyperparameter(name, value):
-    valid = dict(groups=4, channels=4)
+    valid = {"groups": 4, "channels": 4}
     with pytest.raises(ValueError, match=f"GroupNorm: {name}"):
         GroupNorm.init(jax.random.key(0), **{**valid, name: value})

@@ -47,7 +47,7 @@ SPEC = find_spec("scaffold/mlax_scaffold/specs/nn/layer_norm.py", near=__file__)
 
 @st.composite
 def cases(draw) -> Case:
-    """LayerNorm with hyperparameters and inputs that fit each other."""
+    """Hyperparameters and inputs of LayerNorm that fit each other."""
     features = draw(sizes())
     use_scale = draw(booleans())
     use_bias = draw(booleans())
@@ -166,6 +166,6 @@ def test_rejects_integers(case):
     ],
 )
 def test_rejects_a_hyperparameter(name, value):
-    valid = dict(features=4)
+    valid = {"features": 4}
     with pytest.raises(ValueError, match=f"LayerNorm: {name}"):
         LayerNorm.init(jax.random.key(0), **{**valid, name: value})

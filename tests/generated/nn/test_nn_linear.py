@@ -44,7 +44,7 @@ SPEC = find_spec("scaffold/mlax_scaffold/specs/nn/linear.py", near=__file__)
 
 @st.composite
 def cases(draw) -> Case:
-    """Linear with hyperparameters and inputs that fit each other."""
+    """Hyperparameters and inputs of Linear that fit each other."""
     in_features = draw(sizes())
     out_features = draw(sizes())
     use_bias = draw(booleans())
@@ -156,6 +156,6 @@ def test_rejects_integers(case):
     ],
 )
 def test_rejects_a_hyperparameter(name, value):
-    valid = dict(in_features=4, out_features=4)
+    valid = {"in_features": 4, "out_features": 4}
     with pytest.raises(ValueError, match=f"Linear: {name}"):
         Linear.init(jax.random.key(0), **{**valid, name: value})

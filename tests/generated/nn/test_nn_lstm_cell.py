@@ -40,7 +40,7 @@ SPEC = find_spec("scaffold/mlax_scaffold/specs/nn/lstm_cell.py", near=__file__)
 
 @st.composite
 def cases(draw) -> Case:
-    """LSTMCell with hyperparameters and inputs that fit each other."""
+    """Hyperparameters and inputs of LSTMCell that fit each other."""
     in_features = draw(sizes())
     features = draw(sizes())
     activation = draw(activations())
@@ -158,6 +158,6 @@ def test_hyperparameters_are_static(case):
     ],
 )
 def test_rejects_a_hyperparameter(name, value):
-    valid = dict(in_features=4, features=4)
+    valid = {"in_features": 4, "features": 4}
     with pytest.raises(ValueError, match=f"LSTMCell: {name}"):
         LSTMCell.init(jax.random.key(0), **{**valid, name: value})

@@ -52,7 +52,7 @@ SPEC = find_spec(
 
 @st.composite
 def cases(draw) -> Case:
-    """MultiHeadAttention with hyperparameters and inputs that fit each other."""
+    """Hyperparameters and inputs of MultiHeadAttention that fit each other."""
     features = draw(sizes())
     heads = draw(sizes())
     context_features = draw(optional(sizes()))
@@ -223,6 +223,6 @@ def test_rejects_integers(case):
     ],
 )
 def test_rejects_a_hyperparameter(name, value):
-    valid = dict(features=4, heads=4)
+    valid = {"features": 4, "heads": 4}
     with pytest.raises(ValueError, match=f"MultiHeadAttention: {name}"):
         MultiHeadAttention.init(jax.random.key(0), **{**valid, name: value})

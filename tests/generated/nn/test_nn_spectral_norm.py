@@ -40,7 +40,7 @@ SPEC = find_spec("scaffold/mlax_scaffold/specs/nn/spectral_norm.py", near=__file
 
 @st.composite
 def cases(draw) -> Case:
-    """SpectralNorm with hyperparameters and inputs that fit each other."""
+    """Hyperparameters and inputs of SpectralNorm that fit each other."""
     features = draw(sizes())
     iterations = draw(counts())
     epsilon = draw(positives())
@@ -158,6 +158,6 @@ def test_rejects_integers(case):
     ],
 )
 def test_rejects_a_hyperparameter(name, value):
-    valid = dict(features=4)
+    valid = {"features": 4}
     with pytest.raises(ValueError, match=f"SpectralNorm: {name}"):
         SpectralNorm.init(jax.random.key(0), **{**valid, name: value})

@@ -36,7 +36,7 @@ SPEC = find_spec("scaffold/mlax_scaffold/specs/optim/adafactor.py", near=__file_
 
 @st.composite
 def cases(draw) -> OptimizerCase:
-    """Adafactor with hyperparameters that it takes."""
+    """Hyperparameters that Adafactor takes."""
     learning_rate = draw(scheduled())
     min_factored_size = draw(sizes())
     decay_exponent = draw(non_negatives())
@@ -159,6 +159,6 @@ def test_rejects_gradients_that_do_not_fit(case):
     ],
 )
 def test_rejects_a_hyperparameter(name, value):
-    valid = dict(learning_rate=0.1)
+    valid = {"learning_rate": 0.1}
     with pytest.raises(ValueError, match=f"Adafactor: {name}"):
         Adafactor.init({}, **{**valid, name: value})

@@ -33,7 +33,7 @@ SPEC = find_spec("scaffold/mlax_scaffold/specs/optim/adam_w.py", near=__file__)
 
 @st.composite
 def cases(draw) -> OptimizerCase:
-    """AdamW with hyperparameters that it takes."""
+    """Hyperparameters that AdamW takes."""
     learning_rate = draw(scheduled())
     b1 = draw(decays())
     b2 = draw(decays())
@@ -140,6 +140,6 @@ def test_rejects_gradients_that_do_not_fit(case):
     ],
 )
 def test_rejects_a_hyperparameter(name, value):
-    valid = dict(learning_rate=0.1)
+    valid = {"learning_rate": 0.1}
     with pytest.raises(ValueError, match=f"AdamW: {name}"):
         AdamW.init({}, **{**valid, name: value})

@@ -26,7 +26,7 @@ SPEC = find_spec("scaffold/mlax_scaffold/specs/optim/chain.py", near=__file__)
 
 @st.composite
 def cases(draw) -> OptimizerCase:
-    """Chain with hyperparameters that it takes."""
+    """Hyperparameters that Chain takes."""
     count = draw(sizes(max=3))
 
     def init(trainables):

@@ -33,7 +33,7 @@ SPEC = find_spec(
 
 @st.composite
 def cases(draw) -> OptimizerCase:
-    """ClipByGlobalNorm with hyperparameters that it takes."""
+    """Hyperparameters that ClipByGlobalNorm takes."""
     max_norm = draw(positives())
     accum_dtype = draw(optional(accum_dtypes()))
 
@@ -111,6 +111,6 @@ def test_rejects_gradients_that_do_not_fit(case):
     ],
 )
 def test_rejects_a_hyperparameter(name, value):
-    valid = dict(max_norm=0.5)
+    valid = {"max_norm": 0.5}
     with pytest.raises(ValueError, match=f"ClipByGlobalNorm: {name}"):
         ClipByGlobalNorm.init({}, **{**valid, name: value})

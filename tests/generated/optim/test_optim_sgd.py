@@ -33,7 +33,7 @@ SPEC = find_spec("scaffold/mlax_scaffold/specs/optim/sgd.py", near=__file__)
 
 @st.composite
 def cases(draw) -> OptimizerCase:
-    """Sgd with hyperparameters that it takes."""
+    """Hyperparameters that Sgd takes."""
     learning_rate = draw(scheduled())
     momentum = draw(decays())
     nesterov = draw(booleans())
@@ -124,6 +124,6 @@ def test_rejects_gradients_that_do_not_fit(case):
     ],
 )
 def test_rejects_a_hyperparameter(name, value):
-    valid = dict(learning_rate=0.1)
+    valid = {"learning_rate": 0.1}
     with pytest.raises(ValueError, match=f"Sgd: {name}"):
         Sgd.init({}, **{**valid, name: value})

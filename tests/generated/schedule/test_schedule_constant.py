@@ -17,7 +17,7 @@ SPEC = find_spec("scaffold/mlax_scaffold/specs/schedule/constant.py", near=__fil
 
 @st.composite
 def schedules(draw) -> Constant:
-    """Constant with hyperparameters that it takes."""
+    """Hyperparameters that Constant takes."""
     constant = draw(finite_floats())
     return Constant(constant=constant)
 
@@ -50,6 +50,6 @@ def test_keeps_the_dtype_of_the_step(schedule, dtype):
     ],
 )
 def test_rejects_a_hyperparameter(name, value):
-    valid = dict(constant=0.5)
+    valid = {"constant": 0.5}
     with pytest.raises(ValueError, match=f"Constant: {name}"):
         Constant(**{**valid, name: value})

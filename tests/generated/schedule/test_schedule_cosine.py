@@ -17,7 +17,7 @@ SPEC = find_spec("scaffold/mlax_scaffold/specs/schedule/cosine.py", near=__file_
 
 @st.composite
 def schedules(draw) -> Cosine:
-    """Cosine with hyperparameters that it takes."""
+    """Hyperparameters that Cosine takes."""
     init_value = draw(finite_floats())
     steps = draw(sizes())
     end_value = draw(finite_floats())
@@ -69,6 +69,6 @@ def test_keeps_the_dtype_of_the_step(schedule, dtype):
     ],
 )
 def test_rejects_a_hyperparameter(name, value):
-    valid = dict(init_value=0.5, steps=4)
+    valid = {"init_value": 0.5, "steps": 4}
     with pytest.raises(ValueError, match=f"Cosine: {name}"):
         Cosine(**{**valid, name: value})
