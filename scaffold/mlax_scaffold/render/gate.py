@@ -39,7 +39,9 @@ def check_module(
         if not isinstance(node, _TOP_LEVEL):
             raise _unexpected(file, node)
         if isinstance(node, ast.ClassDef):
-            _check_class(node, file)
+            _check_class(node, definition, file)
+        if isinstance(node, ast.FunctionDef):
+            _check_defaults(node, definition, file)
         for decorator in getattr(node, "decorator_list", ()):
             if ast.unparse(decorator) != "static":
                 raise _unexpected(file, decorator)
@@ -56,8 +58,25 @@ def check_module(
             )
 
 
-def _check_class(node: ast.ClassDef, file: Rendered) -> None:
+def _check_defaults(
+    node: ast.FunctionDef, definition: Definition, file: Rendered
+) -> None:
+    """A default is a literal, a dotted name, or an initializer of the spec."""
+    initializers = {
+        ast.unparse(ast.parse(d.initializer)) for d in definition.declarations
+    }
+    for default in (*node.args.defaults, *node.args.kw_defaults):
+        if default is None or is_constant(default):
+            continue
+        if ast.unparse(default) not in initializers:
+            raise _unexpected(file, default)
+
+
+def _check_class(node: ast.ClassDef, definition: Definition, file: Rendered) -> None:
     """A class holds docstrings, annotated fields with plain defaults, and methods."""
+    for base in (*node.bases, *(k.value for k in node.keywords)):
+        if ast.unparse(base) != "NamedTuple":
+            raise _unexpected(file, base)
     for item in node.body:
         match item:
             case ast.Expr(value=ast.Constant(value=str())):
@@ -69,6 +88,7 @@ def _check_class(node: ast.ClassDef, file: Rendered) -> None:
             case ast.FunctionDef(decorator_list=decorators) if all(
                 ast.unparse(d) == "property" for d in decorators
             ):
+                _check_defaults(item, definition, file)
                 continue
         raise _unexpected(file, item)
 
