@@ -120,3 +120,39 @@ def unzip(trainables: Any, rows: Callable[[Any], Mapping[str, Any]]) -> dict[str
 def apply_updates(trainables: Any, updates: Any) -> Any:
     """The weights after a step: each with its update added, in its own dtype."""
     return jax.tree.map(lambda weight, update: weight + update, trainables, updates)
+
+
+def state_shardings(state: Any, trainables: Any, shardings: Any) -> Any:
+    """The shardings of an optimizer's state that go with those of the weights.
+
+    A moment of the weight's shape lies where the weight lies; scalars, and moments of
+    other shapes, are replicated over the same mesh. Nothing then moves in a step.
+
+    Args:
+        state: of any optimizer; `jax.eval_shape` of `init` will do.
+        trainables: the weights, or their shapes.
+        shardings: a `jax.sharding.NamedSharding` for each weight.
+
+    Returns:
+        The state, with a sharding in the place of each array.
+    """
+    structure = jax.tree.structure(trainables)
+    placed = jax.tree.leaves(shardings)
+    if not placed:
+        return jax.tree.map(lambda _: None, state)
+    replicated = jax.sharding.NamedSharding(
+        placed[0].mesh, jax.sharding.PartitionSpec()
+    )
+
+    def moment(weight: Any, sharding: Any, value: Any) -> Any:
+        return sharding if value.shape == weight.shape else replicated
+
+    def field(value: Any) -> Any:
+        if jax.tree.structure(value) == structure:
+            return jax.tree.map(moment, trainables, shardings, value)
+        if isinstance(value, tuple):
+            parts = [field(part) for part in value]
+            return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
+        return jax.tree.map(lambda _: replicated, value)
+
+    return type(state)(*map(field, state))

@@ -2,7 +2,7 @@
 # To change this file, edit the specs and run `mlax-scaffold generate`.
 """Optimizers: each a module with `init` and `step`."""
 
-from mlax._core.trees import apply_updates
+from mlax._core.trees import apply_updates, state_shardings
 from mlax.optim import adafactor as Adafactor
 from mlax.optim import adam as Adam
 from mlax.optim import adam_w as AdamW
@@ -18,4 +18,5 @@ __all__ = [
     "ClipByGlobalNorm",
     "Sgd",
     "apply_updates",
+    "state_shardings",
 ]

@@ -93,8 +93,10 @@ def _exports(kind: Kind, library: Library, project: Project) -> list[str]:
     lines: list[str] = []
     names: list[str] = []
     if kind is Kind.OPTIMIZER:
-        lines.append(f"from {project.package}._core.trees import apply_updates")
-        names.append("apply_updates")
+        lines.append(
+            f"from {project.package}._core.trees import apply_updates, state_shardings"
+        )
+        names += ["apply_updates", "state_shardings"]
     for definition in library.of(kind):
         names.append(definition.name)
         if kind in (Kind.FUNCTION, Kind.SCHEDULE):
