@@ -103,7 +103,7 @@ def run(command: Command, folder: Path) -> subprocess.CompletedProcess[str]:
     words = shlex.split(command.text)
     programs = {
         "mlax-scaffold": ["-m", "mlax_scaffold"],
-        "pytest": ["-m", "pytest", "-p", "no:cacheprovider"],
+        "pytest": ["-m", "pytest", "-p", "mlax_scaffold.pytest_plugin"],
         "python": [],
     }
     assert words[0] in programs, f"cannot run {command.text!r} in a test"
@@ -112,6 +112,8 @@ def run(command: Command, folder: Path) -> subprocess.CompletedProcess[str]:
         **os.environ,
         "PYTHONPATH": path,
         "JAX_PLATFORMS": "cpu",
+        # The plugin is named above, whether the package is installed or not.
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
         "COLUMNS": "80",
     }
     return subprocess.run(
@@ -131,12 +133,7 @@ def missing(shown: Sequence[str], output: str) -> str | None:
     for line in shown:
         if line.strip() in ("", "..."):
             continue
-        start, dots, end = line.rstrip().partition("...")
-        for given in rest:
-            if given == line.rstrip() or (
-                dots and given.startswith(start) and given.endswith(end)
-            ):
-                break
-        else:
+        pattern = re.compile(re.escape(line.rstrip()).replace(r"\.\.\.", ".*"))
+        if not any(pattern.fullmatch(given) for given in rest):
             return line
     return None
