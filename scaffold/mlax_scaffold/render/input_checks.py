@@ -40,10 +40,15 @@ class InputChecks:
         return [*kinds, *self._same_dtype(inputs), *shapes]
 
     def _kind(self, item: Input) -> list[str]:
-        check = _KINDS.get(item.type.kind)
-        if check is None:
+        given = f"{item.name}={item.name}"
+        elements = _elements(item.type)
+        if elements:
+            line = f"checks.items({self.owner!r}, {len(elements)}, {given})"
+        elif item.type.kind in _KINDS:
+            line = f"checks.{_KINDS[item.type.kind]}({self.owner!r}, {given})"
+        else:
             return []
-        line = f"{item.name} = checks.{check}({self.owner!r}, {item.name}={item.name})"
+        line = f"{item.name} = {line}"
         if item.type.optional:
             return [f"if {item.name} is not None:\n    {line}"]
         return [line]

@@ -1,0 +1,366 @@
+"""Generated checks of inputs let through what fits, and refuse what does not with a message that says why."""
+
+from __future__ import annotations
+
+import types
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from mlax_scaffold.model.shapes import Shape, parse_shape
+from mlax_scaffold.render.environment import render_template
+from mlax_scaffold.render.input_checks import InputChecks, shape_text
+from mlax_scaffold.spec.reader import read_spec
+
+
+@pytest.fixture(scope="module")
+def checks() -> types.ModuleType:
+    """The checks that every generated package has."""
+    text = render_template("package/_core/checks.py.jinja", header="", package="p")
+    module = types.ModuleType("checks")
+    exec(compile(text, "checks.py", "exec"), vars(module))
+    return module
+
+
+def statements(arrays: str, fields: str = "") -> list[str]:
+    """The checks of a function with these array inputs and hyperparameters."""
+    lines = "".join(f"    {line},  #: a field\n" for line in fields.split("; ") if line)
+    text = f'''from mlax_scaffold.spec import Bool, Float, Int, PyTree, Size, function
+
+
+@function
+def example(
+    {arrays},
+{"    *," if lines else ""}
+{lines}) -> PyTree:
+    """A function of a test."""
+    return 1
+'''
+    definition, findings = read_spec("specs/functional/example.py", text)
+    assert not findings, "\n".join(map(str, findings))
+    assert definition is not None
+    sizes = {h.name: h.name for h in definition.hyperparameters}
+    return InputChecks("Example", sizes).statements(definition.methods[0].inputs)
+
+
+def run(checks: Any, lines: list[str], given: dict[str, Any]) -> dict[str, Any]:
+    namespace = {"checks": checks, **given}
+    exec("\n".join(lines), namespace)
+    return namespace
+
+
+def array(*shape: int, dtype: str = "float32") -> Any:
+    return jnp.zeros(shape, dtype)
+
+
+FEATURES = 'x: Float["*batch features"]', "features: Size"
+FITS = {
+    "last axis": (*FEATURES, {"x": array(3), "features": 3}),
+    "more axes": (*FEATURES, {"x": array(2, 5, 3), "features": 3}),
+    "numpy": (*FEATURES, {"x": np.zeros((1, 3), np.float16), "features": 3}),
+    "lists": (*FEATURES, {"x": [[1.0, 2.0]], "features": 2}),
+    "any shape": ('x: Float["..."]', "", {"x": array()}),
+    "no axes": ('x: Float[""]', "", {"x": array()}),
+    "fixed": ('x: Float["2 _ 3"]', "", {"x": array(2, 7, 3)}),
+    "same name": ('x: Float["n n"]', "", {"x": array(4, 4)}),
+    "two inputs": (
+        'x: Float["*b n"], y: Float["*b m"]',
+        "",
+        {"x": array(2, 3), "y": array(2, 4)},
+    ),
+    "broadcast one": (
+        'x: Float["n m"], y: Float["#n m"]',
+        "",
+        {"x": array(2, 3), "y": array(1, 3)},
+    ),
+    "broadcast all": (
+        'x: Float["n m"], y: Float["#n m"]',
+        "",
+        {"x": array(2, 3), "y": array(2, 3)},
+    ),
+    "computed": (
+        'x: Float["n*2+1 n"]',
+        "n: Size",
+        {"x": array(7, 3), "n": 3},
+    ),
+    "computed of an axis": (
+        'x: Float["n"], y: Float["2*(n+1)"]',
+        "",
+        {"x": array(3), "y": array(8)},
+    ),
+    "axes in the middle": ('x: Float["a *b a"]', "", {"x": array(2, 5, 6, 2)}),
+    "condition true": (
+        'x: Float["*b c if last else c *b"]',
+        "last: bool; c: Size",
+        {"x": array(5, 3), "last": True, "c": 3},
+    ),
+    "condition false": (
+        'x: Float["*b c if last else c *b"]',
+        "last: bool; c: Size",
+        {"x": array(3, 5), "last": False, "c": 3},
+    ),
+    "counted": (
+        'x: Float["b *spatial c"]',
+        "spatial_dims: Size",
+        {"x": array(1, 2, 3, 4), "spatial_dims": 2},
+    ),
+    "optional": (
+        'x: Float["n"], mask: Bool["n"] | None = None',
+        "",
+        {"x": array(3), "mask": None},
+    ),
+    "optional that is there": (
+        'x: Float["n"], mask: Bool["n"] | None = None',
+        "",
+        {"x": array(3), "mask": np.ones(3, bool)},
+    ),
+    "an optional input binds nothing": (
+        'x: Float["n"] | None, y: Float["n"]',
+        "",
+        {"x": None, "y": array(3)},
+    ),
+    "integers": ('x: Int["..."]', "", {"x": np.arange(3, dtype=np.uint8)}),
+    "tuple": (
+        'x: Float["n"], c: tuple[Float["n"], Int["m"]]',
+        "",
+        {"x": array(3), "c": (array(3), array(2, dtype="int32"))},
+    ),
+    "tuple that is a list": (
+        'c: tuple[Float["n"], Float["n"]]',
+        "",
+        {"c": [array(3), array(3)]},
+    ),
+    "tuple that is absent": (
+        'x: Float["n"], c: tuple[Float["n"], Float["n"] | None] | None = None',
+        "",
+        {"x": array(3), "c": None},
+    ),
+    "element that is absent": (
+        'x: Float["n"], c: tuple[Float["n"], Float["n"] | None] | None = None',
+        "",
+        {"x": array(3), "c": (array(3), None)},
+    ),
+    "any number of elements": ("c: tuple[PyTree, ...]", "", {"c": ()}),
+    "names of parameters": (
+        'owner: Float["name given"], message: Float["name expected"]',
+        "",
+        {"owner": array(2, 3), "message": array(2, 4)},
+    ),
+    "trees": ("x: PyTree", "", {"x": {"a": "anything"}}),
+}
+SAID = "Example: "
+REFUSED = {
+    "last axis": (
+        *FEATURES,
+        {"x": array(4), "features": 3},
+        "x must have shape (*batch, features) with features=3, got (4,)",
+    ),
+    "rank": (
+        *FEATURES,
+        {"x": array(), "features": 3},
+        "x must have shape (*batch, features) with features=3, got ()",
+    ),
+    "integers": (
+        *FEATURES,
+        {"x": array(3, dtype="int32"), "features": 3},
+        "x must be a floating array, got int32; cast it first, for example "
+        "x.astype(jnp.float32)",
+    ),
+    "floats": (
+        'x: Int["..."]',
+        "",
+        {"x": array(3)},
+        "x must be an integer array, got float32",
+    ),
+    "booleans": (
+        'x: Bool["..."]',
+        "",
+        {"x": array(3, dtype="int32")},
+        "x must be a boolean array, got int32; True keeps a place",
+    ),
+    "two dtypes": (
+        'x: Float["..."], y: Float["..."]',
+        "",
+        {"x": array(3), "y": array(3, dtype="bfloat16")},
+        "inputs must have one dtype, got x: float32, y: bfloat16",
+    ),
+    "too many axes": (
+        'x: Float["a b"]',
+        "",
+        {"x": array(1, 2, 3)},
+        "x must have shape (a, b), got (1, 2, 3)",
+    ),
+    "fixed": (
+        'x: Float["2 _ 3"]',
+        "",
+        {"x": array(2, 7, 4)},
+        "x must have shape (2, _, 3), got (2, 7, 4)",
+    ),
+    "same name": (
+        'x: Float["n n"]',
+        "",
+        {"x": array(4, 5)},
+        "x must have shape (n, n) with n=4, got (4, 5)",
+    ),
+    "axes of another input": (
+        'x: Float["*b n"], y: Float["*b m"]',
+        "",
+        {"x": array(2, 3), "y": array(3, 4)},
+        "y must have shape (*b, m) with b=(2,), got (3, 4)",
+    ),
+    "broadcast": (
+        'x: Float["n m"], y: Float["#n m"]',
+        "",
+        {"x": array(2, 3), "y": array(3, 3)},
+        "y must have shape (#n, m) with n=2, m=3, got (3, 3)",
+    ),
+    "computed": (
+        'x: Float["n*2+1 n"]',
+        "n: Size",
+        {"x": array(6, 3), "n": 3},
+        "x must have shape (n*2+1, n) with n=3, got (6, 3)",
+    ),
+    "condition": (
+        'x: Float["*b c if last else c *b"]',
+        "last: bool; c: Size",
+        {"x": array(5, 3), "last": False, "c": 3},
+        "x must have shape (c, *b) with c=3, got (5, 3)",
+    ),
+    "counted": (
+        'x: Float["b *spatial c"]',
+        "spatial_dims: Size",
+        {"x": array(1, 2, 4), "spatial_dims": 2},
+        "x must have shape (b, *spatial, c) with spatial_dims=2, got (1, 2, 4)",
+    ),
+    "optional that is there": (
+        'x: Float["n"], mask: Bool["n"] | None = None',
+        "",
+        {"x": array(3), "mask": np.ones(4, bool)},
+        "mask must have shape (n,) with n=3, got (4,)",
+    ),
+    "element of a tuple": (
+        'x: Float["n"], c: tuple[Float["n"], Int["m"]] | None = None',
+        "",
+        {"x": array(3), "c": (array(4), array(2, dtype="int32"))},
+        "c[0] must have shape (n,) with n=3, got (4,)",
+    ),
+    "dtype of an element": (
+        'x: Float["n"], c: tuple[PyTree, Float["n"]] | None = None',
+        "",
+        {"x": array(3), "c": (None, array(3, dtype="float16"))},
+        "inputs must have one dtype, got x: float32, c_1: float16",
+    ),
+    "length of a tuple": (
+        'c: tuple[Float["n"], Float["n"]]',
+        "",
+        {"c": (array(3),)},
+        "c must be a tuple of 2, got 1",
+    ),
+    "no tuple": (
+        'c: tuple[Float["n"], Float["n"]]',
+        "",
+        {"c": array(2, 3)},
+        "c must be a tuple of 2, got ArrayImpl",
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("arrays", "fields", "given"), list(FITS.values()), ids=list(FITS)
+)
+def test_what_fits_is_let_through(
+    checks: types.ModuleType, arrays: str, fields: str, given: dict[str, Any]
+):
+    namespace = run(checks, statements(arrays, fields), given)
+    for name, value in given.items():
+        if isinstance(value, np.ndarray):
+            assert isinstance(namespace[name], jnp.ndarray)
+            assert namespace[name].dtype == value.dtype
+
+
+@pytest.mark.parametrize(
+    ("arrays", "fields", "given", "message"), list(REFUSED.values()), ids=list(REFUSED)
+)
+def test_what_does_not_fit_is_refused(
+    checks: types.ModuleType,
+    arrays: str,
+    fields: str,
+    given: dict[str, Any],
+    message: str,
+):
+    with pytest.raises((ValueError, TypeError)) as error:
+        run(checks, statements(arrays, fields), given)
+    assert str(error.value) == f"Example: {message}"
+
+
+def test_nothing_is_checked_where_everything_fits():
+    assert statements("x: PyTree") == []
+    assert statements('x: Float["..."]') == ["x = checks.floating('Example', x=x)"]
+
+
+@pytest.mark.parametrize(
+    ("shape", "text"),
+    [
+        ("*batch n", "(*batch, n)"),
+        ("n", "(n,)"),
+        ("...", "(...,)"),
+        ("a*2 #b _", "(a*2, #b, _)"),
+    ],
+)
+def test_shape_text(shape: str, text: str):
+    parsed = parse_shape(shape)
+    assert isinstance(parsed, Shape)
+    assert shape_text(parsed) == text
+
+
+@pytest.mark.parametrize(
+    ("check", "arguments", "good", "canonical", "bad"),
+    [
+        ("size", (), np.int64(3), 3, [0, True, 1.0, "1"]),
+        ("count", (), 0, 0, [-1, False, 0.5]),
+        ("integer", (), -3, -3, [1.5, True, None]),
+        ("boolean", (), True, True, [1, None, "x"]),
+        ("string", (), "x", "x", [1, None]),
+        ("choice", (("a", "b"),), "a", "a", ["c", 1, None]),
+        ("number", (), 1, 1.0, [float("nan"), float("inf"), True, 10**400, 1j]),
+        ("positive", (), 2, 2.0, [0, -1.0, float("inf")]),
+        ("non_negative", (), 0, 0.0, [-1e-9, 10**400]),
+        ("probability", (), 1, 1.0, [1.1, -0.1, float("nan")]),
+        ("shape", (), [2, 0], (2, 0), [[-1], "ab", 3, [1.5]]),
+        ("axes", (), -1, (-1,), [[0, 0], "a", 1.5]),
+        ("axes", (), [0, 2], (0, 2), [None, [True]]),
+    ],
+)
+def test_hyperparameters(
+    checks: types.ModuleType,
+    check: str,
+    arguments: tuple[Any, ...],
+    good: Any,
+    canonical: Any,
+    bad: list[Any],
+):
+    function = getattr(checks, check)
+    # A name that the check itself uses is one like any other.
+    found = function("Example", *arguments, owner=good)
+    assert found == canonical
+    assert type(found) is type(canonical)
+    assert function("Example", *arguments, owner=found) == found
+    for value in bad:
+        with pytest.raises(ValueError, match="Example: owner must be ") as error:
+            function("Example", *arguments, owner=value)
+        assert repr(value) in str(error.value)
+
+
+def test_optional(checks: types.ModuleType):
+    assert checks.optional(checks.size, "Example", check=None) is None
+    assert checks.optional(checks.size, "Example", check=2) == 2
+    with pytest.raises(ValueError, match="check must be"):
+        checks.optional(checks.size, "Example", check=0)
+
+
+def test_requirement(checks: types.ModuleType):
+    error = checks.requirement("Example", "no", message=1, owner="x")
+    assert str(error) == "Example: no; got message=1, owner='x'"
+    assert str(checks.requirement("Example", "no")) == "Example: no"
