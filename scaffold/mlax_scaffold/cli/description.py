@@ -14,7 +14,13 @@ from mlax_scaffold.cli.signatures import signatures
 from mlax_scaffold.cli.staging import staged
 from mlax_scaffold.cli.workspace import Generation, Workspace
 from mlax_scaffold.errors import MlaxScaffoldError, UsageError, did_you_mean
-from mlax_scaffold.model.definition import ArrayType, Definition, Kind, MethodRole
+from mlax_scaffold.model.definition import (
+    ArrayType,
+    Definition,
+    Hyperparameter,
+    Kind,
+    MethodRole,
+)
 
 _PROGRAM = "from mlax_scaffold.cli.inspection import main; main()"
 _TRACED = (Kind.LAYER, Kind.BLOCK, Kind.FUNCTION)
@@ -145,17 +151,15 @@ def _inspect(
 ) -> dict[str, Any]:
     layer = definition.kind is not Kind.FUNCTION
     traits = made.library.traits(definition.reference) if layer else None
-    values = {
-        h.name: h.type.word.example
-        for h in definition.hyperparameters
-        if h.default is None
-    } | dict(given)
+    fields = definition.hyperparameters
+    values = {h.name: _example(h) for h in fields if h.default is None} | dict(given)
     entry = next(m for m in definition.methods if m.role is MethodRole.ENTRY)
     task = {
         "module": f"{workspace.project.package}.{definition.kind.section}",
         "name": definition.name,
         "kind": "layer" if layer else "function",
         "values": values,
+        "defaults": {h.name: h.default for h in fields if h.default is not None},
         "inputs": [_plain(i.type) for i in entry.positional if i.default is None],
         "keywords": {
             i.name: _plain(i.type) for i in entry.keyword if i.default is None
@@ -187,6 +191,15 @@ def _inspect(
         sizes = [math.prod(w["shape"]) for w in result["weights"]]
         result |= {"values": values, "parameters": sum(sizes)}
     return result
+
+
+def _example(hyperparameter: Hyperparameter) -> str:
+    """Source text of a value that a hyperparameter takes."""
+    if hyperparameter.name == "spatial_dims":
+        return "2"
+    if hyperparameter.type.choices:
+        return repr(hyperparameter.type.choices[0])
+    return hyperparameter.type.word.example
 
 
 def _plain(array: ArrayType) -> list[Any]:

@@ -39,8 +39,8 @@ def inspect(task: Mapping[str, Any]) -> dict[str, Any]:
     """Weights, state and jaxpr of a definition.
 
     Args:
-        task: `module` and `name`; `kind`, "layer" or "function"; `values`, the source
-            text of hyperparameters by name; `inputs` and `keywords`, the array types
+        task: `module` and `name`; `kind`, "layer" or "function"; `values` and
+            `defaults`, source text of hyperparameters by name; `inputs` and `keywords`, the array types
             that are given; `dtype`, that of the jaxpr or None; `takes_key`, `draws` and
             `inference`.
     """
@@ -51,8 +51,8 @@ def inspect(task: Mapping[str, Any]) -> dict[str, Any]:
     values = {name: value_of(text) for name, text in task["values"].items()}
     target = getattr(importlib.import_module(task["module"]), task["name"])
     if task["kind"] == "function":
-        fields = {name: value for name, value in values.items() if _is_size(value)}
-        return {"jaxpr": _function_jaxpr(target, task, values, fields)}
+        defaults = {name: value_of(text) for name, text in task["defaults"].items()}
+        return {"jaxpr": _function_jaxpr(target, task, values, defaults | values)}
     return _layer(target, task, values)
 
 
@@ -143,12 +143,12 @@ def _array(
         return tuple(_array(item, dtype, fields, sizes) for item in items)
     if kind == "Key":
         return jax.eval_shape(lambda: jax.random.key(0))
-    if shape is None:
-        raise ValueError(
-            f"an input is a {kind} of any shape, so no example can be made"
-        )
-    dtypes = {"Float": dtype, "Int": "int32", "Bool": "bool"}
-    return jax.ShapeDtypeStruct(_shape(shape, fields, sizes), dtypes[kind])
+    # A tree of arrays may be one array.
+    dtypes = {"Float": dtype, "PyTree": dtype, "Int": "int32", "Bool": "bool"}
+    if kind == "Bool" and shape == "...":
+        return jax.ShapeDtypeStruct((), "bool")  # a mask broadcasts
+    concrete = _shape("..." if shape is None else shape, fields, sizes)
+    return jax.ShapeDtypeStruct(concrete, dtypes[kind])
 
 
 def _shape(
@@ -172,8 +172,11 @@ def _shape(
         match dim:
             case Anonymous():
                 concrete.append(EXAMPLE_SIZE)
+            case AnyAxes() if len(resolved.dims) > 1:
+                pass  # beside others it may stand for no axes
             case AnyAxes():
-                concrete += [_BATCH, EXAMPLE_SIZE]
+                axes = fields.get("spatial_dims", 1)
+                concrete += [_BATCH, *([EXAMPLE_SIZE] * axes)]
             case _:
                 concrete += type(resolved)((dim,)).evaluate(sizes)
     return tuple(concrete)

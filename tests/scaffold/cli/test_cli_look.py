@@ -103,6 +103,36 @@ def test_show_a_function(project):
     assert "weights" not in shown
 
 
+SHAPES = '''\
+from typing import Literal
+
+from mlax_scaffold.spec import Bool, Float, PyTree, Size, function
+
+
+@function
+def mixed(
+    x: Float["batch *spatial channels if channel_last else batch channels *spatial"],
+    mask: Bool["..."],
+    step: Float[""],
+    tree: PyTree,
+    *,
+    spatial_dims: Size,  #: number of spatial axes
+    mode: Literal["one", "two"],  #: what for
+    channel_last: bool = False,  #: whether channels are the last axis
+) -> Float["..."]:
+    """The input, masked."""
+    return x * mask.astype(x.dtype) + step
+'''
+
+
+def test_show_makes_examples_of_each_type(project):
+    project.write("specs/functional/mixed.py", SHAPES)
+    shown = project.json("show", "mixed", "--jaxpr", "float64")
+    assert "f64[8,8,8,8]" in shown["jaxpr"]
+    assert "bool[]" in shown["jaxpr"]
+    assert "f64[]" in shown["jaxpr"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
