@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import itertools
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,24 +14,15 @@ from mlax_scaffold.model.definition import (
 )
 from mlax_scaffold.model.library import Library
 from mlax_scaffold.model.shapes import AnyAxes, Shape, ShapeMismatch
-from mlax_scaffold.render.docs_setup import Setup, Unknown
+from mlax_scaffold.render.docs_setup import Setup
 from mlax_scaffold.render.docs_shapes import Sizes
-
-_PREFERRED = {
-    "spatial_dims": "2",
-    "kernel_size": "3",
-    "window": "2",
-    "groups": "2",
-    "heads": "2",
-    "Probability": "0.1",
-}
-"""Values of words, and of names that mean the same in every definition."""
-
-_SIZES = ("4", "2", "3", "1", "8", "6")
-
-
-class NoExample(Exception):
-    """No values can be derived that the definition takes."""
+from mlax_scaffold.render.docs_values import (
+    NoExample,
+    defaults,
+    is_literal,
+    only_sizes,
+    required_values,
+)
 
 
 def example(definition: Definition, library: Library, package: str) -> str:
@@ -55,7 +45,7 @@ class _Example:
         self.definition = definition
         self.library = library
         self.path = f"{definition.kind.section}.{definition.name}"
-        self.values = _required(definition)
+        self.values = required_values(definition)
         method = definition.method("forward") or definition.methods[0]
         self.inputs = tuple(i for i in method.positional if i.default is None)
         self.returns = method.returns
@@ -77,7 +67,7 @@ class _Example:
         known = defaults(self.definition) | {
             name: ast.literal_eval(text)
             for name, text in self.values.items()
-            if _is_literal(text)
+            if is_literal(text)
         }
         if self.definition.structural():
             known["features"] = 4
@@ -121,7 +111,7 @@ class _Example:
         )
         made = "nn.Linear.init({}, in_features=4, out_features=4)"
         if linear is None or not {"in_features", "out_features"} >= set(
-            _required(linear)
+            required_values(linear)
         ):
             raise NoExample
         match h.type.word.name:
@@ -141,8 +131,8 @@ class _Example:
             method = d.method("forward")
             if method is None or len(method.positional) != 2:
                 continue
-            if d.method("initial_carry") is not None and _only_sizes(d):
-                given = ", ".join(f"{name}=4" for name in _required(d))
+            if d.method("initial_carry") is not None and only_sizes(d):
+                given = ", ".join(f"{name}=4" for name in required_values(d))
                 return f"nn.{d.name}.init(key, {given})"
         raise NoExample
 
@@ -179,7 +169,9 @@ class _Example:
     def _transformation(self) -> str:
         for d in self.library.of(Kind.OPTIMIZER):
             if not d.structural() and d.method("update") is not None:
-                given = [f"{name}={value}" for name, value in _required(d).items()]
+                given = [
+                    f"{name}={value}" for name, value in required_values(d).items()
+                ]
                 return f"optim.{d.name}.init({', '.join(['trainables', *given])})"
         raise NoExample
 
@@ -261,71 +253,3 @@ class _Example:
             return str(self.sizes.expected(array.shape))
         except ShapeMismatch:
             return None
-
-
-def defaults(definition: Definition) -> dict[str, Any]:
-    """Defaults of hyperparameters that are literals."""
-    return {
-        h.name: ast.literal_eval(h.default)
-        for h in definition.hyperparameters
-        if h.default is not None and _is_literal(h.default)
-    }
-
-
-def _is_literal(text: str) -> bool:
-    try:
-        ast.literal_eval(text)
-    except (ValueError, SyntaxError):
-        return False
-    return True
-
-
-def _only_sizes(definition: Definition) -> bool:
-    required = (h for h in definition.hyperparameters if h.default is None)
-    return all(h.type.word.name == "Size" for h in required)
-
-
-def _required(definition: Definition) -> dict[str, str]:
-    """Expressions of the required hyperparameters, which satisfy the requirements."""
-    required = [h for h in definition.hyperparameters if h.default is None]
-    plain = [h for h in required if not h.type.word.structural]
-    values = {h.name: _value(h) for h in plain}
-    setup = Setup(definition)
-    if _satisfied(definition, setup, values):
-        return values
-    sizes = [h.name for h in plain if h.type.word.name in ("Size", "Count", "int")]
-    for chosen in itertools.product(_SIZES, repeat=min(len(sizes), 4)):
-        tried = values | dict(zip(sizes, chosen, strict=False))
-        if _satisfied(definition, setup, tried):
-            return tried
-    raise NoExample
-
-
-def _value(h: Hyperparameter) -> str:
-    if h.type.choices:
-        return repr(h.type.choices[0])
-    word = h.type.word
-    if h.name in _PREFERRED and word.name in ("Size", "Count", "int"):
-        return _PREFERRED[h.name]
-    value = _PREFERRED.get(word.name, word.example)
-    if not value:
-        raise NoExample
-    return value
-
-
-def _satisfied(definition: Definition, setup: Setup, values: dict[str, str]) -> bool:
-    known = defaults(definition) | {
-        name: ast.literal_eval(text)
-        for name, text in values.items()
-        if _is_literal(text)
-    }
-    for requirement in definition.requirements:
-        if requirement.method != "setup":
-            continue
-        try:
-            if not setup.value(requirement.condition, known):
-                return False
-        except Unknown:
-            # Nothing is known against the values.
-            continue
-    return True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 _CODE_SPAN = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)")
@@ -24,6 +25,11 @@ class Table:
         """The lines of the table."""
         rows = (self.headers, ("---",) * len(self.headers), *self.rows)
         return tuple(f"| {' | '.join(map(cell, row))} |" for row in rows)
+
+
+def table(headers: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    """A table as one text."""
+    return "\n".join(Table(headers, tuple(rows)).lines)
 
 
 def cell(markdown: str) -> str:

@@ -6,10 +6,11 @@ import posixpath
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from mlax_scaffold.model.definition import Definition, Kind, Method, MethodRole, Role
+from mlax_scaffold.model.definition import Definition, Kind, MethodRole, Role
 from mlax_scaffold.model.library import Library
 from mlax_scaffold.model.project import Project
-from mlax_scaffold.render.docs_markdown import Table, block, code, paragraphs, prose
+from mlax_scaffold.render.docs_contract import dtypes, entries, entry_name, errors
+from mlax_scaffold.render.docs_markdown import block, code, paragraphs, prose, table
 from mlax_scaffold.render.docs_setup import Setup
 from mlax_scaffold.render.modules import file_name
 from mlax_scaffold.render.parameters import array_doc, plain
@@ -76,8 +77,8 @@ class _Builder:
         yield Section("Weights", tuple(self._weights()))
         yield Section("State", tuple(self._state()))
         yield Section("Methods of the hyperparameters", tuple(self._methods()))
-        yield Section("Dtypes", tuple(self._dtypes()))
-        yield Section("Errors", tuple(self._errors()))
+        yield Section("Dtypes", tuple(dtypes(self.definition, self.library)))
+        yield Section("Errors", tuple(errors(self.definition, self.library)))
 
     def _hyperparameters(self) -> Iterator[str]:
         rows = [
@@ -90,20 +91,15 @@ class _Builder:
             for h in self.definition.hyperparameters
         ]
         if rows:
-            yield _table(("name", "what it is", "takes", "default"), rows)
+            yield table(("name", "what it is", "takes", "default"), rows)
 
     # Arrays
 
-    def _entries(self) -> list[Method]:
-        if self.definition.kind is Kind.FUNCTION:
-            return [self.definition.methods[0]]
-        return [m for m in self.definition.methods if m.role is MethodRole.ENTRY]
-
     def _arrays(self) -> Iterator[str]:
-        entries = self._entries()
-        for method in entries:
-            if len(entries) > 1:
-                yield f"Of {code(_entry_name(method))}:"
+        methods = entries(self.definition)
+        for method in methods:
+            if len(methods) > 1:
+                yield f"Of {code(entry_name(method))}:"
             many = self.layer and len(method.positional) > 1
             rows = []
             for i in method.inputs:
@@ -119,7 +115,7 @@ class _Builder:
             else:
                 result = array_doc(method.returns).removesuffix(" of any shape")
             rows.append(("result", prose(result), "", ""))
-            yield _table(("name", "array", "given", "default"), rows)
+            yield table(("name", "array", "given", "default"), rows)
 
     # Weights and state
 
@@ -136,7 +132,7 @@ class _Builder:
             for d in self.definition.declared(Role.TRAINABLE)
         ]
         if rows:
-            yield _table(("name", "shape", "initializer", "present"), rows)
+            yield table(("name", "shape", "initializer", "present"), rows)
         if not self.layer:
             return
         subs = self._sub_layers("trainable")
@@ -163,7 +159,7 @@ class _Builder:
             for d in self.definition.declared(Role.STATE)
         ]
         if rows:
-            yield _table(("name", "shape", "initializer", "dtype"), rows)
+            yield table(("name", "shape", "initializer", "dtype"), rows)
         if self.layer and (subs := self._sub_layers("stateful")):
             yield f"And the state of {subs}." if rows else f"The state of {subs}."
 
@@ -181,7 +177,7 @@ class _Builder:
         ]
         if rows:
             yield "For each weight `param`, in trees with the structure of the weights:"
-            yield _table(("name", "shape", "initializer", "dtype"), rows)
+            yield table(("name", "shape", "initializer", "dtype"), rows)
         for h in self.definition.structural():
             yield f"The states of {code(h.name)}."
 
@@ -210,125 +206,7 @@ class _Builder:
             if m.role in (MethodRole.HYPER, MethodRole.PROPERTY)
         ]
         if rows:
-            yield _table(("name", "what it is"), rows)
-
-    # Dtypes
-
-    def _dtypes(self) -> Iterator[str]:
-        match self.definition.kind:
-            case Kind.LAYER:
-                yield self._layer_dtypes()
-            case Kind.BLOCK:
-                yield (
-                    "Each layer computes in the dtype of the input that it is given; "
-                    "the block itself casts nothing else. State stays in its own dtype."
-                )
-            case Kind.FUNCTION:
-                yield self._function_dtypes()
-            case Kind.OPTIMIZER:
-                yield (
-                    "Each weight is updated in its own dtype, and its update has that "
-                    "dtype. Coefficients that are the same for all weights are computed "
-                    "in the default float dtype and cast once."
-                )
-            case Kind.SCHEDULE:
-                yield "The value has the dtype of the step, a floating scalar."
-        overrides = [
-            f"{code(h.name)}: {prose(h.doc.rstrip('.'))}."
-            for h in self.definition.hyperparameters
-            if h.type.word.name == "DType"
-        ]
-        if overrides:
-            yield "Overridden only by " + " ".join(overrides)
-
-    def _layer_dtypes(self) -> str:
-        traits = self.library.traits(self.definition.reference)
-        method = self.definition.method("forward")
-        floating = method and any("Float" in str(i.type) for i in method.positional)
-        text = (
-            "Computes in the dtype of the input; the result has it too."
-            if floating
-            else "Computes in the dtype of its weights, since no input is floating."
-            if traits.trainable
-            else "Casts nothing: the input goes in as it is."
-        )
-        if traits.trainable and floating:
-            text += " Weights are kept in theirs and cast where they are used."
-        if traits.stateful:
-            text += " State is stored in its own dtype, whatever the input's is."
-        return text
-
-    def _function_dtypes(self) -> str:
-        method = self.definition.methods[0]
-        if any("Float" in str(i.type) for i in method.inputs):
-            return "Computes in the dtype of its floating inputs; so is the result's."
-        return "No input is floating; nothing is promoted."
-
-    # Errors
-
-    def _errors(self) -> Iterator[str]:
-        name = self.definition.name
-        made = self.definition.kind in (Kind.FUNCTION, Kind.SCHEDULE)
-        where = {"setup": "init", "forward": "fwd"}
-        rows = [
-            (
-                code(name if made else "init"),
-                "`ValueError`",
-                code(f"{name}: {h.name} must be ..."),
-                f"not {prose(h.type.takes)}",
-            )
-            for h in self.definition.hyperparameters
-        ]
-        rows += [
-            (
-                code(where.get(r.method, r.method)),
-                "`ValueError`",
-                prose(r.message),
-                code(f"not ({plain(r.condition)})"),
-            )
-            for r in self.definition.requirements
-        ]
-        rows += self._input_errors()
-        if rows:
-            yield _table(("raised by", "error", "message", "where"), rows)
-
-    def _input_errors(self) -> Iterator[tuple[str, str, str, str]]:
-        name = self.definition.name
-        for method in self._entries():
-            entry = code(_entry_name(method) if self.layer else name)
-            shaped = [i for i in method.inputs if i.type.shape is not None]
-            if shaped:
-                names = ", ".join(code(i.name) for i in shaped)
-                yield (
-                    entry,
-                    "`TypeError`, `ValueError`",
-                    code(f"{name}: ..."),
-                    f"{names} of another kind or shape than above",
-                )
-            if method.training:
-                yield (
-                    entry,
-                    "`TypeError`",
-                    code(f"{name}: inference_mode ..."),
-                    "`inference_mode` is traced and not static",
-                )
-        if self.layer and self.definition.kind is Kind.LAYER:
-            traits = self.library.traits(self.definition.reference)
-            if traits.draws:
-                yield (
-                    "`fwd`",
-                    "`ValueError`",
-                    code(f"{name}: ..."),
-                    "random numbers are needed and `key` is None",
-                )
-        if self.definition.kind is Kind.OPTIMIZER:
-            yield (
-                "`step`",
-                "`TypeError`, `ValueError`",
-                code(f"{name}: ..."),
-                "gradients and weights differ in structure, shape or dtype, or the "
-                "state is another optimizer's",
-            )
+            yield table(("name", "what it is"), rows)
 
     # Source
 
@@ -357,11 +235,3 @@ def page_name(definition: Definition) -> str:
     """The file of a page inside its section; `index.md` is the section's own."""
     module = definition.module
     return f"{module}_.md" if module == "index" else f"{module}.md"
-
-
-def _entry_name(method: Method) -> str:
-    return "fwd" if method.name == "forward" else method.name
-
-
-def _table(headers: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
-    return "\n".join(Table(headers, tuple(rows)).lines)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import posixpath
 import re
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -28,24 +30,31 @@ def section(page: str, title: str) -> str:
     return rest.partition("\n## ")[0]
 
 
-def run_example(page: str, name: str) -> dict[str, Any]:
-    [example] = blocks(section(page, "Example"))
-    assert example.language == "python"
-    assert "assert " in example.text
-    namespace: dict[str, Any] = {}
-    exec(compile(example.text, f"example of {name}", "exec"), namespace)
-    return namespace
+@pytest.fixture(scope="module")
+def run_example(site) -> Callable[[str], dict[str, Any]]:
+    """Runs the example of a page, once, and returns the names that it binds."""
+
+    @functools.cache
+    def run(name: str) -> dict[str, Any]:
+        [example] = blocks(section(site.pages[f"docs/reference/{name}.md"], "Example"))
+        assert example.language == "python"
+        assert "assert " in example.text
+        namespace: dict[str, Any] = {}
+        exec(compile(example.text, f"example of {name}", "exec"), namespace)
+        return namespace
+
+    return run
 
 
 @pytest.mark.parametrize("name", DEFINITIONS)
-def test_example_runs(site, name):
-    run_example(site.pages[f"docs/reference/{name}.md"], name)
+def test_example_runs(run_example, name):
+    run_example(name)
 
 
 @pytest.mark.parametrize("name", WEIGHTED)
-def test_number_of_weights(site, name):
+def test_number_of_weights(site, run_example, name):
     page = site.pages[f"docs/reference/{name}.md"]
-    namespace = run_example(page, name)
+    namespace = run_example(name)
     arrays = jax.tree.leaves(namespace["trainables"])
     stated = _COUNT.search(page)
     if stated is None:

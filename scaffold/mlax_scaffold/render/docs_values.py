@@ -1,0 +1,100 @@
+"""Values of hyperparameters in an example: derived from their words, and fit to the requirements."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+from typing import Any
+
+from mlax_scaffold.model.definition import Definition, Hyperparameter
+from mlax_scaffold.render.docs_setup import Setup, Unknown
+
+_PREFERRED = {
+    "spatial_dims": "2",
+    "kernel_size": "3",
+    "window": "2",
+    "groups": "2",
+    "heads": "2",
+    "Probability": "0.1",
+}
+"""Values of words, and of names that mean the same in every definition."""
+
+_SIZES = ("4", "2", "3", "1", "8", "6")
+
+
+class NoExample(Exception):
+    """No values can be derived that the definition takes."""
+
+
+def defaults(definition: Definition) -> dict[str, Any]:
+    """Defaults of hyperparameters that are literals."""
+    return {
+        h.name: ast.literal_eval(h.default)
+        for h in definition.hyperparameters
+        if h.default is not None and is_literal(h.default)
+    }
+
+
+def is_literal(text: str) -> bool:
+    """Whether the value of an expression can be told without running anything."""
+    try:
+        ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return False
+    return True
+
+
+def only_sizes(definition: Definition) -> bool:
+    """Whether every required hyperparameter is a size."""
+    required = (h for h in definition.hyperparameters if h.default is None)
+    return all(h.type.word.name == "Size" for h in required)
+
+
+def required_values(definition: Definition) -> dict[str, str]:
+    """Expressions of the required hyperparameters, which satisfy the requirements.
+
+    Raises:
+        NoExample: where none are found.
+    """
+    required = [h for h in definition.hyperparameters if h.default is None]
+    plain = [h for h in required if not h.type.word.structural]
+    values = {h.name: _value(h) for h in plain}
+    setup = Setup(definition)
+    if _satisfied(definition, setup, values):
+        return values
+    sizes = [h.name for h in plain if h.type.word.name in ("Size", "Count", "int")]
+    for chosen in itertools.product(_SIZES, repeat=min(len(sizes), 4)):
+        tried = values | dict(zip(sizes, chosen, strict=False))
+        if _satisfied(definition, setup, tried):
+            return tried
+    raise NoExample
+
+
+def _value(h: Hyperparameter) -> str:
+    if h.type.choices:
+        return repr(h.type.choices[0])
+    word = h.type.word
+    if h.name in _PREFERRED and word.name in ("Size", "Count", "int"):
+        return _PREFERRED[h.name]
+    value = _PREFERRED.get(word.name, word.example)
+    if not value:
+        raise NoExample
+    return value
+
+
+def _satisfied(definition: Definition, setup: Setup, values: dict[str, str]) -> bool:
+    known = defaults(definition) | {
+        name: ast.literal_eval(text)
+        for name, text in values.items()
+        if is_literal(text)
+    }
+    for requirement in definition.requirements:
+        if requirement.method != "setup":
+            continue
+        try:
+            if not setup.value(requirement.condition, known):
+                return False
+        except Unknown:
+            # Nothing is known against the values.
+            continue
+    return True
