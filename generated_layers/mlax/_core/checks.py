@@ -345,6 +345,17 @@ def logical(owner: str, /, **value: Any) -> jax.Array:
     return array
 
 
+def items(owner: str, count: int, /, **value: Any) -> tuple[Any, ...]:
+    """A tuple of so many elements."""
+    name, given = _named(value)
+    if not isinstance(given, tuple | list) or len(given) != count:
+        found = (
+            f"{len(given)}" if isinstance(given, tuple | list) else type(given).__name__
+        )
+        raise TypeError(f"{owner}: {name} must be a tuple of {count}, got {found}")
+    return tuple(given)
+
+
 def same_dtype(owner: str, /, **arrays: Any) -> None:
     """All floating inputs have one dtype: mixing them would promote one silently."""
     given = {name: x.dtype for name, x in arrays.items() if x is not None}

@@ -15,8 +15,8 @@ import jax.numpy as jnp
 from jax import lax
 
 from mlax._core import arrays, checks
+from mlax._core.arrays import cast
 from mlax._core.static import CellHyperparams, InitializedLayer, static
-from mlax.functional import cast
 
 
 class RecurrentTrainables(NamedTuple):

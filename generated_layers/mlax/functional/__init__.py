@@ -7,7 +7,6 @@ from mlax.functional._apply_attention_weights import apply_attention_weights
 from mlax.functional._avg_pool import avg_pool
 from mlax.functional._bernoulli import bernoulli
 from mlax.functional._bias_correction import bias_correction
-from mlax.functional._cast import cast
 from mlax.functional._dot_product_attention import dot_product_attention
 from mlax.functional._dot_product_attention_logits import dot_product_attention_logits
 from mlax.functional._dropout import dropout
@@ -39,7 +38,6 @@ __all__ = [
     "avg_pool",
     "bernoulli",
     "bias_correction",
-    "cast",
     "dot_product_attention",
     "dot_product_attention_logits",
     "dropout",

@@ -19,8 +19,9 @@ from jax.nn.initializers import ones, zeros
 from jax.typing import DTypeLike
 
 from mlax._core import arrays, checks
+from mlax._core.arrays import cast
 from mlax._core.static import static
-from mlax.functional import cast, ema, moments, normalize
+from mlax.functional import ema, moments, normalize
 
 
 class BatchNormTrainables(NamedTuple):

@@ -34,9 +34,12 @@ def imports(definition: Definition, package: str) -> tuple[str, ...]:
             plain = imported.name == imported.module.partition(".")[0]
             lines.append(f"import {imported.module}{'' if plain else alias}")
         else:
+            module = imported.module
+            if module.startswith("_core."):
+                module = f"{package}.{module}"
             renamed = imported.name != imported.attribute
             alias = f" as {imported.name}" if renamed else ""
-            lines.append(f"from {imported.module} import {imported.attribute}{alias}")
+            lines.append(f"from {module} import {imported.attribute}{alias}")
     return tuple(dict.fromkeys(lines))
 
 

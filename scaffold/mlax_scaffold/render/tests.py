@@ -303,7 +303,7 @@ def _abstract(label: str, array: ArrayType, definition: Definition) -> str:
             for i, part in enumerate(array.items)
         ]
         return f"({', '.join(parts)},)"
-    if array.kind == "PyTree" and label != "x":
+    if array.kind == "PyTree" and label != "x" and definition.structural():
         return "None"
     if array.kind == "Key":
         return "abstract_key()"

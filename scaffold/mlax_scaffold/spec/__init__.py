@@ -43,6 +43,7 @@ _HOMES = {
     "SubLayer": "words",
     "SubLayers": "words",
     "SubOptimizers": "words",
+    "cast": "arrays",
     "constant": "initializers",
     "function": "functions",
     "glorot_uniform": "initializers",
@@ -83,6 +84,7 @@ def __dir__() -> list[str]:
 
 
 if TYPE_CHECKING:
+    from mlax_scaffold.spec.arrays import cast as cast
     from mlax_scaffold.spec.block import Block as Block
     from mlax_scaffold.spec.declarations import moment as moment
     from mlax_scaffold.spec.declarations import require as require
@@ -140,7 +142,6 @@ if TYPE_CHECKING:
     from mlax_scaffold.specs.functional.bias_correction import (
         bias_correction as bias_correction,
     )
-    from mlax_scaffold.specs.functional.cast import cast as cast
     from mlax_scaffold.specs.functional.dot_product_attention import (
         dot_product_attention as dot_product_attention,
     )

@@ -153,7 +153,7 @@ def _unresolved(
                     find=f"import {reference.name}",
                 )
             )
-        if reference is None or reference in definitions or reference.name == "cast":
+        if reference is None or reference in definitions:
             continue
         if (reference.section, module_name(reference.name)) in unread:
             continue  # that spec has errors of its own

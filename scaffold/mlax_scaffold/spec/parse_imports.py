@@ -35,7 +35,7 @@ INITIALIZERS = (
     "xavier_uniform",
     "zeros",
 )
-DECLARATIONS = ("trainable", "state", "moment", "require", "function")
+DECLARATIONS = ("trainable", "state", "moment", "require", "function", "cast")
 TYPES = ("Float", "Int", "Bool", "Key", "PyTree", "Literal", "PerDim")
 _NAMES = {
     "jax": "jax",
@@ -126,7 +126,9 @@ class ImportReader:
     def _word(self, node: ast.ImportFrom, alias: ast.alias) -> None:
         name, bound = alias.name, alias.asname or alias.name
         known = (*WORDS, *TYPES, *BASES, *DECLARATIONS, *INITIALIZERS)
-        if name in (*self.words, "cast"):
+        if name == "cast":
+            self._add(node, Import(bound, "_core.arrays", name))
+        elif name in self.words:
             reference = Reference("functional", name)
             self._add(node, Import(bound, "functional", name, reference))
         elif name in INITIALIZERS:
