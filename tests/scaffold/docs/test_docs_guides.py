@@ -30,7 +30,7 @@ def library_on_path(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT / "generated_layers"))
 
 
-@pytest.mark.parametrize("guide", [g for g in GUIDES if g != "docs/spec-language.md"])
+@pytest.mark.parametrize("guide", GUIDES)
 def test_guide_runs(guide, tmp_path, library_on_path):
     page = read(guide)
     replacements = iter(_REPLACE.findall(page))
@@ -71,16 +71,21 @@ def _run_commands(guide: str, block: Block, folder: Path) -> None:
         assert lacking is None, f"{lacking!r} is not in the output of {where}"
 
 
-def test_readme_spec_generates(tmp_path):
-    [spec] = [block for block in blocks(read("README.md")) if block.file]
+@pytest.mark.parametrize("guide", ["README.md", "docs/spec-language.md"])
+def test_specs_of_guides_generate(guide, tmp_path):
+    specs = [block for block in blocks(read(guide)) if block.file]
     (tmp_path / "pyproject.toml").write_text('[tool.mlax-scaffold]\npackage = "net"\n')
-    place = tmp_path / spec.file
-    place.parent.mkdir(parents=True)
-    place.write_text(spec.text, encoding="utf-8")
+    for spec in specs:
+        place = tmp_path / spec.file
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(spec.text, encoding="utf-8")
     [command] = commands(Block(0, "console", "$ mlax-scaffold generate -q\n", ""))
     done = run(command, tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert (tmp_path / "net/nn/gated_linear.py").is_file()
+    assert specs
+    for spec in specs:
+        section, module = spec.file.removesuffix(".py").split("/")[1:]
+        assert (tmp_path / f"docs/reference/{section}/{module}.md").is_file()
 
 
 @pytest.mark.parametrize("guide", GUIDES)
