@@ -45,20 +45,27 @@ class Source:
                 # A doubtful escape in a docstring is not the generator's business.
                 warnings.simplefilter("ignore")
                 tree = ast.parse(self.text)
-                deep = _too_deep(tree)
-                if deep is None:
-                    # Finds what parsing does not, such as a doubled parameter.
-                    compile(tree, self.path, "exec", dont_inherit=True)
         except SyntaxError as error:
-            line, column = error.lineno or 1, max(error.offset or 1, 1)
-            self._add(line, column, f"not valid Python: {error.msg}", "", 1)
+            self._syntax(error)
         except (RecursionError, MemoryError):
             self._add(1, 1, _TOO_DEEP, "Split the expression.", 1)
         else:
+            deep = _too_deep(tree)
             if deep is None:
                 return tree
             self._add(deep, 1, _TOO_DEEP, "Split the expression.", 1)
         return None
+
+    def check_compiles(self, tree: ast.Module) -> None:
+        """Report what only the compiler finds, such as a parameter that is there twice."""
+        try:
+            compile(tree, self.path, "exec", dont_inherit=True)
+        except SyntaxError as error:
+            self._syntax(error)
+
+    def _syntax(self, error: SyntaxError) -> None:
+        line, column = error.lineno or 1, max(error.offset or 1, 1)
+        self._add(line, column, f"not valid Python: {error.msg}", "", 1)
 
     def _unseen(self) -> bool:
         """Report characters that end a line, or turn it around, for some readers and not for others."""

@@ -54,6 +54,8 @@ def read_spec(
             definition = _Reader(source, frozenset(words)).module(tree)
         except RecursionError:
             source.report(1, "nested too deeply to be read", "Split the expression.")
+        if not source.diagnostics:
+            source.check_compiles(tree)
     if source.diagnostics:
         return None, tuple(sorted(set(source.diagnostics)))
     return definition, ()

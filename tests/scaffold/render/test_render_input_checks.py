@@ -142,6 +142,11 @@ FITS = {
         "",
         {"x": array(3), "c": (array(3), None)},
     ),
+    "condition of what is absent": (
+        'x: Float["a b if last else b a"] | None = None',
+        "last: bool; a: Size",
+        {"x": None, "last": False, "a": 3},
+    ),
     "any number of elements": ("c: tuple[PyTree, ...]", "", {"c": ()}),
     "names of parameters": (
         'owner: Float["name given"], message: Float["name expected"]',
