@@ -6,7 +6,6 @@ faithfully, so a pass has no case for it.
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -83,7 +82,7 @@ def rewrite_methods(definition: Definition, library: Library) -> dict[str, Rewri
     """
     traits = library.sub_layers(definition)
     try:
-        functions = _functions(cst.parse_module(definition.text))
+        functions = _functions(normalized(definition.text))
         return {
             method.name: _rewrite(
                 functions[method.name], Context(definition, method, traits)
@@ -97,12 +96,12 @@ def rewrite_methods(definition: Definition, library: Library) -> dict[str, Rewri
 
 
 def _rewrite(function: cst.FunctionDef, context: Context) -> Rewritten:
-    function = _without_docstring(normalized(function))
+    function = _without_docstring(function)
     original = function.body
     signature = _signature(function)
     for rewrite in _passes(context.method, context.definition):
         function = rewrite(function, context)
-    function = training.simplified(function)
+    function = training.simplified(function, context)
     if context.method.role is MethodRole.ENTRY and context.rebinds_input:
         body = _text(function)
         if "(dtype)" in body or ", dtype)" in body:
@@ -152,8 +151,7 @@ def _functions(module: cst.Module) -> dict[str, cst.FunctionDef]:
         body = item.body.body if isinstance(item, cst.ClassDef) else [item]
         for part in body:
             if isinstance(part, cst.FunctionDef):
-                # Names as Python's parser, which the reader uses, normalizes them.
-                found[unicodedata.normalize("NFKC", part.name.value)] = part
+                found[part.name.value] = part
     return found
 
 

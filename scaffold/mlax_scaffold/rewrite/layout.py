@@ -7,19 +7,35 @@ indenting a body cannot change its value. Identifiers are normalized as Python's
 
 from __future__ import annotations
 
+import ast
 import unicodedata
-from typing import TypeVar
+from collections.abc import Iterator
 
 import libcst as cst
 
 from mlax_scaffold.rewrite.nodes import expression, self_attribute
 
-Node = TypeVar("Node", bound=cst.CSTNode)
+
+def normalized(text: str) -> cst.Module:
+    """The module of a text in that form."""
+    module = cst.parse_module(text)
+    return module.visit(_Layout()) if any(_unusual(text)) else module
 
 
-def normalized(node: Node) -> Node:
-    """See the module."""
-    return node.visit(_Layout())  # type: ignore[return-value]
+def _unusual(text: str) -> Iterator[bool]:
+    """Whether something of a text is not in that form: finding out is cheaper than a visit."""
+    yield not text.isascii()
+    lines = text.split("\n")
+    nodes = list(ast.walk(ast.parse(text)))
+    docstrings = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    for node in nodes:
+        match node:
+            case ast.AnnAssign(target=ast.Attribute()):
+                yield True
+            case ast.stmt():
+                yield bool(lines[node.lineno - 1][: node.col_offset].strip())
+            case ast.JoinedStr() | ast.Constant(value=str() | bytes()):
+                yield node.lineno != node.end_lineno and id(node) not in docstrings
 
 
 class _Layout(cst.CSTTransformer):

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import libcst as cst
 
+from mlax_scaffold.model.definition import Role
 from mlax_scaffold.rewrite.context import Context
 from mlax_scaffold.rewrite.nodes import code, comments_in
 
 
 def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
     """See the module."""
+    stateful = any(traits.stateful for traits in context.traits.values())
+    if not (stateful or context.dynamic or context.declared(Role.STATE)):
+        return function
     return cst.ensure_type(function.visit(_Merge()), cst.FunctionDef)
 
 

@@ -28,6 +28,8 @@ _INVERSE: dict[type[cst.BaseCompOp], str] = {
 
 def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
     """See the module."""
+    if "require" not in context.method.names:
+        return function
     return cst.ensure_type(function.visit(_Require(context)), cst.FunctionDef)
 
 

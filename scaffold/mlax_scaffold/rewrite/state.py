@@ -27,7 +27,8 @@ from mlax_scaffold.rewrite.presence import PresenceTransformer, compared_with_no
 def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
     """See the module."""
     states = context.declared(Role.STATE)
-    if not states and not context.dynamic:
+    used = states & {*context.method.reads, *context.method.assigns}
+    if not used and not context.dynamic:
         return function
     transformer = _State(context, states, local_names(function) | context.taken)
     return cst.ensure_type(function.visit(transformer), cst.FunctionDef)

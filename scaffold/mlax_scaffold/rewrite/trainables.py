@@ -22,7 +22,7 @@ from mlax_scaffold.rewrite.presence import PresenceTransformer, compared_with_no
 def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
     """See the module."""
     weights = context.declared(Role.TRAINABLE)
-    if not weights:
+    if not weights & context.method.reads:
         return function
     uses = _Uses(weights)
     function.visit(uses)

@@ -33,8 +33,10 @@ class _Training(cst.CSTTransformer):
         return expression("(not inference_mode)")
 
 
-def simplified(function: cst.FunctionDef) -> cst.FunctionDef:
+def simplified(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
     """The function without parentheses around a whole `not inference_mode`."""
+    if not context.method.training:
+        return function
     return cst.ensure_type(function.visit(_Unwrap()), cst.FunctionDef)
 
 
