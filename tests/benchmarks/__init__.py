@@ -1,0 +1,1 @@
+"""Benchmarks: scripts, each with its command, that print what they measure."""

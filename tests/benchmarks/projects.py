@@ -1,0 +1,69 @@
+"""Projects to measure on: synthetic specs, and those of the library."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+from tests.benchmarks import processes
+
+from mlax_scaffold.spec.check_library import LIBRARY_SPECS
+from mlax_scaffold.spec.reader import module_name
+
+_CLASS = re.compile(r"^class (\w+)(?=\(Layer\))", re.MULTILINE)
+
+
+def initialize(folder: Path) -> Path:
+    """Make a new folder a project of the package `bench`."""
+    folder.mkdir(parents=True)
+    processes.run((*processes.TOOL, "init", "--package", "bench", "--yes"), folder)
+    return folder
+
+
+def synthetic(folder: Path, count: int) -> Path:
+    """A project with that many specs: the library's layers, in turn, renamed."""
+    initialize(folder)
+    places = sorted((LIBRARY_SPECS / "nn").glob("[!_]*.py"))
+    texts = [place.read_text(encoding="utf-8") for place in places]
+    specs = folder / "specs" / "nn"
+    specs.mkdir(parents=True)
+    for number in range(count):
+        name, text = renamed(texts[number % len(texts)], number)
+        specs.joinpath(f"{module_name(name)}.py").write_text(text, encoding="utf-8")
+    return folder
+
+
+def renamed(text: str, number: int) -> tuple[str, str]:
+    """The name and the text of a spec like another one, under a name of its own."""
+    found = _CLASS.search(text)
+    if found is None:
+        raise ValueError(f"no class of a layer in the spec:\n{text}")
+    name = f"{found.group(1)}{number:04}"
+    return name, _CLASS.sub(f"class {name}", text)
+
+
+def library(folder: Path) -> Path:
+    """A project with copies of the library's own specs."""
+    initialize(folder)
+    ignored = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(LIBRARY_SPECS, folder / "specs", ignore=ignored)
+    return folder
+
+
+def count_specs(folder: Path) -> int:
+    """How many specs a project has."""
+    return len(list((folder / "specs").rglob("[!_]*.py")))
+
+
+def generate(folder: Path) -> Path:
+    """Bring a project up to date."""
+    processes.run((*processes.TOOL, "generate", "--quiet"), folder)
+    return folder
+
+
+def empty(folder: Path) -> None:
+    """Delete what was generated, and the record of it."""
+    for name in ("bench", "tests", "docs", ".mlax-scaffold"):
+        shutil.rmtree(folder / name, ignore_errors=True)
+    (folder / "mlax-scaffold.lock").unlink(missing_ok=True)

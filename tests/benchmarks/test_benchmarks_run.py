@@ -1,0 +1,54 @@
+"""The benchmarks run, on tiny sizes. What they measure is not judged here.
+
+What does not depend on the machine is: their exit status says whether a command
+imports a heavy package, or a generated layer costs more than one written by hand.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PATHS = [str(ROOT / "scaffold"), str(ROOT / "generated_layers")]
+
+
+def run(name: str, *arguments: str) -> str:
+    """What a benchmark prints; it must succeed."""
+    paths = [*PATHS, *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
+    done = subprocess.run(
+        (sys.executable, "-m", f"tests.benchmarks.{name}", *arguments),
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_startup() -> None:
+    assert "| python -m mlax_scaffold --help |" in run("startup", "--rounds", "1")
+
+
+def test_check() -> None:
+    printed = run("check", "--rounds", "1", "--sizes", "1", "3")
+    assert "check, slope in ms per spec" in printed
+
+
+def test_generate() -> None:
+    printed = run("generate", "--rounds", "1", "--sizes", "1", "3")
+    assert "A spec among 3 takes" in printed
+
+
+def test_layers() -> None:
+    printed = run("layers", "Linear", "LayerNorm", "Repeat")
+    assert "18 of 18 counts are equal." in printed
+
+
+def test_dispatch() -> None:
+    printed = run("dispatch", "--rounds", "1", "--calls", "2", "--layers", "3")
+    assert "training, hyperparams as a plain argument, ratio" in printed
