@@ -68,6 +68,4 @@ def avg_pool(
     inside = jnp.ones(x.shape[before : before + spatial_dims], jnp.int32)
     elements = lax.reduce_window(inside, 0, lax.add, window, strides, padding)
     new_axes = [*range(before), *range(before + spatial_dims, x.ndim)]
-    # A window of padding alone has none, and the mean 0.
-    elements = jnp.maximum(elements, 1)
     return total / lax.expand_dims(elements, new_axes).astype(x.dtype)

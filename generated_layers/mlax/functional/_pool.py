@@ -63,6 +63,16 @@ def pool(
             x=x.shape,
         )
     before = x.ndim - spatial_dims - after
+    if not (
+        isinstance(padding, str)
+        or all(max(pair) < size for pair, size in zip(padding, window, strict=True))
+    ):
+        raise checks.requirement(
+            "pool",
+            "padding must be smaller than the window",
+            padding=padding,
+            window=window,
+        )
     reduce, identity = {
         "max": (lax.max, -math.inf),
         "min": (lax.min, math.inf),

@@ -8,6 +8,7 @@ documentation.
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 
 
@@ -367,8 +368,8 @@ class HyperType:
 
 
 def _quoted(text: str) -> str:
-    # Double quotes are what the formatter would choose.
-    return '"' + repr("'" + text)[2:-1].replace('"', '\\"') + '"'
+    """A string literal in double quotes, which the formatter would choose."""
+    return json.dumps(text, ensure_ascii=False)
 
 
 def choice_type(choices: tuple[str, ...], optional: bool) -> HyperType:

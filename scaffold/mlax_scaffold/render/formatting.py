@@ -14,7 +14,7 @@ from mlax_scaffold.errors import MlaxScaffoldError
 from mlax_scaffold.model.project import Rendered
 from mlax_scaffold.render.text import WIDTH
 
-_COMMON = ("--isolated", "--no-cache", "--quiet", "--line-length", str(WIDTH))
+_COMMON = ("--isolated", "--no-cache", "--line-length", str(WIDTH))
 _RULES = "I,F401,UP034"
 """Sort imports, drop those that are not used, drop extra parentheses."""
 

@@ -33,6 +33,7 @@ from mlax_scaffold.testing import toys
 from mlax_scaffold.testing._functions import abstract_key
 from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.dims import shapes_of
+from mlax_scaffold.testing.dtypes import FLOAT_DTYPES, weights_dtypes
 from mlax_scaffold.testing.fitting import (
     array, assert_key_contract,
     declared, exact, fitting, fitting_hyperparams, known, smallest
@@ -50,7 +51,7 @@ from mlax_scaffold.testing.oracle import (
     assert_function_matches_spec, assert_matches_spec, assert_optimizer_matches_spec,
     assert_schedule_matches_spec, find_spec
 )
-from mlax_scaffold.testing.profiles import compiling, tracing
+from mlax_scaffold.testing.profiles import compiling, each_dtype, tracing
 from mlax_scaffold.testing.refusals import (
     assert_rejects_another_size, assert_rejects_gradients, assert_rejects_integers
 )
@@ -148,6 +149,7 @@ def _view(definition: Definition, library: Library, project: Project) -> TestVie
     layer = definition.kind in (Kind.LAYER, Kind.BLOCK)
     traits = library.traits(definition.reference) if layer else None
     takes_weights = definition.kind is Kind.OPTIMIZER and not definition.structural()
+    takes_key = bool(traits and traits.takes_key and definition.kind is Kind.LAYER)
     plain = [h for h in definition.hyperparameters if not h.type.word.structural]
     patterns = list(_patterns(method.inputs)) if method.inputs else []
     return TestView(
@@ -158,9 +160,14 @@ def _view(definition: Definition, library: Library, project: Project) -> TestVie
         spec=definition.source,
         draws=tuple(_draws(definition)),
         arguments=", ".join(
-            [*(["trainables"] if takes_weights else []), *_arguments(definition)]
+            [
+                *(["trainables"] if takes_weights else []),
+                *(["key"] if takes_key else []),
+                *_arguments(definition),
+                *(["dtype=dtype"] if takes_key else []),
+            ]
         ),
-        takes_key=bool(traits and traits.takes_key and definition.kind is Kind.LAYER),
+        takes_key=takes_key,
         patterns=", ".join(f"{label!r}: {text!r}" for label, text in patterns),
         known=", ".join(_known(definition, patterns)),
         x=_x(method, definition),

@@ -157,7 +157,7 @@ class ClassReader:
             kind, hyperparameters, setup.declarations, methods
         )
         # What is wrong with a declaration is one finding, not one for each of its uses.
-        attributes = _attempted(node) | attributes
+        attributes = _fields(node) | _attempted(node) | attributes
         read_methods = [
             self._method(kind, m, attributes, setup.declarations) for m in methods
         ]
@@ -306,6 +306,16 @@ class ClassReader:
         if role is not MethodRole.SETUP:
             check_summary(self.source, node)
         return read_method(self.source, node, role, attributes)
+
+
+def _fields(node: ast.ClassDef) -> dict[str, str]:
+    """The annotated fields, those with a faulty annotation too."""
+    return {
+        statement.target.id: "hyperparameter"
+        for statement in node.body
+        if isinstance(statement, ast.AnnAssign)
+        and isinstance(statement.target, ast.Name)
+    }
 
 
 def _attempted(node: ast.ClassDef) -> dict[str, str]:

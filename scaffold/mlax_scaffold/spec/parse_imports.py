@@ -135,13 +135,13 @@ class ImportReader:
             self._add(node, Import(bound, "jax.nn.initializers", name))
         elif name not in known:
             self.source.report(
-                node,
+                alias,
                 f"mlax_scaffold.spec has no word `{name}`",
                 did_you_mean(name, (*known, *sorted(self.words))),
             )
         elif alias.asname:
             self.source.report(
-                node, f"`{name}` cannot be renamed", "The reader knows words by name."
+                alias, f"`{name}` cannot be renamed", "The reader knows words by name."
             )
 
     def _reference(self, node: ast.ImportFrom, module: str, alias: ast.alias) -> None:

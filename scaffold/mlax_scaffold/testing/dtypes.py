@@ -18,6 +18,12 @@ FLOAT_DTYPES = tuple(
 """The dtypes for which the dtype contract holds."""
 
 
+def weights_dtypes(dtype: DTypeLike) -> tuple[Any, ...]:
+    """Dtypes of weights to test inputs of a dtype with: the same, and another."""
+    single, half = jnp.dtype(jnp.float32), jnp.dtype(jnp.bfloat16)
+    return jnp.dtype(dtype), half if jnp.dtype(dtype) == single else single
+
+
 def x64() -> AbstractContextManager[Any]:
     """A context in which float64 exists, in every version of jax."""
     if hasattr(jax, "enable_x64"):

@@ -23,11 +23,12 @@ def assert_dtype_contract(
     dtype: DTypeLike,
     weights_dtype: DTypeLike | None = None,
     *,
-    training: bool = False,
+    training: bool | None = None,
 ) -> None:
     """Raise AssertionError unless the layer keeps the dtype contract. Compiles nothing.
 
-    For inputs in `dtype` and weights in `weights_dtype` (None: the same):
+    For inputs in `dtype` and weights in `weights_dtype` (None: the same), in training,
+    in inference, or (None) in every mode that the case has:
     - floating outputs have the dtype of the input (without one: that of the weights);
     - `fwd` and its VJP compute in that dtype and in those that the case allows;
     - gradients have the dtypes of what they are gradients of;
@@ -35,7 +36,8 @@ def assert_dtype_contract(
     """
     weights_dtype = dtype if weights_dtype is None else weights_dtype
     with precision_for(dtype, weights_dtype, *case.allow):
-        _assert_dtype_contract(case, dtype, weights_dtype, training)
+        for mode in case.modes() if training is None else (training,):
+            _assert_dtype_contract(case, dtype, weights_dtype, mode)
 
 
 def _assert_dtype_contract(

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from mlax.functional._apply_attention_weights import apply_attention_weights
 from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.dims import shapes_of
+from mlax_scaffold.testing.dtypes import FLOAT_DTYPES
 from mlax_scaffold.testing.fitting import array, fitting, known
 from mlax_scaffold.testing.layer import (
     assert_dtype_contract,
@@ -20,8 +21,8 @@ from mlax_scaffold.testing.layer import (
     assert_shapes,
 )
 from mlax_scaffold.testing.oracle import assert_function_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import compiling, tracing
-from mlax_scaffold.testing.strategies import float_dtypes, optional, precisions
+from mlax_scaffold.testing.profiles import compiling, each_dtype, tracing
+from mlax_scaffold.testing.strategies import optional, precisions
 
 SPEC = find_spec(
     "scaffold/mlax_scaffold/specs/functional/apply_attention_weights.py", near=__file__
@@ -52,8 +53,9 @@ def cases(draw) -> tuple[Case, dict[str, Any]]:
     return fitting(case, requirements=requirements), hyperparameters
 
 
-@tracing
-@given(cases(), float_dtypes())
+@pytest.mark.parametrize("dtype", FLOAT_DTYPES, ids=str)
+@each_dtype
+@given(drawn=cases())
 def test_keeps_the_dtype(drawn, dtype):
     case, _ = drawn
     assert_dtype_contract(case, dtype, dtype)

@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 from mlax.functional._bernoulli import bernoulli
 from mlax_scaffold.testing._functions import abstract_key
 from mlax_scaffold.testing.case import Case
+from mlax_scaffold.testing.dtypes import FLOAT_DTYPES
 from mlax_scaffold.testing.fitting import fitting
 from mlax_scaffold.testing.layer import assert_dtype_contract, assert_jit_equals_eager
 from mlax_scaffold.testing.oracle import assert_function_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import compiling, tracing
-from mlax_scaffold.testing.strategies import array_shapes, float_dtypes, probabilities
+from mlax_scaffold.testing.profiles import compiling, each_dtype, tracing
+from mlax_scaffold.testing.strategies import array_shapes, probabilities
 
 SPEC = find_spec("scaffold/mlax_scaffold/specs/functional/bernoulli.py", near=__file__)
 
@@ -34,8 +35,9 @@ def cases(draw) -> tuple[Case, dict[str, Any]]:
     return fitting(case, requirements=requirements), hyperparameters
 
 
-@tracing
-@given(cases(), float_dtypes())
+@pytest.mark.parametrize("dtype", FLOAT_DTYPES, ids=str)
+@each_dtype
+@given(drawn=cases())
 def test_keeps_the_dtype(drawn, dtype):
     case, _ = drawn
     assert_dtype_contract(case, dtype, dtype)

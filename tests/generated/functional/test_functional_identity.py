@@ -4,12 +4,14 @@
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mlax.functional._identity import identity
 from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.dims import shapes_of
+from mlax_scaffold.testing.dtypes import FLOAT_DTYPES
 from mlax_scaffold.testing.fitting import array, fitting, known
 from mlax_scaffold.testing.layer import (
     assert_dtype_contract,
@@ -17,8 +19,7 @@ from mlax_scaffold.testing.layer import (
     assert_jit_equals_eager,
 )
 from mlax_scaffold.testing.oracle import assert_function_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import compiling, tracing
-from mlax_scaffold.testing.strategies import float_dtypes
+from mlax_scaffold.testing.profiles import compiling, each_dtype
 
 SPEC = find_spec("scaffold/mlax_scaffold/specs/functional/identity.py", near=__file__)
 
@@ -35,8 +36,9 @@ def cases(draw) -> tuple[Case, dict[str, Any]]:
     return fitting(case, requirements=requirements), hyperparameters
 
 
-@tracing
-@given(cases(), float_dtypes())
+@pytest.mark.parametrize("dtype", FLOAT_DTYPES, ids=str)
+@each_dtype
+@given(drawn=cases())
 def test_keeps_the_dtype(drawn, dtype):
     case, _ = drawn
     assert_dtype_contract(case, dtype, dtype)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from mlax.functional._layer_norm import layer_norm
 from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.dims import shapes_of
+from mlax_scaffold.testing.dtypes import FLOAT_DTYPES
 from mlax_scaffold.testing.fitting import array, declared, exact, fitting, known
 from mlax_scaffold.testing.layer import (
     assert_dtype_contract,
@@ -19,11 +20,10 @@ from mlax_scaffold.testing.layer import (
     assert_jit_equals_eager,
 )
 from mlax_scaffold.testing.oracle import assert_function_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import compiling, tracing
+from mlax_scaffold.testing.profiles import compiling, each_dtype, tracing
 from mlax_scaffold.testing.strategies import (
     accum_dtypes,
     axes,
-    float_dtypes,
     optional,
     positives,
     sizes,
@@ -58,8 +58,9 @@ def cases(draw) -> tuple[Case, dict[str, Any]]:
     return fitting(case, requirements=requirements), hyperparameters
 
 
-@tracing
-@given(cases(), float_dtypes())
+@pytest.mark.parametrize("dtype", FLOAT_DTYPES, ids=str)
+@each_dtype
+@given(drawn=cases())
 def test_keeps_the_dtype(drawn, dtype):
     case, _ = drawn
     assert_dtype_contract(case, dtype, dtype)

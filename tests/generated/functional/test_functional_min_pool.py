@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from mlax.functional._min_pool import min_pool
 from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.dims import shapes_of
+from mlax_scaffold.testing.dtypes import FLOAT_DTYPES
 from mlax_scaffold.testing.fitting import array, fitting, known
 from mlax_scaffold.testing.layer import (
     assert_dtype_contract,
@@ -19,14 +20,8 @@ from mlax_scaffold.testing.layer import (
     assert_jit_equals_eager,
 )
 from mlax_scaffold.testing.oracle import assert_function_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import compiling, tracing
-from mlax_scaffold.testing.strategies import (
-    booleans,
-    float_dtypes,
-    paddings,
-    per_dim,
-    sizes,
-)
+from mlax_scaffold.testing.profiles import compiling, each_dtype, tracing
+from mlax_scaffold.testing.strategies import booleans, paddings, per_dim, sizes
 
 SPEC = find_spec("scaffold/mlax_scaffold/specs/functional/min_pool.py", near=__file__)
 
@@ -54,13 +49,15 @@ def cases(draw) -> tuple[Case, dict[str, Any]]:
         min_pool, x=(array(shapes["x"]),), hyperparameters=hyperparameters
     )
     requirements = [
-        "x must have spatial_dims axes, and with channel_last one of channels"
+        "x must have spatial_dims axes, and with channel_last one of channels",
+        "padding must be smaller than the window",
     ]
     return fitting(case, requirements=requirements), hyperparameters
 
 
-@tracing
-@given(cases(), float_dtypes())
+@pytest.mark.parametrize("dtype", FLOAT_DTYPES, ids=str)
+@each_dtype
+@given(drawn=cases())
 def test_keeps_the_dtype(drawn, dtype):
     case, _ = drawn
     assert_dtype_contract(case, dtype, dtype)

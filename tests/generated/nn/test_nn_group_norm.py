@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from mlax.nn import group_norm as GroupNorm
 from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.dims import shapes_of
+from mlax_scaffold.testing.dtypes import FLOAT_DTYPES, weights_dtypes
 from mlax_scaffold.testing.fitting import (
     array,
     assert_key_contract,
@@ -28,12 +29,11 @@ from mlax_scaffold.testing.layer import (
     assert_vmap,
 )
 from mlax_scaffold.testing.oracle import assert_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import compiling, tracing
+from mlax_scaffold.testing.profiles import compiling, each_dtype, tracing
 from mlax_scaffold.testing.refusals import assert_rejects_integers
 from mlax_scaffold.testing.strategies import (
     accum_dtypes,
     booleans,
-    float_dtypes,
     optional,
     positives,
     sizes,
@@ -100,10 +100,12 @@ def cases(draw) -> Case:
     )
 
 
-@tracing
-@given(cases(), float_dtypes(), float_dtypes())
-def test_keeps_the_dtype(case, dtype, weights_dtype):
-    assert_dtype_contract(case, dtype, weights_dtype)
+@pytest.mark.parametrize("dtype", FLOAT_DTYPES, ids=str)
+@each_dtype
+@given(case=cases())
+def test_keeps_the_dtype(case, dtype):
+    for weights_dtype in weights_dtypes(dtype):
+        assert_dtype_contract(case, dtype, weights_dtype)
 
 
 @tracing

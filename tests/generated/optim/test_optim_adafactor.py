@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mlax.optim import adafactor as Adafactor
+from mlax_scaffold.testing.dtypes import FLOAT_DTYPES
 from mlax_scaffold.testing.optimizer import (
     OptimizerCase,
     assert_jit,
@@ -17,13 +18,12 @@ from mlax_scaffold.testing.optimizer import (
     assert_zero_gradients,
 )
 from mlax_scaffold.testing.oracle import assert_optimizer_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import compiling, tracing
+from mlax_scaffold.testing.profiles import compiling, each_dtype, tracing
 from mlax_scaffold.testing.refusals import assert_rejects_gradients
 from mlax_scaffold.testing.strategies import (
     accum_dtypes,
     booleans,
     decays,
-    float_dtypes,
     non_negatives,
     optional,
     positives,
@@ -70,8 +70,9 @@ def cases(draw) -> OptimizerCase:
     )
 
 
-@tracing
-@given(cases(), float_dtypes())
+@pytest.mark.parametrize("dtype", FLOAT_DTYPES, ids=str)
+@each_dtype
+@given(case=cases())
 def test_keeps_the_dtype(case, dtype):
     assert_optimizer_dtypes(case, dtype)
 

@@ -2,11 +2,13 @@
 # To change this file, edit that spec and run `mlax-scaffold generate`.
 """Property tests of mlax.optim.Chain."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mlax.optim import chain as Chain
 from mlax_scaffold.testing import toys
+from mlax_scaffold.testing.dtypes import FLOAT_DTYPES
 from mlax_scaffold.testing.optimizer import (
     OptimizerCase,
     assert_jit,
@@ -17,9 +19,9 @@ from mlax_scaffold.testing.optimizer import (
     assert_zero_gradients,
 )
 from mlax_scaffold.testing.oracle import assert_optimizer_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import compiling, tracing
+from mlax_scaffold.testing.profiles import compiling, each_dtype, tracing
 from mlax_scaffold.testing.refusals import assert_rejects_gradients
-from mlax_scaffold.testing.strategies import float_dtypes, sizes
+from mlax_scaffold.testing.strategies import sizes
 
 SPEC = find_spec("scaffold/mlax_scaffold/specs/optim/chain.py", near=__file__)
 
@@ -37,8 +39,9 @@ def cases(draw) -> OptimizerCase:
     )
 
 
-@tracing
-@given(cases(), float_dtypes())
+@pytest.mark.parametrize("dtype", FLOAT_DTYPES, ids=str)
+@each_dtype
+@given(case=cases())
 def test_keeps_the_dtype(case, dtype):
     assert_optimizer_dtypes(case, dtype)
 

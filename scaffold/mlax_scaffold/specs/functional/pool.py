@@ -26,6 +26,11 @@ def pool(
         "x must have spatial_dims axes, and with channel_last one of channels",
     )
     before = x.ndim - spatial_dims - after
+    require(
+        isinstance(padding, str)
+        or all(max(pair) < size for pair, size in zip(padding, window, strict=True)),
+        "padding must be smaller than the window",
+    )
     reduce, identity = {
         "max": (lax.max, -math.inf),
         "min": (lax.min, math.inf),
