@@ -96,7 +96,7 @@ def test_languages_are_known(guide):
 @pytest.mark.parametrize("guide", GUIDES)
 def test_shell_blocks_only_install_and_check(guide):
     allowed = re.compile(
-        r"python -m venv|\. \.venv/bin/activate|pip install"
+        r"python3? -m venv|\. \.venv/bin/activate|pip install"
         r"|\.venv/bin/(pip install|python -m pytest|ruff check|mlax-scaffold new-layer)"
     )
     for block in blocks(read(guide)):
