@@ -92,11 +92,7 @@ def fwd(
         `(y, non_trainables)`; y is sequence of any number of: any tree of arrays.
     """
     if len(x) != len(hyperparams.layers):
-        raise checks.requirement(
-            "Parallel",
-            "x must hold one input for each layer",
-            layers=hyperparams.layers,
-        )
+        raise checks.requirement("Parallel", "x must hold one input for each layer")
     outputs = []
     states = list(non_trainables.layers)
     layer_keys = arrays.split_keys(key, len(hyperparams.layers))

@@ -11,7 +11,7 @@ import libcst as cst
 from mlax_scaffold.model.definition import MethodRole, Role
 from mlax_scaffold.rewrite import optimizer
 from mlax_scaffold.rewrite.context import Context
-from mlax_scaffold.rewrite.nodes import fresh, local_names
+from mlax_scaffold.rewrite.nodes import Renamer, fresh, local_names
 
 SUFFIXES = {
     Role.TRAINABLE: ("_initializer",),
@@ -28,7 +28,7 @@ def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
         return function
     taken = local_names(function) | attributes | context.taken
     names = {name: fresh(name, taken) for name in clashing}
-    return cst.ensure_type(function.visit(_Rename(names)), cst.FunctionDef)
+    return cst.ensure_type(function.visit(Renamer(names)), cst.FunctionDef)
 
 
 def _attributes(context: Context) -> set[str] | frozenset[str]:
@@ -44,24 +44,3 @@ def _attributes(context: Context) -> set[str] | frozenset[str]:
     moments = {d.name for d in definition.declared(Role.MOMENT)}
     used = scalars & (method.reads | set(method.assigns))
     return used | moments if method.role is MethodRole.UPDATE else used
-
-
-class _Rename(cst.CSTTransformer):
-    def __init__(self, names: dict[str, str]):
-        super().__init__()
-        self.names = names
-        self._no_variables: set[cst.Name | None] = set()
-
-    def visit_Attribute(self, node: cst.Attribute) -> None:
-        self._no_variables.add(node.attr)
-
-    def visit_Arg(self, node: cst.Arg) -> None:
-        self._no_variables.add(node.keyword)
-
-    def leave_Name(
-        self, original_node: cst.Name, updated_node: cst.Name
-    ) -> cst.BaseExpression:
-        name = self.names.get(original_node.value)
-        if name is None or original_node in self._no_variables:
-            return updated_node
-        return updated_node.with_changes(value=name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
 
 import libcst as cst
@@ -160,3 +160,26 @@ class OuterTransformer(cst.CSTTransformer):
     ) -> cst.FunctionDef:
         self._depth -= 1
         return updated_node
+
+
+class Renamer(cst.CSTTransformer):
+    """Renames variables; attributes and the names of keyword arguments stay."""
+
+    def __init__(self, names: Mapping[str, str]):
+        super().__init__()
+        self.names = names
+        self._no_variables: set[cst.Name | None] = set()
+
+    def visit_Attribute(self, node: cst.Attribute) -> None:
+        self._no_variables.add(node.attr)
+
+    def visit_Arg(self, node: cst.Arg) -> None:
+        self._no_variables.add(node.keyword)
+
+    def leave_Name(
+        self, original_node: cst.Name, updated_node: cst.Name
+    ) -> cst.BaseExpression:
+        name = self.names.get(original_node.value)
+        if name is None or original_node in self._no_variables:
+            return updated_node
+        return updated_node.with_changes(value=name)

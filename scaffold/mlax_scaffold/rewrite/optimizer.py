@@ -8,11 +8,13 @@ from mlax_scaffold.model.definition import Role
 from mlax_scaffold.rewrite.context import Context
 from mlax_scaffold.rewrite.nodes import (
     OuterTransformer,
+    Renamer,
     code,
     element,
     expression,
     self_attribute,
 )
+from mlax_scaffold.rewrite.returns import Returns
 
 _TREES = {"grads": "gradients", "params": "trainables"}
 
@@ -42,27 +44,12 @@ def prepare(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
     return cst.ensure_type(function.visit(_Prepare(context)), cst.FunctionDef)
 
 
-class _Trees(OuterTransformer):
+class _Trees(Renamer):
     """Renames the trees that the methods of an optimizer take, and reads attributes of self."""
 
     def __init__(self, plain: frozenset[str] = frozenset()):
-        super().__init__()
+        super().__init__(_TREES)
         self.plain = plain
-        self._no_variables: set[cst.Name | None] = set()
-
-    def visit_Attribute(self, node: cst.Attribute) -> None:
-        self._no_variables.add(node.attr)
-
-    def visit_Arg(self, node: cst.Arg) -> None:
-        self._no_variables.add(node.keyword)
-
-    def leave_Name(
-        self, original_node: cst.Name, updated_node: cst.Name
-    ) -> cst.BaseExpression:
-        name = _TREES.get(updated_node.value)
-        if name is None or original_node in self._no_variables:
-            return updated_node
-        return updated_node.with_changes(value=name)
 
     def leave_Attribute(
         self, original_node: cst.Attribute, updated_node: cst.Attribute
@@ -125,16 +112,5 @@ class _Update(OuterTransformer):
 
 def step(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
     """The body of `step` of an optimizer of optimizers."""
-    return cst.ensure_type(function.visit(_Step()), cst.FunctionDef)
-
-
-class _Step(_Trees):
-    def leave_Return(
-        self, original_node: cst.Return, updated_node: cst.Return
-    ) -> cst.Return:
-        if self.nested:
-            return updated_node
-        assert updated_node.value is not None
-        return updated_node.with_changes(
-            value=expression(f"{element(updated_node.value)}, state")
-        )
+    function = cst.ensure_type(function.visit(_Trees()), cst.FunctionDef)
+    return cst.ensure_type(function.visit(Returns("state")), cst.FunctionDef)

@@ -64,7 +64,12 @@ class _Require(cst.CSTTransformer):
 
     def _given(self, condition: cst.BaseExpression) -> list[str]:
         """The values that the message shows: the hyperparameters that the condition reads."""
-        known = {h.name for h in self.context.definition.hyperparameters}
+        structural = set(self.context.definition.structural())
+        known = {
+            h.name
+            for h in self.context.definition.hyperparameters
+            if h not in structural
+        }
         found: dict[str, str] = {}
 
         class Visitor(cst.CSTVisitor):

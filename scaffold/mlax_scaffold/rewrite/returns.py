@@ -10,10 +10,16 @@ from mlax_scaffold.rewrite.nodes import OuterTransformer, element, expression
 
 def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
     """See the module."""
-    return cst.ensure_type(function.visit(_Returns()), cst.FunctionDef)
+    return cst.ensure_type(function.visit(Returns("non_trainables")), cst.FunctionDef)
 
 
-class _Returns(OuterTransformer):
+class Returns(OuterTransformer):
+    """Appends a name to what the function itself returns."""
+
+    def __init__(self, appended: str):
+        super().__init__()
+        self.appended = appended
+
     def leave_Return(
         self, original_node: cst.Return, updated_node: cst.Return
     ) -> cst.Return:
@@ -22,6 +28,6 @@ class _Returns(OuterTransformer):
         assert updated_node.value is not None
         text = element(updated_node.value)
         return updated_node.with_changes(
-            value=expression(f"{text}, non_trainables"),
+            value=expression(f"{text}, {self.appended}"),
             whitespace_after_return=cst.SimpleWhitespace(" "),
         )
