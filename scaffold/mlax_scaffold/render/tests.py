@@ -81,8 +81,6 @@ class TestView:
     title: str
     imported: str
     """Statement that imports what is tested."""
-    called: str
-    """Expression of what is tested."""
     spec: str
     draws: tuple[str, ...]
     arguments: str
@@ -100,6 +98,7 @@ class TestView:
     ranges: str
     key_optional: bool
     partial: tuple[str, ...]
+    """Fields of the state that are states of other optimizers."""
     draws_keys: bool
     trains: bool
     refuses_tracing: bool
@@ -156,7 +155,6 @@ def _view(definition: Definition, library: Library, project: Project) -> TestVie
         name=name,
         title=f"Property tests of {project.package}.{section}.{name}.",
         imported=imported,
-        called=name,
         spec=definition.source,
         draws=tuple(_draws(definition)),
         arguments=", ".join(
@@ -180,10 +178,7 @@ def _view(definition: Definition, library: Library, project: Project) -> TestVie
         smooth="".join(f"{h.name}, " for h in plain if h.type.word.name == "DType"),
         ranges=_ranges(definition, method),
         key_optional=definition.kind is Kind.BLOCK,
-        partial=(
-            *(d.name for d in definition.declarations if d.shape != "param.shape"),
-            *(h.name for h in definition.structural()),
-        ),
+        partial=tuple(h.name for h in definition.structural()),
         draws_keys=bool(traits and traits.draws),
         trains=bool(traits and traits.training),
         refuses_tracing=bool(

@@ -62,11 +62,7 @@ def cases(draw) -> OptimizerCase:
         )
 
     return OptimizerCase(
-        name="Adafactor",
-        init=init,
-        step=Adafactor.step,
-        moment_dtype=moment_dtype,
-        partial_moments=("row", "column", "square", "trace"),
+        name="Adafactor", init=init, step=Adafactor.step, moment_dtype=moment_dtype
     )
 
 

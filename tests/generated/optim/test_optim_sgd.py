@@ -49,11 +49,7 @@ def cases(draw) -> OptimizerCase:
         )
 
     return OptimizerCase(
-        name="Sgd",
-        init=init,
-        step=Sgd.step,
-        moment_dtype=moment_dtype,
-        partial_moments=("trace",),
+        name="Sgd", init=init, step=Sgd.step, moment_dtype=moment_dtype
     )
 
 
