@@ -29,6 +29,7 @@ from mlax_scaffold.render.parameters import (
 from mlax_scaffold.render.text import (
     WIDTH,
     docstring,
+    indented,
     paragraphs,
     section,
     sentence,
@@ -155,9 +156,9 @@ class _LayerBuilder:
                 continue
             rewritten = self.methods[method.name]
             lines = ["@property"] if method.role is MethodRole.PROPERTY else []
-            lines.append(f"def {method.name}{_typed_signature(rewritten.signature)}:")
+            lines.append(f"def {method.name}{rewritten.signature}:")
             doc = docstring(method.doc or f"{method.name}.", 4)
-            lines.append(_indent(doc + "\n" + rewritten.body))
+            lines.append(indented(doc + "\n" + rewritten.body))
             parts.append("\n".join(lines))
         return "\n\n".join(parts)
 
@@ -340,7 +341,7 @@ class _LayerBuilder:
             method.doc,
             section("Args", entries),
             "Returns:\n"
-            + _indent(wrapped(f"`(y, non_trainables)`; y is {result}{dtype}.", 8)),
+            + indented(wrapped(f"`(y, non_trainables)`; y is {result}{dtype}.", 8)),
             section("Raises", raises) if self._entry_checks(method) else "",
         )
 
@@ -375,16 +376,6 @@ def module_doc(definition: Definition) -> str:
     if not summary.startswith(definition.name) and len(titled) + 3 <= WIDTH:
         summary = titled
     return docstring(paragraphs(summary, definition.description))
-
-
-def _indent(text: str) -> str:
-    return "\n".join(
-        f"    {line}" if line.strip() else "" for line in text.splitlines()
-    )
-
-
-def _typed_signature(signature: str) -> str:
-    return signature
 
 
 def _lower_first(text: str) -> str:

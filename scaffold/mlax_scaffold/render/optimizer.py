@@ -9,7 +9,14 @@ from mlax_scaffold.model.definition import Definition, Role
 from mlax_scaffold.model.library import Library
 from mlax_scaffold.render.layer import Field, FunctionView, module_doc
 from mlax_scaffold.render.parameters import canonical, check, hyperparameter, plain
-from mlax_scaffold.render.text import docstring, paragraphs, section, sentence, wrapped
+from mlax_scaffold.render.text import (
+    docstring,
+    indented,
+    paragraphs,
+    section,
+    sentence,
+    wrapped,
+)
 from mlax_scaffold.rewrite import Rewritten
 
 
@@ -165,7 +172,7 @@ class _OptimizerBuilder:
         return "\n".join(
             [
                 "\ndef moments(param: jax.Array) -> dict[str, jax.Array]:",
-                _indent(f"{body}\nreturn {{{names}}}\n"),
+                indented(f"{body}\nreturn {{{names}}}\n"),
             ]
         )
 
@@ -227,7 +234,7 @@ class _OptimizerBuilder:
             "\n".join(
                 [
                     f"\ndef update({', '.join(['grad', 'param', *names])}):",
-                    _indent(self.methods["update"].body),
+                    indented(self.methods["update"].body),
                 ]
             )
         )
@@ -264,10 +271,4 @@ def schedule_view(
         "\n".join(lines),
         docstring("The value at a step: a floating scalar.", 8),
         methods["value"].body,
-    )
-
-
-def _indent(text: str) -> str:
-    return "\n".join(
-        f"    {line}" if line.strip() else "" for line in text.splitlines()
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 WIDTH = 88
 
@@ -69,11 +69,6 @@ def indented(text: str, depth: int = 4) -> str:
     # Not `splitlines`: to Python, a line ends in a line feed only, also in a comment.
     lines = text.split("\n")
     return "\n".join(" " * depth + line if line.strip() else "" for line in lines)
-
-
-def arguments(parts: Sequence[str]) -> str:
-    """A parenthesized list with a trailing comma, which the formatter keeps or joins."""
-    return "(" + ", ".join(parts) + ")"
 
 
 def sentence(text: str) -> str:

@@ -12,7 +12,7 @@ from mlax_scaffold.model.definition import Definition, Kind, Reference
 from mlax_scaffold.model.library import Library
 from mlax_scaffold.spec.check_draws import check_draws
 from mlax_scaffold.spec.check_shapes import check_shapes
-from mlax_scaffold.spec.reader import read_spec
+from mlax_scaffold.spec.reader import module_name, read_spec
 
 LIBRARY_SPECS = Path(__file__).resolve().parent.parent / "specs"
 SECTIONS = tuple(kind.section for kind in Kind)
@@ -102,8 +102,6 @@ def _add_built_in(
     words: frozenset[str],
 ) -> None:
     """Add the built-in specs that the definitions are built on, directly or not."""
-    from mlax_scaffold.spec.reader import module_name
-
     pending = list(definitions.values())
     while pending:
         for imported in pending.pop().imports:
@@ -139,8 +137,6 @@ def _unresolved(
     known: set[Reference],
     unread: set[tuple[str, str]],
 ) -> list[Diagnostic]:
-    from mlax_scaffold.spec.reader import module_name
-
     found = []
     for imported in definition.imports:
         reference = imported.reference

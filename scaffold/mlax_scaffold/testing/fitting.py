@@ -1,4 +1,4 @@
-"""What generated tests build cases with, and contracts of what a layer refuses."""
+"""What generated tests build cases with, and the contract of keys."""
 
 from __future__ import annotations
 

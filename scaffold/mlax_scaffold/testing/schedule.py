@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import jax
@@ -14,8 +15,6 @@ from mlax_scaffold.testing.dtypes import precision_for
 
 def assert_static_schedule(schedule: Any) -> None:
     """It is hashable, equal by value, and a pytree without leaves, so that jit takes it."""
-    import dataclasses
-
     again = dataclasses.replace(schedule)
     if schedule != again or hash(schedule) != hash(again):
         raise AssertionError(

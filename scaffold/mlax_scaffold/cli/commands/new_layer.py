@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
-from mlax_scaffold.cli import options
+from mlax_scaffold.cli.creating import create, creating
 
 
 class LazyArchetypes(click.Choice):
@@ -23,29 +25,8 @@ class LazyArchetypes(click.Choice):
     type=LazyArchetypes(),
     help="What to start from; default: what the name suggests.",
 )
-@click.option(
-    "--like",
-    metavar="EXISTING",
-    shell_complete=options.complete_names,
-    help="Start from a copy of the spec of this layer.",
-)
-@click.option("--no-test", is_flag=True, help="Do not run its tests, only import it.")
-@options.project
-@options.dry_run
-@options.show_diff
-@options.quiet
-@options.output_format("json")
-def command(
-    name: str,
-    archetype: str | None,
-    like: str | None,
-    no_test: bool,
-    directory: str | None,
-    dry_run: bool,
-    show_diff: bool,
-    quiet: bool,
-    style: str,
-) -> None:
+@creating("layer")
+def command(name: str, archetype: str | None, like: str | None, **given: Any) -> None:
     """Create a layer: its spec, code, tests and docs.
 
     The spec starts from an archetype, such as "attention" for a name that ends so, or from a copy of
@@ -54,22 +35,4 @@ def command(
     """
     if archetype is not None and like is not None:
         raise click.UsageError("--archetype and --like exclude each other")
-    from mlax_scaffold.cli.creation import Creation, Request
-    from mlax_scaffold.cli.workspace import Workspace
-    from mlax_scaffold.model.definition import Kind
-
-    request = Request(
-        "new-layer",
-        Kind.LAYER,
-        name,
-        archetype=archetype,
-        like=like,
-        test=not no_test,
-        quiet=quiet,
-        style=style,
-    )
-    creation = Creation(Workspace.find(directory), request)
-    if dry_run or show_diff:
-        creation.preview(show_diff=show_diff)
-    else:
-        creation.run()
+    create("new-layer", "LAYER", name, archetype=archetype, like=like, **given)
