@@ -7,6 +7,7 @@ from mlax.functional._apply_attention_weights import apply_attention_weights
 from mlax.functional._avg_pool import avg_pool
 from mlax.functional._bernoulli import bernoulli
 from mlax.functional._bias_correction import bias_correction
+from mlax.functional._chunked_attention import chunked_attention
 from mlax.functional._dot_product_attention import dot_product_attention
 from mlax.functional._dot_product_attention_logits import dot_product_attention_logits
 from mlax.functional._dropout import dropout
@@ -25,6 +26,8 @@ from mlax.functional._normalize import normalize
 from mlax.functional._pool import pool
 from mlax.functional._prod import prod
 from mlax.functional._rms_norm import rms_norm
+from mlax.functional._rotary_embedding import rotary_embedding
+from mlax.functional._sinusoids import sinusoids
 from mlax.functional._softmax import softmax
 from mlax.functional._standardize import standardize
 from mlax.functional._sum import sum
@@ -38,6 +41,7 @@ __all__ = [
     "avg_pool",
     "bernoulli",
     "bias_correction",
+    "chunked_attention",
     "dot_product_attention",
     "dot_product_attention_logits",
     "dropout",
@@ -56,6 +60,8 @@ __all__ = [
     "pool",
     "prod",
     "rms_norm",
+    "rotary_embedding",
+    "sinusoids",
     "softmax",
     "standardize",
     "sum",

@@ -2,32 +2,50 @@
 # To change this file, edit the specs and run `mlax-scaffold generate`.
 """Layers: each a module with `init` and `fwd`."""
 
+from mlax.nn import alibi_bias as AlibiBias
 from mlax.nn import batch_norm as BatchNorm
 from mlax.nn import bias as Bias
+from mlax.nn import bilinear as Bilinear
 from mlax.nn import conv as Conv
 from mlax.nn import dropout as Dropout
+from mlax.nn import einsum as Einsum
 from mlax.nn import embed as Embed
 from mlax.nn import f as F
 from mlax.nn import group_norm as GroupNorm
 from mlax.nn import layer_norm as LayerNorm
+from mlax.nn import learned_positional_embedding as LearnedPositionalEmbedding
 from mlax.nn import linear as Linear
+from mlax.nn import linear_general as LinearGeneral
+from mlax.nn import lo_ra as LoRA
+from mlax.nn import lo_ra_linear as LoRALinear
 from mlax.nn import lstm_cell as LSTMCell
 from mlax.nn import multi_head_attention as MultiHeadAttention
+from mlax.nn import rotary_embedding as RotaryEmbedding
 from mlax.nn import scaler as Scaler
+from mlax.nn import sinusoidal_embedding as SinusoidalEmbedding
 from mlax.nn import spectral_norm as SpectralNorm
 
 __all__ = [
+    "AlibiBias",
     "BatchNorm",
     "Bias",
+    "Bilinear",
     "Conv",
     "Dropout",
+    "Einsum",
     "Embed",
     "F",
     "GroupNorm",
     "LSTMCell",
     "LayerNorm",
+    "LearnedPositionalEmbedding",
     "Linear",
+    "LinearGeneral",
+    "LoRA",
+    "LoRALinear",
     "MultiHeadAttention",
+    "RotaryEmbedding",
     "Scaler",
+    "SinusoidalEmbedding",
     "SpectralNorm",
 ]

@@ -105,16 +105,20 @@ Dim: TypeAlias = Named | Variadic | Fixed | Computed | Anonymous | AnyAxes
 
 @dataclass(frozen=True)
 class Shape:
-    """A sequence of dims, at most one of which is variadic (`*name` or `...`)."""
+    """A sequence of dims, at most one of which is variadic (`*name` or `...`).
+
+    With `broadcast` an array may have any shape that broadcasts to it.
+    """
 
     dims: tuple[Dim, ...]
+    broadcast: bool = False
 
     def __post_init__(self) -> None:
         if sum(isinstance(d, Variadic | AnyAxes) for d in self.dims) > 1:
             raise ValueError(f'"{self}" has more than one of *name and ...')
 
     def __str__(self) -> str:
-        return " ".join(map(str, self.dims))
+        return " ".join(["#"] * self.broadcast + [*map(str, self.dims)])
 
     def names(self) -> tuple[str, ...]:
         """The names of axes in order, also variadic ones and those in expressions."""
@@ -163,6 +167,9 @@ class Shape:
         `#` is bound by a size other than 1; computed axes are compared after all names.
         """
         bound = dict(sizes)
+        if self.broadcast:
+            self._broadcasts(tuple(shape), bound)
+            return bound
         axes = list(self._align(tuple(shape)))
         for dim, part in axes:
             match dim:
@@ -180,6 +187,13 @@ class Shape:
             if isinstance(dim, Computed) and (size := dim.evaluate(bound)) != part[0]:
                 raise self._mismatch(shape, f"{dim} is {size}, not {part[0]}")
         return bound
+
+    def _broadcasts(self, shape: tuple[int, ...], sizes: Sizes) -> None:
+        """Raise ShapeMismatch unless `shape` broadcasts to the shape of these sizes."""
+        full = self.evaluate(sizes)
+        pairs = zip(reversed(shape), reversed(full), strict=False)
+        if len(shape) > len(full) or any(a not in (1, b) for a, b in pairs):
+            raise self._mismatch(shape, f"it does not broadcast to {full}")
 
     def _align(self, shape: tuple[int, ...]) -> Iterator[tuple[Dim, tuple[int, ...]]]:
         """Each dim with the axes of `shape` that it stands for."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from mlax_scaffold.model.definition import ArrayType, Input
 from mlax_scaffold.model.shapes import (
+    Anonymous,
     AnyAxes,
     Computed,
     Conditional,
@@ -29,6 +30,8 @@ class InputChecks:
 
     owner: str
     sizes: Mapping[str, str]
+    shapes: Mapping[str, bool] = field(default_factory=dict)
+    """Hyperparameters that are shapes, and whether each may be None: the axes of a `*name`."""
     axes: dict[str, str] = field(default_factory=dict)
     """Expressions of the axes that earlier inputs have bound."""
 
@@ -87,6 +90,13 @@ class InputChecks:
             self.axes = before
 
     def _shape(self, expression: str, shape: Shape, guard: str) -> Iterable[str]:
+        if shape.broadcast:
+            call = (
+                f"checks.broadcasts({self.owner!r}, {expression!r}, "
+                f"{shape_text(shape)!r}, {expression}, ({self._target(shape)}))"
+            )
+            yield f"if {guard}:\n    {call}" if guard else call
+            return
         conditions, shown = self._conditions(expression, shape)
         if not conditions:
             return
@@ -147,6 +157,26 @@ class InputChecks:
                     self._variadic(dim, actual, conditions, shown)
         return conditions, shown
 
+    def _target(self, shape: Shape) -> str:
+        """The sizes that an array broadcasts to; None for one that nothing is known of."""
+        parts: list[str] = []
+        for dim in shape.dims:
+            match dim:
+                case Fixed(size):
+                    parts.append(str(size))
+                case Named(name):
+                    parts.append(self._known(name) or "None")
+                case Computed():
+                    parts.append(self._computed(dim) or "None")
+                case Variadic(name):
+                    axes = self.axes.get(name)
+                    parts.append(f"*{axes}" if axes else "...")
+                case AnyAxes():
+                    parts.append("...")
+                case Anonymous():
+                    parts.append("None")
+        return "".join(f"{part}, " for part in parts)
+
     def _known(self, name: str) -> str | None:
         return self.sizes.get(name) or self.axes.get(name)
 
@@ -182,6 +212,13 @@ class InputChecks:
         conditions: list[str],
         shown: dict[str, str],
     ) -> None:
+        if dim.name not in self.axes and dim.name in self.shapes:
+            given = self.sizes[dim.name]
+            condition = f"{actual} != {given}"
+            if self.shapes[dim.name]:
+                condition = f"({given} is not None and {condition})"
+            conditions.append(condition)
+            shown[dim.name] = given
         wanted = self.axes.get(dim.name)
         if wanted is None:
             self.axes[dim.name] = actual
@@ -214,5 +251,5 @@ def _elements(array: ArrayType) -> tuple[ArrayType, ...]:
 
 def shape_text(shape: Shape) -> str:
     """A shape as messages and documentation show it: `(*batch, in_features)`."""
-    parts = str(shape).split()
+    parts = [str(dim) for dim in shape.dims]
     return f"({parts[0]},)" if len(parts) == 1 else f"({', '.join(parts)})"

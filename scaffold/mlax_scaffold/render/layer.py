@@ -168,6 +168,7 @@ class _LayerBuilder:
     def _layer_arguments(self) -> list[Parameter]:
         return [
             *map(hyperparameter, self.definition.hyperparameters),
+            *map(hyperparameter, self.definition.initializers),
             *(initializer(self.definition, d) for d in weights(self.definition)),
         ]
 
@@ -362,7 +363,13 @@ class _LayerBuilder:
             )
         if method.training:
             lines.append(f"checks.static_inference_mode({self.name!r}, inference_mode)")
-        return [*lines, *InputChecks(self.name, sizes).statements(method.inputs)]
+        shapes = {
+            h.name: h.type.optional
+            for h in self.definition.hyperparameters
+            if h.type.word.name == "Shape"
+        }
+        checks = InputChecks(self.name, sizes, shapes)
+        return [*lines, *checks.statements(method.inputs)]
 
     def _entry_body(self, method: Method) -> str:
         body = self.methods[method.name].body

@@ -23,6 +23,7 @@ _HOMES = {
     "DType": "words",
     "Float": "words",
     "Function": "words",
+    "Initializer": "words",
     "Int": "words",
     "Key": "words",
     "Layer": "layer",
@@ -46,9 +47,14 @@ _HOMES = {
     "cast": "arrays",
     "constant": "initializers",
     "function": "functions",
+    "glorot_normal": "initializers",
     "glorot_uniform": "initializers",
     "he_normal": "initializers",
+    "he_uniform": "initializers",
+    "kaiming_normal": "initializers",
+    "kaiming_uniform": "initializers",
     "lecun_normal": "initializers",
+    "lecun_uniform": "initializers",
     "load": "loading",
     "moment": "declarations",
     "normal": "initializers",
@@ -60,6 +66,8 @@ _HOMES = {
     "truncated_normal": "initializers",
     "uniform": "initializers",
     "variance_scaling": "initializers",
+    "xavier_normal": "initializers",
+    "xavier_uniform": "initializers",
     "zeros": "initializers",
 }
 
@@ -92,15 +100,22 @@ if TYPE_CHECKING:
     from mlax_scaffold.spec.declarations import trainable as trainable
     from mlax_scaffold.spec.functions import function as function
     from mlax_scaffold.spec.initializers import constant as constant
+    from mlax_scaffold.spec.initializers import glorot_normal as glorot_normal
     from mlax_scaffold.spec.initializers import glorot_uniform as glorot_uniform
     from mlax_scaffold.spec.initializers import he_normal as he_normal
+    from mlax_scaffold.spec.initializers import he_uniform as he_uniform
+    from mlax_scaffold.spec.initializers import kaiming_normal as kaiming_normal
+    from mlax_scaffold.spec.initializers import kaiming_uniform as kaiming_uniform
     from mlax_scaffold.spec.initializers import lecun_normal as lecun_normal
+    from mlax_scaffold.spec.initializers import lecun_uniform as lecun_uniform
     from mlax_scaffold.spec.initializers import normal as normal
     from mlax_scaffold.spec.initializers import ones as ones
     from mlax_scaffold.spec.initializers import orthogonal as orthogonal
     from mlax_scaffold.spec.initializers import truncated_normal as truncated_normal
     from mlax_scaffold.spec.initializers import uniform as uniform
     from mlax_scaffold.spec.initializers import variance_scaling as variance_scaling
+    from mlax_scaffold.spec.initializers import xavier_normal as xavier_normal
+    from mlax_scaffold.spec.initializers import xavier_uniform as xavier_uniform
     from mlax_scaffold.spec.initializers import zeros as zeros
     from mlax_scaffold.spec.layer import Layer as Layer
     from mlax_scaffold.spec.loading import load as load
@@ -115,6 +130,7 @@ if TYPE_CHECKING:
     from mlax_scaffold.spec.typing import DType as DType
     from mlax_scaffold.spec.typing import Float as Float
     from mlax_scaffold.spec.typing import Function as Function
+    from mlax_scaffold.spec.typing import Initializer as Initializer
     from mlax_scaffold.spec.typing import Int as Int
     from mlax_scaffold.spec.typing import Key as Key
     from mlax_scaffold.spec.typing import NonNegative as NonNegative
@@ -142,6 +158,9 @@ if TYPE_CHECKING:
     from mlax_scaffold.specs.functional.bias_correction import (
         bias_correction as bias_correction,
     )
+    from mlax_scaffold.specs.functional.chunked_attention import (
+        chunked_attention as chunked_attention,
+    )
     from mlax_scaffold.specs.functional.dot_product_attention import (
         dot_product_attention as dot_product_attention,
     )
@@ -166,6 +185,10 @@ if TYPE_CHECKING:
     from mlax_scaffold.specs.functional.pool import pool as pool
     from mlax_scaffold.specs.functional.prod import prod as prod
     from mlax_scaffold.specs.functional.rms_norm import rms_norm as rms_norm
+    from mlax_scaffold.specs.functional.rotary_embedding import (
+        rotary_embedding as rotary_embedding,
+    )
+    from mlax_scaffold.specs.functional.sinusoids import sinusoids as sinusoids
     from mlax_scaffold.specs.functional.softmax import softmax as softmax
     from mlax_scaffold.specs.functional.standardize import standardize as standardize
     from mlax_scaffold.specs.functional.sum import sum as sum

@@ -50,11 +50,12 @@ class _Checker:
                     if name in self.absent:
                         found.append(self._at(shape, name, "may be None", _SIZE_HINT))
                     close = did_you_mean(name, self.sizes, cutoff=0.8)
-                    if name not in self.sizes and close:
+                    if not self._known(name) and close:
                         found.append(
                             self._at(shape, name, "names no hyperparameter", close)
                         )
-                    bound.add(name)
+                    if not _only_broadcast(shape):
+                        bound.add(name)
         if self.method.returns is not None:
             for shape in _shapes(self.method.returns):
                 found += self._switch(shape)
@@ -95,6 +96,11 @@ class _Checker:
         return Diagnostic(
             Location(self.definition.source, 1, 1), f"`{name}` {message}", hint
         )
+
+
+def _only_broadcast(shape: Shape | Conditional) -> bool:
+    """Whether an array of that shape gives no axis a size."""
+    return isinstance(shape, Shape) and shape.broadcast
 
 
 def _shapes(array: ArrayType) -> Iterator[Shape | Conditional]:

@@ -10,6 +10,7 @@ from typing import Any
 from mlax_scaffold.errors import did_you_mean
 from mlax_scaffold.model.definition import (
     Declaration,
+    Example,
     Hyperparameter,
     Import,
     Kind,
@@ -20,6 +21,7 @@ from mlax_scaffold.model.definition import (
 from mlax_scaffold.spec.check_body import RESERVED, BodyChecker
 from mlax_scaffold.spec.check_names import OF_OPTIMIZERS, check_locals, check_prepare
 from mlax_scaffold.spec.check_uses import UseChecker
+from mlax_scaffold.spec.parse_examples import read_examples
 from mlax_scaffold.spec.parse_fields import check_fields, read_hyperparameter
 from mlax_scaffold.spec.parse_imports import BASES
 from mlax_scaffold.spec.parse_method import (
@@ -66,6 +68,7 @@ _ROLES = {
     Kind.OPTIMIZER: (Role.MOMENT,),
 }
 _ATTRIBUTES = {
+    "Initializer": "initializer",
     "Cell": "layer",
     "Scheduled": "scheduled",
     "Stacked": "layer",
@@ -119,6 +122,7 @@ class ClassReader:
         kind = BASES[bases[0]]
         hyperparameters: list[Hyperparameter] = []
         methods: list[ast.FunctionDef] = []
+        examples: ast.expr | None = None
         for statement in node.body:
             match statement:
                 case ast.AnnAssign(target=ast.Name(id=name)):
@@ -137,6 +141,10 @@ class ClassReader:
                     methods.append(statement)
                 case ast.Expr(value=ast.Constant(value=str())) | ast.Pass():
                     pass
+                case ast.Assign(targets=[ast.Name(id="examples")], value=value) if (
+                    kind is Kind.LAYER
+                ):
+                    examples = value
                 case ast.Assign(targets=[ast.Name(id=name)]):
                     self.source.report(
                         statement,
@@ -172,11 +180,25 @@ class ClassReader:
             if method.name != "setup":
                 requirements += requirements_of(self.source, method)
         return kind, {
-            "hyperparameters": tuple(hyperparameters),
+            "hyperparameters": tuple(h for h in hyperparameters if not _makes(h)),
+            "initializers": tuple(filter(_makes, hyperparameters)),
             "declarations": tuple(setup.declarations),
             "requirements": tuple(requirements),
             "methods": tuple(read_methods),
+            "examples": self._examples(examples, hyperparameters, read_methods),
         }
+
+    def _examples(
+        self,
+        value: ast.expr | None,
+        hyperparameters: list[Hyperparameter],
+        methods: list[Method],
+    ) -> tuple[Example, ...]:
+        if value is None:
+            return ()
+        names = [h.name for h in hyperparameters if not _makes(h)]
+        inputs = [i.name for m in methods if m.name == "forward" for i in m.inputs]
+        return read_examples(self.source, value, names, inputs)
 
     def _check_methods(
         self,
@@ -232,6 +254,14 @@ class ClassReader:
                     f"self.{name} is private, which no field of a tree can be",
                     "Remove the `_`.",
                 )
+            if f"{name}_initializer" in attributes and (
+                declaration.role is Role.TRAINABLE
+            ):
+                self.source.report(
+                    declaration.location.line,
+                    f"{name}_initializer is a field and the initializer of self.{name}",
+                    "Choose another name for one of the two.",
+                )
             attributes[declaration.name] = declaration.role.value
         special = _SPECIAL[kind]
         for method in methods:
@@ -278,7 +308,7 @@ class ClassReader:
             known = {
                 name: what
                 for name, what in attributes.items()
-                if what in ("hyperparameter", "scheduled", "derived")
+                if what in ("hyperparameter", "initializer", "scheduled", "derived")
             }
             assignable = {d.name for d in declarations}
         elif role in (MethodRole.HYPER, MethodRole.PROPERTY):
@@ -287,6 +317,8 @@ class ClassReader:
                 for name, what in attributes.items()
                 if what in _STATIC
             }
+        elif role is MethodRole.ENTRY:
+            known = {n: what for n, what in attributes.items() if what != "initializer"}
         elif role is MethodRole.PREPARE:
             known = {n: what for n, what in attributes.items() if what != "moment"}
             assignable = {n for n, what in attributes.items() if what == "coefficient"}
@@ -306,6 +338,11 @@ class ClassReader:
         if role is not MethodRole.SETUP:
             check_summary(self.source, node)
         return read_method(self.source, node, role, attributes)
+
+
+def _makes(h: Hyperparameter) -> bool:
+    """Whether a field holds an initializer: it is no part of `hyperparams`."""
+    return h.type.word.name == "Initializer"
 
 
 def _fields(node: ast.ClassDef) -> dict[str, str]:

@@ -36,13 +36,19 @@ def smallest(*sizes: Any) -> int:
 
 
 def known(hyperparams: Any) -> dict[str, Any]:
-    """The hyperparameters that shapes may name: integers and booleans."""
+    """The hyperparameters that shapes may name: integers, booleans, tuples of integers."""
     fields = hyperparams if isinstance(hyperparams, Mapping) else vars(hyperparams)
     return {
         name: value
         for name, value in fields.items()
-        if isinstance(value, int) and not name.startswith("_")
+        if _is_known(value) and not name.startswith("_")
     }
+
+
+def _is_known(value: Any) -> bool:
+    if isinstance(value, tuple):
+        return all(type(part) is int and part >= 0 for part in value)
+    return isinstance(value, int)
 
 
 def fitting_hyperparams(

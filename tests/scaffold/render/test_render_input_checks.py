@@ -27,7 +27,7 @@ def checks() -> types.ModuleType:
 def statements(arrays: str, fields: str = "") -> list[str]:
     """The checks of a function with these array inputs and hyperparameters."""
     lines = "".join(f"    {line},  #: a field\n" for line in fields.split("; ") if line)
-    text = f'''from mlax_scaffold.spec import Bool, Float, Int, PyTree, Size, function
+    text = f'''from mlax_scaffold.spec import Bool, Float, Int, PyTree, Shape, Size, function
 
 
 @function
@@ -42,7 +42,14 @@ def example(
     assert not findings, "\n".join(map(str, findings))
     assert definition is not None
     sizes = {h.name: h.name for h in definition.hyperparameters}
-    return InputChecks("Example", sizes).statements(definition.methods[0].inputs)
+    shapes = {
+        h.name: h.type.optional
+        for h in definition.hyperparameters
+        if h.type.word.name == "Shape"
+    }
+    return InputChecks("Example", sizes, shapes).statements(
+        definition.methods[0].inputs
+    )
 
 
 def run(checks: Any, lines: list[str], given: dict[str, Any]) -> dict[str, Any]:
@@ -120,6 +127,31 @@ FITS = {
         'x: Float["n"] | None, y: Float["n"]',
         "",
         {"x": None, "y": array(3)},
+    ),
+    "shape that broadcasts": (
+        'x: Float["*b n m"], mask: Bool["# *b h n m k"]',
+        "h: Size",
+        {"x": array(2, 3, 4), "mask": np.ones((5, 1, 4, 9), bool), "h": 5},
+    ),
+    "scalar that broadcasts": (
+        'x: Float["n"], mask: Bool["# n"]',
+        "",
+        {"x": array(3), "mask": np.ones((), bool)},
+    ),
+    "axes of which nothing is known": (
+        'mask: Bool["# *b _ 2*(n+1)"]',
+        "n: Size",
+        {"mask": np.ones((7, 8, 9, 6), bool), "n": 2},
+    ),
+    "axes of a hyperparameter": (
+        'x: Float["*batch n"], y: Float["*batch n"]',
+        "batch: Shape",
+        {"x": array(2, 3, 4), "y": array(2, 3, 4), "batch": (2, 3)},
+    ),
+    "axes of a hyperparameter that is None": (
+        'x: Float["*batch n"]',
+        "batch: Shape | None",
+        {"x": array(2, 3, 4), "batch": None},
     ),
     "integers": ('x: Int["..."]', "", {"x": np.arange(3, dtype=np.uint8)}),
     "tuple": (
@@ -245,6 +277,25 @@ REFUSED = {
         {"x": array(3), "mask": np.ones(4, bool)},
         "mask must have shape (n,) with n=3, got (4,)",
     ),
+    "shape that broadcasts": (
+        'x: Float["*b n m"], mask: Bool["# *b h n m k"]',
+        "h: Size",
+        {"x": array(2, 3, 4), "mask": np.ones((5, 2, 4, 9), bool), "h": 5},
+        "mask must broadcast to (*b, h, n, m, k), here (2, 5, 3, 4, any), "
+        "got (5, 2, 4, 9)",
+    ),
+    "too many axes to broadcast": (
+        'x: Float["n"], mask: Bool["# n"] | None = None',
+        "",
+        {"x": array(3), "mask": np.ones((1, 3), bool)},
+        "mask must broadcast to (n,), here (3), got (1, 3)",
+    ),
+    "axes of a hyperparameter": (
+        'x: Float["*batch n"]',
+        "batch: Shape | None",
+        {"x": array(2, 3, 4), "batch": (2,)},
+        "x must have shape (*batch, n) with batch=(2,), got (2, 3, 4)",
+    ),
     "element of a tuple": (
         'x: Float["n"], c: tuple[Float["n"], Int["m"]] | None = None',
         "",
@@ -312,6 +363,7 @@ def test_nothing_is_checked_where_everything_fits():
         ("n", "(n,)"),
         ("...", "(...,)"),
         ("a*2 #b _", "(a*2, #b, _)"),
+        ("# *a b", "(*a, b)"),
     ],
 )
 def test_shape_text(shape: str, text: str):
