@@ -142,6 +142,9 @@ if TYPE_CHECKING:
     from mlax_scaffold.specs.functional.bias_correction import (
         bias_correction as bias_correction,
     )
+    from mlax_scaffold.specs.functional.divide_by_root import (
+        divide_by_root as divide_by_root,
+    )
     from mlax_scaffold.specs.functional.dot_product_attention import (
         dot_product_attention as dot_product_attention,
     )
@@ -155,6 +158,7 @@ if TYPE_CHECKING:
     from mlax_scaffold.specs.functional.instance_norm import (
         instance_norm as instance_norm,
     )
+    from mlax_scaffold.specs.functional.l2_norm import l2_norm as l2_norm
     from mlax_scaffold.specs.functional.layer_norm import layer_norm as layer_norm
     from mlax_scaffold.specs.functional.log_softmax import log_softmax as log_softmax
     from mlax_scaffold.specs.functional.logsumexp import logsumexp as logsumexp
@@ -165,7 +169,13 @@ if TYPE_CHECKING:
     from mlax_scaffold.specs.functional.normalize import normalize as normalize
     from mlax_scaffold.specs.functional.pool import pool as pool
     from mlax_scaffold.specs.functional.prod import prod as prod
+    from mlax_scaffold.specs.functional.rectification import (
+        rectification as rectification,
+    )
     from mlax_scaffold.specs.functional.rms_norm import rms_norm as rms_norm
+    from mlax_scaffold.specs.functional.scale_by_trust_ratio import (
+        scale_by_trust_ratio as scale_by_trust_ratio,
+    )
     from mlax_scaffold.specs.functional.softmax import softmax as softmax
     from mlax_scaffold.specs.functional.standardize import standardize as standardize
     from mlax_scaffold.specs.functional.sum import sum as sum
