@@ -15,15 +15,15 @@ ROWS = (
         (
             {"learning_rate": falling},
             ADAM | ROOT,
-            ADAM | {"b1": 0.0, "nesterov": True},
+            ADAM | {"b1": 0.0},
         ),
     ),
     Row(
         "adam_w",
         optax.adamw,
         (
-            {"learning_rate": falling, "weight_decay": falling},
-            ADAM | ROOT | {"weight_decay": 0.1, "nesterov": True},
+            {"learning_rate": falling, "weight_decay": 0.2},
+            ADAM | ROOT | {"weight_decay": 0.1},
         ),
     ),
     Row("n_adam", optax.nadam, ({"learning_rate": falling}, ADAM | ROOT)),

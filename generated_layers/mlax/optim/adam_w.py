@@ -22,7 +22,7 @@ from jax.typing import DTypeLike
 
 from mlax._core import checks, trees
 from mlax._core.static import static
-from mlax.functional import bias_correction, divide_by_root, ema
+from mlax.functional import bias_correction, ema
 
 
 class AdamWState(NamedTuple):
@@ -50,10 +50,8 @@ class AdamWHyperparams:
     """Added to the root of the mean square."""
     epsilon_root: float
     """Added to the mean square, under the root."""
-    weight_decay: float | Callable[..., Any]
+    weight_decay: float
     """Strength of the weight decay."""
-    nesterov: bool
-    """Whether the mean looks one step ahead."""
     moment_dtype: DTypeLike | None
     """Dtype of the moments; None: that of the weight."""
 
@@ -69,8 +67,7 @@ def init(
     b2: float = 0.999,
     epsilon: float = 1e-08,
     epsilon_root: float = 0.0,
-    weight_decay: float | Callable[..., Any] = 0.0001,
-    nesterov: bool = False,
+    weight_decay: float = 0.0001,
     moment_dtype: DTypeLike | None = None,
 ) -> tuple[AdamWState, AdamWHyperparams]:
     """Create the state and the hyperparameters of AdamW.
@@ -84,9 +81,7 @@ def init(
         epsilon: added to the root of the mean square (a finite number of at least 0).
         epsilon_root: added to the mean square, under the root (a finite number of at
             least 0).
-        weight_decay: strength of the weight decay (a number, or a schedule: a hashable
-            function of the step).
-        nesterov: whether the mean looks one step ahead (True or False).
+        weight_decay: strength of the weight decay (a finite number of at least 0).
         moment_dtype: dtype of the moments; None: that of the weight (a floating dtype,
             or None).
 
@@ -103,8 +98,7 @@ def init(
     b2 = checks.decay("AdamW", b2=b2)
     epsilon = checks.non_negative("AdamW", epsilon=epsilon)
     epsilon_root = checks.non_negative("AdamW", epsilon_root=epsilon_root)
-    weight_decay = checks.scheduled("AdamW", weight_decay=weight_decay)
-    nesterov = checks.boolean("AdamW", nesterov=nesterov)
+    weight_decay = checks.non_negative("AdamW", weight_decay=weight_decay)
     moment_dtype = checks.optional(checks.dtype, "AdamW", moment_dtype=moment_dtype)
 
     def moments(param: jax.Array) -> dict[str, jax.Array]:
@@ -122,7 +116,6 @@ def init(
         epsilon=epsilon,
         epsilon_root=epsilon_root,
         weight_decay=weight_decay,
-        nesterov=nesterov,
         moment_dtype=moment_dtype,
     )
 
@@ -149,29 +142,20 @@ def step(
     trees.check_gradients("AdamW", gradients, trainables)
     step = trees.scalar(state.step + 1)
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
-    weight_decay = trees.scheduled(hyperparams.weight_decay, state.step)
     unbias_mean = trees.scalar(1.0 / bias_correction(step, decay=hyperparams.b1))
-    unbias_next = trees.scalar(1.0 / bias_correction(step + 1.0, decay=hyperparams.b1))
     unbias_square = trees.scalar(1.0 / bias_correction(step, decay=hyperparams.b2))
 
     def update(grad, param, mean, square):
+        epsilon = max(hyperparams.epsilon, float(jnp.finfo(grad.dtype).tiny))
         mean = ema(mean, grad, decay=hyperparams.b1)
         square = ema(square, lax.square(grad), decay=hyperparams.b2)
-        mean_2 = mean * unbias_mean.astype(grad.dtype)
-        if hyperparams.nesterov:
-            ahead = mean * unbias_next.astype(grad.dtype)
-            mean_2 = ema(
-                ahead, grad * unbias_mean.astype(grad.dtype), decay=hyperparams.b1
-            )
-        step = divide_by_root(
-            mean_2,
-            square * unbias_square.astype(grad.dtype),
-            epsilon=hyperparams.epsilon,
-            epsilon_root=hyperparams.epsilon_root,
+        root = lax.sqrt(
+            square * unbias_square.astype(grad.dtype) + hyperparams.epsilon_root
         )
+        step = mean * unbias_mean.astype(grad.dtype) / (root + epsilon)
         return (
             -learning_rate.astype(grad.dtype)
-            * (step + weight_decay.astype(grad.dtype) * param),
+            * (step + hyperparams.weight_decay * param),
             mean,
             square,
         )

@@ -22,7 +22,6 @@ from mlax_scaffold.testing.profiles import compiling, each_dtype, tracing
 from mlax_scaffold.testing.refusals import assert_rejects_gradients
 from mlax_scaffold.testing.strategies import (
     accum_dtypes,
-    booleans,
     decays,
     non_negatives,
     optional,
@@ -40,7 +39,6 @@ def cases(draw) -> OptimizerCase:
     b2 = draw(decays())
     epsilon = draw(non_negatives())
     epsilon_root = draw(non_negatives())
-    nesterov = draw(booleans())
     moment_dtype = draw(optional(accum_dtypes()))
 
     def init(trainables):
@@ -51,7 +49,6 @@ def cases(draw) -> OptimizerCase:
             b2=b2,
             epsilon=epsilon,
             epsilon_root=epsilon_root,
-            nesterov=nesterov,
             moment_dtype=moment_dtype,
         )
 
@@ -133,9 +130,6 @@ def test_rejects_gradients_that_do_not_fit(case):
         ("epsilon_root", float("nan")),
         ("epsilon_root", "1"),
         ("epsilon_root", None),
-        ("nesterov", 1),
-        ("nesterov", "yes"),
-        ("nesterov", None),
         ("moment_dtype", "int32"),
         ("moment_dtype", "no dtype"),
     ],
