@@ -59,7 +59,8 @@ from mlax_scaffold.testing.schedule import assert_schedule_dtype, assert_static_
 from mlax_scaffold.testing.strategies import (
     accum_dtypes, activations, array_shapes, axes, booleans, choices, counts, decays,
     finite_floats, float_dtypes, functions, integers, names, non_negatives, optional,
-    paddings, per_dim, positives, precisions, probabilities, scheduled, sizes
+    paddings, per_dim, positives, precisions, probabilities, scheduled, size_sequences,
+    sizes
 )"""
 """Everything that a generated test may use; the linter drops the rest."""
 
@@ -125,7 +126,7 @@ def test_module(definition: Definition, library: Library, project: Project) -> R
         Kind.OPTIMIZER: "optimizer",
         Kind.SCHEDULE: "schedule",
     }[definition.kind]
-    section = definition.kind.section
+    section = definition.section
     text = render_template(
         f"tests/{template}.py.jinja",
         header=header(definition.source),
@@ -137,7 +138,7 @@ def test_module(definition: Definition, library: Library, project: Project) -> R
 
 
 def _view(definition: Definition, library: Library, project: Project) -> TestView:
-    section, name = definition.kind.section, definition.name
+    section, name = definition.section, definition.name
     package = f"{project.package}.{section}"
     if definition.kind in (Kind.FUNCTION, Kind.SCHEDULE):
         stem = file_name(definition).removesuffix(".py")

@@ -116,8 +116,12 @@ def _uses_key(case: Case, key: Any) -> bool:
         arguments.non_trainables,
         arguments.inputs,
     )
-    variable = traced.jaxpr.invars[0]
-    return any(variable in eqn.invars for eqn in traced.jaxpr.eqns)
+    # Backwards from the results: a key that is split for nothing is not used.
+    live = {id(v) for v in traced.jaxpr.outvars}
+    for eqn in reversed(traced.jaxpr.eqns):
+        if any(id(v) in live for v in eqn.outvars):
+            live |= {id(v) for v in eqn.invars}
+    return id(traced.jaxpr.invars[0]) in live
 
 
 def trace(case: Case, training: bool, key: Any) -> Any:

@@ -27,6 +27,7 @@ quick = settings(
     [
         (strategies.sizes(max=7), lambda v: 1 <= v <= 7),
         (strategies.counts(), lambda v: 0 <= v <= 3),
+        (strategies.size_sequences(), lambda v: v == () or min(v) >= 1),
         (strategies.integers(), lambda v: -3 <= v <= 3),
         (strategies.booleans(), lambda v: isinstance(v, bool)),
         (strategies.finite_floats(), lambda v: float(np.float16(v)) == v),
