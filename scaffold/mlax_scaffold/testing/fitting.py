@@ -36,13 +36,19 @@ def smallest(*sizes: Any) -> int:
 
 
 def known(hyperparams: Any) -> dict[str, Any]:
-    """The hyperparameters that shapes may name: integers and booleans."""
+    """The hyperparameters that shapes may name: integers, booleans, tuples of integers."""
     fields = hyperparams if isinstance(hyperparams, Mapping) else vars(hyperparams)
     return {
         name: value
         for name, value in fields.items()
-        if isinstance(value, int) and not name.startswith("_")
+        if _may_be_named(value) and not name.startswith("_")
     }
+
+
+def _may_be_named(value: Any) -> bool:
+    if isinstance(value, tuple):
+        return all(isinstance(part, int) for part in value)
+    return isinstance(value, int)
 
 
 def fitting_hyperparams(
