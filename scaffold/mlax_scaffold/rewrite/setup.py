@@ -114,7 +114,7 @@ class _Setup(cst.CSTTransformer):
         target, items = code(value.for_in.target), code(value.for_in.iter)
         if self.context.traits[declaration.name].takes_key:
             own = fresh("own_key", set(self.context.taken))
-            bare = isinstance(value.for_in.target, cst.Tuple) and "(" != target[0]
+            bare = isinstance(value.for_in.target, cst.Tuple) and target[0] != "("
             target = f"{own}, {f'({target})' if bare else target}"
             items = f"arrays.keyed({self.keys[declaration.name]}, {items})"
         else:

@@ -126,9 +126,9 @@ class SetupReader:
             if role is None:
                 return self._sub_layer(name, body, condition)
             return self._array(role, name, body, condition)
-        if isinstance(value, ast.ListComp) and isinstance(value.elt, ast.Call):
-            if self._reference(value.elt) is not None:
-                return self._several(name, value, value.elt)
+        match value:
+            case ast.ListComp(elt=ast.Call() as call) if self._reference(call):
+                return self._several(name, value, call)
         for node in ast.walk(value):
             if self._declares(node):
                 self.source.report(

@@ -34,7 +34,7 @@ class MLP(Layer):
         sizes = (self.in_features, *self.hidden)
         options = (self.use_bias, self.precision)
         self.layers = [
-            Linear(a, b, *options) for a, b in zip(sizes, sizes[1:], strict=False)
+            Linear(a, b, *options) for a, b in zip(sizes, self.hidden, strict=False)
         ]
         self.dropouts = [Dropout(self.dropout_rate) for _ in self.hidden]
         self.output = Linear(sizes[-1], self.out_features, *options)
