@@ -121,9 +121,7 @@ def init(
     options = (use_bias, precision)
     layers_weights, _, layers_hyperparams = arrays.unzip(
         Linear.init(own_key, a, b, *options, dtype=dtype)
-        for own_key, (a, b) in arrays.keyed(
-            keys[0], zip(sizes, sizes[1:], strict=False)
-        )
+        for own_key, (a, b) in arrays.keyed(keys[0], zip(sizes, hidden, strict=False))
     )
     _, _, dropouts_hyperparams = arrays.unzip(
         Dropout.init(dropout_rate) for _ in hidden
