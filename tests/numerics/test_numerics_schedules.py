@@ -2,6 +2,7 @@
 
 import functools
 import math
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -272,7 +273,7 @@ def test_integers_numbers_and_arrays_of_steps():
 
 def test_a_step_is_compiled_once():
     rate = schedule("schedule/sgdr", peak_values=[1.0, 0.5], decay_steps=[4, 8])
-    jitted = jax.jit(rate)
+    jitted: Any = jax.jit(rate)
     step, value = jnp.zeros((), jnp.int32), jnp.zeros(())
     for _ in range(3):
         value = value + jitted(step)

@@ -66,6 +66,18 @@ def count(owner: str, /, **value: Any) -> int:
     return int(given)
 
 
+def sizes(owner: str, /, **value: Any) -> tuple[int, ...]:
+    """A tuple of integers of at least 1."""
+    name, given = _named(value)
+    if (
+        not isinstance(given, Sequence)
+        or isinstance(given, str)
+        or not all(_is_integer(part) and part >= 1 for part in given)
+    ):
+        raise _invalid(owner, name, "a sequence of integers of at least 1", given)
+    return tuple(map(int, given))
+
+
 def optional(
     check: Callable[..., T], owner: str, /, *arguments: Any, **value: Any
 ) -> T | None:

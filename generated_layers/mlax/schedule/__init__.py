@@ -20,6 +20,7 @@ from mlax.schedule._warmup_exponential import WarmupExponential
 from mlax.schedule._warmup_stable_decay import WarmupStableDecay
 
 __all__ = [
+    "SGDR",
     "Constant",
     "Cosine",
     "CosineOneCycle",
@@ -31,7 +32,6 @@ __all__ = [
     "PiecewiseConstant",
     "PiecewiseInterpolated",
     "Polynomial",
-    "SGDR",
     "WarmupConstant",
     "WarmupCosine",
     "WarmupExponential",

@@ -24,9 +24,13 @@ class Join:
     """
 
     schedules: Sequence[Callable[..., Any]]
-    """One more than there are boundaries (a sequence of which each is a schedule: a hashable function of the step)."""
+    """One more than there are boundaries (a sequence of which each is a schedule: a
+    hashable function of the step).
+    """
     boundaries: Sequence[int]
-    """Steps at which the next schedule begins (an increasing sequence of integers of at least 1)."""
+    """Steps at which the next schedule begins (an increasing sequence of integers of at
+    least 1).
+    """
 
     def __post_init__(self) -> None:
         object.__setattr__(

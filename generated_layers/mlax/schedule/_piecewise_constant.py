@@ -25,9 +25,13 @@ class PiecewiseConstant:
     init_value: float
     """The value before the first boundary (a finite number)."""
     boundaries: Sequence[int]
-    """Steps at which the value is scaled (an increasing sequence of integers of at least 1)."""
+    """Steps at which the value is scaled (an increasing sequence of integers of at
+    least 1).
+    """
     scales: Sequence[float]
-    """Factor at each boundary (a sequence of which each is a finite number of at least 0)."""
+    """Factor at each boundary (a sequence of which each is a finite number of at least
+    0).
+    """
 
     def __post_init__(self) -> None:
         object.__setattr__(

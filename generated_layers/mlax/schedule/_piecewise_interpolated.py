@@ -31,9 +31,13 @@ class PiecewiseInterpolated:
     init_value: float
     """The value at step 0 (a finite number)."""
     boundaries: Sequence[int]
-    """Steps at which the value is scaled (an increasing sequence of integers of at least 1)."""
+    """Steps at which the value is scaled (an increasing sequence of integers of at
+    least 1).
+    """
     scales: Sequence[float]
-    """Factor at each boundary of the value at the one before (a sequence of which each is a finite number of at least 0)."""
+    """Factor at each boundary of the value at the one before (a sequence of which each
+    is a finite number of at least 0).
+    """
 
     def __post_init__(self) -> None:
         object.__setattr__(

@@ -28,7 +28,9 @@ class SGDR:
     peak_values: Sequence[float]
     """The greatest value of each cycle (a sequence of which each is a finite number)."""
     decay_steps: Sequence[int]
-    """Number of steps of each cycle, its warmup included (a sequence of which each is an integer of at least 1)."""
+    """Number of steps of each cycle, its warmup included (a sequence of integers of at
+    least 1).
+    """
     warmup_steps: int = 0
     """Number of steps of the line in each cycle (an integer of at least 0)."""
     init_value: float = 0.0
@@ -45,9 +47,7 @@ class SGDR:
             checks.sequence("SGDR", checks.number, peak_values=self.peak_values),
         )
         object.__setattr__(
-            self,
-            "decay_steps",
-            checks.sequence("SGDR", checks.size, decay_steps=self.decay_steps),
+            self, "decay_steps", checks.sizes("SGDR", decay_steps=self.decay_steps)
         )
         object.__setattr__(
             self, "warmup_steps", checks.count("SGDR", warmup_steps=self.warmup_steps)

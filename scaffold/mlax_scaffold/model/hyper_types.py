@@ -11,7 +11,8 @@ PER_DIM_ELEMENTS = ("Size", "Count")
 SEQUENCE_ELEMENTS = tuple(
     name
     for name, word in WORDS.items()
-    if not word.structural and name not in ("Boundaries", "Padding", "Scheduled")
+    if not word.structural
+    and name not in ("Boundaries", "Padding", "Scheduled", "Size", "Sizes")
 )
 """What `tuple[word, ...]` takes."""
 

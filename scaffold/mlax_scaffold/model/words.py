@@ -45,6 +45,14 @@ _VALUES: dict[str, tuple[str, tuple[str, ...]]] = {
             "True",
         ),
     ),
+    "Sizes": (
+        "(8, 4)",
+        (
+            "(0,)",
+            "2.5",
+            '"84"',
+        ),
+    ),
     "Count": (
         "1",
         (
@@ -183,6 +191,13 @@ WORDS: dict[str, Word] = {
     for word in (
         _word("Size", "an integer of at least 1", "size", "int", "sizes()"),
         _word("Count", "an integer of at least 0", "count", "int", "counts()"),
+        _word(
+            "Sizes",
+            "a sequence of integers of at least 1",
+            "sizes",
+            "Sequence[int] -> tuple[int, ...]",
+            "size_sequences()",
+        ),
         _word("int", "an integer", "integer", "int", "integers()"),
         _word("bool", "True or False", "boolean", "bool", "booleans()"),
         _word("str", "a string", "string", "str", "names()"),

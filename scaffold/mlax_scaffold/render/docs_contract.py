@@ -130,7 +130,7 @@ class _Contract:
                     code(f"{name}: ..."),
                     f"{names} of another kind or shape than above",
                 )
-            if method.training:
+            if self.layer and self.library.trains(self.definition, method):
                 yield (
                     entry,
                     "`TypeError`",

@@ -45,7 +45,7 @@ class _Example:
     def __init__(self, definition: Definition, library: Library):
         self.definition = definition
         self.library = library
-        self.path = f"{definition.kind.section}.{definition.name}"
+        self.path = f"{definition.section}.{definition.name}"
         self.values = self._with_schedules(required_values(definition))
         method = definition.method("forward") or definition.methods[0]
         self.inputs = tuple(i for i in method.positional if i.default is None)

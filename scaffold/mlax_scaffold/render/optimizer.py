@@ -271,7 +271,8 @@ def schedule_view(
     lines = []
     for h in definition.hyperparameters:
         p = hyperparameter(h)
-        fields.append(f"{p.text}\n{docstring(sentence(p.doc), 0)}")
+        doc = docstring(wrapped(sentence(p.doc), 4 + 3))
+        fields.append(f"{p.text}\n{doc}")
         made = canonical(definition.name, h, f"self.{h.name}")
         lines.append(f"object.__setattr__(self, {h.name!r}, {made})")
     if "setup" in methods:

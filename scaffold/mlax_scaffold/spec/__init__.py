@@ -40,6 +40,7 @@ _HOMES = {
     "Scheduled": "words",
     "Shape": "words",
     "Size": "words",
+    "Sizes": "words",
     "Stacked": "words",
     "SubLayer": "words",
     "SubLayers": "words",
@@ -130,6 +131,7 @@ if TYPE_CHECKING:
     from mlax_scaffold.spec.typing import Scheduled as Scheduled
     from mlax_scaffold.spec.typing import Shape as Shape
     from mlax_scaffold.spec.typing import Size as Size
+    from mlax_scaffold.spec.typing import Sizes as Sizes
     from mlax_scaffold.spec.typing import Stacked as Stacked
     from mlax_scaffold.spec.typing import SubLayer as SubLayer
     from mlax_scaffold.spec.typing import SubLayers as SubLayers

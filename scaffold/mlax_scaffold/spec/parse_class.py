@@ -237,7 +237,9 @@ class ClassReader:
                     f"self.{name} is private, which no field of a tree can be",
                     "Remove the `_`.",
                 )
-            attributes[declaration.name] = declaration.role.value
+            attributes[declaration.name] = (
+                "layers" if declaration.several else declaration.role.value
+            )
         special = _SPECIAL[kind]
         for method in methods:
             if method.name not in special:

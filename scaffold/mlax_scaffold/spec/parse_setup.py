@@ -21,7 +21,8 @@ _ROLES = {
 _ALLOWED = (
     "setup is straight-line code: `self.name = trainable(...)`, `state(...)`, "
     "a sub-layer or a value derived from hyperparameters (each may end in "
-    "`if condition else None`), `name = expression`, or `require(condition, message)`."
+    "`if condition else None`), a list of sub-layers `[Layer(...) for name in items]`, "
+    "`name = expression`, or `require(condition, message)`."
 )
 _CHECKS = "setup of a schedule holds `require(condition, message)` and locals."
 
@@ -132,6 +133,9 @@ class SetupReader:
             if role is None:
                 return self._sub_layer(name, body, condition)
             return self._array(role, name, body, condition)
+        match value:
+            case ast.ListComp(elt=ast.Call() as call) if self._reference(call):
+                return self._several(name, value, call)
         for node in ast.walk(value):
             if self._declares(node):
                 self.source.report(
@@ -151,6 +155,20 @@ class SetupReader:
         return Declaration(
             Role.SUB_LAYER, name, condition=condition, reference=imported.reference
         )
+
+    def _several(
+        self, name: str, value: ast.ListComp, call: ast.Call
+    ) -> Declaration | None:
+        plain = len(value.generators) == 1 and not value.generators[0].ifs
+        if not plain or value.generators[0].is_async:
+            self.source.report(
+                value,
+                "a list of sub-layers has one `for`, and no `if`",
+                "Bind what it runs over to a name before it.",
+            )
+            return None
+        declaration = self._sub_layer(name, call, None)
+        return declaration and replace(declaration, several=True)
 
     def _array(
         self, role: Role, name: str, call: ast.Call, condition: str | None

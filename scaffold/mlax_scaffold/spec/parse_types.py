@@ -81,7 +81,7 @@ def _read_sequence(
     source.report(
         node,
         f"`{ast.unparse(node)}` is not a sequence of a word",
-        "Write tuple[Size, ...], for example; the word is one of "
+        "Write Sizes, or tuple[float, ...]; the word of a tuple is one of "
         f"{', '.join(SEQUENCE_ELEMENTS)}.",
     )
     return None

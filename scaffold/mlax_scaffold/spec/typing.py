@@ -20,6 +20,7 @@ Key = jax.Array
 PyTree = Any
 
 Size = int
+Sizes = tuple[int, ...]
 Count = int
 Positive = float
 NonNegative = float

@@ -197,6 +197,10 @@ def _axis(value: Any, _: int | None) -> tuple[int, ...]:
     return tuple(_integer(axis) for axis in axes)
 
 
+def _sizes(value: Any, _: int | None) -> tuple[int, ...]:
+    return tuple(Size.convert(size, None) for size in value)
+
+
 def _shape(value: Any, _: int | None) -> tuple[int, ...]:
     return tuple(Count.convert(size, None) for size in value)
 
@@ -224,6 +228,7 @@ _PYTHON: dict[Any, Converter] = {
 }
 
 Size = Word("Size", _checked(_integer, lambda n: n >= 1, "an integer of at least 1"))
+Sizes = Word("Sizes", _sizes)
 Count = Word("Count", _checked(_integer, lambda n: n >= 0, "an integer of at least 0"))
 Positive = Word("Positive", _checked(_real, lambda v: v > 0, "a number above 0"))
 NonNegative = Word(

@@ -139,6 +139,8 @@ def _fields(actual: Any, expected: Any) -> Any:
     """The generated state as the spec gives it: dicts in the place of NamedTuples."""
     if isinstance(expected, Mapping):
         return {name: _fields(getattr(actual, name), v) for name, v in expected.items()}
+    if type(expected) is tuple:
+        return tuple(_fields(a, e) for a, e in zip(actual, expected, strict=True))
     return actual
 
 

@@ -20,7 +20,7 @@ from mlax_scaffold.testing.strategies import (
     finite_floats,
     positives,
     sequences,
-    sizes,
+    size_sequences,
 )
 
 SPEC = find_spec("scaffold/mlax_scaffold/specs/schedule/sgdr.py", near=__file__)
@@ -30,7 +30,7 @@ SPEC = find_spec("scaffold/mlax_scaffold/specs/schedule/sgdr.py", near=__file__)
 def schedules(draw) -> SGDR:
     """Hyperparameters that SGDR takes."""
     peak_values = draw(sequences(finite_floats(), max_size=2))
-    decay_steps = draw(sequences(sizes(max=32), max_size=2))
+    decay_steps = draw(size_sequences())
     warmup_steps = draw(counts())
     init_value = draw(finite_floats())
     end_value = draw(finite_floats())
@@ -84,12 +84,9 @@ def test_takes_integers_and_arrays(schedule):
         ("peak_values", (float("nan"),)),
         ("peak_values", (float("inf"),)),
         ("peak_values", None),
-        ("decay_steps", 1),
         ("decay_steps", (0,)),
-        ("decay_steps", (-1,)),
-        ("decay_steps", (2.5,)),
-        ("decay_steps", ("4",)),
-        ("decay_steps", (True,)),
+        ("decay_steps", 2.5),
+        ("decay_steps", "84"),
         ("decay_steps", None),
         ("warmup_steps", -1),
         ("warmup_steps", 2.5),
@@ -111,6 +108,6 @@ def test_takes_integers_and_arrays(schedule):
     ],
 )
 def test_rejects_a_hyperparameter(name, value):
-    valid = {"peak_values": (0.5, 0.5), "decay_steps": (4, 4)}
+    valid = {"peak_values": (0.5, 0.5), "decay_steps": (8, 4)}
     with pytest.raises(ValueError, match=f"SGDR: {name}"):
         SGDR(**{**valid, name: value})

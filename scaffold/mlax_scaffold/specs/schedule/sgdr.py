@@ -1,6 +1,6 @@
 import jax.numpy as jnp
 
-from mlax_scaffold.spec import Count, Positive, Schedule, Size, require
+from mlax_scaffold.spec import Count, Positive, Schedule, Sizes, require
 from mlax_scaffold.specs.schedule.warmup_cosine import WarmupCosine
 
 
@@ -15,7 +15,7 @@ class SGDR(Schedule):
     """
 
     peak_values: tuple[float, ...]  #: the greatest value of each cycle
-    decay_steps: tuple[Size, ...]  #: number of steps of each cycle, its warmup included
+    decay_steps: Sizes  #: number of steps of each cycle, its warmup included
     warmup_steps: Count = 0  #: number of steps of the line in each cycle
     init_value: float = 0.0  #: the value at the start of each line
     end_value: float = 0.0  #: the value at the end of each cosine
