@@ -221,7 +221,9 @@ def _draws(definition: Definition) -> Iterator[str]:
             continue
         strategy = "sizes(max=2)" if h.name == "spatial_dims" else h.type.strategy
         if definition.kind is Kind.SCHEDULE:  # numbers of steps, which cost nothing
-            strategy = strategy.replace("sizes()", "sizes(max=32)")
+            strategy = strategy.replace("sizes()", "sizes(max=32)").replace(
+                "size_sequences()", "size_sequences(min_size=1, max=32)"
+            )
         yield f"{h.name} = draw({strategy})"
 
 

@@ -23,9 +23,11 @@ def sizes(min: int = 1, max: int = 4) -> st.SearchStrategy[int]:
     return st.integers(min, max)
 
 
-def size_sequences() -> st.SearchStrategy[tuple[int, ...]]:
+def size_sequences(
+    min_size: int = 0, max: int = 4
+) -> st.SearchStrategy[tuple[int, ...]]:
     """`Sizes`: up to two integers of at least 1."""
-    return st.lists(sizes(), max_size=2).map(tuple)
+    return st.lists(sizes(max=max), min_size=min_size, max_size=2).map(tuple)
 
 
 def counts(min: int = 0, max: int = 3) -> st.SearchStrategy[int]:

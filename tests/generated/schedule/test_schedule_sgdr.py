@@ -30,7 +30,7 @@ SPEC = find_spec("scaffold/mlax_scaffold/specs/schedule/sgdr.py", near=__file__)
 def schedules(draw) -> SGDR:
     """Hyperparameters that SGDR takes."""
     peak_values = draw(sequences(finite_floats(), max_size=2))
-    decay_steps = draw(size_sequences())
+    decay_steps = draw(size_sequences(min_size=1, max=32))
     warmup_steps = draw(counts())
     init_value = draw(finite_floats())
     end_value = draw(finite_floats())
