@@ -18,6 +18,7 @@ _HOMES = {
     "Axis": "words",
     "Block": "block",
     "Bool": "words",
+    "Boundaries": "words",
     "Cell": "words",
     "Count": "words",
     "DType": "words",
@@ -39,10 +40,12 @@ _HOMES = {
     "Scheduled": "words",
     "Shape": "words",
     "Size": "words",
+    "Sizes": "words",
     "Stacked": "words",
     "SubLayer": "words",
     "SubLayers": "words",
     "SubOptimizers": "words",
+    "SubSchedule": "words",
     "cast": "arrays",
     "constant": "initializers",
     "function": "functions",
@@ -109,6 +112,7 @@ if TYPE_CHECKING:
     from mlax_scaffold.spec.typing import Activation as Activation
     from mlax_scaffold.spec.typing import Axis as Axis
     from mlax_scaffold.spec.typing import Bool as Bool
+    from mlax_scaffold.spec.typing import Boundaries as Boundaries
     from mlax_scaffold.spec.typing import Cell as Cell
     from mlax_scaffold.spec.typing import Count as Count
     from mlax_scaffold.spec.typing import Decay as Decay
@@ -127,10 +131,12 @@ if TYPE_CHECKING:
     from mlax_scaffold.spec.typing import Scheduled as Scheduled
     from mlax_scaffold.spec.typing import Shape as Shape
     from mlax_scaffold.spec.typing import Size as Size
+    from mlax_scaffold.spec.typing import Sizes as Sizes
     from mlax_scaffold.spec.typing import Stacked as Stacked
     from mlax_scaffold.spec.typing import SubLayer as SubLayer
     from mlax_scaffold.spec.typing import SubLayers as SubLayers
     from mlax_scaffold.spec.typing import SubOptimizers as SubOptimizers
+    from mlax_scaffold.spec.typing import SubSchedule as SubSchedule
     from mlax_scaffold.specs.functional.apply_attention_mask import (
         apply_attention_mask as apply_attention_mask,
     )
