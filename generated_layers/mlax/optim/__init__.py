@@ -35,6 +35,7 @@ from mlax.optim import yogi as Yogi
 
 __all__ = [
     "ADOPT",
+    "LAMB",
     "AMSGrad",
     "AcProp",
     "AdEMAMix",
@@ -50,7 +51,6 @@ __all__ = [
     "Chain",
     "ClipByGlobalNorm",
     "Fromage",
-    "LAMB",
     "Lion",
     "NAdam",
     "NAdamW",

@@ -37,9 +37,9 @@ def cases(draw) -> tuple[Case, dict[str, Any]]:
     hyperparameters: dict[str, Any] = {"epsilon": epsilon, "epsilon_root": epsilon_root}
     shapes = draw(
         shapes_of(
-            {"x": "*shape", "var": "*shape"},
+            {"x": "*any_axes", "var": "*any_axes"},
             **known(hyperparameters),
-            ranks={"shape": rank},
+            ranks={"any_axes": rank},
         )
     )
     case = Case.of_function(

@@ -50,9 +50,9 @@ def cases(draw) -> tuple[Case, dict[str, Any]]:
     }
     shapes = draw(
         shapes_of(
-            {"update": "*shape", "param": "*shape"},
+            {"update": "*any_axes", "param": "*any_axes"},
             **known(hyperparameters),
-            ranks={"shape": rank},
+            ranks={"any_axes": rank},
         )
     )
     case = Case.of_function(
