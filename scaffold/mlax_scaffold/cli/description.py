@@ -156,7 +156,7 @@ def _inspect(
     values |= definition.example_values | dict(given)
     entry = next(m for m in definition.methods if m.role is MethodRole.ENTRY)
     task = {
-        "module": f"{workspace.project.package}.{definition.kind.section}",
+        "module": f"{workspace.project.package}.{definition.section}",
         "name": definition.name,
         "kind": "layer" if layer else "function",
         "values": values,

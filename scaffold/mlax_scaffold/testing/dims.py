@@ -75,8 +75,9 @@ def shapes_of(
         max_axes: `*name` and `...` stand for from 0 to so many axes.
         ranks: the number of axes of a `*name` that must have a certain one.
         given: shapes of inputs that are not drawn, by name.
-        **known: the hyperparameters: sizes, tuples of sizes for a `*name`, and the
-            fields that conditional shapes depend on.
+        **known: the hyperparameters: sizes, tuples of sizes for a `*name`, `name_dims`
+            for the number of axes of a `*name`, and the fields that conditional shapes
+            depend on.
     """
     parsed = {name: _map(value, parse_shape) for name, value in patterns.items()}
     sizes = {name: value for name, value in known.items() if _is_size(value)}
@@ -108,7 +109,7 @@ def _shapes_of(
             case Named(name) if name not in sizes:
                 sizes[name] = draw(size)
             case Variadic(name) if name not in sizes:
-                sizes[name] = axes(ranks.get(name))
+                sizes[name] = axes(ranks.get(name, dim.count(sizes)))
             case Computed(names=names):
                 for name in names:
                     if name not in sizes:

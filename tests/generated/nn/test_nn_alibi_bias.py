@@ -111,7 +111,7 @@ def test_hyperparameters_are_static(case):
 @tracing
 @given(cases())
 def test_rejects_another_size(case):
-    assert_rejects_another_size(case, axis=-3)
+    assert_rejects_another_size(case, "heads", of="*batch heads queries keys")
 
 
 @tracing

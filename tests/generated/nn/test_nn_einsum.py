@@ -40,25 +40,30 @@ def cases(draw) -> Case:
     example = draw(
         st.sampled_from(
             [
-                dict(equation="...a,ab->...b", kernel_shape=(3, 2), x=(4, 3), y=(4, 2)),
-                dict(
-                    equation="nta, hab -> nthb",
-                    kernel_shape=(2, 3, 4),
-                    x=(2, 3, 3),
-                    y=(2, 3, 2, 4),
-                ),
-                dict(
-                    equation="ab...,ac->c...b",
-                    kernel_shape=(2, 3),
-                    x=(2, 4, 2, 1),
-                    y=(3, 2, 1, 4),
-                ),
-                dict(
-                    equation="nha,hab->nhb",
-                    kernel_shape=(2, 3, 2),
-                    x=(4, 2, 3),
-                    y=(4, 2, 2),
-                ),
+                {
+                    "equation": "...a,ab->...b",
+                    "kernel_shape": (3, 2),
+                    "x": (4, 3),
+                    "y": (4, 2),
+                },
+                {
+                    "equation": "nta, hab -> nthb",
+                    "kernel_shape": (2, 3, 4),
+                    "x": (2, 3, 3),
+                    "y": (2, 3, 2, 4),
+                },
+                {
+                    "equation": "ab...,ac->c...b",
+                    "kernel_shape": (2, 3),
+                    "x": (2, 4, 2, 1),
+                    "y": (3, 2, 1, 4),
+                },
+                {
+                    "equation": "nha,hab->nhb",
+                    "kernel_shape": (2, 3, 2),
+                    "x": (4, 2, 3),
+                    "y": (4, 2, 2),
+                },
             ]
         )
     )
@@ -84,7 +89,7 @@ def cases(draw) -> Case:
         ],
     )
     shapes = draw(
-        shapes_of({"x": "*shape"}, **known(hyperparams), given={"x": example["x"]})
+        shapes_of({"x": "*any_axes"}, **known(hyperparams), given={"x": example["x"]})
     )
     return fitting(
         Case(

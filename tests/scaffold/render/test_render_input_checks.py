@@ -27,7 +27,7 @@ def checks() -> types.ModuleType:
 def statements(arrays: str, fields: str = "") -> list[str]:
     """The checks of a function with these array inputs and hyperparameters."""
     lines = "".join(f"    {line},  #: a field\n" for line in fields.split("; ") if line)
-    text = f'''from mlax_scaffold.spec import Bool, Float, Int, PyTree, Shape, Size, function
+    text = f'''from mlax_scaffold.spec import Bool, Count, Float, Int, PyTree, Shape, Size, function
 
 
 @function
@@ -42,12 +42,8 @@ def example(
     assert not findings, "\n".join(map(str, findings))
     assert definition is not None
     sizes = {h.name: h.name for h in definition.hyperparameters}
-    shapes = {
-        h.name: h.type.optional
-        for h in definition.hyperparameters
-        if h.type.word.name == "Shape"
-    }
-    return InputChecks("Example", sizes, shapes).statements(
+    optional = frozenset(h.name for h in definition.hyperparameters if h.type.optional)
+    return InputChecks("Example", sizes, optional).statements(
         definition.methods[0].inputs
     )
 
@@ -113,6 +109,36 @@ FITS = {
         "spatial_dims: Size",
         {"x": array(1, 2, 3, 4), "spatial_dims": 2},
     ),
+    "two variadic, without batch": (
+        'x: Float["*batch c *spatial"]',
+        "spatial_dims: Size; c: Size",
+        {"x": array(4, 5, 6), "spatial_dims": 2, "c": 4},
+    ),
+    "two variadic, with batch": (
+        'x: Float["*batch *spatial c"]',
+        "spatial_dims: Size; c: Size",
+        {"x": array(2, 3, 5, 6, 4), "spatial_dims": 2, "c": 4},
+    ),
+    "two variadic, with the same axes again": (
+        'x: Float["*batch *spatial"], y: Float["*spatial n *batch n"]',
+        "spatial_dims: Count",
+        {"x": array(2, 5), "y": array(5, 3, 2, 3), "spatial_dims": 1},
+    ),
+    "no axes where they are counted": (
+        'x: Float["*batch *features"], y: Float["#n *batch *features"]',
+        "features_dims: Count",
+        {"x": array(2, 5), "y": array(4, 2, 5), "features_dims": 0},
+    ),
+    "axes of a hyperparameter": (
+        'x: Float["*batch *size n"]',
+        "size: Shape",
+        {"x": array(2, 5, 6, 3), "size": (5, 6)},
+    ),
+    "only axes of a hyperparameter": (
+        'x: Float["*size"], y: Float["*any *size"]',
+        "size: Shape",
+        {"x": array(), "y": array(2), "size": ()},
+    ),
     "optional": (
         'x: Float["n"], mask: Bool["n"] | None = None',
         "",
@@ -142,11 +168,6 @@ FITS = {
         'mask: Bool["# *b _ 2*(n+1)"]',
         "n: Size",
         {"mask": np.ones((7, 8, 9, 6), bool), "n": 2},
-    ),
-    "axes of a hyperparameter": (
-        'x: Float["*batch n"], y: Float["*batch n"]',
-        "batch: Shape",
-        {"x": array(2, 3, 4), "y": array(2, 3, 4), "batch": (2, 3)},
     ),
     "axes of a hyperparameter that is None": (
         'x: Float["*batch n"]',
@@ -271,6 +292,37 @@ REFUSED = {
         {"x": array(1, 2, 4), "spatial_dims": 2},
         "x must have shape (b, *spatial, c) with spatial_dims=2, got (1, 2, 4)",
     ),
+    "two variadic": (
+        'x: Float["*batch c *spatial"]',
+        "spatial_dims: Size; c: Size",
+        {"x": array(4, 5, 6), "spatial_dims": 1, "c": 4},
+        "x must have shape (*batch, c, *spatial) with spatial_dims=1, c=4, got (4, 5, 6)",
+    ),
+    "two variadic, too few axes": (
+        'x: Float["*batch *spatial c"]',
+        "spatial_dims: Size",
+        {"x": array(4, 5), "spatial_dims": 2},
+        "x must have shape (*batch, *spatial, c) with spatial_dims=2, got (4, 5)",
+    ),
+    "two variadic, other axes than before": (
+        'x: Float["*batch *spatial"], y: Float["*spatial n *batch n"]',
+        "spatial_dims: Count",
+        {"x": array(2, 5), "y": array(5, 3, 4, 3), "spatial_dims": 1},
+        "y must have shape (*spatial, n, *batch, n) with spatial=(5,), batch=(2,), n=3, "
+        "got (5, 3, 4, 3)",
+    ),
+    "axes of a hyperparameter": (
+        'x: Float["*batch *size n"]',
+        "size: Shape",
+        {"x": array(2, 5, 7, 3), "size": (5, 6)},
+        "x must have shape (*batch, *size, n) with size=(5, 6), got (2, 5, 7, 3)",
+    ),
+    "too few axes for those of a hyperparameter": (
+        'x: Float["*batch *size n"]',
+        "size: Shape",
+        {"x": array(6, 3), "size": (5, 6)},
+        "x must have shape (*batch, *size, n) with size=(5, 6), got (6, 3)",
+    ),
     "optional that is there": (
         'x: Float["n"], mask: Bool["n"] | None = None',
         "",
@@ -290,7 +342,7 @@ REFUSED = {
         {"x": array(3), "mask": np.ones((1, 3), bool)},
         "mask must broadcast to (n,), here (3), got (1, 3)",
     ),
-    "axes of a hyperparameter": (
+    "axes of a hyperparameter that is there": (
         'x: Float["*batch n"]',
         "batch: Shape | None",
         {"x": array(2, 3, 4), "batch": (2,)},
