@@ -128,6 +128,7 @@ _VALUES: dict[str, tuple[str, tuple[str, ...]]] = {
             "(0, 0)",
         ),
     ),
+    "AxisName": ('"devices"', ("1", '("devices", 1)', "()")),
     "Shape": (
         "(2, 3)",
         (
@@ -239,6 +240,13 @@ WORDS: dict[str, Word] = {
             "axes(rank)",
         ),
         _word(
+            "AxisName",
+            "the name of a mapped axis, or a sequence of names",
+            "axis_name",
+            "str | Sequence[str] -> str | tuple[str, ...]",
+            "axis_names()",
+        ),
+        _word(
             "Shape",
             "a sequence of integers of at least 0",
             "shape",
@@ -315,6 +323,9 @@ WORDS: dict[str, Word] = {
     )
 }
 
+_MEANINGS = ("str", "AxisName")
+"""Words of which nobody can know what means something: None alone is drawn, where it may be."""
+
 PER_DIM_ELEMENTS = ("Size", "Count")
 
 
@@ -357,8 +368,8 @@ class HyperType:
     @property
     def strategy(self) -> str:
         """Expression that draws a value in a test."""
-        if self.word.name == "str" and self.optional and not self.choices:
-            return "st.none()"  # which other strings mean something, nobody can know
+        if self.word.name in _MEANINGS and self.optional and not self.choices:
+            return "st.none()"
         base = self.word.strategy
         if self.choices:
             base = f"choices({', '.join(map(_quoted, self.choices))})"

@@ -16,6 +16,7 @@ from typing import Literal as Literal
 _HOMES = {
     "Activation": "words",
     "Axis": "words",
+    "AxisName": "words",
     "Block": "block",
     "Bool": "words",
     "Cell": "words",
@@ -108,6 +109,7 @@ if TYPE_CHECKING:
     from mlax_scaffold.spec.schedule import Schedule as Schedule
     from mlax_scaffold.spec.typing import Activation as Activation
     from mlax_scaffold.spec.typing import Axis as Axis
+    from mlax_scaffold.spec.typing import AxisName as AxisName
     from mlax_scaffold.spec.typing import Bool as Bool
     from mlax_scaffold.spec.typing import Cell as Cell
     from mlax_scaffold.spec.typing import Count as Count
@@ -142,6 +144,10 @@ if TYPE_CHECKING:
     from mlax_scaffold.specs.functional.bias_correction import (
         bias_correction as bias_correction,
     )
+    from mlax_scaffold.specs.functional.deviations import deviations as deviations
+    from mlax_scaffold.specs.functional.divide_by_root import (
+        divide_by_root as divide_by_root,
+    )
     from mlax_scaffold.specs.functional.dot_product_attention import (
         dot_product_attention as dot_product_attention,
     )
@@ -155,19 +161,25 @@ if TYPE_CHECKING:
     from mlax_scaffold.specs.functional.instance_norm import (
         instance_norm as instance_norm,
     )
+    from mlax_scaffold.specs.functional.l2_normalize import l2_normalize as l2_normalize
     from mlax_scaffold.specs.functional.layer_norm import layer_norm as layer_norm
+    from mlax_scaffold.specs.functional.log1mexp import log1mexp as log1mexp
     from mlax_scaffold.specs.functional.log_softmax import log_softmax as log_softmax
+    from mlax_scaffold.specs.functional.logmeanexp import logmeanexp as logmeanexp
     from mlax_scaffold.specs.functional.logsumexp import logsumexp as logsumexp
     from mlax_scaffold.specs.functional.max_pool import max_pool as max_pool
     from mlax_scaffold.specs.functional.mean import mean as mean
     from mlax_scaffold.specs.functional.min_pool import min_pool as min_pool
     from mlax_scaffold.specs.functional.moments import moments as moments
+    from mlax_scaffold.specs.functional.norm import norm as norm
     from mlax_scaffold.specs.functional.normalize import normalize as normalize
     from mlax_scaffold.specs.functional.pool import pool as pool
     from mlax_scaffold.specs.functional.prod import prod as prod
+    from mlax_scaffold.specs.functional.range_scale import range_scale as range_scale
     from mlax_scaffold.specs.functional.rms_norm import rms_norm as rms_norm
     from mlax_scaffold.specs.functional.softmax import softmax as softmax
     from mlax_scaffold.specs.functional.standardize import standardize as standardize
+    from mlax_scaffold.specs.functional.std import std as std
     from mlax_scaffold.specs.functional.sum import sum as sum
     from mlax_scaffold.specs.functional.sum_pool import sum_pool as sum_pool
     from mlax_scaffold.specs.functional.var import var as var
