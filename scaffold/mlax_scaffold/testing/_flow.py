@@ -77,6 +77,10 @@ def _through_loop(eqn: JaxprEqn, sub: SubJaxpr, outputs: Sequence[bool]) -> list
         for c in carries(eqn)
         if c.operand in sub.operands and c.result in sub.results
     ]
+    for position in _condition_reads(eqn):
+        for operand, result in places:
+            if sub.operands[operand] == position:
+                outputs[result] = True
     changed = bool(places)
     while changed:
         changed = False
@@ -85,3 +89,17 @@ def _through_loop(eqn: JaxprEqn, sub: SubJaxpr, outputs: Sequence[bool]) -> list
             if inputs[operand] and not outputs[result]:
                 outputs[result] = changed = True
     return outputs
+
+
+def _condition_reads(eqn: JaxprEqn) -> set[int]:
+    """The operands of a while loop that decide how often it turns."""
+    if eqn.primitive.name != "while":
+        return set()
+    reads: set[int] = set()
+    for sub in sub_jaxprs(eqn):
+        # The condition gives no result of the loop.
+        if sub.results == [None]:
+            _, inputs = _needed(sub.jaxpr, [True])
+            pairs = zip(sub.operands, inputs, strict=True)
+            reads |= {p for p, needed in pairs if needed and p is not None}
+    return reads
