@@ -9,6 +9,7 @@ from mlax.functional._bernoulli import bernoulli
 from mlax.functional._bias_correction import bias_correction
 from mlax.functional._deviations import deviations
 from mlax.functional._divide_by_root import divide_by_root
+from mlax.functional._divide_by_scaled_root import divide_by_scaled_root
 from mlax.functional._dot_product_attention import dot_product_attention
 from mlax.functional._dot_product_attention_logits import dot_product_attention_logits
 from mlax.functional._dropout import dropout
@@ -16,6 +17,7 @@ from mlax.functional._ema import ema
 from mlax.functional._group_norm import group_norm
 from mlax.functional._identity import identity
 from mlax.functional._instance_norm import instance_norm
+from mlax.functional._l2_norm import l2_norm
 from mlax.functional._l2_normalize import l2_normalize
 from mlax.functional._layer_norm import layer_norm
 from mlax.functional._log1mexp import log1mexp
@@ -26,12 +28,13 @@ from mlax.functional._max_pool import max_pool
 from mlax.functional._mean import mean
 from mlax.functional._min_pool import min_pool
 from mlax.functional._moments import moments
-from mlax.functional._norm import norm
 from mlax.functional._normalize import normalize
 from mlax.functional._pool import pool
 from mlax.functional._prod import prod
 from mlax.functional._range_scale import range_scale
+from mlax.functional._rectification import rectification
 from mlax.functional._rms_norm import rms_norm
+from mlax.functional._scale_by_trust_ratio import scale_by_trust_ratio
 from mlax.functional._softmax import softmax
 from mlax.functional._standardize import standardize
 from mlax.functional._std import std
@@ -48,6 +51,7 @@ __all__ = [
     "bias_correction",
     "deviations",
     "divide_by_root",
+    "divide_by_scaled_root",
     "dot_product_attention",
     "dot_product_attention_logits",
     "dropout",
@@ -55,6 +59,7 @@ __all__ = [
     "group_norm",
     "identity",
     "instance_norm",
+    "l2_norm",
     "l2_normalize",
     "layer_norm",
     "log1mexp",
@@ -65,12 +70,13 @@ __all__ = [
     "mean",
     "min_pool",
     "moments",
-    "norm",
     "normalize",
     "pool",
     "prod",
     "range_scale",
+    "rectification",
     "rms_norm",
+    "scale_by_trust_ratio",
     "softmax",
     "standardize",
     "std",

@@ -11,17 +11,18 @@ from mlax._core import checks
 
 
 def divide_by_root(
-    x: jax.Array, var: jax.Array, scale: jax.Array, *, epsilon: float = 1e-05
+    x: jax.Array, var: jax.Array, *, epsilon: float, epsilon_root: float = 0.0
 ) -> jax.Array:
-    """(s x) / sqrt(s^2 v + epsilon), for a scale s as of `deviations`.
+    """Division by a root, as in Adam: x / (sqrt(var + epsilon_root) + epsilon).
 
-    As x / sqrt(v + epsilon / s^2), which overflows neither itself nor in its gradient.
+    `epsilon` is at least the smallest normal number of the dtype, so that what is zero
+    in half precision is not divided by. Kingma & Ba, 2015, arXiv:1412.6980.
 
     Args:
         x: floating of any shape.
         var: floating of any shape.
-        scale: floating of any shape.
-        epsilon: added to the mean square, not scaled (a finite number above 0).
+        epsilon: added to the root (a finite number of at least 0).
+        epsilon_root: added under the root (a finite number of at least 0).
 
     Returns:
         Floating of any shape.
@@ -29,10 +30,10 @@ def divide_by_root(
     Raises:
         ValueError, TypeError: where an argument does not fit.
     """
-    epsilon = checks.positive("divide_by_root", epsilon=epsilon)
+    epsilon = checks.non_negative("divide_by_root", epsilon=epsilon)
+    epsilon_root = checks.non_negative("divide_by_root", epsilon_root=epsilon_root)
     x = checks.floating("divide_by_root", x=x)
     var = checks.floating("divide_by_root", var=var)
-    scale = checks.floating("divide_by_root", scale=scale)
-    checks.same_dtype("divide_by_root", x=x, var=var, scale=scale)
-    least = float(jnp.finfo(x.dtype).smallest_subnormal)
-    return x * lax.rsqrt(var + max(epsilon, least) / scale / scale)
+    checks.same_dtype("divide_by_root", x=x, var=var)
+    least = float(jnp.finfo(x.dtype).tiny)
+    return x / (lax.sqrt(var + epsilon_root) + max(epsilon, least))

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jax.typing import DTypeLike
 
 from mlax._core import checks
-from mlax.functional._norm import norm
+from mlax.functional._l2_norm import l2_norm
 
 
 def l2_normalize(
@@ -20,7 +20,7 @@ def l2_normalize(
     epsilon: float = 1e-12,
     accum_dtype: DTypeLike | None = None,
 ) -> jax.Array:
-    """Vectors of length one: x / max(norm(x), epsilon).
+    """Vectors of length one: x / max(l2_norm(x), epsilon).
 
     As torch.nn.functional.normalize. Deviation: `epsilon` is at least the smallest
     normal number of the dtype, so that the zero vector stays zero, with a finite
@@ -45,5 +45,5 @@ def l2_normalize(
     x = checks.floating("l2_normalize", x=x)
     wide = x if accum_dtype is None else x.astype(accum_dtype)
     least = max(epsilon, float(jnp.finfo(wide.dtype).tiny))
-    length = jnp.maximum(norm(wide, axis=axis, keepdims=True), least)
+    length = jnp.maximum(l2_norm(wide, axis=axis, keepdims=True), least)
     return (wide / length).astype(x.dtype)

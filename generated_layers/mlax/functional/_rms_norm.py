@@ -10,7 +10,7 @@ from jax import lax
 from jax.typing import DTypeLike
 
 from mlax._core import checks
-from mlax.functional._divide_by_root import divide_by_root
+from mlax.functional._divide_by_scaled_root import divide_by_scaled_root
 from mlax.functional._mean import mean
 from mlax.functional._range_scale import range_scale
 
@@ -47,4 +47,4 @@ def rms_norm(
     scale = range_scale(wide, axis=axis, at_least=0.5 * epsilon**0.5)
     wide = wide / scale
     square = mean(lax.square(wide), axis=axis, keepdims=True)
-    return divide_by_root(wide, square, scale, epsilon=epsilon).astype(x.dtype)
+    return divide_by_scaled_root(wide, square, scale, epsilon=epsilon).astype(x.dtype)

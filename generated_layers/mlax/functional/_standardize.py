@@ -10,7 +10,7 @@ from jax.typing import DTypeLike
 
 from mlax._core import checks
 from mlax.functional._deviations import deviations
-from mlax.functional._divide_by_root import divide_by_root
+from mlax.functional._divide_by_scaled_root import divide_by_scaled_root
 
 
 def standardize(
@@ -48,4 +48,6 @@ def standardize(
     _, deviation, square, scale = deviations(
         wide, axis=axis, axis_name=axis_name, epsilon=epsilon
     )
-    return divide_by_root(deviation, square, scale, epsilon=epsilon).astype(x.dtype)
+    return divide_by_scaled_root(deviation, square, scale, epsilon=epsilon).astype(
+        x.dtype
+    )

@@ -25,7 +25,7 @@ from jax.typing import DTypeLike
 from mlax._core import arrays, checks
 from mlax._core.arrays import cast
 from mlax._core.static import static
-from mlax.functional import deviations, divide_by_root, ema, normalize
+from mlax.functional import deviations, divide_by_scaled_root, ema, normalize
 
 
 class BatchNormTrainables(NamedTuple):
@@ -214,7 +214,7 @@ def fwd(
             axis_name=hyperparams.axis_name,
             epsilon=hyperparams.epsilon,
         )
-        y = divide_by_root(deviation, square, scale, epsilon=hyperparams.epsilon)
+        y = divide_by_scaled_root(deviation, square, scale, epsilon=hyperparams.epsilon)
         mean = mean.reshape(-1).astype(non_trainables.mean.dtype)
         var = square.reshape(-1).astype(non_trainables.var.dtype)
         var = var * lax.square(scale.reshape(-1).astype(var.dtype))

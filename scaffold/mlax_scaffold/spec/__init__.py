@@ -19,6 +19,7 @@ _HOMES = {
     "AxisName": "words",
     "Block": "block",
     "Bool": "words",
+    "Boundaries": "words",
     "Cell": "words",
     "Count": "words",
     "DType": "words",
@@ -40,10 +41,12 @@ _HOMES = {
     "Scheduled": "words",
     "Shape": "words",
     "Size": "words",
+    "Sizes": "words",
     "Stacked": "words",
     "SubLayer": "words",
     "SubLayers": "words",
     "SubOptimizers": "words",
+    "SubSchedule": "words",
     "cast": "arrays",
     "constant": "initializers",
     "function": "functions",
@@ -111,6 +114,7 @@ if TYPE_CHECKING:
     from mlax_scaffold.spec.typing import Axis as Axis
     from mlax_scaffold.spec.typing import AxisName as AxisName
     from mlax_scaffold.spec.typing import Bool as Bool
+    from mlax_scaffold.spec.typing import Boundaries as Boundaries
     from mlax_scaffold.spec.typing import Cell as Cell
     from mlax_scaffold.spec.typing import Count as Count
     from mlax_scaffold.spec.typing import Decay as Decay
@@ -129,10 +133,12 @@ if TYPE_CHECKING:
     from mlax_scaffold.spec.typing import Scheduled as Scheduled
     from mlax_scaffold.spec.typing import Shape as Shape
     from mlax_scaffold.spec.typing import Size as Size
+    from mlax_scaffold.spec.typing import Sizes as Sizes
     from mlax_scaffold.spec.typing import Stacked as Stacked
     from mlax_scaffold.spec.typing import SubLayer as SubLayer
     from mlax_scaffold.spec.typing import SubLayers as SubLayers
     from mlax_scaffold.spec.typing import SubOptimizers as SubOptimizers
+    from mlax_scaffold.spec.typing import SubSchedule as SubSchedule
     from mlax_scaffold.specs.functional.apply_attention_mask import (
         apply_attention_mask as apply_attention_mask,
     )
@@ -148,6 +154,9 @@ if TYPE_CHECKING:
     from mlax_scaffold.specs.functional.divide_by_root import (
         divide_by_root as divide_by_root,
     )
+    from mlax_scaffold.specs.functional.divide_by_scaled_root import (
+        divide_by_scaled_root as divide_by_scaled_root,
+    )
     from mlax_scaffold.specs.functional.dot_product_attention import (
         dot_product_attention as dot_product_attention,
     )
@@ -161,6 +170,7 @@ if TYPE_CHECKING:
     from mlax_scaffold.specs.functional.instance_norm import (
         instance_norm as instance_norm,
     )
+    from mlax_scaffold.specs.functional.l2_norm import l2_norm as l2_norm
     from mlax_scaffold.specs.functional.l2_normalize import l2_normalize as l2_normalize
     from mlax_scaffold.specs.functional.layer_norm import layer_norm as layer_norm
     from mlax_scaffold.specs.functional.log1mexp import log1mexp as log1mexp
@@ -171,12 +181,17 @@ if TYPE_CHECKING:
     from mlax_scaffold.specs.functional.mean import mean as mean
     from mlax_scaffold.specs.functional.min_pool import min_pool as min_pool
     from mlax_scaffold.specs.functional.moments import moments as moments
-    from mlax_scaffold.specs.functional.norm import norm as norm
     from mlax_scaffold.specs.functional.normalize import normalize as normalize
     from mlax_scaffold.specs.functional.pool import pool as pool
     from mlax_scaffold.specs.functional.prod import prod as prod
     from mlax_scaffold.specs.functional.range_scale import range_scale as range_scale
+    from mlax_scaffold.specs.functional.rectification import (
+        rectification as rectification,
+    )
     from mlax_scaffold.specs.functional.rms_norm import rms_norm as rms_norm
+    from mlax_scaffold.specs.functional.scale_by_trust_ratio import (
+        scale_by_trust_ratio as scale_by_trust_ratio,
+    )
     from mlax_scaffold.specs.functional.softmax import softmax as softmax
     from mlax_scaffold.specs.functional.standardize import standardize as standardize
     from mlax_scaffold.specs.functional.std import std as std

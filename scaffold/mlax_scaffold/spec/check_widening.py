@@ -10,7 +10,7 @@ from mlax_scaffold.spec.parse_source import dotted, self_attribute
 
 WIDENING = {
     "jax.numpy.average": "mean",
-    "jax.numpy.linalg.norm": "norm",
+    "jax.numpy.linalg.norm": "l2_norm",
     "jax.numpy.mean": "mean",
     "jax.numpy.median": "moments",
     "jax.numpy.nansum": "sum",

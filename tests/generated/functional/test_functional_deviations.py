@@ -39,7 +39,9 @@ def cases(draw) -> tuple[Case, dict[str, Any]]:
         "epsilon": epsilon,
     }
     shapes = draw(
-        shapes_of({"x": "*shape"}, **known(hyperparameters), ranks={"shape": rank})
+        shapes_of(
+            {"x": "*any_axes"}, **known(hyperparameters), ranks={"any_axes": rank}
+        )
     )
     case = Case.of_function(
         deviations, x=(array(shapes["x"]),), hyperparameters=hyperparameters

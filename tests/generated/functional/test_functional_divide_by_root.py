@@ -21,7 +21,7 @@ from mlax_scaffold.testing.layer import (
 )
 from mlax_scaffold.testing.oracle import assert_function_matches_spec, find_spec
 from mlax_scaffold.testing.profiles import compiling, each_dtype, tracing
-from mlax_scaffold.testing.strategies import positives, sizes
+from mlax_scaffold.testing.strategies import non_negatives, sizes
 
 SPEC = find_spec(
     "scaffold/mlax_scaffold/specs/functional/divide_by_root.py", near=__file__
@@ -32,18 +32,19 @@ SPEC = find_spec(
 def cases(draw) -> tuple[Case, dict[str, Any]]:
     """Hyperparameters and inputs of divide_by_root that fit each other."""
     rank = draw(sizes(max=3))
-    epsilon = draw(positives())
-    hyperparameters: dict[str, Any] = {"epsilon": epsilon}
+    epsilon = draw(non_negatives())
+    epsilon_root = draw(non_negatives())
+    hyperparameters: dict[str, Any] = {"epsilon": epsilon, "epsilon_root": epsilon_root}
     shapes = draw(
         shapes_of(
-            {"x": "*shape", "var": "*shape", "scale": "*shape"},
+            {"x": "*any_axes", "var": "*any_axes"},
             **known(hyperparameters),
-            ranks={"shape": rank},
+            ranks={"any_axes": rank},
         )
     )
     case = Case.of_function(
         divide_by_root,
-        x=(array(shapes["x"]), array(shapes["var"]), array(shapes["scale"])),
+        x=(array(shapes["x"]), array(shapes["var"])),
         hyperparameters=hyperparameters,
         ranges={"x[1]": (0.5, 1.5)},
     )
@@ -85,11 +86,14 @@ def test_has_the_gradients_of_finite_differences(drawn):
     cases(),
     st.sampled_from(
         [
-            ("epsilon", 0.0),
             ("epsilon", -1.0),
-            ("epsilon", float("inf")),
+            ("epsilon", float("nan")),
             ("epsilon", "1"),
             ("epsilon", None),
+            ("epsilon_root", -1.0),
+            ("epsilon_root", float("nan")),
+            ("epsilon_root", "1"),
+            ("epsilon_root", None),
         ]
     ),
 )

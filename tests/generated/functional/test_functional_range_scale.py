@@ -49,7 +49,9 @@ def cases(draw) -> tuple[Case, dict[str, Any]]:
         "only_float16": only_float16,
     }
     shapes = draw(
-        shapes_of({"x": "*shape"}, **known(hyperparameters), ranks={"shape": rank})
+        shapes_of(
+            {"x": "*any_axes"}, **known(hyperparameters), ranks={"any_axes": rank}
+        )
     )
     case = Case.of_function(
         range_scale, x=(array(shapes["x"]),), hyperparameters=hyperparameters

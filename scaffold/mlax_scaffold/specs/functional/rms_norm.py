@@ -5,7 +5,7 @@ from mlax_scaffold.spec import (
     DType,
     Float,
     Positive,
-    divide_by_root,
+    divide_by_scaled_root,
     function,
     mean,
     range_scale,
@@ -28,4 +28,4 @@ def rms_norm(
     scale = range_scale(wide, axis=axis, at_least=0.5 * epsilon**0.5)
     wide = wide / scale
     square = mean(lax.square(wide), axis=axis, keepdims=True)
-    return divide_by_root(wide, square, scale, epsilon=epsilon).astype(x.dtype)
+    return divide_by_scaled_root(wide, square, scale, epsilon=epsilon).astype(x.dtype)

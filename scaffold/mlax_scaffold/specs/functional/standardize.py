@@ -5,7 +5,7 @@ from mlax_scaffold.spec import (
     Float,
     Positive,
     deviations,
-    divide_by_root,
+    divide_by_scaled_root,
     function,
 )
 
@@ -24,4 +24,6 @@ def standardize(
     _, deviation, square, scale = deviations(
         wide, axis=axis, axis_name=axis_name, epsilon=epsilon
     )
-    return divide_by_root(deviation, square, scale, epsilon=epsilon).astype(x.dtype)
+    return divide_by_scaled_root(deviation, square, scale, epsilon=epsilon).astype(
+        x.dtype
+    )

@@ -11,7 +11,7 @@ from mlax_scaffold.spec import (
     Size,
     cast,
     deviations,
-    divide_by_root,
+    divide_by_scaled_root,
     ema,
     normalize,
     ones,
@@ -65,7 +65,7 @@ class BatchNorm(Layer):
                 axis_name=self.axis_name,
                 epsilon=self.epsilon,
             )
-            y = divide_by_root(deviation, square, scale, epsilon=self.epsilon)
+            y = divide_by_scaled_root(deviation, square, scale, epsilon=self.epsilon)
             mean = mean.reshape(-1).astype(self.stored.mean.dtype)
             var = square.reshape(-1).astype(self.stored.var.dtype)
             var = var * lax.square(scale.reshape(-1).astype(var.dtype))
