@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -58,9 +59,9 @@ from mlax_scaffold.testing.refusals import (
 from mlax_scaffold.testing.schedule import assert_schedule_dtype, assert_static_schedule
 from mlax_scaffold.testing.strategies import (
     accum_dtypes, activations, array_shapes, axes, booleans, choices, counts, decays,
-    finite_floats, float_dtypes, functions, integers, names, non_negatives, optional,
-    paddings, per_dim, positives, precisions, probabilities, scheduled, size_sequences,
-    sizes
+    divisors, finite_floats, float_dtypes, functions, integers, multiples, names,
+    non_negatives, optional, paddings, per_dim, positives, precisions, probabilities,
+    scheduled, size_sequences, sizes
 )"""
 """Everything that a generated test may use; the linter drops the rest."""
 
@@ -217,7 +218,29 @@ def _draws(definition: Definition) -> Iterator[str]:
                 yield "count = draw(sizes(max=3))"
             continue
         strategy = "sizes(max=2)" if h.name == "spatial_dims" else h.type.strategy
-        yield f"{h.name} = draw({strategy})"
+        yield f"{h.name} = draw({_dividing(definition, h) or strategy})"
+
+
+def _dividing(definition: Definition, h: Hyperparameter) -> str | None:
+    """A strategy of sizes that a requirement wants to divide, or to be divided by, others.
+
+    Most sizes that are drawn regardless of one another do not divide.
+    """
+    names = [other.name for other in definition.hyperparameters]
+    if h.type.strategy != "sizes()":
+        return None
+    before = names[: names.index(h.name)]
+    pattern = re.compile(r"(\w+) % (\w+) == 0")
+    pairs = [
+        match.groups()
+        for r in definition.requirements
+        if (match := pattern.fullmatch(r.condition.replace("self.", "")))
+    ]
+    multiples = [n for n, divisor in pairs if divisor == h.name and n in before]
+    divisors = [divisor for n, divisor in pairs if n == h.name and divisor in before]
+    if multiples:
+        return f"divisors({', '.join(multiples)})"
+    return f"multiples({', '.join(divisors)})" if divisors else None
 
 
 def _arguments(definition: Definition) -> Iterator[str]:
@@ -323,8 +346,7 @@ def _expected(array: ArrayType | None) -> str:
 
 
 def _unknown(shape: Shape | Conditional) -> bool:
-    words = str(shape).split()
-    return "..." in words or "_" in words
+    return "..." in str(shape).split()
 
 
 def _ranges(definition: Definition, method: Method) -> str:

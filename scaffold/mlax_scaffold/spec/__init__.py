@@ -46,6 +46,7 @@ _HOMES = {
     "SubOptimizers": "words",
     "cast": "arrays",
     "constant": "initializers",
+    "explicit_padding": "windows",
     "function": "functions",
     "glorot_uniform": "initializers",
     "he_normal": "initializers",
@@ -133,6 +134,7 @@ if TYPE_CHECKING:
     from mlax_scaffold.spec.typing import SubLayer as SubLayer
     from mlax_scaffold.spec.typing import SubLayers as SubLayers
     from mlax_scaffold.spec.typing import SubOptimizers as SubOptimizers
+    from mlax_scaffold.spec.windows import explicit_padding as explicit_padding
     from mlax_scaffold.specs.functional.apply_attention_mask import (
         apply_attention_mask as apply_attention_mask,
     )
@@ -144,6 +146,7 @@ if TYPE_CHECKING:
     from mlax_scaffold.specs.functional.bias_correction import (
         bias_correction as bias_correction,
     )
+    from mlax_scaffold.specs.functional.conv import conv as conv
     from mlax_scaffold.specs.functional.dot_product_attention import (
         dot_product_attention as dot_product_attention,
     )
