@@ -47,7 +47,8 @@ def test_pairs_stay(pairs):
     [
         (7, 3, 2, 0, 0, 0),  # the last window fits
         (8, 3, 2, 0, 0, 1),  # one element is missing
-        (8, 3, 2, 1, 1, 1),  # fits with the padding
+        (8, 3, 2, 1, 1, 2),
+        (9, 3, 2, 1, 1, 1),  # fits with the padding
         (2, 2, 3, 1, 1, 1),  # another window would start in the padding
         (5, 2, 3, 0, 1, 1),
         (7, 1, 4, 0, 0, 0),
