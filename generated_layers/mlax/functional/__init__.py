@@ -7,6 +7,7 @@ from mlax.functional._apply_attention_weights import apply_attention_weights
 from mlax.functional._avg_pool import avg_pool
 from mlax.functional._bernoulli import bernoulli
 from mlax.functional._bias_correction import bias_correction
+from mlax.functional._conv import conv
 from mlax.functional._deviations import deviations
 from mlax.functional._divide_by_root import divide_by_root
 from mlax.functional._divide_by_scaled_root import divide_by_scaled_root
@@ -49,6 +50,7 @@ __all__ = [
     "avg_pool",
     "bernoulli",
     "bias_correction",
+    "conv",
     "deviations",
     "divide_by_root",
     "divide_by_scaled_root",

@@ -36,7 +36,7 @@ def deviations(
 
     Returns:
         Tuple of floating of any shape, floating of any shape, floating of any shape,
-    floating of any shape.
+        floating of any shape.
 
     Raises:
         ValueError, TypeError: where an argument does not fit.

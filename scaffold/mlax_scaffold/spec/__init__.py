@@ -49,6 +49,7 @@ _HOMES = {
     "SubSchedule": "words",
     "cast": "arrays",
     "constant": "initializers",
+    "explicit_padding": "windows",
     "function": "functions",
     "glorot_uniform": "initializers",
     "he_normal": "initializers",
@@ -139,6 +140,7 @@ if TYPE_CHECKING:
     from mlax_scaffold.spec.typing import SubLayers as SubLayers
     from mlax_scaffold.spec.typing import SubOptimizers as SubOptimizers
     from mlax_scaffold.spec.typing import SubSchedule as SubSchedule
+    from mlax_scaffold.spec.windows import explicit_padding as explicit_padding
     from mlax_scaffold.specs.functional.apply_attention_mask import (
         apply_attention_mask as apply_attention_mask,
     )
@@ -150,6 +152,7 @@ if TYPE_CHECKING:
     from mlax_scaffold.specs.functional.bias_correction import (
         bias_correction as bias_correction,
     )
+    from mlax_scaffold.specs.functional.conv import conv as conv
     from mlax_scaffold.specs.functional.deviations import deviations as deviations
     from mlax_scaffold.specs.functional.divide_by_root import (
         divide_by_root as divide_by_root,
