@@ -32,6 +32,7 @@ Padding = Any
 Precision = Any
 DType = DTypeLike
 Axis = Any
+AxisName = Any
 Shape = Any
 Activation = Callable[..., Any]
 Function = Callable[..., Any]
