@@ -27,14 +27,19 @@ INITIALIZERS = (
     "lecun_uniform",
     "normal",
     "ones",
-    "orthogonal",
-    "truncated_normal",
     "uniform",
     "variance_scaling",
     "xavier_normal",
     "xavier_uniform",
     "zeros",
 )
+OWN_INITIALIZERS = (
+    "delta_orthogonal",
+    "orthogonal",
+    "per_gate",
+    "truncated_normal",
+)
+"""Those of the generated package: they work in half precision, or jax has none."""
 DECLARATIONS = ("trainable", "state", "moment", "require", "function", "cast")
 TYPES = ("Float", "Int", "Bool", "Key", "PyTree", "Literal", "PerDim")
 _NAMES = {
@@ -127,6 +132,7 @@ class ImportReader:
     def _word(self, node: ast.ImportFrom, alias: ast.alias) -> None:
         name, bound = alias.name, alias.asname or alias.name
         known = (*WORDS, *TYPES, *BASES, *DECLARATIONS, *INITIALIZERS)
+        known += OWN_INITIALIZERS
         if name == "cast":
             self._add(node, Import(bound, "_core.arrays", name))
         elif name in self.words:
@@ -134,6 +140,8 @@ class ImportReader:
             self._add(node, Import(bound, "functional", name, reference))
         elif name in INITIALIZERS:
             self._add(node, Import(bound, "jax.nn.initializers", name))
+        elif name in OWN_INITIALIZERS:
+            self._add(node, Import(bound, "initializers", name))
         elif name not in known:
             self.source.report(
                 alias,
