@@ -14,15 +14,14 @@ from mlax_scaffold.model.definition import (
     Hyperparameter,
     Input,
     Kind,
-    Method,
 )
 from mlax_scaffold.model.library import Library
 from mlax_scaffold.model.project import Project, Rendered
-from mlax_scaffold.model.shapes import Conditional, Named, Shape
 from mlax_scaffold.model.words import WORDS
 from mlax_scaffold.render.environment import render_template
 from mlax_scaffold.render.header import header
 from mlax_scaffold.render.modules import file_name
+from mlax_scaffold.render.tests_arrays import abstract, expected, fixed_axis, ranges, x
 
 _IMPORTS = """\
 from typing import Any
@@ -70,9 +69,6 @@ _STRATEGIES = sorted(
 _IMPORTS += f"from mlax_scaffold.testing.strategies import {', '.join(_STRATEGIES)}"
 """Everything that a generated test may use; the linter drops the rest."""
 
-_NOT_NEGATIVE = ("var", "positive")
-"""Names of inputs that are drawn above zero."""
-_DTYPES = {"Int": ", jnp.int32", "Bool": ", jnp.bool_"}
 _TOYS = {
     "SubLayer": "toys.layer(key, dtype)",
     "Cell": "toys.cell(key, dtype)",
@@ -179,17 +175,17 @@ def _view(definition: Definition, library: Library, project: Project) -> TestVie
         takes_key=takes_key,
         patterns=", ".join(f"{label!r}: {text!r}" for label, text in patterns),
         known=", ".join(_known(definition, patterns)),
-        x=_x(method, definition),
+        x=positional(method, definition),
         inputs=tuple(
-            (i.name, _abstract(i.name, i.type, definition), i.type.optional)
+            (i.name, abstract(i.name, i.type, definition), i.type.optional)
             for i in method.keyword
         ),
         y='example["y"]'
         if "y" in definition.example_shapes
-        else _expected(method.returns),
+        else expected(method.returns),
         allow="".join(f"{h.name}, " for h in plain if h.type.word.name == "DType"),
         smooth="".join(f"{h.name}, " for h in plain if h.type.word.name == "DType"),
-        ranges=_ranges(definition, method),
+        ranges=ranges(definition, method),
         key_optional=definition.kind is Kind.BLOCK,
         partial=tuple(h.name for h in definition.structural()),
         draws_keys=bool(traits and traits.draws),
@@ -207,7 +203,7 @@ def _view(definition: Definition, library: Library, project: Project) -> TestVie
             f'"{name}": {text}' for name, text in _valid(definition, plain).items()
         ),
         invalid=tuple(_invalid(plain)) if not definition.structural() else (),
-        fixed_axis=_fixed_axis(definition, method),
+        fixed_axis=fixed_axis(definition, method),
         wrong_input=[i.type.kind for i in method.positional] == ["Float"],
     )
 
@@ -345,83 +341,3 @@ def _known(definition: Definition, patterns: list[tuple[str, str]]) -> Iterator[
         variadic = next(w[1:] for w in used.split() if w.startswith("*"))
         fixed = len(patterns[0][1].split()) - 1
         yield f'ranks={{"{variadic}": {f"max(rank - {fixed}, 0)" if fixed else "rank"}}}'
-
-
-def _x(method: Method, definition: Definition) -> str:
-    parts = [_abstract(i.name, i.type, definition) for i in method.positional]
-    if definition.kind is Kind.FUNCTION:
-        parts = [
-            f"draw(optional(st.just({part})))" if i.default == "None" else part
-            for i, part in zip(method.positional, parts, strict=True)
-        ]
-        return f"({', '.join(parts)},)"
-    return parts[0] if len(parts) == 1 else f"({', '.join(parts)})"
-
-
-def _abstract(label: str, array: ArrayType, definition: Definition) -> str:
-    if array.kind == "tuple":
-        if array.items[-1].kind == "...":
-            return f'(array(shapes["{label}[0]"]),) * count'
-        parts = [
-            _abstract(f"{label}[{i}]", part, definition)
-            for i, part in enumerate(array.items)
-        ]
-        return f"({', '.join(parts)},)"
-    if array.kind == "PyTree" and label != "x" and definition.structural():
-        return "None"
-    if array.kind == "Key":
-        return "abstract_key()"
-    return f'array(shapes["{label}"]{_DTYPES.get(array.kind, "")})'
-
-
-def _expected(array: ArrayType | None) -> str:
-    """Expression of the shapes of the result; empty where the spec does not say."""
-    if array is None or "PyTree" in str(array):
-        return ""
-    if array.kind == "tuple":
-        parts = [_expected(part) for part in array.items]
-        return "" if "" in parts else f"({', '.join(parts)},)"
-    if array.shape is None or _unknown(array.shape):
-        return ""
-    return f'shapes.expected("{array.shape}")'
-
-
-def _unknown(shape: Shape | Conditional) -> bool:
-    return "..." in str(shape).split()
-
-
-def _ranges(definition: Definition, method: Method) -> str:
-    """Half-open ranges of inputs that have one: indices, and variances."""
-    labels = [i.name for i in method.inputs if "Int" in str(i.type)]
-    if definition.kind is Kind.FUNCTION:
-        labels = [
-            f"x[{n}]" for n, i in enumerate(method.inputs) if "Int" in str(i.type)
-        ]
-    sizes = ", ".join(
-        h.name for h in definition.hyperparameters if h.type.word.name == "Size"
-    )
-    ranges = [f'"{label}": (0, smallest({sizes}))' for label in labels]
-    ranges += [
-        f'"x[{n}]": (0.5, 1.5)'
-        for n, i in enumerate(method.inputs)
-        if i.name in _NOT_NEGATIVE
-    ]
-    return ", ".join(ranges)
-
-
-def _fixed_axis(definition: Definition, method: Method) -> tuple[str, str] | None:
-    if len(method.positional) != 1:
-        return None
-    shape = method.positional[0].type.shape
-    if shape is None:
-        return None
-    sizes = {h.name for h in definition.hyperparameters if h.type.word.name == "Size"}
-    parts = (
-        (shape.if_true, shape.if_false) if isinstance(shape, Conditional) else (shape,)
-    )
-    fixed = [
-        {d.name for d in part.dims if isinstance(d, Named) and not d.broadcast}
-        for part in parts
-    ]
-    names = [n for n in shape.names() if n in sizes.intersection(*fixed)]
-    return (names[0], str(shape)) if names else None

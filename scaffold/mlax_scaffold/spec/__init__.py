@@ -71,6 +71,8 @@ _HOMES = {
     "truncated_normal": "initializers",
     "uniform": "initializers",
     "variance_scaling": "initializers",
+    "delta_orthogonal": "initializers",
+    "per_gate": "initializers",
     "xavier_normal": "initializers",
     "xavier_uniform": "initializers",
     "zeros": "initializers",
@@ -105,6 +107,7 @@ if TYPE_CHECKING:
     from mlax_scaffold.spec.declarations import trainable as trainable
     from mlax_scaffold.spec.functions import function as function
     from mlax_scaffold.spec.initializers import constant as constant
+    from mlax_scaffold.spec.initializers import delta_orthogonal as delta_orthogonal
     from mlax_scaffold.spec.initializers import glorot_normal as glorot_normal
     from mlax_scaffold.spec.initializers import glorot_uniform as glorot_uniform
     from mlax_scaffold.spec.initializers import he_normal as he_normal
@@ -116,6 +119,7 @@ if TYPE_CHECKING:
     from mlax_scaffold.spec.initializers import normal as normal
     from mlax_scaffold.spec.initializers import ones as ones
     from mlax_scaffold.spec.initializers import orthogonal as orthogonal
+    from mlax_scaffold.spec.initializers import per_gate as per_gate
     from mlax_scaffold.spec.initializers import truncated_normal as truncated_normal
     from mlax_scaffold.spec.initializers import uniform as uniform
     from mlax_scaffold.spec.initializers import variance_scaling as variance_scaling
