@@ -11,7 +11,13 @@ from mlax_scaffold.errors import UsageError, did_you_mean
 from mlax_scaffold.model.definition import Kind
 from mlax_scaffold.model.words import WORDS
 from mlax_scaffold.spec.check_library import SpecFile
-from mlax_scaffold.spec.parse_imports import BASES, DECLARATIONS, INITIALIZERS, TYPES
+from mlax_scaffold.spec.parse_imports import (
+    BASES,
+    DECLARATIONS,
+    HELPERS,
+    INITIALIZERS,
+    TYPES,
+)
 from mlax_scaffold.spec.reader import module_name
 
 MAX_LENGTH = 60
@@ -29,7 +35,7 @@ _IMPORTED = {
     *("OptimizerHyperparams", "annotations", "math", "jax", "jnp", "lax", "arrays"),
     *("checks", "trees", "static", "apply_updates", "cast"),
 }
-_RESERVED = {*WORDS, *TYPES, *BASES, *DECLARATIONS, *INITIALIZERS, *_IMPORTED}
+_RESERVED = {*WORDS, *TYPES, *BASES, *DECLARATIONS, *HELPERS, *INITIALIZERS, *_IMPORTED}
 
 # Kinds whose definitions are told apart by name alone.
 _FAMILIES = ((Kind.LAYER, Kind.BLOCK), (Kind.OPTIMIZER,), (Kind.FUNCTION,))

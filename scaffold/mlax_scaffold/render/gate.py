@@ -115,9 +115,9 @@ def check_doc(definition: Definition, file: Rendered) -> None:
 
 def _place(role: MethodRole, name: str) -> str:
     match role:
-        case MethodRole.SETUP:
+        case MethodRole.SETUP | MethodRole.SETUP_TREE:
             return "init"
-        case MethodRole.PREPARE:
+        case MethodRole.PREPARE | MethodRole.FINISH:
             return "step"
         case MethodRole.VALUE:
             return "__call__"

@@ -45,7 +45,19 @@ class Context:
     @cached_property
     def sequences(self) -> frozenset[str]:
         """Fields that hold several initialized layers or optimizers."""
-        return frozenset(h.name for h in self.definition.structural()) - self.dynamic
+        structural = frozenset(h.name for h in self.definition.structural())
+        return structural - self.dynamic - self.sub_optimizers
+
+    @cached_property
+    def sub_optimizers(self) -> frozenset[str]:
+        """Fields that hold one initialized optimizer."""
+        return self.fields("SubOptimizer")
+
+    def fields(self, word: str) -> frozenset[str]:
+        """The hyperparameters of a word."""
+        return frozenset(
+            h.name for h in self.definition.hyperparameters if h.type.word.name == word
+        )
 
     def declared(self, *roles: Role) -> frozenset[str]:
         return frozenset(d.name for d in self.definition.declared(*roles))

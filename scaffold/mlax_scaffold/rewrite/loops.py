@@ -108,15 +108,25 @@ class _Loops(cst.CSTTransformer):
 
     def _optimizers(self, field: str, variable: str, index: str):
         states = fresh("states", self.taken)
-        before = [f"{states} = list(state.{field})"]
+        keys = fresh(f"{variable}_keys", self.taken)
+        before = [
+            f"{states} = list(state.{field})",
+            f"{keys} = self.keys(len(self.{field}))",
+        ]
         after = [f"state = state._replace({field}=tuple({states}))"]
 
         def emit(call: cst.Call, target: str) -> list[str]:
             gradients, *rest = arguments_text(call.args)[0]
-            given = ", ".join([gradients, f"{states}[{index}]", *rest])
+            inputs = inputs_of_step(f"{keys}[{index}]")
+            given = ", ".join([gradients, f"{states}[{index}]", *rest, *inputs])
             return [f"{target}, {states}[{index}] = {variable}.apply({given})"]
 
         return before, after, emit
+
+
+def inputs_of_step(key: str) -> tuple[str, ...]:
+    """The keyword arguments that an optimizer hands to another one."""
+    return ("value=value", "value_and_gradients=value_and_gradients", f"key={key}")
 
 
 def _enumerated_target(index: str, target: cst.BaseAssignTargetExpression):

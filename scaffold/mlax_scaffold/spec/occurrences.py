@@ -38,7 +38,7 @@ def declarations(owner: type[Layer]) -> dict[str, type[Layer] | str]:
     if "setup" not in owner.__dict__:
         return {}
     setup: Any = owner.__dict__["setup"]
-    (definition,) = _parse(setup).body
+    (definition,) = parse(setup).body
     assert isinstance(definition, ast.FunctionDef)
     found: dict[str, type[Layer] | str] = {}
     for statement in definition.body:
@@ -47,7 +47,7 @@ def declarations(owner: type[Layer]) -> dict[str, type[Layer] | str]:
         target, value = statement.targets[0], statement.value
         if isinstance(value, ast.IfExp):
             value = value.body
-        name = _self_attribute(target)
+        name = self_attribute(target)
         if name is None or not isinstance(value, ast.Call):
             continue
         kind = _declared(value.func, setup.__globals__)
@@ -60,7 +60,7 @@ def declarations(owner: type[Layer]) -> dict[str, type[Layer] | str]:
 def method(owner: type[Layer], name: str) -> Method:
     """The entry point `name` of a layer: "forward", or one such as "attend"."""
     function: Any = owner._entries[name]
-    tree = _parse(function)
+    tree = parse(function)
     found = _Consumers(owner)
     found.visit(tree)
     places = sorted(found.nodes, key=lambda node: (node.lineno, node.col_offset))
@@ -85,7 +85,8 @@ def holds(owner: type[Layer], kind: str) -> bool:
     )
 
 
-def _parse(function: Any) -> ast.Module:
+def parse(function: Any) -> ast.Module:
+    """The definition of a function, its annotations removed, with the lines of its file."""
     lines, first = inspect.getsourcelines(function)
     tree = ast.parse(textwrap.dedent("".join(lines)))
     ast.increment_lineno(tree, first - 1)
@@ -103,7 +104,7 @@ def _parse(function: Any) -> ast.Module:
     return tree
 
 
-def _self_attribute(node: ast.AST) -> str | None:
+def self_attribute(node: ast.AST) -> str | None:
     """`name`, where a node is `self.name`."""
     if (
         isinstance(node, ast.Attribute)
@@ -129,7 +130,7 @@ def _loop_field(owner: type[Layer], node: ast.For) -> ast.Attribute | None:
     """The `self.layers` that a loop runs over, where it runs over layers."""
     for part in ast.walk(node.iter):
         if isinstance(part, ast.Attribute) and (
-            _self_attribute(part) in owner._fields.named("SubLayers")
+            self_attribute(part) in owner._fields.named("SubLayers")
         ):
             return part
     return None
@@ -143,7 +144,7 @@ class _Consumers(ast.NodeVisitor):
         self.nodes: list[ast.Call | ast.For] = []
 
     def visit_Call(self, node: ast.Call) -> None:
-        if self._consumes(_self_attribute(node.func)):
+        if self._consumes(self_attribute(node.func)):
             self.nodes.append(node)
         self.generic_visit(node)
 
@@ -168,20 +169,20 @@ class _Routes(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.Call:
         number = ast.Constant(self.numbers.get(id(node)))
-        name = _self_attribute(node.func)
+        name = self_attribute(node.func)
         self.generic_visit(node)
         if name in ("key", "keys"):
-            return _call(node, f"_{name}", [number, *node.args], node.keywords)
+            return routed(node, f"_{name}", [number, *node.args], node.keywords)
         if name and self._is_sub_layer(name):
             arguments = [ast.Constant(name), number, *node.args]
-            return _call(node, "_sub_layer", arguments, node.keywords)
+            return routed(node, "_sub_layer", arguments, node.keywords)
         return node
 
     def visit_For(self, node: ast.For) -> ast.For:
         field = _loop_field(self.owner, node)
         if field is not None:
             number = ast.Constant(self.numbers[id(node)])
-            loop = _call(field, "_loop", [ast.Constant(field.attr), number], [])
+            loop = routed(field, "_loop", [ast.Constant(field.attr), number], [])
             node.iter = _replace(node.iter, field, loop)
         self.generic_visit(node)
         return node
@@ -192,9 +193,10 @@ class _Routes(ast.NodeTransformer):
         )
 
 
-def _call(
+def routed(
     place: ast.expr, name: str, args: list[Any], keywords: list[ast.keyword]
 ) -> ast.Call:
+    """A call of a method of self in the place of another node."""
     function = ast.Attribute(ast.Name("self", ast.Load()), name, ast.Load())
     return ast.copy_location(ast.Call(function, args, keywords), place)
 

@@ -18,7 +18,13 @@ from mlax_scaffold.model.definition import (
     Role,
 )
 from mlax_scaffold.spec.check_body import RESERVED, BodyChecker
-from mlax_scaffold.spec.check_names import OF_OPTIMIZERS, check_locals, check_prepare
+from mlax_scaffold.spec.check_names import (
+    OF_OPTIMIZERS,
+    OF_STEPS,
+    check_assignments,
+    check_locals,
+    check_returns_nothing,
+)
 from mlax_scaffold.spec.check_uses import UseChecker
 from mlax_scaffold.spec.parse_fields import check_fields, read_hyperparameter
 from mlax_scaffold.spec.parse_imports import BASES
@@ -36,16 +42,20 @@ _SPECIAL = {
     Kind.BLOCK: {"forward": MethodRole.ENTRY},
     Kind.OPTIMIZER: {
         "setup": MethodRole.SETUP,
+        "setup_tree": MethodRole.SETUP_TREE,
         "update": MethodRole.UPDATE,
         "prepare": MethodRole.PREPARE,
+        "finish": MethodRole.FINISH,
         "step": MethodRole.STEP,
     },
     Kind.SCHEDULE: {"value": MethodRole.VALUE},
 }
 _SIGNATURES = {
     MethodRole.SETUP: {Kind.LAYER: ("self",), Kind.OPTIMIZER: ("self", "param")},
+    MethodRole.SETUP_TREE: {Kind.OPTIMIZER: ("self", "params")},
     MethodRole.UPDATE: {Kind.OPTIMIZER: ("self", "grad", "param")},
     MethodRole.PREPARE: {Kind.OPTIMIZER: ("self", "grads", "params")},
+    MethodRole.FINISH: {Kind.OPTIMIZER: ("self", "updates", "params")},
     MethodRole.STEP: {Kind.OPTIMIZER: ("self", "grads", "params")},
     MethodRole.VALUE: {Kind.SCHEDULE: ("self", "step")},
 }
@@ -62,15 +72,21 @@ _EXAMPLES = {
     Kind.SCHEDULE: "`def value(self, step)`",
 }
 _ROLES = {
-    Kind.LAYER: (Role.TRAINABLE, Role.STATE, Role.SUB_LAYER, Role.DERIVED),
-    Kind.OPTIMIZER: (Role.MOMENT,),
+    Kind.LAYER: {
+        "setup": (Role.TRAINABLE, Role.STATE, Role.SUB_LAYER, Role.DERIVED),
+    },
+    Kind.OPTIMIZER: {"setup": (Role.MOMENT,), "setup_tree": (Role.STATE,)},
 }
+"""What the methods that declare may declare."""
+
 _ATTRIBUTES = {
     "Cell": "layer",
+    "Mask": "mask",
     "Scheduled": "scheduled",
     "Stacked": "layer",
     "SubLayer": "layer",
     "SubLayers": "layers",
+    "SubOptimizer": "optimizer",
     "SubOptimizers": "optimizers",
 }
 """What the attribute is that a word makes; a plain hyperparameter where it is not here."""
@@ -82,6 +98,22 @@ _DECLARE = {
     Kind.SCHEDULE: "",
 }
 """How `setup` declares what a method may assign to."""
+
+_UNKNOWN = {
+    MethodRole.PREPARE: ("optimizer", "optimizers", "dither"),
+    MethodRole.FINISH: ("optimizer", "optimizers", "dither", "key"),
+    MethodRole.STEP: ("dither",),
+    MethodRole.UPDATE: ("optimizer", "optimizers", "value", "value_and_gradients"),
+}
+"""What these methods of an optimizer may not use."""
+
+_ASSIGNABLE = {
+    MethodRole.FINISH: ("state",),
+    MethodRole.PREPARE: ("coefficient", "state"),
+    MethodRole.STEP: ("moment", "state"),
+    MethodRole.UPDATE: ("moment",),
+}
+"""What these methods of an optimizer may assign to."""
 
 _A = {Kind.OPTIMIZER: "an optimizer", Kind.SCHEDULE: "a schedule"}
 _STATIC = {
@@ -149,10 +181,10 @@ class ClassReader:
                     )
         check_fields(self.source, hyperparameters)
         self._check_methods(kind, methods, hyperparameters)
-        setup = SetupReader(self.source, self.imports, _ROLES.get(kind, ()))
+        setup = SetupReader(self.source, self.imports)
         for method in methods:
-            if method.name == "setup" and kind in _ROLES:
-                setup.read(method)
+            if method.name in _ROLES.get(kind, {}):
+                setup.read(method, _ROLES[kind][method.name])
         attributes = self._attributes(
             kind, hyperparameters, setup.declarations, methods
         )
@@ -169,7 +201,7 @@ class ClassReader:
             self.source.report(node, f"{node.name} has no method {wanted}", hint)
         requirements = list(setup.requirements)
         for method in methods:
-            if method.name != "setup":
+            if method.name not in _ROLES.get(kind, {}):
                 requirements += requirements_of(self.source, method)
         return kind, {
             "hyperparameters": tuple(hyperparameters),
@@ -195,7 +227,16 @@ class ClassReader:
                     f"`{method.name}` is a name of the generated module",
                     "Choose another name.",
                 )
-            elif not special and kind in (Kind.OPTIMIZER, Kind.SCHEDULE):
+            elif (
+                kind is Kind.OPTIMIZER
+                and role_of(method, _SPECIAL[kind]) is MethodRole.ENTRY
+            ):
+                self.source.report(
+                    method,
+                    f"{method.name} takes arrays, which only functions of layers do",
+                    "Its parameters have no array types; it may use hyperparameters.",
+                )
+            elif not special and kind is Kind.SCHEDULE:
                 allowed = ", ".join(_SPECIAL[kind])
                 self.source.report(
                     method,
@@ -243,7 +284,14 @@ class ClassReader:
         if kind is Kind.BLOCK:
             attributes["keys"] = "keys"
         if kind is Kind.OPTIMIZER:
-            attributes["step"] = "step"
+            for made in (*hyperparameters, *declarations):
+                if made.name in OF_STEPS and made.location is not None:
+                    self.source.report(
+                        made.location.line,
+                        f"self.{made.name} is already something else",
+                        "Choose another name.",
+                    )
+            attributes |= {name: name for name in OF_STEPS}
             for method in methods:
                 if method.name == "prepare":
                     for n in ast.walk(method):
@@ -274,12 +322,11 @@ class ClassReader:
             d.name for d in declarations if d.role in (Role.STATE, Role.MOMENT)
         }
         known = attributes
-        if role is MethodRole.SETUP:
-            known = {
-                name: what
-                for name, what in attributes.items()
-                if what in ("hyperparameter", "scheduled", "derived")
-            }
+        if role in (MethodRole.SETUP, MethodRole.SETUP_TREE):
+            usable = ["hyperparameter", "scheduled", "derived"]
+            if kind is Kind.OPTIMIZER:
+                usable += ["mask", "method"]
+            known = {name: what for name, what in attributes.items() if what in usable}
             assignable = {d.name for d in declarations}
         elif role in (MethodRole.HYPER, MethodRole.PROPERTY):
             known = {
@@ -287,23 +334,29 @@ class ClassReader:
                 for name, what in attributes.items()
                 if what in _STATIC
             }
-        elif role is MethodRole.PREPARE:
-            known = {n: what for n, what in attributes.items() if what != "moment"}
-            assignable = {n for n, what in attributes.items() if what == "coefficient"}
-            check_prepare(self.source, node)
+        elif role in _ASSIGNABLE:
+            absent = _UNKNOWN[role]
+            known = {n: what for n, what in attributes.items() if what not in absent}
+            allowed = _ASSIGNABLE[role]
+            assignable = {n for n, what in attributes.items() if what in allowed}
+            if role is not MethodRole.UPDATE:
+                check_assignments(self.source, node)
+            if role in (MethodRole.PREPARE, MethodRole.FINISH):
+                check_returns_nothing(self.source, node)
         BodyChecker(
             self.source,
             node,
             known,
             assignable=frozenset(assignable),
-            any_assignment=role in (MethodRole.PREPARE, MethodRole.SETUP),
+            any_assignment=role
+            in (MethodRole.PREPARE, MethodRole.SETUP, MethodRole.SETUP_TREE),
             imports=self.imports,
             declare=_DECLARE[kind],
             reserved=RESERVED | OF_OPTIMIZERS if kind is Kind.OPTIMIZER else RESERVED,
         ).check()
         UseChecker(self.source, node, known).check()
         check_locals(self.source, node, role, attributes, declarations)
-        if role is not MethodRole.SETUP:
+        if role not in (MethodRole.SETUP, MethodRole.SETUP_TREE):
             check_summary(self.source, node)
         return read_method(self.source, node, role, attributes)
 
@@ -325,7 +378,7 @@ def _attempted(node: ast.ClassDef) -> dict[str, str]:
         match statement:
             case ast.AnnAssign(target=ast.Name(id=name)):
                 names.append(name)
-            case ast.FunctionDef(name="setup"):
+            case ast.FunctionDef(name="setup" | "setup_tree"):
                 stored = [
                     n for n in ast.walk(statement) if isinstance(n, ast.Attribute)
                 ]

@@ -35,7 +35,15 @@ INITIALIZERS = (
     "xavier_uniform",
     "zeros",
 )
-DECLARATIONS = ("trainable", "state", "moment", "require", "function", "cast")
+DECLARATIONS = ("trainable", "state", "moment", "require", "function")
+HELPERS = {
+    "all_finite": "_core.trees",
+    "cast": "_core.arrays",
+    "tree_dot": "_core.trees",
+    "tree_where": "_core.trees",
+}
+"""Words that are functions of the generated core, and the module of each."""
+
 TYPES = ("Float", "Int", "Bool", "Key", "PyTree", "Literal", "PerDim")
 _NAMES = {
     "jax": "jax",
@@ -125,9 +133,9 @@ class ImportReader:
 
     def _word(self, node: ast.ImportFrom, alias: ast.alias) -> None:
         name, bound = alias.name, alias.asname or alias.name
-        known = (*WORDS, *TYPES, *BASES, *DECLARATIONS, *INITIALIZERS)
-        if name == "cast":
-            self._add(node, Import(bound, "_core.arrays", name))
+        known = (*WORDS, *TYPES, *BASES, *DECLARATIONS, *HELPERS, *INITIALIZERS)
+        if name in HELPERS:
+            self._add(node, Import(bound, HELPERS[name], name))
         elif name in self.words:
             reference = Reference("functional", name)
             self._add(node, Import(bound, "functional", name, reference))

@@ -34,9 +34,11 @@ Shape = Any
 Activation = Callable[..., Any]
 Function = Callable[..., Any]
 Scheduled = Any
+Mask = Any
 
 SubLayer = Any
 Cell = Any
 Stacked = Any
 SubLayers = Any
+SubOptimizer = Any
 SubOptimizers = Any

@@ -154,6 +154,21 @@ def scheduled(max: float = 1.0) -> st.SearchStrategy[Any]:
     return positives(max=max) | positives(max=max).map(InverseDecay)
 
 
+def masks() -> st.SearchStrategy[Any]:
+    """`Mask`: functions of a path and a weight."""
+    return st.sampled_from((is_matrix, is_kernel))
+
+
+def is_matrix(path: str, weight: Any) -> bool:
+    """Whether a weight has two axes or more."""
+    return weight.ndim > 1
+
+
+def is_kernel(path: str, weight: Any) -> bool:
+    """Whether the path of a weight ends in `kernel`."""
+    return path.endswith("kernel")
+
+
 def seeds() -> st.SearchStrategy[int]:
     """Seeds of keys, weights and inputs."""
     return st.integers(0, 2**16)
