@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import libcst as cst
 
 from mlax_scaffold.errors import Diagnostic, Location, SpecError
-from mlax_scaffold.model.definition import Definition, Method, MethodRole
+from mlax_scaffold.model.definition import Definition, Kind, Method, MethodRole
 from mlax_scaffold.model.library import Library
 from mlax_scaffold.rewrite import (
     hyperparameters,
@@ -78,7 +78,6 @@ PASSES: Mapping[MethodRole, tuple[Pass, ...]] = {
         sub_optimizers.rewrite,
         optimizer.step,
     ),
-    MethodRole.VALUE: (requirements.rewrite,),
     MethodRole.HYPER: (requirements.rewrite,),
     MethodRole.PROPERTY: (requirements.rewrite,),
 }
@@ -160,7 +159,8 @@ def _with_all_comments(
 
 
 def _passes(method: Method, definition: Definition) -> tuple[Pass, ...]:
-    if method.name == definition.name:  # a function has no self to rewrite
+    # A function has no self to rewrite; a schedule stays the object that it is.
+    if definition.kind in (Kind.FUNCTION, Kind.SCHEDULE):
         return (requirements.rewrite,)
     return PASSES[method.role]
 

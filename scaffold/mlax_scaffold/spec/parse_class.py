@@ -26,105 +26,28 @@ from mlax_scaffold.spec.check_names import (
     check_returns_nothing,
 )
 from mlax_scaffold.spec.check_uses import UseChecker
+from mlax_scaffold.spec.kinds import (
+    ASSIGNABLE,
+    ATTRIBUTES,
+    DECLARE,
+    EXAMPLES,
+    REQUIRED,
+    ROLES,
+    SIGNATURES,
+    SPECIAL,
+    STATIC,
+    UNKNOWN,
+    A,
+)
 from mlax_scaffold.spec.parse_fields import check_fields, read_hyperparameter
 from mlax_scaffold.spec.parse_imports import BASES
 from mlax_scaffold.spec.parse_method import (
-    ENTRY_SIGNATURE,
     check_summary,
     read_method,
     role_of,
 )
 from mlax_scaffold.spec.parse_setup import SetupReader, requirements_of
 from mlax_scaffold.spec.parse_source import Source, self_attribute
-
-_SPECIAL = {
-    Kind.LAYER: {"setup": MethodRole.SETUP, "forward": MethodRole.ENTRY},
-    Kind.BLOCK: {"forward": MethodRole.ENTRY},
-    Kind.OPTIMIZER: {
-        "setup": MethodRole.SETUP,
-        "setup_tree": MethodRole.SETUP_TREE,
-        "update": MethodRole.UPDATE,
-        "prepare": MethodRole.PREPARE,
-        "finish": MethodRole.FINISH,
-        "step": MethodRole.STEP,
-    },
-    Kind.SCHEDULE: {"value": MethodRole.VALUE},
-}
-_SIGNATURES = {
-    MethodRole.SETUP: {Kind.LAYER: ("self",), Kind.OPTIMIZER: ("self", "param")},
-    MethodRole.SETUP_TREE: {Kind.OPTIMIZER: ("self", "params")},
-    MethodRole.UPDATE: {Kind.OPTIMIZER: ("self", "grad", "param")},
-    MethodRole.PREPARE: {Kind.OPTIMIZER: ("self", "grads", "params")},
-    MethodRole.FINISH: {Kind.OPTIMIZER: ("self", "updates", "params")},
-    MethodRole.STEP: {Kind.OPTIMIZER: ("self", "grads", "params")},
-    MethodRole.VALUE: {Kind.SCHEDULE: ("self", "step")},
-}
-_REQUIRED = {
-    Kind.LAYER: ("forward",),
-    Kind.BLOCK: ("forward",),
-    Kind.OPTIMIZER: ("update", "step"),
-    Kind.SCHEDULE: ("value",),
-}
-_EXAMPLES = {
-    Kind.LAYER: f"`{ENTRY_SIGNATURE}`",
-    Kind.BLOCK: "`def forward(self, x: PyTree) -> PyTree`",
-    Kind.OPTIMIZER: "`def update(self, grad, param)`",
-    Kind.SCHEDULE: "`def value(self, step)`",
-}
-_ROLES = {
-    Kind.LAYER: {
-        "setup": (Role.TRAINABLE, Role.STATE, Role.SUB_LAYER, Role.DERIVED),
-    },
-    Kind.OPTIMIZER: {"setup": (Role.MOMENT,), "setup_tree": (Role.STATE,)},
-}
-"""What the methods that declare may declare."""
-
-_ATTRIBUTES = {
-    "Cell": "layer",
-    "Mask": "mask",
-    "Scheduled": "scheduled",
-    "Stacked": "layer",
-    "SubLayer": "layer",
-    "SubLayers": "layers",
-    "SubOptimizer": "optimizer",
-    "SubOptimizers": "optimizers",
-}
-"""What the attribute is that a word makes; a plain hyperparameter where it is not here."""
-
-_DECLARE = {
-    Kind.LAYER: "state(zeros, shape)",
-    Kind.BLOCK: "",
-    Kind.OPTIMIZER: "moment(zeros, param.shape)",
-    Kind.SCHEDULE: "",
-}
-"""How `setup` declares what a method may assign to."""
-
-_UNKNOWN = {
-    MethodRole.PREPARE: ("optimizer", "optimizers", "dither"),
-    MethodRole.FINISH: ("optimizer", "optimizers", "dither", "key"),
-    MethodRole.STEP: ("dither",),
-    MethodRole.UPDATE: ("optimizer", "optimizers", "value", "value_and_gradients"),
-}
-"""What these methods of an optimizer may not use."""
-
-_ASSIGNABLE = {
-    MethodRole.FINISH: ("state",),
-    MethodRole.PREPARE: ("coefficient", "state"),
-    MethodRole.STEP: ("moment", "state"),
-    MethodRole.UPDATE: ("moment",),
-}
-"""What these methods of an optimizer may assign to."""
-
-_A = {Kind.OPTIMIZER: "an optimizer", Kind.SCHEDULE: "a schedule"}
-_STATIC = {
-    "derived": "derived",
-    "hyperparameter": "hyperparameter",
-    "layer": "static layer",
-    "layers": "layers",
-    "method": "method",
-    "sub-layer": "static layer",
-}
-"""What a method of the hyperparameters may use, and what it is there."""
 
 
 @dataclass
@@ -183,8 +106,8 @@ class ClassReader:
         self._check_methods(kind, methods, hyperparameters)
         setup = SetupReader(self.source, self.imports)
         for method in methods:
-            if method.name in _ROLES.get(kind, {}):
-                setup.read(method, _ROLES[kind][method.name])
+            if method.name in ROLES.get(kind, {}):
+                setup.read(method, ROLES[kind][method.name])
         attributes = self._attributes(
             kind, hyperparameters, setup.declarations, methods
         )
@@ -193,15 +116,15 @@ class ClassReader:
         read_methods = [
             self._method(kind, m, attributes, setup.declarations) for m in methods
         ]
-        if not any(m.name in _REQUIRED[kind] for m in methods):
-            wanted = " or ".join(_REQUIRED[kind])
-            others = [m.name for m in methods if m.name not in _SPECIAL[kind]]
-            close = difflib.get_close_matches(_REQUIRED[kind][0], others, n=1)
-            hint = f"Rename {close[0]}." if close else f"Write one: {_EXAMPLES[kind]}."
+        if not any(m.name in REQUIRED[kind] for m in methods):
+            wanted = " or ".join(REQUIRED[kind])
+            others = [m.name for m in methods if m.name not in SPECIAL[kind]]
+            close = difflib.get_close_matches(REQUIRED[kind][0], others, n=1)
+            hint = f"Rename {close[0]}." if close else f"Write one: {EXAMPLES[kind]}."
             self.source.report(node, f"{node.name} has no method {wanted}", hint)
         requirements = list(setup.requirements)
         for method in methods:
-            if method.name not in _ROLES.get(kind, {}):
+            if method.name not in ROLES.get(kind, {}):
                 requirements += requirements_of(self.source, method)
         return kind, {
             "hyperparameters": tuple(hyperparameters),
@@ -218,7 +141,7 @@ class ClassReader:
     ) -> None:
         seen = {h.name for h in hyperparameters}
         for method in methods:
-            special = method.name in _SPECIAL[kind]
+            special = method.name in SPECIAL[kind]
             if method.name in seen:
                 self.source.report(method, f"`{method.name}` is declared twice")
             elif not special and method.name in RESERVED | {"apply"}:
@@ -229,7 +152,7 @@ class ClassReader:
                 )
             elif (
                 kind is Kind.OPTIMIZER
-                and role_of(method, _SPECIAL[kind]) is MethodRole.ENTRY
+                and role_of(method, SPECIAL[kind]) is MethodRole.ENTRY
             ):
                 self.source.report(
                     method,
@@ -237,11 +160,11 @@ class ClassReader:
                     "Its parameters have no array types; it may use hyperparameters.",
                 )
             elif not special and kind is Kind.SCHEDULE:
-                allowed = ", ".join(_SPECIAL[kind])
+                allowed = ", ".join(SPECIAL[kind])
                 self.source.report(
                     method,
-                    f"{_A[kind]} has no method {method.name}",
-                    did_you_mean(method.name, tuple(_SPECIAL[kind]))
+                    f"{A[kind]} has no method {method.name}",
+                    did_you_mean(method.name, tuple(SPECIAL[kind]))
                     or f"Its methods are {allowed}.",
                 )
             seen.add(method.name)
@@ -255,7 +178,7 @@ class ClassReader:
     ) -> dict[str, str]:
         """What each attribute of self is."""
         attributes = {
-            h.name: _ATTRIBUTES.get(h.type.word.name, "hyperparameter")
+            h.name: ATTRIBUTES.get(h.type.word.name, "hyperparameter")
             for h in hyperparameters
         }
         for declaration in declarations:
@@ -273,8 +196,10 @@ class ClassReader:
                     f"self.{name} is private, which no field of a tree can be",
                     "Remove the `_`.",
                 )
-            attributes[declaration.name] = declaration.role.value
-        special = _SPECIAL[kind]
+            attributes[declaration.name] = (
+                "layers" if declaration.several else declaration.role.value
+            )
+        special = SPECIAL[kind]
         for method in methods:
             if method.name not in special:
                 entry = role_of(method, special) is MethodRole.ENTRY
@@ -307,8 +232,8 @@ class ClassReader:
         attributes: dict[str, str],
         declarations: list[Declaration],
     ) -> Method:
-        role = role_of(node, _SPECIAL[kind])
-        expected = _SIGNATURES.get(role, {}).get(kind)
+        role = role_of(node, SPECIAL[kind])
+        expected = SIGNATURES.get(role, {}).get(kind)
         given = tuple(a.arg for a in node.args.args)
         if expected and given != expected:
             self.source.report(
@@ -330,14 +255,14 @@ class ClassReader:
             assignable = {d.name for d in declarations}
         elif role in (MethodRole.HYPER, MethodRole.PROPERTY):
             known = {
-                name: _STATIC[what]
+                name: STATIC[what]
                 for name, what in attributes.items()
-                if what in _STATIC
+                if what in STATIC
             }
-        elif role in _ASSIGNABLE:
-            absent = _UNKNOWN[role]
+        elif role in ASSIGNABLE:
+            absent = UNKNOWN[role]
             known = {n: what for n, what in attributes.items() if what not in absent}
-            allowed = _ASSIGNABLE[role]
+            allowed = ASSIGNABLE[role]
             assignable = {n for n, what in attributes.items() if what in allowed}
             if role is not MethodRole.UPDATE:
                 check_assignments(self.source, node)
@@ -351,7 +276,7 @@ class ClassReader:
             any_assignment=role
             in (MethodRole.PREPARE, MethodRole.SETUP, MethodRole.SETUP_TREE),
             imports=self.imports,
-            declare=_DECLARE[kind],
+            declare=DECLARE[kind],
             reserved=RESERVED | OF_OPTIMIZERS if kind is Kind.OPTIMIZER else RESERVED,
         ).check()
         UseChecker(self.source, node, known).check()

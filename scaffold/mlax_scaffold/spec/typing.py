@@ -7,7 +7,7 @@ checked with `reportInvalidTypeArguments` off.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -20,6 +20,7 @@ Key = jax.Array
 PyTree = Any
 
 Size = int
+Sizes = tuple[int, ...]
 Count = int
 Positive = float
 NonNegative = float
@@ -35,6 +36,8 @@ Activation = Callable[..., Any]
 Function = Callable[..., Any]
 Scheduled = Any
 Mask = Any
+SubSchedule = Callable[..., Any]
+Boundaries = Sequence[int]
 
 SubLayer = Any
 Cell = Any
