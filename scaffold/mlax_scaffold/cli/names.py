@@ -14,7 +14,6 @@ from mlax_scaffold.spec.check_library import SpecFile
 from mlax_scaffold.spec.parse_imports import (
     BASES,
     DECLARATIONS,
-    HELPERS,
     INITIALIZERS,
     TYPES,
 )
@@ -35,7 +34,7 @@ _IMPORTED = {
     *("OptimizerHyperparams", "annotations", "math", "jax", "jnp", "lax", "arrays"),
     *("checks", "trees", "static", "apply_updates", "cast"),
 }
-_RESERVED = {*WORDS, *TYPES, *BASES, *DECLARATIONS, *HELPERS, *INITIALIZERS, *_IMPORTED}
+_RESERVED = {*WORDS, *TYPES, *BASES, *DECLARATIONS, *INITIALIZERS, *_IMPORTED}
 
 # Kinds whose definitions are told apart by name alone.
 _FAMILIES = ((Kind.LAYER, Kind.BLOCK), (Kind.OPTIMIZER,), (Kind.FUNCTION,))

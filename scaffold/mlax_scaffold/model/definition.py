@@ -102,6 +102,8 @@ class Declaration:
     value: str = ""
     """Of a moment that begins as a value: the value, in the place of initializer and shape."""
     dtype: str | None = None
+    at_least: str | None = None
+    """The narrowest dtype of a state whose dtype is that of the weights."""
     condition: str | None = None
     """Where it is false, None stands in the declaration's place."""
     reference: Reference | None = None
@@ -166,6 +168,8 @@ class Method:
     """Every identifier of the text that is not an attribute."""
     bound: frozenset[str] = frozenset()
     """The names among them that the body binds."""
+    stored: frozenset[str] = frozenset()
+    """Names of the states that are read in the dtype that they are stored in."""
 
     @property
     def positional(self) -> tuple[Input, ...]:

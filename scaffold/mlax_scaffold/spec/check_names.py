@@ -15,7 +15,7 @@ _SUFFIXES = {
 OF_STEPS = ("step", "key", "dither", "value", "value_and_gradients")
 """What the methods of an optimizer may read of the step that is taken."""
 
-_NO_LOCALS = ("method", "entry", "training", "coefficient", *OF_STEPS)
+_NO_LOCALS = ("method", "entry", "training", "stored", "coefficient", *OF_STEPS)
 _WITH_LOCALS = (
     MethodRole.SETUP,
     MethodRole.SETUP_TREE,

@@ -27,23 +27,28 @@ INITIALIZERS = (
     "lecun_uniform",
     "normal",
     "ones",
-    "orthogonal",
-    "truncated_normal",
     "uniform",
     "variance_scaling",
     "xavier_normal",
     "xavier_uniform",
     "zeros",
 )
-DECLARATIONS = ("trainable", "state", "moment", "require", "function")
-HELPERS = {
-    "all_finite": "_core.trees",
-    "cast": "_core.arrays",
-    "tree_dot": "_core.trees",
-    "tree_where": "_core.trees",
+OWN_INITIALIZERS = (
+    "delta_orthogonal",
+    "orthogonal",
+    "per_gate",
+    "truncated_normal",
+)
+"""Those of the generated package: they work in half precision, or jax has none."""
+CORE = {
+    "all_finite": "trees",
+    "cast": "arrays",
+    "explicit_padding": "windows",
+    "tree_dot": "trees",
+    "tree_where": "trees",
 }
-"""Words that are functions of the generated core, and the module of each."""
-
+"""Words that are functions of the generated package, and the modules they are in."""
+DECLARATIONS = ("trainable", "state", "moment", "require", "function", *CORE)
 TYPES = ("Float", "Int", "Bool", "Key", "PyTree", "Literal", "PerDim")
 _NAMES = {
     "jax": "jax",
@@ -134,14 +139,17 @@ class ImportReader:
 
     def _word(self, node: ast.ImportFrom, alias: ast.alias) -> None:
         name, bound = alias.name, alias.asname or alias.name
-        known = (*WORDS, *TYPES, *BASES, *DECLARATIONS, *HELPERS, *INITIALIZERS)
-        if name in HELPERS:
-            self._add(node, Import(bound, HELPERS[name], name))
+        known = (*WORDS, *TYPES, *BASES, *DECLARATIONS, *INITIALIZERS)
+        known += OWN_INITIALIZERS
+        if name in CORE:
+            self._add(node, Import(bound, f"_core.{CORE[name]}", name))
         elif name in self.words:
             reference = Reference("functional", name)
             self._add(node, Import(bound, "functional", name, reference))
         elif name in INITIALIZERS:
             self._add(node, Import(bound, "jax.nn.initializers", name))
+        elif name in OWN_INITIALIZERS:
+            self._add(node, Import(bound, "initializers", name))
         elif name not in known:
             self.source.report(
                 alias,
