@@ -2,32 +2,48 @@
 # To change this file, edit the specs and run `mlax-scaffold generate`.
 """Layers: each a module with `init` and `fwd`."""
 
+from mlax.nn import adaptive_avg_pool as AdaptiveAvgPool
+from mlax.nn import adaptive_max_pool as AdaptiveMaxPool
+from mlax.nn import avg_pool as AvgPool
 from mlax.nn import batch_norm as BatchNorm
 from mlax.nn import bias as Bias
 from mlax.nn import conv as Conv
 from mlax.nn import dropout as Dropout
 from mlax.nn import embed as Embed
 from mlax.nn import f as F
+from mlax.nn import global_avg_pool as GlobalAvgPool
+from mlax.nn import global_max_pool as GlobalMaxPool
 from mlax.nn import group_norm as GroupNorm
 from mlax.nn import layer_norm as LayerNorm
 from mlax.nn import linear as Linear
 from mlax.nn import lstm_cell as LSTMCell
+from mlax.nn import max_pool as MaxPool
+from mlax.nn import min_pool as MinPool
 from mlax.nn import multi_head_attention as MultiHeadAttention
 from mlax.nn import scaler as Scaler
 from mlax.nn import spectral_norm as SpectralNorm
+from mlax.nn import sum_pool as SumPool
 
 __all__ = [
+    "AdaptiveAvgPool",
+    "AdaptiveMaxPool",
+    "AvgPool",
     "BatchNorm",
     "Bias",
     "Conv",
     "Dropout",
     "Embed",
     "F",
+    "GlobalAvgPool",
+    "GlobalMaxPool",
     "GroupNorm",
     "LSTMCell",
     "LayerNorm",
     "Linear",
+    "MaxPool",
+    "MinPool",
     "MultiHeadAttention",
     "Scaler",
     "SpectralNorm",
+    "SumPool",
 ]
