@@ -50,6 +50,3 @@ _STRATEGIES = sorted(
 )
 IMPORTS += f"from mlax_scaffold.testing.strategies import {', '.join(_STRATEGIES)}"
 """Everything that a generated test may use; the linter drops the rest."""
-
-_NOT_NEGATIVE = ("var", "positive")
-"""Names of inputs that are drawn above zero."""
