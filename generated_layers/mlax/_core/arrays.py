@@ -36,6 +36,11 @@ def cast(tree: Any, dtype: DTypeLike | None) -> Any:
     return jax.tree.map(leaf, tree)
 
 
+def declared_keys(key: Any, count: int) -> Any:
+    """A key for each declaration of a layer: split from one, or a list of them as it is."""
+    return key if isinstance(key, list) else jax.random.split(key, count)
+
+
 def split_keys(key: jax.Array | None, count: int) -> Any:
     """Several keys from one; as many times None where there is no key."""
     return [None] * count if key is None else jax.random.split(key, count)

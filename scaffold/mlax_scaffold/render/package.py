@@ -13,6 +13,7 @@ from mlax_scaffold.render.header import header
 from mlax_scaffold.render.layer import layer_view
 from mlax_scaffold.render.modules import file_name, imports
 from mlax_scaffold.render.optimizer import optimizer_view, schedule_view
+from mlax_scaffold.render.text import exported
 from mlax_scaffold.rewrite import Rewritten
 
 _SUMMARIES = {
@@ -74,18 +75,21 @@ def support(library: Library, project: Project) -> Iterator[Rendered]:
         ),
         "",
     )
-    for template in sorted((template_root() / "package" / "_core").glob("*.jinja")):
+    yield from shared("_core", project)
+    yield Rendered(f"{project.output}/py.typed", "", "")
+
+
+def shared(folder: str, project: Project) -> Iterator[Rendered]:
+    """The modules of a folder that no spec decides."""
+    for template in sorted((template_root() / "package" / folder).glob("*.jinja")):
         name = template.name.removesuffix(".jinja")
-        yield Rendered(
-            f"{project.output}/_core/{name}",
-            render_template(
-                f"package/_core/{template.name}",
+        if folder == "_core" or name != "__init__.py":
+            text = render_template(
+                f"package/{folder}/{template.name}",
                 header=header(""),
                 package=project.package,
-            ),
-            "",
-        )
-    yield Rendered(f"{project.output}/py.typed", "", "")
+            )
+            yield Rendered(f"{project.output}/{folder}/{name}", text, "")
 
 
 def _exports(kind: Kind, library: Library, project: Project) -> list[str]:
@@ -106,5 +110,4 @@ def _exports(kind: Kind, library: Library, project: Project) -> list[str]:
             lines.append(
                 f"from {package} import {definition.module} as {definition.name}"
             )
-    exported = ", ".join(f'"{name}"' for name in sorted(names))
-    return [*lines, "", f"__all__ = [{exported}]"]
+    return [*lines, "", exported(names)]
