@@ -161,7 +161,7 @@ class Creation:
             progress(f"Trying {definition.name} out"),
             staged(self.workspace, made, [spec]) as stage,
         ):
-            outcome = stage.prove(f"{package}.{definition.kind.section}", run)
+            outcome = stage.prove(f"{package}.{definition.section}", run)
         if outcome.status != 0:
             self._refuse(outcome, definition)
         if run:

@@ -155,7 +155,7 @@ def _inspect(
     values = {h.name: _example(h) for h in fields if h.default is None} | dict(given)
     entry = next(m for m in definition.methods if m.role is MethodRole.ENTRY)
     task = {
-        "module": f"{workspace.project.package}.{definition.kind.section}",
+        "module": f"{workspace.project.package}.{definition.section}",
         "name": definition.name,
         "kind": "layer" if layer else "function",
         "values": values,

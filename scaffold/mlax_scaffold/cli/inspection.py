@@ -161,11 +161,11 @@ def _shape(
         match dim:
             case Named(name):
                 sizes.setdefault(name, EXAMPLE_SIZE)
-            case Variadic("spatial"):
-                axes = fields.get("spatial_dims", 2)
-                sizes.setdefault("spatial", (EXAMPLE_SIZE,) * axes)
             case Variadic(name):
-                sizes.setdefault(name, (_BATCH,))
+                count = dim.count(sizes)
+                count = 2 if count is None and name == "spatial" else count
+                axes = (_BATCH,) if count is None else (EXAMPLE_SIZE,) * count
+                sizes.setdefault(name, axes)
             case _:
                 for name in getattr(dim, "names", ()):
                     sizes.setdefault(name, EXAMPLE_SIZE)

@@ -25,7 +25,7 @@ def signatures(
         project: whose package it is.
         texts: the generated files of the definition, by path.
     """
-    prefix = f"{project.package}.{definition.kind.section}"
+    prefix = f"{project.package}.{definition.section}"
     if definition.kind is Kind.SCHEDULE:
         fields = ", ".join(
             h.name if h.default is None else f"{h.name}={h.default}"
@@ -34,7 +34,7 @@ def signatures(
         return [f"{prefix}.{definition.name}({fields})(step)"]
     found: dict[str, str] = {}
     for path, text in texts.items():
-        if path.startswith(f"{project.output}/{definition.kind.section}/"):
+        if path.startswith(f"{project.output}/{definition.section}/"):
             for node in ast.parse(text).body:
                 if isinstance(node, ast.FunctionDef):
                     found.setdefault(node.name, _call(node))

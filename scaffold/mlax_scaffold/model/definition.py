@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from mlax_scaffold.errors import Location
+from mlax_scaffold.model.hyper_types import HyperType
 from mlax_scaffold.model.shapes import Conditional, Shape
-from mlax_scaffold.model.words import HyperType
 
 
 class Kind(Enum):
-    """The kinds of definition. The value names the package that the generated module lives in."""
+    """The kinds of definition. The value names the package that the generated modules live in."""
 
     LAYER = "nn"
     BLOCK = "block"
@@ -23,6 +23,11 @@ class Kind(Enum):
     @property
     def section(self) -> str:
         return self.value
+
+    @property
+    def sections(self) -> tuple[str, ...]:
+        """The packages that a module of this kind may live in."""
+        return ("nn", "block") if self is Kind.LAYER else (self.value,)
 
 
 @dataclass(frozen=True)
@@ -98,6 +103,8 @@ class Declaration:
     condition: str | None = None
     """Where it is false, None stands in the declaration's place."""
     reference: Reference | None = None
+    several: bool = False
+    """Whether it is a list: a sub-layer for each item of a comprehension."""
     annotation: str | None = None
     doc: str = ""
     location: Location | None = field(default=None, compare=False)
@@ -214,6 +221,12 @@ class Definition:
         return self.kind is Kind.LAYER and self.method("initial_carry") is not None
 
     @property
+    def section(self) -> str:
+        """The package of the generated module. Layers that are built of others may live among blocks."""
+        folder = self.source.rpartition("/")[0].rpartition("/")[2]
+        return folder if folder in self.kind.sections else self.kind.section
+
+    @property
     def summary(self) -> str:
         """First paragraph of the docstring, on one line."""
         return " ".join(self.doc.strip().split("\n\n")[0].split())
@@ -225,7 +238,7 @@ class Definition:
 
     @property
     def reference(self) -> Reference:
-        return Reference(self.kind.section, self.name)
+        return Reference(self.section, self.name)
 
     def method(self, name: str) -> Method | None:
         return next((m for m in self.methods if m.name == name), None)

@@ -47,6 +47,18 @@ class Variadic:
     def __str__(self) -> str:
         return f"*{self.name}"
 
+    @property
+    def counter(self) -> str:
+        """The name that the number of axes has, where something is called so."""
+        return f"{self.name}_dims"
+
+    def count(self, sizes: Sizes) -> int | None:
+        """The number of axes; None where it is not known."""
+        axes, number = sizes.get(self.name), sizes.get(self.counter)
+        if isinstance(axes, tuple):
+            return len(axes)
+        return number if isinstance(number, int) else None
+
 
 @dataclass(frozen=True)
 class Fixed:
@@ -105,13 +117,17 @@ Dim: TypeAlias = Named | Variadic | Fixed | Computed | Anonymous | AnyAxes
 
 @dataclass(frozen=True)
 class Shape:
-    """A sequence of dims, at most one of which is variadic (`*name` or `...`)."""
+    """A sequence of dims.
+
+    Several may be variadic (`*name` or `...`). A shape fits arrays where the number of
+    axes of all of them but one is known.
+    """
 
     dims: tuple[Dim, ...]
 
     def __post_init__(self) -> None:
-        if sum(isinstance(d, Variadic | AnyAxes) for d in self.dims) > 1:
-            raise ValueError(f'"{self}" has more than one of *name and ...')
+        if sum(isinstance(d, AnyAxes) for d in self.dims) > 1:
+            raise ValueError(f'"{self}" has more than one ...')
 
     def __str__(self) -> str:
         return " ".join(map(str, self.dims))
@@ -129,13 +145,14 @@ class Shape:
         del fields
         return self
 
-    @property
-    def variadic(self) -> int | None:
-        """The position of the variadic dim, or None."""
-        for i, dim in enumerate(self.dims):
-            if isinstance(dim, Variadic | AnyAxes):
-                return i
-        return None
+    def open(self, sizes: Sizes) -> tuple[Variadic | AnyAxes, ...]:
+        """The variadic dims of which `sizes` does not tell the number of axes."""
+        return tuple(
+            dim
+            for dim in self.dims
+            if isinstance(dim, AnyAxes)
+            or (isinstance(dim, Variadic) and dim.count(sizes) is None)
+        )
 
     def evaluate(self, sizes: Sizes) -> tuple[int, ...]:
         """The sizes of all axes. Raises ShapeMismatch where one is not known."""
@@ -163,7 +180,7 @@ class Shape:
         `#` is bound by a size other than 1; computed axes are compared after all names.
         """
         bound = dict(sizes)
-        axes = list(self._align(tuple(shape)))
+        axes = list(self.align(shape, sizes))
         for dim, part in axes:
             match dim:
                 case Named(name, broadcast=False):
@@ -181,21 +198,34 @@ class Shape:
                 raise self._mismatch(shape, f"{dim} is {size}, not {part[0]}")
         return bound
 
-    def _align(self, shape: tuple[int, ...]) -> Iterator[tuple[Dim, tuple[int, ...]]]:
-        """Each dim with the axes of `shape` that it stands for."""
-        extra = len(shape) - len(self.dims)
-        if self.variadic is None:
-            if extra:
-                raise self._mismatch(
-                    shape, f"expected {len(self.dims)} axes, not {len(shape)}"
-                )
-        elif extra < -1:
+    def align(
+        self, shape: Sequence[int], sizes: Sizes
+    ) -> Iterator[tuple[Dim, tuple[int, ...]]]:
+        """Each dim with the axes of `shape` that it stands for.
+
+        Raises ShapeMismatch where it has another number of axes, or where the numbers of
+        axes of several dims are not known.
+        """
+        shape = tuple(shape)
+        unknown = self.open(sizes)
+        if len(unknown) > 1:
+            names = " and ".join(map(str, unknown))
+            raise ShapeMismatch(f"the numbers of axes of {names} are not known")
+        counts = [
+            dim.count(sizes) or 0
+            if isinstance(dim, Variadic)
+            else int(not isinstance(dim, AnyAxes))
+            for dim in self.dims
+        ]
+        extra = len(shape) - sum(counts)
+        if extra < 0 or (extra and not unknown):
+            least = "at least " if unknown else ""
             raise self._mismatch(
-                shape, f"expected at least {len(self.dims) - 1} axes, not {len(shape)}"
+                shape, f"expected {least}{sum(counts)} axes, not {len(shape)}"
             )
         start = 0
-        for i, dim in enumerate(self.dims):
-            stop = start + (1 + extra if i == self.variadic else 1)
+        for dim, count in zip(self.dims, counts, strict=True):
+            stop = start + (extra if dim in unknown else count)
             yield dim, shape[start:stop]
             start = stop
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from mlax_scaffold.model.definition import Definition, Kind, Reference, Role
+from mlax_scaffold.model.definition import Definition, Kind, Method, Reference, Role
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,14 @@ class Library:
             sorted((d for d in self if d.kind is kind), key=lambda d: d.name.lower())
         )
 
+    def within(self, section: str) -> tuple[Definition, ...]:
+        """The definitions of a section, in the order of their names."""
+        return tuple(
+            sorted(
+                (d for d in self if d.section == section), key=lambda d: d.name.lower()
+            )
+        )
+
     @cached_property
     def _traits(self) -> dict[Reference, Traits]:
         return {}
@@ -64,6 +72,13 @@ class Library:
             for d in definition.declared(Role.SUB_LAYER)
             if d.reference is not None
         }
+
+    def trains(self, definition: Definition, method: Method) -> bool:
+        """Whether a method depends on `inference_mode`, itself or through declared sub-layers."""
+        subs = self.sub_layers(definition)
+        return method.training or any(
+            traits.training for name, traits in subs.items() if name in method.reads
+        )
 
     def _derive(self, definition: Definition) -> Traits:
         subs = self.sub_layers(definition)

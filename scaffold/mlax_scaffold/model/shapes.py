@@ -84,12 +84,8 @@ def _parse_dims(tokens: Sequence[tuple[str, int]]) -> Shape:
     dims: list[Dim] = []
     for token, offset in tokens:
         dim = _parse_dim(token, offset)
-        if isinstance(dim, Variadic | AnyAxes) and any(
-            isinstance(d, Variadic | AnyAxes) for d in dims
-        ):
-            raise ShapeError(
-                "at most one of *name and ... may stand in a shape", offset, len(token)
-            )
+        if isinstance(dim, AnyAxes) and dim in dims:
+            raise ShapeError("at most one ... may stand in a shape", offset, len(token))
         dims.append(dim)
     return Shape(tuple(dims))
 

@@ -19,7 +19,7 @@ from mlax_scaffold.rewrite import Rewritten
 
 _TITLES = {
     Kind.LAYER: ("Layers", "Each is a module with `init` and `fwd`."),
-    Kind.BLOCK: ("Blocks", "Layers that are built of initialized layers."),
+    Kind.BLOCK: ("Blocks", "Layers that are built of layers."),
     Kind.FUNCTION: ("Functions", "Stateless; none widens half precision silently."),
     Kind.OPTIMIZER: ("Optimizers", "Each is a module with `init` and `step`."),
     Kind.SCHEDULE: ("Schedules", "Hashable functions of the step."),
@@ -35,7 +35,7 @@ def reference_pages(
     formatted = _formatted(library, project, rewritten)
     pages = []
     for definition in library:
-        section = definition.kind.section
+        section = definition.section
         text = render_template(
             "docs/page.md.jinja",
             origin=f" from {section}/{definition.module}.py",
@@ -68,7 +68,7 @@ def _formatted(
 
 
 def _snippet(definition: Definition, kind: str) -> str:
-    return f"{kind}/{definition.kind.section}/{definition.module}.py"
+    return f"{kind}/{definition.section}/{definition.module}.py"
 
 
 def _signatures(
@@ -89,7 +89,7 @@ def _signatures(
                 + ("" if h.default is None else f" = {h.default}")
                 for h in definition.hyperparameters
             ]
-            call = "    def __call__(self, step: jax.Array) -> jax.Array: ..."
+            call = "    def __call__(self, step: ArrayLike) -> jax.Array: ..."
             fields = "".join(f"    {field}\n" for field in given)
             yield f"class {definition.name}:\n{fields}\n{call}\n"
             return
@@ -98,12 +98,12 @@ def _signatures(
 
 
 def _indices(library: Library, project: Project) -> Iterator[Rendered]:
-    kinds = [kind for kind in Kind if library.of(kind)]
+    kinds = [kind for kind in Kind if library.within(kind.section)]
     for kind in kinds:
         title, summary = _TITLES[kind]
         rows = tuple(
             (f"[{prose(d.name)}]({page_name(d)})", prose(d.summary))
-            for d in library.of(kind)
+            for d in library.within(kind.section)
         )
         yield Rendered(
             f"{project.docs}/{kind.section}/index.md",
@@ -111,7 +111,7 @@ def _indices(library: Library, project: Project) -> Iterator[Rendered]:
                 title,
                 f"`{project.package}.{kind.section}`. {summary}",
                 Table(("name", "what it is"), rows),
-                [page_name(d) for d in library.of(kind)],
+                [page_name(d) for d in library.within(kind.section)],
             ),
             "",
         )
@@ -119,7 +119,7 @@ def _indices(library: Library, project: Project) -> Iterator[Rendered]:
         (
             f"[{_TITLES[kind][0]}]({kind.section}/index.md)",
             f"`{project.package}.{kind.section}`",
-            str(len(library.of(kind))),
+            str(len(library.within(kind.section))),
             _TITLES[kind][1],
         )
         for kind in kinds

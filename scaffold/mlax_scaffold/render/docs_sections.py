@@ -43,7 +43,7 @@ def page(
     example: str,
 ) -> Page:
     """The page of a definition, from its formatted signatures and example."""
-    path = f"{project.package}.{definition.kind.section}.{definition.name}"
+    path = f"{project.package}.{definition.section}.{definition.name}"
     builder = _Builder(definition, library, project)
     sections = [
         Section("Signature", (block(signatures, "python"),)),
@@ -193,9 +193,9 @@ class _Builder:
 
     def _link(self, section: str, name: str) -> str:
         target = next(
-            d for d in self.library if d.kind.section == section and d.name == name
+            d for d in self.library if d.section == section and d.name == name
         )
-        folder = self.definition.kind.section
+        folder = self.definition.section
         path = posixpath.relpath(f"{section}/{page_name(target)}", folder)
         return f"[{prose(name)}]({path})"
 
@@ -212,7 +212,7 @@ class _Builder:
 
     def source(self) -> Iterator[str]:
         definition, project = self.definition, self.project
-        section = definition.kind.section
+        section = definition.section
         places = {
             "module": f"{project.output}/{section}/{file_name(definition)}",
             "tests": (

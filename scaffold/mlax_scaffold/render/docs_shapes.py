@@ -27,15 +27,16 @@ class Sizes:
 
     def __init__(self, definition: Definition, fields: Mapping[str, Any]):
         self.fields = dict(fields)
-        self.sizes: dict[str, int | tuple[int, ...]] = {
-            name: value
-            for name, value in fields.items()
-            if isinstance(value, int) and not isinstance(value, bool)
-        }
-        names = {h.name for h in definition.hyperparameters}
         spatial = self.fields.get("spatial_dims", 2)
         self.spatial = (_FREE,) * (spatial if isinstance(spatial, int) else 2)
+        self.sizes: dict[str, int | tuple[int, ...]] = {
+            name: value for name, value in fields.items() if _is_size(value)
+        }
+        for h in definition.hyperparameters:
+            if h.type.per_dim and isinstance(size := self.sizes.get(h.name), int):
+                self.sizes[h.name] = (size,) * len(self.spatial)
         # Functions of images say nothing about the axes before the spatial ones.
+        names = {h.name for h in definition.hyperparameters}
         images = names & {"spatial_dims", "channel_last"}
         self.any = (2, 4, *self.spatial) if images else (2, _FREE)
 
@@ -55,7 +56,11 @@ class Sizes:
                     sizes.append(self._size(name))
                 case Variadic(name):
                     free = {"batch": (2,), "spatial": self.spatial}
-                    axes = self.sizes.setdefault(name, free.get(name, (_FREE,)))
+                    count = dim.count(self.sizes)
+                    chosen = (
+                        free.get(name, (_FREE,)) if count is None else (_FREE,) * count
+                    )
+                    axes = self.sizes.setdefault(name, chosen)
                     sizes += axes if isinstance(axes, tuple) else (axes,)
                 case Computed():
                     for name in dim.names:
@@ -80,3 +85,9 @@ class Sizes:
         if shape is None:
             raise ShapeMismatch("nothing is known of the shape")
         return shape.resolve(self.fields).evaluate(self.sizes)
+
+
+def _is_size(value: Any) -> bool:
+    if isinstance(value, tuple):
+        return all(map(_is_size, value))
+    return isinstance(value, int) and not isinstance(value, bool)

@@ -13,9 +13,8 @@ from mlax_scaffold.model.definition import (
     Role,
 )
 from mlax_scaffold.model.library import Library
-from mlax_scaffold.model.shapes import Conditional, Shape, Variadic
 from mlax_scaffold.render.graph_calls import call_view
-from mlax_scaffold.render.graph_sizes import inferred
+from mlax_scaffold.render.graph_sizes import feature_axes, inferred
 from mlax_scaffold.render.layer import FunctionView
 from mlax_scaffold.render.modules import imports
 from mlax_scaffold.render.parameters import (
@@ -53,6 +52,8 @@ class ModuleView:
     signature: str
     body: str
     init: FunctionView
+    feature_axes: str
+    """How many axes of an input belong to one step; empty where that is not said."""
     sizes: str
     """Body of the method that infers hyperparameters; empty where there are none."""
     calls: tuple[FunctionView, ...]
@@ -69,7 +70,7 @@ def module_class_imports(
     definition: Definition, library: Library, package: str
 ) -> tuple[str, ...]:
     """Import statements of a module class; the linter drops those that are not used."""
-    place = f"{package}.{definition.kind.section}"
+    place = f"{package}.{definition.section}"
     lines = [
         line
         for line in imports(definition, package)
@@ -80,7 +81,7 @@ def module_class_imports(
     for d in definition.declared(Role.SUB_LAYER):
         assert d.reference is not None
         sub = library[d.reference]
-        lines.append(f"from {package}.graph.{sub.kind.section}.{sub.module} import (")
+        lines.append(f"from {package}.graph.{sub.section}.{sub.module} import (")
         lines.append(f"    {sub.module_name},\n)")
     return tuple(dict.fromkeys(lines))
 
@@ -99,7 +100,7 @@ class _Builder:
     def view(self) -> ModuleView:
         entries = [m for m in self.definition.methods if m.role is MethodRole.ENTRY]
         base = "BlockModule" if self.block else "LayerModule"
-        full = f"{self.package}.{self.definition.kind.section}.{self.definition.name}"
+        full = f"{self.package}.{self.definition.section}.{self.definition.name}"
         return ModuleView(
             name=self.name,
             title=f"The module class of `{full}`.",
@@ -109,6 +110,9 @@ class _Builder:
             signature=self._signature(),
             body="\n".join(self._body()),
             init=self._init(),
+            feature_axes=feature_axes(self.definition)
+            if self.definition.recurrent
+            else "",
             sizes=self._sizes(),
             calls=tuple(call_view(self.definition, m) for m in entries),
         )
@@ -147,26 +151,12 @@ class _Builder:
             yield f"inferred: ClassVar[Mapping[str, str]] = {names!r}"
         if self.traits.draws:
             yield "draws: ClassVar[bool] = True"
-        axes = self._feature_axes()
-        if self.definition.recurrent and axes != 1:
-            yield f"feature_axes: ClassVar[int] = {axes}"
 
     def _declared(self, d) -> str:
         if d.role is not Role.SUB_LAYER:
             return "None"
-        return f"{self.library[d.reference].module_name}.declarations"
-
-    def _feature_axes(self) -> int:
-        """Axes of the first input after those of the batch."""
-        method = self.definition.method("forward")
-        shape = method.positional[0].type.shape if method else None
-        if isinstance(shape, Conditional):
-            shape = shape.if_true
-        if not isinstance(shape, Shape):
-            return 1
-        if Variadic("batch") in shape.dims:
-            return len(shape.dims) - 1 - shape.dims.index(Variadic("batch"))
-        return len(shape.dims) - 1
+        nested = f"{self.library[d.reference].module_name}.declarations"
+        return f"[{nested}]" if d.several else nested
 
     def _parameters(self) -> list[Parameter]:
         """Parameters of the constructor, but for `self`."""
@@ -291,7 +281,7 @@ class _Builder:
         signature = (
             "self, **layers: Any" if self.block else "self, key: Any, **sizes: int"
         )
-        section_name = self.definition.kind.section
+        section_name = self.definition.section
         return FunctionView(
             "init",
             signature,

@@ -33,19 +33,19 @@ _EXPORTS = {
 
 def support(library: Library, project: Project) -> Iterator[Rendered]:
     """The files that follow from all specs, or from none; nothing where there is no layer."""
-    kinds = [kind for kind in KINDS if library.of(kind)]
-    if not kinds:
+    sections = [kind.section for kind in KINDS if library.within(kind.section)]
+    if not sections:
         return
     yield from shared("graph", project)
     package = f"{project.package}.graph"
     names = {name: f"{package}.{m}" for m, found in _EXPORTS.items() for name in found}
-    for kind in kinds:
-        for definition in library.of(kind):
-            place = f"{package}.{kind.section}.{definition.module}"
+    for section in sections:
+        for definition in library.within(section):
+            place = f"{package}.{section}.{definition.module}"
             names[definition.module_name] = place
         yield Rendered(
-            f"{project.output}/graph/{kind.section}/__init__.py",
-            f'{header("")}\n"""Module classes of `{project.package}.{kind.section}`."""\n',
+            f"{project.output}/graph/{section}/__init__.py",
+            f'{header("")}\n"""Module classes of `{project.package}.{section}`."""\n',
             "",
         )
     lines = [f"from {place} import {name}" for name, place in sorted(names.items())]
@@ -73,6 +73,5 @@ def module_class(
         imports="\n".join(module_class_imports(definition, library, project.package)),
         view=module_class_view(definition, library, project.package),
     )
-    section = definition.kind.section
-    path = f"{project.output}/graph/{section}/{definition.module}.py"
+    path = f"{project.output}/graph/{definition.section}/{definition.module}.py"
     yield Rendered(path, text, definition.source)

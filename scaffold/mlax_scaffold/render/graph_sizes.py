@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from mlax_scaffold.model.definition import Definition, Hyperparameter, Kind
-from mlax_scaffold.model.shapes import Conditional, Named, Shape, Variadic
+from mlax_scaffold.model.shapes import (
+    AnyAxes,
+    Conditional,
+    Dim,
+    Named,
+    Shape,
+    Variadic,
+)
 
 
 def inferred(definition: Definition) -> dict[str, str]:
@@ -42,15 +49,40 @@ def _place(
 
 
 def _axis(name: str, shape: Shape) -> int | None:
+    """The index of an axis, from the side on which nothing variadic stands."""
     for i, dim in enumerate(shape.dims):
         if isinstance(dim, Named) and dim.name == name and not dim.broadcast:
-            after = shape.variadic is not None and i > shape.variadic
-            return i - len(shape.dims) if after else i
+            if not _variadic(shape.dims[:i]):
+                return i
+            if not _variadic(shape.dims[i:]):
+                return i - len(shape.dims)
     return None
 
 
 def _beside(h: Hyperparameter, alias: str, shape: Shape, x: str) -> str | None:
     """`*spatial` is `spatial_dims` axes, so that the others say how many they are."""
-    if h.name != "spatial_dims" or Variadic("spatial") not in shape.dims:
-        return None
-    return f"self.axes_beside({alias!r}, {x}, {len(shape.dims) - 1})"
+    match _variadic(shape.dims):
+        case [Variadic() as dim] if h.name in dim.counters:
+            return f"self.axes_beside({alias!r}, {x}, {len(shape.dims) - 1})"
+    return None
+
+
+def feature_axes(definition: Definition) -> str:
+    """How many axes of the first input follow those of the batch, as an expression."""
+    method = definition.method("forward")
+    shape = method.positional[0].type.shape if method else None
+    if isinstance(shape, Conditional):
+        shape = shape.if_true
+    if not isinstance(shape, Shape) or not shape.dims:
+        return "1"
+    batch = next((i for i, d in enumerate(shape.dims) if str(d) == "*batch"), 0)
+    rest = shape.dims[batch + 1 :]
+    names = {h.name for h in definition.hyperparameters}
+    counts = [d.counter(names) for d in _variadic(rest) if isinstance(d, Variadic)]
+    fixed = len(rest) - len(_variadic(rest))
+    attributes = [f"self.{definition.alias(name)}" for name in counts if name]
+    return " + ".join([*([str(fixed)] if fixed or not attributes else []), *attributes])
+
+
+def _variadic(dims: tuple[Dim, ...]) -> list[Dim]:
+    return [dim for dim in dims if isinstance(dim, Variadic | AnyAxes)]

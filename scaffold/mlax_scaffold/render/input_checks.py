@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from mlax_scaffold.model.definition import ArrayType, Input
@@ -11,6 +11,7 @@ from mlax_scaffold.model.shapes import (
     AnyAxes,
     Computed,
     Conditional,
+    Dim,
     Fixed,
     Named,
     Shape,
@@ -107,45 +108,61 @@ class InputChecks:
     def _conditions(
         self, expression: str, shape: Shape
     ) -> tuple[list[str], dict[str, str]]:
-        dims = shape.dims
-        many = [i for i, d in enumerate(dims) if isinstance(d, Variadic | AnyAxes)]
-        count = len(dims) - len(many)
+        indices = Indices(shape, self._counts(shape))
         conditions: list[str] = []
-        counted = "spatial_dims" in self.sizes and any(
-            isinstance(d, Variadic) and d.name == "spatial" for d in dims
-        )
-        if counted:
-            axes = f"{self.sizes['spatial_dims']} + {count}"
-            conditions.append(f"{expression}.ndim != {axes}")
-        elif not many:
-            conditions.append(f"{expression}.ndim != {count}")
-        elif count:
-            conditions.append(f"{expression}.ndim < {count}")
-        shown: dict[str, str] = {}
-        if counted:
-            shown["spatial_dims"] = self.sizes["spatial_dims"]
-        for i, dim in enumerate(dims):
-            after = bool(many) and i > many[0]
-            index = i - len(dims) if after else i
-            actual = f"{expression}.shape[{index}]"
+        if indices.open:
+            if indices.total != "0":
+                conditions.append(f"{expression}.ndim < {indices.total}")
+        else:
+            conditions.append(f"{expression}.ndim != {indices.total}")
+        shown = {n: self.sizes[n] for n in self._counters(shape)}
+        for i, dim in enumerate(shape.dims):
             match dim:
                 case Fixed():
+                    actual = f"{expression}.shape[{indices.of(i)}]"
                     conditions.append(f"{actual} != {dim.size}")
                 case Named():
+                    actual = f"{expression}.shape[{indices.of(i)}]"
                     self._named(dim.name, dim.broadcast, actual, conditions, shown)
                 case Computed():
                     wanted = self._computed(dim)
                     if wanted is not None:
+                        actual = f"{expression}.shape[{indices.of(i)}]"
                         conditions.append(f"{actual} != {wanted}")
                         shown |= {n: self._known(n) or "" for n in dim.names}
                 case Variadic():
-                    left = str(i) if i else ""
-                    right = str(i + 1 - len(dims)) if i + 1 < len(dims) else ""
-                    actual = f"{expression}.shape[{left}:{right}]"
-                    if not left and not right:
-                        actual = f"{expression}.shape"
+                    part = indices.slice(i, expression)
+                    actual = f"{expression}.shape{part and f'[{part}]'}"
                     self._variadic(dim, actual, conditions, shown)
         return conditions, shown
+
+    def _counts(self, shape: Shape) -> dict[str, str]:
+        """For each `*name`, the expression of its number of axes, where that is known."""
+        variadic = [d for d in shape.dims if isinstance(d, Variadic | AnyAxes)]
+        counts: dict[str, str] = {}
+        measured: list[str] = []
+        for dim in variadic:
+            if isinstance(dim, AnyAxes):
+                continue
+            axes = self._known(dim.name)
+            if axes is not None:
+                counts[dim.name] = f"len({axes})"
+                measured.append(dim.name)
+            elif dim.counter in self.sizes:
+                counts[dim.name] = self.sizes[dim.counter]
+        if measured and len(counts) == len(variadic):
+            # That its axes are those which are known implies their number.
+            del counts[measured[0]]
+        return counts
+
+    def _counters(self, shape: Shape) -> list[str]:
+        """The hyperparameters that say how many axes there are."""
+        variadic = [dim for dim in shape.dims if isinstance(dim, Variadic)]
+        return [
+            dim.counter
+            for dim in variadic
+            if dim.counter in self.sizes and self._known(dim.name) is None
+        ]
 
     def _known(self, name: str) -> str | None:
         return self.sizes.get(name) or self.axes.get(name)
@@ -182,12 +199,84 @@ class InputChecks:
         conditions: list[str],
         shown: dict[str, str],
     ) -> None:
-        wanted = self.axes.get(dim.name)
+        wanted = self._known(dim.name)
         if wanted is None:
             self.axes[dim.name] = actual
             return
         shown[dim.name] = wanted
         conditions.append(f"{actual} != {wanted}")
+
+
+@dataclass(frozen=True)
+class Indices:
+    """Where the axes of a shape are: expressions of indices and slices.
+
+    `counts` has the expression of the number of axes of each `*name`, where it is known.
+    """
+
+    shape: Shape
+    counts: Mapping[str, str]
+
+    @property
+    def open(self) -> bool:
+        """Whether a number of axes is not known."""
+        return any(self._unknown(dim) for dim in self.shape.dims)
+
+    @property
+    def total(self) -> str:
+        """The number of axes, but for the one number that is not known."""
+        return self._sum(self.shape.dims)
+
+    def of(self, i: int) -> str:
+        """The index of a dim that is one axis: from the end where that says less."""
+        before, after = self.shape.dims[:i], self.shape.dims[i:]
+        from_end = any(map(self._unknown, before)) or (
+            any(map(self._variadic, before)) and not any(map(self._variadic, after))
+        )
+        return self._negative(after) if from_end else self._sum(before)
+
+    def slice(self, i: int, array: str) -> str:
+        """The text between the brackets that take the axes of a `*name`; empty for all."""
+        before, after = self.shape.dims[:i], self.shape.dims[i + 1 :]
+        if any(map(self._unknown, before)):
+            start = self._from_end(self.shape.dims[i:], array)
+        else:
+            start = self._sum(before) if before else ""
+        if not after:
+            stop = ""
+        elif any(map(self._unknown, after)):
+            stop = self._sum(self.shape.dims[: i + 1])
+        else:
+            stop = self._from_end(after, array)
+        return f"{start}:{stop}" if start or stop else ""
+
+    def _from_end(self, dims: Sequence[Dim], array: str) -> str:
+        """Where the last dims start. With no axes of its own, -0 would be the first axis."""
+        if any(not self._variadic(dim) for dim in dims):
+            return self._negative(dims)
+        return " - ".join([f"{array}.ndim", *self._numbers(dims)])
+
+    def _negative(self, dims: Sequence[Dim]) -> str:
+        numbers = self._numbers(dims)
+        return " - ".join([f"-{len(dims) - len(numbers)}", *numbers])
+
+    def _sum(self, dims: Sequence[Dim]) -> str:
+        """The number of axes of the dims, but for those of an unknown number."""
+        numbers = self._numbers(dims)
+        ones = sum(not self._variadic(dim) for dim in dims)
+        return " + ".join([*numbers, *([str(ones)] if ones or not numbers else [])])
+
+    def _numbers(self, dims: Sequence[Dim]) -> list[str]:
+        """The numbers of axes of the variadic dims, where they are known."""
+        names = [dim.name for dim in dims if isinstance(dim, Variadic)]
+        return [self.counts[name] for name in names if name in self.counts]
+
+    def _unknown(self, dim: Dim) -> bool:
+        return self._variadic(dim) and getattr(dim, "name", None) not in self.counts
+
+    @staticmethod
+    def _variadic(dim: Dim) -> bool:
+        return isinstance(dim, Variadic | AnyAxes)
 
 
 def _floating(item: Input) -> list[tuple[str, str]]:

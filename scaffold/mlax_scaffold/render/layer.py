@@ -129,9 +129,7 @@ class _LayerBuilder:
                 assert d.reference is not None
                 tree = "Trainables" if role is Role.TRAINABLE else "NonTrainables"
                 kind = f"{d.reference.name}.{d.reference.name}{tree}"
-                # Type checkers cannot follow that the condition decides all its trees.
-                annotation = "Any" if d.optional else kind
-                yield Field(d.name, annotation, docstring(f"Those of {d.name}."))
+                yield Field(d.name, _nested(d, kind), docstring(f"Those of {d.name}."))
         for h in self.definition.structural():
             many = h.type.word.name == "SubLayers"
             annotation = "tuple[Any, ...]" if many else "Any"
@@ -146,8 +144,7 @@ class _LayerBuilder:
         for d in self.definition.declared(Role.SUB_LAYER):
             assert d.reference is not None
             kind = f"{d.reference.name}.{d.reference.name}Hyperparams"
-            annotation = "Any" if d.optional else kind
-            yield Field(d.name, annotation, docstring(f"Those of {d.name}."))
+            yield Field(d.name, _nested(d, kind), docstring(f"Those of {d.name}."))
 
     def _hyper_methods(self) -> str:
         parts = []
@@ -360,13 +357,21 @@ class _LayerBuilder:
             lines.append(
                 f"{names} = checks.unpack({self.name!r}, '({names})', x, {len(positional)})"
             )
-        if method.training:
+        if self.library.trains(self.definition, method):
             lines.append(f"checks.static_inference_mode({self.name!r}, inference_mode)")
         return [*lines, *InputChecks(self.name, sizes).statements(method.inputs)]
 
     def _entry_body(self, method: Method) -> str:
         body = self.methods[method.name].body
         return "\n".join([*self._entry_checks(method), body])
+
+
+def _nested(d: Declaration, kind: str) -> str:
+    """The type of a tree of sub-layers, from that of one."""
+    # Type checkers cannot follow that the condition decides all its trees.
+    if d.optional:
+        return "Any"
+    return f"tuple[{kind}, ...]" if d.several else kind
 
 
 def module_doc(definition: Definition) -> str:

@@ -18,7 +18,7 @@ from mlax_scaffold.rewrite import Rewritten
 
 _SUMMARIES = {
     Kind.LAYER: "Layers: each a module with `init` and `fwd`.",
-    Kind.BLOCK: "Blocks: layers that are built of initialized layers.",
+    Kind.BLOCK: "Blocks: layers that are built of layers.",
     Kind.FUNCTION: "Stateless functions: no half precision is widened silently.",
     Kind.OPTIMIZER: "Optimizers: each a module with `init` and `step`.",
     Kind.SCHEDULE: "Schedules: hashable functions of the step.",
@@ -41,7 +41,7 @@ def module(
             template, view = "optimizer", optimizer_view(definition, library, methods)
         case Kind.SCHEDULE:
             template, view = "schedule", schedule_view(definition, methods)
-    path = f"{project.output}/{definition.kind.section}/{file_name(definition)}"
+    path = f"{project.output}/{definition.section}/{file_name(definition)}"
     text = render_template(
         f"package/{template}.py.jinja",
         header=header(definition.source),
@@ -53,7 +53,7 @@ def module(
 
 def support(library: Library, project: Project) -> Iterator[Rendered]:
     """The files that follow from all specs, or from none."""
-    kinds = [kind for kind in Kind if library.of(kind)]
+    kinds = [kind for kind in Kind if library.within(kind.section)]
     for kind in kinds:
         yield Rendered(
             f"{project.output}/{kind.section}/__init__.py",
@@ -101,7 +101,7 @@ def _exports(kind: Kind, library: Library, project: Project) -> list[str]:
             f"from {project.package}._core.trees import apply_updates, state_shardings"
         )
         names += ["apply_updates", "state_shardings"]
-    for definition in library.of(kind):
+    for definition in library.within(kind.section):
         names.append(definition.name)
         if kind in (Kind.FUNCTION, Kind.SCHEDULE):
             stem = file_name(definition).removesuffix(".py")

@@ -16,6 +16,7 @@ from mlax_scaffold.model.definition import (
 from mlax_scaffold.model.library import Library
 from mlax_scaffold.model.project import Project, Rendered
 from mlax_scaffold.model.shapes import Conditional, Named, Shape
+from mlax_scaffold.model.words import WORDS
 from mlax_scaffold.render.environment import render_template
 from mlax_scaffold.render.header import header
 from mlax_scaffold.render.modules import file_name
@@ -36,7 +37,7 @@ from mlax_scaffold.testing.dims import shapes_of
 from mlax_scaffold.testing.dtypes import FLOAT_DTYPES, weights_dtypes
 from mlax_scaffold.testing.fitting import (
     array, assert_key_contract,
-    declared, exact, fitting, fitting_hyperparams, known, smallest
+    declared, exact, fitting, fitting_hyperparams, fitting_schedule, known, smallest
 )
 from mlax_scaffold.testing.layer import (
     assert_dtype_contract, assert_gradients, assert_jit_equals_eager,
@@ -55,12 +56,15 @@ from mlax_scaffold.testing.profiles import compiling, each_dtype, tracing
 from mlax_scaffold.testing.refusals import (
     assert_rejects_another_size, assert_rejects_gradients, assert_rejects_integers
 )
-from mlax_scaffold.testing.schedule import assert_schedule_dtype, assert_static_schedule
-from mlax_scaffold.testing.strategies import (
-    accum_dtypes, activations, array_shapes, axes, booleans, choices, counts, decays,
-    finite_floats, float_dtypes, functions, integers, names, non_negatives, optional,
-    paddings, per_dim, positives, precisions, probabilities, scheduled, sizes
-)"""
+from mlax_scaffold.testing.schedule import (
+    assert_schedule_dtype, assert_schedule_of_integers, assert_static_schedule
+)
+"""
+_STRATEGIES = sorted(
+    {word.strategy.partition("(")[0] for word in WORDS.values() if word.strategy}
+    | {"choices", "optional", "per_dim", "sequences"}
+)
+_IMPORTS += f"from mlax_scaffold.testing.strategies import {', '.join(_STRATEGIES)}"
 """Everything that a generated test may use; the linter drops the rest."""
 
 _DTYPES = {"Int": ", jnp.int32", "Bool": ", jnp.bool_"}
@@ -110,8 +114,8 @@ class TestView:
     """Arguments of a valid call, for those that are made invalid."""
     invalid: tuple[tuple[str, str], ...]
     """Hyperparameters with values that they may not have."""
-    wrong_axis: str | None
-    """Index of an axis of x whose size a hyperparameter fixes."""
+    fixed_axis: tuple[str, str] | None
+    """A name of an axis of x whose size a hyperparameter fixes, and the shape of x."""
     wrong_input: bool
     """Whether integers in the place of x are an error."""
 
@@ -125,7 +129,7 @@ def test_module(definition: Definition, library: Library, project: Project) -> R
         Kind.OPTIMIZER: "optimizer",
         Kind.SCHEDULE: "schedule",
     }[definition.kind]
-    section = definition.kind.section
+    section = definition.section
     text = render_template(
         f"tests/{template}.py.jinja",
         header=header(definition.source),
@@ -137,7 +141,7 @@ def test_module(definition: Definition, library: Library, project: Project) -> R
 
 
 def _view(definition: Definition, library: Library, project: Project) -> TestView:
-    section, name = definition.kind.section, definition.name
+    section, name = definition.section, definition.name
     package = f"{project.package}.{section}"
     if definition.kind in (Kind.FUNCTION, Kind.SCHEDULE):
         stem = file_name(definition).removesuffix(".py")
@@ -193,7 +197,7 @@ def _view(definition: Definition, library: Library, project: Project) -> TestVie
             f'"{h.name}": {_example(h)}' for h in plain if h.default is None
         ),
         invalid=tuple(_invalid(plain)) if not definition.structural() else (),
-        wrong_axis=_wrong_axis(definition, method),
+        fixed_axis=_fixed_axis(definition, method),
         wrong_input=[i.type.kind for i in method.positional] == ["Float"],
     )
 
@@ -216,6 +220,10 @@ def _draws(definition: Definition) -> Iterator[str]:
                 yield "count = draw(sizes(max=3))"
             continue
         strategy = "sizes(max=2)" if h.name == "spatial_dims" else h.type.strategy
+        if definition.kind is Kind.SCHEDULE:  # numbers of steps, which cost nothing
+            strategy = strategy.replace("sizes()", "sizes(max=32)").replace(
+                "size_sequences()", "size_sequences(min_size=1, max=32)"
+            )
         yield f"{h.name} = draw({strategy})"
 
 
@@ -228,15 +236,12 @@ def _arguments(definition: Definition) -> Iterator[str]:
 
 
 def _example(h: Hyperparameter) -> str:
-    return h.type.word.example if not h.type.choices else repr(h.type.choices[0])
+    return h.type.example
 
 
 def _invalid(hyperparameters: list[Hyperparameter]) -> Iterator[tuple[str, str]]:
     for h in hyperparameters:
-        values = h.type.word.invalid
-        if h.type.choices:
-            values = ('"no such choice"', "1")
-        for value in values:
+        for value in h.type.invalid:
             yield h.name, value
         if not h.type.optional and h.type.word.name != "Scheduled":
             yield h.name, "None"
@@ -263,7 +268,7 @@ def _patterns(inputs: tuple[Input, ...]) -> Iterator[tuple[str, str]]:
     free = {text for _, text in flat} == {"..."}
     for label, text in flat:
         words = [w for w in text.split() if w != "..."]
-        yield label, "*shape" if free else " ".join(words)
+        yield label, "*any_axes" if free else " ".join(words)
 
 
 def _flat(label: str, array: ArrayType) -> Iterator[tuple[str, str]]:
@@ -280,10 +285,7 @@ def _known(definition: Definition, patterns: list[tuple[str, str]]) -> Iterator[
     used = " ".join(text for _, text in patterns)
     if definition.structural():
         yield "features=toys.WIDTH"
-    names = {h.name for h in definition.hyperparameters}
-    if "spatial_dims" in names and "*spatial" in used:
-        yield 'ranks={"spatial": spatial_dims}'
-    elif _ranked(definition):
+    if _ranked(definition):
         variadic = next(w[1:] for w in used.split() if w.startswith("*"))
         fixed = len(patterns[0][1].split()) - 1
         yield f'ranks={{"{variadic}": {f"max(rank - {fixed}, 0)" if fixed else "rank"}}}'
@@ -347,15 +349,19 @@ def _ranges(definition: Definition, method: Method) -> str:
     return ", ".join(ranges)
 
 
-def _wrong_axis(definition: Definition, method: Method) -> str | None:
+def _fixed_axis(definition: Definition, method: Method) -> tuple[str, str] | None:
     if len(method.positional) != 1:
         return None
     shape = method.positional[0].type.shape
-    if not isinstance(shape, Shape):
+    if shape is None:
         return None
     sizes = {h.name for h in definition.hyperparameters if h.type.word.name == "Size"}
-    for i, dim in enumerate(shape.dims):
-        if isinstance(dim, Named) and dim.name in sizes and not dim.broadcast:
-            after = shape.variadic is not None and i > shape.variadic
-            return str(i - len(shape.dims) if after else i)
-    return None
+    parts = (
+        (shape.if_true, shape.if_false) if isinstance(shape, Conditional) else (shape,)
+    )
+    fixed = [
+        {d.name for d in part.dims if isinstance(d, Named) and not d.broadcast}
+        for part in parts
+    ]
+    names = [n for n in shape.names() if n in sizes.intersection(*fixed)]
+    return (names[0], str(shape)) if names else None

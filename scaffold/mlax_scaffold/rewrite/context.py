@@ -43,9 +43,15 @@ class Context:
         )
 
     @cached_property
+    def several(self) -> frozenset[str]:
+        """Names of the lists of sub-layers that are declared."""
+        return frozenset(d.name for d in self.definition.declarations if d.several)
+
+    @cached_property
     def sequences(self) -> frozenset[str]:
-        """Fields that hold several initialized layers or optimizers."""
-        return frozenset(h.name for h in self.definition.structural()) - self.dynamic
+        """Names of several layers or optimizers, initialized or declared."""
+        structural = frozenset(h.name for h in self.definition.structural())
+        return (structural - self.dynamic) | self.several
 
     def declared(self, *roles: Role) -> frozenset[str]:
         return frozenset(d.name for d in self.definition.declared(*roles))
@@ -53,7 +59,7 @@ class Context:
     @cached_property
     def sub_layers(self) -> frozenset[str]:
         """Names that `forward` may call as `self.name(...)`."""
-        return self.declared(Role.SUB_LAYER) | self.dynamic
+        return (self.declared(Role.SUB_LAYER) - self.several) | self.dynamic
 
     @cached_property
     def consumers(self) -> int:

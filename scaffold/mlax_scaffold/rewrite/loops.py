@@ -5,9 +5,12 @@ The same for optimizers: `for transformation in self.transformations`.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import libcst as cst
 
 from mlax_scaffold.model.definition import Kind
+from mlax_scaffold.model.library import Traits
 from mlax_scaffold.rewrite.context import Context
 from mlax_scaffold.rewrite.hoist import Hoister, arguments_text, packed
 from mlax_scaffold.rewrite.nodes import (
@@ -37,86 +40,158 @@ class _Loops(cst.CSTTransformer):
     def leave_For(
         self, original_node: cst.For, updated_node: cst.For
     ) -> cst.BaseStatement | cst.FlattenSentinel[cst.BaseStatement]:
-        found = self._layers(updated_node)
-        if found is None:
+        looped = self._looped(updated_node)
+        if not looped:
             return updated_node
-        field, variable = found
         index = fresh("i", self.taken)
-        if self.context.definition.kind is Kind.OPTIMIZER:
-            before, after, emit = self._optimizers(field, variable, index)
-        else:
-            before, after, emit = self._threaded_layers(field, variable, index)
+        loop = [self._layer(field, v, index, len(looped)) for field, v in looped]
+        threads = {thread.variable: thread for thread in loop}
 
         def wanted(call: cst.Call) -> str | None:
-            called = isinstance(call.func, cst.Name) and call.func.value == variable
-            return f"{variable}_output" if called else None
+            name = call.func.value if isinstance(call.func, cst.Name) else None
+            return f"{name}_output" if name in threads else None
+
+        def emit(call: cst.Call, target: str) -> list[str]:
+            return [threads[code(call.func)].call(call, target)]
 
         body = updated_node.body.visit(Hoister(wanted, emit, self.taken))
-        loop = updated_node.with_changes(
-            target=_enumerated_target(index, updated_node.target),
-            iter=expression(f"enumerate({code(updated_node.iter)})"),
-            body=body,
-            leading_lines=[],
-        )
-        first, *rest = map(statement, before)
-        first = first.with_changes(leading_lines=updated_node.leading_lines)
-        return cst.FlattenSentinel([first, *rest, loop, *map(statement, after)])
-
-    def _layers(self, loop: cst.For) -> tuple[str, str] | None:
-        """The field that is looped over, and the variable that is a layer."""
-        match loop:
-            case cst.For(target=cst.Name(value=variable), iter=iterated):
-                pass
-            case cst.For(
-                target=cst.Tuple(
-                    elements=[cst.Element(value=cst.Name(value=variable)), *_]
-                ),
-                iter=cst.Call(func=cst.Name("zip"), args=[first, *_]),
-            ):
-                iterated = first.value
-            case _:
-                return None
-        field = self_attribute(iterated)
-        if field is None or field not in self.context.sequences:
-            return None
-        return field, variable
-
-    def _threaded_layers(self, field: str, variable: str, index: str):
-        states = fresh("states", self.taken)
-        keys = fresh(f"{variable}_keys", self.taken)
-        before = [
-            f"{states} = list(non_trainables.{field})",
-            f"{keys} = self.keys(len(self.{field}))",
+        target, iterated = updated_node.target, updated_node.iter
+        if any(thread.indexed for thread in loop):
+            target = _enumerated_target(index, target)
+            iterated = expression(f"enumerate({code(iterated)})")
+        before = [line for thread in loop for line in thread.before]
+        after = ", ".join(thread.after for thread in loop if thread.after)
+        tree = "state" if self._optimizes else "non_trainables"
+        statements: list[cst.BaseStatement] = [
+            *map(statement, before),
+            updated_node.with_changes(
+                target=target, iter=iterated, body=body, leading_lines=[]
+            ),
         ]
-        after = [f"non_trainables = non_trainables._replace({field}=tuple({states}))"]
+        if after:
+            statements.append(statement(f"{tree} = {tree}._replace({after})"))
+        first = statements[0].with_changes(leading_lines=updated_node.leading_lines)
+        return cst.FlattenSentinel([first, *statements[1:]])
 
-        def emit(call: cst.Call, target: str) -> list[str]:
-            positional, keyword = arguments_text(call.args)
-            given = [
-                packed(positional),
-                f"trainables.{field}[{index}]",
-                f"{states}[{index}]",
-                "inference_mode",
-                f"{keys}[{index}]",
-                *(f"{name}={text}" for name, text in keyword),
-            ]
-            return [
-                f"{target}, {states}[{index}] = {variable}.apply({', '.join(given)})"
-            ]
+    @property
+    def _optimizes(self) -> bool:
+        return self.context.definition.kind is Kind.OPTIMIZER
 
-        return before, after, emit
+    def _looped(self, loop: cst.For) -> list[tuple[str, str]]:
+        """The fields that are looped over, each with the variable that is a layer."""
+        match loop:
+            case cst.For(target=cst.Name() as target, iter=iterated):
+                pairs = [(target, iterated)]
+            case cst.For(
+                target=cst.Tuple(elements=targets),
+                iter=cst.Call(func=cst.Name("zip"), args=iterables),
+            ):
+                pairs = [
+                    (t.value, i.value) for t, i in zip(targets, iterables, strict=False)
+                ]
+            case _:
+                return []
+        found = [(self_attribute(iterated), code(target)) for target, iterated in pairs]
+        return [(f, v) for f, v in found if f and f in self.context.sequences]
 
-    def _optimizers(self, field: str, variable: str, index: str):
-        states = fresh("states", self.taken)
-        before = [f"{states} = list(state.{field})"]
-        after = [f"state = state._replace({field}=tuple({states}))"]
+    def _layer(self, field: str, variable: str, index: str, looped: int) -> _Thread:
+        """What a loop does for one of the fields that it runs over."""
+        states = fresh("states" if looped == 1 else f"{variable}_states", self.taken)
+        if self._optimizes:
+            return _Optimizers(field, variable, index, states)
+        declared = self.context.several
+        traits = self.context.traits[field] if field in declared else None
+        keys = fresh(f"{variable}_keys", self.taken)
+        called = f"{variable}.apply"
+        if traits is not None:
+            reference = self.context.declarations[field].reference
+            assert reference is not None
+            called = f"{reference.name}.fwd"
+        return _Layers(field, variable, index, states, keys, called, traits)
 
-        def emit(call: cst.Call, target: str) -> list[str]:
-            gradients, *rest = arguments_text(call.args)[0]
-            given = ", ".join([gradients, f"{states}[{index}]", *rest])
-            return [f"{target}, {states}[{index}] = {variable}.apply({given})"]
 
-        return before, after, emit
+@dataclass(frozen=True)
+class _Thread:
+    """How the states of one field go through a loop: what stands before and after, and each call."""
+
+    field: str
+    variable: str
+    index: str
+    states: str
+
+    @property
+    def indexed(self) -> bool:
+        """Whether a call needs to know which turn it is."""
+        return True
+
+    @property
+    def before(self) -> list[str]:
+        return [f"{self.states} = list(state.{self.field})"]
+
+    @property
+    def after(self) -> str:
+        """The argument of `_replace` that stores the states."""
+        return f"{self.field}=tuple({self.states})"
+
+    def call(self, call: cst.Call, target: str) -> str:
+        raise NotImplementedError
+
+
+class _Optimizers(_Thread):
+    """Initialized optimizers."""
+
+    def call(self, call: cst.Call, target: str) -> str:
+        gradients, *rest = arguments_text(call.args)[0]
+        state = f"{self.states}[{self.index}]"
+        given = ", ".join([gradients, state, *rest])
+        return f"{target}, {state} = {self.variable}.apply({given})"
+
+
+@dataclass(frozen=True)
+class _Layers(_Thread):
+    """Layers: initialized ones, of which nothing is known, or a declared list of them."""
+
+    keys: str
+    called: str
+    traits: Traits | None
+
+    @property
+    def indexed(self) -> bool:
+        t = self.traits
+        return t is None or t.trainable or t.stateful or t.draws
+
+    @property
+    def before(self) -> list[str]:
+        lines = []
+        if self.traits is None or self.traits.stateful:
+            lines.append(f"{self.states} = list(non_trainables.{self.field})")
+        if self.traits is None or self.traits.draws:
+            lines.append(f"{self.keys} = self.keys(len(self.{self.field}))")
+        return lines
+
+    @property
+    def after(self) -> str:
+        return super().after if self.traits is None or self.traits.stateful else ""
+
+    def call(self, call: cst.Call, target: str) -> str:
+        positional, keyword = arguments_text(call.args)
+        t, turn = self.traits, f"[{self.index}]"
+        stateful = t is None or t.stateful
+        state = f"{self.states}{turn}" if stateful else "None"
+        weights = f"trainables.{self.field}{turn}"
+        given = [packed(positional)]
+        given.append(weights if t is None or t.trainable else "None")
+        given.append(state)
+        if t is not None:
+            given.append(self.variable)
+        if t is None or t.training:
+            given.append("inference_mode")
+        if t is None or t.draws:
+            named = "" if t is None or t.training else "key="
+            given.append(f"{named}{self.keys}{turn}")
+        given += [f"{name}={text}" for name, text in keyword]
+        new = state if stateful else "_"
+        return f"{target}, {new} = {self.called}({', '.join(given)})"
 
 
 def _enumerated_target(index: str, target: cst.BaseAssignTargetExpression):

@@ -10,6 +10,7 @@ from mlax_scaffold.rewrite.hoist import arguments_text
 from mlax_scaffold.rewrite.nodes import (
     code,
     expression,
+    fresh,
     missing_comments,
     operand,
     self_attribute,
@@ -76,6 +77,8 @@ class _Setup(cst.CSTTransformer):
         name = declaration.name
         if declaration.role is Role.DERIVED:
             return f"{name} = {code(value)}"
+        if declaration.several:
+            return self._several(declaration, cst.ensure_type(value, cst.ListComp))
         condition = ""
         if declaration.optional:
             assert isinstance(value, cst.IfExp)
@@ -101,21 +104,38 @@ class _Setup(cst.CSTTransformer):
     def _sub_layer(
         self, declaration: Declaration, call: cst.Call, condition: str
     ) -> str:
-        name = declaration.name
-        traits = self.context.traits[name]
+        made = self._made(declaration, call, self.keys[declaration.name])
+        absent = condition and f"{condition}(None, None, None)"
+        return f"{self._targets(declaration)} = {made}{absent}"
+
+    def _several(self, declaration: Declaration, value: cst.ListComp) -> str:
+        """A list: every item has a key of its own, split off that of the declaration."""
+        call = cst.ensure_type(value.elt, cst.Call)
+        target, items = code(value.for_in.target), code(value.for_in.iter)
+        if self.context.traits[declaration.name].takes_key:
+            own = fresh("own_key", set(self.context.taken))
+            bare = isinstance(value.for_in.target, cst.Tuple) and target[0] != "("
+            target = f"{own}, {f'({target})' if bare else target}"
+            items = f"arrays.keyed({self.keys[declaration.name]}, {items})"
+        else:
+            own = ""
+        made = self._made(declaration, call, own)
+        layers = f"arrays.unzip({made} for {target} in {items})"
+        return f"{self._targets(declaration)} = {layers}"
+
+    def _made(self, declaration: Declaration, call: cst.Call, key: str) -> str:
         assert declaration.reference is not None
         positional, keyword = arguments_text(call.args)
         given = [*positional, *(f"{k}={v}" for k, v in keyword)]
-        if traits.takes_key:
-            given = [self.keys[name], *given, "dtype=dtype"]
-        targets = (
-            f"{name}_weights" if traits.trainable else "_",
-            f"{name}_state" if traits.stateful else "_",
-            f"{name}_hyperparams",
-        )
-        made = f"{declaration.reference.name}.init({', '.join(given)})"
-        absent = condition and f"{condition}(None, None, None)"
-        return f"{', '.join(targets)} = {made}{absent}"
+        if self.context.traits[declaration.name].takes_key:
+            given = [key, *given, "dtype=dtype"]
+        return f"{declaration.reference.name}.init({', '.join(given)})"
+
+    def _targets(self, declaration: Declaration) -> str:
+        name, traits = declaration.name, self.context.traits[declaration.name]
+        weights = f"{name}_weights" if traits.trainable else "_"
+        state = f"{name}_state" if traits.stateful else "_"
+        return f"{weights}, {state}, {name}_hyperparams"
 
     def leave_Attribute(
         self, original_node: cst.Attribute, updated_node: cst.Attribute

@@ -89,12 +89,9 @@ class Block(Layer, abstract=True):
         """As many keys as asked for. Calls are numbered before they run."""
         raise RuntimeError("self.keys(n) stands in forward, and nowhere else")
 
-    def _keys(self, number: int, count: int) -> Any:
-        key = self._current().keys[number]
-        return [None] * count if key is None else jax.random.split(key, count)
-
-    def _loop(self, name: str, number: int) -> tuple[Handle, ...]:
+    def _loop(self, name: str, number: int | None) -> tuple[Any, ...]:
         handles = self._hyperparameters[name]
+        assert number is not None
         keys = self._keys(number, len(handles))
         for handle, key in zip(handles, keys, strict=True):
             handle._loop_key = key

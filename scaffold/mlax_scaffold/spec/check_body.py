@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from mlax_scaffold.errors import did_you_mean
 from mlax_scaffold.model.definition import Import
-from mlax_scaffold.spec.check_uses import loop_layer
+from mlax_scaffold.spec.check_uses import loop_layers
 from mlax_scaffold.spec.check_widening import strict_word
 from mlax_scaffold.spec.parse_source import Source, dotted, self_attribute
 
@@ -216,8 +216,7 @@ class BodyChecker:
     def _for(self, node: ast.For, context: str) -> None:
         self._visit(node.iter, context)
         self._visit(node.target, context)
-        found = loop_layer(node, self.attributes)
-        added = found[0] if found else None
+        added = {name for name, _ in loop_layers(node, self.attributes)}
         if added:
             if context or self._in_loop or self.loop_layers:
                 self.source.report(
@@ -225,13 +224,13 @@ class BodyChecker:
                     "a loop over layers cannot stand in " + (context or "another loop"),
                     "Its states and keys must be threaded in order.",
                 )
-            self.loop_layers.add(added)
+            self.loop_layers |= added
         else:
             self._in_loop += 1
         for statement in (*node.body, *node.orelse):
             self._visit(statement, context)
         if added:
-            self.loop_layers.discard(added)
+            self.loop_layers -= added
             if node.orelse or any(
                 isinstance(n, ast.Break | ast.Continue | ast.Return)
                 for n in ast.walk(node)

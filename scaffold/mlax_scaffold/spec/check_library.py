@@ -120,7 +120,7 @@ def _add_built_in(
 
 def _misplaced(definition: Definition, file: SpecFile) -> list[Diagnostic]:
     section = definition.kind.section
-    if file.section == section:
+    if file.section in definition.kind.sections:
         return []
     return [
         _at(

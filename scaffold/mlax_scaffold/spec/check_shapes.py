@@ -6,10 +6,17 @@ import re
 from collections.abc import Iterator
 
 from mlax_scaffold.errors import Diagnostic, Location, did_you_mean
-from mlax_scaffold.model.definition import ArrayType, Definition, Method, MethodRole
-from mlax_scaffold.model.shapes import Conditional, Shape
+from mlax_scaffold.model.definition import (
+    ArrayType,
+    Definition,
+    Method,
+    MethodRole,
+    Role,
+)
+from mlax_scaffold.model.shapes import Conditional, Shape, Variadic
 
 _SIZES = ("Size", "Count", "int")
+_TUPLES = ("Shape",)
 _SIZE_HINT = "Write `_` for the axis, and check its size with `require`."
 
 
@@ -31,11 +38,17 @@ class _Checker:
             for h in definition.hyperparameters
             if h.type.word.name in _SIZES and not h.type.per_dim
         ]
+        self.tuples = [
+            h.name
+            for h in definition.hyperparameters
+            if h.type.word.name in _TUPLES or h.type.per_dim
+        ]
         self.absent = [
             h.name
             for h in definition.hyperparameters
-            if h.name in self.sizes and h.type.optional
+            if h.name in (*self.sizes, *self.tuples) and h.type.optional
         ]
+        self.derived = [d.name for d in definition.declared(Role.DERIVED)]
         self.switches = [
             h.name for h in definition.hyperparameters if h.type.word.name == "bool"
         ]
@@ -43,34 +56,75 @@ class _Checker:
     def check(self) -> list[Diagnostic]:
         found: list[Diagnostic] = []
         bound: set[str] = set()
+        # Names of axes, of which there are as many as an input has that is always there.
+        counted: set[str] = set()
         for item in self.method.inputs:
-            for shape in _shapes(item.type):
+            for shape, present in _shapes(item.type):
                 found += self._switch(shape)
+                found += self._several(shape)
+                found += self._counts(shape, counted)
                 for name in shape.names():
                     if name in self.absent:
                         found.append(self._at(shape, name, "may be None", _SIZE_HINT))
-                    close = did_you_mean(name, self.sizes, cutoff=0.8)
-                    if name not in self.sizes and close:
+                    known = [*self.sizes, *self.tuples]
+                    close = did_you_mean(name, known, cutoff=0.8)
+                    if name not in known and close:
                         found.append(
                             self._at(shape, name, "names no hyperparameter", close)
                         )
                     bound.add(name)
+                if present and isinstance(shape, Shape):
+                    counted.update(d.name for d in _variadic(shape))
         if self.method.returns is not None:
-            for shape in _shapes(self.method.returns):
+            for shape, _ in _shapes(self.method.returns):
                 found += self._switch(shape)
+                found += self._several(shape)
                 for name in shape.names():
                     if name not in bound and not self._known(name):
                         message = (
                             "names neither a hyperparameter nor an axis of an input"
                         )
-                        hint = did_you_mean(name, [*self.sizes, *bound])
+                        hint = did_you_mean(name, [*self.sizes, *self.tuples, *bound])
                         other = "Write `_` for an axis, `...` for several, that depend on more."
                         found.append(self._at(shape, name, message, hint or other))
         return found
 
     def _known(self, name: str) -> bool:
-        derived = {d.name for d in self.definition.declarations}
-        return name in self.sizes or name in derived
+        return name in self.sizes or name in self.tuples or name in self.derived
+
+    def _several(self, shape: Shape | Conditional) -> Iterator[Diagnostic]:
+        """Findings where one axis is named as several, or several as one."""
+        for part in _parts(shape):
+            for name in part.names():
+                variadic = name in {dim.name for dim in _variadic(part)}
+                if variadic and name in self.sizes:
+                    message, hint = "is the size of one axis", f"Write `{name}`."
+                elif not variadic and name in self.tuples:
+                    message, hint = "is the sizes of several axes", f"Write `*{name}`."
+                else:
+                    continue
+                yield self._at(shape, name, message, hint)
+
+    def _counts(
+        self, shape: Shape | Conditional, counted: set[str]
+    ) -> Iterator[Diagnostic]:
+        """A finding where several names stand for any number of axes each."""
+        tuples = {*self.tuples, *self.derived, *counted}
+        given = [name for name in self.sizes if name not in self.absent]
+        sizes = dict.fromkeys(given, 1) | dict.fromkeys(tuples, ())
+        for part in _parts(shape):
+            dims = part.open(sizes)
+            named = [dim for dim in dims if isinstance(dim, Variadic)]
+            if len(dims) > 1:
+                last = named[-1]
+                other = next(dim for dim in dims if dim is not last)
+                yield self._at(
+                    shape,
+                    last.name,
+                    f"is any number of axes, and `{other}` is too",
+                    "The number has to be known of all but one: add a hyperparameter "
+                    f"`{last.counter}: Size`, or take a name of an input before this one.",
+                )
 
     def _switch(self, shape: Shape | Conditional) -> list[Diagnostic]:
         if not isinstance(shape, Conditional) or shape.field in self.switches:
@@ -87,7 +141,7 @@ class _Checker:
         pattern = re.compile(rf"""["']\s*{words}\s*["']""")
         for number, line in enumerate(self.definition.text.split("\n"), 1):
             literal = pattern.search(line)
-            found = re.compile(rf"\b{re.escape(name)}\b")
+            found = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
             word = literal and found.search(line, literal.start(), literal.end())
             if word:
                 place = Location(self.definition.source, number, word.start() + 1)
@@ -97,8 +151,22 @@ class _Checker:
         )
 
 
-def _shapes(array: ArrayType) -> Iterator[Shape | Conditional]:
+def _shapes(
+    array: ArrayType, present: bool = True
+) -> Iterator[tuple[Shape | Conditional, bool]]:
+    """The shapes in a type, each with whether an array of it is always there."""
+    present = present and not array.optional
     if array.shape is not None:
-        yield array.shape
+        yield array.shape, present
     for item in array.items:
-        yield from _shapes(item)
+        yield from _shapes(item, present)
+
+
+def _parts(shape: Shape | Conditional) -> tuple[Shape, ...]:
+    if isinstance(shape, Conditional):
+        return shape.if_true, shape.if_false
+    return (shape,)
+
+
+def _variadic(shape: Shape) -> list[Variadic]:
+    return [dim for dim in shape.dims if isinstance(dim, Variadic)]

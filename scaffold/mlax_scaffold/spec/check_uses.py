@@ -130,26 +130,23 @@ class UseChecker:
     def _may_stand(self, node: ast.expr, parent: ast.AST) -> bool:
         """Whether a sequence of layers is looped over, or counted."""
         match parent:
-            case ast.For(iter=iterated, target=ast.Name()):
-                return iterated is node
+            case ast.For():
+                return any(iterated is node for _, iterated in _looped(parent))
             case ast.Call(func=ast.Name(id="len"), args=[only]):
                 return only is node
-            case ast.Call(func=ast.Name(id="zip"), args=[first, *_]):
+            case ast.Call(func=ast.Name(id="zip")):
                 loop = self.parents[parent]
-                return (
-                    first is node
-                    and isinstance(loop, ast.For)
-                    and isinstance(loop.target, ast.Tuple)
-                    and isinstance(loop.target.elts[0], ast.Name)
+                return isinstance(loop, ast.For) and any(
+                    iterated is node for _, iterated in _looped(loop)
                 )
         return False
 
     def _loop(self, node: ast.For) -> None:
-        """The variable of a loop over layers is a layer."""
-        found = loop_layer(node, self.attributes)
-        if found is None:
-            return
-        name, what = found
+        """The variables of a loop over layers are layers."""
+        for name, what in loop_layers(node, self.attributes):
+            self._loop_variable(node, name, what)
+
+    def _loop_variable(self, node: ast.For, name: str, what: str) -> None:
         for part in (n for s in node.body for n in ast.walk(s)):
             if not isinstance(part, ast.Name) or part.id != name:
                 continue
@@ -256,20 +253,28 @@ class UseChecker:
         self.source.report(node, f"a sub-layer cannot be called in {where}", hint)
 
 
-def loop_layer(node: ast.For, attributes: dict[str, str]) -> tuple[str, str] | None:
-    """The variable of a loop over layers or optimizers, and which of the two it loops over."""
+def loop_layers(node: ast.For, attributes: dict[str, str]) -> list[tuple[str, str]]:
+    """The variables of a loop that are layers or optimizers, each with which of the two it is."""
+    found = []
+    for name, iterated in _looped(node):
+        what = attributes.get(self_attribute(iterated) or "")
+        if what in _SEQUENCES:
+            found.append((name, what))
+    return found
+
+
+def _looped(node: ast.For) -> list[tuple[str, ast.expr]]:
+    """The plain variables of a loop, each with what it runs over."""
     match node:
         case ast.For(target=ast.Name(id=name), iter=iterated):
-            pass
+            return [(name, iterated)]
         case ast.For(
-            target=ast.Tuple(elts=[ast.Name(id=name), *_]),
-            iter=ast.Call(func=ast.Name(id="zip"), args=[iterated, *_]),
+            target=ast.Tuple(elts=targets),
+            iter=ast.Call(func=ast.Name(id="zip"), args=iterables),
         ):
-            pass
-        case _:
-            return None
-    what = attributes.get(self_attribute(iterated) or "")
-    return (name, what) if what in _SEQUENCES else None
+            pairs = zip(targets, iterables, strict=False)
+            return [(t.id, i) for t, i in pairs if isinstance(t, ast.Name)]
+    return []
 
 
 def _header(node: ast.stmt | ast.match_case) -> Iterator[ast.AST]:

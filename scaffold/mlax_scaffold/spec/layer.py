@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -13,7 +14,7 @@ from jax.typing import DTypeLike
 
 from mlax_scaffold.spec.declarations import Declaration
 from mlax_scaffold.spec.fields import Fields
-from mlax_scaffold.spec.occurrences import declarations, holds, method
+from mlax_scaffold.spec.occurrences import Several, declarations, holds, method
 from mlax_scaffold.spec.pure import EagerHyperparams
 from mlax_scaffold.spec.words import is_array
 
@@ -66,6 +67,7 @@ class Layer:
         self._derived: dict[str, Any] = {}
         self._declared: dict[str, Declaration] = {}
         self._layers: dict[str, Layer] = {}
+        self._lists: dict[str, list[Layer]] = {}
         self._arrays: dict[str, jax.Array] = {}
         self._run: _Run | None = None
         self._in_setup = True
@@ -102,6 +104,9 @@ class Layer:
         for name, own_key in zip(names, keys, strict=True):
             if name in self._layers:
                 self._layers[name].initialize(own_key, dtype)
+            layers = self._lists.get(name, [])
+            for layer, key in zip(layers, _keys(own_key, len(layers)), strict=True):
+                layer.initialize(key, dtype)
             given = initializers.pop(f"{name}_initializer", None)
             declared = self._declared.get(name)
             if declared is not None:
@@ -128,6 +133,12 @@ class Layer:
             self._arrays[name] = _get(trees[declared.kind], name)
         for name, layer in self._layers.items():
             layer.load(_get(trainables, name), _get(non_trainables, name))
+        for name, layers in self._lists.items():
+            nothing = [None] * len(layers)
+            weights = _get(trainables, name) or nothing
+            states = _get(non_trainables, name) or nothing
+            for layer, weight, state in zip(layers, weights, states, strict=True):
+                layer.load(weight, state)
 
     @property
     def trainables(self) -> dict[str, Any] | None:
@@ -144,6 +155,10 @@ class Layer:
         for name, declared in declarations(type(self)).items():
             if declared == kind:
                 found[name] = self._arrays.get(name)
+            elif isinstance(declared, Several):
+                if holds(declared.layer, kind):
+                    layers = self._lists[name]
+                    found[name] = tuple(getattr(layer, nested) for layer in layers)
             elif not isinstance(declared, str) and holds(declared, kind):
                 layer = self._layers.get(name)
                 found[name] = None if layer is None else getattr(layer, nested)
@@ -226,6 +241,18 @@ class Layer:
         key = None if number is None else run.keys[number]
         return self._layers[name](x, run.training, key, **inputs)
 
+    def _keys(self, number: int, count: int) -> Any:
+        return _keys(self._current().keys[number], count)
+
+    def _loop(self, name: str, number: int | None) -> tuple[Any, ...]:
+        """The layers of a list, each as a function that has the key of its turn."""
+        layers, run = self._lists[name], self._current()
+        keys = _keys(None if number is None else run.keys[number], len(layers))
+        return tuple(
+            functools.partial(layer, training=run.training, key=key)
+            for layer, key in zip(layers, keys, strict=True)
+        )
+
     # Attributes: hyperparameters, derived values, arrays
 
     if TYPE_CHECKING:
@@ -239,7 +266,12 @@ class Layer:
                 raise AttributeError(name)
             if name in self._arrays:
                 return self._read(name)
-            for known in (self._hyperparameters, self._derived, self._layers):
+            for known in (
+                self._hyperparameters,
+                self._derived,
+                self._layers,
+                self._lists,
+            ):
                 if name in known:
                     return known[name]
             if name in declarations(type(self)) and name not in self._declared:
@@ -254,6 +286,8 @@ class Layer:
                 self._declared[name] = value
             elif isinstance(value, Layer):
                 self._layers[name] = value
+            elif isinstance(declarations(type(self)).get(name), Several):
+                self._lists[name] = value
             elif name not in declarations(type(self)):
                 self._derived[name] = value
         elif self._run is not None and self._is_state(name):
@@ -300,6 +334,10 @@ def _split(key: jax.Array | None, consumers: int) -> list[jax.Array | None]:
     if key is None or consumers == 0:
         return [None] * consumers
     return [key] if consumers == 1 else list(jax.random.split(key, consumers))
+
+
+def _keys(key: jax.Array | None, count: int) -> Any:
+    return [None] * count if key is None else jax.random.split(key, count)
 
 
 def _as_array(leaf: Any) -> Any:

@@ -28,9 +28,20 @@ class Method:
     consumers: int
 
 
+@dataclass(frozen=True)
+class Several:
+    """A list of sub-layers of one class."""
+
+    layer: type[Layer]
+
+
+Declared = Any
+"""The kind of an array, the class of a sub-layer, or `Several`."""
+
+
 @functools.cache
-def declarations(owner: type[Layer]) -> dict[str, type[Layer] | str]:
-    """What `setup` declares, in order: the kind of array, or the sub-layer's class.
+def declarations(owner: type[Layer]) -> dict[str, Declared]:
+    """What `setup` declares, in order: the kind of array, or the sub-layers.
 
     Declarations with a condition are included: they keep their place in the order of
     keys where they are not made.
@@ -40,7 +51,7 @@ def declarations(owner: type[Layer]) -> dict[str, type[Layer] | str]:
     setup: Any = owner.__dict__["setup"]
     (definition,) = _parse(setup).body
     assert isinstance(definition, ast.FunctionDef)
-    found: dict[str, type[Layer] | str] = {}
+    found: dict[str, Declared] = {}
     for statement in definition.body:
         if not isinstance(statement, ast.Assign):
             continue
@@ -48,9 +59,13 @@ def declarations(owner: type[Layer]) -> dict[str, type[Layer] | str]:
         if isinstance(value, ast.IfExp):
             value = value.body
         name = _self_attribute(target)
-        if name is None or not isinstance(value, ast.Call):
+        several = isinstance(value, ast.ListComp)
+        call = value.elt if isinstance(value, ast.ListComp) else value
+        if name is None or not isinstance(call, ast.Call):
             continue
-        kind = _declared(value.func, setup.__globals__)
+        kind = _declared(call.func, setup.__globals__)
+        if several:
+            kind = Several(kind) if isinstance(kind, type) else None
         if kind is not None:
             found[name] = kind
     return found
@@ -63,8 +78,8 @@ def method(owner: type[Layer], name: str) -> Method:
     tree = _parse(function)
     found = _Consumers(owner)
     found.visit(tree)
-    places = sorted(found.nodes, key=lambda node: (node.lineno, node.col_offset))
-    numbers = {id(node): number for number, node in enumerate(places)}
+    places = sorted(found.places, key=lambda place: place[0])
+    numbers = {id(node): number for number, (_, node) in enumerate(places)}
     tree = ast.fix_missing_locations(_Routes(owner, numbers).visit(tree))
     namespace: dict[str, Any] = {}
     code = compile(tree, inspect.getsourcefile(function) or "<spec>", "exec")
@@ -80,9 +95,13 @@ def draws(owner: type[Layer]) -> bool:
 def holds(owner: type[Layer], kind: str) -> bool:
     """Whether a layer or its sub-layers declare arrays of a kind."""
     return any(
-        declared == kind if isinstance(declared, str) else holds(declared, kind)
+        declared == kind if isinstance(declared, str) else holds(_class(declared), kind)
         for declared in declarations(owner).values()
     )
+
+
+def _class(declared: Declared) -> type[Layer]:
+    return declared.layer if isinstance(declared, Several) else declared
 
 
 def _parse(function: Any) -> ast.Module:
@@ -125,14 +144,16 @@ def _declared(called: ast.expr, namespace: dict[str, Any]) -> type[Layer] | str 
     return value if isinstance(value, type) and issubclass(value, Layer) else None
 
 
-def _loop_field(owner: type[Layer], node: ast.For) -> ast.Attribute | None:
+def _loop_fields(owner: type[Layer], node: ast.For) -> list[ast.Attribute]:
     """The `self.layers` that a loop runs over, where it runs over layers."""
-    for part in ast.walk(node.iter):
-        if isinstance(part, ast.Attribute) and (
-            _self_attribute(part) in owner._fields.named("SubLayers")
-        ):
-            return part
-    return None
+    known = declarations(owner)
+    names = {n for n, kind in known.items() if isinstance(kind, Several)}
+    names |= set(owner._fields.named("SubLayers"))
+    return [
+        part
+        for part in ast.walk(node.iter)
+        if isinstance(part, ast.Attribute) and _self_attribute(part) in names
+    ]
 
 
 class _Consumers(ast.NodeVisitor):
@@ -140,16 +161,20 @@ class _Consumers(ast.NodeVisitor):
 
     def __init__(self, owner: type[Layer]) -> None:
         self.owner = owner
-        self.nodes: list[ast.Call | ast.For] = []
+        self.places: list[tuple[tuple[int, ...], ast.expr]] = []
 
     def visit_Call(self, node: ast.Call) -> None:
         if self._consumes(_self_attribute(node.func)):
-            self.nodes.append(node)
+            self.places.append(((node.lineno, node.col_offset), node))
         self.generic_visit(node)
 
     def visit_For(self, node: ast.For) -> None:
-        if _loop_field(self.owner, node):
-            self.nodes.append(node)
+        # Keys of a loop are split before it, whatever else its head holds.
+        for field in _loop_fields(self.owner, node):
+            kind = declarations(self.owner).get(field.attr)
+            if not isinstance(kind, Several) or draws(kind.layer):
+                place = (node.lineno, node.col_offset, field.lineno, field.col_offset)
+                self.places.append((place, field))
         self.generic_visit(node)
 
     def _consumes(self, name: str | None) -> bool:
@@ -178,9 +203,8 @@ class _Routes(ast.NodeTransformer):
         return node
 
     def visit_For(self, node: ast.For) -> ast.For:
-        field = _loop_field(self.owner, node)
-        if field is not None:
-            number = ast.Constant(self.numbers[id(node)])
+        for field in _loop_fields(self.owner, node):
+            number = ast.Constant(self.numbers.get(id(field)))
             loop = _call(field, "_loop", [ast.Constant(field.attr), number], [])
             node.iter = _replace(node.iter, field, loop)
         self.generic_visit(node)

@@ -41,10 +41,14 @@ _SPECIAL = {
         "prepare": MethodRole.PREPARE,
         "step": MethodRole.STEP,
     },
-    Kind.SCHEDULE: {"value": MethodRole.VALUE},
+    Kind.SCHEDULE: {"setup": MethodRole.SETUP, "value": MethodRole.VALUE},
 }
 _SIGNATURES = {
-    MethodRole.SETUP: {Kind.LAYER: ("self",), Kind.OPTIMIZER: ("self", "param")},
+    MethodRole.SETUP: {
+        Kind.LAYER: ("self",),
+        Kind.OPTIMIZER: ("self", "param"),
+        Kind.SCHEDULE: ("self",),
+    },
     MethodRole.UPDATE: {Kind.OPTIMIZER: ("self", "grad", "param")},
     MethodRole.PREPARE: {Kind.OPTIMIZER: ("self", "grads", "params")},
     MethodRole.STEP: {Kind.OPTIMIZER: ("self", "grads", "params")},
@@ -65,6 +69,7 @@ _EXAMPLES = {
 _ROLES = {
     Kind.LAYER: (Role.TRAINABLE, Role.STATE, Role.SUB_LAYER, Role.DERIVED),
     Kind.OPTIMIZER: (Role.MOMENT,),
+    Kind.SCHEDULE: (),
 }
 _ATTRIBUTES = {
     "Cell": "layer",
@@ -236,7 +241,9 @@ class ClassReader:
                     f"self.{name} is private, which no field of a tree can be",
                     "Remove the `_`.",
                 )
-            attributes[declaration.name] = declaration.role.value
+            attributes[declaration.name] = (
+                "layers" if declaration.several else declaration.role.value
+            )
         special = _SPECIAL[kind]
         for method in methods:
             if method.name not in special:

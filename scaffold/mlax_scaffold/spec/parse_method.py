@@ -284,11 +284,11 @@ class _Facts(ast.NodeVisitor):
         self.reads: set[str] = set()
 
     def visit_For(self, node: ast.For) -> None:
-        if any(
-            self.attributes.get(self_attribute(n) or "") in ("layers", "optimizers")
-            for n in ast.walk(node.iter)
-        ):
-            self.consumers.append("loop")
+        # A consumer for each of the fields that a loop runs over.
+        for part in ast.walk(node.iter):
+            name = self_attribute(part)
+            if name and self.attributes.get(name) in ("layers", "optimizers"):
+                self.consumers.append(name)
         self.generic_visit(node)
 
     def visit_Call(self, node: ast.Call) -> None:

@@ -21,8 +21,10 @@ _ROLES = {
 _ALLOWED = (
     "setup is straight-line code: `self.name = trainable(...)`, `state(...)`, "
     "a sub-layer or a value derived from hyperparameters (each may end in "
-    "`if condition else None`), `name = expression`, or `require(condition, message)`."
+    "`if condition else None`), a list of sub-layers `[Layer(...) for name in items]`, "
+    "`name = expression`, or `require(condition, message)`."
 )
+_CHECKS = "setup of a schedule holds `require(condition, message)` and locals."
 
 
 @dataclass
@@ -54,8 +56,11 @@ class SetupReader:
                 self._assignment(statement, target, value, annotation)
             case _:
                 self.source.report(
-                    statement, "this statement cannot stand in setup", _ALLOWED
+                    statement, "this statement cannot stand in setup", self._allowed()
                 )
+
+    def _allowed(self) -> str:
+        return _ALLOWED if self.allowed_roles else _CHECKS
 
     def _assignment(
         self,
@@ -76,6 +81,9 @@ class SetupReader:
                     "a declaration must be assigned to an attribute of self",
                     f"Write `self.{ast.unparse(target)} = ...`.",
                 )
+            return
+        if not self.allowed_roles:
+            self.source.report(target, f"self.{name} cannot be declared here", _CHECKS)
             return
         if any(d.name == name for d in self.declarations):
             self.source.report(target, f"self.{name} is declared twice")
@@ -125,6 +133,9 @@ class SetupReader:
             if role is None:
                 return self._sub_layer(name, body, condition)
             return self._array(role, name, body, condition)
+        match value:
+            case ast.ListComp(elt=ast.Call() as call) if self._reference(call):
+                return self._several(name, value, call)
         for node in ast.walk(value):
             if self._declares(node):
                 self.source.report(
@@ -144,6 +155,20 @@ class SetupReader:
         return Declaration(
             Role.SUB_LAYER, name, condition=condition, reference=imported.reference
         )
+
+    def _several(
+        self, name: str, value: ast.ListComp, call: ast.Call
+    ) -> Declaration | None:
+        plain = len(value.generators) == 1 and not value.generators[0].ifs
+        if not plain or value.generators[0].is_async:
+            self.source.report(
+                value,
+                "a list of sub-layers has one `for`, and no `if`",
+                "Bind what it runs over to a name before it.",
+            )
+            return None
+        declaration = self._sub_layer(name, call, None)
+        return declaration and replace(declaration, several=True)
 
     def _array(
         self, role: Role, name: str, call: ast.Call, condition: str | None

@@ -6,7 +6,7 @@ import math
 import operator
 import types
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -98,9 +98,25 @@ def canonical(annotation: Any, value: Any, values: Mapping[str, Any]) -> Any:
         if value not in choices:
             raise ValueError(f"expected one of {choices}, got {value!r}")
         return value
+    if origin is tuple:
+        element, _ = typing.get_args(annotation)
+        return tuple(canonical(element, v, values) for v in _items(value))
     if annotation in _PYTHON:
         return _PYTHON[annotation](value, None)
     raise TypeError(f"{annotation!r} is no word of the spec language")
+
+
+def _items(value: Any) -> Sequence[Any]:
+    if not isinstance(value, Sequence) or isinstance(value, str):
+        raise TypeError(f"expected a sequence, got {value!r}")
+    return value
+
+
+def _boundaries(value: Any, _: int | None) -> tuple[int, ...]:
+    steps = tuple(Size.convert(step, None) for step in _items(value))
+    if list(steps) != sorted(set(steps)):
+        raise ValueError(f"expected an increasing sequence, got {value!r}")
+    return steps
 
 
 def _dims(spatial_dims: int | None) -> int:
@@ -181,6 +197,10 @@ def _axis(value: Any, _: int | None) -> tuple[int, ...]:
     return tuple(_integer(axis) for axis in axes)
 
 
+def _sizes(value: Any, _: int | None) -> tuple[int, ...]:
+    return tuple(Size.convert(size, None) for size in value)
+
+
 def _shape(value: Any, _: int | None) -> tuple[int, ...]:
     return tuple(Count.convert(size, None) for size in value)
 
@@ -208,6 +228,7 @@ _PYTHON: dict[Any, Converter] = {
 }
 
 Size = Word("Size", _checked(_integer, lambda n: n >= 1, "an integer of at least 1"))
+Sizes = Word("Sizes", _sizes)
 Count = Word("Count", _checked(_integer, lambda n: n >= 0, "an integer of at least 0"))
 Positive = Word("Positive", _checked(_real, lambda v: v > 0, "a number above 0"))
 NonNegative = Word(
@@ -228,6 +249,8 @@ Shape = Word("Shape", _shape)
 Activation = Word("Activation", _hashable_callable)
 Function = Word("Function", _hashable_callable)
 Scheduled = Word("Scheduled", _scheduled)
+SubSchedule = Word("SubSchedule", _hashable_callable)
+Boundaries = Word("Boundaries", _boundaries)
 SubLayer = Word("SubLayer", _unchanged)
 Cell = Word("Cell", _unchanged)
 Stacked = Word("Stacked", _unchanged)

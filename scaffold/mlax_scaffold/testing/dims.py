@@ -73,8 +73,9 @@ def shapes_of(
         max_size: unknown axes have from 1 to so many entries.
         max_axes: `*name` and `...` stand for from 0 to so many axes.
         ranks: the number of axes of a `*name` that must have a certain one.
-        **known: the hyperparameters: sizes, tuples of sizes for a `*name`, and the
-            fields that conditional shapes depend on.
+        **known: the hyperparameters: sizes, tuples of sizes for a `*name`, `name_dims`
+            for the number of axes of a `*name`, and the fields that conditional shapes
+            depend on.
     """
     parsed = {name: _map(value, parse_shape) for name, value in patterns.items()}
     return _shapes_of(parsed, max_size, max_axes, dict(ranks or {}), known)
@@ -103,7 +104,7 @@ def _shapes_of(
             case Named(name) if name not in sizes:
                 sizes[name] = draw(size)
             case Variadic(name) if name not in sizes:
-                sizes[name] = axes(ranks.get(name))
+                sizes[name] = axes(ranks.get(name, dim.count(sizes)))
             case Computed(names=names):
                 for name in names:
                     if name not in sizes:

@@ -36,13 +36,19 @@ def smallest(*sizes: Any) -> int:
 
 
 def known(hyperparams: Any) -> dict[str, Any]:
-    """The hyperparameters that shapes may name: integers and booleans."""
+    """The hyperparameters that shapes may name: integers, booleans, tuples of integers."""
     fields = hyperparams if isinstance(hyperparams, Mapping) else vars(hyperparams)
     return {
         name: value
         for name, value in fields.items()
-        if isinstance(value, int) and not name.startswith("_")
+        if _may_be_named(value) and not name.startswith("_")
     }
+
+
+def _may_be_named(value: Any) -> bool:
+    if isinstance(value, tuple):
+        return all(isinstance(part, int) for part in value)
+    return isinstance(value, int)
 
 
 def fitting_hyperparams(
@@ -52,6 +58,15 @@ def fitting_hyperparams(
     try:
         key = abstract_key()
         return jax.eval_shape(lambda key: init(key, jnp.float32), key)[2]
+    except ValueError as error:
+        _reject(error, tuple(requirements))
+        raise
+
+
+def fitting_schedule(make: Callable[[], Any], requirements: Iterable[str]) -> Any:
+    """The schedule, where what was drawn meets the requirements."""
+    try:
+        return make()
     except ValueError as error:
         _reject(error, tuple(requirements))
         raise
@@ -116,8 +131,12 @@ def _uses_key(case: Case, key: Any) -> bool:
         arguments.non_trainables,
         arguments.inputs,
     )
-    variable = traced.jaxpr.invars[0]
-    return any(variable in eqn.invars for eqn in traced.jaxpr.eqns)
+    # Backwards from the results: a key that is split for nothing is not used.
+    live = {id(v) for v in traced.jaxpr.outvars}
+    for eqn in reversed(traced.jaxpr.eqns):
+        if any(id(v) in live for v in eqn.outvars):
+            live |= {id(v) for v in eqn.invars}
+    return id(traced.jaxpr.invars[0]) in live
 
 
 def trace(case: Case, training: bool, key: Any) -> Any:

@@ -139,6 +139,8 @@ def _fields(actual: Any, expected: Any) -> Any:
     """The generated state as the spec gives it: dicts in the place of NamedTuples."""
     if isinstance(expected, Mapping):
         return {name: _fields(getattr(actual, name), v) for name, v in expected.items()}
+    if type(expected) is tuple:
+        return tuple(_fields(a, e) for a, e in zip(actual, expected, strict=True))
     return actual
 
 
@@ -191,7 +193,7 @@ def assert_schedule_matches_spec(schedule: Any, spec: Spec) -> None:
     with precision_for(jnp.float64):
         fields = definition._fields.annotations
         expected = definition(**{name: getattr(schedule, name) for name in fields})
-        counts = jnp.asarray([0.0, 1.0, 2.0, 3.0, 7.0, 100.0, 1e6])
+        counts = jnp.asarray([0.0, 1.0, 2.0, 3.0, 7.0, 20.0, 100.0, 1e6])
         both = jax.jit(
             lambda counts: (jax.vmap(expected)(counts), jax.vmap(schedule)(counts))
         )

@@ -7,15 +7,22 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 
+from mlax_scaffold.model.shapes import Named, parse_shape
 from mlax_scaffold.testing.case import Case
-from mlax_scaffold.testing.fitting import array, trace
+from mlax_scaffold.testing.fitting import array, known, trace
 from mlax_scaffold.testing.optimizer import OptimizerCase
 
 
-def assert_rejects_another_size(case: Case, axis: int) -> None:
-    """A ValueError names the layer and the shape where an axis of x has another size."""
-    shape = list(case.x.shape)
-    shape[axis] += 1
+def assert_rejects_another_size(case: Case, axis: str, *, of: str) -> None:
+    """A ValueError names the layer and the shape where an axis of x has another size.
+
+    The axis is that of this name in the shape `of` that x is annotated with.
+    """
+    sizes = known(case.abstract(jnp.float32).hyperparams)
+    shape: list[int] = []
+    for dim, part in parse_shape(of).resolve(sizes).align(case.x.shape, sizes):
+        changed = isinstance(dim, Named) and dim.name == axis
+        shape += [size + 1 for size in part] if changed else part
     wrong = array(shape, case.x.dtype)
     _assert_rejects(case, wrong, ValueError, str(tuple(shape)))
 

@@ -35,7 +35,9 @@ def cases(draw) -> tuple[Case, dict[str, Any]]:
     broadcast_axis = draw(axes(rank))
     hyperparameters: dict[str, Any] = {"rate": rate, "broadcast_axis": broadcast_axis}
     shapes = draw(
-        shapes_of({"x": "*shape"}, **known(hyperparameters), ranks={"shape": rank})
+        shapes_of(
+            {"x": "*any_axes"}, **known(hyperparameters), ranks={"any_axes": rank}
+        )
     )
     case = Case.of_function(
         dropout, x=(array(shapes["x"]), abstract_key()), hyperparameters=hyperparameters

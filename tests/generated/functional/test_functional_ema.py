@@ -34,9 +34,9 @@ def cases(draw) -> tuple[Case, dict[str, Any]]:
     hyperparameters: dict[str, Any] = {"decay": decay}
     shapes = draw(
         shapes_of(
-            {"old": "*shape", "new": "*shape"},
+            {"old": "*any_axes", "new": "*any_axes"},
             **known(hyperparameters),
-            ranks={"shape": rank},
+            ranks={"any_axes": rank},
         )
     )
     case = Case.of_function(

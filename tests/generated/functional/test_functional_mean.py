@@ -45,7 +45,9 @@ def cases(draw) -> tuple[Case, dict[str, Any]]:
         "accum_dtype": accum_dtype,
     }
     shapes = draw(
-        shapes_of({"x": "*shape"}, **known(hyperparameters), ranks={"shape": rank})
+        shapes_of(
+            {"x": "*any_axes"}, **known(hyperparameters), ranks={"any_axes": rank}
+        )
     )
     case = Case.of_function(
         mean,

@@ -43,7 +43,9 @@ def cases(draw) -> tuple[Case, dict[str, Any]]:
         "channel_last": channel_last,
     }
     shapes = draw(
-        shapes_of({"x": "*shape"}, **known(hyperparameters), ranks={"shape": rank})
+        shapes_of(
+            {"x": "*any_axes"}, **known(hyperparameters), ranks={"any_axes": rank}
+        )
     )
     case = Case.of_function(
         min_pool, x=(array(shapes["x"]),), hyperparameters=hyperparameters

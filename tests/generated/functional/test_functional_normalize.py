@@ -34,9 +34,9 @@ def cases(draw) -> tuple[Case, dict[str, Any]]:
     hyperparameters: dict[str, Any] = {"epsilon": epsilon}
     shapes = draw(
         shapes_of(
-            {"x": "*shape", "mean": "*shape", "var": "*shape"},
+            {"x": "*any_axes", "mean": "*any_axes", "var": "*any_axes"},
             **known(hyperparameters),
-            ranks={"shape": rank},
+            ranks={"any_axes": rank},
         )
     )
     case = Case.of_function(

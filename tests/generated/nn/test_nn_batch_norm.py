@@ -32,7 +32,10 @@ from mlax_scaffold.testing.layer import (
 )
 from mlax_scaffold.testing.oracle import assert_matches_spec, find_spec
 from mlax_scaffold.testing.profiles import compiling, each_dtype, tracing
-from mlax_scaffold.testing.refusals import assert_rejects_integers
+from mlax_scaffold.testing.refusals import (
+    assert_rejects_another_size,
+    assert_rejects_integers,
+)
 from mlax_scaffold.testing.strategies import (
     accum_dtypes,
     booleans,
@@ -157,6 +160,16 @@ def test_state_is_stable(case):
 @given(cases())
 def test_rejects_a_traced_inference_mode(case):
     assert_rejects_traced_inference_mode(case)
+
+
+@tracing
+@given(cases())
+def test_rejects_another_size(case):
+    assert_rejects_another_size(
+        case,
+        "channels",
+        of="batch *spatial channels if channel_last else batch channels *spatial",
+    )
 
 
 @tracing

@@ -112,7 +112,7 @@ def test_hyperparameters_are_static(case):
 @tracing
 @given(cases())
 def test_rejects_another_size(case):
-    assert_rejects_another_size(case, axis=-1)
+    assert_rejects_another_size(case, "features", of="*batch features")
 
 
 @tracing

@@ -27,7 +27,10 @@ from mlax_scaffold.testing.layer import (
 )
 from mlax_scaffold.testing.oracle import assert_matches_spec, find_spec
 from mlax_scaffold.testing.profiles import compiling, each_dtype, tracing
-from mlax_scaffold.testing.refusals import assert_rejects_integers
+from mlax_scaffold.testing.refusals import (
+    assert_rejects_another_size,
+    assert_rejects_integers,
+)
 from mlax_scaffold.testing.strategies import (
     booleans,
     optional,
@@ -85,7 +88,6 @@ def cases(draw) -> Case:
                 "x": "batch *spatial in_channels if channel_last else batch in_channels *spatial"
             },
             **known(hyperparams),
-            ranks={"spatial": spatial_dims},
         )
     )
     return fitting(
@@ -139,6 +141,16 @@ def test_has_the_gradients_of_finite_differences(case):
 @given(cases())
 def test_hyperparameters_are_static(case):
     assert_static_hyperparams(case)
+
+
+@tracing
+@given(cases())
+def test_rejects_another_size(case):
+    assert_rejects_another_size(
+        case,
+        "in_channels",
+        of="batch *spatial in_channels if channel_last else batch in_channels *spatial",
+    )
 
 
 @tracing

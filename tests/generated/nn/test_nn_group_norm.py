@@ -30,7 +30,10 @@ from mlax_scaffold.testing.layer import (
 )
 from mlax_scaffold.testing.oracle import assert_matches_spec, find_spec
 from mlax_scaffold.testing.profiles import compiling, each_dtype, tracing
-from mlax_scaffold.testing.refusals import assert_rejects_integers
+from mlax_scaffold.testing.refusals import (
+    assert_rejects_another_size,
+    assert_rejects_integers,
+)
 from mlax_scaffold.testing.strategies import (
     accum_dtypes,
     booleans,
@@ -148,6 +151,16 @@ def test_has_the_gradients_of_finite_differences(case):
 @given(cases())
 def test_hyperparameters_are_static(case):
     assert_static_hyperparams(case)
+
+
+@tracing
+@given(cases())
+def test_rejects_another_size(case):
+    assert_rejects_another_size(
+        case,
+        "channels",
+        of="batch *spatial channels if channel_last else batch channels *spatial",
+    )
 
 
 @tracing

@@ -27,7 +27,7 @@ def checks() -> types.ModuleType:
 def statements(arrays: str, fields: str = "") -> list[str]:
     """The checks of a function with these array inputs and hyperparameters."""
     lines = "".join(f"    {line},  #: a field\n" for line in fields.split("; ") if line)
-    text = f'''from mlax_scaffold.spec import Bool, Float, Int, PyTree, Size, function
+    text = f'''from mlax_scaffold.spec import Bool, Count, Float, Int, PyTree, Shape, Size, function
 
 
 @function
@@ -105,6 +105,36 @@ FITS = {
         'x: Float["b *spatial c"]',
         "spatial_dims: Size",
         {"x": array(1, 2, 3, 4), "spatial_dims": 2},
+    ),
+    "two variadic, without batch": (
+        'x: Float["*batch c *spatial"]',
+        "spatial_dims: Size; c: Size",
+        {"x": array(4, 5, 6), "spatial_dims": 2, "c": 4},
+    ),
+    "two variadic, with batch": (
+        'x: Float["*batch *spatial c"]',
+        "spatial_dims: Size; c: Size",
+        {"x": array(2, 3, 5, 6, 4), "spatial_dims": 2, "c": 4},
+    ),
+    "two variadic, with the same axes again": (
+        'x: Float["*batch *spatial"], y: Float["*spatial n *batch n"]',
+        "spatial_dims: Count",
+        {"x": array(2, 5), "y": array(5, 3, 2, 3), "spatial_dims": 1},
+    ),
+    "no axes where they are counted": (
+        'x: Float["*batch *features"], y: Float["#n *batch *features"]',
+        "features_dims: Count",
+        {"x": array(2, 5), "y": array(4, 2, 5), "features_dims": 0},
+    ),
+    "axes of a hyperparameter": (
+        'x: Float["*batch *size n"]',
+        "size: Shape",
+        {"x": array(2, 5, 6, 3), "size": (5, 6)},
+    ),
+    "only axes of a hyperparameter": (
+        'x: Float["*size"], y: Float["*any *size"]',
+        "size: Shape",
+        {"x": array(), "y": array(2), "size": ()},
     ),
     "optional": (
         'x: Float["n"], mask: Bool["n"] | None = None',
@@ -238,6 +268,37 @@ REFUSED = {
         "spatial_dims: Size",
         {"x": array(1, 2, 4), "spatial_dims": 2},
         "x must have shape (b, *spatial, c) with spatial_dims=2, got (1, 2, 4)",
+    ),
+    "two variadic": (
+        'x: Float["*batch c *spatial"]',
+        "spatial_dims: Size; c: Size",
+        {"x": array(4, 5, 6), "spatial_dims": 1, "c": 4},
+        "x must have shape (*batch, c, *spatial) with spatial_dims=1, c=4, got (4, 5, 6)",
+    ),
+    "two variadic, too few axes": (
+        'x: Float["*batch *spatial c"]',
+        "spatial_dims: Size",
+        {"x": array(4, 5), "spatial_dims": 2},
+        "x must have shape (*batch, *spatial, c) with spatial_dims=2, got (4, 5)",
+    ),
+    "two variadic, other axes than before": (
+        'x: Float["*batch *spatial"], y: Float["*spatial n *batch n"]',
+        "spatial_dims: Count",
+        {"x": array(2, 5), "y": array(5, 3, 4, 3), "spatial_dims": 1},
+        "y must have shape (*spatial, n, *batch, n) with spatial=(5,), batch=(2,), n=3, "
+        "got (5, 3, 4, 3)",
+    ),
+    "axes of a hyperparameter": (
+        'x: Float["*batch *size n"]',
+        "size: Shape",
+        {"x": array(2, 5, 7, 3), "size": (5, 6)},
+        "x must have shape (*batch, *size, n) with size=(5, 6), got (2, 5, 7, 3)",
+    ),
+    "too few axes for those of a hyperparameter": (
+        'x: Float["*batch *size n"]',
+        "size: Shape",
+        {"x": array(6, 3), "size": (5, 6)},
+        "x must have shape (*batch, *size, n) with size=(5, 6), got (6, 3)",
     ),
     "optional that is there": (
         'x: Float["n"], mask: Bool["n"] | None = None',

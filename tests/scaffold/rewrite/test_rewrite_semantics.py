@@ -83,6 +83,28 @@ LAYERS = {
             y = add(x) * self.kernel + self.kernel
             return y if self.trace is None else y + self.trace
         """,
+    "lists_of_sub_layers": """
+        count: Size = 2  #: how many there are
+
+        def setup(self):
+            self.counters = [Counter() for _ in range(self.count)]
+            self.noises = [Noise() for _ in range(self.count)]
+            self.plains = [Plain(n) for n in (1,) * self.count]
+            self.none = [Counter() for _ in ()]
+
+        def forward(self, x: Float["..."]) -> Float["..."]:
+            if self.training:
+                x = x * jax.random.normal(self.key(), x.shape, x.dtype)
+            for i, noise, counter in zip(range(self.count), self.noises, self.counters, strict=True):
+                x = counter(x) * i
+                if self.training:
+                    x = noise(counter(x) + noise(x))
+            for plain in self.plains:
+                x = plain(x, shift=x)
+            for counter in self.none:
+                x = counter(x)
+            return x * len(self.none) + x
+        """,
     "names_of_temporaries": """
         def setup(self):
             features, keys_ = 3, 2

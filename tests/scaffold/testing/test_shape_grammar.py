@@ -63,7 +63,7 @@ dims = st.one_of(
     st.tuples(names, names).map(lambda t: f"2*({t[0]}+{t[1]})-1"),
 )
 shapes = st.tuples(
-    st.lists(dims), st.sampled_from(["", "...", "*batch"]), st.lists(dims)
+    st.lists(dims), st.sampled_from(["", "...", "*batch", "*a ... *b"]), st.lists(dims)
 ).map(lambda t: " ".join([*t[0], t[1], *t[2]]))
 
 
@@ -77,8 +77,7 @@ def test_str_round_trips(text):
 @pytest.mark.parametrize(
     ("text", "offset", "message"),
     [
-        ("*a *b", 3, "at most one"),
-        ("*a ...", 3, "at most one"),
+        ("... n ...", 6, "at most one"),
         ("n 2x", 2, '"2x" is no axis'),
         ("n a/b", 2, "is no axis"),
         ("n a**b", 2, "is no axis"),
@@ -148,6 +147,35 @@ def test_bind():
 def test_what_does_not_bind(text, given_shape, message):
     with pytest.raises(ShapeMismatch, match=message):
         parse_shape(text).resolve({}).bind(given_shape, {"k": 5})
+
+
+def test_bind_several_of_which_all_but_one_are_counted():
+    shape = parse_shape("*batch n *spatial ...").resolve({})
+    assert shape.bind((2, 5, 7), {"n": 5, "batch": (2,), "spatial_dims": 1}) == {
+        "n": 5,
+        "batch": (2,),
+        "spatial": (7,),
+        "spatial_dims": 1,
+    }
+    shape = parse_shape("*batch n *spatial *size").resolve({})
+    known = {"spatial_dims": 2, "size": (3,)}
+    for batch in ((), (4,), (4, 6)):
+        bound = shape.bind((*batch, 5, 7, 8, 3), known)
+        assert bound == known | {"batch": batch, "n": 5, "spatial": (7, 8)}
+    with pytest.raises(ShapeMismatch, match="at least 4 axes, not 3"):
+        shape.bind((7, 8, 3), known)
+    with pytest.raises(ShapeMismatch, match=r"size is \(3,\), not \(4,\)"):
+        shape.bind((5, 7, 8, 4), known)
+    with pytest.raises(
+        ShapeMismatch, match=r"axes of \*batch and \*size are not known"
+    ):
+        shape.bind((5, 7, 8, 3), {"spatial_dims": 2})
+
+
+def test_open_dims_are_those_of_any_number_of_axes():
+    shape = parse_shape("*a n *b ...").resolve({})
+    assert shape.open({}) == (Variadic("a"), Variadic("b"), AnyAxes())
+    assert shape.open({"a": (1, 2), "b_dims": 0}) == (AnyAxes(),)
 
 
 @given(

@@ -27,6 +27,7 @@ quick = settings(
     [
         (strategies.sizes(max=7), lambda v: 1 <= v <= 7),
         (strategies.counts(), lambda v: 0 <= v <= 3),
+        (strategies.size_sequences(), lambda v: v == () or min(v) >= 1),
         (strategies.integers(), lambda v: -3 <= v <= 3),
         (strategies.booleans(), lambda v: isinstance(v, bool)),
         (strategies.finite_floats(), lambda v: float(np.float16(v)) == v),
@@ -181,4 +182,17 @@ def test_all_kinds_of_shapes_are_found(pattern, wanted):
 
 def test_bad_patterns_raise_at_once():
     with pytest.raises(ShapeError):
-        shapes_of({"x": "*a *b"})
+        shapes_of({"x": "... n ..."})
+
+
+@quick
+@given(
+    shapes_of(
+        {"x": "*batch c *spatial *size"}, c=9, spatial_dims=2, size=(5, 6), strides=(1,)
+    )
+)
+def test_shapes_with_several_variadic_names(shapes):
+    *batch, channels, height, width, a, b = shapes["x"]
+    assert (channels, a, b) == (9, 5, 6)
+    assert len(batch) <= 2
+    assert shapes.expected("*spatial *batch") == (height, width, *batch)

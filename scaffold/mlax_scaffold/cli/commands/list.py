@@ -49,7 +49,7 @@ def command(directory: str | None, style: str) -> None:
             "verdict": verdicts.get(definition.source, Verdict.CLEAN.value),
         }
         for kind in Kind
-        for definition in library.of(kind)
+        for definition in library.within(kind.section)
     ]
     if style == "json":
         click.echo(json.dumps({"definitions": entries}, indent=2))
@@ -59,7 +59,9 @@ def command(directory: str | None, style: str) -> None:
         return
     width = max(len(str(entry["name"])) for entry in entries)
     for kind in Kind:
-        chosen = [e for e in entries if e["kind"] == kind.name.lower()]
+        chosen = [
+            e for e in entries if str(e["reference"]).startswith(f"{kind.section}.")
+        ]
         if not chosen:
             continue
         click.echo(click.style(_TITLES[kind.section], bold=True))
