@@ -7,6 +7,7 @@ from mlax.functional._apply_attention_weights import apply_attention_weights
 from mlax.functional._avg_pool import avg_pool
 from mlax.functional._bernoulli import bernoulli
 from mlax.functional._bias_correction import bias_correction
+from mlax.functional._conv import conv
 from mlax.functional._divide_by_root import divide_by_root
 from mlax.functional._dot_product_attention import dot_product_attention
 from mlax.functional._dot_product_attention_logits import dot_product_attention_logits
@@ -42,6 +43,7 @@ __all__ = [
     "avg_pool",
     "bernoulli",
     "bias_correction",
+    "conv",
     "divide_by_root",
     "dot_product_attention",
     "dot_product_attention_logits",

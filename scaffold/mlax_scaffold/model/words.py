@@ -235,7 +235,8 @@ WORDS: dict[str, Word] = {
         ),
         _word(
             "Padding",
-            '"SAME", "VALID", an integer, or for each axis an integer or a pair',
+            '"SAME", "SAME_LOWER", "VALID", "CAUSAL", an integer, or for each axis an '
+            "integer or a pair",
             "padding",
             "PaddingLike -> Padding",
             "paddings(spatial_dims)",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -62,7 +63,7 @@ from mlax_scaffold.testing.schedule import (
 """
 _STRATEGIES = sorted(
     {word.strategy.partition("(")[0] for word in WORDS.values() if word.strategy}
-    | {"choices", "optional", "per_dim", "sequences"}
+    | {"choices", "divisors", "multiples", "optional", "per_dim", "sequences"}
 )
 _IMPORTS += f"from mlax_scaffold.testing.strategies import {', '.join(_STRATEGIES)}"
 """Everything that a generated test may use; the linter drops the rest."""
@@ -224,7 +225,29 @@ def _draws(definition: Definition) -> Iterator[str]:
             strategy = strategy.replace("sizes()", "sizes(max=32)").replace(
                 "size_sequences()", "size_sequences(min_size=1, max=32)"
             )
-        yield f"{h.name} = draw({strategy})"
+        yield f"{h.name} = draw({_dividing(definition, h) or strategy})"
+
+
+def _dividing(definition: Definition, h: Hyperparameter) -> str | None:
+    """A strategy of sizes that a requirement wants to divide, or to be divided by, others.
+
+    Most sizes that are drawn regardless of one another do not divide.
+    """
+    names = [other.name for other in definition.hyperparameters]
+    if h.type.strategy != "sizes()":
+        return None
+    before = names[: names.index(h.name)]
+    pattern = re.compile(r"(\w+) % (\w+) == 0")
+    pairs = [
+        match.groups()
+        for r in definition.requirements
+        if (match := pattern.fullmatch(r.condition.replace("self.", "")))
+    ]
+    multiples = [n for n, divisor in pairs if divisor == h.name and n in before]
+    divisors = [divisor for n, divisor in pairs if n == h.name and divisor in before]
+    if multiples:
+        return f"divisors({', '.join(multiples)})"
+    return f"multiples({', '.join(divisors)})" if divisors else None
 
 
 def _arguments(definition: Definition) -> Iterator[str]:
@@ -327,8 +350,7 @@ def _expected(array: ArrayType | None) -> str:
 
 
 def _unknown(shape: Shape | Conditional) -> bool:
-    words = str(shape).split()
-    return "..." in words or "_" in words
+    return "..." in str(shape).split()
 
 
 def _ranges(definition: Definition, method: Method) -> str:

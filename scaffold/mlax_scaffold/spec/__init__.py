@@ -48,6 +48,7 @@ _HOMES = {
     "SubSchedule": "words",
     "cast": "arrays",
     "constant": "initializers",
+    "explicit_padding": "windows",
     "function": "functions",
     "glorot_uniform": "initializers",
     "he_normal": "initializers",
@@ -137,6 +138,7 @@ if TYPE_CHECKING:
     from mlax_scaffold.spec.typing import SubLayers as SubLayers
     from mlax_scaffold.spec.typing import SubOptimizers as SubOptimizers
     from mlax_scaffold.spec.typing import SubSchedule as SubSchedule
+    from mlax_scaffold.spec.windows import explicit_padding as explicit_padding
     from mlax_scaffold.specs.functional.apply_attention_mask import (
         apply_attention_mask as apply_attention_mask,
     )
@@ -148,6 +150,7 @@ if TYPE_CHECKING:
     from mlax_scaffold.specs.functional.bias_correction import (
         bias_correction as bias_correction,
     )
+    from mlax_scaffold.specs.functional.conv import conv as conv
     from mlax_scaffold.specs.functional.divide_by_root import (
         divide_by_root as divide_by_root,
     )

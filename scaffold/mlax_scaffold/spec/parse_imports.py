@@ -35,7 +35,9 @@ INITIALIZERS = (
     "xavier_uniform",
     "zeros",
 )
-DECLARATIONS = ("trainable", "state", "moment", "require", "function", "cast")
+CORE = {"cast": "arrays", "explicit_padding": "windows"}
+"""Words that are functions of the generated package, and the modules they are in."""
+DECLARATIONS = ("trainable", "state", "moment", "require", "function", *CORE)
 TYPES = ("Float", "Int", "Bool", "Key", "PyTree", "Literal", "PerDim")
 _NAMES = {
     "jax": "jax",
@@ -127,8 +129,8 @@ class ImportReader:
     def _word(self, node: ast.ImportFrom, alias: ast.alias) -> None:
         name, bound = alias.name, alias.asname or alias.name
         known = (*WORDS, *TYPES, *BASES, *DECLARATIONS, *INITIALIZERS)
-        if name == "cast":
-            self._add(node, Import(bound, "_core.arrays", name))
+        if name in CORE:
+            self._add(node, Import(bound, f"_core.{CORE[name]}", name))
         elif name in self.words:
             reference = Reference("functional", name)
             self._add(node, Import(bound, "functional", name, reference))

@@ -168,11 +168,15 @@ def _instance(kind: type) -> Converter:
     return convert
 
 
+_PADDINGS = ("SAME", "SAME_LOWER", "VALID", "CAUSAL")
+
+
 def _padding(value: Any, spatial_dims: int | None) -> str | tuple[tuple[int, int], ...]:
     dims = _dims(spatial_dims)
     if isinstance(value, str):
-        if value not in ("SAME", "VALID"):
-            raise ValueError(f'expected "SAME", "VALID" or integers, got {value!r}')
+        if value not in _PADDINGS:
+            expected = ", ".join(map(repr, _PADDINGS))
+            raise ValueError(f"expected {expected} or integers, got {value!r}")
         return value
     values = _per_dim(value, dims)
     pairs = (v if isinstance(v, (list, tuple)) else (v, v) for v in values)
