@@ -2,12 +2,12 @@
 # To change this file, edit the specs and run `mlax-scaffold generate`.
 """Creating and casting arrays, splitting keys."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax.typing import DTypeLike
+from jax.typing import ArrayLike, DTypeLike
 
 Initializer = Callable[..., jax.Array]
 """`initializer(key, shape, dtype)`, as in `jax.nn.initializers`."""
@@ -41,6 +41,30 @@ def declared_keys(key: Any, count: int) -> Any:
     return key if isinstance(key, list) else jax.random.split(key, count)
 
 
+def floating(x: ArrayLike) -> jax.Array:
+    """The array in its floating dtype, or in the default one where it has another."""
+    dtype = jnp.result_type(x)
+    if isinstance(x, float) or not jnp.issubdtype(dtype, jnp.floating):
+        dtype = jnp.result_type(float)
+    return jnp.asarray(x, dtype)
+
+
 def split_keys(key: jax.Array | None, count: int) -> Any:
     """Several keys from one; as many times None where there is no key."""
     return [None] * count if key is None else jax.random.split(key, count)
+
+
+def keyed(key: Any, items: Iterable[Any]) -> list[tuple[Any, Any]]:
+    """Each item with a key of its own: split from one, or from a list of as many."""
+    given = list(items)
+    keys = key if isinstance(key, list) else jax.random.split(key, len(given))
+    return list(zip(keys, given, strict=True))
+
+
+def unzip(layers: Iterable[tuple[Any, Any, Any]]) -> tuple[Any, Any, Any]:
+    """Weights, states and hyperparameters of initialized layers: a tuple of each."""
+    given = list(layers)
+    trainables, non_trainables, hyperparams = (
+        tuple(layer[part] for layer in given) for part in range(3)
+    )
+    return trainables, non_trainables, hyperparams

@@ -66,6 +66,18 @@ def count(owner: str, /, **value: Any) -> int:
     return int(given)
 
 
+def sizes(owner: str, /, **value: Any) -> tuple[int, ...]:
+    """A tuple of integers of at least 1."""
+    name, given = _named(value)
+    if (
+        not isinstance(given, Sequence)
+        or isinstance(given, str)
+        or not all(_is_integer(part) and part >= 1 for part in given)
+    ):
+        raise _invalid(owner, name, "a sequence of integers of at least 1", given)
+    return tuple(map(int, given))
+
+
 def optional(
     check: Callable[..., T], owner: str, /, *arguments: Any, **value: Any
 ) -> T | None:
@@ -160,16 +172,18 @@ def per_dim(
 
 
 def padding(owner: str, dims: int, /, **value: Any) -> Padding:
-    """Either "SAME" or "VALID", or a pair for each spatial axis."""
+    """A word in upper case, or a pair for each spatial axis."""
     name, given = _named(value)
-    if isinstance(given, str) and given.upper() in ("SAME", "VALID"):
+    words = ("SAME", "SAME_LOWER", "VALID", "CAUSAL")
+    if isinstance(given, str) and given.upper() in words:
         return given.upper()
     pairs = [given] * dims if _is_integer(given) else given
     if isinstance(pairs, Sequence) and not isinstance(pairs, str):
         pairs = [(pair, pair) if _is_integer(pair) else pair for pair in pairs]
         if len(pairs) == dims and all(_is_pair(pair) for pair in pairs):
             return tuple((int(low), int(high)) for low, high in pairs)
-    expected = f'"SAME", "VALID", an integer, or {dims} integers or pairs'
+    shown = ", ".join(f'"{word}"' for word in words)
+    expected = f"{shown}, an integer, or {dims} integers or pairs"
     raise _invalid(owner, name, expected, given)
 
 
@@ -218,6 +232,25 @@ def shape(owner: str, /, **value: Any) -> tuple[int, ...]:
     return tuple(map(int, given))
 
 
+def sequence(owner: str, element: Callable[..., T], /, **value: Any) -> tuple[T, ...]:
+    """A tuple of what another check takes."""
+    name, given = _named(value)
+    if not isinstance(given, Sequence) or isinstance(given, str):
+        raise _invalid(owner, name, "a sequence", given)
+    return tuple(
+        element(owner, **{f"{name}[{i}]": part}) for i, part in enumerate(given)
+    )
+
+
+def boundaries(owner: str, /, **value: Any) -> tuple[int, ...]:
+    """Increasing integers of at least 1."""
+    name, given = _named(value)
+    steps = sequence(owner, size, **{name: given})
+    if list(steps) != sorted(set(steps)):
+        raise _invalid(owner, name, "an increasing sequence", given)
+    return steps
+
+
 def axes(owner: str, /, **value: Any) -> tuple[int, ...]:
     """A tuple of axes, none of them twice."""
     name, given = _named(value)
@@ -248,6 +281,15 @@ def scheduled(owner: str, /, **value: Any) -> Any:
         return float(given)
     if not callable(given) or not _is_hashable(given):
         expected = "a finite number or a schedule (a hashable function of the step)"
+        raise _invalid(owner, name, expected, given)
+    return given
+
+
+def schedule(owner: str, /, **value: Any) -> Any:
+    """A hashable function of the step."""
+    name, given = _named(value)
+    if not callable(given) or not _is_hashable(given):
+        expected = "a schedule (a hashable function of the step)"
         raise _invalid(owner, name, expected, given)
     return given
 

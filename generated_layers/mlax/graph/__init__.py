@@ -18,6 +18,7 @@ from mlax.graph._rng import Rng
 from mlax.graph._scan import dynamic_scan, static_scan
 from mlax.graph._sequential import Sequential
 from mlax.graph._sharding import partition_specs, shardings
+from mlax.graph.block.mlp import MLP
 from mlax.graph.block.parallel import Parallel
 from mlax.graph.block.recurrent import Recurrent
 from mlax.graph.block.repeat import Repeat
@@ -38,6 +39,8 @@ from mlax.graph.nn.scaler import Scaler
 from mlax.graph.nn.spectral_norm import SpectralNorm
 
 __all__ = [
+    "LSTM",
+    "MLP",
     "BatchNorm",
     "Bias",
     "Conv",
@@ -46,7 +49,6 @@ __all__ = [
     "F",
     "Graph",
     "GroupNorm",
-    "LSTM",
     "LayerNorm",
     "Linear",
     "LockedError",

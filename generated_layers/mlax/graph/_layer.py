@@ -19,7 +19,8 @@ from mlax.graph._rng import Rng
 from mlax.graph._trees import Tree, outline_of
 
 Declarations = Mapping[str, Any]
-"""What `init` takes keys for, in order: None for an array, the declarations of a sub-layer."""
+"""What `init` takes keys for, in order: None for an array, the declarations of a sub-layer, and
+in a list those of each of several."""
 
 
 class Outline(NamedTuple):
@@ -168,10 +169,17 @@ class LayerModule(Module):
         if not missing:
             return params
         params.require_unlocked(*missing)
-        keys = None
-        if self.rng is not None:
-            keys, params = _keys(self.rng, params, self.declarations)
+        rng, after = self.rng, [params]
+
+        def draw() -> Any:
+            if rng is None:
+                return None
+            key, after[0] = rng(after[0])
+            return key
+
+        keys = _keys(draw, self.declarations, outline.hyperparams)
         trainables, state, _ = self._initialized(keys, x)
+        [params] = after
         for tree, values, trainable in (
             (outline.trainables, trainables, True),
             (outline.non_trainables, state, False),
@@ -184,11 +192,11 @@ class LayerModule(Module):
         return params
 
     def _initialized(self, keys: Any, x: Any) -> tuple[Any, Any, Any]:
-        if self.rng is not None:
-            return self.init(keys, **self.sizes(x))
         try:
-            return self.init(_absent(self.declarations), **self.sizes(x))
+            return self.init(keys, **self.sizes(x))
         except (TypeError, AttributeError) as error:
+            if self.rng is not None:
+                raise
             raise ValueError(
                 f"{type(self).__name__} at {self.path!r} has weights that are drawn at random: "
                 "pass rng=..., an Rng, where it is made"
@@ -271,22 +279,21 @@ class LayerModule(Module):
 def _reserve(graph: Graph, declarations: Declarations) -> None:
     """Nodes for sub-layers, so that nothing else takes their paths."""
     for name, nested in declarations.items():
-        if nested is not None:
+        if isinstance(nested, Mapping):
             _reserve(graph.child(name), nested)
+        elif nested is not None:
+            graph.child(name)
 
 
-def _keys(rng: Rng, params: Params, declarations: Declarations) -> tuple[Any, Params]:
+def _keys(draw: Callable[[], Any], declarations: Declarations, made: Any) -> Any:
     """A key for each declaration, nested as `init` takes them."""
     keys: list[Any] = []
-    for nested in declarations.values():
-        key, params = rng(params) if nested is None else _keys(rng, params, nested)
-        keys.append(key)
-    return (keys[0] if len(keys) == 1 else keys or None), params
-
-
-def _absent(declarations: Declarations) -> Any:
-    """None in the place of each key."""
-    keys = [
-        None if nested is None else _absent(nested) for nested in declarations.values()
-    ]
+    for name, nested in declarations.items():
+        part = getattr(made, name, None)
+        if nested is None:
+            keys.append(draw())
+        elif isinstance(nested, list):
+            keys.append([_keys(draw, nested[0], item) for item in part or ()])
+        else:
+            keys.append(_keys(draw, nested, part))
     return keys[0] if len(keys) == 1 else keys or None

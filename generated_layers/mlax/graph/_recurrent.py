@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -24,10 +24,13 @@ class RecurrentModule(LayerModule):
     >>> (ys, state), params = lstm.apply(params, x, prev_state=state)
     """
 
-    feature_axes: ClassVar[int] = 1
-    """How many axes of an input belong to one step of one sample: the last ones."""
     is_static: bool = False
     """Whether `apply` is a Python loop."""
+
+    @property
+    def feature_axes(self) -> int:
+        """How many axes of an input belong to one step of one sample: the last ones."""
+        return 1
 
     def initial_carry(self, batch_shape: Any, dtype: Any) -> Any:
         """The state before the first step."""

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import jax
 from jax.nn.initializers import zeros
@@ -26,28 +26,32 @@ class Conv(LayerModule):
     The kernel is (out_channels, in_channels / groups, *kernel_size), and with
     `channel_last` (out_channels, *kernel_size, in_channels / groups).
 
+    As flax's and equinox's. What flax calls the paddings "CIRCULAR" and "REFLECT" is a
+    padding of ((k - 1) // 2, k // 2) for kernels of size k, with that `padding_mode`.
+
     Args:
         graph: a node of its own, `graph.child(...)`.
+        spatial_dims: number of spatial axes (an integer of at least 1).
+        in_channels: channels of the input (an integer of at least 1).
         out_channels: channels of the output (an integer of at least 1).
         kernel_size: size of the kernel (an integer of at least 1, or a sequence of one
             for each spatial axis).
         strides: steps from window to window (an integer of at least 1, or a sequence of
             one for each spatial axis).
-        padding: of the input, with zeros ("SAME", "VALID", an integer, or for each axis
-            an integer or a pair).
+        padding: of the input ("SAME", "SAME_LOWER", "VALID", "CAUSAL", an integer, or
+            for each axis an integer or a pair).
+        padding_mode: what the input is padded with (one of "zeros", "reflect",
+            "replicate", "circular").
         dilation: steps from element to element of the kernel (an integer of at least 1,
+            or a sequence of one for each spatial axis).
+        input_dilation: steps between elements of the input (an integer of at least 1,
             or a sequence of one for each spatial axis).
         groups: number of groups of channels that are convolved separately (an integer
             of at least 1).
-        channel_last: whether channels are the last axis, else the second (True or
-            False).
+        channel_last: whether channels are the last axis (True or False).
         use_bias: whether a bias is added (True or False).
         precision: of the products, see jax.lax.Precision (what `jax.lax` takes as
             precision, or None).
-        spatial_dims: number of spatial axes (an integer of at least 1); None: that of
-            the first input.
-        in_channels: channels of the input (an integer of at least 1); None: that of the
-            first input.
         kernel_initializer: initializer of kernel, of shape shape; None:
             lecun_normal(in_axis=in_axis, out_axis=0).
         bias_initializer: initializer of bias, of shape (out,).
@@ -62,26 +66,24 @@ class Conv(LayerModule):
 
     functions: ClassVar[Any] = pure
     declarations: ClassVar[Declarations] = {"kernel": None, "bias": None}
-    inferred: ClassVar[Mapping[str, str]] = {
-        "spatial_dims": "spatial_dims",
-        "in_channels": "in_channels",
-    }
 
     def __init__(
         self,
         graph: Graph,
+        spatial_dims: int,
+        in_channels: int,
         out_channels: int,
         kernel_size: int | Sequence[int],
         strides: int | Sequence[int] = 1,
         padding: PaddingLike = "SAME",
+        padding_mode: Literal["zeros", "reflect", "replicate", "circular"] = "zeros",
         dilation: int | Sequence[int] = 1,
+        input_dilation: int | Sequence[int] = 1,
         groups: int = 1,
         channel_last: bool = False,
         use_bias: bool = True,
         precision: PrecisionLike | None = None,
         *,
-        spatial_dims: int | None = None,
-        in_channels: int | None = None,
         kernel_initializer: arrays.Initializer | None = None,
         bias_initializer: arrays.Initializer = zeros,
         dtype: DTypeLike | None = None,
@@ -89,15 +91,27 @@ class Conv(LayerModule):
         rng: Rng | None = None,
     ) -> None:
         super().__init__(graph, rng=rng, dtype=dtype, metadata=metadata)
-        self.spatial_dims = checks.optional(
-            checks.size, "Conv", spatial_dims=spatial_dims
-        )
-        self.in_channels = checks.optional(checks.size, "Conv", in_channels=in_channels)
+        self.spatial_dims = checks.size("Conv", spatial_dims=spatial_dims)
+        self.in_channels = checks.size("Conv", in_channels=in_channels)
         self.out_channels = checks.size("Conv", out_channels=out_channels)
-        self.kernel_size = kernel_size
-        self.strides = strides
-        self.padding = padding
-        self.dilation = dilation
+        self.kernel_size = checks.per_dim(
+            "Conv", checks.size, spatial_dims, kernel_size=kernel_size
+        )
+        self.strides = checks.per_dim(
+            "Conv", checks.size, spatial_dims, strides=strides
+        )
+        self.padding = checks.padding("Conv", spatial_dims, padding=padding)
+        self.padding_mode = checks.choice(
+            "Conv",
+            ("zeros", "reflect", "replicate", "circular"),
+            padding_mode=padding_mode,
+        )
+        self.dilation = checks.per_dim(
+            "Conv", checks.size, spatial_dims, dilation=dilation
+        )
+        self.input_dilation = checks.per_dim(
+            "Conv", checks.size, spatial_dims, input_dilation=input_dilation
+        )
         self.groups = checks.size("Conv", groups=groups)
         self.channel_last = checks.boolean("Conv", channel_last=channel_last)
         self.use_bias = checks.boolean("Conv", use_bias=use_bias)
@@ -109,11 +123,15 @@ class Conv(LayerModule):
         """`init` of `nn.Conv`."""
         return pure.init(
             key,
+            spatial_dims=self.spatial_dims,
+            in_channels=self.in_channels,
             out_channels=self.out_channels,
             kernel_size=self.kernel_size,
             strides=self.strides,
             padding=self.padding,
+            padding_mode=self.padding_mode,
             dilation=self.dilation,
+            input_dilation=self.input_dilation,
             groups=self.groups,
             channel_last=self.channel_last,
             use_bias=self.use_bias,
@@ -121,17 +139,7 @@ class Conv(LayerModule):
             kernel_initializer=self.kernel_initializer,
             bias_initializer=self.bias_initializer,
             dtype=self.dtype,
-            **sizes,
         )
-
-    def sizes(self, x: Any) -> dict[str, int]:
-        """The hyperparameters that the shape of an input decides."""
-        return {
-            "spatial_dims": self.axes_beside("spatial_dims", x, 2),
-            "in_channels": self.axis_size(
-                "in_channels", x, -1 if self.channel_last else 1
-            ),
-        }
 
     def __call__(
         self, params: Params, x: jax.Array, *, is_training: bool = False
@@ -140,12 +148,13 @@ class Conv(LayerModule):
 
         Args:
             params: the parameters: those that are missing are created.
-            x: floating (batch, *spatial, in_channels) where channel_last, else (batch,
+            x: floating (*batch, *spatial, in_channels) where channel_last, else (*batch,
                 in_channels, *spatial).
             is_training: static; whether state changes and something may be random.
 
         Returns:
-            `(y, params)`; y is floating of any shape.
+            `(y, params)`; y is floating (*batch, *out_spatial, out_channels) where
+                channel_last, else (*batch, out_channels, *out_spatial).
 
         Raises:
             LockedError: where locked params lack a parameter.
