@@ -68,6 +68,8 @@ _STRATEGIES = sorted(
 _IMPORTS += f"from mlax_scaffold.testing.strategies import {', '.join(_STRATEGIES)}"
 """Everything that a generated test may use; the linter drops the rest."""
 
+_NOT_NEGATIVE = ("var", "positive")
+"""Names of inputs that are drawn above zero."""
 _DTYPES = {"Int": ", jnp.int32", "Bool": ", jnp.bool_"}
 _TOYS = {
     "SubLayer": "toys.layer(key, dtype)",
@@ -109,6 +111,8 @@ class TestView:
     refuses_tracing: bool
     """Whether a traced `inference_mode` is an error of its own; a block leaves it to its layers."""
     stateful: bool
+    stored: bool
+    """Whether a state is read in the dtype that it is stored in."""
     floating: bool
     requirements: tuple[str, ...]
     example: str
@@ -190,6 +194,7 @@ def _view(definition: Definition, library: Library, project: Project) -> TestVie
             traits and traits.training and definition.kind is Kind.LAYER
         ),
         stateful=bool(traits and traits.stateful),
+        stored=bool(traits and traits.stored),
         floating=any(
             "Float" in str(i.type) or "PyTree" in str(i.type) for i in method.positional
         ),
@@ -364,9 +369,10 @@ def _ranges(definition: Definition, method: Method) -> str:
         h.name for h in definition.hyperparameters if h.type.word.name == "Size"
     )
     ranges = [f'"{label}": (0, smallest({sizes}))' for label in labels]
-    # A variance is not negative.
     ranges += [
-        f'"x[{n}]": (0.5, 1.5)' for n, i in enumerate(method.inputs) if i.name == "var"
+        f'"x[{n}]": (0.5, 1.5)'
+        for n, i in enumerate(method.inputs)
+        if i.name in _NOT_NEGATIVE
     ]
     return ", ".join(ranges)
 

@@ -16,6 +16,7 @@ from typing import Literal as Literal
 _HOMES = {
     "Activation": "words",
     "Axis": "words",
+    "AxisName": "words",
     "Block": "block",
     "Bool": "words",
     "Boundaries": "words",
@@ -112,6 +113,7 @@ if TYPE_CHECKING:
     from mlax_scaffold.spec.schedule import Schedule as Schedule
     from mlax_scaffold.spec.typing import Activation as Activation
     from mlax_scaffold.spec.typing import Axis as Axis
+    from mlax_scaffold.spec.typing import AxisName as AxisName
     from mlax_scaffold.spec.typing import Bool as Bool
     from mlax_scaffold.spec.typing import Boundaries as Boundaries
     from mlax_scaffold.spec.typing import Cell as Cell
@@ -151,8 +153,12 @@ if TYPE_CHECKING:
         bias_correction as bias_correction,
     )
     from mlax_scaffold.specs.functional.conv import conv as conv
+    from mlax_scaffold.specs.functional.deviations import deviations as deviations
     from mlax_scaffold.specs.functional.divide_by_root import (
         divide_by_root as divide_by_root,
+    )
+    from mlax_scaffold.specs.functional.divide_by_scaled_root import (
+        divide_by_scaled_root as divide_by_scaled_root,
     )
     from mlax_scaffold.specs.functional.dot_product_attention import (
         dot_product_attention as dot_product_attention,
@@ -168,8 +174,11 @@ if TYPE_CHECKING:
         instance_norm as instance_norm,
     )
     from mlax_scaffold.specs.functional.l2_norm import l2_norm as l2_norm
+    from mlax_scaffold.specs.functional.l2_normalize import l2_normalize as l2_normalize
     from mlax_scaffold.specs.functional.layer_norm import layer_norm as layer_norm
+    from mlax_scaffold.specs.functional.log1mexp import log1mexp as log1mexp
     from mlax_scaffold.specs.functional.log_softmax import log_softmax as log_softmax
+    from mlax_scaffold.specs.functional.logmeanexp import logmeanexp as logmeanexp
     from mlax_scaffold.specs.functional.logsumexp import logsumexp as logsumexp
     from mlax_scaffold.specs.functional.max_pool import max_pool as max_pool
     from mlax_scaffold.specs.functional.mean import mean as mean
@@ -178,6 +187,7 @@ if TYPE_CHECKING:
     from mlax_scaffold.specs.functional.normalize import normalize as normalize
     from mlax_scaffold.specs.functional.pool import pool as pool
     from mlax_scaffold.specs.functional.prod import prod as prod
+    from mlax_scaffold.specs.functional.range_scale import range_scale as range_scale
     from mlax_scaffold.specs.functional.rectification import (
         rectification as rectification,
     )
@@ -187,6 +197,7 @@ if TYPE_CHECKING:
     )
     from mlax_scaffold.specs.functional.softmax import softmax as softmax
     from mlax_scaffold.specs.functional.standardize import standardize as standardize
+    from mlax_scaffold.specs.functional.std import std as std
     from mlax_scaffold.specs.functional.sum import sum as sum
     from mlax_scaffold.specs.functional.sum_pool import sum_pool as sum_pool
     from mlax_scaffold.specs.functional.var import var as var

@@ -201,6 +201,15 @@ def _axis(value: Any, _: int | None) -> tuple[int, ...]:
     return tuple(_integer(axis) for axis in axes)
 
 
+def _axis_name(value: Any, _: int | None) -> str | tuple[str, ...]:
+    if isinstance(value, str):
+        return value
+    names = tuple(value)
+    if not names or not all(isinstance(name, str) for name in names):
+        raise TypeError(f"expected a name or names, got {value!r}")
+    return names
+
+
 def _sizes(value: Any, _: int | None) -> tuple[int, ...]:
     return tuple(Size.convert(size, None) for size in value)
 
@@ -249,6 +258,7 @@ Padding = Word("Padding", _padding)
 Precision = Word("Precision", _precision)
 DType = Word("DType", _dtype)
 Axis = Word("Axis", _axis)
+AxisName = Word("AxisName", _axis_name)
 Shape = Word("Shape", _shape)
 Activation = Word("Activation", _hashable_callable)
 Function = Word("Function", _hashable_callable)

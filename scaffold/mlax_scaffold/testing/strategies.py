@@ -85,6 +85,11 @@ def decays() -> st.SearchStrategy[float]:
     return st.sampled_from([step / 64 for step in range(64)])
 
 
+def axis_names() -> st.SearchStrategy[str | tuple[str, ...]]:
+    """`AxisName`: a name, or several."""
+    return st.sampled_from(["devices", ("hosts", "devices")])
+
+
 def choices(*values: T) -> st.SearchStrategy[T]:
     """`Literal`: one of the values."""
     return st.sampled_from(values)
