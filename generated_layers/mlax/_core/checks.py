@@ -265,6 +265,20 @@ def axes(owner: str, /, **value: Any) -> tuple[int, ...]:
     return tuple(map(int, parts))
 
 
+def axis_name(owner: str, /, **value: Any) -> str | tuple[str, ...]:
+    """The name of a mapped axis, or a tuple of names."""
+    name, given = _named(value)
+    if isinstance(given, str):
+        return given
+    if (
+        not isinstance(given, Sequence)
+        or not given
+        or not all(isinstance(part, str) for part in given)
+    ):
+        raise _invalid(owner, name, "the name of a mapped axis, or names", given)
+    return tuple(given)
+
+
 def function(owner: str, /, **value: Any) -> Any:
     """A hashable callable."""
     name, given = _named(value)

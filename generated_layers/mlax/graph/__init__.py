@@ -24,40 +24,65 @@ from mlax.graph.block.recurrent import Recurrent
 from mlax.graph.block.repeat import Repeat
 from mlax.graph.block.residual import Residual
 from mlax.graph.block.series import Series
+from mlax.graph.nn.alpha_dropout import AlphaDropout
 from mlax.graph.nn.batch_norm import BatchNorm
 from mlax.graph.nn.bias import Bias
 from mlax.graph.nn.conv import Conv
+from mlax.graph.nn.drop_path import DropPath
 from mlax.graph.nn.dropout import Dropout
 from mlax.graph.nn.embed import Embed
+from mlax.graph.nn.exponential_moving_average import ExponentialMovingAverage
 from mlax.graph.nn.f import F
+from mlax.graph.nn.gaussian_noise import GaussianNoise
+from mlax.graph.nn.geglu import GEGLU
+from mlax.graph.nn.glu import GLU
 from mlax.graph.nn.group_norm import GroupNorm
+from mlax.graph.nn.instance_norm import InstanceNorm
 from mlax.graph.nn.layer_norm import LayerNorm
 from mlax.graph.nn.linear import Linear
 from mlax.graph.nn.lstm_cell import LSTM
+from mlax.graph.nn.maxout import Maxout
 from mlax.graph.nn.multi_head_attention import MultiHeadAttention
+from mlax.graph.nn.p_re_lu import PReLU
+from mlax.graph.nn.re_glu import ReGLU
+from mlax.graph.nn.rms_norm import RMSNorm
 from mlax.graph.nn.scaler import Scaler
 from mlax.graph.nn.spectral_norm import SpectralNorm
+from mlax.graph.nn.swi_glu import SwiGLU
+from mlax.graph.nn.weight_norm import WeightNorm
+from mlax.graph.nn.z_norm import ZNorm
 
 __all__ = [
+    "GEGLU",
+    "GLU",
     "LSTM",
     "MLP",
+    "AlphaDropout",
     "BatchNorm",
     "Bias",
     "Conv",
+    "DropPath",
     "Dropout",
     "Embed",
+    "ExponentialMovingAverage",
     "F",
+    "GaussianNoise",
     "Graph",
     "GroupNorm",
+    "InstanceNorm",
     "LayerNorm",
     "Linear",
     "LockedError",
+    "Maxout",
     "Metadata",
     "Module",
     "MultiHeadAttention",
+    "PReLU",
     "Parallel",
     "Param",
     "Params",
+    "RMSNorm",
+    "ReGLU",
     "Recurrent",
     "Repeat",
     "Residual",
@@ -66,6 +91,9 @@ __all__ = [
     "Sequential",
     "Series",
     "SpectralNorm",
+    "SwiGLU",
+    "WeightNorm",
+    "ZNorm",
     "display",
     "dynamic_scan",
     "pair_to_params",

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from mlax_scaffold.errors import did_you_mean
-from mlax_scaffold.model.definition import Hyperparameter, Kind
+from mlax_scaffold.model.definition import Hyperparameter, Kind, MethodRole
 from mlax_scaffold.spec.check_body import RESERVED
+from mlax_scaffold.spec.parse_method import role_of
 from mlax_scaffold.spec.parse_source import Source
 
 RESERVED_IN_MODULES = frozenset(
@@ -96,9 +97,11 @@ def read_keywords(
     if kind in (Kind.LAYER, Kind.BLOCK):
         named = dict(found.get("aliases", ()))
         places = {named.get(h.name, h.name): h.location.line for h in hyperparameters}
-        places |= {
-            m.name: m.lineno for m in node.body if isinstance(m, ast.FunctionDef)
-        }
+        for method in node.body:
+            if isinstance(method, ast.FunctionDef) and (
+                role_of(method, {}) is MethodRole.ENTRY
+            ):
+                places[method.name] = method.lineno
         for name in sorted(places.keys() & RESERVED_IN_MODULES):
             source.report(
                 places[name],

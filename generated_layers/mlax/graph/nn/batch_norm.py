@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import jax
@@ -25,8 +25,10 @@ class BatchNorm(LayerModule):
     y = (x - mean) / sqrt(var + epsilon) * scale + bias, with the moments of the batch
     in training, and with their moving averages at inference.
 
-    Ioffe & Szegedy, 2015, arXiv:1502.03167. Deviation: the moving average is that of
-    the biased variance, as in flax; PyTorch's is that of the unbiased one.
+    Ioffe & Szegedy, 2015, arXiv:1502.03167. The averages are computed and kept in at
+    least float32: in bfloat16 a decay of 0.999 is 1. An empty batch leaves them alone.
+    Deviation: the moving average is that of the biased variance, as in flax; PyTorch's
+    is that of the unbiased one.
 
     Args:
         graph: a node of its own, `graph.child(...)`.
@@ -36,8 +38,8 @@ class BatchNorm(LayerModule):
         use_bias: whether a bias is added (True or False).
         momentum: decay of the moving averages (a number from 0 to 1).
         epsilon: added to the variance (a finite number above 0).
-        axis_name: mapped axis of devices to average the moments over (a string, or
-            None).
+        axis_name: mapped axes of devices, averaged over as well (the name of a mapped
+            axis, or a sequence of names, or None).
         accum_dtype: dtype of the computation; None: that of x (a floating dtype, or
             None).
         channels: number of channels (an integer of at least 1); None: that of the first
@@ -70,7 +72,7 @@ class BatchNorm(LayerModule):
         use_bias: bool = True,
         momentum: float = 0.9,
         epsilon: float = 1e-05,
-        axis_name: str | None = None,
+        axis_name: str | Sequence[str] | None = None,
         accum_dtype: DTypeLike | None = None,
         *,
         channels: int | None = None,
@@ -88,7 +90,7 @@ class BatchNorm(LayerModule):
         self.momentum = checks.probability("BatchNorm", momentum=momentum)
         self.epsilon = checks.positive("BatchNorm", epsilon=epsilon)
         self.axis_name = checks.optional(
-            checks.string, "BatchNorm", axis_name=axis_name
+            checks.axis_name, "BatchNorm", axis_name=axis_name
         )
         self.accum_dtype = checks.optional(
             checks.dtype, "BatchNorm", accum_dtype=accum_dtype

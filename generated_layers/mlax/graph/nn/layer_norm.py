@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import jax
@@ -22,17 +22,19 @@ from mlax.nn import layer_norm as pure
 class LayerNorm(LayerModule):
     """Normalizes the last axis: y = (x - mean) / sqrt(var + epsilon) * scale + bias.
 
+    Or several axes together; the weights belong to the last one.
     Ba et al., 2016, arXiv:1607.06450.
 
     Args:
         graph: a node of its own, `graph.child(...)`.
+        axis: axes that are normalized together (an axis or a sequence of axes).
         use_scale: whether the result is multiplied by a weight (True or False).
         use_bias: whether a bias is added (True or False).
         epsilon: added to the variance (a finite number above 0).
         accum_dtype: dtype of the statistics; None: that of x (a floating dtype, or
             None).
-        features: size of the last axis (an integer of at least 1); None: that of the
-            first input.
+        features: size of the last axis, each element of which has its weights (an
+            integer of at least 1); None: that of the first input.
         scale_initializer: initializer of scale, of shape (features,).
         bias_initializer: initializer of bias, of shape (features,).
         dtype: dtype of the weights; None: that of their initializers.
@@ -51,6 +53,7 @@ class LayerNorm(LayerModule):
     def __init__(
         self,
         graph: Graph,
+        axis: int | Sequence[int] = -1,
         use_scale: bool = True,
         use_bias: bool = True,
         epsilon: float = 1e-05,
@@ -65,6 +68,7 @@ class LayerNorm(LayerModule):
     ) -> None:
         super().__init__(graph, rng=rng, dtype=dtype, metadata=metadata)
         self.features = checks.optional(checks.size, "LayerNorm", features=features)
+        self.axis = checks.axes("LayerNorm", axis=axis)
         self.use_scale = checks.boolean("LayerNorm", use_scale=use_scale)
         self.use_bias = checks.boolean("LayerNorm", use_bias=use_bias)
         self.epsilon = checks.positive("LayerNorm", epsilon=epsilon)
@@ -78,6 +82,7 @@ class LayerNorm(LayerModule):
         """`init` of `nn.LayerNorm`."""
         return pure.init(
             key,
+            axis=self.axis,
             use_scale=self.use_scale,
             use_bias=self.use_bias,
             epsilon=self.epsilon,
