@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from mlax_scaffold.model.definition import Definition, Kind
 from mlax_scaffold.model.library import Library
 from mlax_scaffold.model.project import Project, Rendered
-from mlax_scaffold.render.environment import render_template
+from mlax_scaffold.render.environment import render_template, template_root
 from mlax_scaffold.render.graph import module_class_imports, module_class_view
 from mlax_scaffold.render.header import header
 from mlax_scaffold.render.package import shared
@@ -36,7 +36,8 @@ def support(library: Library, project: Project) -> Iterator[Rendered]:
     sections = [kind.section for kind in KINDS if library.within(kind.section)]
     if not sections:
         return
-    yield from shared("graph", project)
+    folder = template_root() / "package" / "graph"
+    yield from shared(folder.glob("_[a-z]*.jinja"), project)
     package = f"{project.package}.graph"
     names = {name: f"{package}.{m}" for m, found in _EXPORTS.items() for name in found}
     for section in sections:

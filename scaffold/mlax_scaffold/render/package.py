@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 from mlax_scaffold.model.definition import Definition, Kind
 from mlax_scaffold.model.library import Library
@@ -23,6 +24,10 @@ _SUMMARIES = {
     Kind.OPTIMIZER: "Optimizers: each a module with `init` and `step`.",
     Kind.SCHEDULE: "Schedules: hashable functions of the step.",
 }
+
+
+_PUBLIC = ("initializers.py.jinja",)
+"""Modules of the package that follow from no spec."""
 
 
 def module(
@@ -71,25 +76,28 @@ def support(library: Library, project: Project) -> Iterator[Rendered]:
             "package/__init__.py.jinja",
             header=header(""),
             package=project.package,
-            sections=sorted(kind.section for kind in kinds),
+            modules=sorted(["initializers", *(kind.section for kind in kinds)]),
         ),
         "",
     )
-    yield from shared("_core", project)
+    root = template_root() / "package"
+    templates = [*(root / "_core").glob("*.jinja"), *map(root.joinpath, _PUBLIC)]
+    yield from shared(templates, project)
     yield Rendered(f"{project.output}/py.typed", "", "")
 
 
-def shared(folder: str, project: Project) -> Iterator[Rendered]:
-    """The modules of a folder that no spec decides."""
-    for template in sorted((template_root() / "package" / folder).glob("*.jinja")):
-        name = template.name.removesuffix(".jinja")
-        if folder == "_core" or name != "__init__.py":
-            text = render_template(
-                f"package/{folder}/{template.name}",
-                header=header(""),
-                package=project.package,
-            )
-            yield Rendered(f"{project.output}/{folder}/{name}", text, "")
+def shared(templates: Iterable[Path], project: Project) -> Iterator[Rendered]:
+    """Modules that no spec decides."""
+    root = template_root() / "package"
+    for template in sorted(templates):
+        name = template.relative_to(root).as_posix()
+        yield Rendered(
+            f"{project.output}/{name.removesuffix('.jinja')}",
+            render_template(
+                f"package/{name}", header=header(""), package=project.package
+            ),
+            "",
+        )
 
 
 def _exports(kind: Kind, library: Library, project: Project) -> list[str]:

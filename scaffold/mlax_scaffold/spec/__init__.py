@@ -65,6 +65,15 @@ _HOMES = {
     "truncated_normal": "initializers",
     "uniform": "initializers",
     "variance_scaling": "initializers",
+    "delta_orthogonal": "initializers",
+    "glorot_normal": "initializers",
+    "he_uniform": "initializers",
+    "kaiming_normal": "initializers",
+    "kaiming_uniform": "initializers",
+    "lecun_uniform": "initializers",
+    "per_gate": "initializers",
+    "xavier_normal": "initializers",
+    "xavier_uniform": "initializers",
     "zeros": "initializers",
 }
 
@@ -97,15 +106,24 @@ if TYPE_CHECKING:
     from mlax_scaffold.spec.declarations import trainable as trainable
     from mlax_scaffold.spec.functions import function as function
     from mlax_scaffold.spec.initializers import constant as constant
+    from mlax_scaffold.spec.initializers import delta_orthogonal as delta_orthogonal
+    from mlax_scaffold.spec.initializers import glorot_normal as glorot_normal
     from mlax_scaffold.spec.initializers import glorot_uniform as glorot_uniform
     from mlax_scaffold.spec.initializers import he_normal as he_normal
+    from mlax_scaffold.spec.initializers import he_uniform as he_uniform
+    from mlax_scaffold.spec.initializers import kaiming_normal as kaiming_normal
+    from mlax_scaffold.spec.initializers import kaiming_uniform as kaiming_uniform
     from mlax_scaffold.spec.initializers import lecun_normal as lecun_normal
+    from mlax_scaffold.spec.initializers import lecun_uniform as lecun_uniform
     from mlax_scaffold.spec.initializers import normal as normal
     from mlax_scaffold.spec.initializers import ones as ones
     from mlax_scaffold.spec.initializers import orthogonal as orthogonal
+    from mlax_scaffold.spec.initializers import per_gate as per_gate
     from mlax_scaffold.spec.initializers import truncated_normal as truncated_normal
     from mlax_scaffold.spec.initializers import uniform as uniform
     from mlax_scaffold.spec.initializers import variance_scaling as variance_scaling
+    from mlax_scaffold.spec.initializers import xavier_normal as xavier_normal
+    from mlax_scaffold.spec.initializers import xavier_uniform as xavier_uniform
     from mlax_scaffold.spec.initializers import zeros as zeros
     from mlax_scaffold.spec.layer import Layer as Layer
     from mlax_scaffold.spec.loading import load as load
