@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
-from jax.nn.initializers import lecun_normal, orthogonal, zeros
+from jax.nn.initializers import lecun_normal, zeros
 from jax.typing import DTypeLike
 
 from mlax._core import arrays, checks
@@ -19,6 +19,7 @@ from mlax.graph._layer import Declarations
 from mlax.graph._params import Params
 from mlax.graph._recurrent import RecurrentModule
 from mlax.graph._rng import Rng
+from mlax.initializers import orthogonal, per_gate
 from mlax.nn import lstm_cell as pure
 
 
@@ -73,7 +74,7 @@ class LSTM(RecurrentModule):
         in_features: int | None = None,
         is_static: bool = False,
         kernel_initializer: arrays.Initializer = lecun_normal(),
-        recurrent_kernel_initializer: arrays.Initializer = orthogonal(),
+        recurrent_kernel_initializer: arrays.Initializer = per_gate(orthogonal(), 4),
         bias_initializer: arrays.Initializer = zeros,
         dtype: DTypeLike | None = None,
         metadata: Mapping[str, Any] | None = None,
