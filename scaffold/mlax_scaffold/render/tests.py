@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -16,11 +15,12 @@ from mlax_scaffold.model.definition import (
 )
 from mlax_scaffold.model.library import Library
 from mlax_scaffold.model.project import Project, Rendered
-from mlax_scaffold.model.shapes import Conditional, Named, Shape
+from mlax_scaffold.model.shapes import Conditional, Shape
 from mlax_scaffold.model.words import WORDS
 from mlax_scaffold.render.environment import render_template
 from mlax_scaffold.render.header import header
 from mlax_scaffold.render.modules import file_name
+from mlax_scaffold.render.tests_values import dividing, fixed_axis, per_dim_axes
 
 _IMPORTS = """\
 from typing import Any
@@ -95,6 +95,8 @@ class TestView:
     takes_key: bool
     patterns: str
     known: str
+    axes: str
+    """Names of hyperparameters that are the sizes of axes, and may be one for all."""
     x: str
     inputs: tuple[tuple[str, str, bool], ...]
     """Keyword inputs: name, expression, and whether they may be left out."""
@@ -177,6 +179,7 @@ def _view(definition: Definition, library: Library, project: Project) -> TestVie
         takes_key=takes_key,
         patterns=", ".join(f"{label!r}: {text!r}" for label, text in patterns),
         known=", ".join(_known(definition, patterns)),
+        axes=", ".join(map(repr, per_dim_axes(definition, method))),
         x=_x(method, definition),
         inputs=tuple(
             (i.name, _abstract(i.name, i.type, definition), i.type.optional)
@@ -203,7 +206,7 @@ def _view(definition: Definition, library: Library, project: Project) -> TestVie
             f'"{h.name}": {_example(h)}' for h in plain if h.default is None
         ),
         invalid=tuple(_invalid(plain)) if not definition.structural() else (),
-        fixed_axis=_fixed_axis(definition, method),
+        fixed_axis=fixed_axis(definition, method),
         wrong_input=[i.type.kind for i in method.positional] == ["Float"],
     )
 
@@ -230,29 +233,7 @@ def _draws(definition: Definition) -> Iterator[str]:
             strategy = strategy.replace("sizes()", "sizes(max=32)").replace(
                 "size_sequences()", "size_sequences(min_size=1, max=32)"
             )
-        yield f"{h.name} = draw({_dividing(definition, h) or strategy})"
-
-
-def _dividing(definition: Definition, h: Hyperparameter) -> str | None:
-    """A strategy of sizes that a requirement wants to divide, or to be divided by, others.
-
-    Most sizes that are drawn regardless of one another do not divide.
-    """
-    names = [other.name for other in definition.hyperparameters]
-    if h.type.strategy != "sizes()":
-        return None
-    before = names[: names.index(h.name)]
-    pattern = re.compile(r"(\w+) % (\w+) == 0")
-    pairs = [
-        match.groups()
-        for r in definition.requirements
-        if (match := pattern.fullmatch(r.condition.replace("self.", "")))
-    ]
-    multiples = [n for n, divisor in pairs if divisor == h.name and n in before]
-    divisors = [divisor for n, divisor in pairs if n == h.name and divisor in before]
-    if multiples:
-        return f"divisors({', '.join(multiples)})"
-    return f"multiples({', '.join(divisors)})" if divisors else None
+        yield f"{h.name} = draw({dividing(definition, h) or strategy})"
 
 
 def _arguments(definition: Definition) -> Iterator[str]:
@@ -375,21 +356,3 @@ def _ranges(definition: Definition, method: Method) -> str:
         if i.name in _NOT_NEGATIVE
     ]
     return ", ".join(ranges)
-
-
-def _fixed_axis(definition: Definition, method: Method) -> tuple[str, str] | None:
-    if len(method.positional) != 1:
-        return None
-    shape = method.positional[0].type.shape
-    if shape is None:
-        return None
-    sizes = {h.name for h in definition.hyperparameters if h.type.word.name == "Size"}
-    parts = (
-        (shape.if_true, shape.if_false) if isinstance(shape, Conditional) else (shape,)
-    )
-    fixed = [
-        {d.name for d in part.dims if isinstance(d, Named) and not d.broadcast}
-        for part in parts
-    ]
-    names = [n for n in shape.names() if n in sizes.intersection(*fixed)]
-    return (names[0], str(shape)) if names else None

@@ -159,6 +159,9 @@ if TYPE_CHECKING:
     from mlax_scaffold.spec.typing import SubOptimizers as SubOptimizers
     from mlax_scaffold.spec.typing import SubSchedule as SubSchedule
     from mlax_scaffold.spec.windows import explicit_padding as explicit_padding
+    from mlax_scaffold.specs.functional.adaptive_pool import (
+        adaptive_pool as adaptive_pool,
+    )
     from mlax_scaffold.specs.functional.apply_attention_mask import (
         apply_attention_mask as apply_attention_mask,
     )
