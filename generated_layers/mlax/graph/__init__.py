@@ -24,7 +24,10 @@ from mlax.graph.block.recurrent import Recurrent
 from mlax.graph.block.repeat import Repeat
 from mlax.graph.block.residual import Residual
 from mlax.graph.block.series import Series
+from mlax.graph.nn.adaptive_avg_pool import AdaptiveAvgPool
+from mlax.graph.nn.adaptive_max_pool import AdaptiveMaxPool
 from mlax.graph.nn.alpha_dropout import AlphaDropout
+from mlax.graph.nn.avg_pool import AvgPool
 from mlax.graph.nn.batch_norm import BatchNorm
 from mlax.graph.nn.bias import Bias
 from mlax.graph.nn.conv import Conv
@@ -35,19 +38,24 @@ from mlax.graph.nn.exponential_moving_average import ExponentialMovingAverage
 from mlax.graph.nn.f import F
 from mlax.graph.nn.gaussian_noise import GaussianNoise
 from mlax.graph.nn.geglu import GEGLU
+from mlax.graph.nn.global_avg_pool import GlobalAvgPool
+from mlax.graph.nn.global_max_pool import GlobalMaxPool
 from mlax.graph.nn.glu import GLU
 from mlax.graph.nn.group_norm import GroupNorm
 from mlax.graph.nn.instance_norm import InstanceNorm
 from mlax.graph.nn.layer_norm import LayerNorm
 from mlax.graph.nn.linear import Linear
 from mlax.graph.nn.lstm_cell import LSTM
+from mlax.graph.nn.max_pool import MaxPool
 from mlax.graph.nn.maxout import Maxout
+from mlax.graph.nn.min_pool import MinPool
 from mlax.graph.nn.multi_head_attention import MultiHeadAttention
 from mlax.graph.nn.p_re_lu import PReLU
 from mlax.graph.nn.re_glu import ReGLU
 from mlax.graph.nn.rms_norm import RMSNorm
 from mlax.graph.nn.scaler import Scaler
 from mlax.graph.nn.spectral_norm import SpectralNorm
+from mlax.graph.nn.sum_pool import SumPool
 from mlax.graph.nn.swi_glu import SwiGLU
 from mlax.graph.nn.weight_norm import WeightNorm
 from mlax.graph.nn.z_norm import ZNorm
@@ -57,7 +65,10 @@ __all__ = [
     "GLU",
     "LSTM",
     "MLP",
+    "AdaptiveAvgPool",
+    "AdaptiveMaxPool",
     "AlphaDropout",
+    "AvgPool",
     "BatchNorm",
     "Bias",
     "Conv",
@@ -67,14 +78,18 @@ __all__ = [
     "ExponentialMovingAverage",
     "F",
     "GaussianNoise",
+    "GlobalAvgPool",
+    "GlobalMaxPool",
     "Graph",
     "GroupNorm",
     "InstanceNorm",
     "LayerNorm",
     "Linear",
     "LockedError",
+    "MaxPool",
     "Maxout",
     "Metadata",
+    "MinPool",
     "Module",
     "MultiHeadAttention",
     "PReLU",
@@ -91,6 +106,7 @@ __all__ = [
     "Sequential",
     "Series",
     "SpectralNorm",
+    "SumPool",
     "SwiGLU",
     "WeightNorm",
     "ZNorm",

@@ -79,7 +79,7 @@ class LayerModule(Module):
         """
         raise NotImplementedError
 
-    def sizes(self, x: Any) -> dict[str, int]:
+    def inferred_sizes(self, x: Any) -> dict[str, int]:
         """The hyperparameters that the shape of an input decides."""
         return {}
 
@@ -154,7 +154,7 @@ class LayerModule(Module):
         **inputs: Any,
     ) -> Any:
         """The result of a call whose parameters need not be there."""
-        trees = self.init(jax.random.key(0), **self.sizes(x))
+        trees = self.init(jax.random.key(0), **self.inferred_sizes(x))
         return self.functions.fwd(x, *trees, not is_training, key, **inputs)[0]
 
     # Parameters
@@ -193,7 +193,7 @@ class LayerModule(Module):
 
     def _initialized(self, keys: Any, x: Any) -> tuple[Any, Any, Any]:
         try:
-            return self.init(keys, **self.sizes(x))
+            return self.init(keys, **self.inferred_sizes(x))
         except (TypeError, AttributeError) as error:
             if self.rng is not None:
                 raise
@@ -210,7 +210,7 @@ class LayerModule(Module):
 
     def outline(self, x: Any) -> Outline:
         """What `init` makes for an input of this shape; nothing is computed for it."""
-        self._known = self.sizes(x)
+        self._known = self.inferred_sizes(x)
         return self._outline(self._known)
 
     def _outline(self, sizes: Mapping[str, int]) -> Outline:

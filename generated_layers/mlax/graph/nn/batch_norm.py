@@ -115,7 +115,7 @@ class BatchNorm(LayerModule):
             **sizes,
         )
 
-    def sizes(self, x: Any) -> dict[str, int]:
+    def inferred_sizes(self, x: Any) -> dict[str, int]:
         """The hyperparameters that the shape of an input decides."""
         return {
             "channels": self.axis_size("channels", x, -1 if self.channel_last else 1)

@@ -78,7 +78,7 @@ class GLU(LayerModule):
             **sizes,
         )
 
-    def sizes(self, x: Any) -> dict[str, int]:
+    def inferred_sizes(self, x: Any) -> dict[str, int]:
         """The hyperparameters that the shape of an input decides."""
         return {"in_features": self.axis_size("in_features", x, -1)}
 

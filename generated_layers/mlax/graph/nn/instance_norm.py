@@ -94,7 +94,7 @@ class InstanceNorm(LayerModule):
             **sizes,
         )
 
-    def sizes(self, x: Any) -> dict[str, int]:
+    def inferred_sizes(self, x: Any) -> dict[str, int]:
         """The hyperparameters that the shape of an input decides."""
         return {
             "channels": self.axis_size("channels", x, -1 if self.channel_last else 1)

@@ -92,7 +92,7 @@ class Maxout(LayerModule):
             **sizes,
         )
 
-    def sizes(self, x: Any) -> dict[str, int]:
+    def inferred_sizes(self, x: Any) -> dict[str, int]:
         """The hyperparameters that the shape of an input decides."""
         return {"in_features": self.axis_size("in_features", x, -1)}
 

@@ -60,7 +60,7 @@ class Scaler(LayerModule):
             key, scale_initializer=self.scale_initializer, dtype=self.dtype, **sizes
         )
 
-    def sizes(self, x: Any) -> dict[str, int]:
+    def inferred_sizes(self, x: Any) -> dict[str, int]:
         """The hyperparameters that the shape of an input decides."""
         return {"features": self.axis_size("features", x, -1)}
 

@@ -72,7 +72,7 @@ class SpectralNorm(LayerModule):
             **sizes,
         )
 
-    def sizes(self, x: Any) -> dict[str, int]:
+    def inferred_sizes(self, x: Any) -> dict[str, int]:
         """The hyperparameters that the shape of an input decides."""
         return {"features": self.axis_size("features", x, -1)}
 

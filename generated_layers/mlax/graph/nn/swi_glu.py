@@ -74,7 +74,7 @@ class SwiGLU(LayerModule):
             **sizes,
         )
 
-    def sizes(self, x: Any) -> dict[str, int]:
+    def inferred_sizes(self, x: Any) -> dict[str, int]:
         """The hyperparameters that the shape of an input decides."""
         return {"in_features": self.axis_size("in_features", x, -1)}
 
