@@ -209,6 +209,24 @@ class Definition:
     requirements: tuple[Requirement, ...] = ()
     methods: tuple[Method, ...] = ()
     imports: tuple[Import, ...] = ()
+    module_class: str = ""
+    """What its module class is called, where that is not the name of the layer."""
+    aliases: tuple[tuple[str, str], ...] = ()
+    """Hyperparameters that the module class calls otherwise, with their names there."""
+
+    @property
+    def module_name(self) -> str:
+        """What its module class in `graph` is called."""
+        return self.module_class or self.name
+
+    def alias(self, name: str) -> str:
+        """What the module class calls a hyperparameter."""
+        return dict(self.aliases).get(name, name)
+
+    @property
+    def recurrent(self) -> bool:
+        """Whether it is a recurrent cell: it has a first carry."""
+        return self.kind is Kind.LAYER and self.method("initial_carry") is not None
 
     @property
     def section(self) -> str:

@@ -221,7 +221,7 @@ class _LayerBuilder:
             )
         keyed = [d for d in self.definition.declarations if d.role is not Role.DERIVED]
         if takes_key and len(keyed) > 1:
-            lines.append(f"keys = jax.random.split(key, {len(keyed)})")
+            lines.append(f"keys = arrays.declared_keys(key, {len(keyed)})")
         setup = self.methods.get("setup")
         if setup is not None:
             lines.append(setup.body.rstrip("\n"))

@@ -41,6 +41,7 @@ from mlax_scaffold.spec.kinds import (
 )
 from mlax_scaffold.spec.parse_fields import check_fields, read_hyperparameter
 from mlax_scaffold.spec.parse_imports import BASES
+from mlax_scaffold.spec.parse_keywords import read_keywords
 from mlax_scaffold.spec.parse_method import (
     check_summary,
     read_method,
@@ -60,8 +61,9 @@ class ClassReader:
     def read(self, node: ast.ClassDef) -> tuple[Kind, dict[str, Any]] | None:
         """The kind of the definition, and the parts of it that its class holds."""
         bases = [ast.unparse(base) for base in node.bases]
-        if len(bases) != 1 or bases[0] not in BASES or node.keywords:
-            given = ", ".join([*bases, *(f"{k.arg}=..." for k in node.keywords)])
+        others = [k for k in node.keywords if k.arg not in ("module", "aliases")]
+        if len(bases) != 1 or bases[0] not in BASES or others:
+            given = ", ".join([*bases, *(f"{k.arg}=..." for k in others)])
             close = "" if given in BASES else did_you_mean(given, tuple(BASES))
             self.source.report(
                 node.bases[0] if node.bases else node,
@@ -103,6 +105,7 @@ class ClassReader:
                         statement, "a spec's class holds annotated fields and methods"
                     )
         check_fields(self.source, hyperparameters)
+        names = read_keywords(self.source, node, kind, hyperparameters)
         self._check_methods(kind, methods, hyperparameters)
         setup = SetupReader(self.source, self.imports)
         for method in methods:
@@ -131,6 +134,7 @@ class ClassReader:
             "declarations": tuple(setup.declarations),
             "requirements": tuple(requirements),
             "methods": tuple(read_methods),
+            **names,
         }
 
     def _check_methods(
