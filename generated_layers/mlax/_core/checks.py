@@ -467,6 +467,6 @@ def require_key(owner: str, key: Any) -> jax.Array:
     if key is None:
         raise ValueError(
             f"{owner} draws random numbers in training: "
-            "pass key=jax.random.key(...) to fwd"
+            "pass key=jax.random.key(...) to fwd, or rng=... to its module"
         )
     return key
