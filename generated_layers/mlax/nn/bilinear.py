@@ -98,7 +98,7 @@ def init(
     out_features = checks.size("Bilinear", out_features=out_features)
     use_bias = checks.boolean("Bilinear", use_bias=use_bias)
     precision = checks.optional(checks.precision, "Bilinear", precision=precision)
-    keys = jax.random.split(key, 2)
+    keys = arrays.declared_keys(key, 2)
     kernel = arrays.create(
         kernel_initializer,
         keys[0],

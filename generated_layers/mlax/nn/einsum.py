@@ -101,7 +101,7 @@ def init(
     kernel_shape = checks.shape("Einsum", kernel_shape=kernel_shape)
     use_bias = checks.boolean("Einsum", use_bias=use_bias)
     precision = checks.optional(checks.precision, "Einsum", precision=precision)
-    keys = jax.random.split(key, 2)
+    keys = arrays.declared_keys(key, 2)
     operands, _, target = equation.replace(" ", "").partition("->")
     source, _, axes = operands.partition(",")
     if not (

@@ -114,7 +114,7 @@ def init(
     batch_axis = checks.axes("LinearGeneral", batch_axis=batch_axis)
     use_bias = checks.boolean("LinearGeneral", use_bias=use_bias)
     precision = checks.optional(checks.precision, "LinearGeneral", precision=precision)
-    keys = jax.random.split(key, 2)
+    keys = arrays.declared_keys(key, 2)
     if len(axis) != len(in_features):
         raise checks.requirement(
             "LinearGeneral",

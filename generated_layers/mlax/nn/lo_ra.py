@@ -93,7 +93,7 @@ def init(
     rank = checks.size("LoRA", rank=rank)
     alpha = checks.optional(checks.positive, "LoRA", alpha=alpha)
     precision = checks.optional(checks.precision, "LoRA", precision=precision)
-    keys = jax.random.split(key, 2)
+    keys = arrays.declared_keys(key, 2)
     down = arrays.create(down_initializer, keys[0], (in_features, rank), dtype)
     up = arrays.create(up_initializer, keys[1], (rank, out_features), dtype)
     trainables = LoRATrainables(down=down, up=up)

@@ -111,7 +111,7 @@ def init(
     alpha = checks.optional(checks.positive, "LoRALinear", alpha=alpha)
     use_bias = checks.boolean("LoRALinear", use_bias=use_bias)
     precision = checks.optional(checks.precision, "LoRALinear", precision=precision)
-    keys = jax.random.split(key, 2)
+    keys = arrays.declared_keys(key, 2)
     linear_weights, _, linear_hyperparams = Linear.init(
         keys[0],
         in_features,

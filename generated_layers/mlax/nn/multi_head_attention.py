@@ -266,7 +266,7 @@ def init(
     precision = checks.optional(
         checks.precision, "MultiHeadAttention", precision=precision
     )
-    keys = jax.random.split(key, 9)
+    keys = arrays.declared_keys(key, 9)
     if not (head_features is not None or features % heads == 0):
         raise checks.requirement(
             "MultiHeadAttention",

@@ -99,6 +99,8 @@ class Declaration:
     name: str
     initializer: str = ""
     shape: str = ""
+    value: str = ""
+    """Of a moment that begins as a value: the value, in the place of initializer and shape."""
     dtype: str | None = None
     at_least: str | None = None
     """The narrowest dtype of a state whose dtype is that of the weights."""
@@ -149,8 +151,10 @@ class MethodRole(Enum):
     PROPERTY = "property"
     """A property of `hyperparams`."""
     SETUP = "setup"
+    SETUP_TREE = "setup_tree"
     UPDATE = "update"
     PREPARE = "prepare"
+    FINISH = "finish"
     STEP = "step"
     VALUE = "value"
 
@@ -222,6 +226,24 @@ class Definition:
     methods: tuple[Method, ...] = ()
     examples: tuple[Example, ...] = ()
     imports: tuple[Import, ...] = ()
+    module_class: str = ""
+    """What its module class is called, where that is not the name of the layer."""
+    aliases: tuple[tuple[str, str], ...] = ()
+    """Hyperparameters that the module class calls otherwise, with their names there."""
+
+    @property
+    def module_name(self) -> str:
+        """What its module class in `graph` is called."""
+        return self.module_class or self.name
+
+    def alias(self, name: str) -> str:
+        """What the module class calls a hyperparameter."""
+        return dict(self.aliases).get(name, name)
+
+    @property
+    def recurrent(self) -> bool:
+        """Whether it is a recurrent cell: it has a first carry."""
+        return self.kind is Kind.LAYER and self.method("initial_carry") is not None
 
     @property
     def section(self) -> str:
@@ -267,6 +289,16 @@ class Definition:
     def example_shapes(self) -> dict[str, tuple[int, ...]]:
         """Shapes of the arrays of the first example; none without one."""
         return dict(self.examples[0].shapes) if self.examples else {}
+
+    @property
+    def takes_weights(self) -> bool:
+        """Whether `init` of an optimizer needs the weights."""
+        tree = self.method("setup_tree")
+        return bool(
+            not self.structural()
+            or self.method("setup")
+            or (tree is not None and "params" in tree.names)
+        )
 
     def structural(self) -> tuple[Hyperparameter, ...]:
         """The hyperparameters that are initialized layers or optimizers."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -14,66 +13,28 @@ from mlax_scaffold.model.definition import (
     Hyperparameter,
     Input,
     Kind,
+    Method,
+    Role,
 )
 from mlax_scaffold.model.library import Library
 from mlax_scaffold.model.project import Project, Rendered
-from mlax_scaffold.model.words import WORDS
+from mlax_scaffold.model.shapes import Conditional, Shape
 from mlax_scaffold.render.environment import render_template
 from mlax_scaffold.render.header import header
 from mlax_scaffold.render.modules import file_name
-from mlax_scaffold.render.tests_arrays import abstract, expected, fixed_axis, ranges, x
+from mlax_scaffold.render.optimizer import needs
+from mlax_scaffold.render.tests_imports import IMPORTS
+from mlax_scaffold.render.tests_values import dividing, fixed_axis, per_dim_axes
 
-_IMPORTS = """\
-from typing import Any
-
-import jax
-import jax.numpy as jnp
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
-from mlax_scaffold.testing import toys
-from mlax_scaffold.testing._functions import abstract_key
-from mlax_scaffold.testing.case import Case
-from mlax_scaffold.testing.dims import shapes_of
-from mlax_scaffold.testing.dtypes import FLOAT_DTYPES, weights_dtypes
-from mlax_scaffold.testing.fitting import (
-    array, assert_key_contract,
-    declared, exact, fitting, fitting_hyperparams, fitting_schedule, known, smallest
-)
-from mlax_scaffold.testing.layer import (
-    assert_dtype_contract, assert_gradients, assert_jit_equals_eager,
-    assert_rejects_traced_inference_mode, assert_shapes, assert_state_stable,
-    assert_static_hyperparams, assert_vmap
-)
-from mlax_scaffold.testing.optimizer import (
-    OptimizerCase, assert_jit, assert_mixed_dtypes, assert_optimizer_dtypes,
-    assert_scan, assert_structure, assert_zero_gradients
-)
-from mlax_scaffold.testing.oracle import (
-    assert_function_matches_spec, assert_matches_spec, assert_optimizer_matches_spec,
-    assert_schedule_matches_spec, find_spec
-)
-from mlax_scaffold.testing.profiles import compiling, each_dtype, tracing
-from mlax_scaffold.testing.refusals import (
-    assert_rejects_another_size, assert_rejects_gradients, assert_rejects_integers
-)
-from mlax_scaffold.testing.schedule import (
-    assert_schedule_dtype, assert_schedule_of_integers, assert_static_schedule
-)
-"""
-_STRATEGIES = sorted(
-    {word.strategy.partition("(")[0] for word in WORDS.values() if word.strategy}
-    | {"choices", "divisors", "multiples", "optional", "per_dim", "sequences"}
-)
-_IMPORTS += f"from mlax_scaffold.testing.strategies import {', '.join(_STRATEGIES)}"
-"""Everything that a generated test may use; the linter drops the rest."""
-
+_NOT_NEGATIVE = ("var", "positive")
+"""Names of inputs that are drawn above zero."""
+_DTYPES = {"Int": ", jnp.int32", "Bool": ", jnp.bool_"}
 _TOYS = {
     "SubLayer": "toys.layer(key, dtype)",
     "Cell": "toys.cell(key, dtype)",
     "Stacked": "toys.stacked(key, dtype, depth)",
     "SubLayers": "toys.layers(key, dtype, count)",
+    "SubOptimizer": "toys.optimizer(trainables)",
     "SubOptimizers": "toys.optimizers(trainables, count)",
 }
 
@@ -93,6 +54,8 @@ class TestView:
     takes_key: bool
     patterns: str
     known: str
+    axes: str
+    """Names of hyperparameters that are the sizes of axes, and may be one for all."""
     x: str
     inputs: tuple[tuple[str, str, bool], ...]
     """Keyword inputs: name, expression, and whether they may be left out."""
@@ -103,7 +66,11 @@ class TestView:
     ranges: str
     key_optional: bool
     partial: tuple[str, ...]
-    """Fields of the state that are states of other optimizers."""
+    """Fields of the state that are no moments."""
+    needs: tuple[str, ...]
+    """Inputs of `step` that an optimizer cannot do without."""
+    takes_weights: bool
+    """Whether `init` of an optimizer takes the weights."""
     draws_keys: bool
     trains: bool
     refuses_tracing: bool
@@ -136,7 +103,7 @@ def test_module(definition: Definition, library: Library, project: Project) -> R
     text = render_template(
         f"tests/{template}.py.jinja",
         header=header(definition.source),
-        imports=_IMPORTS,
+        imports=IMPORTS,
         view=_view(definition, library, project),
     )
     path = f"{project.tests}/{section}/test_{section}_{definition.module}.py"
@@ -154,7 +121,7 @@ def _view(definition: Definition, library: Library, project: Project) -> TestVie
     method = definition.method("forward") or definition.methods[0]
     layer = definition.kind in (Kind.LAYER, Kind.BLOCK)
     traits = library.traits(definition.reference) if layer else None
-    takes_weights = definition.kind is Kind.OPTIMIZER and not definition.structural()
+    takes_weights = definition.kind is Kind.OPTIMIZER and definition.takes_weights
     takes_key = bool(traits and traits.takes_key and definition.kind is Kind.LAYER)
     plain = [h for h in definition.hyperparameters if not h.type.word.structural]
     patterns = list(_patterns(method.inputs)) if method.inputs else []
@@ -175,19 +142,25 @@ def _view(definition: Definition, library: Library, project: Project) -> TestVie
         takes_key=takes_key,
         patterns=", ".join(f"{label!r}: {text!r}" for label, text in patterns),
         known=", ".join(_known(definition, patterns)),
-        x=positional(method, definition),
+        axes=", ".join(map(repr, per_dim_axes(definition, method))),
+        x=_x(method, definition),
         inputs=tuple(
-            (i.name, abstract(i.name, i.type, definition), i.type.optional)
+            (i.name, _abstract(i.name, i.type, definition), i.type.optional)
             for i in method.keyword
         ),
         y='example["y"]'
         if "y" in definition.example_shapes
-        else expected(method.returns),
+        else _expected(method.returns),
         allow="".join(f"{h.name}, " for h in plain if h.type.word.name == "DType"),
         smooth="".join(f"{h.name}, " for h in plain if h.type.word.name == "DType"),
-        ranges=ranges(definition, method),
+        ranges=_ranges(definition, method),
         key_optional=definition.kind is Kind.BLOCK,
-        partial=tuple(h.name for h in definition.structural()),
+        partial=tuple(
+            item.name
+            for item in (*definition.structural(), *definition.declared(Role.STATE))
+        ),
+        needs=tuple(needs(definition)) if definition.kind is Kind.OPTIMIZER else (),
+        takes_weights=takes_weights,
         draws_keys=bool(traits and traits.draws),
         trains=bool(traits and traits.training),
         refuses_tracing=bool(
@@ -236,29 +209,7 @@ def _draws(definition: Definition) -> Iterator[str]:
             strategy = strategy.replace("sizes()", "sizes(max=32)").replace(
                 "size_sequences()", "size_sequences(min_size=1, max=32)"
             )
-        yield f"{h.name} = draw({_dividing(definition, h) or strategy})"
-
-
-def _dividing(definition: Definition, h: Hyperparameter) -> str | None:
-    """A strategy of sizes that a requirement wants to divide, or to be divided by, others.
-
-    Most sizes that are drawn regardless of one another do not divide.
-    """
-    names = [other.name for other in definition.hyperparameters]
-    if h.type.strategy != "sizes()":
-        return None
-    before = names[: names.index(h.name)]
-    pattern = re.compile(r"(\w+) % (\w+) == 0")
-    pairs = [
-        match.groups()
-        for r in definition.requirements
-        if (match := pattern.fullmatch(r.condition.replace("self.", "")))
-    ]
-    multiples = [n for n, divisor in pairs if divisor == h.name and n in before]
-    divisors = [divisor for n, divisor in pairs if n == h.name and divisor in before]
-    if multiples:
-        return f"divisors({', '.join(multiples)})"
-    return f"multiples({', '.join(divisors)})" if divisors else None
+        yield f"{h.name} = draw({dividing(definition, h) or strategy})"
 
 
 def _literal(example: Example) -> str:
@@ -341,3 +292,65 @@ def _known(definition: Definition, patterns: list[tuple[str, str]]) -> Iterator[
         variadic = next(w[1:] for w in used.split() if w.startswith("*"))
         fixed = len(patterns[0][1].split()) - 1
         yield f'ranks={{"{variadic}": {f"max(rank - {fixed}, 0)" if fixed else "rank"}}}'
+
+
+def _x(method: Method, definition: Definition) -> str:
+    parts = [_abstract(i.name, i.type, definition) for i in method.positional]
+    if definition.kind is Kind.FUNCTION:
+        parts = [
+            f"draw(optional(st.just({part})))" if i.default == "None" else part
+            for i, part in zip(method.positional, parts, strict=True)
+        ]
+        return f"({', '.join(parts)},)"
+    return parts[0] if len(parts) == 1 else f"({', '.join(parts)})"
+
+
+def _abstract(label: str, array: ArrayType, definition: Definition) -> str:
+    if array.kind == "tuple":
+        if array.items[-1].kind == "...":
+            return f'(array(shapes["{label}[0]"]),) * count'
+        parts = [
+            _abstract(f"{label}[{i}]", part, definition)
+            for i, part in enumerate(array.items)
+        ]
+        return f"({', '.join(parts)},)"
+    if array.kind == "PyTree" and label != "x" and definition.structural():
+        return "None"
+    if array.kind == "Key":
+        return "abstract_key()"
+    return f'array(shapes["{label}"]{_DTYPES.get(array.kind, "")})'
+
+
+def _expected(array: ArrayType | None) -> str:
+    """Expression of the shapes of the result; empty where the spec does not say."""
+    if array is None or "PyTree" in str(array):
+        return ""
+    if array.kind == "tuple":
+        parts = [_expected(part) for part in array.items]
+        return "" if "" in parts else f"({', '.join(parts)},)"
+    if array.shape is None or _unknown(array.shape):
+        return ""
+    return f'shapes.expected("{array.shape}")'
+
+
+def _unknown(shape: Shape | Conditional) -> bool:
+    return "..." in str(shape).split()
+
+
+def _ranges(definition: Definition, method: Method) -> str:
+    """Half-open ranges of inputs that have one: indices, and variances."""
+    labels = [i.name for i in method.inputs if "Int" in str(i.type)]
+    if definition.kind is Kind.FUNCTION:
+        labels = [
+            f"x[{n}]" for n, i in enumerate(method.inputs) if "Int" in str(i.type)
+        ]
+    sizes = ", ".join(
+        h.name for h in definition.hyperparameters if h.type.word.name == "Size"
+    )
+    ranges = [f'"{label}": (0, smallest({sizes}))' for label in labels]
+    ranges += [
+        f'"x[{n}]": (0.5, 1.5)'
+        for n, i in enumerate(method.inputs)
+        if i.name in _NOT_NEGATIVE
+    ]
+    return ", ".join(ranges)

@@ -37,6 +37,7 @@ Shape = Any
 Activation = Callable[..., Any]
 Function = Callable[..., Any]
 Scheduled = Any
+Mask = Any
 SubSchedule = Callable[..., Any]
 Boundaries = Sequence[int]
 
@@ -44,4 +45,5 @@ SubLayer = Any
 Cell = Any
 Stacked = Any
 SubLayers = Any
+SubOptimizer = Any
 SubOptimizers = Any
