@@ -28,6 +28,7 @@ _HOMES = {
     "Int": "words",
     "Key": "words",
     "Layer": "layer",
+    "Mask": "words",
     "NonNegative": "words",
     "Optimizer": "optimizer",
     "Padding": "words",
@@ -45,8 +46,10 @@ _HOMES = {
     "Stacked": "words",
     "SubLayer": "words",
     "SubLayers": "words",
+    "SubOptimizer": "words",
     "SubOptimizers": "words",
     "SubSchedule": "words",
+    "all_finite": "trees",
     "cast": "arrays",
     "constant": "initializers",
     "explicit_padding": "windows",
@@ -62,9 +65,20 @@ _HOMES = {
     "require": "declarations",
     "state": "declarations",
     "trainable": "declarations",
+    "tree_dot": "trees",
+    "tree_where": "trees",
     "truncated_normal": "initializers",
     "uniform": "initializers",
     "variance_scaling": "initializers",
+    "delta_orthogonal": "initializers",
+    "glorot_normal": "initializers",
+    "he_uniform": "initializers",
+    "kaiming_normal": "initializers",
+    "kaiming_uniform": "initializers",
+    "lecun_uniform": "initializers",
+    "per_gate": "initializers",
+    "xavier_normal": "initializers",
+    "xavier_uniform": "initializers",
     "zeros": "initializers",
 }
 
@@ -97,20 +111,32 @@ if TYPE_CHECKING:
     from mlax_scaffold.spec.declarations import trainable as trainable
     from mlax_scaffold.spec.functions import function as function
     from mlax_scaffold.spec.initializers import constant as constant
+    from mlax_scaffold.spec.initializers import delta_orthogonal as delta_orthogonal
+    from mlax_scaffold.spec.initializers import glorot_normal as glorot_normal
     from mlax_scaffold.spec.initializers import glorot_uniform as glorot_uniform
     from mlax_scaffold.spec.initializers import he_normal as he_normal
+    from mlax_scaffold.spec.initializers import he_uniform as he_uniform
+    from mlax_scaffold.spec.initializers import kaiming_normal as kaiming_normal
+    from mlax_scaffold.spec.initializers import kaiming_uniform as kaiming_uniform
     from mlax_scaffold.spec.initializers import lecun_normal as lecun_normal
+    from mlax_scaffold.spec.initializers import lecun_uniform as lecun_uniform
     from mlax_scaffold.spec.initializers import normal as normal
     from mlax_scaffold.spec.initializers import ones as ones
     from mlax_scaffold.spec.initializers import orthogonal as orthogonal
+    from mlax_scaffold.spec.initializers import per_gate as per_gate
     from mlax_scaffold.spec.initializers import truncated_normal as truncated_normal
     from mlax_scaffold.spec.initializers import uniform as uniform
     from mlax_scaffold.spec.initializers import variance_scaling as variance_scaling
+    from mlax_scaffold.spec.initializers import xavier_normal as xavier_normal
+    from mlax_scaffold.spec.initializers import xavier_uniform as xavier_uniform
     from mlax_scaffold.spec.initializers import zeros as zeros
     from mlax_scaffold.spec.layer import Layer as Layer
     from mlax_scaffold.spec.loading import load as load
     from mlax_scaffold.spec.optimizer import Optimizer as Optimizer
     from mlax_scaffold.spec.schedule import Schedule as Schedule
+    from mlax_scaffold.spec.trees import all_finite as all_finite
+    from mlax_scaffold.spec.trees import tree_dot as tree_dot
+    from mlax_scaffold.spec.trees import tree_where as tree_where
     from mlax_scaffold.spec.typing import Activation as Activation
     from mlax_scaffold.spec.typing import Axis as Axis
     from mlax_scaffold.spec.typing import AxisName as AxisName
@@ -124,6 +150,7 @@ if TYPE_CHECKING:
     from mlax_scaffold.spec.typing import Function as Function
     from mlax_scaffold.spec.typing import Int as Int
     from mlax_scaffold.spec.typing import Key as Key
+    from mlax_scaffold.spec.typing import Mask as Mask
     from mlax_scaffold.spec.typing import NonNegative as NonNegative
     from mlax_scaffold.spec.typing import Padding as Padding
     from mlax_scaffold.spec.typing import PerDim as PerDim
@@ -138,9 +165,13 @@ if TYPE_CHECKING:
     from mlax_scaffold.spec.typing import Stacked as Stacked
     from mlax_scaffold.spec.typing import SubLayer as SubLayer
     from mlax_scaffold.spec.typing import SubLayers as SubLayers
+    from mlax_scaffold.spec.typing import SubOptimizer as SubOptimizer
     from mlax_scaffold.spec.typing import SubOptimizers as SubOptimizers
     from mlax_scaffold.spec.typing import SubSchedule as SubSchedule
     from mlax_scaffold.spec.windows import explicit_padding as explicit_padding
+    from mlax_scaffold.specs.functional.adaptive_pool import (
+        adaptive_pool as adaptive_pool,
+    )
     from mlax_scaffold.specs.functional.apply_attention_mask import (
         apply_attention_mask as apply_attention_mask,
     )
