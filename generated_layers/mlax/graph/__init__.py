@@ -31,17 +31,20 @@ from mlax.graph.nn.avg_pool import AvgPool
 from mlax.graph.nn.batch_norm import BatchNorm
 from mlax.graph.nn.bias import Bias
 from mlax.graph.nn.conv import Conv
+from mlax.graph.nn.depthwise_conv import DepthwiseConv
 from mlax.graph.nn.drop_path import DropPath
 from mlax.graph.nn.dropout import Dropout
 from mlax.graph.nn.embed import Embed
 from mlax.graph.nn.exponential_moving_average import ExponentialMovingAverage
 from mlax.graph.nn.f import F
+from mlax.graph.nn.flatten import Flatten
 from mlax.graph.nn.gaussian_noise import GaussianNoise
 from mlax.graph.nn.geglu import GEGLU
 from mlax.graph.nn.global_avg_pool import GlobalAvgPool
 from mlax.graph.nn.global_max_pool import GlobalMaxPool
 from mlax.graph.nn.glu import GLU
 from mlax.graph.nn.group_norm import GroupNorm
+from mlax.graph.nn.identity import Identity
 from mlax.graph.nn.instance_norm import InstanceNorm
 from mlax.graph.nn.layer_norm import LayerNorm
 from mlax.graph.nn.linear import Linear
@@ -51,12 +54,17 @@ from mlax.graph.nn.maxout import Maxout
 from mlax.graph.nn.min_pool import MinPool
 from mlax.graph.nn.multi_head_attention import MultiHeadAttention
 from mlax.graph.nn.p_re_lu import PReLU
+from mlax.graph.nn.patch_embed import PatchEmbed
+from mlax.graph.nn.pixel_shuffle import PixelShuffle
 from mlax.graph.nn.re_glu import ReGLU
+from mlax.graph.nn.reshape import Reshape
 from mlax.graph.nn.rms_norm import RMSNorm
 from mlax.graph.nn.scaler import Scaler
+from mlax.graph.nn.separable_conv import SeparableConv
 from mlax.graph.nn.spectral_norm import SpectralNorm
 from mlax.graph.nn.sum_pool import SumPool
 from mlax.graph.nn.swi_glu import SwiGLU
+from mlax.graph.nn.upsample import Upsample
 from mlax.graph.nn.weight_norm import WeightNorm
 from mlax.graph.nn.z_norm import ZNorm
 
@@ -72,16 +80,19 @@ __all__ = [
     "BatchNorm",
     "Bias",
     "Conv",
+    "DepthwiseConv",
     "DropPath",
     "Dropout",
     "Embed",
     "ExponentialMovingAverage",
     "F",
+    "Flatten",
     "GaussianNoise",
     "GlobalAvgPool",
     "GlobalMaxPool",
     "Graph",
     "GroupNorm",
+    "Identity",
     "InstanceNorm",
     "LayerNorm",
     "Linear",
@@ -96,18 +107,23 @@ __all__ = [
     "Parallel",
     "Param",
     "Params",
+    "PatchEmbed",
+    "PixelShuffle",
     "RMSNorm",
     "ReGLU",
     "Recurrent",
     "Repeat",
+    "Reshape",
     "Residual",
     "Rng",
     "Scaler",
+    "SeparableConv",
     "Sequential",
     "Series",
     "SpectralNorm",
     "SumPool",
     "SwiGLU",
+    "Upsample",
     "WeightNorm",
     "ZNorm",
     "display",

@@ -146,6 +146,14 @@ _VALUES: dict[str, tuple[str, tuple[str, ...]]] = {
             '"23"',
         ),
     ),
+    "NewShape": (
+        "(2, -1)",
+        (
+            "(-1, -1)",
+            "(-2,)",
+            "2.5",
+        ),
+    ),
     "Activation": (
         "jax.nn.relu",
         (
@@ -277,6 +285,13 @@ WORDS: dict[str, Word] = {
             "shape",
             "Sequence[int] -> tuple[int, ...]",
             "array_shapes()",
+        ),
+        _word(
+            "NewShape",
+            "a sequence of integers of at least 0, one of which may be -1",
+            "new_shape",
+            "Sequence[int] -> tuple[int, ...]",
+            "new_shapes()",
         ),
         _word(
             "Activation",

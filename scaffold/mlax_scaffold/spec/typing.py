@@ -33,6 +33,7 @@ DType = DTypeLike
 Axis = Any
 AxisName = Any
 Shape = Any
+NewShape = Any
 Activation = Callable[..., Any]
 Function = Callable[..., Any]
 Scheduled = Any
