@@ -31,6 +31,8 @@ from mlax.graph.nn.avg_pool import AvgPool
 from mlax.graph.nn.batch_norm import BatchNorm
 from mlax.graph.nn.bias import Bias
 from mlax.graph.nn.conv import Conv
+from mlax.graph.nn.conv_local import ConvLocal
+from mlax.graph.nn.conv_transpose import ConvTranspose
 from mlax.graph.nn.depthwise_conv import DepthwiseConv
 from mlax.graph.nn.drop_path import DropPath
 from mlax.graph.nn.dropout import Dropout
@@ -80,6 +82,8 @@ __all__ = [
     "BatchNorm",
     "Bias",
     "Conv",
+    "ConvLocal",
+    "ConvTranspose",
     "DepthwiseConv",
     "DropPath",
     "Dropout",

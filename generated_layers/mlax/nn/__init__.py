@@ -9,6 +9,8 @@ from mlax.nn import avg_pool as AvgPool
 from mlax.nn import batch_norm as BatchNorm
 from mlax.nn import bias as Bias
 from mlax.nn import conv as Conv
+from mlax.nn import conv_local as ConvLocal
+from mlax.nn import conv_transpose as ConvTranspose
 from mlax.nn import depthwise_conv as DepthwiseConv
 from mlax.nn import drop_path as DropPath
 from mlax.nn import dropout as Dropout
@@ -56,6 +58,8 @@ __all__ = [
     "BatchNorm",
     "Bias",
     "Conv",
+    "ConvLocal",
+    "ConvTranspose",
     "DepthwiseConv",
     "DropPath",
     "Dropout",

@@ -128,18 +128,16 @@ def fwd(
         if hyperparams.method == "nearest":
             x = jnp.repeat(x, factor, axis)
             continue
-        size = x.shape[axis]
-        start = lax.slice_in_dim(x, 0, min(1, size), axis=axis)
-        end = lax.slice_in_dim(x, max(0, size - 1), size, axis=axis)
-        before = lax.slice_in_dim(jnp.concatenate([start, x], axis), 0, size, axis=axis)
-        after = lax.slice_in_dim(
-            jnp.concatenate([x, end], axis), min(1, size), None, axis=axis
-        )
+        # The neighbors of each element; at the ends, the element itself.
+        start = lax.slice_in_dim(x, 0, 1, axis=axis)
+        end = lax.slice_in_dim(x, -1, None, axis=axis)
+        before = jnp.concatenate([start, lax.slice_in_dim(x, 0, -1, axis=axis)], axis)
+        after = jnp.concatenate([lax.slice_in_dim(x, 1, None, axis=axis), end], axis)
         parts = []
         for i in range(factor):
             place = (i + 0.5) / factor - 0.5
             other, weight = (before, -place) if place < 0 else (after, place)
             parts.append(x * (1 - weight) + other * weight)
-        shape = (*x.shape[:axis], size * factor, *x.shape[axis + 1 :])
+        shape = (*x.shape[:axis], x.shape[axis] * factor, *x.shape[axis + 1 :])
         x = jnp.stack(parts, axis + 1).reshape(shape)
     return x, non_trainables

@@ -147,7 +147,7 @@ _VALUES: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
     ),
     "NewShape": (
-        "(2, -1)",
+        "(1, -1)",
         (
             "(-1, -1)",
             "(-2,)",
