@@ -143,7 +143,7 @@ def fwd(
             time=x.shape[-2],
         )
     # Where `reset` is True, the carry is the initial one before the step.
-    start = hyperparams.cell.initial_carry(x.shape[:-2], x.dtype)
+    start = hyperparams.cell.initial_carry((*x.shape[:-2], x.shape[-1]), x.dtype)
     carry = start if carry is None else carry
     weights = cast(trainables.cell, dtype=x.dtype)
     draws = arrays.split_keys(key, x.shape[-2])

@@ -5,29 +5,39 @@
 from mlax.nn import batch_norm as BatchNorm
 from mlax.nn import bias as Bias
 from mlax.nn import conv as Conv
+from mlax.nn import conv_lstm_cell as ConvLSTMCell
 from mlax.nn import dropout as Dropout
 from mlax.nn import embed as Embed
 from mlax.nn import f as F
 from mlax.nn import group_norm as GroupNorm
+from mlax.nn import gru_cell as GRUCell
 from mlax.nn import layer_norm as LayerNorm
 from mlax.nn import linear as Linear
+from mlax.nn import lru as LRU
 from mlax.nn import lstm_cell as LSTMCell
+from mlax.nn import mgu_cell as MGUCell
 from mlax.nn import multi_head_attention as MultiHeadAttention
 from mlax.nn import scaler as Scaler
+from mlax.nn import simple_cell as SimpleCell
 from mlax.nn import spectral_norm as SpectralNorm
 
 __all__ = [
     "BatchNorm",
     "Bias",
     "Conv",
+    "ConvLSTMCell",
     "Dropout",
     "Embed",
     "F",
+    "GRUCell",
     "GroupNorm",
+    "LRU",
     "LSTMCell",
     "LayerNorm",
     "Linear",
+    "MGUCell",
     "MultiHeadAttention",
     "Scaler",
+    "SimpleCell",
     "SpectralNorm",
 ]

@@ -55,6 +55,8 @@ _HOMES = {
     "normal": "initializers",
     "ones": "initializers",
     "orthogonal": "initializers",
+    "ring_phases": "initializers",
+    "ring_radii": "initializers",
     "require": "declarations",
     "state": "declarations",
     "trainable": "declarations",
@@ -99,6 +101,8 @@ if TYPE_CHECKING:
     from mlax_scaffold.spec.initializers import normal as normal
     from mlax_scaffold.spec.initializers import ones as ones
     from mlax_scaffold.spec.initializers import orthogonal as orthogonal
+    from mlax_scaffold.spec.initializers import ring_phases as ring_phases
+    from mlax_scaffold.spec.initializers import ring_radii as ring_radii
     from mlax_scaffold.spec.initializers import truncated_normal as truncated_normal
     from mlax_scaffold.spec.initializers import uniform as uniform
     from mlax_scaffold.spec.initializers import variance_scaling as variance_scaling

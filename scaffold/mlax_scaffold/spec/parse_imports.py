@@ -27,7 +27,6 @@ INITIALIZERS = (
     "lecun_uniform",
     "normal",
     "ones",
-    "orthogonal",
     "truncated_normal",
     "uniform",
     "variance_scaling",
@@ -35,6 +34,9 @@ INITIALIZERS = (
     "xavier_uniform",
     "zeros",
 )
+OWN_INITIALIZERS = ("orthogonal", "ring_phases", "ring_radii")
+"""Initializers of the generated package: jax has none, or none for half precision."""
+
 DECLARATIONS = ("trainable", "state", "moment", "require", "function", "cast")
 TYPES = ("Float", "Int", "Bool", "Key", "PyTree", "Literal", "PerDim")
 _NAMES = {
@@ -125,12 +127,21 @@ class ImportReader:
 
     def _word(self, node: ast.ImportFrom, alias: ast.alias) -> None:
         name, bound = alias.name, alias.asname or alias.name
-        known = (*WORDS, *TYPES, *BASES, *DECLARATIONS, *INITIALIZERS)
+        known = (
+            *WORDS,
+            *TYPES,
+            *BASES,
+            *DECLARATIONS,
+            *INITIALIZERS,
+            *OWN_INITIALIZERS,
+        )
         if name == "cast":
             self._add(node, Import(bound, "_core.arrays", name))
         elif name in self.words:
             reference = Reference("functional", name)
             self._add(node, Import(bound, "functional", name, reference))
+        elif name in OWN_INITIALIZERS:
+            self._add(node, Import(bound, "_core.initializers", name))
         elif name in INITIALIZERS:
             self._add(node, Import(bound, "jax.nn.initializers", name))
         elif name not in known:

@@ -28,7 +28,13 @@ from mlax_scaffold.testing.layer import (
 )
 from mlax_scaffold.testing.oracle import assert_matches_spec, find_spec
 from mlax_scaffold.testing.profiles import compiling, each_dtype, tracing
-from mlax_scaffold.testing.strategies import activations, optional, precisions, sizes
+from mlax_scaffold.testing.strategies import (
+    activations,
+    finite_floats,
+    optional,
+    precisions,
+    sizes,
+)
 
 SPEC = find_spec("scaffold/mlax_scaffold/specs/nn/lstm_cell.py", near=__file__)
 
@@ -39,6 +45,8 @@ def cases(draw) -> Case:
     in_features = draw(sizes())
     features = draw(sizes())
     activation = draw(activations())
+    gate_activation = draw(activations())
+    forget_bias = draw(finite_floats())
     precision = draw(optional(precisions()))
 
     def init(key, dtype):
@@ -47,6 +55,8 @@ def cases(draw) -> Case:
             in_features=in_features,
             features=features,
             activation=activation,
+            gate_activation=gate_activation,
+            forget_bias=forget_bias,
             precision=precision,
             dtype=dtype,
         )
@@ -151,6 +161,13 @@ def test_hyperparameters_are_static(case):
         ("activation", 1),
         ("activation", []),
         ("activation", None),
+        ("gate_activation", 1),
+        ("gate_activation", []),
+        ("gate_activation", None),
+        ("forget_bias", "0.5"),
+        ("forget_bias", float("nan")),
+        ("forget_bias", float("inf")),
+        ("forget_bias", None),
         ("precision", "exact"),
     ],
 )

@@ -25,7 +25,7 @@ class Recurrent(Block):
         reset: Bool["*batch time"] | None = None,
     ) -> PyTree:
         # Where `reset` is True, the carry is the initial one before the step.
-        start = self.cell.initial_carry(x.shape[:-2], x.dtype)
+        start = self.cell.initial_carry((*x.shape[:-2], x.shape[-1]), x.dtype)
         carry = start if carry is None else carry
         weights = cast(self.cell.trainables, dtype=x.dtype)
         draws = self.keys(x.shape[-2])

@@ -1,5 +1,5 @@
+import jax
 import jax.numpy as jnp
-from jax import lax
 
 from mlax_scaffold.spec import (
     Activation,
@@ -22,12 +22,15 @@ class LSTMCell(Layer):
     The carry is (c, h), the output is (h', (c', h')).
 
     Hochreiter & Schmidhuber, 1997, Neural Computation 9(8), with the forget gate of
-    Gers et al., 2000. The four gates are one product each for the input and the state.
+    Gers et al., 2000. The four gates are one product each for the input and the state,
+    which flax calls OptimizedLSTMCell.
     """
 
     in_features: Size  #: size of the last axis of the input
     features: Size  #: size of the state
     activation: Activation = jnp.tanh  #: of the candidate and of the output
+    gate_activation: Activation = jax.nn.sigmoid  #: of the gates
+    forget_bias: float = 0.0  #: added to the forget gate; 1 keeps memory at first
     precision: Precision | None = None  #: of the products, see jax.lax.Precision
 
     def setup(self):
@@ -48,11 +51,12 @@ class LSTMCell(Layer):
         gates = inputs.dot(self.kernel, precision=self.precision)
         gates = gates + h.dot(self.recurrent_kernel, precision=self.precision)
         i, f, g, o = jnp.split(gates + self.bias, 4, axis=-1)
-        c = lax.logistic(f) * c + lax.logistic(i) * self.activation(g)
-        h = lax.logistic(o) * self.activation(c)
+        f = self.gate_activation(f + self.forget_bias)
+        c = f * c + self.gate_activation(i) * self.activation(g)
+        h = self.gate_activation(o) * self.activation(c)
         return h, (c, h)
 
-    def initial_carry(self, batch_shape, dtype):
-        """The carry (c, h) before the first step: zeros."""
-        shape = (*batch_shape, self.features)
+    def initial_carry(self, input_shape, dtype):
+        """The carry (c, h) before the first step, for inputs of that shape: zeros."""
+        shape = (*input_shape[:-1], self.features)
         return jnp.zeros(shape, dtype), jnp.zeros(shape, dtype)
