@@ -11,7 +11,7 @@ from numerics_adapter import init_optimizer, schedule, step_optimizer
 from numerics_arrays import assert_close, draw
 
 STEPS = 100
-DECAY = {"init_value": 0.1, "steps": 60, "end_value": 0.01}
+DECAY = {"init_value": 0.1, "decay_steps": 60, "alpha": 0.1}
 
 
 def cosine(step: Any) -> Any:

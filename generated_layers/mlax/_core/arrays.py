@@ -7,7 +7,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax.typing import DTypeLike
+from jax.typing import ArrayLike, DTypeLike
 
 Initializer = Callable[..., jax.Array]
 """`initializer(key, shape, dtype)`, as in `jax.nn.initializers`."""
@@ -34,6 +34,14 @@ def cast(tree: Any, dtype: DTypeLike | None) -> Any:
         return x.astype(dtype) if jnp.issubdtype(x.dtype, jnp.floating) else x
 
     return jax.tree.map(leaf, tree)
+
+
+def floating(x: ArrayLike) -> jax.Array:
+    """The array in its floating dtype, or in the default one where it has another."""
+    dtype = jnp.result_type(x)
+    if isinstance(x, float) or not jnp.issubdtype(dtype, jnp.floating):
+        dtype = jnp.result_type(float)
+    return jnp.asarray(x, dtype)
 
 
 def split_keys(key: jax.Array | None, count: int) -> Any:

@@ -230,6 +230,25 @@ def shape(owner: str, /, **value: Any) -> tuple[int, ...]:
     return tuple(map(int, given))
 
 
+def sequence(owner: str, element: Callable[..., T], /, **value: Any) -> tuple[T, ...]:
+    """A tuple of what another check takes."""
+    name, given = _named(value)
+    if not isinstance(given, Sequence) or isinstance(given, str):
+        raise _invalid(owner, name, "a sequence", given)
+    return tuple(
+        element(owner, **{f"{name}[{i}]": part}) for i, part in enumerate(given)
+    )
+
+
+def boundaries(owner: str, /, **value: Any) -> tuple[int, ...]:
+    """Increasing integers of at least 1."""
+    name, given = _named(value)
+    steps = sequence(owner, size, **{name: given})
+    if list(steps) != sorted(set(steps)):
+        raise _invalid(owner, name, "an increasing sequence", given)
+    return steps
+
+
 def axes(owner: str, /, **value: Any) -> tuple[int, ...]:
     """A tuple of axes, none of them twice."""
     name, given = _named(value)
@@ -260,6 +279,15 @@ def scheduled(owner: str, /, **value: Any) -> Any:
         return float(given)
     if not callable(given) or not _is_hashable(given):
         expected = "a finite number or a schedule (a hashable function of the step)"
+        raise _invalid(owner, name, expected, given)
+    return given
+
+
+def schedule(owner: str, /, **value: Any) -> Any:
+    """A hashable function of the step."""
+    name, given = _named(value)
+    if not callable(given) or not _is_hashable(given):
+        expected = "a schedule (a hashable function of the step)"
         raise _invalid(owner, name, expected, given)
     return given
 

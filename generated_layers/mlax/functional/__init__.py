@@ -7,6 +7,7 @@ from mlax.functional._apply_attention_weights import apply_attention_weights
 from mlax.functional._avg_pool import avg_pool
 from mlax.functional._bernoulli import bernoulli
 from mlax.functional._bias_correction import bias_correction
+from mlax.functional._divide_by_root import divide_by_root
 from mlax.functional._dot_product_attention import dot_product_attention
 from mlax.functional._dot_product_attention_logits import dot_product_attention_logits
 from mlax.functional._dropout import dropout
@@ -14,6 +15,7 @@ from mlax.functional._ema import ema
 from mlax.functional._group_norm import group_norm
 from mlax.functional._identity import identity
 from mlax.functional._instance_norm import instance_norm
+from mlax.functional._l2_norm import l2_norm
 from mlax.functional._layer_norm import layer_norm
 from mlax.functional._log_softmax import log_softmax
 from mlax.functional._logsumexp import logsumexp
@@ -24,7 +26,9 @@ from mlax.functional._moments import moments
 from mlax.functional._normalize import normalize
 from mlax.functional._pool import pool
 from mlax.functional._prod import prod
+from mlax.functional._rectification import rectification
 from mlax.functional._rms_norm import rms_norm
+from mlax.functional._scale_by_trust_ratio import scale_by_trust_ratio
 from mlax.functional._softmax import softmax
 from mlax.functional._standardize import standardize
 from mlax.functional._sum import sum
@@ -38,6 +42,7 @@ __all__ = [
     "avg_pool",
     "bernoulli",
     "bias_correction",
+    "divide_by_root",
     "dot_product_attention",
     "dot_product_attention_logits",
     "dropout",
@@ -45,6 +50,7 @@ __all__ = [
     "group_norm",
     "identity",
     "instance_norm",
+    "l2_norm",
     "layer_norm",
     "log_softmax",
     "logsumexp",
@@ -55,7 +61,9 @@ __all__ = [
     "normalize",
     "pool",
     "prod",
+    "rectification",
     "rms_norm",
+    "scale_by_trust_ratio",
     "softmax",
     "standardize",
     "sum",

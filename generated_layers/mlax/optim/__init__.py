@@ -3,20 +3,66 @@
 """Optimizers: each a module with `init` and `step`."""
 
 from mlax._core.trees import apply_updates, state_shardings
+from mlax.optim import ac_prop as AcProp
+from mlax.optim import ad_ema_mix as AdEMAMix
+from mlax.optim import ada_belief as AdaBelief
+from mlax.optim import ada_delta as AdaDelta
+from mlax.optim import ada_grad as AdaGrad
+from mlax.optim import ada_max as AdaMax
+from mlax.optim import ada_max_w as AdaMaxW
 from mlax.optim import adafactor as Adafactor
 from mlax.optim import adam as Adam
 from mlax.optim import adam_w as AdamW
+from mlax.optim import adan as Adan
+from mlax.optim import adopt as ADOPT
+from mlax.optim import ams_grad as AMSGrad
 from mlax.optim import chain as Chain
 from mlax.optim import clip_by_global_norm as ClipByGlobalNorm
+from mlax.optim import fromage as Fromage
+from mlax.optim import lamb as LAMB
+from mlax.optim import lion as Lion
+from mlax.optim import n_adam as NAdam
+from mlax.optim import n_adam_w as NAdamW
+from mlax.optim import novo_grad as NovoGrad
+from mlax.optim import optimistic_adam as OptimisticAdam
+from mlax.optim import optimistic_gradient_descent as OptimisticGradientDescent
+from mlax.optim import r_adam as RAdam
 from mlax.optim import sgd as Sgd
+from mlax.optim import sign_sgd as SignSgd
+from mlax.optim import signum as Signum
+from mlax.optim import simplified_ad_ema_mix as SimplifiedAdEMAMix
+from mlax.optim import yogi as Yogi
 
 __all__ = [
+    "ADOPT",
+    "LAMB",
+    "AMSGrad",
+    "AcProp",
+    "AdEMAMix",
+    "AdaBelief",
+    "AdaDelta",
+    "AdaGrad",
+    "AdaMax",
+    "AdaMaxW",
     "Adafactor",
     "Adam",
     "AdamW",
+    "Adan",
     "Chain",
     "ClipByGlobalNorm",
+    "Fromage",
+    "Lion",
+    "NAdam",
+    "NAdamW",
+    "NovoGrad",
+    "OptimisticAdam",
+    "OptimisticGradientDescent",
+    "RAdam",
     "Sgd",
+    "SignSgd",
+    "Signum",
+    "SimplifiedAdEMAMix",
+    "Yogi",
     "apply_updates",
     "state_shardings",
 ]

@@ -4,5 +4,36 @@
 
 from mlax.schedule._constant import Constant
 from mlax.schedule._cosine import Cosine
+from mlax.schedule._cosine_one_cycle import CosineOneCycle
+from mlax.schedule._exponential import Exponential
+from mlax.schedule._inverse_sqrt import InverseSqrt
+from mlax.schedule._join import Join
+from mlax.schedule._linear import Linear
+from mlax.schedule._linear_one_cycle import LinearOneCycle
+from mlax.schedule._piecewise_constant import PiecewiseConstant
+from mlax.schedule._piecewise_interpolated import PiecewiseInterpolated
+from mlax.schedule._polynomial import Polynomial
+from mlax.schedule._sgdr import SGDR
+from mlax.schedule._warmup_constant import WarmupConstant
+from mlax.schedule._warmup_cosine import WarmupCosine
+from mlax.schedule._warmup_exponential import WarmupExponential
+from mlax.schedule._warmup_stable_decay import WarmupStableDecay
 
-__all__ = ["Constant", "Cosine"]
+__all__ = [
+    "SGDR",
+    "Constant",
+    "Cosine",
+    "CosineOneCycle",
+    "Exponential",
+    "InverseSqrt",
+    "Join",
+    "Linear",
+    "LinearOneCycle",
+    "PiecewiseConstant",
+    "PiecewiseInterpolated",
+    "Polynomial",
+    "WarmupConstant",
+    "WarmupCosine",
+    "WarmupExponential",
+    "WarmupStableDecay",
+]

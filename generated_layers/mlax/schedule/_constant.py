@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import jax
 import jax.numpy as jnp
+from jax.typing import ArrayLike
 
-from mlax._core import checks
+from mlax._core import arrays, checks
 from mlax._core.static import static
 
 
@@ -22,6 +23,14 @@ class Constant:
             self, "constant", checks.number("Constant", constant=self.constant)
         )
 
-    def __call__(self, step: jax.Array) -> jax.Array:
-        """The value at a step: a floating scalar."""
+    def __call__(self, step: ArrayLike) -> jax.Array:
+        """The value at a step.
+
+        Args:
+            step: a number, or an array of them; integers are taken in the default float dtype.
+
+        Returns:
+            The value, in the dtype and the shape of the step.
+        """
+        step = arrays.floating(step)
         return jnp.full_like(step, self.constant)

@@ -7,44 +7,52 @@ import math
 
 import jax
 import jax.numpy as jnp
+from jax.typing import ArrayLike
 
-from mlax._core import checks
+from mlax._core import arrays, checks
 from mlax._core.static import static
 
 
 @static
 class Cosine:
-    """Half a cosine from `init_value` to `end_value`, and constant from there.
+    """Half a cosine from `init_value` to `alpha * init_value`, and constant from there.
 
-    value(t) = end + (init - end) * ((1 + cos(pi * min(t / steps, 1))) / 2) ** exponent
+    value(t) = init * ((1 - alpha) * ((1 + cos(pi * min(t / steps, 1))) / 2) ** exponent + alpha)
 
-    Loshchilov & Hutter, 2017, arXiv:1608.03983. Deviation: cosine_decay_schedule of
-    optax takes the ratio of the two values, `alpha`, in the place of `end_value`.
+    Loshchilov & Hutter, 2017, arXiv:1608.03983. As cosine_decay_schedule of optax.
     """
 
     init_value: float
     """The value at step 0 (a finite number)."""
-    steps: int
-    """Number of steps until the end value (an integer of at least 1)."""
-    end_value: float = 0.0
-    """The value from then on (a finite number)."""
+    decay_steps: int
+    """Number of steps until the last value (an integer of at least 1)."""
+    alpha: float = 0.0
+    """The last value, as a multiple of the first (a finite number)."""
     exponent: float = 1.0
-    """Exponent of the half cosine (a finite number)."""
+    """Exponent of the half cosine (a finite number above 0)."""
 
     def __post_init__(self) -> None:
         object.__setattr__(
             self, "init_value", checks.number("Cosine", init_value=self.init_value)
         )
-        object.__setattr__(self, "steps", checks.size("Cosine", steps=self.steps))
         object.__setattr__(
-            self, "end_value", checks.number("Cosine", end_value=self.end_value)
+            self, "decay_steps", checks.size("Cosine", decay_steps=self.decay_steps)
         )
+        object.__setattr__(self, "alpha", checks.number("Cosine", alpha=self.alpha))
         object.__setattr__(
-            self, "exponent", checks.number("Cosine", exponent=self.exponent)
+            self, "exponent", checks.positive("Cosine", exponent=self.exponent)
         )
 
-    def __call__(self, step: jax.Array) -> jax.Array:
-        """The value at a step: a floating scalar."""
-        progress = jnp.minimum(step / self.steps, 1.0)
-        decay = (0.5 * (1.0 + jnp.cos(math.pi * progress))) ** self.exponent
-        return self.end_value + (self.init_value - self.end_value) * decay
+    def __call__(self, step: ArrayLike) -> jax.Array:
+        """The value at a step.
+
+        Args:
+            step: a number, or an array of them; integers are taken in the default float dtype.
+
+        Returns:
+            The value, in the dtype and the shape of the step.
+        """
+        step = arrays.floating(step)
+        progress = jnp.clip(step / self.decay_steps, 0.0, 1.0)
+        cosine = (0.5 * (1.0 + jnp.cos(math.pi * progress))) ** self.exponent
+        return self.init_value * ((1.0 - self.alpha) * cosine + self.alpha)

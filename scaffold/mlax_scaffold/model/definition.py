@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from mlax_scaffold.errors import Location
+from mlax_scaffold.model.hyper_types import HyperType
 from mlax_scaffold.model.shapes import Conditional, Shape
-from mlax_scaffold.model.words import HyperType
 
 
 class Kind(Enum):

@@ -8,7 +8,6 @@ documentation.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 
 
@@ -112,6 +111,8 @@ _VALUES: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
     ),
     "Decay": ("0.5", ("-0.1", "1.0", 'float("nan")', '"1"')),
+    "Boundaries": ("(2, 4)", ("(2, 2)", "(4, 2)", "(0, 2)", "2", '"24"')),
+    "SubSchedule": ("jnp.sqrt", ("0.1", "[]")),
     "Padding": (
         '"SAME"',
         (
@@ -226,6 +227,13 @@ WORDS: dict[str, Word] = {
             "decays()",
         ),
         _word(
+            "Boundaries",
+            "an increasing sequence of integers of at least 1",
+            "boundaries",
+            "Sequence[int] -> tuple[int, ...]",
+            "boundaries_between()",
+        ),
+        _word(
             "Padding",
             '"SAME", "VALID", an integer, or for each axis an integer or a pair',
             "padding",
@@ -281,6 +289,13 @@ WORDS: dict[str, Word] = {
             "float | Callable[..., Any]",
             "scheduled()",
         ),
+        _word(
+            "SubSchedule",
+            "a schedule: a hashable function of the step",
+            "schedule",
+            "Callable[..., Any]",
+            "step_functions()",
+        ),
         Word(
             "SubLayer",
             "an initialized layer `(trainables, non_trainables, hyperparams)`",
@@ -329,64 +344,3 @@ WORDS: dict[str, Word] = {
         ),
     )
 }
-
-PER_DIM_ELEMENTS = ("Size", "Count")
-
-
-@dataclass(frozen=True)
-class HyperType:
-    """The type of a hyperparameter: a word with what qualifies it."""
-
-    word: Word
-    optional: bool = False
-    choices: tuple[str, ...] = ()
-    per_dim: bool = False
-
-    @property
-    def takes(self) -> str:
-        """What a value may be, for the documentation."""
-        takes = self.word.takes
-        if self.choices:
-            takes = "one of " + ", ".join(f'"{choice}"' for choice in self.choices)
-        if self.per_dim:
-            takes += ", or a sequence of one for each spatial axis"
-        return f"{takes}, or None" if self.optional else takes
-
-    @property
-    def argument(self) -> str:
-        """Type annotation of the argument of `init`."""
-        return self._annotate(self.word.argument, "{0} | Sequence[{0}]")
-
-    @property
-    def canonical(self) -> str:
-        """Type annotation of the field of `hyperparams`."""
-        return self._annotate(self.word.canonical, "tuple[{0}, ...]")
-
-    def _annotate(self, base: str, per_dim: str) -> str:
-        if self.choices:
-            base = f"Literal[{', '.join(map(_quoted, self.choices))}]"
-        if self.per_dim:
-            base = per_dim.format(base)
-        return f"{base} | None" if self.optional else base
-
-    @property
-    def strategy(self) -> str:
-        """Expression that draws a value in a test."""
-        if self.word.name == "str" and self.optional and not self.choices:
-            return "st.none()"  # which other strings mean something, nobody can know
-        base = self.word.strategy
-        if self.choices:
-            base = f"choices({', '.join(map(_quoted, self.choices))})"
-        if self.per_dim:
-            base = f"per_dim({base}, spatial_dims)"
-        return f"optional({base})" if self.optional else base
-
-
-def _quoted(text: str) -> str:
-    """A string literal in double quotes, which the formatter would choose."""
-    return json.dumps(text, ensure_ascii=False)
-
-
-def choice_type(choices: tuple[str, ...], optional: bool) -> HyperType:
-    """The type of `Literal["a", "b"]`."""
-    return HyperType(WORDS["str"], optional=optional, choices=choices)

@@ -89,7 +89,7 @@ def _signatures(
                 + ("" if h.default is None else f" = {h.default}")
                 for h in definition.hyperparameters
             ]
-            call = "    def __call__(self, step: jax.Array) -> jax.Array: ..."
+            call = "    def __call__(self, step: ArrayLike) -> jax.Array: ..."
             fields = "".join(f"    {field}\n" for field in given)
             yield f"class {definition.name}:\n{fields}\n{call}\n"
             return

@@ -56,7 +56,10 @@ class _Contract:
                     "in the default float dtype and cast once."
                 )
             case Kind.SCHEDULE:
-                yield "The value has the dtype of the step, a floating scalar."
+                yield (
+                    "The value has the dtype of the step; a step that is an integer is "
+                    "taken in the default float dtype."
+                )
         overrides = [
             f"{code(h.name)}: {prose(h.doc.rstrip('.'))}."
             for h in self.definition.hyperparameters
@@ -91,7 +94,7 @@ class _Contract:
     def errors(self) -> Iterator[str]:
         name = self.definition.name
         made = self.definition.kind in (Kind.FUNCTION, Kind.SCHEDULE)
-        where = {"setup": "init", "forward": "fwd"}
+        where = {"setup": name if made else "init", "forward": "fwd"}
         rows = [
             (
                 code(name if made else "init"),

@@ -20,6 +20,7 @@ from mlax_scaffold.render.docs_values import (
     NoExample,
     defaults,
     is_literal,
+    only_numbers,
     required_values,
 )
 
@@ -44,7 +45,7 @@ class _Example:
         self.definition = definition
         self.library = library
         self.path = f"{definition.section}.{definition.name}"
-        self.values = required_values(definition)
+        self.values = self._with_schedules(required_values(definition))
         method = definition.method("forward") or definition.methods[0]
         self.inputs = tuple(i for i in method.positional if i.default is None)
         self.returns = method.returns
@@ -173,6 +174,22 @@ class _Example:
                 ]
                 return f"optim.{d.name}.init({', '.join(['trainables', *given])})"
         raise NoExample
+
+    def _with_schedules(self, values: dict[str, str]) -> dict[str, str]:
+        """The values, with a schedule of the library in the place of any function."""
+        for h in self.definition.hyperparameters:
+            if h.type.word.name == "SubSchedule" and h.name in values:
+                for d in self.library.of(Kind.SCHEDULE):
+                    if only_numbers(d):
+                        given = ", ".join(
+                            f"{name}={value}"
+                            for name, value in required_values(d).items()
+                        )
+                        made = f"{d.kind.section}.{d.name}({given})"
+                        text = values[h.name].replace(h.type.word.example, made)
+                        values = values | {h.name: text}
+                        break
+        return values
 
     def _schedule(self) -> Iterator[str]:
         yield f"{self.definition.module} = {self.path}({', '.join(self._arguments())})"

@@ -139,6 +139,9 @@ _COMPARE = {
 }
 
 
+_CALLS = {"len": len, "max": max, "min": min}
+
+
 def _evaluate(node: ast.expr, values: Mapping[str, Any]) -> Any:
     """Arithmetic, comparisons and conditions; nothing of a spec is executed."""
     match node:
@@ -158,6 +161,10 @@ def _evaluate(node: ast.expr, values: Mapping[str, Any]) -> Any:
             return _evaluate(body if _evaluate(test, values) else orelse, values)
         case ast.BinOp(left=left, op=op, right=right) if type(op) in _BINARY:
             return _apply(_BINARY[type(op)], left, right, values)
+        case ast.Call(func=ast.Name(id=name), args=[argument], keywords=[]) if (
+            name in _CALLS
+        ):
+            return _CALLS[name](_evaluate(argument, values))
         case ast.Compare(left=left, ops=[op], comparators=[right]):
             return _apply(_COMPARE[type(op)], left, right, values)
     raise Unknown

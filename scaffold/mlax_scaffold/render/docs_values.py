@@ -44,6 +44,12 @@ def is_literal(text: str) -> bool:
     return True
 
 
+def only_numbers(definition: Definition) -> bool:
+    """Whether every required hyperparameter is a number."""
+    required = (h for h in definition.hyperparameters if h.default is None)
+    return all(h.type.canonical in ("int", "float") for h in required)
+
+
 def required_values(definition: Definition) -> dict[str, str]:
     """Expressions of the required hyperparameters, which satisfy the requirements.
 
@@ -61,12 +67,28 @@ def required_values(definition: Definition) -> dict[str, str]:
         tried = values | dict(zip(sizes, chosen, strict=False))
         if _satisfied(definition, setup, tried):
             return tried
+    sequences = [
+        h for h in plain if h.type.sequence or h.type.word.name == "Boundaries"
+    ]
+    for lengths in itertools.product((2, 1, 3), repeat=min(len(sequences), 4)):
+        longer = {
+            h.name: _of_length(h, n) for h, n in zip(sequences, lengths, strict=False)
+        }
+        if _satisfied(definition, setup, values | longer):
+            return values | longer
     raise NoExample
 
 
+def _of_length(h: Hyperparameter, count: int) -> str:
+    """A tuple of so many elements; those of boundaries increase."""
+    if h.type.sequence:
+        return f"({f'{h.type.word.example}, ' * count})"
+    return f"({''.join(f'{2 * (i + 1)}, ' for i in range(count))})"
+
+
 def _value(h: Hyperparameter) -> str:
-    if h.type.choices:
-        return repr(h.type.choices[0])
+    if h.type.choices or h.type.sequence:
+        return h.type.example
     word = h.type.word
     if h.name in _PREFERRED and word.name in ("Size", "Count", "int"):
         return _PREFERRED[h.name]
@@ -82,6 +104,10 @@ def _satisfied(definition: Definition, setup: Setup, values: dict[str, str]) -> 
         for name, text in values.items()
         if is_literal(text)
     }
+    for name, text in values.items():
+        match ast.parse(text, mode="eval").body:
+            case ast.Tuple(elts=items) if name not in known:  # its length is known
+                known[name] = tuple(map(ast.unparse, items))
     for requirement in definition.requirements:
         if requirement.method != "setup":
             continue

@@ -6,7 +6,7 @@ import ast
 import inspect
 
 from mlax_scaffold.errors import MlaxScaffoldError
-from mlax_scaffold.model.definition import Definition, MethodRole
+from mlax_scaffold.model.definition import Definition, Kind, MethodRole
 from mlax_scaffold.model.project import Rendered
 from mlax_scaffold.render.text import indented
 from mlax_scaffold.rewrite import Rewritten
@@ -47,7 +47,7 @@ def check_module(
                 raise _unexpected(file, decorator)
     functions = _functions(tree)
     for method in definition.methods:
-        name = _place(method.role, method.name)
+        name = _place(method.role, method.name, definition.kind)
         found = functions.get(name)
         if found is None:
             raise GateFault(f"{file.path}: {name} of {definition.source} is missing")
@@ -113,8 +113,10 @@ def check_doc(definition: Definition, file: Rendered) -> None:
         )
 
 
-def _place(role: MethodRole, name: str) -> str:
+def _place(role: MethodRole, name: str, kind: Kind) -> str:
     match role:
+        case MethodRole.SETUP if kind is Kind.SCHEDULE:
+            return "__post_init__"
         case MethodRole.SETUP:
             return "init"
         case MethodRole.PREPARE:

@@ -13,7 +13,7 @@ _COMMON = (
     "import jax",
     "import jax.numpy as jnp",
     "from jax import lax",
-    "from jax.typing import DTypeLike",
+    "from jax.typing import ArrayLike, DTypeLike",
 )
 _CORE = (
     "from {package}._core import arrays, checks, trees",
@@ -51,6 +51,9 @@ def _of_spec(definition: Definition, reference: Reference, package: str) -> str:
             return f"from {module} import {reference.name}"
         return f"from {package}.functional import {reference.name}"
     if reference.section == Kind.SCHEDULE.section:
+        if definition.kind is Kind.SCHEDULE:
+            module = f"{package}.schedule._{module_name(reference.name)}"
+            return f"from {module} import {reference.name}"
         return f"from {package}.schedule import {reference.name}"
     module = module_name(reference.name)
     return f"from {package}.{reference.section} import {module} as {reference.name}"

@@ -253,6 +253,16 @@ class _OptimizerBuilder:
         return "\n".join(lines)
 
 
+_CALL_DOC = """\
+The value at a step.
+
+Args:
+    step: a number, or an array of them; integers are taken in the default float dtype.
+
+Returns:
+    The value, in the dtype and the shape of the step."""
+
+
 def schedule_view(
     definition: Definition, methods: Mapping[str, Rewritten]
 ) -> ScheduleView:
@@ -261,14 +271,17 @@ def schedule_view(
     lines = []
     for h in definition.hyperparameters:
         p = hyperparameter(h)
-        fields.append(f"{p.text}\n{docstring(sentence(p.doc), 0)}")
+        doc = docstring(wrapped(sentence(p.doc), 4 + 3))
+        fields.append(f"{p.text}\n{doc}")
         made = canonical(definition.name, h, f"self.{h.name}")
         lines.append(f"object.__setattr__(self, {h.name!r}, {made})")
+    if "setup" in methods:
+        lines.append(methods["setup"].body.rstrip("\n"))
     return ScheduleView(
         definition.name,
         docstring(paragraphs(definition.summary, definition.description), 4),
         tuple(fields),
         "\n".join(lines),
-        docstring("The value at a step: a floating scalar.", 8),
+        docstring(_CALL_DOC, 8),
         methods["value"].body,
     )

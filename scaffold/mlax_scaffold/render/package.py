@@ -106,5 +106,7 @@ def _exports(kind: Kind, library: Library, project: Project) -> list[str]:
             lines.append(
                 f"from {package} import {definition.module} as {definition.name}"
             )
-    exported = ", ".join(f'"{name}"' for name in sorted(names))
+    # Constants first, which a name in capitals looks like to the linter.
+    names.sort(key=lambda name: (not (name.isupper() and len(name) > 1), name))
+    exported = ", ".join(f'"{name}"' for name in names)
     return [*lines, "", f"__all__ = [{exported}]"]

@@ -70,6 +70,8 @@ def canonical(
     elif h.type.per_dim:
         name, element = "per_dim", f"{function}.{word.check}"
         arguments = f"{element}, spatial_dims, "
+    elif h.type.sequence:
+        name, arguments = "sequence", f"{function}.{word.check}, "
     elif word.name == "Padding":
         arguments = "spatial_dims, "
     if h.type.optional:

@@ -16,6 +16,7 @@ from mlax_scaffold.model.definition import (
 from mlax_scaffold.model.library import Library
 from mlax_scaffold.model.project import Project, Rendered
 from mlax_scaffold.model.shapes import Conditional, Named, Shape
+from mlax_scaffold.model.words import WORDS
 from mlax_scaffold.render.environment import render_template
 from mlax_scaffold.render.header import header
 from mlax_scaffold.render.modules import file_name
@@ -36,7 +37,7 @@ from mlax_scaffold.testing.dims import shapes_of
 from mlax_scaffold.testing.dtypes import FLOAT_DTYPES, weights_dtypes
 from mlax_scaffold.testing.fitting import (
     array, assert_key_contract,
-    declared, exact, fitting, fitting_hyperparams, known, smallest
+    declared, exact, fitting, fitting_hyperparams, fitting_schedule, known, smallest
 )
 from mlax_scaffold.testing.layer import (
     assert_dtype_contract, assert_gradients, assert_jit_equals_eager,
@@ -55,13 +56,15 @@ from mlax_scaffold.testing.profiles import compiling, each_dtype, tracing
 from mlax_scaffold.testing.refusals import (
     assert_rejects_another_size, assert_rejects_gradients, assert_rejects_integers
 )
-from mlax_scaffold.testing.schedule import assert_schedule_dtype, assert_static_schedule
-from mlax_scaffold.testing.strategies import (
-    accum_dtypes, activations, array_shapes, axes, booleans, choices, counts, decays,
-    finite_floats, float_dtypes, functions, integers, names, non_negatives, optional,
-    paddings, per_dim, positives, precisions, probabilities, scheduled, size_sequences,
-    sizes
-)"""
+from mlax_scaffold.testing.schedule import (
+    assert_schedule_dtype, assert_schedule_of_integers, assert_static_schedule
+)
+"""
+_STRATEGIES = sorted(
+    {word.strategy.partition("(")[0] for word in WORDS.values() if word.strategy}
+    | {"choices", "optional", "per_dim", "sequences"}
+)
+_IMPORTS += f"from mlax_scaffold.testing.strategies import {', '.join(_STRATEGIES)}"
 """Everything that a generated test may use; the linter drops the rest."""
 
 _DTYPES = {"Int": ", jnp.int32", "Bool": ", jnp.bool_"}
@@ -217,6 +220,10 @@ def _draws(definition: Definition) -> Iterator[str]:
                 yield "count = draw(sizes(max=3))"
             continue
         strategy = "sizes(max=2)" if h.name == "spatial_dims" else h.type.strategy
+        if definition.kind is Kind.SCHEDULE:  # numbers of steps, which cost nothing
+            strategy = strategy.replace("sizes()", "sizes(max=32)").replace(
+                "size_sequences()", "size_sequences(min_size=1, max=32)"
+            )
         yield f"{h.name} = draw({strategy})"
 
 
@@ -229,15 +236,12 @@ def _arguments(definition: Definition) -> Iterator[str]:
 
 
 def _example(h: Hyperparameter) -> str:
-    return h.type.word.example if not h.type.choices else repr(h.type.choices[0])
+    return h.type.example
 
 
 def _invalid(hyperparameters: list[Hyperparameter]) -> Iterator[tuple[str, str]]:
     for h in hyperparameters:
-        values = h.type.word.invalid
-        if h.type.choices:
-            values = ('"no such choice"', "1")
-        for value in values:
+        for value in h.type.invalid:
             yield h.name, value
         if not h.type.optional and h.type.word.name != "Scheduled":
             yield h.name, "None"

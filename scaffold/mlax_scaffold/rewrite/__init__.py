@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import libcst as cst
 
 from mlax_scaffold.errors import Diagnostic, Location, SpecError
-from mlax_scaffold.model.definition import Definition, Method, MethodRole
+from mlax_scaffold.model.definition import Definition, Kind, Method, MethodRole
 from mlax_scaffold.model.library import Library
 from mlax_scaffold.rewrite import (
     hyperparameters,
@@ -58,7 +58,6 @@ PASSES: Mapping[MethodRole, tuple[Pass, ...]] = {
     MethodRole.PREPARE: (requirements.rewrite, locals.rewrite, optimizer.prepare),
     MethodRole.UPDATE: (requirements.rewrite, locals.rewrite, optimizer.update),
     MethodRole.STEP: (requirements.rewrite, loops.rewrite, optimizer.step),
-    MethodRole.VALUE: (requirements.rewrite,),
     MethodRole.HYPER: (requirements.rewrite,),
     MethodRole.PROPERTY: (requirements.rewrite,),
 }
@@ -140,7 +139,8 @@ def _with_all_comments(
 
 
 def _passes(method: Method, definition: Definition) -> tuple[Pass, ...]:
-    if method.name == definition.name:  # a function has no self to rewrite
+    # A function has no self to rewrite; a schedule stays the object that it is.
+    if definition.kind in (Kind.FUNCTION, Kind.SCHEDULE):
         return (requirements.rewrite,)
     return PASSES[method.role]
 

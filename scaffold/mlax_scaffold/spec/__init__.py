@@ -18,6 +18,7 @@ _HOMES = {
     "Axis": "words",
     "Block": "block",
     "Bool": "words",
+    "Boundaries": "words",
     "Cell": "words",
     "Count": "words",
     "DType": "words",
@@ -44,6 +45,7 @@ _HOMES = {
     "SubLayer": "words",
     "SubLayers": "words",
     "SubOptimizers": "words",
+    "SubSchedule": "words",
     "cast": "arrays",
     "constant": "initializers",
     "function": "functions",
@@ -114,6 +116,7 @@ if TYPE_CHECKING:
     from mlax_scaffold.spec.typing import Activation as Activation
     from mlax_scaffold.spec.typing import Axis as Axis
     from mlax_scaffold.spec.typing import Bool as Bool
+    from mlax_scaffold.spec.typing import Boundaries as Boundaries
     from mlax_scaffold.spec.typing import Cell as Cell
     from mlax_scaffold.spec.typing import Count as Count
     from mlax_scaffold.spec.typing import Decay as Decay
@@ -137,6 +140,7 @@ if TYPE_CHECKING:
     from mlax_scaffold.spec.typing import SubLayer as SubLayer
     from mlax_scaffold.spec.typing import SubLayers as SubLayers
     from mlax_scaffold.spec.typing import SubOptimizers as SubOptimizers
+    from mlax_scaffold.spec.typing import SubSchedule as SubSchedule
     from mlax_scaffold.specs.functional.apply_attention_mask import (
         apply_attention_mask as apply_attention_mask,
     )
@@ -147,6 +151,9 @@ if TYPE_CHECKING:
     from mlax_scaffold.specs.functional.bernoulli import bernoulli as bernoulli
     from mlax_scaffold.specs.functional.bias_correction import (
         bias_correction as bias_correction,
+    )
+    from mlax_scaffold.specs.functional.divide_by_root import (
+        divide_by_root as divide_by_root,
     )
     from mlax_scaffold.specs.functional.dot_product_attention import (
         dot_product_attention as dot_product_attention,
@@ -161,6 +168,7 @@ if TYPE_CHECKING:
     from mlax_scaffold.specs.functional.instance_norm import (
         instance_norm as instance_norm,
     )
+    from mlax_scaffold.specs.functional.l2_norm import l2_norm as l2_norm
     from mlax_scaffold.specs.functional.layer_norm import layer_norm as layer_norm
     from mlax_scaffold.specs.functional.log_softmax import log_softmax as log_softmax
     from mlax_scaffold.specs.functional.logsumexp import logsumexp as logsumexp
@@ -171,7 +179,13 @@ if TYPE_CHECKING:
     from mlax_scaffold.specs.functional.normalize import normalize as normalize
     from mlax_scaffold.specs.functional.pool import pool as pool
     from mlax_scaffold.specs.functional.prod import prod as prod
+    from mlax_scaffold.specs.functional.rectification import (
+        rectification as rectification,
+    )
     from mlax_scaffold.specs.functional.rms_norm import rms_norm as rms_norm
+    from mlax_scaffold.specs.functional.scale_by_trust_ratio import (
+        scale_by_trust_ratio as scale_by_trust_ratio,
+    )
     from mlax_scaffold.specs.functional.softmax import softmax as softmax
     from mlax_scaffold.specs.functional.standardize import standardize as standardize
     from mlax_scaffold.specs.functional.sum import sum as sum

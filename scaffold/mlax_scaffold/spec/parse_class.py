@@ -40,10 +40,14 @@ _SPECIAL = {
         "prepare": MethodRole.PREPARE,
         "step": MethodRole.STEP,
     },
-    Kind.SCHEDULE: {"value": MethodRole.VALUE},
+    Kind.SCHEDULE: {"setup": MethodRole.SETUP, "value": MethodRole.VALUE},
 }
 _SIGNATURES = {
-    MethodRole.SETUP: {Kind.LAYER: ("self",), Kind.OPTIMIZER: ("self", "param")},
+    MethodRole.SETUP: {
+        Kind.LAYER: ("self",),
+        Kind.OPTIMIZER: ("self", "param"),
+        Kind.SCHEDULE: ("self",),
+    },
     MethodRole.UPDATE: {Kind.OPTIMIZER: ("self", "grad", "param")},
     MethodRole.PREPARE: {Kind.OPTIMIZER: ("self", "grads", "params")},
     MethodRole.STEP: {Kind.OPTIMIZER: ("self", "grads", "params")},
@@ -64,6 +68,7 @@ _EXAMPLES = {
 _ROLES = {
     Kind.LAYER: (Role.TRAINABLE, Role.STATE, Role.SUB_LAYER, Role.DERIVED),
     Kind.OPTIMIZER: (Role.MOMENT,),
+    Kind.SCHEDULE: (),
 }
 _ATTRIBUTES = {
     "Cell": "layer",

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable
 
 from mlax_scaffold.errors import did_you_mean
 from mlax_scaffold.model.definition import Hyperparameter, Kind
-from mlax_scaffold.model.words import HyperType
+from mlax_scaffold.model.hyper_types import HyperType
 from mlax_scaffold.spec.check_body import RESERVED
 from mlax_scaffold.spec.parse_method import is_constant
 from mlax_scaffold.spec.parse_source import Source, dotted

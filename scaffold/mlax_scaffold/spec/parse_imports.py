@@ -44,6 +44,7 @@ _NAMES = {
     "jnp": "jax.numpy",
     "lax": "jax.lax",
     "math": "math",
+    "ArrayLike": "jax.typing.ArrayLike",
     "DTypeLike": "jax.typing.DTypeLike",
     "Callable": "collections.abc.Callable",
     "Sequence": "collections.abc.Sequence",

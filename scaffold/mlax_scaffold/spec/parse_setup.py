@@ -24,6 +24,7 @@ _ALLOWED = (
     "`if condition else None`), a list of sub-layers `[Layer(...) for name in items]`, "
     "`name = expression`, or `require(condition, message)`."
 )
+_CHECKS = "setup of a schedule holds `require(condition, message)` and locals."
 
 
 @dataclass
@@ -55,8 +56,11 @@ class SetupReader:
                 self._assignment(statement, target, value, annotation)
             case _:
                 self.source.report(
-                    statement, "this statement cannot stand in setup", _ALLOWED
+                    statement, "this statement cannot stand in setup", self._allowed()
                 )
+
+    def _allowed(self) -> str:
+        return _ALLOWED if self.allowed_roles else _CHECKS
 
     def _assignment(
         self,
@@ -77,6 +81,9 @@ class SetupReader:
                     "a declaration must be assigned to an attribute of self",
                     f"Write `self.{ast.unparse(target)} = ...`.",
                 )
+            return
+        if not self.allowed_roles:
+            self.source.report(target, f"self.{name} cannot be declared here", _CHECKS)
             return
         if any(d.name == name for d in self.declarations):
             self.source.report(target, f"self.{name} is declared twice")

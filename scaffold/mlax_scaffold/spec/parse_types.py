@@ -7,12 +7,18 @@ from dataclasses import replace
 
 from mlax_scaffold.errors import did_you_mean
 from mlax_scaffold.model.definition import ArrayType
+from mlax_scaffold.model.hyper_types import (
+    PER_DIM_ELEMENTS,
+    SEQUENCE_ELEMENTS,
+    HyperType,
+    choice_type,
+)
 from mlax_scaffold.model.shapes import ShapeError, parse_shape
-from mlax_scaffold.model.words import PER_DIM_ELEMENTS, WORDS, HyperType, choice_type
+from mlax_scaffold.model.words import WORDS
 from mlax_scaffold.spec.parse_source import Source
 
 ARRAY_KINDS = ("Float", "Int", "Bool", "Key", "PyTree")
-_VOCABULARY = (*WORDS, "Literal", "PerDim")
+_VOCABULARY = (*WORDS, "Literal", "PerDim", "tuple")
 
 
 def read_hyper_type(source: Source, node: ast.expr) -> HyperType | None:
@@ -29,6 +35,8 @@ def read_hyper_type(source: Source, node: ast.expr) -> HyperType | None:
             allowed = " or ".join(f"PerDim[{name}]" for name in PER_DIM_ELEMENTS)
             source.report(element, f"PerDim takes {allowed}")
             return None
+        if word == "tuple":
+            return _read_sequence(source, node, optional)
     if isinstance(node, ast.Name) and node.id in WORDS:
         kind = HyperType(WORDS[node.id], optional=optional)
         if kind.word.structural and optional:
@@ -48,8 +56,35 @@ def is_array_annotation(node: ast.expr) -> bool:
     """Whether an annotation means an array rather than a hyperparameter."""
     node, _ = _split_optional(node)
     if isinstance(node, ast.Subscript):
+        if isinstance(node.value, ast.Name) and node.value.id == "tuple":
+            return not _is_sequence(node)
         node = node.value
     return isinstance(node, ast.Name) and node.id in (*ARRAY_KINDS, "tuple")
+
+
+def _is_sequence(node: ast.Subscript) -> bool:
+    """Whether `tuple[...]` is a sequence of hyperparameters rather than of arrays."""
+    elements = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    return bool(elements) and (
+        isinstance(elements[0], ast.Name) and elements[0].id in WORDS
+    )
+
+
+def _read_sequence(
+    source: Source, node: ast.Subscript, optional: bool
+) -> HyperType | None:
+    match node.slice:
+        case ast.Tuple(elts=[ast.Name(id=name), ast.Constant(value=end)]) if (
+            end is ... and name in SEQUENCE_ELEMENTS
+        ):
+            return HyperType(WORDS[name], optional=optional, sequence=True)
+    source.report(
+        node,
+        f"`{ast.unparse(node)}` is not a sequence of a word",
+        "Write Sizes, or tuple[float, ...]; the word of a tuple is one of "
+        f"{', '.join(SEQUENCE_ELEMENTS)}.",
+    )
+    return None
 
 
 def read_array_type(source: Source, node: ast.expr) -> ArrayType | None:

@@ -20,6 +20,10 @@ class Schedule:
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         object.__setattr__(self, "_values", self._fields.bind(args, kwargs))
+        self.setup()
+
+    def setup(self) -> None:
+        """Check the hyperparameters; a spec that requires nothing has no such method."""
 
     def __call__(self, step: Any) -> Any:
         """The value at `step`, both in the default float dtype or in that of `step`."""

@@ -7,7 +7,7 @@ checked with `reportInvalidTypeArguments` off.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -35,6 +35,8 @@ Shape = Any
 Activation = Callable[..., Any]
 Function = Callable[..., Any]
 Scheduled = Any
+SubSchedule = Callable[..., Any]
+Boundaries = Sequence[int]
 
 SubLayer = Any
 Cell = Any

@@ -6,7 +6,7 @@ import math
 import operator
 import types
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -98,9 +98,25 @@ def canonical(annotation: Any, value: Any, values: Mapping[str, Any]) -> Any:
         if value not in choices:
             raise ValueError(f"expected one of {choices}, got {value!r}")
         return value
+    if origin is tuple:
+        element, _ = typing.get_args(annotation)
+        return tuple(canonical(element, v, values) for v in _items(value))
     if annotation in _PYTHON:
         return _PYTHON[annotation](value, None)
     raise TypeError(f"{annotation!r} is no word of the spec language")
+
+
+def _items(value: Any) -> Sequence[Any]:
+    if not isinstance(value, Sequence) or isinstance(value, str):
+        raise TypeError(f"expected a sequence, got {value!r}")
+    return value
+
+
+def _boundaries(value: Any, _: int | None) -> tuple[int, ...]:
+    steps = tuple(Size.convert(step, None) for step in _items(value))
+    if list(steps) != sorted(set(steps)):
+        raise ValueError(f"expected an increasing sequence, got {value!r}")
+    return steps
 
 
 def _dims(spatial_dims: int | None) -> int:
@@ -233,6 +249,8 @@ Shape = Word("Shape", _shape)
 Activation = Word("Activation", _hashable_callable)
 Function = Word("Function", _hashable_callable)
 Scheduled = Word("Scheduled", _scheduled)
+SubSchedule = Word("SubSchedule", _hashable_callable)
+Boundaries = Word("Boundaries", _boundaries)
 SubLayer = Word("SubLayer", _unchanged)
 Cell = Word("Cell", _unchanged)
 Stacked = Word("Stacked", _unchanged)

@@ -63,6 +63,15 @@ def fitting_hyperparams(
         raise
 
 
+def fitting_schedule(make: Callable[[], Any], requirements: Iterable[str]) -> Any:
+    """The schedule, where what was drawn meets the requirements."""
+    try:
+        return make()
+    except ValueError as error:
+        _reject(error, tuple(requirements))
+        raise
+
+
 def _reject(error: ValueError, requirements: tuple[str, ...]) -> None:
     """Reject an example that a requirement refuses; other errors are errors of the layer."""
     if any(message in str(error) for message in requirements):

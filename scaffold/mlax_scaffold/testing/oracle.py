@@ -193,7 +193,7 @@ def assert_schedule_matches_spec(schedule: Any, spec: Spec) -> None:
     with precision_for(jnp.float64):
         fields = definition._fields.annotations
         expected = definition(**{name: getattr(schedule, name) for name in fields})
-        counts = jnp.asarray([0.0, 1.0, 2.0, 3.0, 7.0, 100.0, 1e6])
+        counts = jnp.asarray([0.0, 1.0, 2.0, 3.0, 7.0, 20.0, 100.0, 1e6])
         both = jax.jit(
             lambda counts: (jax.vmap(expected)(counts), jax.vmap(schedule)(counts))
         )

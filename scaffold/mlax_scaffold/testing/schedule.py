@@ -45,3 +45,12 @@ def assert_schedule_dtype(schedule: Any, dtype: DTypeLike) -> None:
         if value.shape != () or value.dtype != jnp.dtype(dtype):
             raise AssertionError(f"{schedule} gives {value} for a step in {dtype}")
         assert_dtypes(jaxpr, (dtype,), what=f"{schedule}")
+
+
+def assert_schedule_of_integers(schedule: Any) -> None:
+    """Integers are taken in the default float dtype; arrays of steps give arrays. Only traces."""
+    for dtype in (jnp.int32, jnp.uint8, jnp.float32):
+        step = jax.ShapeDtypeStruct((2, 3), dtype)
+        value = jax.eval_shape(schedule, step)
+        if value.shape != (2, 3) or value.dtype != jnp.float32 or value.weak_type:
+            raise AssertionError(f"{schedule} gives {value} for {step}")

@@ -23,9 +23,11 @@ def sizes(min: int = 1, max: int = 4) -> st.SearchStrategy[int]:
     return st.integers(min, max)
 
 
-def size_sequences() -> st.SearchStrategy[tuple[int, ...]]:
+def size_sequences(
+    min_size: int = 0, max: int = 4
+) -> st.SearchStrategy[tuple[int, ...]]:
     """`Sizes`: up to two integers of at least 1."""
-    return st.lists(sizes(), max_size=2).map(tuple)
+    return st.lists(sizes(max=max), min_size=min_size, max_size=2).map(tuple)
 
 
 def counts(min: int = 0, max: int = 3) -> st.SearchStrategy[int]:
@@ -159,6 +161,17 @@ def scheduled(max: float = 1.0) -> st.SearchStrategy[Any]:
     return positives(max=max) | positives(max=max).map(InverseDecay)
 
 
+def step_functions() -> st.SearchStrategy[Any]:
+    """`SubSchedule`: a schedule, which is hashable and equal by value."""
+    return positives(max=1.0).map(InverseDecay)
+
+
+def boundaries_between(max_size: int = 2) -> st.SearchStrategy[tuple[int, ...]]:
+    """`Boundaries`: increasing integers of at least 1."""
+    steps = st.lists(sizes(max=8), min_size=1, max_size=max_size, unique=True)
+    return steps.map(lambda values: tuple(sorted(values)))
+
+
 def seeds() -> st.SearchStrategy[int]:
     """Seeds of keys, weights and inputs."""
     return st.integers(0, 2**16)
@@ -177,5 +190,5 @@ class InverseDecay:
 def sequences(
     strategy: st.SearchStrategy[T], min_size: int = 1, max_size: int = 3
 ) -> st.SearchStrategy[Sequence[T]]:
-    """Short tuples, for `SubLayers` and `SubOptimizers`."""
+    """`tuple[word, ...]`: short tuples."""
     return st.lists(strategy, min_size=min_size, max_size=max_size).map(tuple)

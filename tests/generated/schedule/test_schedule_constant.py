@@ -9,7 +9,11 @@ from hypothesis import strategies as st
 from mlax.schedule._constant import Constant
 from mlax_scaffold.testing.oracle import assert_schedule_matches_spec, find_spec
 from mlax_scaffold.testing.profiles import compiling, tracing
-from mlax_scaffold.testing.schedule import assert_schedule_dtype, assert_static_schedule
+from mlax_scaffold.testing.schedule import (
+    assert_schedule_dtype,
+    assert_schedule_of_integers,
+    assert_static_schedule,
+)
 from mlax_scaffold.testing.strategies import finite_floats
 
 SPEC = find_spec("scaffold/mlax_scaffold/specs/schedule/constant.py", near=__file__)
@@ -38,6 +42,12 @@ def test_is_static(schedule):
 @given(schedules(), st.sampled_from(["float32", "float64"]))
 def test_keeps_the_dtype_of_the_step(schedule, dtype):
     assert_schedule_dtype(schedule, dtype)
+
+
+@tracing
+@given(schedules())
+def test_takes_integers_and_arrays(schedule):
+    assert_schedule_of_integers(schedule)
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,12 @@ from hypothesis import strategies as st
 from mlax.schedule._cosine import Cosine
 from mlax_scaffold.testing.oracle import assert_schedule_matches_spec, find_spec
 from mlax_scaffold.testing.profiles import compiling, tracing
-from mlax_scaffold.testing.schedule import assert_schedule_dtype, assert_static_schedule
-from mlax_scaffold.testing.strategies import finite_floats, sizes
+from mlax_scaffold.testing.schedule import (
+    assert_schedule_dtype,
+    assert_schedule_of_integers,
+    assert_static_schedule,
+)
+from mlax_scaffold.testing.strategies import finite_floats, positives, sizes
 
 SPEC = find_spec("scaffold/mlax_scaffold/specs/schedule/cosine.py", near=__file__)
 
@@ -19,11 +23,11 @@ SPEC = find_spec("scaffold/mlax_scaffold/specs/schedule/cosine.py", near=__file_
 def schedules(draw) -> Cosine:
     """Hyperparameters that Cosine takes."""
     init_value = draw(finite_floats())
-    steps = draw(sizes())
-    end_value = draw(finite_floats())
-    exponent = draw(finite_floats())
+    decay_steps = draw(sizes(max=32))
+    alpha = draw(finite_floats())
+    exponent = draw(positives())
     return Cosine(
-        init_value=init_value, steps=steps, end_value=end_value, exponent=exponent
+        init_value=init_value, decay_steps=decay_steps, alpha=alpha, exponent=exponent
     )
 
 
@@ -45,6 +49,12 @@ def test_keeps_the_dtype_of_the_step(schedule, dtype):
     assert_schedule_dtype(schedule, dtype)
 
 
+@tracing
+@given(schedules())
+def test_takes_integers_and_arrays(schedule):
+    assert_schedule_of_integers(schedule)
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [
@@ -52,23 +62,24 @@ def test_keeps_the_dtype_of_the_step(schedule, dtype):
         ("init_value", float("nan")),
         ("init_value", float("inf")),
         ("init_value", None),
-        ("steps", 0),
-        ("steps", -1),
-        ("steps", 2.5),
-        ("steps", "4"),
-        ("steps", True),
-        ("steps", None),
-        ("end_value", "0.5"),
-        ("end_value", float("nan")),
-        ("end_value", float("inf")),
-        ("end_value", None),
-        ("exponent", "0.5"),
-        ("exponent", float("nan")),
+        ("decay_steps", 0),
+        ("decay_steps", -1),
+        ("decay_steps", 2.5),
+        ("decay_steps", "4"),
+        ("decay_steps", True),
+        ("decay_steps", None),
+        ("alpha", "0.5"),
+        ("alpha", float("nan")),
+        ("alpha", float("inf")),
+        ("alpha", None),
+        ("exponent", 0.0),
+        ("exponent", -1.0),
         ("exponent", float("inf")),
+        ("exponent", "1"),
         ("exponent", None),
     ],
 )
 def test_rejects_a_hyperparameter(name, value):
-    valid = {"init_value": 0.5, "steps": 4}
+    valid = {"init_value": 0.5, "decay_steps": 4}
     with pytest.raises(ValueError, match=f"Cosine: {name}"):
         Cosine(**{**valid, name: value})

@@ -1,0 +1,21 @@
+import jax.numpy as jnp
+from jax import lax
+
+from mlax_scaffold.spec import Float, NonNegative, function
+
+
+@function
+def divide_by_root(
+    x: Float["..."],
+    var: Float["..."],
+    *,
+    epsilon: NonNegative,  #: added to the root
+    epsilon_root: NonNegative = 0.0,  #: added under the root
+) -> Float["..."]:
+    """Division by a root, as in Adam: x / (sqrt(var + epsilon_root) + epsilon).
+
+    `epsilon` is at least the smallest normal number of the dtype, so that what is zero
+    in half precision is not divided by. Kingma & Ba, 2015, arXiv:1412.6980.
+    """
+    least = float(jnp.finfo(x.dtype).tiny)
+    return x / (lax.sqrt(var + epsilon_root) + max(epsilon, least))

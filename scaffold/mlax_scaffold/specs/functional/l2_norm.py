@@ -1,0 +1,33 @@
+import math
+
+import jax.numpy as jnp
+from jax import lax
+
+from mlax_scaffold.spec import Axis, DType, Float, function, sum
+
+
+@function
+def l2_norm(
+    x: Float["..."],
+    *,
+    axis: Axis | None = None,  #: axes of the vectors; None: all
+    keepdims: bool = False,  #: whether they stay, with size 1
+    accum_dtype: DType | None = None,  #: dtype of the computation; None: that of x
+) -> Float["..."]:
+    """sqrt(sum(x^2)), in the dtype of x, which jnp.linalg.norm widens in 16 bits.
+
+    Elements are divided by the largest one before they are squared, so that no square
+    overflows, and none that matters underflows (Blue, 1978, doi:10.1145/355769.355771).
+    The gradient of the norm of zeros is zero.
+    """
+    wide = x if accum_dtype is None else x.astype(accum_dtype)
+    axes = tuple(range(x.ndim)) if axis is None else axis
+    largest = jnp.max(lax.abs(wide), axis=axes, keepdims=True, initial=0.0)
+    bound = lax.stop_gradient(jnp.where(largest == 0.0, 1.0, largest))
+    # Squares of at most 1 / sqrt(size) add up to at most sqrt(size), also in float16.
+    spread = 2.0 ** (math.log2(max(1, math.prod(x.shape[a] for a in axes))) // 4)
+    square = sum(lax.square(wide / bound / spread), axis=axes, keepdims=True)
+    root = lax.sqrt(jnp.where(square == 0.0, 1.0, square))
+    norm = jnp.where(square == 0.0, 0.0, root * spread * bound)
+    norm = norm if keepdims else lax.squeeze(norm, axes)
+    return norm.astype(x.dtype)

@@ -1,0 +1,33 @@
+import jax.numpy as jnp
+
+from mlax_scaffold.spec import (
+    DType,
+    Float,
+    NonNegative,
+    Positive,
+    function,
+    l2_norm,
+)
+
+
+@function
+def scale_by_trust_ratio(
+    update: Float["..."],
+    param: Float["..."],
+    *,
+    coefficient: Positive = 1.0,  #: factor of the ratio
+    min_norm: NonNegative = 0.0,  #: smaller norms count as this one
+    epsilon: NonNegative = 0.0,  #: added to the norm of the update
+    accum_dtype: DType | None = None,  #: dtype of the norms; None: that of the update
+) -> Float["..."]:
+    """The update times coefficient * norm(param) / (norm(update) + epsilon).
+
+    Where either norm is zero the update stays as it is. You et al., 2017,
+    arXiv:1708.03888.
+    """
+    size = jnp.maximum(l2_norm(param, accum_dtype=accum_dtype), min_norm)
+    length = jnp.maximum(l2_norm(update, accum_dtype=accum_dtype), min_norm)
+    undefined = (size == 0.0) | (length == 0.0)
+    # In this order no factor is larger than the norm of the weight.
+    direction = update / jnp.where(undefined, 1.0, length + epsilon)
+    return direction * jnp.where(undefined, 1.0, coefficient * size)

@@ -1,0 +1,157 @@
+"""Optimizers beside those of optax: the same gradients, many steps, one compilation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import jax
+import numpy as np
+from jax import lax
+from numerics_adapter import init_optimizer, step_optimizer
+
+STEPS = 100
+TOLERANCE = {"float32": 1e-5, "float64": 1e-10}
+SHAPES = {"matrix": (5, 4), "scalar": (), "vector": (3,), "zero": (2,)}
+FAST_COMPILATION = {"xla_backend_optimization_level": 0}
+"""Most of the time would go into optimizing machine code that runs once."""
+NAMES = {"epsilon": "eps", "epsilon_root": "eps_root", "moment_dtype": "mu_dtype"}
+"""What most of the optimizers of optax call these hyperparameters."""
+
+Arrays = dict[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class Row:
+    """An optimizer of mlax, the one of optax, and hyperparameters to compare them with.
+
+    Args:
+        ours: its module, such as "adam".
+        theirs: makes the transformation of optax from keyword arguments.
+        settings: hyperparameters of ours; those of optax have the names of `NAMES`.
+        names: names that differ in addition.
+        shapes: those of the weights, by name.
+        their_updates: what of `(updates, state)` of optax is compared with our updates.
+    """
+
+    ours: str
+    theirs: Callable[..., Any]
+    settings: tuple[Mapping[str, Any], ...]
+    names: Mapping[str, str] = field(default_factory=dict)
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=lambda: SHAPES)
+    their_updates: Callable[[Any, Any], Any] = lambda updates, state: updates
+
+    def transformation(self, setting: Mapping[str, Any]) -> Any:
+        """The transformation of optax with these hyperparameters."""
+        names = NAMES | dict(self.names)
+        return self.theirs(**{names.get(name, name): v for name, v in setting.items()})
+
+
+def cases(*rows: Row) -> list[tuple[Row, Mapping[str, Any]]]:
+    """A case for each setting of each row."""
+    return [(row, setting) for row in rows for setting in row.settings]
+
+
+def label(value: Any) -> str:
+    """The name of a case in the output of pytest."""
+    if isinstance(value, Row):
+        return value.ours
+    return ",".join(value) or "defaults"
+
+
+def falling(step: Any) -> Any:
+    """A schedule."""
+    return 0.1 / (1.0 + 0.05 * step)
+
+
+def draw_weights(row: Row, dtype: str) -> Arrays:
+    """Weights, the same in every dtype up to rounding."""
+    return _draw(0, (), row, dtype)
+
+
+def draw_gradients(row: Row, dtype: str, steps: int = STEPS) -> Arrays:
+    """Gradients of every step; those of "zero" are zero."""
+    drawn = _draw(1, (steps,), row, dtype)
+    return drawn | {"zero": np.zeros_like(drawn["zero"])}
+
+
+def _draw(seed: int, leading: tuple[int, ...], row: Row, dtype: str) -> Arrays:
+    generator = np.random.default_rng(seed)
+    return {
+        name: np.asarray(generator.normal(size=leading + shape), np.float32).astype(
+            dtype
+        )
+        for name, shape in row.shapes.items()
+    }
+
+
+def run_ours(row: Row, setting: Mapping[str, Any], dtype: str) -> Any:
+    """The updates of every step, and the last weights."""
+    weights = draw_weights(row, dtype)
+
+    def run(weights: Any, gradients: Any) -> Any:
+        state, hyperparams = init_optimizer(f"optim/{row.ours}", setting, weights)
+
+        def body(carry: Any, gradients: Any) -> Any:
+            weights, state = carry
+            updates, state = step_optimizer(hyperparams, gradients, state, weights)
+            return (jax.tree.map(lax.add, weights, updates), state), updates
+
+        (weights, _), updates = lax.scan(body, (weights, state), gradients)
+        return updates, weights
+
+    return jax.jit(run, compiler_options=FAST_COMPILATION)(
+        weights, draw_gradients(row, dtype)
+    )
+
+
+def run_theirs(row: Row, setting: Mapping[str, Any], dtype: str) -> Any:
+    """The same with optax."""
+    transformation = row.transformation(setting)
+
+    def run(weights: Any, gradients: Any) -> Any:
+        def body(carry: Any, gradients: Any) -> Any:
+            weights, state = carry
+            updates, state = transformation.update(gradients, state, weights)
+            updates = row.their_updates(updates, state)
+            return (jax.tree.map(lax.add, weights, updates), state), updates
+
+        carry = (weights, transformation.init(weights))
+        (weights, _), updates = lax.scan(body, carry, gradients)
+        return updates, weights
+
+    weights = jax.tree.map(jax.numpy.asarray, draw_weights(row, dtype))
+    return jax.jit(run, compiler_options=FAST_COMPILATION)(
+        weights, draw_gradients(row, dtype)
+    )
+
+
+def assert_close(actual: Any, expected: Any, dtype: str) -> None:
+    """Errors are relative to the largest number of each array."""
+    expected = jax.tree.map(np.asarray, expected)
+    for (path, a), e in zip(
+        jax.tree_util.tree_leaves_with_path(actual),
+        jax.tree.leaves(expected),
+        strict=True,
+    ):
+        assert a.dtype == dtype
+        np.testing.assert_allclose(
+            np.asarray(a, np.float64),
+            e,
+            rtol=0.0,
+            atol=TOLERANCE[dtype] * float(np.abs(e).max()),
+            err_msg=jax.tree_util.keystr(path),
+        )
+
+
+def assert_parity(row: Row, setting: Mapping[str, Any]) -> None:
+    """Ours takes the steps of optax: in float64, and up to rounding in float32.
+
+    The run in float32 is one without 64-bit numbers, so that coefficients are of 32 bits.
+    """
+    expected = run_theirs(row, setting, "float64")
+    assert_close(run_ours(row, setting, "float64"), expected, "float64")
+    with jax.enable_x64(False):
+        single = run_ours(row, setting, "float32")
+    assert_close(single, expected, "float32")
