@@ -22,6 +22,7 @@ from mlax.nn import simple_cell as SimpleCell
 from mlax.nn import spectral_norm as SpectralNorm
 
 __all__ = [
+    "LRU",
     "BatchNorm",
     "Bias",
     "Conv",
@@ -31,7 +32,6 @@ __all__ = [
     "F",
     "GRUCell",
     "GroupNorm",
-    "LRU",
     "LSTMCell",
     "LayerNorm",
     "Linear",

@@ -200,19 +200,19 @@ def fwd(
     x = inputs.dot(
         trainables.kernel.astype(inputs.dtype), precision=hyperparams.precision
     ) + trainables.bias.astype(inputs.dtype)
-    gates, candidate = jnp.split(
+    x_gates, x_n = jnp.split(x, [2 * hyperparams.features], -1)
+    to_gates, to_n = jnp.split(
         trainables.recurrent_kernel.astype(inputs.dtype), [2 * hyperparams.features], -1
     )
-    x_gates, x_candidate = jnp.split(x, [2 * hyperparams.features], -1)
-    gates = x_gates + carry.dot(gates, precision=hyperparams.precision)
+    gates = x_gates + carry.dot(to_gates, precision=hyperparams.precision)
     r, z = jnp.split(hyperparams.gate_activation(gates), 2, -1)
     if trainables.recurrent_bias is None:
-        n = (r * carry).dot(candidate, precision=hyperparams.precision)
+        n = (r * carry).dot(to_n, precision=hyperparams.precision)
     else:
-        n = carry.dot(
-            candidate, precision=hyperparams.precision
-        ) + trainables.recurrent_bias.astype(inputs.dtype)
-        n = r * n
-    n = hyperparams.activation(x_candidate + n)
+        n = r * (
+            carry.dot(to_n, precision=hyperparams.precision)
+            + trainables.recurrent_bias.astype(inputs.dtype)
+        )
+    n = hyperparams.activation(x_n + n)
     h = (1.0 - z) * n + z * carry
     return (h, h), non_trainables

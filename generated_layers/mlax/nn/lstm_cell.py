@@ -6,9 +6,8 @@ i, f, g, o = split(x W + h U + b);
 c' = sigmoid(f) * c + sigmoid(i) * tanh(g);  h' = sigmoid(o) * tanh(c').
 The carry is (c, h), the output is (h', (c', h')).
 
-Hochreiter & Schmidhuber, 1997, Neural Computation 9(8), with the forget gate of
-Gers et al., 2000. The four gates are one product each for the input and the state,
-which flax calls OptimizedLSTMCell.
+Hochreiter & Schmidhuber, 1997, Neural Computation 9(8); forget gate: Gers et al.,
+2000. All gates are one product, as in what flax calls OptimizedLSTMCell.
 """
 
 from __future__ import annotations
@@ -212,7 +211,7 @@ def fwd(
         precision=hyperparams.precision,
     )
     i, f, g, o = jnp.split(gates + trainables.bias.astype(inputs.dtype), 4, axis=-1)
-    f = hyperparams.gate_activation(f + hyperparams.forget_bias)
-    c = f * c + hyperparams.gate_activation(i) * hyperparams.activation(g)
-    h = hyperparams.gate_activation(o) * hyperparams.activation(c)
+    i, f, o = map(hyperparams.gate_activation, (i, f + hyperparams.forget_bias, o))
+    c = f * c + i * hyperparams.activation(g)
+    h = o * hyperparams.activation(c)
     return (h, (c, h)), non_trainables

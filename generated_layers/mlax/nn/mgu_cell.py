@@ -5,8 +5,8 @@
 f = sigmoid(x W + h U + b);  n = tanh(x W' + b' + f * (h U' + b''));
 h' = (1 - f) * n + f * h.  The carry is h, the output is (h', h').
 
-Zhou et al., 2016, arXiv:1603.09420. Without `reset_gate` the candidate's state is
-not multiplied by f (Heck & Salem, 2017, arXiv:1701.03452), and has no b''.
+Zhou et al., 2016, arXiv:1603.09420; and without `reset_gate`, where n is
+tanh(x W' + b' + h U'), Heck & Salem, 2017, arXiv:1701.03452.
 """
 
 from __future__ import annotations
@@ -209,13 +209,12 @@ def fwd(
         trainables.recurrent_kernel.astype(inputs.dtype),
         precision=hyperparams.precision,
     )
-    x_gate, x_candidate = jnp.split(x, 2, -1)
-    h_gate, n = jnp.split(h, 2, -1)
+    (x_f, x_n), (h_f, n) = jnp.split(x, 2, -1), jnp.split(h, 2, -1)
     f = hyperparams.gate_activation(
-        x_gate + h_gate + trainables.forget_bias.astype(inputs.dtype)
+        x_f + h_f + trainables.forget_bias.astype(inputs.dtype)
     )
     if trainables.recurrent_bias is not None:
         n = f * (n + trainables.recurrent_bias.astype(inputs.dtype))
-    n = hyperparams.activation(x_candidate + trainables.bias.astype(inputs.dtype) + n)
+    n = hyperparams.activation(x_n + trainables.bias.astype(inputs.dtype) + n)
     h = (1.0 - f) * n + f * carry
     return (h, h), non_trainables

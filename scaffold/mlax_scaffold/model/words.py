@@ -159,6 +159,7 @@ _VALUES: dict[str, tuple[str, tuple[str, ...]]] = {
             "[]",
         ),
     ),
+    "Policy": ("jax.checkpoint_policies.dots_saveable", ("1", "[]")),
     "Scheduled": (
         "0.1",
         (
@@ -281,6 +282,13 @@ WORDS: dict[str, Word] = {
             "function",
             "Callable[..., Any]",
             "functions()",
+        ),
+        _word(
+            "Policy",
+            "a hashable policy, as in `jax.checkpoint_policies`",
+            "function",
+            "Callable[..., Any]",
+            "policies()",
         ),
         _word(
             "Scheduled",

@@ -36,7 +36,7 @@ from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.dims import shapes_of
 from mlax_scaffold.testing.dtypes import FLOAT_DTYPES, weights_dtypes
 from mlax_scaffold.testing.fitting import (
-    array, assert_key_contract,
+    array, assert_initial_carry, assert_key_contract,
     declared, exact, fitting, fitting_hyperparams, fitting_schedule, known, smallest
 )
 from mlax_scaffold.testing.layer import (
@@ -107,6 +107,8 @@ class TestView:
     trains: bool
     refuses_tracing: bool
     """Whether a traced `inference_mode` is an error of its own; a block leaves it to its layers."""
+    carries: bool
+    """Whether it is a cell, whose hyperparameters make the first carry."""
     stateful: bool
     floating: bool
     requirements: tuple[str, ...]
@@ -188,6 +190,7 @@ def _view(definition: Definition, library: Library, project: Project) -> TestVie
         refuses_tracing=bool(
             traits and traits.training and definition.kind is Kind.LAYER
         ),
+        carries=definition.method("initial_carry") is not None,
         stateful=bool(traits and traits.stateful),
         floating=any(
             "Float" in str(i.type) or "PyTree" in str(i.type) for i in method.positional

@@ -35,6 +35,7 @@ _HOMES = {
     "Precision": "words",
     "Probability": "words",
     "Decay": "words",
+    "Policy": "words",
     "PyTree": "words",
     "Schedule": "schedule",
     "Scheduled": "words",
@@ -128,6 +129,7 @@ if TYPE_CHECKING:
     from mlax_scaffold.spec.typing import NonNegative as NonNegative
     from mlax_scaffold.spec.typing import Padding as Padding
     from mlax_scaffold.spec.typing import PerDim as PerDim
+    from mlax_scaffold.spec.typing import Policy as Policy
     from mlax_scaffold.spec.typing import Positive as Positive
     from mlax_scaffold.spec.typing import Precision as Precision
     from mlax_scaffold.spec.typing import Probability as Probability

@@ -34,6 +34,7 @@ Axis = Any
 Shape = Any
 Activation = Callable[..., Any]
 Function = Callable[..., Any]
+Policy = Callable[..., Any]
 Scheduled = Any
 SubSchedule = Callable[..., Any]
 Boundaries = Sequence[int]

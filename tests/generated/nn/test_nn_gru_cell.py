@@ -13,6 +13,7 @@ from mlax_scaffold.testing.dims import shapes_of
 from mlax_scaffold.testing.dtypes import FLOAT_DTYPES, weights_dtypes
 from mlax_scaffold.testing.fitting import (
     array,
+    assert_initial_carry,
     assert_key_contract,
     fitting,
     fitting_hyperparams,
@@ -92,6 +93,13 @@ def test_keeps_the_dtype(case, dtype):
 @given(cases())
 def test_has_the_annotated_shapes(case):
     assert_shapes(case, case.y)
+
+
+@pytest.mark.parametrize("dtype", FLOAT_DTYPES, ids=str)
+@each_dtype
+@given(case=cases())
+def test_first_carry_fits_the_inputs(case, dtype):
+    assert_initial_carry(case, dtype)
 
 
 @tracing

@@ -43,16 +43,15 @@ class GRUCell(Layer):
         self, inputs: Float["*batch in_features"], carry: Float["*batch features"]
     ) -> tuple[Float["*batch features"], Float["*batch features"]]:
         x = inputs.dot(self.kernel, precision=self.precision) + self.bias
-        gates, candidate = jnp.split(self.recurrent_kernel, [2 * self.features], -1)
-        x_gates, x_candidate = jnp.split(x, [2 * self.features], -1)
-        gates = x_gates + carry.dot(gates, precision=self.precision)
+        x_gates, x_n = jnp.split(x, [2 * self.features], -1)
+        to_gates, to_n = jnp.split(self.recurrent_kernel, [2 * self.features], -1)
+        gates = x_gates + carry.dot(to_gates, precision=self.precision)
         r, z = jnp.split(self.gate_activation(gates), 2, -1)
         if self.recurrent_bias is None:
-            n = (r * carry).dot(candidate, precision=self.precision)
+            n = (r * carry).dot(to_n, precision=self.precision)
         else:
-            n = carry.dot(candidate, precision=self.precision) + self.recurrent_bias
-            n = r * n
-        n = self.activation(x_candidate + n)
+            n = r * (carry.dot(to_n, precision=self.precision) + self.recurrent_bias)
+        n = self.activation(x_n + n)
         h = (1.0 - z) * n + z * carry
         return h, h
 

@@ -21,9 +21,8 @@ class LSTMCell(Layer):
     c' = sigmoid(f) * c + sigmoid(i) * tanh(g);  h' = sigmoid(o) * tanh(c').
     The carry is (c, h), the output is (h', (c', h')).
 
-    Hochreiter & Schmidhuber, 1997, Neural Computation 9(8), with the forget gate of
-    Gers et al., 2000. The four gates are one product each for the input and the state,
-    which flax calls OptimizedLSTMCell.
+    Hochreiter & Schmidhuber, 1997, Neural Computation 9(8); forget gate: Gers et al.,
+    2000. All gates are one product, as in what flax calls OptimizedLSTMCell.
     """
 
     in_features: Size  #: size of the last axis of the input
@@ -51,9 +50,9 @@ class LSTMCell(Layer):
         gates = inputs.dot(self.kernel, precision=self.precision)
         gates = gates + h.dot(self.recurrent_kernel, precision=self.precision)
         i, f, g, o = jnp.split(gates + self.bias, 4, axis=-1)
-        f = self.gate_activation(f + self.forget_bias)
-        c = f * c + self.gate_activation(i) * self.activation(g)
-        h = self.gate_activation(o) * self.activation(c)
+        i, f, o = map(self.gate_activation, (i, f + self.forget_bias, o))
+        c = f * c + i * self.activation(g)
+        h = o * self.activation(c)
         return h, (c, h)
 
     def initial_carry(self, input_shape, dtype):

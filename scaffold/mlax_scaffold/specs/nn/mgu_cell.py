@@ -21,8 +21,8 @@ class MGUCell(Layer):
     f = sigmoid(x W + h U + b);  n = tanh(x W' + b' + f * (h U' + b''));
     h' = (1 - f) * n + f * h.  The carry is h, the output is (h', h').
 
-    Zhou et al., 2016, arXiv:1603.09420. Without `reset_gate` the candidate's state is
-    not multiplied by f (Heck & Salem, 2017, arXiv:1701.03452), and has no b''.
+    Zhou et al., 2016, arXiv:1603.09420; and without `reset_gate`, where n is
+    tanh(x W' + b' + h U'), Heck & Salem, 2017, arXiv:1701.03452.
     """
 
     in_features: Size  #: size of the last axis of the input
@@ -45,12 +45,11 @@ class MGUCell(Layer):
     ) -> tuple[Float["*batch features"], Float["*batch features"]]:
         x = inputs.dot(self.kernel, precision=self.precision)
         h = carry.dot(self.recurrent_kernel, precision=self.precision)
-        x_gate, x_candidate = jnp.split(x, 2, -1)
-        h_gate, n = jnp.split(h, 2, -1)
-        f = self.gate_activation(x_gate + h_gate + self.forget_bias)
+        (x_f, x_n), (h_f, n) = jnp.split(x, 2, -1), jnp.split(h, 2, -1)
+        f = self.gate_activation(x_f + h_f + self.forget_bias)
         if self.recurrent_bias is not None:
             n = f * (n + self.recurrent_bias)
-        n = self.activation(x_candidate + self.bias + n)
+        n = self.activation(x_n + self.bias + n)
         h = (1.0 - f) * n + f * carry
         return h, h
 
