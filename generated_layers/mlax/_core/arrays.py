@@ -25,6 +25,11 @@ def create(
     return initializer(key, tuple(shape), dtype)
 
 
+def at_least(dtype: DTypeLike | None, narrowest: DTypeLike) -> DTypeLike | None:
+    """The wider of two dtypes; None, the initializer's own, is the default one."""
+    return None if dtype is None else jnp.promote_types(dtype, narrowest)
+
+
 def cast(tree: Any, dtype: DTypeLike | None) -> Any:
     """The tree with its floating leaves in another dtype; a dtype of None changes nothing."""
     if dtype is None:
@@ -34,6 +39,11 @@ def cast(tree: Any, dtype: DTypeLike | None) -> Any:
         return x.astype(dtype) if jnp.issubdtype(x.dtype, jnp.floating) else x
 
     return jax.tree.map(leaf, tree)
+
+
+def declared_keys(key: Any, count: int) -> Any:
+    """A key for each declaration of a layer: split from one, or a list of them as it is."""
+    return key if isinstance(key, list) else jax.random.split(key, count)
 
 
 def floating(x: ArrayLike) -> jax.Array:
@@ -49,10 +59,11 @@ def split_keys(key: jax.Array | None, count: int) -> Any:
     return [None] * count if key is None else jax.random.split(key, count)
 
 
-def keyed(key: jax.Array, items: Iterable[Any]) -> list[tuple[jax.Array, Any]]:
-    """Each item with a key of its own."""
+def keyed(key: Any, items: Iterable[Any]) -> list[tuple[Any, Any]]:
+    """Each item with a key of its own: split from one, or from a list of as many."""
     given = list(items)
-    return list(zip(jax.random.split(key, len(given)), given, strict=True))
+    keys = key if isinstance(key, list) else jax.random.split(key, len(given))
+    return list(zip(keys, given, strict=True))
 
 
 def unzip(layers: Iterable[tuple[Any, Any, Any]]) -> tuple[Any, Any, Any]:

@@ -133,10 +133,15 @@ def fwd(
         ValueError, TypeError: where an input does not fit.
     """
     x = checks.floating("Bidirectional", x=x)
-    if hyperparams.time_major and x.ndim < 2:
-        raise checks.shape_error("Bidirectional", "x", "(time, *batch, features)", x)
-    if not hyperparams.time_major and x.ndim < 2:
-        raise checks.shape_error("Bidirectional", "x", "(*batch, time, features)", x)
+    if x.ndim < 2:
+        raise checks.shape_error(
+            "Bidirectional",
+            "x",
+            "(time, *batch, features)"
+            if hyperparams.time_major
+            else "(*batch, time, features)",
+            x,
+        )
     keys = arrays.split_keys(key, 2)
     axis = 0 if hyperparams.time_major else x.ndim - 2
     y, ahead_state = hyperparams.ahead.apply(

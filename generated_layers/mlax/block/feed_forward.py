@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import jax
 from jax.typing import DTypeLike
 
-from mlax._core import checks
+from mlax._core import arrays, checks
 from mlax._core.checks import PrecisionLike
 from mlax._core.static import static
 from mlax.nn import dropout as Dropout
@@ -101,7 +101,7 @@ def init(
     dropout_rate = checks.probability("FeedForward", dropout_rate=dropout_rate)
     use_bias = checks.boolean("FeedForward", use_bias=use_bias)
     precision = checks.optional(checks.precision, "FeedForward", precision=precision)
-    keys = jax.random.split(key, 3)
+    keys = arrays.declared_keys(key, 3)
     options = (use_bias, precision)
     widen_weights, _, widen_hyperparams = Linear.init(
         keys[0], features, hidden_features, *options, dtype=dtype

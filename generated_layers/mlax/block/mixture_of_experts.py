@@ -151,7 +151,7 @@ def init(
     precision = checks.optional(
         checks.precision, "MixtureOfExperts", precision=precision
     )
-    keys = jax.random.split(key, 6)
+    keys = arrays.declared_keys(key, 6)
     if not (top_k <= experts):
         raise checks.requirement(
             "MixtureOfExperts",

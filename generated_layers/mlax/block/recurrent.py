@@ -138,14 +138,22 @@ def fwd(
     x = checks.floating("Recurrent", x=x)
     if reset is not None:
         reset = checks.logical("Recurrent", reset=reset)
-    if hyperparams.time_major and x.ndim < 2:
-        raise checks.shape_error("Recurrent", "x", "(time, *batch, features)", x)
-    if not hyperparams.time_major and x.ndim < 2:
-        raise checks.shape_error("Recurrent", "x", "(*batch, time, features)", x)
-    if reset is not None and hyperparams.time_major and reset.ndim < 1:
-        raise checks.shape_error("Recurrent", "reset", "(time, *batch)", reset)
-    if reset is not None and not hyperparams.time_major and reset.ndim < 1:
-        raise checks.shape_error("Recurrent", "reset", "(*batch, time)", reset)
+    if x.ndim < 2:
+        raise checks.shape_error(
+            "Recurrent",
+            "x",
+            "(time, *batch, features)"
+            if hyperparams.time_major
+            else "(*batch, time, features)",
+            x,
+        )
+    if reset is not None and reset.ndim < 1:
+        raise checks.shape_error(
+            "Recurrent",
+            "reset",
+            "(time, *batch)" if hyperparams.time_major else "(*batch, time)",
+            reset,
+        )
     # Where `reset` is True, the carry is the initial one before the step.
     axis = 0 if hyperparams.time_major else x.ndim - 2
     x = jnp.moveaxis(x, axis, 0)

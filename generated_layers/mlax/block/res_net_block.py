@@ -156,7 +156,7 @@ def init(
     axis_name = checks.optional(checks.string, "ResNetBlock", axis_name=axis_name)
     accum_dtype = checks.optional(checks.dtype, "ResNetBlock", accum_dtype=accum_dtype)
     precision = checks.optional(checks.precision, "ResNetBlock", precision=precision)
-    keys = jax.random.split(key, 4)
+    keys = arrays.declared_keys(key, 4)
     if not (not bottleneck or out_channels % 4 == 0):
         raise checks.requirement(
             "ResNetBlock",

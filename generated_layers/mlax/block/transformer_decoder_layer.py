@@ -155,7 +155,7 @@ def init(
     precision = checks.optional(
         checks.precision, "TransformerDecoderLayer", precision=precision
     )
-    keys = jax.random.split(key, 7)
+    keys = arrays.declared_keys(key, 7)
     size, bias, wide = features, use_bias, accum_dtype
     inner = {"use_bias": bias, "dropout_rate": dropout_rate, "precision": precision}
     attention_2 = {**inner, "accum_dtype": wide}

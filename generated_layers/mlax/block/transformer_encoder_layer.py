@@ -143,7 +143,7 @@ def init(
     precision = checks.optional(
         checks.precision, "TransformerEncoderLayer", precision=precision
     )
-    keys = jax.random.split(key, 5)
+    keys = arrays.declared_keys(key, 5)
     common = {"use_bias": use_bias}
     inner = {**common, "dropout_rate": dropout_rate, "precision": precision}
     attention_weights, _, attention_hyperparams = MultiHeadAttention.init(

@@ -19,7 +19,7 @@ import jax.numpy as jnp
 from jax import lax
 from jax.typing import DTypeLike
 
-from mlax._core import checks
+from mlax._core import arrays, checks
 from mlax._core.checks import PrecisionLike
 from mlax._core.static import static
 from mlax.nn import conv as Conv
@@ -128,7 +128,7 @@ def init(
     use_bias = checks.boolean("ConvLSTMCell", use_bias=use_bias)
     forget_bias = checks.number("ConvLSTMCell", forget_bias=forget_bias)
     precision = checks.optional(checks.precision, "ConvLSTMCell", precision=precision)
-    keys = jax.random.split(key, 2)
+    keys = arrays.declared_keys(key, 2)
     gates = 4 * channels
     rest = {"channel_last": channel_last, "use_bias": use_bias, "precision": precision}
     sizes = (gates, kernel_size)

@@ -22,7 +22,7 @@ from jax.typing import DTypeLike
 
 from mlax._core import arrays, checks
 from mlax._core.checks import PrecisionLike
-from mlax._core.initializers import orthogonal
+from mlax._core.initializers import orthogonal, per_gate
 from mlax._core.static import static
 
 
@@ -82,7 +82,7 @@ def init(
     gate_activation: Callable[..., jax.Array] = jax.nn.sigmoid,
     precision: PrecisionLike | None = None,
     kernel_initializer: arrays.Initializer = lecun_normal(),
-    recurrent_kernel_initializer: arrays.Initializer = orthogonal(),
+    recurrent_kernel_initializer: arrays.Initializer = per_gate(orthogonal(), 3),
     bias_initializer: arrays.Initializer = zeros,
     recurrent_bias_initializer: arrays.Initializer = zeros,
     dtype: DTypeLike | None = None,
@@ -117,7 +117,7 @@ def init(
     activation = checks.function("GRUCell", activation=activation)
     gate_activation = checks.function("GRUCell", gate_activation=gate_activation)
     precision = checks.optional(checks.precision, "GRUCell", precision=precision)
-    keys = jax.random.split(key, 4)
+    keys = arrays.declared_keys(key, 4)
     size = features
     kernel = arrays.create(kernel_initializer, keys[0], (in_features, 3 * size), dtype)
     recurrent_kernel = arrays.create(

@@ -143,7 +143,7 @@ def init(
     max_phase = checks.positive("LRU", max_phase=max_phase)
     return_carry = checks.boolean("LRU", return_carry=return_carry)
     precision = checks.optional(checks.precision, "LRU", precision=precision)
-    keys = jax.random.split(key, 7)
+    keys = arrays.declared_keys(key, 7)
     if not (min_radius < max_radius):
         raise checks.requirement(
             "LRU",

@@ -22,7 +22,7 @@ from jax.typing import DTypeLike
 
 from mlax._core import arrays, checks
 from mlax._core.checks import PrecisionLike
-from mlax._core.initializers import orthogonal
+from mlax._core.initializers import orthogonal, per_gate
 from mlax._core.static import static
 
 
@@ -81,7 +81,7 @@ def init(
     forget_bias: float = 0.0,
     precision: PrecisionLike | None = None,
     kernel_initializer: arrays.Initializer = lecun_normal(),
-    recurrent_kernel_initializer: arrays.Initializer = orthogonal(),
+    recurrent_kernel_initializer: arrays.Initializer = per_gate(orthogonal(), 4),
     bias_initializer: arrays.Initializer = zeros,
     dtype: DTypeLike | None = None,
 ) -> tuple[LSTMCellTrainables, None, LSTMCellHyperparams]:
@@ -116,7 +116,7 @@ def init(
     gate_activation = checks.function("LSTMCell", gate_activation=gate_activation)
     forget_bias = checks.number("LSTMCell", forget_bias=forget_bias)
     precision = checks.optional(checks.precision, "LSTMCell", precision=precision)
-    keys = jax.random.split(key, 3)
+    keys = arrays.declared_keys(key, 3)
     gates = 4 * features
     kernel = arrays.create(kernel_initializer, keys[0], (in_features, gates), dtype)
     recurrent_kernel = arrays.create(

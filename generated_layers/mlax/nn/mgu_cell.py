@@ -21,7 +21,7 @@ from jax.typing import DTypeLike
 
 from mlax._core import arrays, checks
 from mlax._core.checks import PrecisionLike
-from mlax._core.initializers import orthogonal
+from mlax._core.initializers import orthogonal, per_gate
 from mlax._core.static import static
 
 
@@ -83,7 +83,7 @@ def init(
     gate_activation: Callable[..., jax.Array] = jax.nn.sigmoid,
     precision: PrecisionLike | None = None,
     kernel_initializer: arrays.Initializer = lecun_normal(),
-    recurrent_kernel_initializer: arrays.Initializer = orthogonal(),
+    recurrent_kernel_initializer: arrays.Initializer = per_gate(orthogonal(), 2),
     forget_bias_initializer: arrays.Initializer = ones,
     bias_initializer: arrays.Initializer = zeros,
     recurrent_bias_initializer: arrays.Initializer = zeros,
@@ -120,7 +120,7 @@ def init(
     activation = checks.function("MGUCell", activation=activation)
     gate_activation = checks.function("MGUCell", gate_activation=gate_activation)
     precision = checks.optional(checks.precision, "MGUCell", precision=precision)
-    keys = jax.random.split(key, 5)
+    keys = arrays.declared_keys(key, 5)
     size = features
     kernel = arrays.create(kernel_initializer, keys[0], (in_features, 2 * size), dtype)
     recurrent_kernel = arrays.create(

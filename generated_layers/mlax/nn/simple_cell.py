@@ -105,7 +105,7 @@ def init(
     activation = checks.function("SimpleCell", activation=activation)
     residual = checks.boolean("SimpleCell", residual=residual)
     precision = checks.optional(checks.precision, "SimpleCell", precision=precision)
-    keys = jax.random.split(key, 3)
+    keys = arrays.declared_keys(key, 3)
     kernel = arrays.create(kernel_initializer, keys[0], (in_features, features), dtype)
     recurrent_kernel = arrays.create(
         recurrent_kernel_initializer, keys[1], (features, features), dtype

@@ -137,6 +137,7 @@ _VALUES: dict[str, tuple[str, tuple[str, ...]]] = {
             "(0, 0)",
         ),
     ),
+    "AxisName": ('"devices"', ("1", '("devices", 1)', "()")),
     "Shape": (
         "(2, 3)",
         (
@@ -160,6 +161,7 @@ _VALUES: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
     ),
     "Policy": ("jax.checkpoint_policies.dots_saveable", ("1", "[]")),
+    "Mask": ('lambda path, weight: "bias" not in path', ("1", "[]")),
     "Scheduled": (
         "0.1",
         (
@@ -236,7 +238,8 @@ WORDS: dict[str, Word] = {
         ),
         _word(
             "Padding",
-            '"SAME", "VALID", an integer, or for each axis an integer or a pair',
+            '"SAME", "SAME_LOWER", "VALID", "CAUSAL", an integer, or for each axis an '
+            "integer or a pair",
             "padding",
             "PaddingLike -> Padding",
             "paddings(spatial_dims)",
@@ -261,6 +264,13 @@ WORDS: dict[str, Word] = {
             "axes",
             "int | Sequence[int] -> tuple[int, ...]",
             "axes(rank)",
+        ),
+        _word(
+            "AxisName",
+            "the name of a mapped axis, or a sequence of names",
+            "axis_name",
+            "str | Sequence[str] -> str | tuple[str, ...]",
+            "axis_names()",
         ),
         _word(
             "Shape",
@@ -338,6 +348,23 @@ WORDS: dict[str, Word] = {
             "sub_layers",
             "Sequence[InitializedLayer]",
             "tuple[LayerHyperparams, ...]",
+            "",
+            structural=True,
+        ),
+        _word(
+            "Mask",
+            "a hashable function of a weight's path (such as 'layers/0/kernel') and the "
+            "weight, which tells whether it is selected",
+            "function",
+            "Callable[[str, Any], bool]",
+            "masks()",
+        ),
+        Word(
+            "SubOptimizer",
+            "an initialized optimizer `(state, hyperparams)`",
+            "sub_optimizer",
+            "InitializedOptimizer",
+            "OptimizerHyperparams",
             "",
             structural=True,
         ),

@@ -12,67 +12,27 @@ from mlax_scaffold.model.definition import (
     Input,
     Kind,
     Method,
+    Role,
 )
 from mlax_scaffold.model.library import Library
 from mlax_scaffold.model.project import Project, Rendered
-from mlax_scaffold.model.shapes import Conditional, Named, Shape
-from mlax_scaffold.model.words import WORDS
+from mlax_scaffold.model.shapes import Conditional, Shape
 from mlax_scaffold.render.environment import render_template
 from mlax_scaffold.render.header import header
 from mlax_scaffold.render.modules import file_name
+from mlax_scaffold.render.optimizer import needs
+from mlax_scaffold.render.tests_imports import IMPORTS
+from mlax_scaffold.render.tests_values import dividing, fixed_axis, per_dim_axes
 
-_IMPORTS = """\
-from typing import Any
-
-import jax
-import jax.numpy as jnp
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
-from mlax_scaffold.testing import toys
-from mlax_scaffold.testing._functions import abstract_key
-from mlax_scaffold.testing.case import Case
-from mlax_scaffold.testing.dims import shapes_of
-from mlax_scaffold.testing.dtypes import FLOAT_DTYPES, weights_dtypes
-from mlax_scaffold.testing.fitting import (
-    array, assert_initial_carry, assert_key_contract,
-    declared, exact, fitting, fitting_hyperparams, fitting_schedule, known, smallest
-)
-from mlax_scaffold.testing.layer import (
-    assert_dtype_contract, assert_gradients, assert_jit_equals_eager,
-    assert_rejects_traced_inference_mode, assert_shapes, assert_state_stable,
-    assert_static_hyperparams, assert_vmap
-)
-from mlax_scaffold.testing.optimizer import (
-    OptimizerCase, assert_jit, assert_mixed_dtypes, assert_optimizer_dtypes,
-    assert_scan, assert_structure, assert_zero_gradients
-)
-from mlax_scaffold.testing.oracle import (
-    assert_function_matches_spec, assert_matches_spec, assert_optimizer_matches_spec,
-    assert_schedule_matches_spec, find_spec
-)
-from mlax_scaffold.testing.profiles import compiling, each_dtype, tracing
-from mlax_scaffold.testing.refusals import (
-    assert_rejects_another_size, assert_rejects_gradients, assert_rejects_integers
-)
-from mlax_scaffold.testing.schedule import (
-    assert_schedule_dtype, assert_schedule_of_integers, assert_static_schedule
-)
-"""
-_STRATEGIES = sorted(
-    {word.strategy.partition("(")[0] for word in WORDS.values() if word.strategy}
-    | {"choices", "optional", "per_dim", "sequences"}
-)
-_IMPORTS += f"from mlax_scaffold.testing.strategies import {', '.join(_STRATEGIES)}"
-"""Everything that a generated test may use; the linter drops the rest."""
-
+_NOT_NEGATIVE = ("var", "positive")
+"""Names of inputs that are drawn above zero."""
 _DTYPES = {"Int": ", jnp.int32", "Bool": ", jnp.bool_"}
 _TOYS = {
     "SubLayer": "toys.layer(key, dtype)",
     "Cell": "toys.cell(key, dtype)",
     "Stacked": "toys.stacked(key, dtype, depth)",
     "SubLayers": "toys.layers(key, dtype, count)",
+    "SubOptimizer": "toys.optimizer(trainables)",
     "SubOptimizers": "toys.optimizers(trainables, count)",
 }
 
@@ -92,6 +52,8 @@ class TestView:
     takes_key: bool
     patterns: str
     known: str
+    axes: str
+    """Names of hyperparameters that are the sizes of axes, and may be one for all."""
     x: str
     inputs: tuple[tuple[str, str, bool], ...]
     """Keyword inputs: name, expression, and whether they may be left out."""
@@ -102,7 +64,11 @@ class TestView:
     ranges: str
     key_optional: bool
     partial: tuple[str, ...]
-    """Fields of the state that are states of other optimizers."""
+    """Fields of the state that are no moments."""
+    needs: tuple[str, ...]
+    """Inputs of `step` that an optimizer cannot do without."""
+    takes_weights: bool
+    """Whether `init` of an optimizer takes the weights."""
     draws_keys: bool
     trains: bool
     refuses_tracing: bool
@@ -110,6 +76,8 @@ class TestView:
     carries: bool
     """Whether it is a cell, whose hyperparameters make the first carry."""
     stateful: bool
+    stored: bool
+    """Whether a state is read in the dtype that it is stored in."""
     floating: bool
     requirements: tuple[str, ...]
     example: str
@@ -135,7 +103,7 @@ def test_module(definition: Definition, library: Library, project: Project) -> R
     text = render_template(
         f"tests/{template}.py.jinja",
         header=header(definition.source),
-        imports=_IMPORTS,
+        imports=IMPORTS,
         view=_view(definition, library, project),
     )
     path = f"{project.tests}/{section}/test_{section}_{definition.module}.py"
@@ -153,7 +121,7 @@ def _view(definition: Definition, library: Library, project: Project) -> TestVie
     method = definition.method("forward") or definition.methods[0]
     layer = definition.kind in (Kind.LAYER, Kind.BLOCK)
     traits = library.traits(definition.reference) if layer else None
-    takes_weights = definition.kind is Kind.OPTIMIZER and not definition.structural()
+    takes_weights = definition.kind is Kind.OPTIMIZER and definition.takes_weights
     takes_key = bool(traits and traits.takes_key and definition.kind is Kind.LAYER)
     plain = [h for h in definition.hyperparameters if not h.type.word.structural]
     patterns = list(_patterns(method.inputs)) if method.inputs else []
@@ -174,6 +142,7 @@ def _view(definition: Definition, library: Library, project: Project) -> TestVie
         takes_key=takes_key,
         patterns=", ".join(f"{label!r}: {text!r}" for label, text in patterns),
         known=", ".join(_known(definition, patterns)),
+        axes=", ".join(map(repr, per_dim_axes(definition, method))),
         x=_x(method, definition),
         inputs=tuple(
             (i.name, _abstract(i.name, i.type, definition), i.type.optional)
@@ -184,7 +153,12 @@ def _view(definition: Definition, library: Library, project: Project) -> TestVie
         smooth="".join(f"{h.name}, " for h in plain if h.type.word.name == "DType"),
         ranges=_ranges(definition, method),
         key_optional=definition.kind is Kind.BLOCK,
-        partial=tuple(h.name for h in definition.structural()),
+        partial=tuple(
+            item.name
+            for item in (*definition.structural(), *definition.declared(Role.STATE))
+        ),
+        needs=tuple(needs(definition)) if definition.kind is Kind.OPTIMIZER else (),
+        takes_weights=takes_weights,
         draws_keys=bool(traits and traits.draws),
         trains=bool(traits and traits.training),
         refuses_tracing=bool(
@@ -192,6 +166,7 @@ def _view(definition: Definition, library: Library, project: Project) -> TestVie
         ),
         carries=definition.method("initial_carry") is not None,
         stateful=bool(traits and traits.stateful),
+        stored=bool(traits and traits.stored),
         floating=any(
             "Float" in str(i.type) or "PyTree" in str(i.type) for i in method.positional
         ),
@@ -200,7 +175,7 @@ def _view(definition: Definition, library: Library, project: Project) -> TestVie
             f'"{h.name}": {_example(h)}' for h in plain if h.default is None
         ),
         invalid=tuple(_invalid(plain)) if not definition.structural() else (),
-        fixed_axis=_fixed_axis(definition, method),
+        fixed_axis=fixed_axis(definition, method),
         wrong_input=[i.type.kind for i in method.positional] == ["Float"],
     )
 
@@ -227,7 +202,7 @@ def _draws(definition: Definition) -> Iterator[str]:
             strategy = strategy.replace("sizes()", "sizes(max=32)").replace(
                 "size_sequences()", "size_sequences(min_size=1, max=32)"
             )
-        yield f"{h.name} = draw({strategy})"
+        yield f"{h.name} = draw({dividing(definition, h) or strategy})"
 
 
 def _arguments(definition: Definition) -> Iterator[str]:
@@ -330,8 +305,7 @@ def _expected(array: ArrayType | None) -> str:
 
 
 def _unknown(shape: Shape | Conditional) -> bool:
-    words = str(shape).split()
-    return "..." in words or "_" in words
+    return "..." in str(shape).split()
 
 
 def _ranges(definition: Definition, method: Method) -> str:
@@ -345,26 +319,9 @@ def _ranges(definition: Definition, method: Method) -> str:
         h.name for h in definition.hyperparameters if h.type.word.name == "Size"
     )
     ranges = [f'"{label}": (0, smallest({sizes}))' for label in labels]
-    # A variance is not negative.
     ranges += [
-        f'"x[{n}]": (0.5, 1.5)' for n, i in enumerate(method.inputs) if i.name == "var"
+        f'"x[{n}]": (0.5, 1.5)'
+        for n, i in enumerate(method.inputs)
+        if i.name in _NOT_NEGATIVE
     ]
     return ", ".join(ranges)
-
-
-def _fixed_axis(definition: Definition, method: Method) -> tuple[str, str] | None:
-    if len(method.positional) != 1:
-        return None
-    shape = method.positional[0].type.shape
-    if shape is None:
-        return None
-    sizes = {h.name for h in definition.hyperparameters if h.type.word.name == "Size"}
-    parts = (
-        (shape.if_true, shape.if_false) if isinstance(shape, Conditional) else (shape,)
-    )
-    fixed = [
-        {d.name for d in part.dims if isinstance(d, Named) and not d.broadcast}
-        for part in parts
-    ]
-    names = [n for n in shape.names() if n in sizes.intersection(*fixed)]
-    return (names[0], str(shape)) if names else None

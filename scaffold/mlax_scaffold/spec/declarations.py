@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import jax
+import jax.numpy as jnp
 from jax.nn.initializers import Initializer
 from jax.typing import DTypeLike
 
@@ -18,6 +20,7 @@ class Declaration:
     initializer: Initializer
     shape: tuple[int, ...]
     dtype: DTypeLike | None = None
+    at_least: DTypeLike | None = None
 
 
 if TYPE_CHECKING:
@@ -25,10 +28,16 @@ if TYPE_CHECKING:
 
     def trainable(initializer: Initializer, shape: Sequence[int]) -> Any: ...
     def state(
-        initializer: Initializer, shape: Sequence[int], dtype: DTypeLike | None = None
+        initializer: Initializer,
+        shape: Sequence[int],
+        dtype: DTypeLike | None = None,
+        *,
+        at_least: DTypeLike | None = None,
     ) -> Any: ...
     def moment(
-        initializer: Initializer, shape: Sequence[int], dtype: DTypeLike | None = None
+        initializer: Initializer | jax.Array,
+        shape: Sequence[int] = (),
+        dtype: DTypeLike | None = None,
     ) -> Any: ...
 
 else:
@@ -37,13 +46,25 @@ else:
         """Declares a weight, which gradients are taken of."""
         return Declaration("trainable", initializer, tuple(shape))
 
-    def state(initializer, shape, dtype=None):
-        """Declares a non-trainable. Its dtype is that of the weights, unless given."""
-        return Declaration("state", initializer, tuple(shape), dtype)
+    def state(initializer, shape, dtype=None, *, at_least=None):
+        """Declares a non-trainable. Its dtype is that of the weights, unless given.
 
-    def moment(initializer, shape, dtype=None):
-        """Declares what an optimizer keeps for a weight; dtype None: the weight's."""
+        With `at_least` it is the wider of the weights' dtype and the given one.
+        """
+        return Declaration("state", initializer, tuple(shape), dtype, at_least)
+
+    def moment(initializer, shape=None, dtype=None):
+        """Declares what an optimizer keeps for a weight; dtype None: the weight's.
+
+        `moment(value)` begins as a copy of the value.
+        """
+        if shape is None:
+            value = initializer
+            return Declaration("moment", _copying(value), value.shape, dtype)
         return Declaration("moment", initializer, tuple(shape), dtype)
+
+    def _copying(value):
+        return lambda key, shape, dtype: jnp.array(value, dtype)
 
 
 def require(condition: bool, message: str) -> None:

@@ -27,17 +27,30 @@ INITIALIZERS = (
     "lecun_uniform",
     "normal",
     "ones",
-    "truncated_normal",
     "uniform",
     "variance_scaling",
     "xavier_normal",
     "xavier_uniform",
     "zeros",
 )
-OWN_INITIALIZERS = ("orthogonal", "ring_phases", "ring_radii")
-"""Initializers of the generated package: jax has none, or none for half precision."""
-
-DECLARATIONS = ("trainable", "state", "moment", "require", "function", "cast")
+OWN_INITIALIZERS = (
+    "delta_orthogonal",
+    "orthogonal",
+    "per_gate",
+    "ring_phases",
+    "ring_radii",
+    "truncated_normal",
+)
+"""Those of the generated package: they work in half precision, or jax has none."""
+CORE = {
+    "all_finite": "trees",
+    "cast": "arrays",
+    "explicit_padding": "windows",
+    "tree_dot": "trees",
+    "tree_where": "trees",
+}
+"""Words that are functions of the generated package, and the modules they are in."""
+DECLARATIONS = ("trainable", "state", "moment", "require", "function", *CORE)
 TYPES = ("Float", "Int", "Bool", "Key", "PyTree", "Literal", "PerDim")
 _NAMES = {
     "jax": "jax",
@@ -128,16 +141,10 @@ class ImportReader:
 
     def _word(self, node: ast.ImportFrom, alias: ast.alias) -> None:
         name, bound = alias.name, alias.asname or alias.name
-        known = (
-            *WORDS,
-            *TYPES,
-            *BASES,
-            *DECLARATIONS,
-            *INITIALIZERS,
-            *OWN_INITIALIZERS,
-        )
-        if name == "cast":
-            self._add(node, Import(bound, "_core.arrays", name))
+        known = (*WORDS, *TYPES, *BASES, *DECLARATIONS, *INITIALIZERS)
+        known += OWN_INITIALIZERS
+        if name in CORE:
+            self._add(node, Import(bound, f"_core.{CORE[name]}", name))
         elif name in self.words:
             reference = Reference("functional", name)
             self._add(node, Import(bound, "functional", name, reference))
@@ -145,6 +152,8 @@ class ImportReader:
             self._add(node, Import(bound, "_core.initializers", name))
         elif name in INITIALIZERS:
             self._add(node, Import(bound, "jax.nn.initializers", name))
+        elif name in OWN_INITIALIZERS:
+            self._add(node, Import(bound, "initializers", name))
         elif name not in known:
             self.source.report(
                 alias,

@@ -125,6 +125,7 @@ def read_method(
         tuple(dict.fromkeys(facts.assigns)),
         frozenset(facts.reads),
         *names_of(method),
+        frozenset(facts.stored),
     )
 
 
@@ -282,6 +283,7 @@ class _Facts(ast.NodeVisitor):
         self.calls: list[str] = []
         self.assigns: list[str] = []
         self.reads: set[str] = set()
+        self.stored: set[str] = set()
 
     def visit_For(self, node: ast.For) -> None:
         # A consumer for each of the fields that a loop runs over.
@@ -293,15 +295,31 @@ class _Facts(ast.NodeVisitor):
 
     def visit_Call(self, node: ast.Call) -> None:
         name = self_attribute(node.func)
-        if name in ("key", "keys"):
+        if name in ("key", "keys") or (
+            name and self.attributes.get(name) == "optimizer"
+        ):
             self.consumers.append(name)
+        elif applied := self._applied(node):
+            self.consumers.append(applied)
         elif name and self.attributes.get(name) in ("sub-layer", "layer"):
             self.consumers.append(name)
             self.calls.append(name)
         self.generic_visit(node)
 
+    def _applied(self, node: ast.Call) -> str | None:
+        """The optimizer whose pure `apply` is called."""
+        match node.func:
+            case ast.Attribute(value=owner, attr="apply"):
+                name = self_attribute(owner)
+                return name if self.attributes.get(name or "") == "optimizer" else None
+        return None
+
     def visit_Attribute(self, node: ast.Attribute) -> None:
         name = self_attribute(node)
+        if self.attributes.get(self_attribute(node.value) or "") == "stored":
+            self.stored.add(node.attr)
+            self.reads.add(node.attr)
+            return
         if name == "training":
             self.training = True
         elif name and isinstance(node.ctx, ast.Store):

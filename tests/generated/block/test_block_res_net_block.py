@@ -89,6 +89,8 @@ def cases(draw) -> Case:
             "a bottleneck needs out_channels that 4 divides",
             "groups must divide in_channels",
             "groups must divide out_channels",
+            "the channels of x must be those of the kernel, times groups",
+            "groups must divide the channels of the result",
         ],
     )
     shapes = draw(
@@ -107,12 +109,15 @@ def cases(draw) -> Case:
             x=array(shapes["x"]),
             allow=declared(accum_dtype),
             smooth=exact(accum_dtype),
+            stored=True,
             trains=True,
         ),
         requirements=[
             "a bottleneck needs out_channels that 4 divides",
             "groups must divide in_channels",
             "groups must divide out_channels",
+            "the channels of x must be those of the kernel, times groups",
+            "groups must divide the channels of the result",
         ],
     )
 

@@ -72,6 +72,8 @@ def cases(draw) -> Case:
         requirements=[
             "groups must divide in_channels",
             "groups must divide out_channels",
+            "the channels of x must be those of the kernel, times groups",
+            "groups must divide the channels of the result",
         ],
     )
     shapes = draw(
@@ -110,6 +112,8 @@ def cases(draw) -> Case:
         requirements=[
             "groups must divide in_channels",
             "groups must divide out_channels",
+            "the channels of x must be those of the kernel, times groups",
+            "groups must divide the channels of the result",
         ],
     )
 

@@ -9,6 +9,7 @@ from mlax_scaffold.spec import (
     Size,
     lecun_normal,
     orthogonal,
+    per_gate,
     trainable,
     zeros,
 )
@@ -35,7 +36,7 @@ class GRUCell(Layer):
     def setup(self):
         size = self.features
         self.kernel = trainable(lecun_normal(), (self.in_features, 3 * size))
-        self.recurrent_kernel = trainable(orthogonal(), (size, 3 * size))
+        self.recurrent_kernel = trainable(per_gate(orthogonal(), 3), (size, 3 * size))
         self.bias = trainable(zeros, (3 * size,))
         self.recurrent_bias = trainable(zeros, (size,)) if self.reset_after else None
 

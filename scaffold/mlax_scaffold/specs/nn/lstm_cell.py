@@ -9,12 +9,13 @@ from mlax_scaffold.spec import (
     Size,
     lecun_normal,
     orthogonal,
+    per_gate,
     trainable,
     zeros,
 )
 
 
-class LSTMCell(Layer):
+class LSTMCell(Layer, module="LSTM", aliases={"features": "hidden_size"}):
     """One step of a long short-term memory.
 
     i, f, g, o = split(x W + h U + b);
@@ -35,7 +36,9 @@ class LSTMCell(Layer):
     def setup(self):
         gates = 4 * self.features
         self.kernel = trainable(lecun_normal(), (self.in_features, gates))
-        self.recurrent_kernel = trainable(orthogonal(), (self.features, gates))
+        self.recurrent_kernel = trainable(
+            per_gate(orthogonal(), 4), (self.features, gates)
+        )
         self.bias = trainable(zeros, (gates,))
 
     def forward(

@@ -10,6 +10,7 @@ from mlax_scaffold.spec import (
     lecun_normal,
     ones,
     orthogonal,
+    per_gate,
     trainable,
     zeros,
 )
@@ -35,7 +36,7 @@ class MGUCell(Layer):
     def setup(self):
         size = self.features
         self.kernel = trainable(lecun_normal(), (self.in_features, 2 * size))
-        self.recurrent_kernel = trainable(orthogonal(), (size, 2 * size))
+        self.recurrent_kernel = trainable(per_gate(orthogonal(), 2), (size, 2 * size))
         self.forget_bias = trainable(ones, (size,))
         self.bias = trainable(zeros, (size,))
         self.recurrent_bias = trainable(zeros, (size,)) if self.reset_gate else None
