@@ -59,7 +59,7 @@ def test_keeps_the_dtype_and_the_shape(initializer):
 
 @pytest.mark.parametrize("initializer", ALL, ids=repr)
 def test_is_a_value(initializer):
-    again = eval(repr(initializer), vars(initializers))
+    again = eval(repr(initializer), dict(vars(initializers)))
     assert again == initializer
     assert hash(again) == hash(initializer)
     assert pickle.loads(pickle.dumps(initializer)) == initializer
