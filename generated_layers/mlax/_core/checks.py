@@ -349,10 +349,23 @@ def sub_optimizers(owner: str, /, **value: Any) -> tuple[tuple[Any, ...], ...]:
         raise _invalid(owner, name, expected, given)
     pairs = list(given)
     for pair in pairs:
-        if not isinstance(pair, tuple) or len(pair) != 2 or not _applies(pair[1]):
+        if not _is_optimizer(pair):
             raise _invalid(owner, name, expected, pair)
     states, hyperparams = zip(*pairs, strict=True) if pairs else ((), ())
     return tuple(states), tuple(hyperparams)
+
+
+def sub_optimizer(owner: str, /, **value: Any) -> tuple[Any, Any]:
+    """An initialized optimizer."""
+    name, given = _named(value)
+    if not _is_optimizer(given):
+        expected = "what `init` of an optimizer returns: (state, hyperparams)"
+        raise _invalid(owner, name, expected, given)
+    return given
+
+
+def _is_optimizer(value: Any) -> bool:
+    return isinstance(value, tuple) and len(value) == 2 and _applies(value[1])
 
 
 def _applies(hyperparams: Any) -> bool:
@@ -454,6 +467,6 @@ def require_key(owner: str, key: Any) -> jax.Array:
     if key is None:
         raise ValueError(
             f"{owner} draws random numbers in training: "
-            "pass key=jax.random.key(...) to fwd"
+            "pass key=jax.random.key(...) to fwd, or rng=... to its module"
         )
     return key

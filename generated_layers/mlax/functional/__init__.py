@@ -2,6 +2,7 @@
 # To change this file, edit the specs and run `mlax-scaffold generate`.
 """Stateless functions: no half precision is widened silently."""
 
+from mlax.functional._adaptive_pool import adaptive_pool
 from mlax.functional._apply_attention_mask import apply_attention_mask
 from mlax.functional._apply_attention_weights import apply_attention_weights
 from mlax.functional._avg_pool import avg_pool
@@ -45,6 +46,7 @@ from mlax.functional._var import var
 from mlax.functional._z_norm import z_norm
 
 __all__ = [
+    "adaptive_pool",
     "apply_attention_mask",
     "apply_attention_weights",
     "avg_pool",

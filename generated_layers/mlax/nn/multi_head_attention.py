@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 from jax.typing import DTypeLike
 
-from mlax._core import checks
+from mlax._core import arrays, checks
 from mlax._core.checks import PrecisionLike
 from mlax._core.static import static
 from mlax.functional import (
@@ -139,7 +139,7 @@ def init(
     precision = checks.optional(
         checks.precision, "MultiHeadAttention", precision=precision
     )
-    keys = jax.random.split(key, 4)
+    keys = arrays.declared_keys(key, 4)
     if features % heads != 0:
         raise checks.requirement(
             "MultiHeadAttention",

@@ -48,9 +48,11 @@ class LionHyperparams:
     moment_dtype: DTypeLike | None
     """Dtype of the mean; None: that of the weight."""
 
-    def apply(self, gradients: Any, state: Any, trainables: Any) -> tuple[Any, Any]:
+    def apply(
+        self, gradients: Any, state: Any, trainables: Any, **inputs: Any
+    ) -> tuple[Any, Any]:
         """`step` with these hyperparameters: what an optimizer of optimizers calls."""
-        return step(gradients, state, trainables, self)
+        return step(gradients, state, trainables, self, **inputs)
 
 
 def init(
@@ -87,13 +89,7 @@ def init(
     b2 = checks.decay("Lion", b2=b2)
     weight_decay = checks.scheduled("Lion", weight_decay=weight_decay)
     moment_dtype = checks.optional(checks.dtype, "Lion", moment_dtype=moment_dtype)
-
-    def moments(param: jax.Array) -> dict[str, jax.Array]:
-        mean = trees.create_moment(zeros, param.shape, moment_dtype, param)
-        return {"mean": mean}
-
-    state = LionState(step=jnp.zeros((), jnp.int32), **trees.unzip(trainables, moments))
-    return state, LionHyperparams(
+    hyperparams = LionHyperparams(
         learning_rate=learning_rate,
         b1=b1,
         b2=b2,
@@ -101,9 +97,23 @@ def init(
         moment_dtype=moment_dtype,
     )
 
+    def moments(param: jax.Array) -> dict[str, Any]:
+        mean = trees.create_moment(zeros, param.shape, moment_dtype, param)
+        return {"mean": mean}
+
+    state = LionState(step=jnp.zeros((), jnp.int32), **trees.unzip(trainables, moments))
+    return state, hyperparams
+
 
 def step(
-    gradients: Any, state: LionState, trainables: Any, hyperparams: LionHyperparams
+    gradients: Any,
+    state: LionState,
+    trainables: Any,
+    hyperparams: LionHyperparams,
+    *,
+    value: jax.Array | None = None,
+    value_and_gradients: Callable[[Any], tuple[jax.Array, Any]] | None = None,
+    key: jax.Array | None = None,
 ) -> tuple[Any, LionState]:
     """One step of Lion: the updates to add to the weights.
 
@@ -112,15 +122,19 @@ def step(
         state: of the step before, or from `init`.
         trainables: the weights.
         hyperparams: what `init` returned.
+        value: the loss at the weights; not used.
+        value_and_gradients: a function of weights that returns the loss there and its
+            gradients; not used.
+        key: a PRNG key; not used.
 
     Returns:
         `(updates, state)`; updates have the dtypes of the weights.
 
     Raises:
         ValueError, TypeError: where gradients and weights differ in structure, shape or
-            dtype, or the state is of another optimizer.
+            dtype, or the state is of another optimizer or of other weights.
     """
-    trees.check_state("Lion", state, LionState)
+    trees.check_state("Lion", state, LionState, trainables, "mean")
     trees.check_gradients("Lion", gradients, trainables)
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
     weight_decay = trees.scheduled(hyperparams.weight_decay, state.step)

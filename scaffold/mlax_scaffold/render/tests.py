@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -13,60 +12,17 @@ from mlax_scaffold.model.definition import (
     Input,
     Kind,
     Method,
+    Role,
 )
 from mlax_scaffold.model.library import Library
 from mlax_scaffold.model.project import Project, Rendered
-from mlax_scaffold.model.shapes import Conditional, Named, Shape
-from mlax_scaffold.model.words import WORDS
+from mlax_scaffold.model.shapes import Conditional, Shape
 from mlax_scaffold.render.environment import render_template
 from mlax_scaffold.render.header import header
 from mlax_scaffold.render.modules import file_name
-
-_IMPORTS = """\
-from typing import Any
-
-import jax
-import jax.numpy as jnp
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
-from mlax_scaffold.testing import toys
-from mlax_scaffold.testing._functions import abstract_key
-from mlax_scaffold.testing.case import Case
-from mlax_scaffold.testing.dims import shapes_of
-from mlax_scaffold.testing.dtypes import FLOAT_DTYPES, weights_dtypes
-from mlax_scaffold.testing.fitting import (
-    array, assert_key_contract,
-    declared, exact, fitting, fitting_hyperparams, fitting_schedule, known, smallest
-)
-from mlax_scaffold.testing.layer import (
-    assert_dtype_contract, assert_gradients, assert_jit_equals_eager,
-    assert_rejects_traced_inference_mode, assert_shapes, assert_state_stable,
-    assert_static_hyperparams, assert_vmap
-)
-from mlax_scaffold.testing.optimizer import (
-    OptimizerCase, assert_jit, assert_mixed_dtypes, assert_optimizer_dtypes,
-    assert_scan, assert_structure, assert_zero_gradients
-)
-from mlax_scaffold.testing.oracle import (
-    assert_function_matches_spec, assert_matches_spec, assert_optimizer_matches_spec,
-    assert_schedule_matches_spec, find_spec
-)
-from mlax_scaffold.testing.profiles import compiling, each_dtype, tracing
-from mlax_scaffold.testing.refusals import (
-    assert_rejects_another_size, assert_rejects_gradients, assert_rejects_integers
-)
-from mlax_scaffold.testing.schedule import (
-    assert_schedule_dtype, assert_schedule_of_integers, assert_static_schedule
-)
-"""
-_STRATEGIES = sorted(
-    {word.strategy.partition("(")[0] for word in WORDS.values() if word.strategy}
-    | {"choices", "divisors", "multiples", "optional", "per_dim", "sequences"}
-)
-_IMPORTS += f"from mlax_scaffold.testing.strategies import {', '.join(_STRATEGIES)}"
-"""Everything that a generated test may use; the linter drops the rest."""
+from mlax_scaffold.render.optimizer import needs
+from mlax_scaffold.render.tests_imports import IMPORTS
+from mlax_scaffold.render.tests_values import dividing, fixed_axis, per_dim_axes
 
 _NOT_NEGATIVE = ("var", "positive")
 """Names of inputs that are drawn above zero."""
@@ -76,6 +32,7 @@ _TOYS = {
     "Cell": "toys.cell(key, dtype)",
     "Stacked": "toys.stacked(key, dtype, depth)",
     "SubLayers": "toys.layers(key, dtype, count)",
+    "SubOptimizer": "toys.optimizer(trainables)",
     "SubOptimizers": "toys.optimizers(trainables, count)",
 }
 
@@ -95,6 +52,8 @@ class TestView:
     takes_key: bool
     patterns: str
     known: str
+    axes: str
+    """Names of hyperparameters that are the sizes of axes, and may be one for all."""
     x: str
     inputs: tuple[tuple[str, str, bool], ...]
     """Keyword inputs: name, expression, and whether they may be left out."""
@@ -105,7 +64,11 @@ class TestView:
     ranges: str
     key_optional: bool
     partial: tuple[str, ...]
-    """Fields of the state that are states of other optimizers."""
+    """Fields of the state that are no moments."""
+    needs: tuple[str, ...]
+    """Inputs of `step` that an optimizer cannot do without."""
+    takes_weights: bool
+    """Whether `init` of an optimizer takes the weights."""
     draws_keys: bool
     trains: bool
     refuses_tracing: bool
@@ -138,7 +101,7 @@ def test_module(definition: Definition, library: Library, project: Project) -> R
     text = render_template(
         f"tests/{template}.py.jinja",
         header=header(definition.source),
-        imports=_IMPORTS,
+        imports=IMPORTS,
         view=_view(definition, library, project),
     )
     path = f"{project.tests}/{section}/test_{section}_{definition.module}.py"
@@ -156,7 +119,7 @@ def _view(definition: Definition, library: Library, project: Project) -> TestVie
     method = definition.method("forward") or definition.methods[0]
     layer = definition.kind in (Kind.LAYER, Kind.BLOCK)
     traits = library.traits(definition.reference) if layer else None
-    takes_weights = definition.kind is Kind.OPTIMIZER and not definition.structural()
+    takes_weights = definition.kind is Kind.OPTIMIZER and definition.takes_weights
     takes_key = bool(traits and traits.takes_key and definition.kind is Kind.LAYER)
     plain = [h for h in definition.hyperparameters if not h.type.word.structural]
     patterns = list(_patterns(method.inputs)) if method.inputs else []
@@ -177,6 +140,7 @@ def _view(definition: Definition, library: Library, project: Project) -> TestVie
         takes_key=takes_key,
         patterns=", ".join(f"{label!r}: {text!r}" for label, text in patterns),
         known=", ".join(_known(definition, patterns)),
+        axes=", ".join(map(repr, per_dim_axes(definition, method))),
         x=_x(method, definition),
         inputs=tuple(
             (i.name, _abstract(i.name, i.type, definition), i.type.optional)
@@ -187,7 +151,12 @@ def _view(definition: Definition, library: Library, project: Project) -> TestVie
         smooth="".join(f"{h.name}, " for h in plain if h.type.word.name == "DType"),
         ranges=_ranges(definition, method),
         key_optional=definition.kind is Kind.BLOCK,
-        partial=tuple(h.name for h in definition.structural()),
+        partial=tuple(
+            item.name
+            for item in (*definition.structural(), *definition.declared(Role.STATE))
+        ),
+        needs=tuple(needs(definition)) if definition.kind is Kind.OPTIMIZER else (),
+        takes_weights=takes_weights,
         draws_keys=bool(traits and traits.draws),
         trains=bool(traits and traits.training),
         refuses_tracing=bool(
@@ -203,7 +172,7 @@ def _view(definition: Definition, library: Library, project: Project) -> TestVie
             f'"{h.name}": {_example(h)}' for h in plain if h.default is None
         ),
         invalid=tuple(_invalid(plain)) if not definition.structural() else (),
-        fixed_axis=_fixed_axis(definition, method),
+        fixed_axis=fixed_axis(definition, method),
         wrong_input=[i.type.kind for i in method.positional] == ["Float"],
     )
 
@@ -230,29 +199,7 @@ def _draws(definition: Definition) -> Iterator[str]:
             strategy = strategy.replace("sizes()", "sizes(max=32)").replace(
                 "size_sequences()", "size_sequences(min_size=1, max=32)"
             )
-        yield f"{h.name} = draw({_dividing(definition, h) or strategy})"
-
-
-def _dividing(definition: Definition, h: Hyperparameter) -> str | None:
-    """A strategy of sizes that a requirement wants to divide, or to be divided by, others.
-
-    Most sizes that are drawn regardless of one another do not divide.
-    """
-    names = [other.name for other in definition.hyperparameters]
-    if h.type.strategy != "sizes()":
-        return None
-    before = names[: names.index(h.name)]
-    pattern = re.compile(r"(\w+) % (\w+) == 0")
-    pairs = [
-        match.groups()
-        for r in definition.requirements
-        if (match := pattern.fullmatch(r.condition.replace("self.", "")))
-    ]
-    multiples = [n for n, divisor in pairs if divisor == h.name and n in before]
-    divisors = [divisor for n, divisor in pairs if n == h.name and divisor in before]
-    if multiples:
-        return f"divisors({', '.join(multiples)})"
-    return f"multiples({', '.join(divisors)})" if divisors else None
+        yield f"{h.name} = draw({dividing(definition, h) or strategy})"
 
 
 def _arguments(definition: Definition) -> Iterator[str]:
@@ -375,21 +322,3 @@ def _ranges(definition: Definition, method: Method) -> str:
         if i.name in _NOT_NEGATIVE
     ]
     return ", ".join(ranges)
-
-
-def _fixed_axis(definition: Definition, method: Method) -> tuple[str, str] | None:
-    if len(method.positional) != 1:
-        return None
-    shape = method.positional[0].type.shape
-    if shape is None:
-        return None
-    sizes = {h.name for h in definition.hyperparameters if h.type.word.name == "Size"}
-    parts = (
-        (shape.if_true, shape.if_false) if isinstance(shape, Conditional) else (shape,)
-    )
-    fixed = [
-        {d.name for d in part.dims if isinstance(d, Named) and not d.broadcast}
-        for part in parts
-    ]
-    names = [n for n in shape.names() if n in sizes.intersection(*fixed)]
-    return (names[0], str(shape)) if names else None

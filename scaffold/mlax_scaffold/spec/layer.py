@@ -45,7 +45,13 @@ class Layer:
     _fields: Fields
     _entries: Mapping[str, Callable[..., Any]]
 
-    def __init_subclass__(cls, abstract: bool = False) -> None:
+    def __init_subclass__(
+        cls,
+        abstract: bool = False,
+        module: str = "",
+        aliases: Mapping[str, str] | None = None,
+    ) -> None:
+        # `module` and `aliases` name the module class, which the generator writes.
         super().__init_subclass__()
         if abstract:
             return
@@ -239,7 +245,7 @@ class Layer:
         if key is None:
             raise ValueError(
                 f"{type(self).__name__} draws random numbers in training: "
-                "pass key=jax.random.key(...) to fwd"
+                "pass key=jax.random.key(...) to fwd, or rng=... to its module"
             )
         return key
 
