@@ -2,7 +2,6 @@
 # To change this file, edit the specs and run `mlax-scaffold generate`.
 """Weights by name: arrays of any tree by their paths, and files of them."""
 
-import importlib
 import math
 import os
 from collections.abc import Iterator, Mapping
@@ -181,11 +180,12 @@ def _placed(array: Any, like: Any) -> jax.Array:
 
 def _safetensors(owner: str) -> Any:
     try:
-        return importlib.import_module("safetensors.numpy")
-    except ModuleNotFoundError as error:
+        import safetensors.numpy
+    except ImportError as error:
         raise ModuleNotFoundError(
             f"{owner} needs the package safetensors: pip install safetensors"
         ) from error
+    return safetensors.numpy
 
 
 def summary(
