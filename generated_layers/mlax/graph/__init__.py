@@ -26,13 +26,16 @@ from mlax.graph.block.residual import Residual
 from mlax.graph.block.series import Series
 from mlax.graph.nn.adaptive_avg_pool import AdaptiveAvgPool
 from mlax.graph.nn.adaptive_max_pool import AdaptiveMaxPool
+from mlax.graph.nn.alibi_bias import AlibiBias
 from mlax.graph.nn.alpha_dropout import AlphaDropout
 from mlax.graph.nn.avg_pool import AvgPool
 from mlax.graph.nn.batch_norm import BatchNorm
 from mlax.graph.nn.bias import Bias
+from mlax.graph.nn.bilinear import Bilinear
 from mlax.graph.nn.conv import Conv
 from mlax.graph.nn.drop_path import DropPath
 from mlax.graph.nn.dropout import Dropout
+from mlax.graph.nn.einsum import Einsum
 from mlax.graph.nn.embed import Embed
 from mlax.graph.nn.exponential_moving_average import ExponentialMovingAverage
 from mlax.graph.nn.f import F
@@ -44,7 +47,11 @@ from mlax.graph.nn.glu import GLU
 from mlax.graph.nn.group_norm import GroupNorm
 from mlax.graph.nn.instance_norm import InstanceNorm
 from mlax.graph.nn.layer_norm import LayerNorm
+from mlax.graph.nn.learned_positional_embedding import LearnedPositionalEmbedding
 from mlax.graph.nn.linear import Linear
+from mlax.graph.nn.linear_general import LinearGeneral
+from mlax.graph.nn.lo_ra import LoRA
+from mlax.graph.nn.lo_ra_linear import LoRALinear
 from mlax.graph.nn.lstm_cell import LSTM
 from mlax.graph.nn.max_pool import MaxPool
 from mlax.graph.nn.maxout import Maxout
@@ -53,7 +60,9 @@ from mlax.graph.nn.multi_head_attention import MultiHeadAttention
 from mlax.graph.nn.p_re_lu import PReLU
 from mlax.graph.nn.re_glu import ReGLU
 from mlax.graph.nn.rms_norm import RMSNorm
+from mlax.graph.nn.rotary_embedding import RotaryEmbedding
 from mlax.graph.nn.scaler import Scaler
+from mlax.graph.nn.sinusoidal_embedding import SinusoidalEmbedding
 from mlax.graph.nn.spectral_norm import SpectralNorm
 from mlax.graph.nn.sum_pool import SumPool
 from mlax.graph.nn.swi_glu import SwiGLU
@@ -67,13 +76,16 @@ __all__ = [
     "MLP",
     "AdaptiveAvgPool",
     "AdaptiveMaxPool",
+    "AlibiBias",
     "AlphaDropout",
     "AvgPool",
     "BatchNorm",
     "Bias",
+    "Bilinear",
     "Conv",
     "DropPath",
     "Dropout",
+    "Einsum",
     "Embed",
     "ExponentialMovingAverage",
     "F",
@@ -84,7 +96,11 @@ __all__ = [
     "GroupNorm",
     "InstanceNorm",
     "LayerNorm",
+    "LearnedPositionalEmbedding",
     "Linear",
+    "LinearGeneral",
+    "LoRA",
+    "LoRALinear",
     "LockedError",
     "MaxPool",
     "Maxout",
@@ -102,9 +118,11 @@ __all__ = [
     "Repeat",
     "Residual",
     "Rng",
+    "RotaryEmbedding",
     "Scaler",
     "Sequential",
     "Series",
+    "SinusoidalEmbedding",
     "SpectralNorm",
     "SumPool",
     "SwiGLU",
