@@ -41,6 +41,15 @@ class TransformerDecoderLayerTrainables(NamedTuple):
     """Those of feed_forward_norm."""
 
 
+class TransformerDecoderLayerNonTrainables(NamedTuple):
+    """State of TransformerDecoderLayer."""
+
+    attention: MultiHeadAttention.MultiHeadAttentionNonTrainables
+    """Those of attention."""
+    context_attention: MultiHeadAttention.MultiHeadAttentionNonTrainables
+    """Those of context_attention."""
+
+
 @static
 class TransformerDecoderLayerHyperparams:
     """Hyperparameters of TransformerDecoderLayer: canonical, hashable, static."""
@@ -108,7 +117,11 @@ def init(
     accum_dtype: DTypeLike | None = None,
     precision: PrecisionLike | None = None,
     dtype: DTypeLike | None = None,
-) -> tuple[TransformerDecoderLayerTrainables, None, TransformerDecoderLayerHyperparams]:
+) -> tuple[
+    TransformerDecoderLayerTrainables,
+    TransformerDecoderLayerNonTrainables,
+    TransformerDecoderLayerHyperparams,
+]:
     """Create the weights and the hyperparameters of TransformerDecoderLayer.
 
     Args:
@@ -161,13 +174,15 @@ def init(
     attention_2 = {**inner, "accum_dtype": wide}
     norm = {"use_bias": bias, "accum_dtype": wide}
     source_features = context_features or size
-    attention_weights, _, attention_hyperparams = MultiHeadAttention.init(
+    attention_weights, attention_state, attention_hyperparams = MultiHeadAttention.init(
         keys[0], size, heads, **attention_2, causal=True, dtype=dtype
     )
-    context_attention_weights, _, context_attention_hyperparams = (
-        MultiHeadAttention.init(
-            keys[1], size, heads, source_features, **attention_2, dtype=dtype
-        )
+    (
+        context_attention_weights,
+        context_attention_state,
+        context_attention_hyperparams,
+    ) = MultiHeadAttention.init(
+        keys[1], size, heads, source_features, **attention_2, dtype=dtype
     )
     feed_forward_weights, _, feed_forward_hyperparams = FeedForward.init(
         keys[2], size, hidden_features, activation, **inner, dtype=dtype
@@ -190,6 +205,9 @@ def init(
         context_norm=context_norm_weights,
         feed_forward_norm=feed_forward_norm_weights,
     )
+    non_trainables = TransformerDecoderLayerNonTrainables(
+        attention=attention_state, context_attention=context_attention_state
+    )
     hyperparams = TransformerDecoderLayerHyperparams(
         features=features,
         heads=heads,
@@ -210,13 +228,13 @@ def init(
         feed_forward_norm=feed_forward_norm_hyperparams,
         dropout=dropout_hyperparams,
     )
-    return trainables, None, hyperparams
+    return trainables, non_trainables, hyperparams
 
 
 def fwd(
     x: jax.Array,
     trainables: TransformerDecoderLayerTrainables,
-    non_trainables: None,
+    non_trainables: TransformerDecoderLayerNonTrainables,
     hyperparams: TransformerDecoderLayerHyperparams,
     inference_mode: bool = False,
     key: jax.Array | None = None,
@@ -224,13 +242,13 @@ def fwd(
     context: jax.Array | None = None,
     mask: jax.Array | None = None,
     context_mask: jax.Array | None = None,
-) -> tuple[jax.Array, None]:
+) -> tuple[jax.Array, TransformerDecoderLayerNonTrainables]:
     """Apply TransformerDecoderLayer.
 
     Args:
         x: floating (*batch, positions, features).
         trainables: weights, cast to the dtype of the input.
-        non_trainables: None.
+        non_trainables: state, kept in its own dtype.
         hyperparams: what `init` returned.
         inference_mode: static; whether state is kept and nothing is random.
         key: PRNG key; needed in training only.
@@ -305,15 +323,16 @@ def fwd(
         attention_norm, _ = LayerNorm.fwd(
             x, trainables.attention_norm, None, hyperparams.attention_norm
         )
-        y, _ = MultiHeadAttention.fwd(
+        y, attention_state = MultiHeadAttention.fwd(
             attention_norm,
             trainables.attention,
-            None,
+            non_trainables.attention,
             hyperparams.attention,
             inference_mode,
             keys[0],
             mask=mask,
         )
+        non_trainables = non_trainables._replace(attention=attention_state)
         dropout, _ = Dropout.fwd(
             y, None, None, hyperparams.dropout, inference_mode, keys[1]
         )
@@ -322,15 +341,18 @@ def fwd(
             y, _ = LayerNorm.fwd(
                 x, trainables.context_norm, None, hyperparams.context_norm
             )
-            y, _ = MultiHeadAttention.fwd(
+            y, context_attention_state = MultiHeadAttention.fwd(
                 y,
                 trainables.context_attention,
-                None,
+                non_trainables.context_attention,
                 hyperparams.context_attention,
                 inference_mode,
                 keys[2],
                 context=context,
                 mask=context_mask,
+            )
+            non_trainables = non_trainables._replace(
+                context_attention=context_attention_state
             )
             dropout_2, _ = Dropout.fwd(
                 y, None, None, hyperparams.dropout, inference_mode, keys[3]
@@ -351,15 +373,16 @@ def fwd(
             y, None, None, hyperparams.dropout, inference_mode, keys[5]
         )
         return x + dropout_3, non_trainables
-    attention, _ = MultiHeadAttention.fwd(
+    attention, attention_state = MultiHeadAttention.fwd(
         x,
         trainables.attention,
-        None,
+        non_trainables.attention,
         hyperparams.attention,
         inference_mode,
         keys[7],
         mask=mask,
     )
+    non_trainables = non_trainables._replace(attention=attention_state)
     dropout_4, _ = Dropout.fwd(
         attention, None, None, hyperparams.dropout, inference_mode, keys[6]
     )
@@ -367,15 +390,18 @@ def fwd(
         x + dropout_4, trainables.attention_norm, None, hyperparams.attention_norm
     )
     if context is not None:
-        y, _ = MultiHeadAttention.fwd(
+        y, context_attention_state = MultiHeadAttention.fwd(
             x,
             trainables.context_attention,
-            None,
+            non_trainables.context_attention,
             hyperparams.context_attention,
             inference_mode,
             keys[8],
             context=context,
             mask=context_mask,
+        )
+        non_trainables = non_trainables._replace(
+            context_attention=context_attention_state
         )
         dropout_5, _ = Dropout.fwd(
             y, None, None, hyperparams.dropout, inference_mode, keys[9]

@@ -37,6 +37,13 @@ class TransformerEncoderLayerTrainables(NamedTuple):
     """Those of feed_forward_norm."""
 
 
+class TransformerEncoderLayerNonTrainables(NamedTuple):
+    """State of TransformerEncoderLayer."""
+
+    attention: MultiHeadAttention.MultiHeadAttentionNonTrainables
+    """Those of attention."""
+
+
 @static
 class TransformerEncoderLayerHyperparams:
     """Hyperparameters of TransformerEncoderLayer: canonical, hashable, static."""
@@ -98,7 +105,11 @@ def init(
     accum_dtype: DTypeLike | None = None,
     precision: PrecisionLike | None = None,
     dtype: DTypeLike | None = None,
-) -> tuple[TransformerEncoderLayerTrainables, None, TransformerEncoderLayerHyperparams]:
+) -> tuple[
+    TransformerEncoderLayerTrainables,
+    TransformerEncoderLayerNonTrainables,
+    TransformerEncoderLayerHyperparams,
+]:
     """Create the weights and the hyperparameters of TransformerEncoderLayer.
 
     Args:
@@ -146,7 +157,7 @@ def init(
     keys = arrays.declared_keys(key, 5)
     common = {"use_bias": use_bias}
     inner = {**common, "dropout_rate": dropout_rate, "precision": precision}
-    attention_weights, _, attention_hyperparams = MultiHeadAttention.init(
+    attention_weights, attention_state, attention_hyperparams = MultiHeadAttention.init(
         keys[0],
         features,
         heads,
@@ -172,6 +183,7 @@ def init(
         attention_norm=attention_norm_weights,
         feed_forward_norm=feed_forward_norm_weights,
     )
+    non_trainables = TransformerEncoderLayerNonTrainables(attention=attention_state)
     hyperparams = TransformerEncoderLayerHyperparams(
         features=features,
         heads=heads,
@@ -189,25 +201,25 @@ def init(
         feed_forward_norm=feed_forward_norm_hyperparams,
         dropout=dropout_hyperparams,
     )
-    return trainables, None, hyperparams
+    return trainables, non_trainables, hyperparams
 
 
 def fwd(
     x: jax.Array,
     trainables: TransformerEncoderLayerTrainables,
-    non_trainables: None,
+    non_trainables: TransformerEncoderLayerNonTrainables,
     hyperparams: TransformerEncoderLayerHyperparams,
     inference_mode: bool = False,
     key: jax.Array | None = None,
     *,
     mask: jax.Array | None = None,
-) -> tuple[jax.Array, None]:
+) -> tuple[jax.Array, TransformerEncoderLayerNonTrainables]:
     """Apply TransformerEncoderLayer.
 
     Args:
         x: floating (*batch, positions, features).
         trainables: weights, cast to the dtype of the input.
-        non_trainables: None.
+        non_trainables: state, kept in its own dtype.
         hyperparams: what `init` returned.
         inference_mode: static; whether state is kept and nothing is random.
         key: PRNG key; needed in training only.
@@ -250,15 +262,16 @@ def fwd(
         attention_norm, _ = LayerNorm.fwd(
             x, trainables.attention_norm, None, hyperparams.attention_norm
         )
-        y, _ = MultiHeadAttention.fwd(
+        y, attention_state = MultiHeadAttention.fwd(
             attention_norm,
             trainables.attention,
-            None,
+            non_trainables.attention,
             hyperparams.attention,
             inference_mode,
             keys[0],
             mask=mask,
         )
+        non_trainables = non_trainables._replace(attention=attention_state)
         dropout, _ = Dropout.fwd(
             y, None, None, hyperparams.dropout, inference_mode, keys[1]
         )
@@ -278,15 +291,16 @@ def fwd(
             y, None, None, hyperparams.dropout, inference_mode, keys[3]
         )
         return x + dropout_2, non_trainables
-    attention, _ = MultiHeadAttention.fwd(
+    attention, attention_state = MultiHeadAttention.fwd(
         x,
         trainables.attention,
-        None,
+        non_trainables.attention,
         hyperparams.attention,
         inference_mode,
         keys[5],
         mask=mask,
     )
+    non_trainables = non_trainables._replace(attention=attention_state)
     dropout_3, _ = Dropout.fwd(
         attention, None, None, hyperparams.dropout, inference_mode, keys[4]
     )

@@ -33,14 +33,17 @@ from mlax.graph.block.transformer_decoder_layer import TransformerDecoderLayer
 from mlax.graph.block.transformer_encoder_layer import TransformerEncoderLayer
 from mlax.graph.nn.adaptive_avg_pool import AdaptiveAvgPool
 from mlax.graph.nn.adaptive_max_pool import AdaptiveMaxPool
+from mlax.graph.nn.alibi_bias import AlibiBias
 from mlax.graph.nn.alpha_dropout import AlphaDropout
 from mlax.graph.nn.avg_pool import AvgPool
 from mlax.graph.nn.batch_norm import BatchNorm
 from mlax.graph.nn.bias import Bias
+from mlax.graph.nn.bilinear import Bilinear
 from mlax.graph.nn.conv import Conv
 from mlax.graph.nn.conv_lstm_cell import ConvLSTMCell
 from mlax.graph.nn.drop_path import DropPath
 from mlax.graph.nn.dropout import Dropout
+from mlax.graph.nn.einsum import Einsum
 from mlax.graph.nn.embed import Embed
 from mlax.graph.nn.exponential_moving_average import ExponentialMovingAverage
 from mlax.graph.nn.f import F
@@ -53,7 +56,11 @@ from mlax.graph.nn.group_norm import GroupNorm
 from mlax.graph.nn.gru_cell import GRUCell
 from mlax.graph.nn.instance_norm import InstanceNorm
 from mlax.graph.nn.layer_norm import LayerNorm
+from mlax.graph.nn.learned_positional_embedding import LearnedPositionalEmbedding
 from mlax.graph.nn.linear import Linear
+from mlax.graph.nn.linear_general import LinearGeneral
+from mlax.graph.nn.lo_ra import LoRA
+from mlax.graph.nn.lo_ra_linear import LoRALinear
 from mlax.graph.nn.lru import LRU
 from mlax.graph.nn.lstm_cell import LSTM
 from mlax.graph.nn.max_pool import MaxPool
@@ -64,8 +71,10 @@ from mlax.graph.nn.multi_head_attention import MultiHeadAttention
 from mlax.graph.nn.p_re_lu import PReLU
 from mlax.graph.nn.re_glu import ReGLU
 from mlax.graph.nn.rms_norm import RMSNorm
+from mlax.graph.nn.rotary_embedding import RotaryEmbedding
 from mlax.graph.nn.scaler import Scaler
 from mlax.graph.nn.simple_cell import SimpleCell
+from mlax.graph.nn.sinusoidal_embedding import SinusoidalEmbedding
 from mlax.graph.nn.spectral_norm import SpectralNorm
 from mlax.graph.nn.sum_pool import SumPool
 from mlax.graph.nn.swi_glu import SwiGLU
@@ -80,15 +89,18 @@ __all__ = [
     "MLP",
     "AdaptiveAvgPool",
     "AdaptiveMaxPool",
+    "AlibiBias",
     "AlphaDropout",
     "AvgPool",
     "BatchNorm",
     "Bias",
     "Bidirectional",
+    "Bilinear",
     "Conv",
     "ConvLSTMCell",
     "DropPath",
     "Dropout",
+    "Einsum",
     "Embed",
     "ExponentialMovingAverage",
     "F",
@@ -101,7 +113,11 @@ __all__ = [
     "GroupNorm",
     "InstanceNorm",
     "LayerNorm",
+    "LearnedPositionalEmbedding",
     "Linear",
+    "LinearGeneral",
+    "LoRA",
+    "LoRALinear",
     "LockedError",
     "MGUCell",
     "MaxPool",
@@ -123,10 +139,12 @@ __all__ = [
     "ResNetBlock",
     "Residual",
     "Rng",
+    "RotaryEmbedding",
     "Scaler",
     "Sequential",
     "Series",
     "SimpleCell",
+    "SinusoidalEmbedding",
     "SpectralNorm",
     "SumPool",
     "SwiGLU",

@@ -22,8 +22,8 @@ from jax.typing import DTypeLike
 
 from mlax._core import arrays, checks
 from mlax._core.checks import PrecisionLike
-from mlax._core.initializers import orthogonal, per_gate
 from mlax._core.static import static
+from mlax.initializers import orthogonal, per_gate
 
 
 class GRUCellTrainables(NamedTuple):

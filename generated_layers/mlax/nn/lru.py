@@ -23,8 +23,8 @@ from jax.typing import DTypeLike
 
 from mlax._core import arrays, checks
 from mlax._core.checks import PrecisionLike
-from mlax._core.initializers import ring_phases, ring_radii
 from mlax._core.static import static
+from mlax.initializers import ring_phases, ring_radii
 
 
 class LRUTrainables(NamedTuple):

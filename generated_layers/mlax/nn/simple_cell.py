@@ -19,8 +19,8 @@ from jax.typing import DTypeLike
 
 from mlax._core import arrays, checks
 from mlax._core.checks import PrecisionLike
-from mlax._core.initializers import orthogonal
 from mlax._core.static import static
+from mlax.initializers import orthogonal
 
 
 class SimpleCellTrainables(NamedTuple):

@@ -60,6 +60,10 @@ def required_values(definition: Definition, size: str = "4") -> dict[str, str]:
     """
     required = [h for h in definition.hyperparameters if h.default is None]
     plain = [h for h in required if not h.type.word.structural]
+    if definition.examples:
+        given = definition.example_values
+        rest = {h.name: _value(h, size) for h in plain if h.name not in given}
+        return given | rest
     values = {h.name: _value(h, size) for h in plain}
     setup = Setup(definition)
     if _satisfied(definition, setup, values):

@@ -148,8 +148,6 @@ class ImportReader:
         elif name in self.words:
             reference = Reference("functional", name)
             self._add(node, Import(bound, "functional", name, reference))
-        elif name in OWN_INITIALIZERS:
-            self._add(node, Import(bound, "_core.initializers", name))
         elif name in INITIALIZERS:
             self._add(node, Import(bound, "jax.nn.initializers", name))
         elif name in OWN_INITIALIZERS:

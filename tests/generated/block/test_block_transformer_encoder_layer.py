@@ -27,6 +27,7 @@ from mlax_scaffold.testing.layer import (
     assert_jit_equals_eager,
     assert_rejects_traced_inference_mode,
     assert_shapes,
+    assert_state_stable,
     assert_static_hyperparams,
     assert_vmap,
 )
@@ -84,9 +85,15 @@ def cases(draw) -> Case:
     hyperparams = fitting_hyperparams(
         init,
         requirements=[
-            "heads must divide features",
+            "heads must divide features, or head_features is given",
+            "kv_heads must divide heads",
+            "a cache of max_length needs batch, the axes before the positions",
             "self-attention needs context_features to be features",
-            "the last axis of the mask is that of the keys",
+            "attention with a cache takes no context",
+            "there are at most max_length positions at a time",
+            "the last axis of mask and bias is that of the keys",
+            "the heads of the values must divide the weights'",
+            "the heads of the keys must divide the query's",
         ],
     )
     shapes = draw(
@@ -112,9 +119,15 @@ def cases(draw) -> Case:
             trains=True,
         ),
         requirements=[
-            "heads must divide features",
+            "heads must divide features, or head_features is given",
+            "kv_heads must divide heads",
+            "a cache of max_length needs batch, the axes before the positions",
             "self-attention needs context_features to be features",
-            "the last axis of the mask is that of the keys",
+            "attention with a cache takes no context",
+            "there are at most max_length positions at a time",
+            "the last axis of mask and bias is that of the keys",
+            "the heads of the values must divide the weights'",
+            "the heads of the keys must divide the query's",
         ],
     )
 
@@ -167,6 +180,12 @@ def test_has_the_gradients_of_finite_differences(case):
 @given(cases())
 def test_hyperparameters_are_static(case):
     assert_static_hyperparams(case)
+
+
+@compiling
+@given(cases())
+def test_state_is_stable(case):
+    assert_state_stable(case)
 
 
 @tracing

@@ -14,12 +14,12 @@ from jax.typing import DTypeLike
 
 from mlax._core import arrays, checks
 from mlax._core.checks import PrecisionLike
-from mlax._core.initializers import orthogonal, per_gate
 from mlax.graph._graph import Graph
 from mlax.graph._layer import Declarations
 from mlax.graph._params import Params
 from mlax.graph._recurrent import RecurrentModule
 from mlax.graph._rng import Rng
+from mlax.initializers import orthogonal, per_gate
 from mlax.nn import mgu_cell as pure
 
 
