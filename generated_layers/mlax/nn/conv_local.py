@@ -169,7 +169,8 @@ def init(
         if channel_last
         else (out_channels, patch, *output_size)
     )
-    in_axis, first = (-1, 1) if channel_last else (1, 2)
+    in_axis = -1 if channel_last else 1
+    first = 1 if channel_last else 2
     places = tuple(range(first, first + spatial_dims))
     kernel = arrays.create(
         kernel_initializer

@@ -64,7 +64,8 @@ class ConvLocal(Layer):
             if self.channel_last
             else (self.out_channels, patch, *self.output_size)
         )
-        in_axis, first = (-1, 1) if self.channel_last else (1, 2)
+        in_axis = -1 if self.channel_last else 1
+        first = 1 if self.channel_last else 2
         places = tuple(range(first, first + self.spatial_dims))
         self.kernel = trainable(
             lecun_normal(in_axis=in_axis, out_axis=0, batch_axis=places), shape
