@@ -76,6 +76,8 @@ class TestView:
     trains: bool
     refuses_tracing: bool
     """Whether a traced `inference_mode` is an error of its own; a block leaves it to its layers."""
+    carries: bool
+    """Whether it is a cell, whose hyperparameters make the first carry."""
     stateful: bool
     stored: bool
     """Whether a state is read in the dtype that it is stored in."""
@@ -173,6 +175,7 @@ def _view(definition: Definition, library: Library, project: Project) -> TestVie
         refuses_tracing=bool(
             traits and traits.training and definition.kind is Kind.LAYER
         ),
+        carries=definition.method("initial_carry") is not None,
         stateful=bool(traits and traits.stateful),
         stored=bool(traits and traits.stored),
         floating=any(
