@@ -47,6 +47,7 @@ def cases(draw) -> Case:
     reverse = draw(booleans())
     unroll = draw(sizes())
     return_carry = draw(booleans())
+    time_major = draw(booleans())
 
     def init(key, dtype):
         return Recurrent.init(
@@ -54,6 +55,7 @@ def cases(draw) -> Case:
             reverse=reverse,
             unroll=unroll,
             return_carry=return_carry,
+            time_major=time_major,
         )
 
     def module(node, rng):
@@ -63,6 +65,7 @@ def cases(draw) -> Case:
             reverse=reverse,
             unroll=unroll,
             return_carry=return_carry,
+            time_major=time_major,
             rng=rng,
         )
 
@@ -70,9 +73,9 @@ def cases(draw) -> Case:
     shapes = draw(
         shapes_of(
             {
-                "x": "*batch time features",
+                "x": "time *batch features if time_major else *batch time features",
                 "carry": "*batch features",
-                "reset": "*batch time",
+                "reset": "time *batch if time_major else *batch time",
             },
             **known(hyperparams),
             features=toys.WIDTH,

@@ -34,7 +34,7 @@ from mlax_scaffold.testing.module import (
 )
 from mlax_scaffold.testing.oracle import assert_matches_spec, find_spec
 from mlax_scaffold.testing.profiles import compiling, composing, each_dtype, tracing
-from mlax_scaffold.testing.strategies import sizes
+from mlax_scaffold.testing.strategies import booleans, sizes
 
 SPEC = find_spec("scaffold/mlax_scaffold/specs/block/repeat.py", near=__file__)
 
@@ -43,15 +43,24 @@ SPEC = find_spec("scaffold/mlax_scaffold/specs/block/repeat.py", near=__file__)
 def cases(draw) -> Case:
     """Hyperparameters and inputs of Repeat that fit each other."""
     depth = draw(sizes())
+    unroll = draw(sizes())
+    checkpoint = draw(booleans())
 
     def init(key, dtype):
-        return Repeat.init(layer=toys.stacked(key, dtype, depth), depth=depth)
+        return Repeat.init(
+            layer=toys.stacked(key, dtype, depth),
+            depth=depth,
+            unroll=unroll,
+            checkpoint=checkpoint,
+        )
 
     def module(node, rng):
         return graph.Repeat(
             node,
             layer=toys.module(LayerModule, node.child("layer"), rng, toys.layer),
             depth=depth,
+            unroll=unroll,
+            checkpoint=checkpoint,
             rng=rng,
         )
 
