@@ -160,6 +160,7 @@ _VALUES: dict[str, tuple[str, tuple[str, ...]]] = {
             "[]",
         ),
     ),
+    "Policy": ("jax.checkpoint_policies.dots_saveable", ("1", "[]")),
     "Mask": ('lambda path, weight: "bias" not in path', ("1", "[]")),
     "Scheduled": (
         "0.1",
@@ -293,6 +294,13 @@ WORDS: dict[str, Word] = {
             "functions()",
         ),
         _word(
+            "Policy",
+            "a hashable policy, as in `jax.checkpoint_policies`",
+            "function",
+            "Callable[..., Any]",
+            "policies()",
+        ),
+        _word(
             "Scheduled",
             "a number, or a schedule: a hashable function of the step",
             "scheduled",
@@ -305,6 +313,14 @@ WORDS: dict[str, Word] = {
             "schedule",
             "Callable[..., Any]",
             "step_functions()",
+        ),
+        Word(
+            "Initializer",
+            "an initializer, called `initializer(key, shape, dtype)`",
+            "",
+            "arrays.Initializer",
+            "",
+            "",
         ),
         Word(
             "SubLayer",

@@ -44,12 +44,6 @@ def is_literal(text: str) -> bool:
     return True
 
 
-def only_sizes(definition: Definition) -> bool:
-    """Whether every required hyperparameter is a size."""
-    required = (h for h in definition.hyperparameters if h.default is None)
-    return all(h.type.word.name == "Size" for h in required)
-
-
 def only_numbers(definition: Definition) -> bool:
     """Whether every required hyperparameter is a number."""
     required = (h for h in definition.hyperparameters if h.default is None)
@@ -66,6 +60,10 @@ def required_values(definition: Definition, size: str = "4") -> dict[str, str]:
     """
     required = [h for h in definition.hyperparameters if h.default is None]
     plain = [h for h in required if not h.type.word.structural]
+    if definition.examples:
+        given = definition.example_values
+        rest = {h.name: _value(h, size) for h in plain if h.name not in given}
+        return given | rest
     values = {h.name: _value(h, size) for h in plain}
     setup = Setup(definition)
     if _satisfied(definition, setup, values):

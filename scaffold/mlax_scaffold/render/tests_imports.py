@@ -19,7 +19,7 @@ from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.dims import shapes_of
 from mlax_scaffold.testing.dtypes import FLOAT_DTYPES, weights_dtypes
 from mlax_scaffold.testing.fitting import (
-    array, assert_key_contract,
+    array, assert_initial_carry, assert_key_contract,
     declared, exact, fitting, fitting_hyperparams, fitting_schedule, known, smallest
 )
 from mlax_scaffold.testing.layer import (

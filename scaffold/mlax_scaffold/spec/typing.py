@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
+from jax.nn.initializers import Initializer as Initializer
 from jax.typing import DTypeLike
 
 Float = jax.Array
@@ -35,6 +36,7 @@ AxisName = Any
 Shape = Any
 Activation = Callable[..., Any]
 Function = Callable[..., Any]
+Policy = Callable[..., Any]
 Scheduled = Any
 Mask = Any
 SubSchedule = Callable[..., Any]

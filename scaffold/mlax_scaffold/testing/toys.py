@@ -80,9 +80,9 @@ class ToyCellHyperparams:
         carry = jnp.tanh(inputs + y)
         return (carry, carry), non_trainables
 
-    def initial_carry(self, batch_shape: tuple[int, ...], dtype: Any) -> jax.Array:
+    def initial_carry(self, input_shape: tuple[int, ...], dtype: Any) -> jax.Array:
         """The carry before the first step: zeros."""
-        return jnp.zeros((*batch_shape, WIDTH), dtype)
+        return jnp.zeros((*input_shape[:-1], WIDTH), dtype)
 
 
 def layer(key: jax.Array, dtype: Any) -> Initialized:

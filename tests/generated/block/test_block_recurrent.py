@@ -41,6 +41,7 @@ def cases(draw) -> Case:
     reverse = draw(booleans())
     unroll = draw(sizes())
     return_carry = draw(booleans())
+    time_major = draw(booleans())
 
     def init(key, dtype):
         return Recurrent.init(
@@ -48,15 +49,16 @@ def cases(draw) -> Case:
             reverse=reverse,
             unroll=unroll,
             return_carry=return_carry,
+            time_major=time_major,
         )
 
     hyperparams = fitting_hyperparams(init, requirements=[])
     shapes = draw(
         shapes_of(
             {
-                "x": "*batch time features",
+                "x": "time *batch features if time_major else *batch time features",
                 "carry": "*batch features",
-                "reset": "*batch time",
+                "reset": "time *batch if time_major else *batch time",
             },
             **known(hyperparams),
             features=toys.WIDTH,

@@ -28,7 +28,7 @@ from mlax_scaffold.testing.layer import (
 )
 from mlax_scaffold.testing.oracle import assert_matches_spec, find_spec
 from mlax_scaffold.testing.profiles import compiling, each_dtype, tracing
-from mlax_scaffold.testing.strategies import sizes
+from mlax_scaffold.testing.strategies import booleans, sizes
 
 SPEC = find_spec("scaffold/mlax_scaffold/specs/block/repeat.py", near=__file__)
 
@@ -37,9 +37,16 @@ SPEC = find_spec("scaffold/mlax_scaffold/specs/block/repeat.py", near=__file__)
 def cases(draw) -> Case:
     """Hyperparameters and inputs of Repeat that fit each other."""
     depth = draw(sizes())
+    unroll = draw(sizes())
+    checkpoint = draw(booleans())
 
     def init(key, dtype):
-        return Repeat.init(layer=toys.stacked(key, dtype, depth), depth=depth)
+        return Repeat.init(
+            layer=toys.stacked(key, dtype, depth),
+            depth=depth,
+            unroll=unroll,
+            checkpoint=checkpoint,
+        )
 
     hyperparams = fitting_hyperparams(init, requirements=[])
     shapes = draw(

@@ -13,6 +13,7 @@ from mlax_scaffold.testing.dims import shapes_of
 from mlax_scaffold.testing.dtypes import FLOAT_DTYPES, weights_dtypes
 from mlax_scaffold.testing.fitting import (
     array,
+    assert_initial_carry,
     assert_key_contract,
     fitting,
     fitting_hyperparams,
@@ -28,7 +29,13 @@ from mlax_scaffold.testing.layer import (
 )
 from mlax_scaffold.testing.oracle import assert_matches_spec, find_spec
 from mlax_scaffold.testing.profiles import compiling, each_dtype, tracing
-from mlax_scaffold.testing.strategies import activations, optional, precisions, sizes
+from mlax_scaffold.testing.strategies import (
+    activations,
+    finite_floats,
+    optional,
+    precisions,
+    sizes,
+)
 
 SPEC = find_spec("scaffold/mlax_scaffold/specs/nn/lstm_cell.py", near=__file__)
 
@@ -39,6 +46,8 @@ def cases(draw) -> Case:
     in_features = draw(sizes())
     features = draw(sizes())
     activation = draw(activations())
+    gate_activation = draw(activations())
+    forget_bias = draw(finite_floats())
     precision = draw(optional(precisions()))
 
     def init(key, dtype):
@@ -47,6 +56,8 @@ def cases(draw) -> Case:
             in_features=in_features,
             features=features,
             activation=activation,
+            gate_activation=gate_activation,
+            forget_bias=forget_bias,
             precision=precision,
             dtype=dtype,
         )
@@ -95,6 +106,13 @@ def test_keeps_the_dtype(case, dtype):
 @given(cases())
 def test_has_the_annotated_shapes(case):
     assert_shapes(case, case.y)
+
+
+@pytest.mark.parametrize("dtype", FLOAT_DTYPES, ids=str)
+@each_dtype
+@given(case=cases())
+def test_first_carry_fits_the_inputs(case, dtype):
+    assert_initial_carry(case, dtype)
 
 
 @tracing
@@ -151,6 +169,13 @@ def test_hyperparameters_are_static(case):
         ("activation", 1),
         ("activation", []),
         ("activation", None),
+        ("gate_activation", 1),
+        ("gate_activation", []),
+        ("gate_activation", None),
+        ("forget_bias", "0.5"),
+        ("forget_bias", float("nan")),
+        ("forget_bias", float("inf")),
+        ("forget_bias", None),
         ("precision", "exact"),
     ],
 )
