@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mlax import graph
 from mlax.nn import flatten as Flatten
 from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.dims import shapes_of
@@ -25,8 +26,12 @@ from mlax_scaffold.testing.layer import (
     assert_static_hyperparams,
     assert_vmap,
 )
+from mlax_scaffold.testing.module import (
+    assert_module_creates,
+    assert_module_equals_layer,
+)
 from mlax_scaffold.testing.oracle import assert_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import compiling, each_dtype, tracing
+from mlax_scaffold.testing.profiles import compiling, composing, each_dtype, tracing
 from mlax_scaffold.testing.refusals import assert_rejects_integers
 from mlax_scaffold.testing.strategies import counts
 
@@ -41,6 +46,9 @@ def cases(draw) -> Case:
     def init(key, dtype):
         return Flatten.init(batch_dims=batch_dims)
 
+    def module(node, rng):
+        return graph.Flatten(node, batch_dims=batch_dims)
+
     hyperparams = fitting_hyperparams(init, requirements=[])
     shapes = draw(shapes_of({"x": "*batch *rest"}, **known(hyperparams)))
     return fitting(
@@ -48,6 +56,7 @@ def cases(draw) -> Case:
             name="Flatten",
             init=init,
             fwd=Flatten.fwd,
+            module=module,
             x=array(shapes["x"]),
             y=shapes.expected("*batch _"),
         ),
@@ -124,3 +133,15 @@ def test_rejects_a_hyperparameter(name, value):
     valid = {}
     with pytest.raises(ValueError, match=f"Flatten: {name}"):
         Flatten.init(**{**valid, name: value})
+
+
+@composing
+@given(cases())
+def test_module_equals_the_layer(case):
+    assert_module_equals_layer(case, graph)
+
+
+@composing
+@given(cases())
+def test_module_creates_its_parameters_once(case):
+    assert_module_creates(case, graph, keys=0)

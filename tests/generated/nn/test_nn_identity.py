@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mlax import graph
 from mlax.nn import identity as Identity
 from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.dims import shapes_of
@@ -24,8 +25,12 @@ from mlax_scaffold.testing.layer import (
     assert_static_hyperparams,
     assert_vmap,
 )
+from mlax_scaffold.testing.module import (
+    assert_module_creates,
+    assert_module_equals_layer,
+)
 from mlax_scaffold.testing.oracle import assert_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import compiling, each_dtype, tracing
+from mlax_scaffold.testing.profiles import compiling, composing, each_dtype, tracing
 
 SPEC = find_spec("scaffold/mlax_scaffold/specs/nn/identity.py", near=__file__)
 
@@ -37,10 +42,19 @@ def cases(draw) -> Case:
     def init(key, dtype):
         return Identity.init()
 
+    def module(node, rng):
+        return graph.Identity(node)
+
     hyperparams = fitting_hyperparams(init, requirements=[])
     shapes = draw(shapes_of({"x": "*batch features"}, **known(hyperparams)))
     return fitting(
-        Case(name="Identity", init=init, fwd=Identity.fwd, x=array(shapes["x"])),
+        Case(
+            name="Identity",
+            init=init,
+            fwd=Identity.fwd,
+            module=module,
+            x=array(shapes["x"]),
+        ),
         requirements=[],
     )
 
@@ -87,3 +101,15 @@ def test_has_the_gradients_of_finite_differences(case):
 @given(cases())
 def test_hyperparameters_are_static(case):
     assert_static_hyperparams(case)
+
+
+@composing
+@given(cases())
+def test_module_equals_the_layer(case):
+    assert_module_equals_layer(case, graph)
+
+
+@composing
+@given(cases())
+def test_module_creates_its_parameters_once(case):
+    assert_module_creates(case, graph, keys=0)

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mlax import graph
 from mlax.nn import pixel_shuffle as PixelShuffle
 from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.dims import shapes_of
@@ -25,8 +26,12 @@ from mlax_scaffold.testing.layer import (
     assert_static_hyperparams,
     assert_vmap,
 )
+from mlax_scaffold.testing.module import (
+    assert_module_creates,
+    assert_module_equals_layer,
+)
 from mlax_scaffold.testing.oracle import assert_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import compiling, each_dtype, tracing
+from mlax_scaffold.testing.profiles import compiling, composing, each_dtype, tracing
 from mlax_scaffold.testing.refusals import assert_rejects_integers
 from mlax_scaffold.testing.strategies import booleans, per_dim, sizes
 
@@ -45,6 +50,11 @@ def cases(draw) -> Case:
             spatial_dims=spatial_dims, factor=factor, channel_last=channel_last
         )
 
+    def module(node, rng):
+        return graph.PixelShuffle(
+            node, spatial_dims=spatial_dims, factor=factor, channel_last=channel_last
+        )
+
     hyperparams = fitting_hyperparams(
         init, requirements=["the product of factor must divide the number of channels"]
     )
@@ -61,6 +71,7 @@ def cases(draw) -> Case:
             name="PixelShuffle",
             init=init,
             fwd=PixelShuffle.fwd,
+            module=module,
             x=array(shapes["x"]),
             y=shapes.expected(
                 "*batch *out_spatial _ if channel_last else *batch _ *out_spatial"
@@ -150,3 +161,15 @@ def test_rejects_a_hyperparameter(name, value):
     valid = {"spatial_dims": 4, "factor": 4}
     with pytest.raises(ValueError, match=f"PixelShuffle: {name}"):
         PixelShuffle.init(**{**valid, name: value})
+
+
+@composing
+@given(cases())
+def test_module_equals_the_layer(case):
+    assert_module_equals_layer(case, graph)
+
+
+@composing
+@given(cases())
+def test_module_creates_its_parameters_once(case):
+    assert_module_creates(case, graph, keys=0)

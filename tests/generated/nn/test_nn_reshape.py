@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mlax import graph
 from mlax.nn import reshape as Reshape
 from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.dims import shapes_of
@@ -24,8 +25,12 @@ from mlax_scaffold.testing.layer import (
     assert_static_hyperparams,
     assert_vmap,
 )
+from mlax_scaffold.testing.module import (
+    assert_module_creates,
+    assert_module_equals_layer,
+)
 from mlax_scaffold.testing.oracle import assert_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import compiling, each_dtype, tracing
+from mlax_scaffold.testing.profiles import compiling, composing, each_dtype, tracing
 from mlax_scaffold.testing.refusals import assert_rejects_integers
 from mlax_scaffold.testing.strategies import counts, new_shapes
 
@@ -41,12 +46,21 @@ def cases(draw) -> Case:
     def init(key, dtype):
         return Reshape.init(shape=shape, batch_dims=batch_dims)
 
+    def module(node, rng):
+        return graph.Reshape(node, shape=shape, batch_dims=batch_dims)
+
     hyperparams = fitting_hyperparams(
         init, requirements=["shape must have as many elements as the axes in its place"]
     )
     shapes = draw(shapes_of({"x": "*batch *rest"}, **known(hyperparams)))
     return fitting(
-        Case(name="Reshape", init=init, fwd=Reshape.fwd, x=array(shapes["x"])),
+        Case(
+            name="Reshape",
+            init=init,
+            fwd=Reshape.fwd,
+            module=module,
+            x=array(shapes["x"]),
+        ),
         requirements=["shape must have as many elements as the axes in its place"],
     )
 
@@ -118,3 +132,15 @@ def test_rejects_a_hyperparameter(name, value):
     valid = {"shape": (1, -1)}
     with pytest.raises(ValueError, match=f"Reshape: {name}"):
         Reshape.init(**{**valid, name: value})
+
+
+@composing
+@given(cases())
+def test_module_equals_the_layer(case):
+    assert_module_equals_layer(case, graph)
+
+
+@composing
+@given(cases())
+def test_module_creates_its_parameters_once(case):
+    assert_module_creates(case, graph, keys=0)
