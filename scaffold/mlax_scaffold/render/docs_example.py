@@ -21,7 +21,6 @@ from mlax_scaffold.render.docs_values import (
     defaults,
     is_literal,
     only_numbers,
-    only_sizes,
     required_values,
 )
 
@@ -132,9 +131,9 @@ class _Example:
             method = d.method("forward")
             if method is None or len(method.positional) != 2:
                 continue
-            if d.method("initial_carry") is not None and only_sizes(d):
-                given = ", ".join(f"{name}=4" for name in required_values(d))
-                return f"nn.{d.name}.init(key, {given})"
+            plain = set(required_values(d)) == {"in_features", "features"}
+            if d.method("initial_carry") is not None and plain:
+                return f"{d.section}.{d.name}.init(key, in_features=4, features=4)"
         raise NoExample
 
     # The others

@@ -59,12 +59,6 @@ def is_literal(text: str) -> bool:
     return True
 
 
-def only_sizes(definition: Definition) -> bool:
-    """Whether every required hyperparameter is a size."""
-    required = (h for h in definition.hyperparameters if h.default is None)
-    return all(h.type.word.name == "Size" for h in required)
-
-
 def only_numbers(definition: Definition) -> bool:
     """Whether every required hyperparameter is a number."""
     required = (h for h in definition.hyperparameters if h.default is None)
