@@ -30,6 +30,7 @@ _HOMES = {
     "Key": "words",
     "Layer": "layer",
     "Mask": "words",
+    "NewShape": "words",
     "NonNegative": "words",
     "Optimizer": "optimizer",
     "Padding": "words",
@@ -38,6 +39,7 @@ _HOMES = {
     "Precision": "words",
     "Probability": "words",
     "Decay": "words",
+    "Policy": "words",
     "PyTree": "words",
     "Schedule": "schedule",
     "Scheduled": "words",
@@ -68,6 +70,8 @@ _HOMES = {
     "normal": "initializers",
     "ones": "initializers",
     "orthogonal": "initializers",
+    "ring_phases": "initializers",
+    "ring_radii": "initializers",
     "require": "declarations",
     "state": "declarations",
     "trainable": "declarations",
@@ -125,6 +129,8 @@ if TYPE_CHECKING:
     from mlax_scaffold.spec.initializers import ones as ones
     from mlax_scaffold.spec.initializers import orthogonal as orthogonal
     from mlax_scaffold.spec.initializers import per_gate as per_gate
+    from mlax_scaffold.spec.initializers import ring_phases as ring_phases
+    from mlax_scaffold.spec.initializers import ring_radii as ring_radii
     from mlax_scaffold.spec.initializers import truncated_normal as truncated_normal
     from mlax_scaffold.spec.initializers import uniform as uniform
     from mlax_scaffold.spec.initializers import variance_scaling as variance_scaling
@@ -153,9 +159,11 @@ if TYPE_CHECKING:
     from mlax_scaffold.spec.typing import Int as Int
     from mlax_scaffold.spec.typing import Key as Key
     from mlax_scaffold.spec.typing import Mask as Mask
+    from mlax_scaffold.spec.typing import NewShape as NewShape
     from mlax_scaffold.spec.typing import NonNegative as NonNegative
     from mlax_scaffold.spec.typing import Padding as Padding
     from mlax_scaffold.spec.typing import PerDim as PerDim
+    from mlax_scaffold.spec.typing import Policy as Policy
     from mlax_scaffold.spec.typing import Positive as Positive
     from mlax_scaffold.spec.typing import Precision as Precision
     from mlax_scaffold.spec.typing import Probability as Probability
