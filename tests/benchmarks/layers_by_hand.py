@@ -87,6 +87,8 @@ def batch_norm(x: jax.Array, weights: Any, state: Any, key: Any) -> Result:
     mean, var = mean.reshape(-1), var.reshape(-1)
     momentum = 0.9
     new_mean = old_mean + (1.0 - momentum) * (mean - old_mean)
+    # As the layer's: what is infinite once stays so.
+    var = jnp.minimum(var, jnp.finfo(var.dtype).max)
     new_var = old_var + (1.0 - momentum) * (var - old_var)
     return y, (new_mean, new_var)
 

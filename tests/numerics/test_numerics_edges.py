@@ -104,8 +104,8 @@ def test_layers_are_finite_at_the_edges(place, dtype):
         call, weights = layer(place, LAYERS[place], dtype, training)
         run = jax.jit(lambda x, w, call=call: gradients(call, x, w))
         for name, x in edges(dtype).items():
-            if place == "spectral_norm" and "huge" in name:
-                continue  # the product of a huge matrix and its transpose has no number
+            if place == "spectral_norm" and "huge" in name and dtype != "float16":
+                continue  # squares of huge numbers are beyond what the dtype holds
             assert_finite(run(x, weights))
 
 
@@ -192,13 +192,10 @@ def test_nothing_cancels(name):
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("place", [p for p in LAYERS if p != "spectral_norm"])
 def test_an_empty_batch(place, dtype):
-    if place == "weight_norm":
-        return_shape = (0, 5)
-    else:
-        return_shape = (0, 6, 5)
+    shape = (0, 5) if place == "weight_norm" else (0, 6, 5)
     call, weights = layer(place, LAYERS[place], dtype, training=True)
-    y, state, found = gradients(call, jnp.zeros(return_shape, dtype), weights)
-    assert y.shape == return_shape
+    y, state, found = gradients(call, jnp.zeros(shape, dtype), weights)
+    assert y.shape == shape
     assert_finite((state, found))
     if place == "batch_norm":
         np.testing.assert_array_equal(numpy(state.mean), 0.0)
