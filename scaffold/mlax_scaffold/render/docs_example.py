@@ -181,16 +181,14 @@ class _Example:
         """The values, with a schedule of the library in the place of any function."""
         for h in self.definition.hyperparameters:
             if h.type.word.name == "SubSchedule" and h.name in values:
-                for d in self.library.of(Kind.SCHEDULE):
-                    if only_numbers(d):
-                        given = ", ".join(
-                            f"{name}={value}"
-                            for name, value in required_values(d).items()
-                        )
-                        made = f"{d.kind.section}.{d.name}({given})"
-                        text = values[h.name].replace(h.type.word.example, made)
-                        values = values | {h.name: text}
-                        break
+                text = values[h.name]
+                for d in filter(only_numbers, self.library.of(Kind.SCHEDULE)):
+                    given = ", ".join(
+                        f"{name}={value}" for name, value in required_values(d).items()
+                    )
+                    made = f"{d.section}.{d.name}({given})"
+                    text = text.replace(h.type.word.example, made, 1)
+                values = values | {h.name: text}
         return values
 
     def _schedule(self) -> Iterator[str]:

@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mlax import graph
 from mlax.block import bidirectional as Bidirectional
+from mlax.graph._layer import LayerModule
 from mlax_scaffold.testing import toys
 from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.dims import shapes_of
@@ -26,8 +28,12 @@ from mlax_scaffold.testing.layer import (
     assert_static_hyperparams,
     assert_vmap,
 )
+from mlax_scaffold.testing.module import (
+    assert_module_creates,
+    assert_module_equals_layer,
+)
 from mlax_scaffold.testing.oracle import assert_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import compiling, each_dtype, tracing
+from mlax_scaffold.testing.profiles import compiling, composing, each_dtype, tracing
 from mlax_scaffold.testing.refusals import assert_rejects_integers
 from mlax_scaffold.testing.strategies import booleans, choices
 
@@ -48,6 +54,16 @@ def cases(draw) -> Case:
             time_major=time_major,
         )
 
+    def module(node, rng):
+        return graph.Bidirectional(
+            node,
+            ahead=toys.module(LayerModule, node.child("ahead"), rng, toys.layer),
+            back=toys.module(LayerModule, node.child("back"), rng, toys.layer),
+            merge=merge,
+            time_major=time_major,
+            rng=rng,
+        )
+
     hyperparams = fitting_hyperparams(init, requirements=[])
     shapes = draw(
         shapes_of(
@@ -61,6 +77,7 @@ def cases(draw) -> Case:
             name="Bidirectional",
             init=init,
             fwd=Bidirectional.fwd,
+            module=module,
             x=array(shapes["x"]),
             key_optional=True,
             draws_keys=True,
@@ -124,3 +141,15 @@ def test_state_is_stable(case):
 @given(cases())
 def test_rejects_integers(case):
     assert_rejects_integers(case)
+
+
+@composing
+@given(cases())
+def test_module_equals_the_layer(case):
+    assert_module_equals_layer(case, graph)
+
+
+@composing
+@given(cases())
+def test_module_creates_its_parameters_once(case):
+    assert_module_creates(case, graph, keys=None)

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mlax import graph
 from mlax.block import mixture_of_experts as MixtureOfExperts
 from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.dims import shapes_of
@@ -30,8 +31,12 @@ from mlax_scaffold.testing.layer import (
     assert_static_hyperparams,
     assert_vmap,
 )
+from mlax_scaffold.testing.module import (
+    assert_module_creates,
+    assert_module_equals_layer,
+)
 from mlax_scaffold.testing.oracle import assert_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import compiling, each_dtype, tracing
+from mlax_scaffold.testing.profiles import compiling, composing, each_dtype, tracing
 from mlax_scaffold.testing.refusals import (
     assert_rejects_another_size,
     assert_rejects_integers,
@@ -76,6 +81,19 @@ def cases(draw) -> Case:
             dtype=dtype,
         )
 
+    def module(node, rng):
+        return graph.MixtureOfExperts(
+            node,
+            hidden_features=hidden_features,
+            experts=experts,
+            top_k=top_k,
+            capacity_factor=capacity_factor,
+            activation=activation,
+            accum_dtype=accum_dtype,
+            precision=precision,
+            rng=rng,
+        )
+
     hyperparams = fitting_hyperparams(
         init, requirements=["top_k must be at most experts"]
     )
@@ -85,6 +103,7 @@ def cases(draw) -> Case:
             name="MixtureOfExperts",
             init=init,
             fwd=MixtureOfExperts.fwd,
+            module=module,
             x=array(shapes["x"]),
             y=shapes.expected("*batch features"),
             allow=declared(accum_dtype),
@@ -212,3 +231,15 @@ def test_rejects_a_hyperparameter(name, value):
     valid = {"features": 4, "hidden_features": 4, "experts": 4}
     with pytest.raises(ValueError, match=f"MixtureOfExperts: {name}"):
         MixtureOfExperts.init(jax.random.key(0), **{**valid, name: value})
+
+
+@composing
+@given(cases())
+def test_module_equals_the_layer(case):
+    assert_module_equals_layer(case, graph)
+
+
+@composing
+@given(cases())
+def test_module_creates_its_parameters_once(case):
+    assert_module_creates(case, graph, keys=6)

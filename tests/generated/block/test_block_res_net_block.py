@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mlax import graph
 from mlax.block import res_net_block as ResNetBlock
 from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.dims import shapes_of
@@ -29,8 +30,12 @@ from mlax_scaffold.testing.layer import (
     assert_static_hyperparams,
     assert_vmap,
 )
+from mlax_scaffold.testing.module import (
+    assert_module_creates,
+    assert_module_equals_layer,
+)
 from mlax_scaffold.testing.oracle import assert_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import compiling, each_dtype, tracing
+from mlax_scaffold.testing.profiles import compiling, composing, each_dtype, tracing
 from mlax_scaffold.testing.refusals import (
     assert_rejects_another_size,
     assert_rejects_integers,
@@ -83,6 +88,22 @@ def cases(draw) -> Case:
             dtype=dtype,
         )
 
+    def module(node, rng):
+        return graph.ResNetBlock(
+            node,
+            out_channels=out_channels,
+            strides=strides,
+            bottleneck=bottleneck,
+            channel_last=channel_last,
+            activation=activation,
+            momentum=momentum,
+            epsilon=epsilon,
+            axis_name=axis_name,
+            accum_dtype=accum_dtype,
+            precision=precision,
+            rng=rng,
+        )
+
     hyperparams = fitting_hyperparams(
         init,
         requirements=[
@@ -106,6 +127,7 @@ def cases(draw) -> Case:
             name="ResNetBlock",
             init=init,
             fwd=ResNetBlock.fwd,
+            module=module,
             x=array(shapes["x"]),
             allow=declared(accum_dtype),
             smooth=exact(accum_dtype),
@@ -250,3 +272,15 @@ def test_rejects_a_hyperparameter(name, value):
     valid = {"spatial_dims": 4, "in_channels": 4, "out_channels": 4}
     with pytest.raises(ValueError, match=f"ResNetBlock: {name}"):
         ResNetBlock.init(jax.random.key(0), **{**valid, name: value})
+
+
+@composing
+@given(cases())
+def test_module_equals_the_layer(case):
+    assert_module_equals_layer(case, graph)
+
+
+@composing
+@given(cases())
+def test_module_creates_its_parameters_once(case):
+    assert_module_creates(case, graph, keys=None)

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mlax import graph
 from mlax.block import transformer_decoder_layer as TransformerDecoderLayer
 from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.dims import shapes_of
@@ -31,8 +32,12 @@ from mlax_scaffold.testing.layer import (
     assert_static_hyperparams,
     assert_vmap,
 )
+from mlax_scaffold.testing.module import (
+    assert_module_creates,
+    assert_module_equals_layer,
+)
 from mlax_scaffold.testing.oracle import assert_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import compiling, each_dtype, tracing
+from mlax_scaffold.testing.profiles import compiling, composing, each_dtype, tracing
 from mlax_scaffold.testing.refusals import (
     assert_rejects_another_size,
     assert_rejects_integers,
@@ -82,6 +87,21 @@ def cases(draw) -> Case:
             dtype=dtype,
         )
 
+    def module(node, rng):
+        return graph.TransformerDecoderLayer(
+            node,
+            heads=heads,
+            hidden_features=hidden_features,
+            context_features=context_features,
+            activation=activation,
+            norm_first=norm_first,
+            dropout_rate=dropout_rate,
+            use_bias=use_bias,
+            accum_dtype=accum_dtype,
+            precision=precision,
+            rng=rng,
+        )
+
     hyperparams = fitting_hyperparams(
         init,
         requirements=[
@@ -119,6 +139,7 @@ def cases(draw) -> Case:
             name="TransformerDecoderLayer",
             init=init,
             fwd=TransformerDecoderLayer.fwd,
+            module=module,
             x=array(shapes["x"]),
             inputs=inputs,
             y=shapes.expected("*batch positions features"),
@@ -264,3 +285,15 @@ def test_rejects_a_hyperparameter(name, value):
     valid = {"features": 4, "heads": 4, "hidden_features": 4}
     with pytest.raises(ValueError, match=f"TransformerDecoderLayer: {name}"):
         TransformerDecoderLayer.init(jax.random.key(0), **{**valid, name: value})
+
+
+@composing
+@given(cases())
+def test_module_equals_the_layer(case):
+    assert_module_equals_layer(case, graph)
+
+
+@composing
+@given(cases())
+def test_module_creates_its_parameters_once(case):
+    assert_module_creates(case, graph, keys=36)

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mlax import graph
 from mlax.nn import gru_cell as GRUCell
 from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.dims import shapes_of
@@ -27,8 +28,12 @@ from mlax_scaffold.testing.layer import (
     assert_static_hyperparams,
     assert_vmap,
 )
+from mlax_scaffold.testing.module import (
+    assert_module_creates,
+    assert_module_equals_layer,
+)
 from mlax_scaffold.testing.oracle import assert_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import compiling, each_dtype, tracing
+from mlax_scaffold.testing.profiles import compiling, composing, each_dtype, tracing
 from mlax_scaffold.testing.strategies import (
     activations,
     booleans,
@@ -62,6 +67,17 @@ def cases(draw) -> Case:
             dtype=dtype,
         )
 
+    def module(node, rng):
+        return graph.GRUCell(
+            node,
+            features=features,
+            reset_after=reset_after,
+            activation=activation,
+            gate_activation=gate_activation,
+            precision=precision,
+            rng=rng,
+        )
+
     hyperparams = fitting_hyperparams(init, requirements=[])
     shapes = draw(
         shapes_of(
@@ -74,6 +90,8 @@ def cases(draw) -> Case:
             name="GRUCell",
             init=init,
             fwd=GRUCell.fwd,
+            module=module,
+            spread=True,
             x=(array(shapes["inputs"]), array(shapes["carry"])),
             y=(shapes.expected("*batch features"), shapes.expected("*batch features")),
         ),
@@ -169,3 +187,15 @@ def test_rejects_a_hyperparameter(name, value):
     valid = {"in_features": 4, "features": 4}
     with pytest.raises(ValueError, match=f"GRUCell: {name}"):
         GRUCell.init(jax.random.key(0), **{**valid, name: value})
+
+
+@composing
+@given(cases())
+def test_module_equals_the_layer(case):
+    assert_module_equals_layer(case, graph)
+
+
+@composing
+@given(cases())
+def test_module_creates_its_parameters_once(case):
+    assert_module_creates(case, graph, keys=4)

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mlax import graph
 from mlax.nn import lru as LRU
 from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.dims import shapes_of
@@ -25,8 +26,12 @@ from mlax_scaffold.testing.layer import (
     assert_static_hyperparams,
     assert_vmap,
 )
+from mlax_scaffold.testing.module import (
+    assert_module_creates,
+    assert_module_equals_layer,
+)
 from mlax_scaffold.testing.oracle import assert_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import compiling, each_dtype, tracing
+from mlax_scaffold.testing.profiles import compiling, composing, each_dtype, tracing
 from mlax_scaffold.testing.refusals import (
     assert_rejects_another_size,
     assert_rejects_integers,
@@ -67,6 +72,18 @@ def cases(draw) -> Case:
             dtype=dtype,
         )
 
+    def module(node, rng):
+        return graph.LRU(
+            node,
+            state_features=state_features,
+            min_radius=min_radius,
+            max_radius=max_radius,
+            max_phase=max_phase,
+            return_carry=return_carry,
+            precision=precision,
+            rng=rng,
+        )
+
     hyperparams = fitting_hyperparams(
         init, requirements=["min_radius must be below max_radius"]
     )
@@ -84,7 +101,14 @@ def cases(draw) -> Case:
     if draw(st.booleans()):
         inputs["carry"] = (array(shapes["carry[0]"]), array(shapes["carry[1]"]))
     return fitting(
-        Case(name="LRU", init=init, fwd=LRU.fwd, x=array(shapes["x"]), inputs=inputs),
+        Case(
+            name="LRU",
+            init=init,
+            fwd=LRU.fwd,
+            module=module,
+            x=array(shapes["x"]),
+            inputs=inputs,
+        ),
         requirements=["min_radius must be below max_radius"],
     )
 
@@ -185,3 +209,15 @@ def test_rejects_a_hyperparameter(name, value):
     valid = {"features": 4, "state_features": 4}
     with pytest.raises(ValueError, match=f"LRU: {name}"):
         LRU.init(jax.random.key(0), **{**valid, name: value})
+
+
+@composing
+@given(cases())
+def test_module_equals_the_layer(case):
+    assert_module_equals_layer(case, graph)
+
+
+@composing
+@given(cases())
+def test_module_creates_its_parameters_once(case):
+    assert_module_creates(case, graph, keys=7)

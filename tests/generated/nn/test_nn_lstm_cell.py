@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mlax import graph
 from mlax.nn import lstm_cell as LSTMCell
 from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.dims import shapes_of
@@ -27,8 +28,12 @@ from mlax_scaffold.testing.layer import (
     assert_static_hyperparams,
     assert_vmap,
 )
+from mlax_scaffold.testing.module import (
+    assert_module_creates,
+    assert_module_equals_layer,
+)
 from mlax_scaffold.testing.oracle import assert_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import compiling, each_dtype, tracing
+from mlax_scaffold.testing.profiles import compiling, composing, each_dtype, tracing
 from mlax_scaffold.testing.strategies import (
     activations,
     finite_floats,
@@ -62,6 +67,17 @@ def cases(draw) -> Case:
             dtype=dtype,
         )
 
+    def module(node, rng):
+        return graph.LSTM(
+            node,
+            hidden_size=features,
+            activation=activation,
+            gate_activation=gate_activation,
+            forget_bias=forget_bias,
+            precision=precision,
+            rng=rng,
+        )
+
     hyperparams = fitting_hyperparams(init, requirements=[])
     shapes = draw(
         shapes_of(
@@ -78,6 +94,8 @@ def cases(draw) -> Case:
             name="LSTMCell",
             init=init,
             fwd=LSTMCell.fwd,
+            module=module,
+            spread=True,
             x=(
                 array(shapes["inputs"]),
                 (array(shapes["carry[0]"]), array(shapes["carry[1]"])),
@@ -183,3 +201,15 @@ def test_rejects_a_hyperparameter(name, value):
     valid = {"in_features": 4, "features": 4}
     with pytest.raises(ValueError, match=f"LSTMCell: {name}"):
         LSTMCell.init(jax.random.key(0), **{**valid, name: value})
+
+
+@composing
+@given(cases())
+def test_module_equals_the_layer(case):
+    assert_module_equals_layer(case, graph)
+
+
+@composing
+@given(cases())
+def test_module_creates_its_parameters_once(case):
+    assert_module_creates(case, graph, keys=3)
