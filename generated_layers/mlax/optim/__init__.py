@@ -31,11 +31,13 @@ from mlax.optim import sgd as Sgd
 from mlax.optim import sign_sgd as SignSgd
 from mlax.optim import signum as Signum
 from mlax.optim import simplified_ad_ema_mix as SimplifiedAdEMAMix
+from mlax.optim import sm3 as SM3
 from mlax.optim import yogi as Yogi
 
 __all__ = [
     "ADOPT",
     "LAMB",
+    "SM3",
     "AMSGrad",
     "AcProp",
     "AdEMAMix",
