@@ -20,6 +20,7 @@ ROWS = (
         (
             {"learning_rate": falling, "weight_decay": falling},
             RATE | {"b1": 0.5, "b2": 0.8, "weight_decay": 0.1},
+            RATE | {"b1": 0.8, "b2": 0.5},
         ),
     ),
     Row(

@@ -9,7 +9,8 @@ class Lion(Optimizer):
     update = -learning_rate * (sign(b1 m + (1 - b1) g) + weight_decay * weight);
     m = b2 m + (1 - b2) g
 
-    Chen et al., 2023, arXiv:2302.06675.
+    Chen et al., 2023, arXiv:2302.06675. With b1 < b2 the mean of the step is computed
+    as b1/b2 m + (1 - b1/b2) g from the new m, which is the same.
     """
 
     learning_rate: Scheduled  #: step size
@@ -22,6 +23,12 @@ class Lion(Optimizer):
         self.mean = moment(zeros, param.shape, self.moment_dtype)
 
     def update(self, grad, param):
-        step = lax.sign(ema(self.mean, grad, decay=self.b1))
-        self.mean = ema(self.mean, grad, decay=self.b2)
-        return -self.learning_rate * (step + self.weight_decay * param)
+        if self.b1 < self.b2:
+            # The step from the new mean: one that reads the old mean would keep the new
+            # one from taking its place in memory.
+            self.mean = ema(self.mean, grad, decay=self.b2)
+            ahead = ema(self.mean, grad, decay=self.b1 / self.b2)
+        else:
+            ahead = ema(self.mean, grad, decay=self.b1)
+            self.mean = ema(self.mean, grad, decay=self.b2)
+        return -self.learning_rate * (lax.sign(ahead) + self.weight_decay * param)
