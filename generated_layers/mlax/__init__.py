@@ -6,6 +6,6 @@ Unless explicitly overridden, a function takes in inputs of one dtype, performs 
 internal operations in that dtype, and outputs that dtype.
 """
 
-from mlax import block, functional, nn, optim, schedule
+from mlax import block, functional, initializers, nn, optim, schedule
 
-__all__ = ["block", "functional", "nn", "optim", "schedule"]
+__all__ = ["block", "functional", "initializers", "nn", "optim", "schedule"]

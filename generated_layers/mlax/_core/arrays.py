@@ -25,6 +25,11 @@ def create(
     return initializer(key, tuple(shape), dtype)
 
 
+def at_least(dtype: DTypeLike | None, narrowest: DTypeLike) -> DTypeLike | None:
+    """The wider of two dtypes; None, the initializer's own, is the default one."""
+    return None if dtype is None else jnp.promote_types(dtype, narrowest)
+
+
 def cast(tree: Any, dtype: DTypeLike | None) -> Any:
     """The tree with its floating leaves in another dtype; a dtype of None changes nothing."""
     if dtype is None:

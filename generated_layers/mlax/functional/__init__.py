@@ -7,7 +7,10 @@ from mlax.functional._apply_attention_weights import apply_attention_weights
 from mlax.functional._avg_pool import avg_pool
 from mlax.functional._bernoulli import bernoulli
 from mlax.functional._bias_correction import bias_correction
+from mlax.functional._conv import conv
+from mlax.functional._deviations import deviations
 from mlax.functional._divide_by_root import divide_by_root
+from mlax.functional._divide_by_scaled_root import divide_by_scaled_root
 from mlax.functional._dot_product_attention import dot_product_attention
 from mlax.functional._dot_product_attention_logits import dot_product_attention_logits
 from mlax.functional._dropout import dropout
@@ -16,8 +19,11 @@ from mlax.functional._group_norm import group_norm
 from mlax.functional._identity import identity
 from mlax.functional._instance_norm import instance_norm
 from mlax.functional._l2_norm import l2_norm
+from mlax.functional._l2_normalize import l2_normalize
 from mlax.functional._layer_norm import layer_norm
+from mlax.functional._log1mexp import log1mexp
 from mlax.functional._log_softmax import log_softmax
+from mlax.functional._logmeanexp import logmeanexp
 from mlax.functional._logsumexp import logsumexp
 from mlax.functional._max_pool import max_pool
 from mlax.functional._mean import mean
@@ -26,11 +32,13 @@ from mlax.functional._moments import moments
 from mlax.functional._normalize import normalize
 from mlax.functional._pool import pool
 from mlax.functional._prod import prod
+from mlax.functional._range_scale import range_scale
 from mlax.functional._rectification import rectification
 from mlax.functional._rms_norm import rms_norm
 from mlax.functional._scale_by_trust_ratio import scale_by_trust_ratio
 from mlax.functional._softmax import softmax
 from mlax.functional._standardize import standardize
+from mlax.functional._std import std
 from mlax.functional._sum import sum
 from mlax.functional._sum_pool import sum_pool
 from mlax.functional._var import var
@@ -42,7 +50,10 @@ __all__ = [
     "avg_pool",
     "bernoulli",
     "bias_correction",
+    "conv",
+    "deviations",
     "divide_by_root",
+    "divide_by_scaled_root",
     "dot_product_attention",
     "dot_product_attention_logits",
     "dropout",
@@ -51,8 +62,11 @@ __all__ = [
     "identity",
     "instance_norm",
     "l2_norm",
+    "l2_normalize",
     "layer_norm",
+    "log1mexp",
     "log_softmax",
+    "logmeanexp",
     "logsumexp",
     "max_pool",
     "mean",
@@ -61,11 +75,13 @@ __all__ = [
     "normalize",
     "pool",
     "prod",
+    "range_scale",
     "rectification",
     "rms_norm",
     "scale_by_trust_ratio",
     "softmax",
     "standardize",
+    "std",
     "sum",
     "sum_pool",
     "var",

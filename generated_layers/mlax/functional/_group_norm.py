@@ -36,7 +36,7 @@ def group_norm(
 
     Returns:
         Floating (batch, *spatial, channels) where channel_last, else (batch, channels,
-    *spatial).
+        *spatial).
 
     Raises:
         ValueError, TypeError: where an argument does not fit.
@@ -46,10 +46,15 @@ def group_norm(
     epsilon = checks.positive("group_norm", epsilon=epsilon)
     accum_dtype = checks.optional(checks.dtype, "group_norm", accum_dtype=accum_dtype)
     x = checks.floating("group_norm", x=x)
-    if channel_last and x.ndim < 2:
-        raise checks.shape_error("group_norm", "x", "(batch, *spatial, channels)", x)
-    if not channel_last and x.ndim < 2:
-        raise checks.shape_error("group_norm", "x", "(batch, channels, *spatial)", x)
+    if x.ndim < 2:
+        raise checks.shape_error(
+            "group_norm",
+            "x",
+            "(batch, *spatial, channels)"
+            if channel_last
+            else "(batch, channels, *spatial)",
+            x,
+        )
     batch, channels = x.shape[0], x.shape[-1 if channel_last else 1]
     if channels % groups != 0:
         raise checks.requirement(

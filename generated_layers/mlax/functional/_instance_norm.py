@@ -33,7 +33,7 @@ def instance_norm(
 
     Returns:
         Floating (batch, *spatial, channels) where channel_last, else (batch, channels,
-    *spatial).
+        *spatial).
 
     Raises:
         ValueError, TypeError: where an argument does not fit.
@@ -44,9 +44,14 @@ def instance_norm(
         checks.dtype, "instance_norm", accum_dtype=accum_dtype
     )
     x = checks.floating("instance_norm", x=x)
-    if channel_last and x.ndim < 2:
-        raise checks.shape_error("instance_norm", "x", "(batch, *spatial, channels)", x)
-    if not channel_last and x.ndim < 2:
-        raise checks.shape_error("instance_norm", "x", "(batch, channels, *spatial)", x)
+    if x.ndim < 2:
+        raise checks.shape_error(
+            "instance_norm",
+            "x",
+            "(batch, *spatial, channels)"
+            if channel_last
+            else "(batch, channels, *spatial)",
+            x,
+        )
     spatial = tuple(range(1, x.ndim - 1) if channel_last else range(2, x.ndim))
     return standardize(x, axis=spatial, epsilon=epsilon, accum_dtype=accum_dtype)

@@ -10,7 +10,7 @@ from jax import lax
 from jax.typing import DTypeLike
 
 from mlax._core import checks
-from mlax.functional._mean import mean
+from mlax.functional._deviations import deviations
 
 
 def moments(
@@ -18,7 +18,7 @@ def moments(
     *,
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
-    axis_name: str | None = None,
+    axis_name: str | Sequence[str] | None = None,
     accum_dtype: DTypeLike | None = None,
 ) -> tuple[jax.Array, jax.Array]:
     """Mean and (biased) variance.
@@ -30,8 +30,8 @@ def moments(
         x: floating of any shape.
         axis: axes of the moments; None: all (an axis or a sequence of axes, or None).
         keepdims: whether they stay, with size 1 (True or False).
-        axis_name: mapped axis of devices that is averaged over as well (a string, or
-            None).
+        axis_name: mapped axes that are averaged over as well (the name of a mapped
+            axis, or a sequence of names, or None).
         accum_dtype: dtype of the computation; None: that of x (a floating dtype, or
             None).
 
@@ -43,14 +43,12 @@ def moments(
     """
     axis = checks.optional(checks.axes, "moments", axis=axis)
     keepdims = checks.boolean("moments", keepdims=keepdims)
-    axis_name = checks.optional(checks.string, "moments", axis_name=axis_name)
+    axis_name = checks.optional(checks.axis_name, "moments", axis_name=axis_name)
     accum_dtype = checks.optional(checks.dtype, "moments", accum_dtype=accum_dtype)
     x = checks.floating("moments", x=x)
     wide = x if accum_dtype is None else x.astype(accum_dtype)
-    center = mean(wide, axis=axis, keepdims=True)
-    center = center if axis_name is None else lax.pmean(center, axis_name)
-    square = mean(lax.square(wide - center), axis=axis, keepdims=True)
-    square = square if axis_name is None else lax.pmean(square, axis_name)
+    center, _, square, scale = deviations(wide, axis=axis, axis_name=axis_name)
+    square = square * scale * scale
     if not keepdims:
         axes = tuple(range(x.ndim)) if axis is None else axis
         center, square = lax.squeeze(center, axes), lax.squeeze(square, axes)

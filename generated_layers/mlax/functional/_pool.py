@@ -36,8 +36,8 @@ def pool(
             each spatial axis).
         strides: steps from window to window (an integer of at least 1, or a sequence of
             one for each spatial axis).
-        padding: of the input, with the identity of the reduction ("SAME", "VALID", an
-            integer, or for each axis an integer or a pair).
+        padding: of the input, with the identity of the reduction ("SAME", "SAME_LOWER",
+            "VALID", "CAUSAL", an integer, or for each axis an integer or a pair).
         channel_last: whether an axis of channels follows the spatial axes (True or
             False).
 

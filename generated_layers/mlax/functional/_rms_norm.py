@@ -10,7 +10,9 @@ from jax import lax
 from jax.typing import DTypeLike
 
 from mlax._core import checks
+from mlax.functional._divide_by_scaled_root import divide_by_scaled_root
 from mlax.functional._mean import mean
+from mlax.functional._range_scale import range_scale
 
 
 def rms_norm(
@@ -42,5 +44,7 @@ def rms_norm(
     accum_dtype = checks.optional(checks.dtype, "rms_norm", accum_dtype=accum_dtype)
     x = checks.floating("rms_norm", x=x)
     wide = x if accum_dtype is None else x.astype(accum_dtype)
+    scale = range_scale(wide, axis=axis, at_least=0.5 * epsilon**0.5)
+    wide = wide / scale
     square = mean(lax.square(wide), axis=axis, keepdims=True)
-    return (wide * lax.rsqrt(square + epsilon)).astype(x.dtype)
+    return divide_by_scaled_root(wide, square, scale, epsilon=epsilon).astype(x.dtype)

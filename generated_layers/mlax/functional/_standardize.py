@@ -9,8 +9,8 @@ import jax
 from jax.typing import DTypeLike
 
 from mlax._core import checks
-from mlax.functional._moments import moments
-from mlax.functional._normalize import normalize
+from mlax.functional._deviations import deviations
+from mlax.functional._divide_by_scaled_root import divide_by_scaled_root
 
 
 def standardize(
@@ -18,6 +18,7 @@ def standardize(
     *,
     axis: int | Sequence[int] | None = None,
     epsilon: float = 1e-05,
+    axis_name: str | Sequence[str] | None = None,
     accum_dtype: DTypeLike | None = None,
 ) -> jax.Array:
     """(x - mean(x)) / sqrt(var(x) + epsilon), in the dtype of x.
@@ -27,6 +28,8 @@ def standardize(
         axis: axes that are normalized together; None: all (an axis or a sequence of
             axes, or None).
         epsilon: added to the variance (a finite number above 0).
+        axis_name: mapped axes that are averaged over as well (the name of a mapped
+            axis, or a sequence of names, or None).
         accum_dtype: dtype of the computation; None: that of x (a floating dtype, or
             None).
 
@@ -38,8 +41,13 @@ def standardize(
     """
     axis = checks.optional(checks.axes, "standardize", axis=axis)
     epsilon = checks.positive("standardize", epsilon=epsilon)
+    axis_name = checks.optional(checks.axis_name, "standardize", axis_name=axis_name)
     accum_dtype = checks.optional(checks.dtype, "standardize", accum_dtype=accum_dtype)
     x = checks.floating("standardize", x=x)
     wide = x if accum_dtype is None else x.astype(accum_dtype)
-    mean, var = moments(wide, axis=axis, keepdims=True)
-    return normalize(wide, mean, var, epsilon=epsilon).astype(x.dtype)
+    _, deviation, square, scale = deviations(
+        wide, axis=axis, axis_name=axis_name, epsilon=epsilon
+    )
+    return divide_by_scaled_root(deviation, square, scale, epsilon=epsilon).astype(
+        x.dtype
+    )

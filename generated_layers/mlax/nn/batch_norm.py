@@ -5,23 +5,27 @@
 y = (x - mean) / sqrt(var + epsilon) * scale + bias, with the moments of the batch
 in training, and with their moving averages at inference.
 
-Ioffe & Szegedy, 2015, arXiv:1502.03167. Deviation: the moving average is that of
-the biased variance, as in flax; PyTorch's is that of the unbiased one.
+Ioffe & Szegedy, 2015, arXiv:1502.03167. The averages are computed and kept in at
+least float32: in bfloat16 a decay of 0.999 is 1. An empty batch leaves them alone.
+Deviation: the moving average is that of the biased variance, as in flax; PyTorch's
+is that of the unbiased one.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jax import lax
 from jax.nn.initializers import ones, zeros
 from jax.typing import DTypeLike
 
 from mlax._core import arrays, checks
 from mlax._core.arrays import cast
 from mlax._core.static import static
-from mlax.functional import ema, moments, normalize
+from mlax.functional import deviations, divide_by_scaled_root, ema, normalize
 
 
 class BatchNormTrainables(NamedTuple):
@@ -58,8 +62,8 @@ class BatchNormHyperparams:
     """Decay of the moving averages."""
     epsilon: float
     """Added to the variance."""
-    axis_name: str | None
-    """Mapped axis of devices to average the moments over."""
+    axis_name: str | tuple[str, ...] | None
+    """Mapped axes of devices, averaged over as well."""
     accum_dtype: DTypeLike | None
     """Dtype of the computation; None: that of x."""
 
@@ -84,7 +88,7 @@ def init(
     use_bias: bool = True,
     momentum: float = 0.9,
     epsilon: float = 1e-05,
-    axis_name: str | None = None,
+    axis_name: str | Sequence[str] | None = None,
     accum_dtype: DTypeLike | None = None,
     scale_initializer: arrays.Initializer = ones,
     bias_initializer: arrays.Initializer = zeros,
@@ -101,8 +105,8 @@ def init(
         use_bias: whether a bias is added (True or False).
         momentum: decay of the moving averages (a number from 0 to 1).
         epsilon: added to the variance (a finite number above 0).
-        axis_name: mapped axis of devices to average the moments over (a string, or
-            None).
+        axis_name: mapped axes of devices, averaged over as well (the name of a mapped
+            axis, or a sequence of names, or None).
         accum_dtype: dtype of the computation; None: that of x (a floating dtype, or
             None).
         scale_initializer: initializer of scale, of shape (channels,).
@@ -121,7 +125,7 @@ def init(
     use_bias = checks.boolean("BatchNorm", use_bias=use_bias)
     momentum = checks.probability("BatchNorm", momentum=momentum)
     epsilon = checks.positive("BatchNorm", epsilon=epsilon)
-    axis_name = checks.optional(checks.string, "BatchNorm", axis_name=axis_name)
+    axis_name = checks.optional(checks.axis_name, "BatchNorm", axis_name=axis_name)
     accum_dtype = checks.optional(checks.dtype, "BatchNorm", accum_dtype=accum_dtype)
     keys = jax.random.split(key, 4)
     scale = (
@@ -134,8 +138,10 @@ def init(
         if use_bias
         else None
     )
-    mean = arrays.create(zeros, keys[2], (channels,), dtype)
-    var = arrays.create(ones, keys[3], (channels,), dtype)
+    mean = arrays.create(
+        zeros, keys[2], (channels,), arrays.at_least(dtype, jnp.float32)
+    )
+    var = arrays.create(ones, keys[3], (channels,), arrays.at_least(dtype, jnp.float32))
     trainables = BatchNormTrainables(scale=scale, bias=bias)
     non_trainables = BatchNormNonTrainables(mean=mean, var=var)
     hyperparams = BatchNormHyperparams(
@@ -198,37 +204,35 @@ def fwd(
             channels=hyperparams.channels,
         )
     channel = x.ndim - 1 if hyperparams.channel_last else 1
+    shape = [1] * x.ndim
+    shape[channel] = hyperparams.channels
     wide = cast(x, dtype=hyperparams.accum_dtype or x.dtype)
-    if not inference_mode:
-        axis = tuple(a for a in range(x.ndim) if a != channel)
-        mean, var = moments(wide, axis=axis, axis_name=hyperparams.axis_name)
+    if not inference_mode and x.size > 0:
+        mean, deviation, square, scale = deviations(
+            wide,
+            axis=tuple(a for a in range(x.ndim) if a != channel),
+            axis_name=hyperparams.axis_name,
+            epsilon=hyperparams.epsilon,
+        )
+        y = divide_by_scaled_root(deviation, square, scale, epsilon=hyperparams.epsilon)
+        mean = mean.reshape(-1).astype(non_trainables.mean.dtype)
+        var = square.reshape(-1).astype(non_trainables.var.dtype)
+        var = var * lax.square(scale.reshape(-1).astype(var.dtype))
         non_trainables = non_trainables._replace(
             mean=jnp.asarray(
-                ema(
-                    non_trainables.mean.astype(x.dtype),
-                    cast(mean, dtype=x.dtype),
-                    decay=hyperparams.momentum,
-                ),
+                ema(non_trainables.mean, mean, decay=hyperparams.momentum),
                 non_trainables.mean.dtype,
             ),
             var=jnp.asarray(
-                ema(
-                    non_trainables.var.astype(x.dtype),
-                    cast(var, dtype=x.dtype),
-                    decay=hyperparams.momentum,
-                ),
+                ema(non_trainables.var, var, decay=hyperparams.momentum),
                 non_trainables.var.dtype,
             ),
         )
     else:
-        mean = cast(non_trainables.mean.astype(x.dtype), dtype=wide.dtype)
-        var = cast(non_trainables.var.astype(x.dtype), dtype=wide.dtype)
-    shape = [1] * x.ndim
-    shape[channel] = hyperparams.channels
-    y = normalize(
-        wide, mean.reshape(shape), var.reshape(shape), epsilon=hyperparams.epsilon
-    )
-    y = cast(y, dtype=x.dtype)
+        mean = non_trainables.mean.astype(wide.dtype).reshape(shape)
+        var = non_trainables.var.astype(wide.dtype).reshape(shape)
+        y = normalize(wide, mean, var, epsilon=hyperparams.epsilon)
+    y = y.astype(x.dtype)
     y = (
         y
         if trainables.scale is None

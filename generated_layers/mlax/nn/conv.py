@@ -4,12 +4,15 @@
 
 The kernel is (out_channels, in_channels / groups, *kernel_size), and with
 `channel_last` (out_channels, *kernel_size, in_channels / groups).
+
+As flax's and equinox's. What flax calls the paddings "CIRCULAR" and "REFLECT" is a
+padding of ((k - 1) // 2, k // 2) for kernels of size k, with that `padding_mode`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import jax
 from jax import lax
@@ -19,6 +22,7 @@ from jax.typing import DTypeLike
 from mlax._core import arrays, checks
 from mlax._core.checks import Padding, PaddingLike, PrecisionLike
 from mlax._core.static import static
+from mlax.functional import conv
 
 
 class ConvTrainables(NamedTuple):
@@ -45,13 +49,17 @@ class ConvHyperparams:
     strides: tuple[int, ...]
     """Steps from window to window."""
     padding: Padding
-    """Of the input, with zeros."""
+    """Of the input."""
+    padding_mode: Literal["zeros", "reflect", "replicate", "circular"]
+    """What the input is padded with."""
     dilation: tuple[int, ...]
     """Steps from element to element of the kernel."""
+    input_dilation: tuple[int, ...]
+    """Steps between elements of the input."""
     groups: int
     """Number of groups of channels that are convolved separately."""
     channel_last: bool
-    """Whether channels are the last axis, else the second."""
+    """Whether channels are the last axis."""
     use_bias: bool
     """Whether a bias is added."""
     precision: PrecisionLike | None
@@ -78,7 +86,9 @@ def init(
     kernel_size: int | Sequence[int],
     strides: int | Sequence[int] = 1,
     padding: PaddingLike = "SAME",
+    padding_mode: Literal["zeros", "reflect", "replicate", "circular"] = "zeros",
     dilation: int | Sequence[int] = 1,
+    input_dilation: int | Sequence[int] = 1,
     groups: int = 1,
     channel_last: bool = False,
     use_bias: bool = True,
@@ -98,14 +108,17 @@ def init(
             for each spatial axis).
         strides: steps from window to window (an integer of at least 1, or a sequence of
             one for each spatial axis).
-        padding: of the input, with zeros ("SAME", "VALID", an integer, or for each axis
-            an integer or a pair).
+        padding: of the input ("SAME", "SAME_LOWER", "VALID", "CAUSAL", an integer, or
+            for each axis an integer or a pair).
+        padding_mode: what the input is padded with (one of "zeros", "reflect",
+            "replicate", "circular").
         dilation: steps from element to element of the kernel (an integer of at least 1,
+            or a sequence of one for each spatial axis).
+        input_dilation: steps between elements of the input (an integer of at least 1,
             or a sequence of one for each spatial axis).
         groups: number of groups of channels that are convolved separately (an integer
             of at least 1).
-        channel_last: whether channels are the last axis, else the second (True or
-            False).
+        channel_last: whether channels are the last axis (True or False).
         use_bias: whether a bias is added (True or False).
         precision: of the products, see jax.lax.Precision (what `jax.lax` takes as
             precision, or None).
@@ -130,7 +143,13 @@ def init(
     )
     strides = checks.per_dim("Conv", checks.size, spatial_dims, strides=strides)
     padding = checks.padding("Conv", spatial_dims, padding=padding)
+    padding_mode = checks.choice(
+        "Conv", ("zeros", "reflect", "replicate", "circular"), padding_mode=padding_mode
+    )
     dilation = checks.per_dim("Conv", checks.size, spatial_dims, dilation=dilation)
+    input_dilation = checks.per_dim(
+        "Conv", checks.size, spatial_dims, input_dilation=input_dilation
+    )
     groups = checks.size("Conv", groups=groups)
     channel_last = checks.boolean("Conv", channel_last=channel_last)
     use_bias = checks.boolean("Conv", use_bias=use_bias)
@@ -168,7 +187,9 @@ def init(
         kernel_size=kernel_size,
         strides=strides,
         padding=padding,
+        padding_mode=padding_mode,
         dilation=dilation,
+        input_dilation=input_dilation,
         groups=groups,
         channel_last=channel_last,
         use_bias=use_bias,
@@ -188,7 +209,7 @@ def fwd(
     """Apply Conv.
 
     Args:
-        x: floating (batch, *spatial, in_channels) where channel_last, else (batch,
+        x: floating (*batch, *spatial, in_channels) where channel_last, else (*batch,
             in_channels, *spatial).
         trainables: weights, cast to the dtype of the input.
         non_trainables: None.
@@ -197,50 +218,53 @@ def fwd(
         key: not used.
 
     Returns:
-        `(y, non_trainables)`; y is floating of any shape, in the dtype of the input.
+        `(y, non_trainables)`; y is floating (*batch, *out_spatial, out_channels) where
+        channel_last, else (*batch, out_channels, *out_spatial), in the dtype of the
+        input.
 
     Raises:
         ValueError, TypeError: where an input does not fit.
     """
     x = checks.floating("Conv", x=x)
     if hyperparams.channel_last and (
-        x.ndim != hyperparams.spatial_dims + 2 or x.shape[-1] != hyperparams.in_channels
+        x.ndim < hyperparams.spatial_dims + 1 or x.shape[-1] != hyperparams.in_channels
     ):
         raise checks.shape_error(
             "Conv",
             "x",
-            "(batch, *spatial, in_channels)",
+            "(*batch, *spatial, in_channels)",
             x,
             spatial_dims=hyperparams.spatial_dims,
             in_channels=hyperparams.in_channels,
         )
     if not hyperparams.channel_last and (
-        x.ndim != hyperparams.spatial_dims + 2 or x.shape[1] != hyperparams.in_channels
+        x.ndim < hyperparams.spatial_dims + 1
+        or x.shape[-1 - hyperparams.spatial_dims] != hyperparams.in_channels
     ):
         raise checks.shape_error(
             "Conv",
             "x",
-            "(batch, in_channels, *spatial)",
+            "(*batch, in_channels, *spatial)",
             x,
             spatial_dims=hyperparams.spatial_dims,
             in_channels=hyperparams.in_channels,
         )
-    last = x.ndim - 1
-    channel = last if hyperparams.channel_last else 1
-    spatial = tuple(a for a in range(1, x.ndim) if a != channel)
-    layout = (0, channel, *spatial)
-    y = lax.conv_general_dilated(
+    y = conv(
         x,
         trainables.kernel.astype(x.dtype),
-        hyperparams.strides,
-        hyperparams.padding,
-        rhs_dilation=hyperparams.dilation,
-        dimension_numbers=lax.ConvDimensionNumbers(layout, layout, layout),
-        feature_group_count=hyperparams.groups,
+        spatial_dims=hyperparams.spatial_dims,
+        strides=hyperparams.strides,
+        padding=hyperparams.padding,
+        padding_mode=hyperparams.padding_mode,
+        dilation=hyperparams.dilation,
+        input_dilation=hyperparams.input_dilation,
+        groups=hyperparams.groups,
+        channel_last=hyperparams.channel_last,
         precision=hyperparams.precision,
     )
     if trainables.bias is None:
         return y, non_trainables
+    after = 0 if hyperparams.channel_last else hyperparams.spatial_dims
     return y + lax.expand_dims(
-        arrays.cast(trainables.bias, x.dtype), (0, *spatial)
+        arrays.cast(trainables.bias, x.dtype), range(1, 1 + after)
     ), non_trainables

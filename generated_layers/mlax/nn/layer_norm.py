@@ -2,11 +2,13 @@
 # To change this file, edit that spec and run `mlax-scaffold generate`.
 """Normalizes the last axis: y = (x - mean) / sqrt(var + epsilon) * scale + bias.
 
+Or several axes together; the weights belong to the last one.
 Ba et al., 2016, arXiv:1607.06450.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -32,7 +34,9 @@ class LayerNormHyperparams:
     """Hyperparameters of LayerNorm: canonical, hashable, static."""
 
     features: int
-    """Size of the last axis."""
+    """Size of the last axis, each element of which has its weights."""
+    axis: tuple[int, ...]
+    """Axes that are normalized together."""
     use_scale: bool
     """Whether the result is multiplied by a weight."""
     use_bias: bool
@@ -58,6 +62,7 @@ class LayerNormHyperparams:
 def init(
     key: jax.Array,
     features: int,
+    axis: int | Sequence[int] = -1,
     use_scale: bool = True,
     use_bias: bool = True,
     epsilon: float = 1e-05,
@@ -70,7 +75,9 @@ def init(
 
     Args:
         key: PRNG key of the weights.
-        features: size of the last axis (an integer of at least 1).
+        features: size of the last axis, each element of which has its weights (an
+            integer of at least 1).
+        axis: axes that are normalized together (an axis or a sequence of axes).
         use_scale: whether the result is multiplied by a weight (True or False).
         use_bias: whether a bias is added (True or False).
         epsilon: added to the variance (a finite number above 0).
@@ -87,6 +94,7 @@ def init(
         ValueError: where a hyperparameter is not what it may be.
     """
     features = checks.size("LayerNorm", features=features)
+    axis = checks.axes("LayerNorm", axis=axis)
     use_scale = checks.boolean("LayerNorm", use_scale=use_scale)
     use_bias = checks.boolean("LayerNorm", use_bias=use_bias)
     epsilon = checks.positive("LayerNorm", epsilon=epsilon)
@@ -105,6 +113,7 @@ def init(
     trainables = LayerNormTrainables(scale=scale, bias=bias)
     hyperparams = LayerNormHyperparams(
         features=features,
+        axis=axis,
         use_scale=use_scale,
         use_bias=use_bias,
         epsilon=epsilon,
@@ -143,7 +152,12 @@ def fwd(
         raise checks.shape_error(
             "LayerNorm", "x", "(*batch, features)", x, features=hyperparams.features
         )
-    y = layer_norm(x, epsilon=hyperparams.epsilon, accum_dtype=hyperparams.accum_dtype)
+    y = layer_norm(
+        x,
+        axis=hyperparams.axis,
+        epsilon=hyperparams.epsilon,
+        accum_dtype=hyperparams.accum_dtype,
+    )
     y = y if trainables.scale is None else y * trainables.scale.astype(x.dtype)
     return (
         y if trainables.bias is None else y + trainables.bias.astype(x.dtype)

@@ -18,12 +18,13 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jax.nn.initializers import lecun_normal, orthogonal, zeros
+from jax.nn.initializers import lecun_normal, zeros
 from jax.typing import DTypeLike
 
 from mlax._core import arrays, checks
 from mlax._core.checks import PrecisionLike
 from mlax._core.static import static
+from mlax.initializers import orthogonal, per_gate
 
 
 class LSTMCellTrainables(NamedTuple):
@@ -75,7 +76,7 @@ def init(
     activation: Callable[..., jax.Array] = jnp.tanh,
     precision: PrecisionLike | None = None,
     kernel_initializer: arrays.Initializer = lecun_normal(),
-    recurrent_kernel_initializer: arrays.Initializer = orthogonal(),
+    recurrent_kernel_initializer: arrays.Initializer = per_gate(orthogonal(), 4),
     bias_initializer: arrays.Initializer = zeros,
     dtype: DTypeLike | None = None,
 ) -> tuple[LSTMCellTrainables, None, LSTMCellHyperparams]:

@@ -100,6 +100,8 @@ class Declaration:
     initializer: str = ""
     shape: str = ""
     dtype: str | None = None
+    at_least: str | None = None
+    """The narrowest dtype of a state whose dtype is that of the weights."""
     condition: str | None = None
     """Where it is false, None stands in the declaration's place."""
     reference: Reference | None = None
@@ -162,6 +164,8 @@ class Method:
     """Every identifier of the text that is not an attribute."""
     bound: frozenset[str] = frozenset()
     """The names among them that the body binds."""
+    stored: frozenset[str] = frozenset()
+    """Names of the states that are read in the dtype that they are stored in."""
 
     @property
     def positional(self) -> tuple[Input, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import functools
 import operator
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -48,15 +48,25 @@ class Variadic:
         return f"*{self.name}"
 
     @property
-    def counter(self) -> str:
-        """The name that the number of axes has, where something is called so."""
-        return f"{self.name}_dims"
+    def counters(self) -> tuple[str, ...]:
+        """Names that the number of axes has, where something is called so.
+
+        What says how many `*spatial` there are also says how many `*kernel_spatial`.
+        """
+        kind = self.name.rpartition("_")[2]
+        return tuple(dict.fromkeys((f"{self.name}_dims", f"{kind}_dims")))
+
+    def counter(self, names: Container[str]) -> str | None:
+        """The one of the names that says how many axes there are."""
+        return next((name for name in self.counters if name in names), None)
 
     def count(self, sizes: Sizes) -> int | None:
         """The number of axes; None where it is not known."""
-        axes, number = sizes.get(self.name), sizes.get(self.counter)
+        axes = sizes.get(self.name)
         if isinstance(axes, tuple):
             return len(axes)
+        counter = self.counter(sizes)
+        number = None if counter is None else sizes[counter]
         return number if isinstance(number, int) else None
 
 

@@ -80,8 +80,8 @@ class HyperType:
     @property
     def strategy(self) -> str:
         """Expression that draws a value in a test."""
-        if self.word.name == "str" and self.optional and not self.choices:
-            return "st.none()"  # which other strings mean something, nobody can know
+        if self.word.name in _MEANINGS and self.optional and not self.choices:
+            return "st.none()"
         base = self.word.strategy
         if self.choices:
             base = f"choices({', '.join(map(_quoted, self.choices))})"
@@ -90,6 +90,10 @@ class HyperType:
         if self.sequence:
             base = f"sequences({base}, max_size=2)"
         return f"optional({base})" if self.optional else base
+
+
+_MEANINGS = ("str", "AxisName")
+"""Words of which nobody can know which values mean something: None alone is drawn."""
 
 
 def _quoted(text: str) -> str:

@@ -21,6 +21,8 @@ class Traits:
     """Whether `fwd` can take a PRNG key."""
     training: bool
     """Whether `fwd` depends on `inference_mode`."""
+    stored: bool
+    """Whether a state is read in the dtype that it is stored in."""
 
     @property
     def takes_key(self) -> bool:
@@ -95,6 +97,8 @@ class Library:
             training=dynamic
             or any(m.training for m in definition.methods)
             or any(t.training for t in subs.values()),
+            stored=any(m.stored for m in definition.methods)
+            or any(t.stored for t in subs.values()),
         )
 
     def references(self, definition: Definition) -> tuple[Reference, ...]:

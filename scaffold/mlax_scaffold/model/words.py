@@ -137,6 +137,7 @@ _VALUES: dict[str, tuple[str, tuple[str, ...]]] = {
             "(0, 0)",
         ),
     ),
+    "AxisName": ('"devices"', ("1", '("devices", 1)', "()")),
     "Shape": (
         "(2, 3)",
         (
@@ -235,7 +236,8 @@ WORDS: dict[str, Word] = {
         ),
         _word(
             "Padding",
-            '"SAME", "VALID", an integer, or for each axis an integer or a pair',
+            '"SAME", "SAME_LOWER", "VALID", "CAUSAL", an integer, or for each axis an '
+            "integer or a pair",
             "padding",
             "PaddingLike -> Padding",
             "paddings(spatial_dims)",
@@ -260,6 +262,13 @@ WORDS: dict[str, Word] = {
             "axes",
             "int | Sequence[int] -> tuple[int, ...]",
             "axes(rank)",
+        ),
+        _word(
+            "AxisName",
+            "the name of a mapped axis, or a sequence of names",
+            "axis_name",
+            "str | Sequence[str] -> str | tuple[str, ...]",
+            "axis_names()",
         ),
         _word(
             "Shape",

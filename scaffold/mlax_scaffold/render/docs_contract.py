@@ -83,6 +83,10 @@ class _Contract:
             text += " Weights are kept in theirs and cast where they are used."
         if traits.stateful:
             text += " State is stored in its own dtype, whatever the input's is."
+        if traits.stored:
+            text += (
+                " What is computed for the new state only is computed in that dtype."
+            )
         return text
 
     def _function_dtypes(self) -> str:

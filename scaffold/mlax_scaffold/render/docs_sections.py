@@ -154,7 +154,11 @@ class _Builder:
                 code(d.name),
                 code(self.setup.text(d.shape)),
                 code(self.setup.text(d.initializer)),
-                code(plain(d.dtype)) if d.dtype else "that of the weights",
+                code(plain(d.dtype))
+                if d.dtype
+                else f"that of the weights, at least {code(d.at_least)}"
+                if d.at_least
+                else "that of the weights",
             )
             for d in self.definition.declared(Role.STATE)
         ]

@@ -14,7 +14,7 @@ from mlax_scaffold.render.parameters import (
     check,
     hyperparameter,
 )
-from mlax_scaffold.render.text import docstring, paragraphs, section, wrapped
+from mlax_scaffold.render.text import docstring, indented, paragraphs, section, wrapped
 from mlax_scaffold.rewrite import Rewritten
 
 
@@ -49,7 +49,7 @@ def function_view(
         wrapped(definition.summary, 4),
         definition.description,
         section("Args", [(p.name, p.doc) for p in (*arrays, *named)]),
-        "Returns:\n    " + wrapped(f"{returned[0].upper()}{returned[1:]}.", 8),
+        "Returns:\n" + indented(wrapped(f"{returned[0].upper()}{returned[1:]}.", 8)),
         section(
             "Raises", [("ValueError, TypeError", "where an argument does not fit.")]
         )

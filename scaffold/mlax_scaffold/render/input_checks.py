@@ -73,22 +73,47 @@ class InputChecks:
             yield from self._array(f"{expression}[{i}]", part, guard)
         if isinstance(array.shape, Conditional):
             switch = self.sizes[array.shape.field]
-            branches = (
-                (switch, array.shape.if_true),
-                (f"not {switch}", array.shape.if_false),
-            )
-            for condition, shape in branches:
-                both = " and ".join(filter(None, (guard, condition)))
-                yield from self._shape(expression, shape, both)
-                # Which axes they are depends on the branch.
-                self.axes = dict(before)
+            yield from self._branches(expression, array.shape, switch, guard)
+            # Which axes they are depends on the branch.
+            self.axes = before
         elif array.shape is not None:
             yield from self._shape(expression, array.shape, guard)
         if array.optional:
             self.axes = before
 
+    def _branches(
+        self, expression: str, shape: Conditional, switch: str, guard: str
+    ) -> Iterable[str]:
+        before = dict(self.axes)
+        checks = []
+        for branch in (shape.if_true, shape.if_false):
+            self.axes = dict(before)
+            checks.append(self._conditions(expression, branch))
+        if checks[0] == checks[1]:
+            texts = (shape_text(branch) for branch in (shape.if_true, shape.if_false))
+            text = "{0!r} if {2} else {1!r}".format(*texts, switch)
+            yield from self._raise(expression, text, guard, *checks[0])
+            return
+        for condition, branch, check in (
+            (switch, shape.if_true, checks[0]),
+            (f"not {switch}", shape.if_false, checks[1]),
+        ):
+            both = " and ".join(filter(None, (guard, condition)))
+            yield from self._raise(expression, repr(shape_text(branch)), both, *check)
+
     def _shape(self, expression: str, shape: Shape, guard: str) -> Iterable[str]:
-        conditions, shown = self._conditions(expression, shape)
+        checks = self._conditions(expression, shape)
+        yield from self._raise(expression, repr(shape_text(shape)), guard, *checks)
+
+    def _raise(
+        self,
+        expression: str,
+        text: str,
+        guard: str,
+        conditions: list[str],
+        shown: Mapping[str, str],
+    ) -> Iterable[str]:
+        """The check that raises where one of the conditions holds."""
         if not conditions:
             return
         test = " or ".join(conditions)
@@ -102,7 +127,7 @@ class InputChecks:
         yield (
             f"if {test}:\n"
             f"    raise checks.shape_error({self.owner!r}, {expression!r}, "
-            f"{shape_text(shape)!r}, {expression}{sizes})"
+            f"{text}, {expression}{sizes})"
         )
 
     def _conditions(
@@ -144,12 +169,12 @@ class InputChecks:
         for dim in variadic:
             if isinstance(dim, AnyAxes):
                 continue
-            axes = self._known(dim.name)
+            axes, counter = self._known(dim.name), dim.counter(self.sizes)
             if axes is not None:
                 counts[dim.name] = f"len({axes})"
                 measured.append(dim.name)
-            elif dim.counter in self.sizes:
-                counts[dim.name] = self.sizes[dim.counter]
+            elif counter is not None:
+                counts[dim.name] = self.sizes[counter]
         if measured and len(counts) == len(variadic):
             # That its axes are those which are known implies their number.
             del counts[measured[0]]
@@ -158,11 +183,10 @@ class InputChecks:
     def _counters(self, shape: Shape) -> list[str]:
         """The hyperparameters that say how many axes there are."""
         variadic = [dim for dim in shape.dims if isinstance(dim, Variadic)]
-        return [
-            dim.counter
-            for dim in variadic
-            if dim.counter in self.sizes and self._known(dim.name) is None
+        counters = [
+            dim.counter(self.sizes) for dim in variadic if self._known(dim.name) is None
         ]
+        return [name for name in counters if name is not None]
 
     def _known(self, name: str) -> str | None:
         return self.sizes.get(name) or self.axes.get(name)

@@ -35,7 +35,7 @@ def imports(definition: Definition, package: str) -> tuple[str, ...]:
             lines.append(f"import {imported.module}{'' if plain else alias}")
         else:
             module = imported.module
-            if module.startswith("_core."):
+            if module.startswith("_core.") or module == "initializers":
                 module = f"{package}.{module}"
             renamed = imported.name != imported.attribute
             alias = f" as {imported.name}" if renamed else ""

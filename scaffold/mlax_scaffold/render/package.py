@@ -24,6 +24,10 @@ _SUMMARIES = {
 }
 
 
+_PUBLIC = ("initializers.py.jinja",)
+"""Modules of the package that follow from no spec."""
+
+
 def module(
     definition: Definition,
     library: Library,
@@ -70,18 +74,18 @@ def support(library: Library, project: Project) -> Iterator[Rendered]:
             "package/__init__.py.jinja",
             header=header(""),
             package=project.package,
-            sections=sorted(kind.section for kind in kinds),
+            modules=sorted(["initializers", *(kind.section for kind in kinds)]),
         ),
         "",
     )
-    for template in sorted((template_root() / "package" / "_core").glob("*.jinja")):
-        name = template.name.removesuffix(".jinja")
+    root = template_root() / "package"
+    templates = [*(root / "_core").glob("*.jinja"), *map(root.joinpath, _PUBLIC)]
+    for template in sorted(templates):
+        name = template.relative_to(root).as_posix()
         yield Rendered(
-            f"{project.output}/_core/{name}",
+            f"{project.output}/{name.removesuffix('.jinja')}",
             render_template(
-                f"package/_core/{template.name}",
-                header=header(""),
-                package=project.package,
+                f"package/{name}", header=header(""), package=project.package
             ),
             "",
         )

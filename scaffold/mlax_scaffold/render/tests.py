@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -62,11 +63,13 @@ from mlax_scaffold.testing.schedule import (
 """
 _STRATEGIES = sorted(
     {word.strategy.partition("(")[0] for word in WORDS.values() if word.strategy}
-    | {"choices", "optional", "per_dim", "sequences"}
+    | {"choices", "divisors", "multiples", "optional", "per_dim", "sequences"}
 )
 _IMPORTS += f"from mlax_scaffold.testing.strategies import {', '.join(_STRATEGIES)}"
 """Everything that a generated test may use; the linter drops the rest."""
 
+_NOT_NEGATIVE = ("var", "positive")
+"""Names of inputs that are drawn above zero."""
 _DTYPES = {"Int": ", jnp.int32", "Bool": ", jnp.bool_"}
 _TOYS = {
     "SubLayer": "toys.layer(key, dtype)",
@@ -108,6 +111,8 @@ class TestView:
     refuses_tracing: bool
     """Whether a traced `inference_mode` is an error of its own; a block leaves it to its layers."""
     stateful: bool
+    stored: bool
+    """Whether a state is read in the dtype that it is stored in."""
     floating: bool
     requirements: tuple[str, ...]
     example: str
@@ -189,6 +194,7 @@ def _view(definition: Definition, library: Library, project: Project) -> TestVie
             traits and traits.training and definition.kind is Kind.LAYER
         ),
         stateful=bool(traits and traits.stateful),
+        stored=bool(traits and traits.stored),
         floating=any(
             "Float" in str(i.type) or "PyTree" in str(i.type) for i in method.positional
         ),
@@ -224,7 +230,29 @@ def _draws(definition: Definition) -> Iterator[str]:
             strategy = strategy.replace("sizes()", "sizes(max=32)").replace(
                 "size_sequences()", "size_sequences(min_size=1, max=32)"
             )
-        yield f"{h.name} = draw({strategy})"
+        yield f"{h.name} = draw({_dividing(definition, h) or strategy})"
+
+
+def _dividing(definition: Definition, h: Hyperparameter) -> str | None:
+    """A strategy of sizes that a requirement wants to divide, or to be divided by, others.
+
+    Most sizes that are drawn regardless of one another do not divide.
+    """
+    names = [other.name for other in definition.hyperparameters]
+    if h.type.strategy != "sizes()":
+        return None
+    before = names[: names.index(h.name)]
+    pattern = re.compile(r"(\w+) % (\w+) == 0")
+    pairs = [
+        match.groups()
+        for r in definition.requirements
+        if (match := pattern.fullmatch(r.condition.replace("self.", "")))
+    ]
+    multiples = [n for n, divisor in pairs if divisor == h.name and n in before]
+    divisors = [divisor for n, divisor in pairs if n == h.name and divisor in before]
+    if multiples:
+        return f"divisors({', '.join(multiples)})"
+    return f"multiples({', '.join(divisors)})" if divisors else None
 
 
 def _arguments(definition: Definition) -> Iterator[str]:
@@ -327,8 +355,7 @@ def _expected(array: ArrayType | None) -> str:
 
 
 def _unknown(shape: Shape | Conditional) -> bool:
-    words = str(shape).split()
-    return "..." in words or "_" in words
+    return "..." in str(shape).split()
 
 
 def _ranges(definition: Definition, method: Method) -> str:
@@ -342,9 +369,10 @@ def _ranges(definition: Definition, method: Method) -> str:
         h.name for h in definition.hyperparameters if h.type.word.name == "Size"
     )
     ranges = [f'"{label}": (0, smallest({sizes}))' for label in labels]
-    # A variance is not negative.
     ranges += [
-        f'"x[{n}]": (0.5, 1.5)' for n, i in enumerate(method.inputs) if i.name == "var"
+        f'"x[{n}]": (0.5, 1.5)'
+        for n, i in enumerate(method.inputs)
+        if i.name in _NOT_NEGATIVE
     ]
     return ", ".join(ranges)
 

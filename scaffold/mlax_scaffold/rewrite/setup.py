@@ -87,17 +87,22 @@ class _Setup(cst.CSTTransformer):
         call = cst.ensure_type(value, cst.Call)
         if declaration.role is Role.SUB_LAYER:
             return self._sub_layer(declaration, call, condition)
-        initializer, shape, *dtype = [code(a.value) for a in call.args]
+        given = {a.keyword.value: code(a.value) for a in call.args if a.keyword}
+        initializer, shape, *dtype = [code(a.value) for a in call.args if not a.keyword]
+        if "dtype" in given:
+            dtype.append(given["dtype"])
         if declaration.role is Role.MOMENT:
             chosen = dtype[0] if dtype else "None"
             return (
                 f"{name} = trees.create_moment({initializer}, {shape}, {chosen}, param)"
             )
         if declaration.role is Role.TRAINABLE:
-            given = f"{name}_initializer"
+            argument = f"{name}_initializer"
             depends = self.context.definition.depends(declaration)
-            initializer = f"{given} or {initializer}" if depends else given
+            initializer = f"{argument} or {initializer}" if depends else argument
         chosen = dtype[0] if dtype and dtype[0] != "None" else "dtype"
+        if "at_least" in given:
+            chosen = f"arrays.at_least(dtype, {given['at_least']})"
         made = f"arrays.create({initializer}, {self.keys[name]}, {shape}, {chosen})"
         return f"{name} = {made}{condition and condition + 'None'}"
 

@@ -56,6 +56,8 @@ class _State(PresenceTransformer):
     def leave_Attribute(
         self, original_node: cst.Attribute, updated_node: cst.Attribute
     ) -> cst.BaseExpression:
+        if self_attribute(updated_node.value) == "stored":
+            return expression(f"non_trainables.{updated_node.attr.value}")
         name = self_attribute(updated_node)
         if name is None or name not in self.states:
             return updated_node

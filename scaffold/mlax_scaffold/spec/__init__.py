@@ -16,6 +16,7 @@ from typing import Literal as Literal
 _HOMES = {
     "Activation": "words",
     "Axis": "words",
+    "AxisName": "words",
     "Block": "block",
     "Bool": "words",
     "Boundaries": "words",
@@ -48,6 +49,7 @@ _HOMES = {
     "SubSchedule": "words",
     "cast": "arrays",
     "constant": "initializers",
+    "explicit_padding": "windows",
     "function": "functions",
     "glorot_uniform": "initializers",
     "he_normal": "initializers",
@@ -63,6 +65,15 @@ _HOMES = {
     "truncated_normal": "initializers",
     "uniform": "initializers",
     "variance_scaling": "initializers",
+    "delta_orthogonal": "initializers",
+    "glorot_normal": "initializers",
+    "he_uniform": "initializers",
+    "kaiming_normal": "initializers",
+    "kaiming_uniform": "initializers",
+    "lecun_uniform": "initializers",
+    "per_gate": "initializers",
+    "xavier_normal": "initializers",
+    "xavier_uniform": "initializers",
     "zeros": "initializers",
 }
 
@@ -95,15 +106,24 @@ if TYPE_CHECKING:
     from mlax_scaffold.spec.declarations import trainable as trainable
     from mlax_scaffold.spec.functions import function as function
     from mlax_scaffold.spec.initializers import constant as constant
+    from mlax_scaffold.spec.initializers import delta_orthogonal as delta_orthogonal
+    from mlax_scaffold.spec.initializers import glorot_normal as glorot_normal
     from mlax_scaffold.spec.initializers import glorot_uniform as glorot_uniform
     from mlax_scaffold.spec.initializers import he_normal as he_normal
+    from mlax_scaffold.spec.initializers import he_uniform as he_uniform
+    from mlax_scaffold.spec.initializers import kaiming_normal as kaiming_normal
+    from mlax_scaffold.spec.initializers import kaiming_uniform as kaiming_uniform
     from mlax_scaffold.spec.initializers import lecun_normal as lecun_normal
+    from mlax_scaffold.spec.initializers import lecun_uniform as lecun_uniform
     from mlax_scaffold.spec.initializers import normal as normal
     from mlax_scaffold.spec.initializers import ones as ones
     from mlax_scaffold.spec.initializers import orthogonal as orthogonal
+    from mlax_scaffold.spec.initializers import per_gate as per_gate
     from mlax_scaffold.spec.initializers import truncated_normal as truncated_normal
     from mlax_scaffold.spec.initializers import uniform as uniform
     from mlax_scaffold.spec.initializers import variance_scaling as variance_scaling
+    from mlax_scaffold.spec.initializers import xavier_normal as xavier_normal
+    from mlax_scaffold.spec.initializers import xavier_uniform as xavier_uniform
     from mlax_scaffold.spec.initializers import zeros as zeros
     from mlax_scaffold.spec.layer import Layer as Layer
     from mlax_scaffold.spec.loading import load as load
@@ -111,6 +131,7 @@ if TYPE_CHECKING:
     from mlax_scaffold.spec.schedule import Schedule as Schedule
     from mlax_scaffold.spec.typing import Activation as Activation
     from mlax_scaffold.spec.typing import Axis as Axis
+    from mlax_scaffold.spec.typing import AxisName as AxisName
     from mlax_scaffold.spec.typing import Bool as Bool
     from mlax_scaffold.spec.typing import Boundaries as Boundaries
     from mlax_scaffold.spec.typing import Cell as Cell
@@ -137,6 +158,7 @@ if TYPE_CHECKING:
     from mlax_scaffold.spec.typing import SubLayers as SubLayers
     from mlax_scaffold.spec.typing import SubOptimizers as SubOptimizers
     from mlax_scaffold.spec.typing import SubSchedule as SubSchedule
+    from mlax_scaffold.spec.windows import explicit_padding as explicit_padding
     from mlax_scaffold.specs.functional.apply_attention_mask import (
         apply_attention_mask as apply_attention_mask,
     )
@@ -148,8 +170,13 @@ if TYPE_CHECKING:
     from mlax_scaffold.specs.functional.bias_correction import (
         bias_correction as bias_correction,
     )
+    from mlax_scaffold.specs.functional.conv import conv as conv
+    from mlax_scaffold.specs.functional.deviations import deviations as deviations
     from mlax_scaffold.specs.functional.divide_by_root import (
         divide_by_root as divide_by_root,
+    )
+    from mlax_scaffold.specs.functional.divide_by_scaled_root import (
+        divide_by_scaled_root as divide_by_scaled_root,
     )
     from mlax_scaffold.specs.functional.dot_product_attention import (
         dot_product_attention as dot_product_attention,
@@ -165,8 +192,11 @@ if TYPE_CHECKING:
         instance_norm as instance_norm,
     )
     from mlax_scaffold.specs.functional.l2_norm import l2_norm as l2_norm
+    from mlax_scaffold.specs.functional.l2_normalize import l2_normalize as l2_normalize
     from mlax_scaffold.specs.functional.layer_norm import layer_norm as layer_norm
+    from mlax_scaffold.specs.functional.log1mexp import log1mexp as log1mexp
     from mlax_scaffold.specs.functional.log_softmax import log_softmax as log_softmax
+    from mlax_scaffold.specs.functional.logmeanexp import logmeanexp as logmeanexp
     from mlax_scaffold.specs.functional.logsumexp import logsumexp as logsumexp
     from mlax_scaffold.specs.functional.max_pool import max_pool as max_pool
     from mlax_scaffold.specs.functional.mean import mean as mean
@@ -175,6 +205,7 @@ if TYPE_CHECKING:
     from mlax_scaffold.specs.functional.normalize import normalize as normalize
     from mlax_scaffold.specs.functional.pool import pool as pool
     from mlax_scaffold.specs.functional.prod import prod as prod
+    from mlax_scaffold.specs.functional.range_scale import range_scale as range_scale
     from mlax_scaffold.specs.functional.rectification import (
         rectification as rectification,
     )
@@ -184,6 +215,7 @@ if TYPE_CHECKING:
     )
     from mlax_scaffold.specs.functional.softmax import softmax as softmax
     from mlax_scaffold.specs.functional.standardize import standardize as standardize
+    from mlax_scaffold.specs.functional.std import std as std
     from mlax_scaffold.specs.functional.sum import sum as sum
     from mlax_scaffold.specs.functional.sum_pool import sum_pool as sum_pool
     from mlax_scaffold.specs.functional.var import var as var

@@ -12,7 +12,7 @@ _SUFFIXES = {
     Role.TRAINABLE: ("_initializer",),
     Role.SUB_LAYER: ("_weights", "_state", "_hyperparams"),
 }
-_NO_LOCALS = ("method", "entry", "training", "key", "step", "coefficient")
+_NO_LOCALS = ("method", "entry", "training", "stored", "key", "step", "coefficient")
 OF_OPTIMIZERS = frozenset(("gradients", "state", "updates"))
 """Names of the generated `step`, beside the reserved ones."""
 

@@ -16,7 +16,7 @@ from mlax_scaffold.model.definition import (
 from mlax_scaffold.model.shapes import Conditional, Shape, Variadic
 
 _SIZES = ("Size", "Count", "int")
-_TUPLES = ("Shape",)
+_TUPLES = ("Shape", "Sizes")
 _SIZE_HINT = "Write `_` for the axis, and check its size with `require`."
 
 
@@ -80,7 +80,9 @@ class _Checker:
                 found += self._switch(shape)
                 found += self._several(shape)
                 for name in shape.names():
-                    if name not in bound and not self._known(name):
+                    if name not in bound | self._counted(shape) and not self._known(
+                        name
+                    ):
                         message = (
                             "names neither a hyperparameter nor an axis of an input"
                         )
@@ -91,6 +93,12 @@ class _Checker:
 
     def _known(self, name: str) -> bool:
         return name in self.sizes or name in self.tuples or name in self.derived
+
+    def _counted(self, shape: Shape | Conditional) -> set[str]:
+        """Names of axes of which a hyperparameter says how many there are."""
+        given = [name for name in self.sizes if name not in self.absent]
+        dims = [dim for part in _parts(shape) for dim in _variadic(part)]
+        return {dim.name for dim in dims if dim.counter(given) is not None}
 
     def _several(self, shape: Shape | Conditional) -> Iterator[Diagnostic]:
         """Findings where one axis is named as several, or several as one."""
@@ -123,7 +131,7 @@ class _Checker:
                     last.name,
                     f"is any number of axes, and `{other}` is too",
                     "The number has to be known of all but one: add a hyperparameter "
-                    f"`{last.counter}: Size`, or take a name of an input before this one.",
+                    f"`{last.counters[0]}: Size`, or take a name of an input before this one.",
                 )
 
     def _switch(self, shape: Shape | Conditional) -> list[Diagnostic]:

@@ -103,8 +103,20 @@ class UseChecker:
                 "Methods with array inputs are called from outside: write what both "
                 "share as a function spec.",
             )
+        elif what == "stored":
+            self._stored_state(node, parent)
         elif what in ("key", "keys") and not called:
             self.source.report(node, f"`self.{name}` is called: `self.{name}(...)`")
+
+    def _stored_state(self, node: ast.Attribute, parent: ast.AST) -> None:
+        states = [n for n, what in self.attributes.items() if what == "state"]
+        if not isinstance(parent, ast.Attribute) or parent.attr not in states:
+            shown = ", ".join(f"`self.stored.{name}`" for name in states)
+            self.source.report(
+                parent if isinstance(parent, ast.Attribute) else node,
+                "`self.stored` gives states in the dtype that they are stored in",
+                f"There is {shown}." if states else "This layer declares no state.",
+            )
 
     def _uncalled_layer(
         self, node: ast.expr, shown: str, parent: ast.AST, raw: bool

@@ -10,15 +10,19 @@ from mlax_scaffold.spec.parse_source import dotted, self_attribute
 
 WIDENING = {
     "jax.numpy.average": "mean",
-    "jax.numpy.linalg.norm": "sum",
+    "jax.numpy.linalg.norm": "l2_norm",
     "jax.numpy.mean": "mean",
     "jax.numpy.median": "moments",
+    "jax.numpy.nansum": "sum",
     "jax.numpy.prod": "prod",
-    "jax.numpy.std": "moments",
+    "jax.numpy.std": "std",
     "jax.numpy.sum": "sum",
+    "jax.numpy.trapezoid": "sum",
     "jax.numpy.var": "var",
     "jax.nn.dot_product_attention": "dot_product_attention",
+    "jax.nn.log1mexp": "log1mexp",
     "jax.nn.log_softmax": "log_softmax",
+    "jax.nn.logmeanexp": "logmeanexp",
     "jax.nn.logsumexp": "logsumexp",
     "jax.nn.softmax": "softmax",
     "jax.nn.standardize": "standardize",
@@ -30,7 +34,7 @@ WIDENING = {
 _WIDENING_METHODS = {
     "mean": "mean",
     "prod": "prod",
-    "std": "moments",
+    "std": "std",
     "sum": "sum",
     "var": "var",
 }

@@ -18,6 +18,7 @@ class Declaration:
     initializer: Initializer
     shape: tuple[int, ...]
     dtype: DTypeLike | None = None
+    at_least: DTypeLike | None = None
 
 
 if TYPE_CHECKING:
@@ -25,7 +26,11 @@ if TYPE_CHECKING:
 
     def trainable(initializer: Initializer, shape: Sequence[int]) -> Any: ...
     def state(
-        initializer: Initializer, shape: Sequence[int], dtype: DTypeLike | None = None
+        initializer: Initializer,
+        shape: Sequence[int],
+        dtype: DTypeLike | None = None,
+        *,
+        at_least: DTypeLike | None = None,
     ) -> Any: ...
     def moment(
         initializer: Initializer, shape: Sequence[int], dtype: DTypeLike | None = None
@@ -37,9 +42,12 @@ else:
         """Declares a weight, which gradients are taken of."""
         return Declaration("trainable", initializer, tuple(shape))
 
-    def state(initializer, shape, dtype=None):
-        """Declares a non-trainable. Its dtype is that of the weights, unless given."""
-        return Declaration("state", initializer, tuple(shape), dtype)
+    def state(initializer, shape, dtype=None, *, at_least=None):
+        """Declares a non-trainable. Its dtype is that of the weights, unless given.
+
+        With `at_least` it is the wider of the weights' dtype and the given one.
+        """
+        return Declaration("state", initializer, tuple(shape), dtype, at_least)
 
     def moment(initializer, shape, dtype=None):
         """Declares what an optimizer keeps for a weight; dtype None: the weight's."""

@@ -1,29 +1,97 @@
-"""The initializers that specs name: those of jax.nn.initializers."""
+"""The initializers that specs name: those of jax.nn.initializers, and the library's own."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
 from jax.nn.initializers import (
     constant,
+    glorot_normal,
     glorot_uniform,
     he_normal,
+    he_uniform,
+    kaiming_normal,
+    kaiming_uniform,
     lecun_normal,
+    lecun_uniform,
     normal,
     ones,
-    orthogonal,
-    truncated_normal,
     uniform,
     variance_scaling,
+    xavier_normal,
+    xavier_uniform,
     zeros,
 )
 
+Initializer = Callable[..., jax.Array]
+
+
+def orthogonal(scale: float = 1.0, column_axis: int = -1) -> Initializer:
+    """Orthonormal columns or rows; made in float32 where the dtype is narrower."""
+    initialize = jax.nn.initializers.orthogonal(scale, column_axis)
+
+    def init(key: Any, shape: Any, dtype: Any = float) -> jax.Array:
+        computed = dtype if jnp.dtype(dtype).itemsize >= 4 else jnp.float32
+        return initialize(key, shape, computed).astype(dtype)
+
+    return init
+
+
+def delta_orthogonal(scale: float = 1.0, channel_last: bool = False) -> Initializer:
+    """The kernel of a convolution that maps each place orthogonally to itself."""
+
+    def init(key: Any, shape: Any, dtype: Any = float) -> jax.Array:
+        in_axis = -1 if channel_last else 1
+        matrix = orthogonal(scale)(key, (shape[0], shape[in_axis]), dtype)
+        spatial = shape[1:-1] if channel_last else shape[2:]
+        kernel = jnp.zeros((*spatial, *matrix.shape), matrix.dtype)
+        kernel = kernel.at[tuple((size - 1) // 2 for size in spatial)].set(matrix)
+        return jnp.moveaxis(kernel, (-2, -1), (0, in_axis))
+
+    return init
+
+
+def truncated_normal(
+    stddev: float = 0.02, lower: float = -2.0, upper: float = 2.0
+) -> Initializer:
+    """Normal numbers, none beyond the bounds, which are in units of `stddev`."""
+    return jax.nn.initializers.truncated_normal(stddev, lower=lower, upper=upper)
+
+
+def per_gate(initializer: Initializer, gates: int, axis: int = -1) -> Initializer:
+    """Each of `gates` equal parts of an axis by itself, with a key of its own."""
+
+    def init(key: Any, shape: Any, dtype: Any = float) -> jax.Array:
+        part = list(shape)
+        part[axis] //= gates
+        keys = jax.random.split(key, gates)
+        return jnp.concatenate([initializer(k, part, dtype) for k in keys], axis)
+
+    return init
+
+
 __all__ = [
     "constant",
+    "delta_orthogonal",
+    "glorot_normal",
     "glorot_uniform",
     "he_normal",
+    "he_uniform",
+    "kaiming_normal",
+    "kaiming_uniform",
     "lecun_normal",
+    "lecun_uniform",
     "normal",
     "ones",
     "orthogonal",
+    "per_gate",
     "truncated_normal",
     "uniform",
     "variance_scaling",
+    "xavier_normal",
+    "xavier_uniform",
     "zeros",
 ]

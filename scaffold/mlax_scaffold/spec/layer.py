@@ -6,6 +6,7 @@ import functools
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -104,10 +105,11 @@ class Layer:
             given = initializers.pop(f"{name}_initializer", None)
             declared = self._declared.get(name)
             if declared is not None:
+                own_dtype = jnp.dtype(declared.dtype or dtype or jnp.result_type(float))
+                if declared.at_least is not None:
+                    own_dtype = jnp.promote_types(own_dtype, declared.at_least)
                 self._arrays[name] = (given or declared.initializer)(
-                    own_key,
-                    declared.shape,
-                    jnp.dtype(declared.dtype or dtype or jnp.result_type(float)),
+                    own_key, declared.shape, own_dtype
                 )
         if initializers:
             raise TypeError(
@@ -216,6 +218,17 @@ class Layer:
     def training(self) -> bool:
         """Whether the layer is training: `not inference_mode`."""
         return self._current().training
+
+    @property
+    def stored(self) -> Any:
+        """The states in the dtypes that they are stored in, by name."""
+        return SimpleNamespace(
+            **{
+                name: self._arrays[name]
+                for name in self._arrays
+                if self._is_state(name)
+            }
+        )
 
     def key(self) -> jax.Array:
         """A fresh key. Calls are numbered before they run, see `occurrences`."""

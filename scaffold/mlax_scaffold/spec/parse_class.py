@@ -246,7 +246,7 @@ class ClassReader:
                 entry = role_of(method, special) is MethodRole.ENTRY
                 attributes[method.name] = "entry" if entry else "method"
         if kind in (Kind.LAYER, Kind.BLOCK):
-            attributes |= {"training": "training", "key": "key"}
+            attributes |= {"training": "training", "key": "key", "stored": "stored"}
         if kind is Kind.BLOCK:
             attributes["keys"] = "keys"
         if kind is Kind.OPTIMIZER:

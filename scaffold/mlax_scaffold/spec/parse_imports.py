@@ -27,15 +27,22 @@ INITIALIZERS = (
     "lecun_uniform",
     "normal",
     "ones",
-    "orthogonal",
-    "truncated_normal",
     "uniform",
     "variance_scaling",
     "xavier_normal",
     "xavier_uniform",
     "zeros",
 )
-DECLARATIONS = ("trainable", "state", "moment", "require", "function", "cast")
+OWN_INITIALIZERS = (
+    "delta_orthogonal",
+    "orthogonal",
+    "per_gate",
+    "truncated_normal",
+)
+"""Those of the generated package: they work in half precision, or jax has none."""
+CORE = {"cast": "arrays", "explicit_padding": "windows"}
+"""Words that are functions of the generated package, and the modules they are in."""
+DECLARATIONS = ("trainable", "state", "moment", "require", "function", *CORE)
 TYPES = ("Float", "Int", "Bool", "Key", "PyTree", "Literal", "PerDim")
 _NAMES = {
     "jax": "jax",
@@ -127,13 +134,16 @@ class ImportReader:
     def _word(self, node: ast.ImportFrom, alias: ast.alias) -> None:
         name, bound = alias.name, alias.asname or alias.name
         known = (*WORDS, *TYPES, *BASES, *DECLARATIONS, *INITIALIZERS)
-        if name == "cast":
-            self._add(node, Import(bound, "_core.arrays", name))
+        known += OWN_INITIALIZERS
+        if name in CORE:
+            self._add(node, Import(bound, f"_core.{CORE[name]}", name))
         elif name in self.words:
             reference = Reference("functional", name)
             self._add(node, Import(bound, "functional", name, reference))
         elif name in INITIALIZERS:
             self._add(node, Import(bound, "jax.nn.initializers", name))
+        elif name in OWN_INITIALIZERS:
+            self._add(node, Import(bound, "initializers", name))
         elif name not in known:
             self.source.report(
                 alias,

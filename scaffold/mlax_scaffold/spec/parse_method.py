@@ -125,6 +125,7 @@ def read_method(
         tuple(dict.fromkeys(facts.assigns)),
         frozenset(facts.reads),
         *names_of(method),
+        frozenset(facts.stored),
     )
 
 
@@ -282,6 +283,7 @@ class _Facts(ast.NodeVisitor):
         self.calls: list[str] = []
         self.assigns: list[str] = []
         self.reads: set[str] = set()
+        self.stored: set[str] = set()
 
     def visit_For(self, node: ast.For) -> None:
         # A consumer for each of the fields that a loop runs over.
@@ -302,6 +304,10 @@ class _Facts(ast.NodeVisitor):
 
     def visit_Attribute(self, node: ast.Attribute) -> None:
         name = self_attribute(node)
+        if self.attributes.get(self_attribute(node.value) or "") == "stored":
+            self.stored.add(node.attr)
+            self.reads.add(node.attr)
+            return
         if name == "training":
             self.training = True
         elif name and isinstance(node.ctx, ast.Store):

@@ -186,9 +186,12 @@ class SetupReader:
         if "dtype" in keywords:
             arguments.append(keywords.pop("dtype"))
         with_dtype = 2 if role is Role.TRAINABLE else 3
-        if keywords or not 2 <= len(arguments) <= with_dtype:
+        at_least = keywords.pop("at_least", None) if role is Role.STATE else None
+        if keywords or not 2 <= len(arguments) <= with_dtype - bool(at_least):
             expected = f"{role.value}(initializer, shape"
             expected += ")" if role is Role.TRAINABLE else ", dtype=None)"
+            if role is Role.STATE:
+                expected += f" or {expected.replace('dtype=None', 'at_least=dtype')}"
             self.source.report(call, f"expected {expected}")
             return None
         initializer, shape, *dtype = map(self.source.segment, arguments)
@@ -198,6 +201,7 @@ class SetupReader:
             initializer=initializer,
             shape=shape,
             dtype=dtype[0] if dtype and dtype[0] != "None" else None,
+            at_least=None if at_least is None else self.source.segment(at_least),
             condition=condition,
         )
 

@@ -31,6 +31,7 @@ Padding = Any
 Precision = Any
 DType = DTypeLike
 Axis = Any
+AxisName = Any
 Shape = Any
 Activation = Callable[..., Any]
 Function = Callable[..., Any]

@@ -168,11 +168,15 @@ def _instance(kind: type) -> Converter:
     return convert
 
 
+_PADDINGS = ("SAME", "SAME_LOWER", "VALID", "CAUSAL")
+
+
 def _padding(value: Any, spatial_dims: int | None) -> str | tuple[tuple[int, int], ...]:
     dims = _dims(spatial_dims)
     if isinstance(value, str):
-        if value not in ("SAME", "VALID"):
-            raise ValueError(f'expected "SAME", "VALID" or integers, got {value!r}')
+        if value not in _PADDINGS:
+            expected = ", ".join(map(repr, _PADDINGS))
+            raise ValueError(f"expected {expected} or integers, got {value!r}")
         return value
     values = _per_dim(value, dims)
     pairs = (v if isinstance(v, (list, tuple)) else (v, v) for v in values)
@@ -195,6 +199,15 @@ def _dtype(value: Any, _: int | None) -> Any:
 def _axis(value: Any, _: int | None) -> tuple[int, ...]:
     axes = value if isinstance(value, (list, tuple)) else (value,)
     return tuple(_integer(axis) for axis in axes)
+
+
+def _axis_name(value: Any, _: int | None) -> str | tuple[str, ...]:
+    if isinstance(value, str):
+        return value
+    names = tuple(value)
+    if not names or not all(isinstance(name, str) for name in names):
+        raise TypeError(f"expected a name or names, got {value!r}")
+    return names
 
 
 def _sizes(value: Any, _: int | None) -> tuple[int, ...]:
@@ -245,6 +258,7 @@ Padding = Word("Padding", _padding)
 Precision = Word("Precision", _precision)
 DType = Word("DType", _dtype)
 Axis = Word("Axis", _axis)
+AxisName = Word("AxisName", _axis_name)
 Shape = Word("Shape", _shape)
 Activation = Word("Activation", _hashable_callable)
 Function = Word("Function", _hashable_callable)

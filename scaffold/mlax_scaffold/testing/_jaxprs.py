@@ -109,7 +109,7 @@ def reaching(jaxpr: Jaxpr, out_reaches: Sequence[bool]) -> tuple[set[Var], list[
                 for position, reaches in zip(sub.operands, inputs, strict=True):
                     if reaches and position is not None:
                         moved[position] = True
-            for carry in _carries(eqn):
+            for carry in carries(eqn):
                 if results[carry.result]:
                     moved[carry.operand] = True
         else:
@@ -189,12 +189,14 @@ _JAX_ROOT = os.path.dirname(jax.__file__) + os.sep
 _HERE = os.path.dirname(__file__) + os.sep
 
 
-class _Carry(NamedTuple):
+class Carry(NamedTuple):
+    """Positions of a loop's carry among the operands and the results of its eqn."""
+
     operand: int
     result: int
 
 
-def _carries(eqn: JaxprEqn) -> list[_Carry]:
+def carries(eqn: JaxprEqn) -> list[Carry]:
     """Where the initial values of loop carries stand, and their final values."""
     match eqn.primitive.name:
         case "scan":
@@ -204,7 +206,7 @@ def _carries(eqn: JaxprEqn) -> list[_Carry]:
             n = len(eqn.outvars)
         case _:
             return []
-    return [_Carry(first + i, i) for i in range(n)]
+    return [Carry(first + i, i) for i in range(n)]
 
 
 def _jaxprs_in(

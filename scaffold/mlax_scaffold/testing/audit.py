@@ -18,7 +18,7 @@ from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Var
 from jax.extend.core import Literal as JaxprLiteral
 from jax.typing import DTypeLike
 
-from mlax_scaffold.testing import _jaxprs
+from mlax_scaffold.testing import _flow, _jaxprs
 
 Role: TypeAlias = Literal["operand", "result", "literal", "const", "output"]
 
@@ -52,6 +52,8 @@ def audit_jaxpr(
     allowed: Iterable[DTypeLike],
     *,
     scalars: Iterable[DTypeLike] = (),
+    stored: Iterable[DTypeLike] = (),
+    kept: Sequence[bool] = (),
     rules: bool = True,
 ) -> list[Finding]:
     """Every floating or complex value of a jaxpr whose dtype is not among `allowed`.
@@ -61,17 +63,20 @@ def audit_jaxpr(
     - an input (also of an inner jaxpr), as long as nothing but casts read it;
     - what a cast, or a constant fill, makes, where it becomes an output unchanged;
     - a weakly typed literal (a Python number), as long as nothing but casts read it;
-    - values of shape () in a dtype among `scalars`.
+    - values of shape () in a dtype among `scalars`;
+    - values in a dtype among `stored` on which no output depends but those that `kept`
+      marks: the new state, which may be computed in the dtype that it is stored in.
     A weakly typed output is a finding in any dtype.
     """
     audit = _Audit(
         frozenset(jnp.dtype(d) for d in allowed),
         frozenset(jnp.dtype(d) for d in scalars),
+        frozenset(jnp.dtype(d) for d in stored),
         rules,
     )
     audit.outputs(closed_jaxpr)
     outputs = [True] * len(closed_jaxpr.jaxpr.outvars)
-    audit.walk(closed_jaxpr.jaxpr, outputs, ())
+    audit.walk(closed_jaxpr.jaxpr, outputs, (), kept)
     return list(dict.fromkeys(audit.findings))
 
 
@@ -92,11 +97,15 @@ def assert_dtypes(
     allowed: Iterable[DTypeLike],
     *,
     scalars: Iterable[DTypeLike] = (),
+    stored: Iterable[DTypeLike] = (),
+    kept: Sequence[bool] = (),
     what: str = "function",
 ) -> None:
     """Raise AssertionError with a table of the findings of `audit_jaxpr`, if any."""
     allowed = tuple(jnp.dtype(d) for d in allowed)
-    findings = audit_jaxpr(closed_jaxpr, allowed, scalars=scalars)
+    findings = audit_jaxpr(
+        closed_jaxpr, allowed, scalars=scalars, stored=stored, kept=kept
+    )
     if findings:
         raise AssertionError(report(findings, allowed, what=what))
 
@@ -137,25 +146,46 @@ def _row(finding: Finding) -> tuple[str, str, str, str]:
 class _Audit:
     allowed: frozenset[Any]
     scalars: frozenset[Any]
+    stored: frozenset[Any]
     rules: bool
     findings: list[Finding] = field(default_factory=list)
 
     def walk(
-        self, jaxpr: Jaxpr, outputs: Sequence[bool], path: tuple[str, ...]
+        self,
+        jaxpr: Jaxpr,
+        outputs: Sequence[bool],
+        path: tuple[str, ...],
+        kept: Sequence[bool] = (),
     ) -> None:
-        """Audit the eqns of `jaxpr`; `outputs` says which become those of the whole."""
+        """Audit the eqns of `jaxpr`; `outputs` says which become those of the whole.
+
+        `kept` says which of its outputs are the new state and nothing else.
+        """
         self.constants(jaxpr, path)
         reach, _ = _jaxprs.reaching(jaxpr, outputs)
+        state: set[Var] = set()
+        if self.stored and any(kept):
+            state = _flow.needed_only_by(jaxpr, kept)
         for eqn in jaxpr.eqns:
-            self.operands(eqn, path)
-            self.results(eqn, reach, path)
+            of_state = [v in state for v in eqn.outvars]
+            audit = self.of_state if any(of_state) and all(of_state) else self
+            audit.operands(eqn, path)
+            audit.results(eqn, reach, path)
             subs = _jaxprs.sub_jaxprs(eqn)
             inner = (*path, _label(eqn)) if subs else path
             results = [v in reach for v in eqn.outvars]
             for sub in subs:
-                self.walk(sub.jaxpr, _jaxprs.sub_outputs(sub, results), inner)
+                sub_kept = _flow.sub_kept(eqn, sub, of_state) if any(of_state) else ()
+                sub_outputs = _jaxprs.sub_outputs(sub, results)
+                audit.walk(sub.jaxpr, sub_outputs, inner, sub_kept)
             if self.rules and eqn.primitive.name in _jaxprs.CUSTOM_RULES:
-                self.derivative(jaxpr, eqn, path)
+                audit.derivative(jaxpr, eqn, path)
+
+    @property
+    def of_state(self) -> _Audit:
+        """The audit of what only the new state depends on."""
+        allowed = self.allowed | self.stored
+        return _Audit(allowed, self.scalars, frozenset(), self.rules, self.findings)
 
     def derivative(self, jaxpr: Jaxpr, eqn: JaxprEqn, path: tuple[str, ...]) -> None:
         rules = _jaxprs.custom_rules(jaxpr, eqn)
@@ -163,7 +193,7 @@ class _Audit:
             return
         # The rules of what the rules call are not audited: a rule may call its own
         # function, and so on for ever.
-        nested = _Audit(self.allowed, self.scalars, rules=False)
+        nested = _Audit(self.allowed, self.scalars, frozenset(), rules=False)
         outputs = [True] * len(rules.jaxpr.outvars)
         nested.walk(rules.jaxpr, outputs, (*path, f"vjp of {_label(eqn)}"))
         self.findings += nested.findings

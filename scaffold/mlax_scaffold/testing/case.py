@@ -60,6 +60,8 @@ class Case:
             where the annotation does not say.
         key_optional: whether training works without a key too (blocks: it is for the
             layers in them to ask).
+        stored: whether what only the new state depends on may be computed in the dtypes
+            of the state.
     """
 
     name: str
@@ -74,6 +76,7 @@ class Case:
     smooth: bool = True
     y: PyTree = None
     key_optional: bool = False
+    stored: bool = False
 
     @classmethod
     def of_function(

@@ -50,9 +50,23 @@ class Shapes(Mapping[str, Any]):
     def expected(self, patterns: Patterns) -> Any:
         """The shapes of outputs, in which all names have a size by now.
 
-        Raises ShapeMismatch where one has not, and for `_` and `...`.
+        None stands for the size of `_`, and for each of the axes `*name` of which no more
+        than the number is known. Raises ShapeMismatch where a name has no size, and for
+        `...`.
         """
-        return _map(patterns, lambda text: self._resolve(text).evaluate(self.sizes))
+        return _map(patterns, lambda text: self._expected(self._resolve(text)))
+
+    def _expected(self, shape: Shape) -> tuple[int | None, ...]:
+        found: list[int | None] = []
+        for dim in shape.dims:
+            match dim:
+                case Anonymous():
+                    found.append(None)
+                case Variadic(name) if name not in self.sizes and dim.count(self.sizes):
+                    found += [None] * (dim.count(self.sizes) or 0)
+                case _:
+                    found += Shape((dim,)).evaluate(self.sizes)
+        return tuple(found)
 
     def _resolve(self, text: str) -> Shape:
         return parse_shape(text).resolve(self.fields)

@@ -46,7 +46,7 @@ def assert_shapes(case: Case, expected: PyTree | Callable[[Case], PyTree]) -> No
     """The outputs have the expected shapes, in training and inference. Only traces.
 
     `expected` is y with a tuple of integers in place of each array, or a function that
-    returns it for the case.
+    returns it for the case. None is any size.
     """
     expected = expected(case) if callable(expected) else expected
     for training in case.modes():
@@ -56,10 +56,23 @@ def assert_shapes(case: Case, expected: PyTree | Callable[[Case], PyTree]) -> No
         )
         y, _ = _eval_shape(case, arguments, training, key)
         shapes = jax.tree.map(lambda v: tuple(v.shape), y)
-        if shapes != expected:
+        if not _fits(shapes, expected):
             raise AssertionError(
                 f"{case.name}: the output has the shape {shapes}, expected {expected}"
             )
+
+
+def _fits(shapes: PyTree, expected: PyTree) -> bool:
+    """Whether shapes are the expected ones, of which None is any size."""
+    sizes, tree = jax.tree.flatten(shapes, is_leaf=_is_none)
+    wanted, wanted_tree = jax.tree.flatten(expected, is_leaf=_is_none)
+    return tree == wanted_tree and all(
+        size in (None, given) for size, given in zip(wanted, sizes, strict=True)
+    )
+
+
+def _is_none(value: Any) -> bool:
+    return value is None
 
 
 def assert_jit_equals_eager(

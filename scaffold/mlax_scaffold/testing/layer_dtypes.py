@@ -30,7 +30,8 @@ def assert_dtype_contract(
     For inputs in `dtype` and weights in `weights_dtype` (None: the same), in training,
     in inference, or (None) in every mode that the case has:
     - floating outputs have the dtype of the input (without one: that of the weights);
-    - `fwd` and its VJP compute in that dtype and in those that the case allows;
+    - `fwd` and its VJP compute in that dtype and in those that the case allows; where
+      the case is `stored`, what only the new state depends on may be in the state's;
     - gradients have the dtypes of what they are gradients of;
     - state keeps its structure, shapes and dtypes, and nothing returned is weakly typed.
     """
@@ -61,7 +62,10 @@ def _assert_dtype_contract(
     assert_same_structure(
         arguments.non_trainables, state, what=f"{what}: the new state"
     )
-    assert_dtypes(jaxpr, allowed, what=f"{what}, forward")
+    leaves = jax.tree.leaves(arguments.non_trainables)
+    stored = [v.dtype for v in leaves if case.stored and is_floating(v)]
+    kept = [*(False for _ in jax.tree.leaves(y)), *(True for _ in leaves)]
+    assert_dtypes(jaxpr, allowed, stored=stored, kept=kept, what=f"{what}, forward")
 
     cotangents = [v for v in jax.tree.leaves(y) if is_floating(v)]
     if not fwd.floats or not cotangents:
@@ -70,7 +74,8 @@ def _assert_dtype_contract(
         fwd.floats, *rest, cotangents
     )
     _assert_gradients(fwd, gradients, what)
-    assert_dtypes(jaxpr, allowed, what=f"{what}, gradient")
+    kept += [False] * len(gradients)
+    assert_dtypes(jaxpr, allowed, stored=stored, kept=kept, what=f"{what}, gradient")
 
 
 def _assert_outputs(y: PyTree, dtype: Any, what: str) -> None:

@@ -5,6 +5,7 @@ Sizes are small by default: what a layer does is the same at 3 channels and at 3
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -28,6 +29,17 @@ def size_sequences(
 ) -> st.SearchStrategy[tuple[int, ...]]:
     """`Sizes`: up to two integers of at least 1."""
     return st.lists(sizes(max=max), min_size=min_size, max_size=2).map(tuple)
+
+
+def divisors(*sizes: int) -> st.SearchStrategy[int]:
+    """`Size`: a common divisor of the sizes."""
+    common = math.gcd(*sizes)
+    return st.sampled_from([n for n in range(1, common + 1) if common % n == 0])
+
+
+def multiples(*sizes: int, max: int = 3) -> st.SearchStrategy[int]:
+    """`Size`: a common multiple of the sizes."""
+    return st.integers(1, max).map(lambda n: n * math.lcm(*sizes))
 
 
 def counts(min: int = 0, max: int = 3) -> st.SearchStrategy[int]:
@@ -73,6 +85,11 @@ def decays() -> st.SearchStrategy[float]:
     return st.sampled_from([step / 64 for step in range(64)])
 
 
+def axis_names() -> st.SearchStrategy[str | tuple[str, ...]]:
+    """`AxisName`: a name, or several."""
+    return st.sampled_from(["devices", ("hosts", "devices")])
+
+
 def choices(*values: T) -> st.SearchStrategy[T]:
     """`Literal`: one of the values."""
     return st.sampled_from(values)
@@ -93,7 +110,7 @@ def per_dim(
 def paddings(spatial_dims: int, max: int = 2) -> st.SearchStrategy[Any]:
     """`Padding`: a word, an integer, or for each axis an integer or a pair."""
     amount = counts(max=max)
-    words = st.sampled_from(["SAME", "VALID"])
+    words = st.sampled_from(["SAME", "VALID", "CAUSAL", "SAME_LOWER"])
     each = amount | st.tuples(amount, amount)
     return words | amount | st.tuples(*[each] * spatial_dims)
 

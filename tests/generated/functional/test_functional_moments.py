@@ -103,6 +103,8 @@ def test_has_the_gradients_of_finite_differences(drawn):
             ("keepdims", "yes"),
             ("keepdims", None),
             ("axis_name", 1),
+            ("axis_name", ("devices", 1)),
+            ("axis_name", ()),
             ("accum_dtype", "int32"),
             ("accum_dtype", "no dtype"),
         ]

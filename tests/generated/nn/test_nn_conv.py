@@ -22,6 +22,7 @@ from mlax_scaffold.testing.layer import (
     assert_dtype_contract,
     assert_gradients,
     assert_jit_equals_eager,
+    assert_shapes,
     assert_static_hyperparams,
     assert_vmap,
 )
@@ -33,6 +34,8 @@ from mlax_scaffold.testing.refusals import (
 )
 from mlax_scaffold.testing.strategies import (
     booleans,
+    choices,
+    divisors,
     optional,
     paddings,
     per_dim,
@@ -52,8 +55,10 @@ def cases(draw) -> Case:
     kernel_size = draw(per_dim(sizes(), spatial_dims))
     strides = draw(per_dim(sizes(), spatial_dims))
     padding = draw(paddings(spatial_dims))
+    padding_mode = draw(choices("zeros", "reflect", "replicate", "circular"))
     dilation = draw(per_dim(sizes(), spatial_dims))
-    groups = draw(sizes())
+    input_dilation = draw(per_dim(sizes(), spatial_dims))
+    groups = draw(divisors(in_channels, out_channels))
     channel_last = draw(booleans())
     use_bias = draw(booleans())
     precision = draw(optional(precisions()))
@@ -67,7 +72,9 @@ def cases(draw) -> Case:
             kernel_size=kernel_size,
             strides=strides,
             padding=padding,
+            padding_mode=padding_mode,
             dilation=dilation,
+            input_dilation=input_dilation,
             groups=groups,
             channel_last=channel_last,
             use_bias=use_bias,
@@ -80,21 +87,33 @@ def cases(draw) -> Case:
         requirements=[
             "groups must divide in_channels",
             "groups must divide out_channels",
+            "the channels of x must be those of the kernel, times groups",
+            "groups must divide the channels of the result",
         ],
     )
     shapes = draw(
         shapes_of(
             {
-                "x": "batch *spatial in_channels if channel_last else batch in_channels *spatial"
+                "x": "*batch *spatial in_channels if channel_last else *batch in_channels *spatial"
             },
             **known(hyperparams),
         )
     )
     return fitting(
-        Case(name="Conv", init=init, fwd=Conv.fwd, x=array(shapes["x"])),
+        Case(
+            name="Conv",
+            init=init,
+            fwd=Conv.fwd,
+            x=array(shapes["x"]),
+            y=shapes.expected(
+                "*batch *out_spatial out_channels if channel_last else *batch out_channels *out_spatial"
+            ),
+        ),
         requirements=[
             "groups must divide in_channels",
             "groups must divide out_channels",
+            "the channels of x must be those of the kernel, times groups",
+            "groups must divide the channels of the result",
         ],
     )
 
@@ -105,6 +124,12 @@ def cases(draw) -> Case:
 def test_keeps_the_dtype(case, dtype):
     for weights_dtype in weights_dtypes(dtype):
         assert_dtype_contract(case, dtype, weights_dtype)
+
+
+@tracing
+@given(cases())
+def test_has_the_annotated_shapes(case):
+    assert_shapes(case, case.y)
 
 
 @tracing
@@ -149,7 +174,7 @@ def test_rejects_another_size(case):
     assert_rejects_another_size(
         case,
         "in_channels",
-        of="batch *spatial in_channels if channel_last else batch in_channels *spatial",
+        of="*batch *spatial in_channels if channel_last else *batch in_channels *spatial",
     )
 
 
@@ -196,12 +221,21 @@ def test_rejects_integers(case):
         ("padding", -1),
         ("padding", 1.5),
         ("padding", None),
+        ("padding_mode", "no such choice"),
+        ("padding_mode", 1),
+        ("padding_mode", None),
         ("dilation", 0),
         ("dilation", -1),
         ("dilation", 2.5),
         ("dilation", "4"),
         ("dilation", True),
         ("dilation", None),
+        ("input_dilation", 0),
+        ("input_dilation", -1),
+        ("input_dilation", 2.5),
+        ("input_dilation", "4"),
+        ("input_dilation", True),
+        ("input_dilation", None),
         ("groups", 0),
         ("groups", -1),
         ("groups", 2.5),

@@ -37,6 +37,7 @@ from mlax_scaffold.testing.refusals import (
 from mlax_scaffold.testing.strategies import (
     accum_dtypes,
     booleans,
+    multiples,
     optional,
     positives,
     sizes,
@@ -49,7 +50,7 @@ SPEC = find_spec("scaffold/mlax_scaffold/specs/nn/group_norm.py", near=__file__)
 def cases(draw) -> Case:
     """Hyperparameters and inputs of GroupNorm that fit each other."""
     groups = draw(sizes())
-    channels = draw(sizes())
+    channels = draw(multiples(groups))
     channel_last = draw(booleans())
     use_scale = draw(booleans())
     use_bias = draw(booleans())

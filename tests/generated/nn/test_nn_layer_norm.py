@@ -36,6 +36,7 @@ from mlax_scaffold.testing.refusals import (
 )
 from mlax_scaffold.testing.strategies import (
     accum_dtypes,
+    axes,
     booleans,
     optional,
     positives,
@@ -48,7 +49,9 @@ SPEC = find_spec("scaffold/mlax_scaffold/specs/nn/layer_norm.py", near=__file__)
 @st.composite
 def cases(draw) -> Case:
     """Hyperparameters and inputs of LayerNorm that fit each other."""
+    rank = draw(sizes(max=3))
     features = draw(sizes())
+    axis = draw(axes(rank))
     use_scale = draw(booleans())
     use_bias = draw(booleans())
     epsilon = draw(positives())
@@ -58,6 +61,7 @@ def cases(draw) -> Case:
         return LayerNorm.init(
             key,
             features=features,
+            axis=axis,
             use_scale=use_scale,
             use_bias=use_bias,
             epsilon=epsilon,
@@ -66,7 +70,13 @@ def cases(draw) -> Case:
         )
 
     hyperparams = fitting_hyperparams(init, requirements=[])
-    shapes = draw(shapes_of({"x": "*batch features"}, **known(hyperparams)))
+    shapes = draw(
+        shapes_of(
+            {"x": "*batch features"},
+            **known(hyperparams),
+            ranks={"batch": max(rank - 1, 0)},
+        )
+    )
     return fitting(
         Case(
             name="LayerNorm",
@@ -152,6 +162,10 @@ def test_rejects_integers(case):
         ("features", "4"),
         ("features", True),
         ("features", None),
+        ("axis", 1.5),
+        ("axis", "x"),
+        ("axis", (0, 0)),
+        ("axis", None),
         ("use_scale", 1),
         ("use_scale", "yes"),
         ("use_scale", None),

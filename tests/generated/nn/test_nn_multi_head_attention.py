@@ -39,6 +39,7 @@ from mlax_scaffold.testing.refusals import (
 from mlax_scaffold.testing.strategies import (
     accum_dtypes,
     booleans,
+    divisors,
     optional,
     precisions,
     probabilities,
@@ -54,7 +55,7 @@ SPEC = find_spec(
 def cases(draw) -> Case:
     """Hyperparameters and inputs of MultiHeadAttention that fit each other."""
     features = draw(sizes())
-    heads = draw(sizes())
+    heads = draw(divisors(features))
     context_features = draw(optional(sizes()))
     use_bias = draw(booleans())
     causal = draw(booleans())

@@ -116,7 +116,9 @@ def test_layers_compute_in_the_dtype_of_the_input(
 
     x = _shapes(shapes, dtype)
     closed_jaxpr = jax.make_jaxpr(forward)(weights, states, x)
-    assert_dtypes(closed_jaxpr, [dtype], what="forward")
+    count, stored = len(jax.tree.leaves(states)), [jnp.float32]
+    kept = [False] * (len(closed_jaxpr.jaxpr.outvars) - count) + [True] * count
+    assert_dtypes(closed_jaxpr, [dtype], stored=stored, kept=kept, what="forward")
 
     def backward(weights: Any, states: Any, x: Any) -> Any:
         y, vjp, new_states = jax.vjp(
@@ -125,7 +127,8 @@ def test_layers_compute_in_the_dtype_of_the_input(
         return vjp(jax.tree.map(jnp.ones_like, y)), new_states
 
     closed_jaxpr = jax.make_jaxpr(backward)(weights, states, x)
-    assert_dtypes(closed_jaxpr, [dtype], what="backward")
+    kept = [False] * (len(closed_jaxpr.jaxpr.outvars) - count) + [True] * count
+    assert_dtypes(closed_jaxpr, [dtype], stored=stored, kept=kept, what="backward")
 
 
 def test_state_keeps_its_dtype():
@@ -133,3 +136,13 @@ def test_state_keeps_its_dtype():
     layer.initialize(KEY, jnp.float32)
     layer(jnp.ones((3, 2), jnp.bfloat16), training=True)
     assert layer.non_trainables["mean"].dtype == jnp.float32
+
+
+def test_moving_averages_do_not_stall_in_half_precision():
+    layer = spec("nn/batch_norm")(2, momentum=0.999)
+    layer.initialize(KEY, jnp.bfloat16)
+    x = jnp.asarray([[1.0, 2.0], [3.0, 6.0]], jnp.bfloat16)
+    for _ in range(3):
+        layer(x, training=True)
+    expected = jnp.asarray([2.0, 4.0]) * (1.0 - 0.999**3)
+    assert jnp.allclose(layer.non_trainables["mean"], expected, rtol=1e-5)

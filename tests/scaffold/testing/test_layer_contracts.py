@@ -147,11 +147,14 @@ def test_upcast_to_float64_is_found():
 def test_shapes():
     contracts.assert_shapes(LINEAR, (4, 2))
     contracts.assert_shapes(LINEAR, lambda case: (*case.x.shape[:-1], 2))
+    contracts.assert_shapes(LINEAR, (None, 2))
     contracts.assert_shapes(
         then(DROPOUT, lambda y: {"a": y, "b": [y[0]]}), {"a": (4, 3), "b": [(3,)]}
     )
     with pytest.raises(AssertionError, match=r"shape \(4, 2\), expected \(4, 3\)"):
         contracts.assert_shapes(LINEAR, (4, 3))
+    with pytest.raises(AssertionError, match="has the shape"):
+        contracts.assert_shapes(LINEAR, (None, None, 2))
     in_training = with_fwd(
         BATCH_NORM,
         lambda *a, inference_mode, **k: (

@@ -30,6 +30,8 @@ quick = settings(
         (strategies.size_sequences(), lambda v: v == () or min(v) >= 1),
         (strategies.integers(), lambda v: -3 <= v <= 3),
         (strategies.booleans(), lambda v: isinstance(v, bool)),
+        (strategies.divisors(12, 18), lambda v: 12 % v == 18 % v == 0),
+        (strategies.multiples(4, 6), lambda v: v % 4 == v % 6 == 0),
         (strategies.finite_floats(), lambda v: float(np.float16(v)) == v),
         (strategies.positives(), lambda v: np.float16(v) ** 2 > 0),
         (strategies.non_negatives(), lambda v: v >= 0),
@@ -65,6 +67,9 @@ def test_values_are_valid(strategy, holds):
         (strategies.non_negatives(), lambda v: v == 0.0),
         (strategies.per_dim(strategies.sizes(), 2), lambda v: v == (1, 2)),
         (strategies.paddings(2), lambda v: v == "SAME"),
+        (strategies.divisors(12, 18), lambda v: v == 6),
+        (strategies.divisors(12, 18), lambda v: v == 1),
+        (strategies.multiples(4, 6), lambda v: v == 36),
         (strategies.paddings(2), lambda v: v == 2),
         (strategies.paddings(2), lambda v: v == ((0, 1), 1)),
         (strategies.float_dtypes(), lambda v: v == jnp.bfloat16),
@@ -196,3 +201,4 @@ def test_shapes_with_several_variadic_names(shapes):
     assert (channels, a, b) == (9, 5, 6)
     assert len(batch) <= 2
     assert shapes.expected("*spatial *batch") == (height, width, *batch)
+    assert shapes.expected("_ *out_spatial c") == (None, None, None, 9)

@@ -1,6 +1,6 @@
 from jax import lax
 
-from mlax_scaffold.spec import Axis, DType, Float, function, mean
+from mlax_scaffold.spec import Axis, AxisName, DType, Float, deviations, function
 
 
 @function
@@ -9,8 +9,7 @@ def moments(
     *,
     axis: Axis | None = None,  #: axes of the moments; None: all
     keepdims: bool = False,  #: whether they stay, with size 1
-    axis_name: str
-    | None = None,  #: mapped axis of devices that is averaged over as well
+    axis_name: AxisName | None = None,  #: mapped axes that are averaged over as well
     accum_dtype: DType | None = None,  #: dtype of the computation; None: that of x
 ) -> tuple[Float["..."], Float["..."]]:
     """Mean and (biased) variance.
@@ -19,10 +18,8 @@ def moments(
     does not cancel as the mean of squares less the square of the mean does.
     """
     wide = x if accum_dtype is None else x.astype(accum_dtype)
-    center = mean(wide, axis=axis, keepdims=True)
-    center = center if axis_name is None else lax.pmean(center, axis_name)
-    square = mean(lax.square(wide - center), axis=axis, keepdims=True)
-    square = square if axis_name is None else lax.pmean(square, axis_name)
+    center, _, square, scale = deviations(wide, axis=axis, axis_name=axis_name)
+    square = square * scale * scale
     if not keepdims:
         axes = tuple(range(x.ndim)) if axis is None else axis
         center, square = lax.squeeze(center, axes), lax.squeeze(square, axes)

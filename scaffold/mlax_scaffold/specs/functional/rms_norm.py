@@ -1,6 +1,15 @@
 from jax import lax
 
-from mlax_scaffold.spec import Axis, DType, Float, Positive, function, mean
+from mlax_scaffold.spec import (
+    Axis,
+    DType,
+    Float,
+    Positive,
+    divide_by_scaled_root,
+    function,
+    mean,
+    range_scale,
+)
 
 
 @function
@@ -16,5 +25,7 @@ def rms_norm(
     Zhang & Sennrich, 2019, arXiv:1910.07467, without the gain.
     """
     wide = x if accum_dtype is None else x.astype(accum_dtype)
+    scale = range_scale(wide, axis=axis, at_least=0.5 * epsilon**0.5)
+    wide = wide / scale
     square = mean(lax.square(wide), axis=axis, keepdims=True)
-    return (wide * lax.rsqrt(square + epsilon)).astype(x.dtype)
+    return divide_by_scaled_root(wide, square, scale, epsilon=epsilon).astype(x.dtype)

@@ -1,11 +1,12 @@
 from mlax_scaffold.spec import (
     Axis,
+    AxisName,
     DType,
     Float,
     Positive,
+    deviations,
+    divide_by_scaled_root,
     function,
-    moments,
-    normalize,
 )
 
 
@@ -15,9 +16,14 @@ def standardize(
     *,
     axis: Axis | None = None,  #: axes that are normalized together; None: all
     epsilon: Positive = 1e-5,  #: added to the variance
+    axis_name: AxisName | None = None,  #: mapped axes that are averaged over as well
     accum_dtype: DType | None = None,  #: dtype of the computation; None: that of x
 ) -> Float["..."]:
     """(x - mean(x)) / sqrt(var(x) + epsilon), in the dtype of x."""
     wide = x if accum_dtype is None else x.astype(accum_dtype)
-    mean, var = moments(wide, axis=axis, keepdims=True)
-    return normalize(wide, mean, var, epsilon=epsilon).astype(x.dtype)
+    _, deviation, square, scale = deviations(
+        wide, axis=axis, axis_name=axis_name, epsilon=epsilon
+    )
+    return divide_by_scaled_root(deviation, square, scale, epsilon=epsilon).astype(
+        x.dtype
+    )

@@ -1,4 +1,8 @@
+import jax.numpy as jnp
+from jax import lax
+
 from mlax_scaffold.spec import (
+    AxisName,
     DType,
     Float,
     Layer,
@@ -6,8 +10,9 @@ from mlax_scaffold.spec import (
     Probability,
     Size,
     cast,
+    deviations,
+    divide_by_scaled_root,
     ema,
-    moments,
     normalize,
     ones,
     state,
@@ -22,8 +27,10 @@ class BatchNorm(Layer):
     y = (x - mean) / sqrt(var + epsilon) * scale + bias, with the moments of the batch
     in training, and with their moving averages at inference.
 
-    Ioffe & Szegedy, 2015, arXiv:1502.03167. Deviation: the moving average is that of
-    the biased variance, as in flax; PyTorch's is that of the unbiased one.
+    Ioffe & Szegedy, 2015, arXiv:1502.03167. The averages are computed and kept in at
+    least float32: in bfloat16 a decay of 0.999 is 1. An empty batch leaves them alone.
+    Deviation: the moving average is that of the biased variance, as in flax; PyTorch's
+    is that of the unbiased one.
     """
 
     channels: Size  #: number of channels
@@ -32,14 +39,14 @@ class BatchNorm(Layer):
     use_bias: bool = True  #: whether a bias is added
     momentum: Probability = 0.9  #: decay of the moving averages
     epsilon: Positive = 1e-5  #: added to the variance
-    axis_name: str | None = None  #: mapped axis of devices to average the moments over
+    axis_name: AxisName | None = None  #: mapped axes of devices, averaged over as well
     accum_dtype: DType | None = None  #: dtype of the computation; None: that of x
 
     def setup(self):
         self.scale = trainable(ones, (self.channels,)) if self.use_scale else None
         self.bias = trainable(zeros, (self.channels,)) if self.use_bias else None
-        self.mean = state(zeros, (self.channels,))
-        self.var = state(ones, (self.channels,))
+        self.mean = state(zeros, (self.channels,), at_least=jnp.float32)
+        self.var = state(ones, (self.channels,), at_least=jnp.float32)
 
     def forward(
         self,
@@ -48,20 +55,26 @@ class BatchNorm(Layer):
         ],
     ) -> Float["batch *spatial channels if channel_last else batch channels *spatial"]:
         channel = x.ndim - 1 if self.channel_last else 1
-        wide = cast(x, dtype=self.accum_dtype or x.dtype)
-        if self.training:
-            axis = tuple(a for a in range(x.ndim) if a != channel)
-            mean, var = moments(wide, axis=axis, axis_name=self.axis_name)
-            self.mean = ema(self.mean, cast(mean, dtype=x.dtype), decay=self.momentum)
-            self.var = ema(self.var, cast(var, dtype=x.dtype), decay=self.momentum)
-        else:
-            mean = cast(self.mean, dtype=wide.dtype)
-            var = cast(self.var, dtype=wide.dtype)
         shape = [1] * x.ndim
         shape[channel] = self.channels
-        y = normalize(
-            wide, mean.reshape(shape), var.reshape(shape), epsilon=self.epsilon
-        )
-        y = cast(y, dtype=x.dtype)
+        wide = cast(x, dtype=self.accum_dtype or x.dtype)
+        if self.training and x.size > 0:
+            mean, deviation, square, scale = deviations(
+                wide,
+                axis=tuple(a for a in range(x.ndim) if a != channel),
+                axis_name=self.axis_name,
+                epsilon=self.epsilon,
+            )
+            y = divide_by_scaled_root(deviation, square, scale, epsilon=self.epsilon)
+            mean = mean.reshape(-1).astype(self.stored.mean.dtype)
+            var = square.reshape(-1).astype(self.stored.var.dtype)
+            var = var * lax.square(scale.reshape(-1).astype(var.dtype))
+            self.mean = ema(self.stored.mean, mean, decay=self.momentum)
+            self.var = ema(self.stored.var, var, decay=self.momentum)
+        else:
+            mean = self.stored.mean.astype(wide.dtype).reshape(shape)
+            var = self.stored.var.astype(wide.dtype).reshape(shape)
+            y = normalize(wide, mean, var, epsilon=self.epsilon)
+        y = y.astype(x.dtype)
         y = y if self.scale is None else y * self.scale.reshape(shape)
         return y if self.bias is None else y + self.bias.reshape(shape)

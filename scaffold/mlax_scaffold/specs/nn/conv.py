@@ -3,10 +3,12 @@ from jax import lax
 from mlax_scaffold.spec import (
     Float,
     Layer,
+    Literal,
     Padding,
     PerDim,
     Precision,
     Size,
+    conv,
     lecun_normal,
     require,
     trainable,
@@ -19,6 +21,9 @@ class Conv(Layer):
 
     The kernel is (out_channels, in_channels / groups, *kernel_size), and with
     `channel_last` (out_channels, *kernel_size, in_channels / groups).
+
+    As flax's and equinox's. What flax calls the paddings "CIRCULAR" and "REFLECT" is a
+    padding of ((k - 1) // 2, k // 2) for kernels of size k, with that `padding_mode`.
     """
 
     spatial_dims: Size  #: number of spatial axes
@@ -26,10 +31,13 @@ class Conv(Layer):
     out_channels: Size  #: channels of the output
     kernel_size: PerDim[Size]  #: size of the kernel
     strides: PerDim[Size] = 1  #: steps from window to window
-    padding: Padding = "SAME"  #: of the input, with zeros
+    padding: Padding = "SAME"  #: of the input
+    #: what the input is padded with
+    padding_mode: Literal["zeros", "reflect", "replicate", "circular"] = "zeros"
     dilation: PerDim[Size] = 1  #: steps from element to element of the kernel
+    input_dilation: PerDim[Size] = 1  #: steps between elements of the input
     groups: Size = 1  #: number of groups of channels that are convolved separately
-    channel_last: bool = False  #: whether channels are the last axis, else the second
+    channel_last: bool = False  #: whether channels are the last axis
     use_bias: bool = True  #: whether a bias is added
     precision: Precision | None = None  #: of the products, see jax.lax.Precision
 
@@ -49,23 +57,25 @@ class Conv(Layer):
     def forward(
         self,
         x: Float[
-            "batch *spatial in_channels if channel_last else batch in_channels *spatial"
+            "*batch *spatial in_channels if channel_last else *batch in_channels *spatial"
         ],
-    ) -> Float["..."]:
-        last = x.ndim - 1
-        channel = last if self.channel_last else 1
-        spatial = tuple(a for a in range(1, x.ndim) if a != channel)
-        layout = (0, channel, *spatial)
-        y = lax.conv_general_dilated(
+    ) -> Float[
+        "*batch *out_spatial out_channels if channel_last else *batch out_channels *out_spatial"
+    ]:
+        y = conv(
             x,
             self.kernel,
-            self.strides,
-            self.padding,
-            rhs_dilation=self.dilation,
-            dimension_numbers=lax.ConvDimensionNumbers(layout, layout, layout),
-            feature_group_count=self.groups,
+            spatial_dims=self.spatial_dims,
+            strides=self.strides,
+            padding=self.padding,
+            padding_mode=self.padding_mode,
+            dilation=self.dilation,
+            input_dilation=self.input_dilation,
+            groups=self.groups,
+            channel_last=self.channel_last,
             precision=self.precision,
         )
         if self.bias is None:
             return y
-        return y + lax.expand_dims(self.bias, (0, *spatial))
+        after = 0 if self.channel_last else self.spatial_dims
+        return y + lax.expand_dims(self.bias, range(1, 1 + after))

@@ -1,4 +1,5 @@
 from mlax_scaffold.spec import (
+    Axis,
     DType,
     Float,
     Layer,
@@ -14,10 +15,12 @@ from mlax_scaffold.spec import (
 class LayerNorm(Layer):
     """Normalizes the last axis: y = (x - mean) / sqrt(var + epsilon) * scale + bias.
 
+    Or several axes together; the weights belong to the last one.
     Ba et al., 2016, arXiv:1607.06450.
     """
 
-    features: Size  #: size of the last axis
+    features: Size  #: size of the last axis, each element of which has its weights
+    axis: Axis = -1  #: axes that are normalized together
     use_scale: bool = True  #: whether the result is multiplied by a weight
     use_bias: bool = True  #: whether a bias is added
     epsilon: Positive = 1e-5  #: added to the variance
@@ -28,6 +31,8 @@ class LayerNorm(Layer):
         self.bias = trainable(zeros, (self.features,)) if self.use_bias else None
 
     def forward(self, x: Float["*batch features"]) -> Float["*batch features"]:
-        y = layer_norm(x, epsilon=self.epsilon, accum_dtype=self.accum_dtype)
+        y = layer_norm(
+            x, axis=self.axis, epsilon=self.epsilon, accum_dtype=self.accum_dtype
+        )
         y = y if self.scale is None else y * self.scale
         return y if self.bias is None else y + self.bias

@@ -9,6 +9,7 @@ from mlax_scaffold.spec import (
     Size,
     lecun_normal,
     orthogonal,
+    per_gate,
     trainable,
     zeros,
 )
@@ -33,7 +34,9 @@ class LSTMCell(Layer):
     def setup(self):
         gates = 4 * self.features
         self.kernel = trainable(lecun_normal(), (self.in_features, gates))
-        self.recurrent_kernel = trainable(orthogonal(), (self.features, gates))
+        self.recurrent_kernel = trainable(
+            per_gate(orthogonal(), 4), (self.features, gates)
+        )
         self.bias = trainable(zeros, (gates,))
 
     def forward(

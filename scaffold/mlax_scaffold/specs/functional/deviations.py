@@ -1,0 +1,37 @@
+from jax import lax
+
+from mlax_scaffold.spec import (
+    Axis,
+    AxisName,
+    Float,
+    NonNegative,
+    function,
+    mean,
+    range_scale,
+)
+
+
+@function
+def deviations(
+    x: Float["..."],
+    *,
+    axis: Axis | None = None,  #: axes of the mean; None: all
+    axis_name: AxisName | None = None,  #: mapped axes that are averaged over as well
+    epsilon: NonNegative = 0.0,  #: a variance that the scale suits as well
+) -> tuple[Float["..."], Float["..."], Float["..."], Float["..."]]:
+    """Mean m, deviation d = (x - m) / s, mean of d^2, and scale s; axes keep size 1.
+
+    The variance is s^2 mean(d^2): in two passes, never negative, and without the
+    cancellation of the mean of squares less the square of the mean. s is a power of two,
+    and 1 but in float16, see `range_scale`.
+    """
+    center = mean(x, axis=axis, keepdims=True)
+    center = center if axis_name is None else lax.pmean(center, axis_name)
+    deviation = x - center
+    scale = range_scale(
+        deviation, axis=axis, axis_name=axis_name, at_least=0.5 * epsilon**0.5
+    )
+    deviation = deviation / scale
+    square = mean(lax.square(deviation), axis=axis, keepdims=True)
+    square = square if axis_name is None else lax.pmean(square, axis_name)
+    return center, deviation, square, scale

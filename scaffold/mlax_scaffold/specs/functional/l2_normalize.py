@@ -1,0 +1,23 @@
+import jax.numpy as jnp
+
+from mlax_scaffold.spec import Axis, DType, Float, Positive, function, l2_norm
+
+
+@function
+def l2_normalize(
+    x: Float["..."],
+    *,
+    axis: Axis = -1,  #: axes of the vectors
+    epsilon: Positive = 1e-12,  #: the least norm to divide by
+    accum_dtype: DType | None = None,  #: dtype of the computation; None: that of x
+) -> Float["..."]:
+    """Vectors of length one: x / max(l2_norm(x), epsilon).
+
+    As torch.nn.functional.normalize. Deviation: `epsilon` is at least the smallest
+    normal number of the dtype, so that the zero vector stays zero, with a finite
+    gradient.
+    """
+    wide = x if accum_dtype is None else x.astype(accum_dtype)
+    least = max(epsilon, float(jnp.finfo(wide.dtype).tiny))
+    length = jnp.maximum(l2_norm(wide, axis=axis, keepdims=True), least)
+    return (wide / length).astype(x.dtype)

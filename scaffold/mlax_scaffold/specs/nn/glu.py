@@ -1,0 +1,25 @@
+import jax
+
+from mlax_scaffold.spec import Activation, Float, Layer, Size
+from mlax_scaffold.specs.nn.linear import Linear
+
+
+class GLU(Layer):
+    """Gated linear unit: y = activation(x W + b) * (x V + c).
+
+    Dauphin et al., 2017, arXiv:1612.08083, and with other activations than the sigmoid
+    Shazeer, 2020, arXiv:2002.05202: see ReGLU, GEGLU, SwiGLU. Without weights, on the
+    two halves of an axis, it is `F.init(jax.nn.glu)`.
+    """
+
+    in_features: Size  #: size of the last axis of the input
+    out_features: Size  #: size of the last axis of the output
+    activation: Activation = jax.nn.sigmoid  #: of the gate
+    use_bias: bool = True  #: whether biases are added
+
+    def setup(self):
+        self.gate = Linear(self.in_features, self.out_features, self.use_bias)
+        self.value = Linear(self.in_features, self.out_features, self.use_bias)
+
+    def forward(self, x: Float["*batch in_features"]) -> Float["*batch out_features"]:
+        return self.activation(self.gate(x)) * self.value(x)

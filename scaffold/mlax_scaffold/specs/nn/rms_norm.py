@@ -1,0 +1,38 @@
+from mlax_scaffold.spec import (
+    Axis,
+    DType,
+    Float,
+    Layer,
+    Positive,
+    Size,
+    ones,
+    rms_norm,
+    trainable,
+    zeros,
+)
+
+
+class RMSNorm(Layer):
+    """Divides the last axis, or several, by the root mean square.
+
+    y = x / sqrt(mean(x^2) + epsilon) * scale + bias; the weights belong to the last axis.
+    Zhang & Sennrich, 2019, arXiv:1910.07467.
+    """
+
+    features: Size  #: size of the last axis, each element of which has its weights
+    axis: Axis = -1  #: axes that are normalized together
+    use_scale: bool = True  #: whether the result is multiplied by a weight
+    use_bias: bool = False  #: whether a bias is added
+    epsilon: Positive = 1e-6  #: added to the mean square
+    accum_dtype: DType | None = None  #: dtype of the statistics; None: that of x
+
+    def setup(self):
+        self.scale = trainable(ones, (self.features,)) if self.use_scale else None
+        self.bias = trainable(zeros, (self.features,)) if self.use_bias else None
+
+    def forward(self, x: Float["*batch features"]) -> Float["*batch features"]:
+        y = rms_norm(
+            x, axis=self.axis, epsilon=self.epsilon, accum_dtype=self.accum_dtype
+        )
+        y = y if self.scale is None else y * self.scale
+        return y if self.bias is None else y + self.bias
