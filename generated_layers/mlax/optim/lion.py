@@ -5,7 +5,8 @@
 update = -learning_rate * (sign(b1 m + (1 - b1) g) + weight_decay * weight);
 m = b2 m + (1 - b2) g
 
-Chen et al., 2023, arXiv:2302.06675.
+Chen et al., 2023, arXiv:2302.06675. With b1 < b2 the mean of the step is computed
+as b1/b2 m + (1 - b1/b2) g from the new m, which is the same.
 """
 
 from __future__ import annotations
@@ -126,10 +127,16 @@ def step(
     weight_decay = trees.scheduled(hyperparams.weight_decay, state.step)
 
     def update(grad, param, mean):
-        step = lax.sign(ema(mean, grad, decay=hyperparams.b1))
-        mean = ema(mean, grad, decay=hyperparams.b2)
+        if hyperparams.b1 < hyperparams.b2:
+            # The step from the new mean: one that reads the old mean would keep the new
+            # one from taking its place in memory.
+            mean = ema(mean, grad, decay=hyperparams.b2)
+            ahead = ema(mean, grad, decay=hyperparams.b1 / hyperparams.b2)
+        else:
+            ahead = ema(mean, grad, decay=hyperparams.b1)
+            mean = ema(mean, grad, decay=hyperparams.b2)
         return -learning_rate.astype(grad.dtype) * (
-            step + weight_decay.astype(grad.dtype) * param
+            lax.sign(ahead) + weight_decay.astype(grad.dtype) * param
         ), mean
 
     updates, mean = trees.map_leaves(
