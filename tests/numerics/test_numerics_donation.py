@@ -16,9 +16,10 @@ def train(weights, state, hyperparams, x):
     """Gradient descent on a loss in which all weights have one shape."""
 
     def loss(weights):
+        y = x
         for w in weights.values():
-            x_next = jnp.tanh(x @ w.astype(x.dtype))
-        return jnp.mean(x_next**2)
+            y = jnp.tanh(y @ w.astype(x.dtype))
+        return jnp.mean(y**2)
 
     gradients = jax.grad(loss)(weights)
     updates, state = step_optimizer(hyperparams, gradients, state, weights)
@@ -68,7 +69,7 @@ def test_every_array_is_written_over_itself(name, hyperparameters, dtype):
         ("adafactor", RATE),
     ],
 )
-def test_a_step_on_given_gradients_stores_nothing_beside(name, hyperparameters):
+def test_a_step_on_given_gradients_stores_nothing_else(name, hyperparameters):
     weights = {key: jnp.ones((SIZE, SIZE), "float32") for key in "abcd"}
     state, hyperparams = init_optimizer(f"optim/{name}", hyperparameters, weights)
 
