@@ -172,18 +172,16 @@ def per_dim(
 
 
 def padding(owner: str, dims: int, /, **value: Any) -> Padding:
-    """A word in upper case, or a pair for each spatial axis."""
+    """Either "SAME" or "VALID", or a pair for each spatial axis."""
     name, given = _named(value)
-    words = ("SAME", "SAME_LOWER", "VALID", "CAUSAL")
-    if isinstance(given, str) and given.upper() in words:
+    if isinstance(given, str) and given.upper() in ("SAME", "VALID"):
         return given.upper()
     pairs = [given] * dims if _is_integer(given) else given
     if isinstance(pairs, Sequence) and not isinstance(pairs, str):
         pairs = [(pair, pair) if _is_integer(pair) else pair for pair in pairs]
         if len(pairs) == dims and all(_is_pair(pair) for pair in pairs):
             return tuple((int(low), int(high)) for low, high in pairs)
-    shown = ", ".join(f'"{word}"' for word in words)
-    expected = f"{shown}, an integer, or {dims} integers or pairs"
+    expected = f'"SAME", "VALID", an integer, or {dims} integers or pairs'
     raise _invalid(owner, name, expected, given)
 
 
@@ -265,20 +263,6 @@ def axes(owner: str, /, **value: Any) -> tuple[int, ...]:
     return tuple(map(int, parts))
 
 
-def axis_name(owner: str, /, **value: Any) -> str | tuple[str, ...]:
-    """The name of a mapped axis, or a tuple of names."""
-    name, given = _named(value)
-    if isinstance(given, str):
-        return given
-    if (
-        not isinstance(given, Sequence)
-        or not given
-        or not all(isinstance(part, str) for part in given)
-    ):
-        raise _invalid(owner, name, "the name of a mapped axis, or names", given)
-    return tuple(given)
-
-
 def function(owner: str, /, **value: Any) -> Any:
     """A hashable callable."""
     name, given = _named(value)
@@ -349,10 +333,23 @@ def sub_optimizers(owner: str, /, **value: Any) -> tuple[tuple[Any, ...], ...]:
         raise _invalid(owner, name, expected, given)
     pairs = list(given)
     for pair in pairs:
-        if not isinstance(pair, tuple) or len(pair) != 2 or not _applies(pair[1]):
+        if not _is_optimizer(pair):
             raise _invalid(owner, name, expected, pair)
     states, hyperparams = zip(*pairs, strict=True) if pairs else ((), ())
     return tuple(states), tuple(hyperparams)
+
+
+def sub_optimizer(owner: str, /, **value: Any) -> tuple[Any, Any]:
+    """An initialized optimizer."""
+    name, given = _named(value)
+    if not _is_optimizer(given):
+        expected = "what `init` of an optimizer returns: (state, hyperparams)"
+        raise _invalid(owner, name, expected, given)
+    return given
+
+
+def _is_optimizer(value: Any) -> bool:
+    return isinstance(value, tuple) and len(value) == 2 and _applies(value[1])
 
 
 def _applies(hyperparams: Any) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jax import lax
 from jax.typing import DTypeLike
 
 from mlax._core.arrays import Initializer
@@ -59,13 +60,72 @@ def check_gradients(owner: str, gradients: Any, trainables: Any) -> None:
         )
 
 
-def check_state(owner: str, state: Any, expected: type) -> None:
-    """The state is one that `init` of this optimizer made."""
+def check_state(
+    owner: str, state: Any, expected: type, trainables: Any = None, *moments: str
+) -> None:
+    """The state is one that `init` of this optimizer made for these weights.
+
+    Raises:
+        TypeError: where it is not of the optimizer's type.
+        ValueError: where one of its `moments` has not the structure of the weights.
+    """
     if not isinstance(state, expected):
         raise TypeError(
             f"{owner}: state must be the {expected.__name__} that init returns, "
-            f"got {type(state).__name__}"
+            f"got {state if state is None else type(state).__name__}"
         )
+    structure = jax.tree.structure(trainables)
+    for name in moments:
+        moment = getattr(state, name)
+        if moment is not None and jax.tree.structure(moment) != structure:
+            raise ValueError(
+                f"{owner}: state.{name} was made for other weights: it has the structure "
+                f"{jax.tree.structure(moment)}, trainables have {structure}; call init "
+                "with these weights"
+            )
+
+
+def required(owner: str, **value: Any) -> Any:
+    """An input of `step` that this optimizer cannot do without.
+
+    Raises:
+        ValueError: where it is None.
+    """
+    [(name, given)] = value.items()
+    if given is None:
+        raise ValueError(
+            f"{owner}: step needs {name}, which is None; call "
+            f"step(gradients, state, trainables, hyperparams, {name}={_GIVE[name]})"
+        )
+    return given
+
+
+_GIVE = {
+    "value": "loss",
+    "value_and_gradients": "jax.value_and_grad(loss_fn)",
+    "key": "jax.random.key(0)",
+}
+"""What the error of a missing input says to give."""
+
+
+def selected(mask: Callable[[str, Any], bool] | None, trainables: Any) -> Any:
+    """Whether the mask selects each weight; a mask of None selects all.
+
+    Raises:
+        TypeError: where the mask returns something else than a bool, naming the path.
+    """
+
+    def select(path: Any, weight: Any) -> bool:
+        name = jax.tree_util.keystr(path, simple=True, separator="/")
+        chosen = True if mask is None else mask(name, weight)
+        if not isinstance(chosen, bool):
+            raise TypeError(
+                f"a mask must return a bool for each weight, got {chosen!r} for {name!r}; "
+                "it may use the path, the shape and the dtype, not the values"
+            )
+        return chosen
+
+    return jax.tree_util.tree_map_with_path(select, trainables)
 
 
 def scalar(value: Any) -> jax.Array:
@@ -84,22 +144,59 @@ def map_leaves(
     gradients: Any,
     *moments: Any,
     dtype: DTypeLike | None = None,
+    masks: Sequence[Any] = (),
+    key: jax.Array | None = None,
 ) -> tuple[Any, ...]:
-    """Call `update(grad, param, *moments)` for every weight.
+    """Call `update(grad, param, *moments, *masks)` for every weight.
 
-    Arguments arrive in `dtype` (None: that of the weight). Results are trees with the
-    structure of `trainables`: updates in the dtypes of the weights, moments in their own.
+    Arrays arrive in `dtype` (None: that of the weight); with a key, `update` gets one for
+    each weight as its last argument. Results are trees with the structure of
+    `trainables`: updates in the dtypes of the weights, moments in their own. A moment of
+    None stays None.
     """
     params, structure = jax.tree.flatten(trainables)
-    columns = [structure.flatten_up_to(tree) for tree in (gradients, *moments)]
-    rows = []
-    for param, grad, *kept in zip(params, *columns, strict=True):
-        compute = param.dtype if dtype is None else dtype
-        row = update(*(a.astype(compute) for a in (grad, param, *kept)))
-        stored = (param, *kept)
-        rows.append([jnp.asarray(a, b.dtype) for a, b in zip(row, stored, strict=True)])
+    trees = (gradients, *moments, *masks)
+    columns = [
+        [None] * len(params) if tree is None else structure.flatten_up_to(tree)
+        for tree in trees
+    ]
+    if key is not None:
+        columns.append(list(jax.random.split(key, len(params))))
     count = 1 + len(moments)
-    return tuple(structure.unflatten([row[i] for row in rows]) for i in range(count))
+    rows = []
+    for param, grad, *others in zip(params, *columns, strict=True):
+        compute = param.dtype if dtype is None else dtype
+        kept = others[: len(moments)]
+        arrive = [
+            None if a is None else a.astype(compute) for a in (grad, param, *kept)
+        ]
+        row = update(*arrive, *others[len(moments) :])
+        rows.append([_as(a, b) for a, b in zip(row, (param, *kept), strict=True)])
+    return tuple(
+        None
+        if i and moments[i - 1] is None
+        else structure.unflatten([r[i] for r in rows])
+        for i in range(count)
+    )
+
+
+def _as(value: Any, like: Any) -> Any:
+    return None if like is None else jnp.asarray(value, like.dtype)
+
+
+def stored(tree: Any, like: Any) -> Any:
+    """A new tree of the state, in the dtypes of the old one."""
+    return jax.tree.map(lambda new, old: jnp.asarray(new, old.dtype), tree, like)
+
+
+def dither(step: jax.Array) -> jax.Array:
+    """A number in [0, 1) for each step: multiples of the golden ratio, without integers.
+
+    Rounding up where the lost fraction exceeds it rounds to the mean: over any number of
+    steps the errors add up to about one unit in the last place.
+    """
+    spread = step.astype(jnp.uint32) * jnp.uint32(2654435769)
+    return scalar((spread >> 8).astype(jnp.float32) * jnp.float32(2.0**-24))
 
 
 def create_moment(
@@ -109,12 +206,63 @@ def create_moment(
     return initializer(None, tuple(shape), param.dtype if dtype is None else dtype)
 
 
-def unzip(trainables: Any, rows: Callable[[Any], Mapping[str, Any]]) -> dict[str, Any]:
-    """Trees, by name, from a function that makes one leaf of each for a weight."""
+def create_state(
+    initializer: Initializer, shape: Sequence[int], dtype: Any
+) -> jax.Array:
+    """An array that is kept once for all weights; a dtype of None is the default one."""
+    chosen = jnp.result_type(float) if dtype is None else dtype
+    return initializer(None, tuple(shape), chosen)
+
+
+def copied(value: jax.Array, dtype: Any) -> jax.Array:
+    """A copy, so that weights and state can both be donated."""
+    return jnp.array(value, value.dtype if dtype is None else dtype)
+
+
+def unzip(
+    trainables: Any, rows: Callable[..., Mapping[str, Any]], *masks: Any
+) -> dict[str, Any]:
+    """Trees, by name, from a function that makes one leaf of each for a weight.
+
+    Where it makes None, the tree is None.
+    """
     params, structure = jax.tree.flatten(trainables)
-    made = [rows(param) for param in params]
-    names = rows(jax.ShapeDtypeStruct((), jnp.float32)) if not made else made[0]
-    return {name: structure.unflatten([row[name] for row in made]) for name in names}
+    columns = [structure.flatten_up_to(mask) for mask in masks]
+    made = [rows(*row) for row in zip(params, *columns, strict=True)]
+    names = (
+        made[0] if made else rows(jnp.zeros((), jnp.float32), *(True for _ in masks))
+    )
+    return {
+        name: None if leaf is None else structure.unflatten([row[name] for row in made])
+        for name, leaf in names.items()
+    }
+
+
+def tree_dot(a: Any, b: Any, accum_dtype: DTypeLike | None = None) -> jax.Array:
+    """Inner product of two trees: a scalar in the default float dtype.
+
+    The products of a leaf are added up in its dtype, or in `accum_dtype`.
+    """
+    total = scalar(0.0)
+    for x, y in zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True):
+        dtype = x.dtype if accum_dtype is None else accum_dtype
+        products = x.astype(dtype) * y.astype(dtype)
+        summed = lax.reduce(
+            products, products.dtype.type(0), lax.add, tuple(range(products.ndim))
+        )
+        total = total + summed.astype(total.dtype)
+    return total
+
+
+def tree_where(condition: jax.Array, a: Any, b: Any) -> Any:
+    """The tree `a` where a scalar condition holds, else the tree `b`."""
+    return jax.tree.map(lambda x, y: lax.select_n(condition, y, x), a, b)
+
+
+def all_finite(tree: Any) -> jax.Array:
+    """Whether every number of a tree is finite: a boolean scalar."""
+    finite = [jnp.all(jnp.isfinite(leaf)) for leaf in jax.tree.leaves(tree)]
+    return jnp.all(jnp.stack(finite)) if finite else jnp.asarray(True)
 
 
 def apply_updates(trainables: Any, updates: Any) -> Any:

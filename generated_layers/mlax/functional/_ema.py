@@ -4,19 +4,29 @@
 from __future__ import annotations
 
 import jax
+import jax.numpy as jnp
+from jax import lax
 
 from mlax._core import checks
 
 
-def ema(old: jax.Array, new: jax.Array, *, decay: float) -> jax.Array:
+def ema(
+    old: jax.Array, new: jax.Array, dither: jax.Array | None = None, *, decay: float
+) -> jax.Array:
     """Exponential moving average: decay * old + (1 - decay) * new.
 
     As old + (1 - decay) * (new - old): a decay near one, such as 0.999, is not a number
     of 16 bits, but its complement is near one.
 
+    In 16 bits, a step below half a unit in the last place is lost to rounding: with a
+    decay of 0.999 an average in bfloat16 never falls. With a `dither`, a number in
+    [0, 1) that is another one in each step, the sum is rounded up or down in proportion
+    to what is lost, so that the average follows. Wider dtypes ignore it.
+
     Args:
         old: floating of any shape.
         new: floating of any shape.
+        dither: floating (), or None.
         decay: weight of the old value (a number from 0 to 1).
 
     Returns:
@@ -28,5 +38,20 @@ def ema(old: jax.Array, new: jax.Array, *, decay: float) -> jax.Array:
     decay = checks.probability("ema", decay=decay)
     old = checks.floating("ema", old=old)
     new = checks.floating("ema", new=new)
-    checks.same_dtype("ema", old=old, new=new)
-    return old + (1.0 - decay) * (new - old)
+    if dither is not None:
+        dither = checks.floating("ema", dither=dither)
+    checks.same_dtype("ema", old=old, new=new, dither=dither)
+    if dither is not None and dither.ndim != 0:
+        raise checks.shape_error("ema", "dither", "()", dither)
+    change = (1.0 - decay) * (new - old)
+    info = jnp.finfo(old.dtype)
+    if dither is None or info.bits > 16:
+        return old + change
+    # Compilers may keep more bits of a sum than its dtype has, unless they are told.
+    rounded = lax.reduce_precision(old + change, info.nexp, info.nmant)
+    a, b, total = map(lax.stop_gradient, (old, change, rounded))
+    part = total - a
+    lost = (a - (total - part)) + (b - part)
+    toward = jnp.where(lost > 0, jnp.full_like(total, jnp.inf), -jnp.inf)
+    unit = lax.nextafter(total, toward) - total
+    return rounded + jnp.where(abs(lost) > dither * abs(unit), unit, 0.0)

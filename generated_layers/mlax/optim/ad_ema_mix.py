@@ -63,9 +63,11 @@ class AdEMAMixHyperparams:
     moment_dtype: DTypeLike | None
     """Dtype of the moments; None: that of the weight."""
 
-    def apply(self, gradients: Any, state: Any, trainables: Any) -> tuple[Any, Any]:
+    def apply(
+        self, gradients: Any, state: Any, trainables: Any, **inputs: Any
+    ) -> tuple[Any, Any]:
         """`step` with these hyperparameters: what an optimizer of optimizers calls."""
-        return step(gradients, state, trainables, self)
+        return step(gradients, state, trainables, self, **inputs)
 
 
 def init(
@@ -117,17 +119,7 @@ def init(
     epsilon_root = checks.non_negative("AdEMAMix", epsilon_root=epsilon_root)
     weight_decay = checks.scheduled("AdEMAMix", weight_decay=weight_decay)
     moment_dtype = checks.optional(checks.dtype, "AdEMAMix", moment_dtype=moment_dtype)
-
-    def moments(param: jax.Array) -> dict[str, jax.Array]:
-        mean = trees.create_moment(zeros, param.shape, moment_dtype, param)
-        slow = trees.create_moment(zeros, param.shape, moment_dtype, param)
-        square = trees.create_moment(zeros, param.shape, moment_dtype, param)
-        return {"mean": mean, "slow": slow, "square": square}
-
-    state = AdEMAMixState(
-        step=jnp.zeros((), jnp.int32), **trees.unzip(trainables, moments)
-    )
-    return state, AdEMAMixHyperparams(
+    hyperparams = AdEMAMixHyperparams(
         learning_rate=learning_rate,
         b1=b1,
         b2=b2,
@@ -139,12 +131,27 @@ def init(
         moment_dtype=moment_dtype,
     )
 
+    def moments(param: jax.Array) -> dict[str, Any]:
+        mean = trees.create_moment(zeros, param.shape, moment_dtype, param)
+        slow = trees.create_moment(zeros, param.shape, moment_dtype, param)
+        square = trees.create_moment(zeros, param.shape, moment_dtype, param)
+        return {"mean": mean, "slow": slow, "square": square}
+
+    state = AdEMAMixState(
+        step=jnp.zeros((), jnp.int32), **trees.unzip(trainables, moments)
+    )
+    return state, hyperparams
+
 
 def step(
     gradients: Any,
     state: AdEMAMixState,
     trainables: Any,
     hyperparams: AdEMAMixHyperparams,
+    *,
+    value: jax.Array | None = None,
+    value_and_gradients: Callable[[Any], tuple[jax.Array, Any]] | None = None,
+    key: jax.Array | None = None,
 ) -> tuple[Any, AdEMAMixState]:
     """One step of AdEMAMix: the updates to add to the weights.
 
@@ -153,15 +160,21 @@ def step(
         state: of the step before, or from `init`.
         trainables: the weights.
         hyperparams: what `init` returned.
+        value: the loss at the weights; not used.
+        value_and_gradients: a function of weights that returns the loss there and its
+            gradients; not used.
+        key: a PRNG key; not used.
 
     Returns:
         `(updates, state)`; updates have the dtypes of the weights.
 
     Raises:
         ValueError, TypeError: where gradients and weights differ in structure, shape or
-            dtype, or the state is of another optimizer.
+            dtype, or the state is of another optimizer or of other weights.
     """
-    trees.check_state("AdEMAMix", state, AdEMAMixState)
+    trees.check_state(
+        "AdEMAMix", state, AdEMAMixState, trainables, "mean", "slow", "square"
+    )
     trees.check_gradients("AdEMAMix", gradients, trainables)
     step = trees.scalar(state.step + 1)
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)

@@ -56,9 +56,11 @@ class AdaBeliefHyperparams:
     moment_dtype: DTypeLike | None
     """Dtype of the moments; None: that of the weight."""
 
-    def apply(self, gradients: Any, state: Any, trainables: Any) -> tuple[Any, Any]:
+    def apply(
+        self, gradients: Any, state: Any, trainables: Any, **inputs: Any
+    ) -> tuple[Any, Any]:
         """`step` with these hyperparameters: what an optimizer of optimizers calls."""
-        return step(gradients, state, trainables, self)
+        return step(gradients, state, trainables, self, **inputs)
 
 
 def init(
@@ -101,16 +103,7 @@ def init(
     epsilon_root = checks.non_negative("AdaBelief", epsilon_root=epsilon_root)
     nesterov = checks.boolean("AdaBelief", nesterov=nesterov)
     moment_dtype = checks.optional(checks.dtype, "AdaBelief", moment_dtype=moment_dtype)
-
-    def moments(param: jax.Array) -> dict[str, jax.Array]:
-        mean = trees.create_moment(zeros, param.shape, moment_dtype, param)
-        square = trees.create_moment(zeros, param.shape, moment_dtype, param)
-        return {"mean": mean, "square": square}
-
-    state = AdaBeliefState(
-        step=jnp.zeros((), jnp.int32), **trees.unzip(trainables, moments)
-    )
-    return state, AdaBeliefHyperparams(
+    hyperparams = AdaBeliefHyperparams(
         learning_rate=learning_rate,
         b1=b1,
         b2=b2,
@@ -120,12 +113,26 @@ def init(
         moment_dtype=moment_dtype,
     )
 
+    def moments(param: jax.Array) -> dict[str, Any]:
+        mean = trees.create_moment(zeros, param.shape, moment_dtype, param)
+        square = trees.create_moment(zeros, param.shape, moment_dtype, param)
+        return {"mean": mean, "square": square}
+
+    state = AdaBeliefState(
+        step=jnp.zeros((), jnp.int32), **trees.unzip(trainables, moments)
+    )
+    return state, hyperparams
+
 
 def step(
     gradients: Any,
     state: AdaBeliefState,
     trainables: Any,
     hyperparams: AdaBeliefHyperparams,
+    *,
+    value: jax.Array | None = None,
+    value_and_gradients: Callable[[Any], tuple[jax.Array, Any]] | None = None,
+    key: jax.Array | None = None,
 ) -> tuple[Any, AdaBeliefState]:
     """One step of AdaBelief: the updates to add to the weights.
 
@@ -134,15 +141,19 @@ def step(
         state: of the step before, or from `init`.
         trainables: the weights.
         hyperparams: what `init` returned.
+        value: the loss at the weights; not used.
+        value_and_gradients: a function of weights that returns the loss there and its
+            gradients; not used.
+        key: a PRNG key; not used.
 
     Returns:
         `(updates, state)`; updates have the dtypes of the weights.
 
     Raises:
         ValueError, TypeError: where gradients and weights differ in structure, shape or
-            dtype, or the state is of another optimizer.
+            dtype, or the state is of another optimizer or of other weights.
     """
-    trees.check_state("AdaBelief", state, AdaBeliefState)
+    trees.check_state("AdaBelief", state, AdaBeliefState, trainables, "mean", "square")
     trees.check_gradients("AdaBelief", gradients, trainables)
     step = trees.scalar(state.step + 1)
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)

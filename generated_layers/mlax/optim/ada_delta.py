@@ -52,9 +52,11 @@ class AdaDeltaHyperparams:
     moment_dtype: DTypeLike | None
     """Dtype of the moments; None: that of the weight."""
 
-    def apply(self, gradients: Any, state: Any, trainables: Any) -> tuple[Any, Any]:
+    def apply(
+        self, gradients: Any, state: Any, trainables: Any, **inputs: Any
+    ) -> tuple[Any, Any]:
         """`step` with these hyperparameters: what an optimizer of optimizers calls."""
-        return step(gradients, state, trainables, self)
+        return step(gradients, state, trainables, self, **inputs)
 
 
 def init(
@@ -91,16 +93,7 @@ def init(
     epsilon = checks.non_negative("AdaDelta", epsilon=epsilon)
     weight_decay = checks.scheduled("AdaDelta", weight_decay=weight_decay)
     moment_dtype = checks.optional(checks.dtype, "AdaDelta", moment_dtype=moment_dtype)
-
-    def moments(param: jax.Array) -> dict[str, jax.Array]:
-        square = trees.create_moment(zeros, param.shape, moment_dtype, param)
-        step_square = trees.create_moment(zeros, param.shape, moment_dtype, param)
-        return {"square": square, "step_square": step_square}
-
-    state = AdaDeltaState(
-        step=jnp.zeros((), jnp.int32), **trees.unzip(trainables, moments)
-    )
-    return state, AdaDeltaHyperparams(
+    hyperparams = AdaDeltaHyperparams(
         learning_rate=learning_rate,
         decay=decay,
         epsilon=epsilon,
@@ -108,12 +101,26 @@ def init(
         moment_dtype=moment_dtype,
     )
 
+    def moments(param: jax.Array) -> dict[str, Any]:
+        square = trees.create_moment(zeros, param.shape, moment_dtype, param)
+        step_square = trees.create_moment(zeros, param.shape, moment_dtype, param)
+        return {"square": square, "step_square": step_square}
+
+    state = AdaDeltaState(
+        step=jnp.zeros((), jnp.int32), **trees.unzip(trainables, moments)
+    )
+    return state, hyperparams
+
 
 def step(
     gradients: Any,
     state: AdaDeltaState,
     trainables: Any,
     hyperparams: AdaDeltaHyperparams,
+    *,
+    value: jax.Array | None = None,
+    value_and_gradients: Callable[[Any], tuple[jax.Array, Any]] | None = None,
+    key: jax.Array | None = None,
 ) -> tuple[Any, AdaDeltaState]:
     """One step of AdaDelta: the updates to add to the weights.
 
@@ -122,15 +129,21 @@ def step(
         state: of the step before, or from `init`.
         trainables: the weights.
         hyperparams: what `init` returned.
+        value: the loss at the weights; not used.
+        value_and_gradients: a function of weights that returns the loss there and its
+            gradients; not used.
+        key: a PRNG key; not used.
 
     Returns:
         `(updates, state)`; updates have the dtypes of the weights.
 
     Raises:
         ValueError, TypeError: where gradients and weights differ in structure, shape or
-            dtype, or the state is of another optimizer.
+            dtype, or the state is of another optimizer or of other weights.
     """
-    trees.check_state("AdaDelta", state, AdaDeltaState)
+    trees.check_state(
+        "AdaDelta", state, AdaDeltaState, trainables, "square", "step_square"
+    )
     trees.check_gradients("AdaDelta", gradients, trainables)
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
     weight_decay = trees.scheduled(hyperparams.weight_decay, state.step)

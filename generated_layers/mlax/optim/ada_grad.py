@@ -45,9 +45,11 @@ class AdaGradHyperparams:
     moment_dtype: DTypeLike | None
     """Dtype of the sum; None: that of the weight."""
 
-    def apply(self, gradients: Any, state: Any, trainables: Any) -> tuple[Any, Any]:
+    def apply(
+        self, gradients: Any, state: Any, trainables: Any, **inputs: Any
+    ) -> tuple[Any, Any]:
         """`step` with these hyperparameters: what an optimizer of optimizers calls."""
-        return step(gradients, state, trainables, self)
+        return step(gradients, state, trainables, self, **inputs)
 
 
 def init(
@@ -81,8 +83,14 @@ def init(
     initial_value = checks.non_negative("AdaGrad", initial_value=initial_value)
     epsilon = checks.non_negative("AdaGrad", epsilon=epsilon)
     moment_dtype = checks.optional(checks.dtype, "AdaGrad", moment_dtype=moment_dtype)
+    hyperparams = AdaGradHyperparams(
+        learning_rate=learning_rate,
+        initial_value=initial_value,
+        epsilon=epsilon,
+        moment_dtype=moment_dtype,
+    )
 
-    def moments(param: jax.Array) -> dict[str, jax.Array]:
+    def moments(param: jax.Array) -> dict[str, Any]:
         square = trees.create_moment(
             constant(initial_value), param.shape, moment_dtype, param
         )
@@ -91,12 +99,7 @@ def init(
     state = AdaGradState(
         step=jnp.zeros((), jnp.int32), **trees.unzip(trainables, moments)
     )
-    return state, AdaGradHyperparams(
-        learning_rate=learning_rate,
-        initial_value=initial_value,
-        epsilon=epsilon,
-        moment_dtype=moment_dtype,
-    )
+    return state, hyperparams
 
 
 def step(
@@ -104,6 +107,10 @@ def step(
     state: AdaGradState,
     trainables: Any,
     hyperparams: AdaGradHyperparams,
+    *,
+    value: jax.Array | None = None,
+    value_and_gradients: Callable[[Any], tuple[jax.Array, Any]] | None = None,
+    key: jax.Array | None = None,
 ) -> tuple[Any, AdaGradState]:
     """One step of AdaGrad: the updates to add to the weights.
 
@@ -112,15 +119,19 @@ def step(
         state: of the step before, or from `init`.
         trainables: the weights.
         hyperparams: what `init` returned.
+        value: the loss at the weights; not used.
+        value_and_gradients: a function of weights that returns the loss there and its
+            gradients; not used.
+        key: a PRNG key; not used.
 
     Returns:
         `(updates, state)`; updates have the dtypes of the weights.
 
     Raises:
         ValueError, TypeError: where gradients and weights differ in structure, shape or
-            dtype, or the state is of another optimizer.
+            dtype, or the state is of another optimizer or of other weights.
     """
-    trees.check_state("AdaGrad", state, AdaGradState)
+    trees.check_state("AdaGrad", state, AdaGradState, trainables, "square")
     trees.check_gradients("AdaGrad", gradients, trainables)
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
 

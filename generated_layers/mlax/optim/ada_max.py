@@ -51,9 +51,11 @@ class AdaMaxHyperparams:
     moment_dtype: DTypeLike | None
     """Dtype of the moments; None: that of the weight."""
 
-    def apply(self, gradients: Any, state: Any, trainables: Any) -> tuple[Any, Any]:
+    def apply(
+        self, gradients: Any, state: Any, trainables: Any, **inputs: Any
+    ) -> tuple[Any, Any]:
         """`step` with these hyperparameters: what an optimizer of optimizers calls."""
-        return step(gradients, state, trainables, self)
+        return step(gradients, state, trainables, self, **inputs)
 
 
 def init(
@@ -89,16 +91,7 @@ def init(
     b2 = checks.decay("AdaMax", b2=b2)
     epsilon = checks.non_negative("AdaMax", epsilon=epsilon)
     moment_dtype = checks.optional(checks.dtype, "AdaMax", moment_dtype=moment_dtype)
-
-    def moments(param: jax.Array) -> dict[str, jax.Array]:
-        mean = trees.create_moment(zeros, param.shape, moment_dtype, param)
-        largest = trees.create_moment(zeros, param.shape, moment_dtype, param)
-        return {"mean": mean, "largest": largest}
-
-    state = AdaMaxState(
-        step=jnp.zeros((), jnp.int32), **trees.unzip(trainables, moments)
-    )
-    return state, AdaMaxHyperparams(
+    hyperparams = AdaMaxHyperparams(
         learning_rate=learning_rate,
         b1=b1,
         b2=b2,
@@ -106,9 +99,26 @@ def init(
         moment_dtype=moment_dtype,
     )
 
+    def moments(param: jax.Array) -> dict[str, Any]:
+        mean = trees.create_moment(zeros, param.shape, moment_dtype, param)
+        largest = trees.create_moment(zeros, param.shape, moment_dtype, param)
+        return {"mean": mean, "largest": largest}
+
+    state = AdaMaxState(
+        step=jnp.zeros((), jnp.int32), **trees.unzip(trainables, moments)
+    )
+    return state, hyperparams
+
 
 def step(
-    gradients: Any, state: AdaMaxState, trainables: Any, hyperparams: AdaMaxHyperparams
+    gradients: Any,
+    state: AdaMaxState,
+    trainables: Any,
+    hyperparams: AdaMaxHyperparams,
+    *,
+    value: jax.Array | None = None,
+    value_and_gradients: Callable[[Any], tuple[jax.Array, Any]] | None = None,
+    key: jax.Array | None = None,
 ) -> tuple[Any, AdaMaxState]:
     """One step of AdaMax: the updates to add to the weights.
 
@@ -117,15 +127,19 @@ def step(
         state: of the step before, or from `init`.
         trainables: the weights.
         hyperparams: what `init` returned.
+        value: the loss at the weights; not used.
+        value_and_gradients: a function of weights that returns the loss there and its
+            gradients; not used.
+        key: a PRNG key; not used.
 
     Returns:
         `(updates, state)`; updates have the dtypes of the weights.
 
     Raises:
         ValueError, TypeError: where gradients and weights differ in structure, shape or
-            dtype, or the state is of another optimizer.
+            dtype, or the state is of another optimizer or of other weights.
     """
-    trees.check_state("AdaMax", state, AdaMaxState)
+    trees.check_state("AdaMax", state, AdaMaxState, trainables, "mean", "largest")
     trees.check_gradients("AdaMax", gradients, trainables)
     step = trees.scalar(state.step + 1)
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)

@@ -38,9 +38,11 @@ class AdafactorState(NamedTuple):
     column: Any
     """For each weight, of shape column. Structured like the weights."""
     square: Any
-    """For each weight, of shape (0,) if factored else shape. Structured like the weights."""
+    """For each weight, of shape (0,) if axes else shape. Structured like the weights."""
     trace: Any
-    """For each weight, of shape shape if momentum > 0.0 else (0,). Structured like the weights."""
+    """For each weight, of shape shape. Structured like the weights. None unless momentum >
+    0.0.
+    """
 
 
 @static
@@ -66,9 +68,17 @@ class AdafactorHyperparams:
     moment_dtype: DTypeLike | None
     """Dtype of the moments; None: that of the weight."""
 
-    def apply(self, gradients: Any, state: Any, trainables: Any) -> tuple[Any, Any]:
+    def apply(
+        self, gradients: Any, state: Any, trainables: Any, **inputs: Any
+    ) -> tuple[Any, Any]:
         """`step` with these hyperparameters: what an optimizer of optimizers calls."""
-        return step(gradients, state, trainables, self)
+        return step(gradients, state, trainables, self, **inputs)
+
+    def factored_axes(self, shape):
+        """The two largest axes, the smaller one first; none of a small weight."""
+        axes = sorted(range(len(shape)), key=lambda axis: shape[axis])[-2:]
+        factored = len(axes) == 2 and shape[axes[0]] >= self.min_factored_size
+        return tuple(axes) if factored else ()
 
 
 def init(
@@ -123,29 +133,7 @@ def init(
     weight_decay = checks.non_negative("Adafactor", weight_decay=weight_decay)
     epsilon = checks.non_negative("Adafactor", epsilon=epsilon)
     moment_dtype = checks.optional(checks.dtype, "Adafactor", moment_dtype=moment_dtype)
-
-    def moments(param: jax.Array) -> dict[str, jax.Array]:
-        shape = param.shape
-        axes = sorted(range(param.ndim), key=lambda axis: shape[axis])[-2:]
-        factored = len(axes) == 2 and shape[axes[0]] >= min_factored_size
-        row_2 = [n for a, n in enumerate(shape) if a != axes[1]] if factored else (0,)
-        column_2 = (
-            [n for a, n in enumerate(shape) if a != axes[0]] if factored else (0,)
-        )
-        row = trees.create_moment(zeros, row_2, moment_dtype, param)
-        column = trees.create_moment(zeros, column_2, moment_dtype, param)
-        square = trees.create_moment(
-            zeros, (0,) if factored else shape, moment_dtype, param
-        )
-        trace = trees.create_moment(
-            zeros, shape if momentum > 0.0 else (0,), moment_dtype, param
-        )
-        return {"row": row, "column": column, "square": square, "trace": trace}
-
-    state = AdafactorState(
-        step=jnp.zeros((), jnp.int32), **trees.unzip(trainables, moments)
-    )
-    return state, AdafactorHyperparams(
+    hyperparams = AdafactorHyperparams(
         learning_rate=learning_rate,
         min_factored_size=min_factored_size,
         decay_exponent=decay_exponent,
@@ -157,12 +145,38 @@ def init(
         moment_dtype=moment_dtype,
     )
 
+    def moments(param: jax.Array) -> dict[str, Any]:
+        shape = param.shape
+        axes = hyperparams.factored_axes(shape)
+        row_2 = [n for a, n in enumerate(shape) if a != axes[1]] if axes else (0,)
+        column_2 = [n for a, n in enumerate(shape) if a != axes[0]] if axes else (0,)
+        row = trees.create_moment(zeros, row_2, moment_dtype, param)
+        column = trees.create_moment(zeros, column_2, moment_dtype, param)
+        square = trees.create_moment(
+            zeros, (0,) if axes else shape, moment_dtype, param
+        )
+        trace = (
+            trees.create_moment(zeros, shape, moment_dtype, param)
+            if momentum > 0.0
+            else None
+        )
+        return {"row": row, "column": column, "square": square, "trace": trace}
+
+    state = AdafactorState(
+        step=jnp.zeros((), jnp.int32), **trees.unzip(trainables, moments)
+    )
+    return state, hyperparams
+
 
 def step(
     gradients: Any,
     state: AdafactorState,
     trainables: Any,
     hyperparams: AdafactorHyperparams,
+    *,
+    value: jax.Array | None = None,
+    value_and_gradients: Callable[[Any], tuple[jax.Array, Any]] | None = None,
+    key: jax.Array | None = None,
 ) -> tuple[Any, AdafactorState]:
     """One step of Adafactor: the updates to add to the weights.
 
@@ -171,15 +185,28 @@ def step(
         state: of the step before, or from `init`.
         trainables: the weights.
         hyperparams: what `init` returned.
+        value: the loss at the weights; not used.
+        value_and_gradients: a function of weights that returns the loss there and its
+            gradients; not used.
+        key: a PRNG key; not used.
 
     Returns:
         `(updates, state)`; updates have the dtypes of the weights.
 
     Raises:
         ValueError, TypeError: where gradients and weights differ in structure, shape or
-            dtype, or the state is of another optimizer.
+            dtype, or the state is of another optimizer or of other weights.
     """
-    trees.check_state("Adafactor", state, AdafactorState)
+    trees.check_state(
+        "Adafactor",
+        state,
+        AdafactorState,
+        trainables,
+        "row",
+        "column",
+        "square",
+        "trace",
+    )
     trees.check_gradients("Adafactor", gradients, trainables)
     step = trees.scalar(state.step + 1)
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
@@ -189,9 +216,8 @@ def step(
         square_2 = lax.square(grad) + max(
             hyperparams.epsilon, float(jnp.finfo(grad.dtype).tiny)
         )
-        if row.shape != (0,):
-            shape = param.shape
-            small, large = sorted(range(param.ndim), key=lambda axis: shape[axis])[-2:]
+        if axes := hyperparams.factored_axes(param.shape):
+            small, large = axes
             row = row + rate.astype(grad.dtype) * (mean(square_2, axis=large) - row)
             column = column + rate.astype(grad.dtype) * (
                 mean(square_2, axis=small) - column
@@ -209,7 +235,7 @@ def step(
         u = learning_rate.astype(grad.dtype) * u
         if hyperparams.scale_by_weight:
             u = u * jnp.maximum(lax.sqrt(mean(lax.square(param))), 1e-3)
-        if hyperparams.momentum > 0.0:
+        if trace is not None:
             trace = ema(trace, u, decay=hyperparams.momentum)
             u = trace
         return -(u + hyperparams.weight_decay * param), row, column, square, trace

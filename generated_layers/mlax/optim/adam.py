@@ -53,9 +53,11 @@ class AdamHyperparams:
     moment_dtype: DTypeLike | None
     """Dtype of the moments; None: that of the weight."""
 
-    def apply(self, gradients: Any, state: Any, trainables: Any) -> tuple[Any, Any]:
+    def apply(
+        self, gradients: Any, state: Any, trainables: Any, **inputs: Any
+    ) -> tuple[Any, Any]:
         """`step` with these hyperparameters: what an optimizer of optimizers calls."""
-        return step(gradients, state, trainables, self)
+        return step(gradients, state, trainables, self, **inputs)
 
 
 def init(
@@ -95,14 +97,7 @@ def init(
     epsilon = checks.non_negative("Adam", epsilon=epsilon)
     epsilon_root = checks.non_negative("Adam", epsilon_root=epsilon_root)
     moment_dtype = checks.optional(checks.dtype, "Adam", moment_dtype=moment_dtype)
-
-    def moments(param: jax.Array) -> dict[str, jax.Array]:
-        mean = trees.create_moment(zeros, param.shape, moment_dtype, param)
-        square = trees.create_moment(zeros, param.shape, moment_dtype, param)
-        return {"mean": mean, "square": square}
-
-    state = AdamState(step=jnp.zeros((), jnp.int32), **trees.unzip(trainables, moments))
-    return state, AdamHyperparams(
+    hyperparams = AdamHyperparams(
         learning_rate=learning_rate,
         b1=b1,
         b2=b2,
@@ -111,9 +106,24 @@ def init(
         moment_dtype=moment_dtype,
     )
 
+    def moments(param: jax.Array) -> dict[str, Any]:
+        mean = trees.create_moment(zeros, param.shape, moment_dtype, param)
+        square = trees.create_moment(zeros, param.shape, moment_dtype, param)
+        return {"mean": mean, "square": square}
+
+    state = AdamState(step=jnp.zeros((), jnp.int32), **trees.unzip(trainables, moments))
+    return state, hyperparams
+
 
 def step(
-    gradients: Any, state: AdamState, trainables: Any, hyperparams: AdamHyperparams
+    gradients: Any,
+    state: AdamState,
+    trainables: Any,
+    hyperparams: AdamHyperparams,
+    *,
+    value: jax.Array | None = None,
+    value_and_gradients: Callable[[Any], tuple[jax.Array, Any]] | None = None,
+    key: jax.Array | None = None,
 ) -> tuple[Any, AdamState]:
     """One step of Adam: the updates to add to the weights.
 
@@ -122,25 +132,32 @@ def step(
         state: of the step before, or from `init`.
         trainables: the weights.
         hyperparams: what `init` returned.
+        value: the loss at the weights; not used.
+        value_and_gradients: a function of weights that returns the loss there and its
+            gradients; not used.
+        key: a PRNG key; not used.
 
     Returns:
         `(updates, state)`; updates have the dtypes of the weights.
 
     Raises:
         ValueError, TypeError: where gradients and weights differ in structure, shape or
-            dtype, or the state is of another optimizer.
+            dtype, or the state is of another optimizer or of other weights.
     """
-    trees.check_state("Adam", state, AdamState)
+    trees.check_state("Adam", state, AdamState, trainables, "mean", "square")
     trees.check_gradients("Adam", gradients, trainables)
     step = trees.scalar(state.step + 1)
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
+    dither = trees.dither(state.step)
     unbias_mean = trees.scalar(1.0 / bias_correction(step, decay=hyperparams.b1))
     unbias_square = trees.scalar(1.0 / bias_correction(step, decay=hyperparams.b2))
 
     def update(grad, param, mean, square):
         epsilon = max(hyperparams.epsilon, float(jnp.finfo(grad.dtype).tiny))
         mean = ema(mean, grad, decay=hyperparams.b1)
-        square = ema(square, lax.square(grad), decay=hyperparams.b2)
+        square = ema(
+            square, lax.square(grad), dither.astype(grad.dtype), decay=hyperparams.b2
+        )
         root = lax.sqrt(
             square * unbias_square.astype(grad.dtype) + hyperparams.epsilon_root
         )

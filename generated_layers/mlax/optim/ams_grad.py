@@ -60,9 +60,11 @@ class AMSGradHyperparams:
     moment_dtype: DTypeLike | None
     """Dtype of the moments; None: that of the weight."""
 
-    def apply(self, gradients: Any, state: Any, trainables: Any) -> tuple[Any, Any]:
+    def apply(
+        self, gradients: Any, state: Any, trainables: Any, **inputs: Any
+    ) -> tuple[Any, Any]:
         """`step` with these hyperparameters: what an optimizer of optimizers calls."""
-        return step(gradients, state, trainables, self)
+        return step(gradients, state, trainables, self, **inputs)
 
 
 def init(
@@ -112,17 +114,7 @@ def init(
         "AMSGrad", bias_correction_square=bias_correction_square
     )
     moment_dtype = checks.optional(checks.dtype, "AMSGrad", moment_dtype=moment_dtype)
-
-    def moments(param: jax.Array) -> dict[str, jax.Array]:
-        mean = trees.create_moment(zeros, param.shape, moment_dtype, param)
-        square = trees.create_moment(zeros, param.shape, moment_dtype, param)
-        largest = trees.create_moment(zeros, param.shape, moment_dtype, param)
-        return {"mean": mean, "square": square, "largest": largest}
-
-    state = AMSGradState(
-        step=jnp.zeros((), jnp.int32), **trees.unzip(trainables, moments)
-    )
-    return state, AMSGradHyperparams(
+    hyperparams = AMSGradHyperparams(
         learning_rate=learning_rate,
         b1=b1,
         b2=b2,
@@ -133,12 +125,27 @@ def init(
         moment_dtype=moment_dtype,
     )
 
+    def moments(param: jax.Array) -> dict[str, Any]:
+        mean = trees.create_moment(zeros, param.shape, moment_dtype, param)
+        square = trees.create_moment(zeros, param.shape, moment_dtype, param)
+        largest = trees.create_moment(zeros, param.shape, moment_dtype, param)
+        return {"mean": mean, "square": square, "largest": largest}
+
+    state = AMSGradState(
+        step=jnp.zeros((), jnp.int32), **trees.unzip(trainables, moments)
+    )
+    return state, hyperparams
+
 
 def step(
     gradients: Any,
     state: AMSGradState,
     trainables: Any,
     hyperparams: AMSGradHyperparams,
+    *,
+    value: jax.Array | None = None,
+    value_and_gradients: Callable[[Any], tuple[jax.Array, Any]] | None = None,
+    key: jax.Array | None = None,
 ) -> tuple[Any, AMSGradState]:
     """One step of AMSGrad: the updates to add to the weights.
 
@@ -147,15 +154,21 @@ def step(
         state: of the step before, or from `init`.
         trainables: the weights.
         hyperparams: what `init` returned.
+        value: the loss at the weights; not used.
+        value_and_gradients: a function of weights that returns the loss there and its
+            gradients; not used.
+        key: a PRNG key; not used.
 
     Returns:
         `(updates, state)`; updates have the dtypes of the weights.
 
     Raises:
         ValueError, TypeError: where gradients and weights differ in structure, shape or
-            dtype, or the state is of another optimizer.
+            dtype, or the state is of another optimizer or of other weights.
     """
-    trees.check_state("AMSGrad", state, AMSGradState)
+    trees.check_state(
+        "AMSGrad", state, AMSGradState, trainables, "mean", "square", "largest"
+    )
     trees.check_gradients("AMSGrad", gradients, trainables)
     step = trees.scalar(state.step + 1)
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)

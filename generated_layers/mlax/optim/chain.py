@@ -7,10 +7,12 @@ The last one decides the sign: Chain of ClipByGlobalNorm and Adam descends.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from mlax._core import checks, trees
+import jax
+
+from mlax._core import arrays, checks, trees
 from mlax._core.static import InitializedOptimizer, OptimizerHyperparams, static
 
 
@@ -28,9 +30,11 @@ class ChainHyperparams:
     transformations: tuple[OptimizerHyperparams, ...]
     """Initialized optimizers, in order."""
 
-    def apply(self, gradients: Any, state: Any, trainables: Any) -> tuple[Any, Any]:
+    def apply(
+        self, gradients: Any, state: Any, trainables: Any, **inputs: Any
+    ) -> tuple[Any, Any]:
         """`step` with these hyperparameters: what an optimizer of optimizers calls."""
-        return step(gradients, state, trainables, self)
+        return step(gradients, state, trainables, self, **inputs)
 
 
 def init(
@@ -51,12 +55,20 @@ def init(
     transformations_state, transformations_hyperparams = checks.sub_optimizers(
         "Chain", transformations=transformations
     )
+    hyperparams = ChainHyperparams(transformations=transformations_hyperparams)
     state = ChainState(transformations=transformations_state)
-    return state, ChainHyperparams(transformations=transformations_hyperparams)
+    return state, hyperparams
 
 
 def step(
-    gradients: Any, state: ChainState, trainables: Any, hyperparams: ChainHyperparams
+    gradients: Any,
+    state: ChainState,
+    trainables: Any,
+    hyperparams: ChainHyperparams,
+    *,
+    value: jax.Array | None = None,
+    value_and_gradients: Callable[[Any], tuple[jax.Array, Any]] | None = None,
+    key: jax.Array | None = None,
 ) -> tuple[Any, ChainState]:
     """One step of Chain: the updates to add to the weights.
 
@@ -65,18 +77,30 @@ def step(
         state: of the step before, or from `init`.
         trainables: the weights.
         hyperparams: what `init` returned.
+        value: the loss at the weights; handed on.
+        value_and_gradients: a function of weights that returns the loss there and its
+            gradients; handed on.
+        key: a PRNG key; handed on.
 
     Returns:
         `(updates, state)`; updates have the dtypes of the weights.
 
     Raises:
         ValueError, TypeError: where gradients and weights differ in structure, shape or
-            dtype, or the state is of another optimizer.
+            dtype, or the state is of another optimizer or of other weights.
     """
     trees.check_state("Chain", state, ChainState)
     trees.check_gradients("Chain", gradients, trainables)
     states = list(state.transformations)
+    transformation_keys = arrays.split_keys(key, len(hyperparams.transformations))
     for i, transformation in enumerate(hyperparams.transformations):
-        gradients, states[i] = transformation.apply(gradients, states[i], trainables)
+        gradients, states[i] = transformation.apply(
+            gradients,
+            states[i],
+            trainables,
+            value=value,
+            value_and_gradients=value_and_gradients,
+            key=transformation_keys[i],
+        )
     state = state._replace(transformations=tuple(states))
     return gradients, state

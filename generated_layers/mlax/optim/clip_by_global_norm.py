@@ -10,6 +10,7 @@ the next optimizer of a Chain.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -38,9 +39,11 @@ class ClipByGlobalNormHyperparams:
     accum_dtype: DTypeLike | None
     """Dtype of the squares; None: of each gradient."""
 
-    def apply(self, gradients: Any, state: Any, trainables: Any) -> tuple[Any, Any]:
+    def apply(
+        self, gradients: Any, state: Any, trainables: Any, **inputs: Any
+    ) -> tuple[Any, Any]:
         """`step` with these hyperparameters: what an optimizer of optimizers calls."""
-        return step(gradients, state, trainables, self)
+        return step(gradients, state, trainables, self, **inputs)
 
 
 def init(
@@ -66,10 +69,11 @@ def init(
     accum_dtype = checks.optional(
         checks.dtype, "ClipByGlobalNorm", accum_dtype=accum_dtype
     )
-    state = ClipByGlobalNormState(step=jnp.zeros((), jnp.int32))
-    return state, ClipByGlobalNormHyperparams(
+    hyperparams = ClipByGlobalNormHyperparams(
         max_norm=max_norm, accum_dtype=accum_dtype
     )
+    state = ClipByGlobalNormState(step=jnp.zeros((), jnp.int32))
+    return state, hyperparams
 
 
 def step(
@@ -77,6 +81,10 @@ def step(
     state: ClipByGlobalNormState,
     trainables: Any,
     hyperparams: ClipByGlobalNormHyperparams,
+    *,
+    value: jax.Array | None = None,
+    value_and_gradients: Callable[[Any], tuple[jax.Array, Any]] | None = None,
+    key: jax.Array | None = None,
 ) -> tuple[Any, ClipByGlobalNormState]:
     """One step of ClipByGlobalNorm: the updates to add to the weights.
 
@@ -85,13 +93,17 @@ def step(
         state: of the step before, or from `init`.
         trainables: the weights.
         hyperparams: what `init` returned.
+        value: the loss at the weights; not used.
+        value_and_gradients: a function of weights that returns the loss there and its
+            gradients; not used.
+        key: a PRNG key; not used.
 
     Returns:
         `(updates, state)`; updates have the dtypes of the weights.
 
     Raises:
         ValueError, TypeError: where gradients and weights differ in structure, shape or
-            dtype, or the state is of another optimizer.
+            dtype, or the state is of another optimizer or of other weights.
     """
     trees.check_state("ClipByGlobalNorm", state, ClipByGlobalNormState)
     trees.check_gradients("ClipByGlobalNorm", gradients, trainables)

@@ -42,9 +42,11 @@ class FromageHyperparams:
     accum_dtype: DTypeLike | None
     """Dtype of the norms; None: that of the weight."""
 
-    def apply(self, gradients: Any, state: Any, trainables: Any) -> tuple[Any, Any]:
+    def apply(
+        self, gradients: Any, state: Any, trainables: Any, **inputs: Any
+    ) -> tuple[Any, Any]:
         """`step` with these hyperparameters: what an optimizer of optimizers calls."""
-        return step(gradients, state, trainables, self)
+        return step(gradients, state, trainables, self, **inputs)
 
 
 def init(
@@ -74,10 +76,11 @@ def init(
     learning_rate = checks.scheduled("Fromage", learning_rate=learning_rate)
     min_norm = checks.non_negative("Fromage", min_norm=min_norm)
     accum_dtype = checks.optional(checks.dtype, "Fromage", accum_dtype=accum_dtype)
-    state = FromageState(step=jnp.zeros((), jnp.int32))
-    return state, FromageHyperparams(
+    hyperparams = FromageHyperparams(
         learning_rate=learning_rate, min_norm=min_norm, accum_dtype=accum_dtype
     )
+    state = FromageState(step=jnp.zeros((), jnp.int32))
+    return state, hyperparams
 
 
 def step(
@@ -85,6 +88,10 @@ def step(
     state: FromageState,
     trainables: Any,
     hyperparams: FromageHyperparams,
+    *,
+    value: jax.Array | None = None,
+    value_and_gradients: Callable[[Any], tuple[jax.Array, Any]] | None = None,
+    key: jax.Array | None = None,
 ) -> tuple[Any, FromageState]:
     """One step of Fromage: the updates to add to the weights.
 
@@ -93,13 +100,17 @@ def step(
         state: of the step before, or from `init`.
         trainables: the weights.
         hyperparams: what `init` returned.
+        value: the loss at the weights; not used.
+        value_and_gradients: a function of weights that returns the loss there and its
+            gradients; not used.
+        key: a PRNG key; not used.
 
     Returns:
         `(updates, state)`; updates have the dtypes of the weights.
 
     Raises:
         ValueError, TypeError: where gradients and weights differ in structure, shape or
-            dtype, or the state is of another optimizer.
+            dtype, or the state is of another optimizer or of other weights.
     """
     trees.check_state("Fromage", state, FromageState)
     trees.check_gradients("Fromage", gradients, trainables)

@@ -62,9 +62,11 @@ class OptimisticAdamHyperparams:
     moment_dtype: DTypeLike | None
     """Dtype of the moments; None: that of the weight."""
 
-    def apply(self, gradients: Any, state: Any, trainables: Any) -> tuple[Any, Any]:
+    def apply(
+        self, gradients: Any, state: Any, trainables: Any, **inputs: Any
+    ) -> tuple[Any, Any]:
         """`step` with these hyperparameters: what an optimizer of optimizers calls."""
-        return step(gradients, state, trainables, self)
+        return step(gradients, state, trainables, self, **inputs)
 
 
 def init(
@@ -117,17 +119,7 @@ def init(
     moment_dtype = checks.optional(
         checks.dtype, "OptimisticAdam", moment_dtype=moment_dtype
     )
-
-    def moments(param: jax.Array) -> dict[str, jax.Array]:
-        mean = trees.create_moment(zeros, param.shape, moment_dtype, param)
-        square = trees.create_moment(zeros, param.shape, moment_dtype, param)
-        previous = trees.create_moment(zeros, param.shape, moment_dtype, param)
-        return {"mean": mean, "square": square, "previous": previous}
-
-    state = OptimisticAdamState(
-        step=jnp.zeros((), jnp.int32), **trees.unzip(trainables, moments)
-    )
-    return state, OptimisticAdamHyperparams(
+    hyperparams = OptimisticAdamHyperparams(
         learning_rate=learning_rate,
         alpha=alpha,
         beta=beta,
@@ -139,12 +131,27 @@ def init(
         moment_dtype=moment_dtype,
     )
 
+    def moments(param: jax.Array) -> dict[str, Any]:
+        mean = trees.create_moment(zeros, param.shape, moment_dtype, param)
+        square = trees.create_moment(zeros, param.shape, moment_dtype, param)
+        previous = trees.create_moment(zeros, param.shape, moment_dtype, param)
+        return {"mean": mean, "square": square, "previous": previous}
+
+    state = OptimisticAdamState(
+        step=jnp.zeros((), jnp.int32), **trees.unzip(trainables, moments)
+    )
+    return state, hyperparams
+
 
 def step(
     gradients: Any,
     state: OptimisticAdamState,
     trainables: Any,
     hyperparams: OptimisticAdamHyperparams,
+    *,
+    value: jax.Array | None = None,
+    value_and_gradients: Callable[[Any], tuple[jax.Array, Any]] | None = None,
+    key: jax.Array | None = None,
 ) -> tuple[Any, OptimisticAdamState]:
     """One step of OptimisticAdam: the updates to add to the weights.
 
@@ -153,15 +160,27 @@ def step(
         state: of the step before, or from `init`.
         trainables: the weights.
         hyperparams: what `init` returned.
+        value: the loss at the weights; not used.
+        value_and_gradients: a function of weights that returns the loss there and its
+            gradients; not used.
+        key: a PRNG key; not used.
 
     Returns:
         `(updates, state)`; updates have the dtypes of the weights.
 
     Raises:
         ValueError, TypeError: where gradients and weights differ in structure, shape or
-            dtype, or the state is of another optimizer.
+            dtype, or the state is of another optimizer or of other weights.
     """
-    trees.check_state("OptimisticAdam", state, OptimisticAdamState)
+    trees.check_state(
+        "OptimisticAdam",
+        state,
+        OptimisticAdamState,
+        trainables,
+        "mean",
+        "square",
+        "previous",
+    )
     trees.check_gradients("OptimisticAdam", gradients, trainables)
     step = trees.scalar(state.step + 1)
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)

@@ -44,9 +44,11 @@ class OptimisticGradientDescentHyperparams:
     moment_dtype: DTypeLike | None
     """Dtype of the gradient kept; None: the weight's."""
 
-    def apply(self, gradients: Any, state: Any, trainables: Any) -> tuple[Any, Any]:
+    def apply(
+        self, gradients: Any, state: Any, trainables: Any, **inputs: Any
+    ) -> tuple[Any, Any]:
         """`step` with these hyperparameters: what an optimizer of optimizers calls."""
-        return step(gradients, state, trainables, self)
+        return step(gradients, state, trainables, self, **inputs)
 
 
 def init(
@@ -85,17 +87,18 @@ def init(
     moment_dtype = checks.optional(
         checks.dtype, "OptimisticGradientDescent", moment_dtype=moment_dtype
     )
+    hyperparams = OptimisticGradientDescentHyperparams(
+        learning_rate=learning_rate, alpha=alpha, beta=beta, moment_dtype=moment_dtype
+    )
 
-    def moments(param: jax.Array) -> dict[str, jax.Array]:
+    def moments(param: jax.Array) -> dict[str, Any]:
         previous = trees.create_moment(zeros, param.shape, moment_dtype, param)
         return {"previous": previous}
 
     state = OptimisticGradientDescentState(
         step=jnp.zeros((), jnp.int32), **trees.unzip(trainables, moments)
     )
-    return state, OptimisticGradientDescentHyperparams(
-        learning_rate=learning_rate, alpha=alpha, beta=beta, moment_dtype=moment_dtype
-    )
+    return state, hyperparams
 
 
 def step(
@@ -103,6 +106,10 @@ def step(
     state: OptimisticGradientDescentState,
     trainables: Any,
     hyperparams: OptimisticGradientDescentHyperparams,
+    *,
+    value: jax.Array | None = None,
+    value_and_gradients: Callable[[Any], tuple[jax.Array, Any]] | None = None,
+    key: jax.Array | None = None,
 ) -> tuple[Any, OptimisticGradientDescentState]:
     """One step of OptimisticGradientDescent: the updates to add to the weights.
 
@@ -111,16 +118,24 @@ def step(
         state: of the step before, or from `init`.
         trainables: the weights.
         hyperparams: what `init` returned.
+        value: the loss at the weights; not used.
+        value_and_gradients: a function of weights that returns the loss there and its
+            gradients; not used.
+        key: a PRNG key; not used.
 
     Returns:
         `(updates, state)`; updates have the dtypes of the weights.
 
     Raises:
         ValueError, TypeError: where gradients and weights differ in structure, shape or
-            dtype, or the state is of another optimizer.
+            dtype, or the state is of another optimizer or of other weights.
     """
     trees.check_state(
-        "OptimisticGradientDescent", state, OptimisticGradientDescentState
+        "OptimisticGradientDescent",
+        state,
+        OptimisticGradientDescentState,
+        trainables,
+        "previous",
     )
     trees.check_gradients("OptimisticGradientDescent", gradients, trainables)
     step = trees.scalar(state.step + 1)

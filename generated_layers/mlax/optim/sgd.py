@@ -5,7 +5,7 @@
 m = momentum m + g;  update = -learning_rate * m, and with `nesterov`
 -learning_rate * (momentum m + g).
 
-Sutskever et al., 2013, PMLR 28(3). Without momentum the traces are empty.
+Sutskever et al., 2013, PMLR 28(3). Without momentum there is no trace.
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ class SgdState(NamedTuple):
     step: jax.Array
     """Number of steps so far."""
     trace: Any
-    """For each weight, of shape shape. Structured like the weights."""
+    """For each weight, of shape param.shape. Structured like the weights. None unless
+    momentum > 0.0.
+    """
 
 
 @static
@@ -44,9 +46,11 @@ class SgdHyperparams:
     moment_dtype: DTypeLike | None
     """Dtype of the trace; None: that of the weight."""
 
-    def apply(self, gradients: Any, state: Any, trainables: Any) -> tuple[Any, Any]:
+    def apply(
+        self, gradients: Any, state: Any, trainables: Any, **inputs: Any
+    ) -> tuple[Any, Any]:
         """`step` with these hyperparameters: what an optimizer of optimizers calls."""
-        return step(gradients, state, trainables, self)
+        return step(gradients, state, trainables, self, **inputs)
 
 
 def init(
@@ -79,23 +83,34 @@ def init(
     momentum = checks.decay("Sgd", momentum=momentum)
     nesterov = checks.boolean("Sgd", nesterov=nesterov)
     moment_dtype = checks.optional(checks.dtype, "Sgd", moment_dtype=moment_dtype)
-
-    def moments(param: jax.Array) -> dict[str, jax.Array]:
-        shape = param.shape if momentum > 0.0 else (0,)
-        trace = trees.create_moment(zeros, shape, moment_dtype, param)
-        return {"trace": trace}
-
-    state = SgdState(step=jnp.zeros((), jnp.int32), **trees.unzip(trainables, moments))
-    return state, SgdHyperparams(
+    hyperparams = SgdHyperparams(
         learning_rate=learning_rate,
         momentum=momentum,
         nesterov=nesterov,
         moment_dtype=moment_dtype,
     )
 
+    def moments(param: jax.Array) -> dict[str, Any]:
+        trace = (
+            trees.create_moment(zeros, param.shape, moment_dtype, param)
+            if momentum > 0.0
+            else None
+        )
+        return {"trace": trace}
+
+    state = SgdState(step=jnp.zeros((), jnp.int32), **trees.unzip(trainables, moments))
+    return state, hyperparams
+
 
 def step(
-    gradients: Any, state: SgdState, trainables: Any, hyperparams: SgdHyperparams
+    gradients: Any,
+    state: SgdState,
+    trainables: Any,
+    hyperparams: SgdHyperparams,
+    *,
+    value: jax.Array | None = None,
+    value_and_gradients: Callable[[Any], tuple[jax.Array, Any]] | None = None,
+    key: jax.Array | None = None,
 ) -> tuple[Any, SgdState]:
     """One step of Sgd: the updates to add to the weights.
 
@@ -104,20 +119,24 @@ def step(
         state: of the step before, or from `init`.
         trainables: the weights.
         hyperparams: what `init` returned.
+        value: the loss at the weights; not used.
+        value_and_gradients: a function of weights that returns the loss there and its
+            gradients; not used.
+        key: a PRNG key; not used.
 
     Returns:
         `(updates, state)`; updates have the dtypes of the weights.
 
     Raises:
         ValueError, TypeError: where gradients and weights differ in structure, shape or
-            dtype, or the state is of another optimizer.
+            dtype, or the state is of another optimizer or of other weights.
     """
-    trees.check_state("Sgd", state, SgdState)
+    trees.check_state("Sgd", state, SgdState, trainables, "trace")
     trees.check_gradients("Sgd", gradients, trainables)
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
 
     def update(grad, param, trace):
-        if hyperparams.momentum == 0.0:
+        if trace is None:
             return -learning_rate.astype(grad.dtype) * grad, trace
         trace = hyperparams.momentum * trace + grad
         step = hyperparams.momentum * trace + grad if hyperparams.nesterov else trace

@@ -34,9 +34,11 @@ class SignSgdHyperparams:
     learning_rate: float | Callable[..., Any]
     """Step size."""
 
-    def apply(self, gradients: Any, state: Any, trainables: Any) -> tuple[Any, Any]:
+    def apply(
+        self, gradients: Any, state: Any, trainables: Any, **inputs: Any
+    ) -> tuple[Any, Any]:
         """`step` with these hyperparameters: what an optimizer of optimizers calls."""
-        return step(gradients, state, trainables, self)
+        return step(gradients, state, trainables, self, **inputs)
 
 
 def init(
@@ -58,8 +60,9 @@ def init(
     """
     trees.check_weights("SignSgd", trainables)
     learning_rate = checks.scheduled("SignSgd", learning_rate=learning_rate)
+    hyperparams = SignSgdHyperparams(learning_rate=learning_rate)
     state = SignSgdState(step=jnp.zeros((), jnp.int32))
-    return state, SignSgdHyperparams(learning_rate=learning_rate)
+    return state, hyperparams
 
 
 def step(
@@ -67,6 +70,10 @@ def step(
     state: SignSgdState,
     trainables: Any,
     hyperparams: SignSgdHyperparams,
+    *,
+    value: jax.Array | None = None,
+    value_and_gradients: Callable[[Any], tuple[jax.Array, Any]] | None = None,
+    key: jax.Array | None = None,
 ) -> tuple[Any, SignSgdState]:
     """One step of SignSgd: the updates to add to the weights.
 
@@ -75,13 +82,17 @@ def step(
         state: of the step before, or from `init`.
         trainables: the weights.
         hyperparams: what `init` returned.
+        value: the loss at the weights; not used.
+        value_and_gradients: a function of weights that returns the loss there and its
+            gradients; not used.
+        key: a PRNG key; not used.
 
     Returns:
         `(updates, state)`; updates have the dtypes of the weights.
 
     Raises:
         ValueError, TypeError: where gradients and weights differ in structure, shape or
-            dtype, or the state is of another optimizer.
+            dtype, or the state is of another optimizer or of other weights.
     """
     trees.check_state("SignSgd", state, SignSgdState)
     trees.check_gradients("SignSgd", gradients, trainables)

@@ -43,9 +43,11 @@ class SignumHyperparams:
     moment_dtype: DTypeLike | None
     """Dtype of the moments; None: that of the weight."""
 
-    def apply(self, gradients: Any, state: Any, trainables: Any) -> tuple[Any, Any]:
+    def apply(
+        self, gradients: Any, state: Any, trainables: Any, **inputs: Any
+    ) -> tuple[Any, Any]:
         """`step` with these hyperparameters: what an optimizer of optimizers calls."""
-        return step(gradients, state, trainables, self)
+        return step(gradients, state, trainables, self, **inputs)
 
 
 def init(
@@ -75,21 +77,29 @@ def init(
     learning_rate = checks.scheduled("Signum", learning_rate=learning_rate)
     decay = checks.decay("Signum", decay=decay)
     moment_dtype = checks.optional(checks.dtype, "Signum", moment_dtype=moment_dtype)
+    hyperparams = SignumHyperparams(
+        learning_rate=learning_rate, decay=decay, moment_dtype=moment_dtype
+    )
 
-    def moments(param: jax.Array) -> dict[str, jax.Array]:
+    def moments(param: jax.Array) -> dict[str, Any]:
         mean = trees.create_moment(zeros, param.shape, moment_dtype, param)
         return {"mean": mean}
 
     state = SignumState(
         step=jnp.zeros((), jnp.int32), **trees.unzip(trainables, moments)
     )
-    return state, SignumHyperparams(
-        learning_rate=learning_rate, decay=decay, moment_dtype=moment_dtype
-    )
+    return state, hyperparams
 
 
 def step(
-    gradients: Any, state: SignumState, trainables: Any, hyperparams: SignumHyperparams
+    gradients: Any,
+    state: SignumState,
+    trainables: Any,
+    hyperparams: SignumHyperparams,
+    *,
+    value: jax.Array | None = None,
+    value_and_gradients: Callable[[Any], tuple[jax.Array, Any]] | None = None,
+    key: jax.Array | None = None,
 ) -> tuple[Any, SignumState]:
     """One step of Signum: the updates to add to the weights.
 
@@ -98,15 +108,19 @@ def step(
         state: of the step before, or from `init`.
         trainables: the weights.
         hyperparams: what `init` returned.
+        value: the loss at the weights; not used.
+        value_and_gradients: a function of weights that returns the loss there and its
+            gradients; not used.
+        key: a PRNG key; not used.
 
     Returns:
         `(updates, state)`; updates have the dtypes of the weights.
 
     Raises:
         ValueError, TypeError: where gradients and weights differ in structure, shape or
-            dtype, or the state is of another optimizer.
+            dtype, or the state is of another optimizer or of other weights.
     """
-    trees.check_state("Signum", state, SignumState)
+    trees.check_state("Signum", state, SignumState, trainables, "mean")
     trees.check_gradients("Signum", gradients, trainables)
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
 

@@ -11,7 +11,12 @@ from mlax_scaffold.errors import UsageError, did_you_mean
 from mlax_scaffold.model.definition import Kind
 from mlax_scaffold.model.words import WORDS
 from mlax_scaffold.spec.check_library import SpecFile
-from mlax_scaffold.spec.parse_imports import BASES, DECLARATIONS, INITIALIZERS, TYPES
+from mlax_scaffold.spec.parse_imports import (
+    BASES,
+    DECLARATIONS,
+    INITIALIZERS,
+    TYPES,
+)
 from mlax_scaffold.spec.reader import module_name
 
 MAX_LENGTH = 60

@@ -99,6 +99,8 @@ class Declaration:
     name: str
     initializer: str = ""
     shape: str = ""
+    value: str = ""
+    """Of a moment that begins as a value: the value, in the place of initializer and shape."""
     dtype: str | None = None
     at_least: str | None = None
     """The narrowest dtype of a state whose dtype is that of the weights."""
@@ -135,8 +137,10 @@ class MethodRole(Enum):
     PROPERTY = "property"
     """A property of `hyperparams`."""
     SETUP = "setup"
+    SETUP_TREE = "setup_tree"
     UPDATE = "update"
     PREPARE = "prepare"
+    FINISH = "finish"
     STEP = "step"
     VALUE = "value"
 
@@ -240,6 +244,16 @@ class Definition:
             if isinstance(node, ast.Name)
         }
         return not names <= {imported.name for imported in self.imports}
+
+    @property
+    def takes_weights(self) -> bool:
+        """Whether `init` of an optimizer needs the weights."""
+        tree = self.method("setup_tree")
+        return bool(
+            not self.structural()
+            or self.method("setup")
+            or (tree is not None and "params" in tree.names)
+        )
 
     def structural(self) -> tuple[Hyperparameter, ...]:
         """The hyperparameters that are initialized layers or optimizers."""

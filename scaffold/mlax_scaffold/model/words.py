@@ -160,6 +160,7 @@ _VALUES: dict[str, tuple[str, tuple[str, ...]]] = {
             "[]",
         ),
     ),
+    "Mask": ('lambda path, weight: "bias" not in path', ("1", "[]")),
     "Scheduled": (
         "0.1",
         (
@@ -339,6 +340,23 @@ WORDS: dict[str, Word] = {
             "sub_layers",
             "Sequence[InitializedLayer]",
             "tuple[LayerHyperparams, ...]",
+            "",
+            structural=True,
+        ),
+        _word(
+            "Mask",
+            "a hashable function of a weight's path (such as 'layers/0/kernel') and the "
+            "weight, which tells whether it is selected",
+            "function",
+            "Callable[[str, Any], bool]",
+            "masks()",
+        ),
+        Word(
+            "SubOptimizer",
+            "an initialized optimizer `(state, hyperparams)`",
+            "sub_optimizer",
+            "InitializedOptimizer",
+            "OptimizerHyperparams",
             "",
             structural=True,
         ),

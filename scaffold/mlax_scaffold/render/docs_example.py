@@ -151,9 +151,11 @@ class _Example:
             'trainables = {"kernel": jnp.ones((4, 3), jnp.bfloat16), '
             '"bias": jnp.zeros(3, jnp.bfloat16)}'
         )
-        arguments = [] if self.definition.structural() else ["trainables"]
+        arguments = ["trainables"] if self.definition.takes_weights else []
         for h in self.definition.structural():
-            yield f"{h.name} = [{self._transformation()}]"
+            made = self._transformation()
+            many = h.type.word.name == "SubOptimizers"
+            yield f"{h.name} = {f'[{made}]' if many else made}"
             self.values[h.name] = h.name
         given = ", ".join(arguments + self._arguments())
         yield f"state, hyperparams = {self.path}.init({given})"

@@ -117,9 +117,9 @@ def _place(role: MethodRole, name: str, kind: Kind) -> str:
     match role:
         case MethodRole.SETUP if kind is Kind.SCHEDULE:
             return "__post_init__"
-        case MethodRole.SETUP:
+        case MethodRole.SETUP | MethodRole.SETUP_TREE:
             return "init"
-        case MethodRole.PREPARE:
+        case MethodRole.PREPARE | MethodRole.FINISH:
             return "step"
         case MethodRole.VALUE:
             return "__call__"

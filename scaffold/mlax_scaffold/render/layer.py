@@ -80,6 +80,21 @@ def layer_view(
     return _LayerBuilder(definition, library, methods).view()
 
 
+def hyper_methods(definition: Definition, methods: Mapping[str, Rewritten]) -> str:
+    """Source of the methods of the hyperparameters."""
+    parts = []
+    for method in definition.methods:
+        if method.role not in (MethodRole.HYPER, MethodRole.PROPERTY):
+            continue
+        rewritten = methods[method.name]
+        lines = ["@property"] if method.role is MethodRole.PROPERTY else []
+        lines.append(f"def {method.name}{rewritten.signature}:")
+        doc = docstring(method.doc or f"{method.name}.", 4)
+        lines.append(indented(doc + "\n" + rewritten.body))
+        parts.append("\n".join(lines))
+    return "\n\n".join(parts)
+
+
 class _LayerBuilder:
     def __init__(
         self,
@@ -102,7 +117,7 @@ class _LayerBuilder:
             trainables=tuple(self._tree_fields(Role.TRAINABLE, "trainable")),
             non_trainables=tuple(self._tree_fields(Role.STATE, "stateful")),
             hyperparams=tuple(self._hyper_fields()),
-            methods=self._hyper_methods(),
+            methods=hyper_methods(self.definition, self.methods),
             init=self._init(),
             entries=tuple(self._entry(m) for m in entries),
         )
@@ -145,19 +160,6 @@ class _LayerBuilder:
             assert d.reference is not None
             kind = f"{d.reference.name}.{d.reference.name}Hyperparams"
             yield Field(d.name, _nested(d, kind), docstring(f"Those of {d.name}."))
-
-    def _hyper_methods(self) -> str:
-        parts = []
-        for method in self.definition.methods:
-            if method.role not in (MethodRole.HYPER, MethodRole.PROPERTY):
-                continue
-            rewritten = self.methods[method.name]
-            lines = ["@property"] if method.role is MethodRole.PROPERTY else []
-            lines.append(f"def {method.name}{rewritten.signature}:")
-            doc = docstring(method.doc or f"{method.name}.", 4)
-            lines.append(indented(doc + "\n" + rewritten.body))
-            parts.append("\n".join(lines))
-        return "\n\n".join(parts)
 
     # init
 

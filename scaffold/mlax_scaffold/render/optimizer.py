@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from mlax_scaffold.model.definition import Definition, Role
 from mlax_scaffold.model.library import Library
-from mlax_scaffold.render.layer import Field, FunctionView, module_doc
+from mlax_scaffold.render.layer import Field, FunctionView, hyper_methods, module_doc
 from mlax_scaffold.render.parameters import canonical, check, hyperparameter, plain
 from mlax_scaffold.render.text import (
     docstring,
@@ -19,6 +19,22 @@ from mlax_scaffold.render.text import (
 )
 from mlax_scaffold.rewrite import Rewritten
 
+NAMES = ("value", "value_and_gradients", "key")
+"""The inputs of `step` that are keyword-only."""
+
+INPUTS = (
+    "value: jax.Array | None = None, "
+    "value_and_gradients: Callable[[Any], tuple[jax.Array, Any]] | None = None, "
+    "key: jax.Array | None = None"
+)
+"""The same in the signature."""
+
+
+def needs(definition: Definition) -> list[str]:
+    """The inputs of `step` without which an optimizer cannot do."""
+    reads = frozenset().union(*(m.reads for m in definition.methods))
+    return [name for name in NAMES if name in reads]
+
 
 @dataclass(frozen=True)
 class OptimizerView:
@@ -28,6 +44,8 @@ class OptimizerView:
     doc: str
     state: tuple[Field, ...]
     hyperparams: tuple[Field, ...]
+    methods: str
+    """Source of the methods of the hyperparameters, not indented."""
     init: FunctionView
     step: FunctionView
 
@@ -58,20 +76,18 @@ class _OptimizerBuilder:
         self.name = definition.name
         self.moments = definition.declared(Role.MOMENT)
         self.structural = definition.structural()
-        self.counts = any(
-            "step" in self._reads(name) for name in ("update", "prepare")
-        ) or bool(self._scheduled())
+        self.states = definition.declared(Role.STATE)
+        self.reads = frozenset().union(*(m.reads for m in definition.methods))
+        self.counts = bool(self.reads & {"step", "dither"} or self._of("Scheduled"))
 
-    def _scheduled(self) -> list[str]:
+    def _of(self, word: str) -> list[str]:
         return [
-            h.name
-            for h in self.definition.hyperparameters
-            if h.type.word.name == "Scheduled"
+            h.name for h in self.definition.hyperparameters if h.type.word.name == word
         ]
 
-    def _reads(self, method: str) -> set[str]:
+    def _reads(self, method: str) -> frozenset[str]:
         found = self.definition.method(method)
-        return set() if found is None else set(found.reads)
+        return frozenset() if found is None else found.reads
 
     def view(self) -> OptimizerView:
         return OptimizerView(
@@ -82,6 +98,7 @@ class _OptimizerBuilder:
                 Field(h.name, h.type.canonical, docstring(sentence(h.doc)))
                 for h in self.definition.hyperparameters
             ),
+            hyper_methods(self.definition, self.methods),
             self._init(),
             self._step(),
         )
@@ -90,20 +107,27 @@ class _OptimizerBuilder:
         if self.counts:
             yield Field("step", "jax.Array", docstring("Number of steps so far."))
         for d in self.moments:
-            doc = d.doc or f"for each weight, of shape {plain(d.shape)}"
-            yield Field(
-                d.name,
-                "Any",
-                docstring(f"{sentence(doc)} Structured like the weights."),
+            own = f"of shape {plain(d.shape)}" if d.shape else f"at first {d.value}"
+            doc = d.doc or f"for each weight, {own}"
+            absent = (
+                f" None unless {plain(d.condition)}." if d.condition is not None else ""
             )
+            text = f"{sentence(doc)} Structured like the weights.{absent}"
+            yield Field(d.name, "Any", docstring(wrapped(text, 4), 4))
+        for d in self.states:
+            doc = d.doc or f"of shape {plain(d.shape)}"
+            yield Field(d.name, "jax.Array", docstring(sentence(doc)))
         for h in self.structural:
-            yield Field(h.name, "tuple[Any, ...]", docstring(f"Those of {h.name}."))
+            many = h.type.word.name == "SubOptimizers"
+            kind = "tuple[Any, ...]" if many else "Any"
+            whose = "Those" if many else "That"
+            yield Field(h.name, kind, docstring(f"{whose} of {h.name}."))
 
     def _init(self) -> FunctionView:
         parameters = [hyperparameter(h) for h in self.definition.hyperparameters]
         signature = [p.text for p in parameters]
         documented = [(p.name, p.doc) for p in parameters]
-        if not self.structural:
+        if self.definition.takes_weights:
             signature.insert(0, "trainables: Any")
             documented.insert(
                 0, ("trainables", "the weights: a tree of floating arrays.")
@@ -119,11 +143,11 @@ class _OptimizerBuilder:
                     *(
                         ("ValueError", f"{r.message.rstrip('.')}.")
                         for r in self.definition.requirements
-                        if r.method == "setup"
+                        if r.method in ("setup", "setup_tree")
                     ),
                     *(
                         [("TypeError", "where a weight is not floating.")]
-                        if not self.structural
+                        if self.definition.takes_weights
                         else []
                     ),
                 ],
@@ -139,39 +163,55 @@ class _OptimizerBuilder:
 
     def _init_body(self) -> str:
         lines: list[str] = []
-        if not self.structural:
+        if self.definition.takes_weights:
             lines.append(f"trees.check_weights({self.name!r}, trainables)")
         for h in self.definition.hyperparameters:
             if h.type.word.structural:
                 lines.append(
                     f"{h.name}_state, {h.name}_hyperparams = "
-                    f"checks.sub_optimizers({self.name!r}, {h.name}={h.name})"
+                    f"checks.{h.type.word.check}({self.name!r}, {h.name}={h.name})"
                 )
             else:
                 lines.append(check(self.name, h))
         fields = []
         if self.counts:
             fields.append("step=jnp.zeros((), jnp.int32)")
+        fields += [f"{d.name}={d.name}" for d in self.states]
         if self.moments:
-            lines.append(self._moments())
-            fields.append("**trees.unzip(trainables, moments)")
+            given = ["trainables", "moments", *self._selected(self._reads("setup"))]
+            fields.append(f"**trees.unzip({', '.join(given)})")
         fields += [f"{h.name}={h.name}_state" for h in self.structural]
         given = ", ".join(
             f"{h.name}={h.name}{'_hyperparams' if h.type.word.structural else ''}"
             for h in self.definition.hyperparameters
         )
+        lines.append(f"hyperparams = {self.name}Hyperparams({given})")
+        if "setup_tree" in self.methods:
+            lines.append(self.methods["setup_tree"].body.rstrip("\n"))
+        if self.moments:
+            lines.append(self._moments())
         lines += [
             f"state = {self.name}State({', '.join(fields)})",
-            f"return state, {self.name}Hyperparams({given})",
+            "return state, hyperparams",
         ]
         return "\n".join(lines)
+
+    def _masks(self, reads: frozenset[str]) -> list[str]:
+        """The masks that a function of one leaf is given."""
+        return [name for name in self._of("Mask") if name in reads]
+
+    def _selected(self, reads: frozenset[str], owner: str = "") -> list[str]:
+        return [
+            f"trees.selected({owner}{name}, trainables)" for name in self._masks(reads)
+        ]
 
     def _moments(self) -> str:
         names = ", ".join(f"{d.name!r}: {d.name}" for d in self.moments)
         body = self.methods["setup"].body.rstrip("\n")
+        masks = "".join(f", {n}: bool" for n in self._masks(self._reads("setup")))
         return "\n".join(
             [
-                "\ndef moments(param: jax.Array) -> dict[str, jax.Array]:",
+                f"\ndef moments(param: jax.Array{masks}) -> dict[str, Any]:",
                 indented(f"{body}\nreturn {{{names}}}\n"),
             ]
         )
@@ -189,6 +229,13 @@ class _OptimizerBuilder:
                     ("state", "of the step before, or from `init`."),
                     ("trainables", "the weights."),
                     ("hyperparams", "what `init` returned."),
+                    ("value", f"the loss at the weights{self._use('value')}."),
+                    (
+                        "value_and_gradients",
+                        "a function of weights that returns the loss there and its "
+                        f"gradients{self._use('value_and_gradients')}.",
+                    ),
+                    ("key", f"a PRNG key{self._use('key')}."),
                 ],
             ),
             "Returns:\n    `(updates, state)`; updates have the dtypes of the weights.",
@@ -198,42 +245,61 @@ class _OptimizerBuilder:
                     (
                         "ValueError, TypeError",
                         "where gradients and weights differ in structure, shape or "
-                        "dtype, or the state is of another optimizer.",
-                    )
+                        "dtype, or the state is of another optimizer or of other "
+                        "weights.",
+                    ),
+                    *(
+                        [("ValueError", f"where {' or '.join(missing)} is missing.")]
+                        if (missing := needs(self.definition))
+                        else []
+                    ),
                 ],
             ),
         )
         return FunctionView(
             "step",
             f"gradients: Any, state: {self.name}State, trainables: Any, "
-            f"hyperparams: {self.name}Hyperparams",
+            f"hyperparams: {self.name}Hyperparams, *, {INPUTS}",
             f"tuple[Any, {self.name}State]",
             docstring(doc, 4),
             self._step_body(),
         )
 
+    def _use(self, name: str) -> str:
+        """What is said of an input of `step`."""
+        if name in self.reads:
+            return "; needed"
+        return "; handed on" if self.structural else "; not used"
+
     def _step_body(self) -> str:
+        moments = "".join(f", {d.name!r}" for d in self.moments)
+        of = f", trainables{moments}" if moments else ""
         lines = [
-            f"trees.check_state({self.name!r}, state, {self.name}State)",
+            f"trees.check_state({self.name!r}, state, {self.name}State{of})",
             f"trees.check_gradients({self.name!r}, gradients, trainables)",
         ]
-        if "step" in self.methods:
-            return "\n".join([*lines, self.methods["step"].body])
-        used = self._reads("update") | self._reads("prepare")
+        used = self.reads
         if "step" in used:
             lines.append("step = trees.scalar(state.step + 1)")
-        for name in self._scheduled():
+        for name in self._of("Scheduled"):
             if name in used:
                 lines.append(
                     f"{name} = trees.scheduled(hyperparams.{name}, state.step)"
                 )
+        if "dither" in used:
+            lines.append("dither = trees.dither(state.step)")
+        if "step" in self.methods:
+            return "\n".join([*lines, self.methods["step"].body])
         if "prepare" in self.methods:
             lines.append(self.methods["prepare"].body.rstrip("\n"))
         names = [d.name for d in self.moments]
+        reads = self._reads("update")
+        draws = ["key"] if "key" in reads else []
+        taken = ["grad", "param", *names, *self._masks(reads), *draws]
         lines.append(
             "\n".join(
                 [
-                    f"\ndef update({', '.join(['grad', 'param', *names])}):",
+                    f"\ndef update({', '.join(taken)}):",
                     indented(self.methods["update"].body),
                 ]
             )
@@ -242,14 +308,24 @@ class _OptimizerBuilder:
         given += [f"state.{name}" for name in names]
         if any(h.name == "moment_dtype" for h in self.definition.hyperparameters):
             given.append("dtype=hyperparams.moment_dtype")
+        if masks := self._selected(reads, "hyperparams."):
+            given.append(f"masks=({', '.join(masks)},)")
+        if draws:
+            given.append(f"key=trees.required({self.name!r}, key=key)")
         targets = ", ".join(["updates", *names])
         unpacked = targets if names else "(updates,)"
         fields = ["step=state.step + 1"] if self.counts else []
         fields += [f"{name}={name}" for name in names]
-        lines += [
-            f"{unpacked} = trees.map_leaves({', '.join(given)})",
-            f"return updates, {self.name}State({', '.join(fields)})",
-        ]
+        lines.append(f"{unpacked} = trees.map_leaves({', '.join(given)})")
+        replaces = "finish" in self.methods or self.states
+        new = f"{self.name}State({', '.join(fields)})"
+        if replaces:
+            new = f"state._replace({', '.join(fields)})" if fields else "state"
+        if "finish" in self.methods:
+            lines += [f"state = {new}"] * bool(fields)
+            lines += [self.methods["finish"].body.rstrip("\n"), "return updates, state"]
+        else:
+            lines.append(f"return updates, {new}")
         return "\n".join(lines)
 
 

@@ -13,6 +13,7 @@ from mlax_scaffold.model.definition import (
     Input,
     Kind,
     Method,
+    Role,
 )
 from mlax_scaffold.model.library import Library
 from mlax_scaffold.model.project import Project, Rendered
@@ -21,6 +22,7 @@ from mlax_scaffold.model.words import WORDS
 from mlax_scaffold.render.environment import render_template
 from mlax_scaffold.render.header import header
 from mlax_scaffold.render.modules import file_name
+from mlax_scaffold.render.optimizer import needs
 
 _IMPORTS = """\
 from typing import Any
@@ -55,7 +57,8 @@ from mlax_scaffold.testing.oracle import (
 )
 from mlax_scaffold.testing.profiles import compiling, each_dtype, tracing
 from mlax_scaffold.testing.refusals import (
-    assert_rejects_another_size, assert_rejects_gradients, assert_rejects_integers
+    assert_rejects_another_size, assert_rejects_gradients, assert_rejects_integers,
+    assert_rejects_missing_inputs, assert_rejects_state, assert_rejects_weights
 )
 from mlax_scaffold.testing.schedule import (
     assert_schedule_dtype, assert_schedule_of_integers, assert_static_schedule
@@ -76,6 +79,7 @@ _TOYS = {
     "Cell": "toys.cell(key, dtype)",
     "Stacked": "toys.stacked(key, dtype, depth)",
     "SubLayers": "toys.layers(key, dtype, count)",
+    "SubOptimizer": "toys.optimizer(trainables)",
     "SubOptimizers": "toys.optimizers(trainables, count)",
 }
 
@@ -105,7 +109,11 @@ class TestView:
     ranges: str
     key_optional: bool
     partial: tuple[str, ...]
-    """Fields of the state that are states of other optimizers."""
+    """Fields of the state that are no moments."""
+    needs: tuple[str, ...]
+    """Inputs of `step` that an optimizer cannot do without."""
+    takes_weights: bool
+    """Whether `init` of an optimizer takes the weights."""
     draws_keys: bool
     trains: bool
     refuses_tracing: bool
@@ -156,7 +164,7 @@ def _view(definition: Definition, library: Library, project: Project) -> TestVie
     method = definition.method("forward") or definition.methods[0]
     layer = definition.kind in (Kind.LAYER, Kind.BLOCK)
     traits = library.traits(definition.reference) if layer else None
-    takes_weights = definition.kind is Kind.OPTIMIZER and not definition.structural()
+    takes_weights = definition.kind is Kind.OPTIMIZER and definition.takes_weights
     takes_key = bool(traits and traits.takes_key and definition.kind is Kind.LAYER)
     plain = [h for h in definition.hyperparameters if not h.type.word.structural]
     patterns = list(_patterns(method.inputs)) if method.inputs else []
@@ -187,7 +195,12 @@ def _view(definition: Definition, library: Library, project: Project) -> TestVie
         smooth="".join(f"{h.name}, " for h in plain if h.type.word.name == "DType"),
         ranges=_ranges(definition, method),
         key_optional=definition.kind is Kind.BLOCK,
-        partial=tuple(h.name for h in definition.structural()),
+        partial=tuple(
+            item.name
+            for item in (*definition.structural(), *definition.declared(Role.STATE))
+        ),
+        needs=tuple(needs(definition)) if definition.kind is Kind.OPTIMIZER else (),
+        takes_weights=takes_weights,
         draws_keys=bool(traits and traits.draws),
         trains=bool(traits and traits.training),
         refuses_tracing=bool(

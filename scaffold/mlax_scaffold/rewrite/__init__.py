@@ -26,6 +26,7 @@ from mlax_scaffold.rewrite import (
     setup,
     state,
     sub_layers,
+    sub_optimizers,
     trainables,
     training,
 )
@@ -55,9 +56,28 @@ ENTRY: tuple[Pass, ...] = (
 PASSES: Mapping[MethodRole, tuple[Pass, ...]] = {
     MethodRole.ENTRY: ENTRY,
     MethodRole.SETUP: (requirements.rewrite, locals.rewrite, setup.rewrite),
-    MethodRole.PREPARE: (requirements.rewrite, locals.rewrite, optimizer.prepare),
-    MethodRole.UPDATE: (requirements.rewrite, locals.rewrite, optimizer.update),
-    MethodRole.STEP: (requirements.rewrite, loops.rewrite, optimizer.step),
+    MethodRole.SETUP_TREE: (requirements.rewrite, locals.rewrite, setup.rewrite),
+    MethodRole.PREPARE: (
+        requirements.rewrite,
+        locals.rewrite,
+        keys.rewrite,
+        optimizer.tree,
+    ),
+    MethodRole.UPDATE: (
+        requirements.rewrite,
+        locals.rewrite,
+        keys.rewrite,
+        optimizer.update,
+    ),
+    MethodRole.FINISH: (requirements.rewrite, locals.rewrite, optimizer.tree),
+    MethodRole.STEP: (
+        requirements.rewrite,
+        locals.rewrite,
+        loops.rewrite,
+        keys.rewrite,
+        sub_optimizers.rewrite,
+        optimizer.step,
+    ),
     MethodRole.HYPER: (requirements.rewrite,),
     MethodRole.PROPERTY: (requirements.rewrite,),
 }

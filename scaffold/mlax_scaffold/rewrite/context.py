@@ -51,7 +51,18 @@ class Context:
     def sequences(self) -> frozenset[str]:
         """Names of several layers or optimizers, initialized or declared."""
         structural = frozenset(h.name for h in self.definition.structural())
-        return (structural - self.dynamic) | self.several
+        return (structural - self.dynamic - self.sub_optimizers) | self.several
+
+    @cached_property
+    def sub_optimizers(self) -> frozenset[str]:
+        """Fields that hold one initialized optimizer."""
+        return self.fields("SubOptimizer")
+
+    def fields(self, word: str) -> frozenset[str]:
+        """The hyperparameters of a word."""
+        return frozenset(
+            h.name for h in self.definition.hyperparameters if h.type.word.name == word
+        )
 
     def declared(self, *roles: Role) -> frozenset[str]:
         return frozenset(d.name for d in self.definition.declared(*roles))

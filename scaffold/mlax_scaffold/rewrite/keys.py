@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import libcst as cst
 
+from mlax_scaffold.model.definition import Kind
 from mlax_scaffold.rewrite.context import Context
 from mlax_scaffold.rewrite.nodes import code, expression, self_attribute, with_prelude
 
@@ -24,6 +25,17 @@ def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
     )
 
 
+def applied_optimizer(call: cst.Call, context: Context) -> str | None:
+    """The field `name` of the calls `self.name(...)` and `self.name.apply(...)` of an optimizer."""
+    function = call.func
+    if isinstance(function, cst.Attribute) and function.attr.value == "apply":
+        owner = self_attribute(function.value)
+        if owner in context.sub_optimizers:
+            return owner
+    name = self_attribute(function)
+    return name if name in context.sub_optimizers else None
+
+
 class _Keys(cst.CSTTransformer):
     def __init__(self, context: Context):
         super().__init__()
@@ -33,8 +45,10 @@ class _Keys(cst.CSTTransformer):
     def visit_Call(self, node: cst.Call) -> None:
         # Calls are visited in the order of the text, and left in that of evaluation.
         name = self_attribute(node.func)
-        if name in ("key", "keys") or (
-            name in self.context.sub_layers and self.context.draws(name or "")
+        if (
+            applied_optimizer(node, self.context) is not None
+            or name in ("key", "keys")
+            or (name in self.context.sub_layers and self.context.draws(name or ""))
         ):
             self.numbers[node] = len(self.numbers)
 
@@ -48,6 +62,8 @@ class _Keys(cst.CSTTransformer):
         match self_attribute(original_node.func):
             case "key":
                 name = self.context.definition.name
+                if self.context.definition.kind is Kind.OPTIMIZER:
+                    return expression(f"trees.required({name!r}, key={key})")
                 return expression(f"checks.require_key({name!r}, {key})")
             case "keys":
                 count = code(updated_node.args[0].value)

@@ -34,13 +34,14 @@ def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
 def _attributes(context: Context) -> set[str] | frozenset[str]:
     """Names of the locals that the attributes of self become."""
     definition, method = context.definition, context.method
-    if method.role is MethodRole.SETUP:
+    if method.role in (MethodRole.SETUP, MethodRole.SETUP_TREE):
         names = {h.name for h in definition.hyperparameters}
         for declaration in definition.declarations:
             suffixes = ("", *SUFFIXES.get(declaration.role, ()))
             names |= {declaration.name + suffix for suffix in suffixes}
         return names
-    scalars = optimizer.scalars(context)
-    moments = {d.name for d in definition.declared(Role.MOMENT)}
-    used = scalars & (method.reads | set(method.assigns))
-    return used | moments if method.role is MethodRole.UPDATE else used
+    used = optimizer.scalars(context) & (method.reads | set(method.assigns))
+    if method.role is MethodRole.UPDATE:
+        moments = {d.name for d in definition.declared(Role.MOMENT)}
+        return used | moments | context.fields("Mask") | {"key", "keys"}
+    return used | optimizer.INPUTS

@@ -98,7 +98,8 @@ class _Loops(cst.CSTTransformer):
         """What a loop does for one of the fields that it runs over."""
         states = fresh("states" if looped == 1 else f"{variable}_states", self.taken)
         if self._optimizes:
-            return _Optimizers(field, variable, index, states)
+            keys = fresh(f"{variable}_keys", self.taken)
+            return _Optimizers(field, variable, index, states, keys)
         declared = self.context.several
         traits = self.context.traits[field] if field in declared else None
         keys = fresh(f"{variable}_keys", self.taken)
@@ -137,13 +138,24 @@ class _Thread:
         raise NotImplementedError
 
 
+@dataclass(frozen=True)
 class _Optimizers(_Thread):
     """Initialized optimizers."""
+
+    keys: str
+
+    @property
+    def before(self) -> list[str]:
+        return [
+            *super().before,
+            f"{self.keys} = self.keys(len(self.{self.field}))",
+        ]
 
     def call(self, call: cst.Call, target: str) -> str:
         gradients, *rest = arguments_text(call.args)[0]
         state = f"{self.states}[{self.index}]"
-        given = ", ".join([gradients, state, *rest])
+        inputs = inputs_of_step(f"{self.keys}[{self.index}]")
+        given = ", ".join([gradients, state, *rest, *inputs])
         return f"{target}, {state} = {self.variable}.apply({given})"
 
 
@@ -192,6 +204,11 @@ class _Layers(_Thread):
         given += [f"{name}={text}" for name, text in keyword]
         new = state if stateful else "_"
         return f"{target}, {new} = {self.called}({', '.join(given)})"
+
+
+def inputs_of_step(key: str) -> tuple[str, ...]:
+    """The keyword arguments that an optimizer hands to another one."""
+    return ("value=value", "value_and_gradients=value_and_gradients", f"key={key}")
 
 
 def _enumerated_target(index: str, target: cst.BaseAssignTargetExpression):

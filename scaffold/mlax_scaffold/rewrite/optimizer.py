@@ -1,4 +1,4 @@
-"""The methods of an optimizer: `prepare` becomes scalars, `update` a function of one leaf."""
+"""The methods of an optimizer: `update` becomes a function of one leaf, the others statements of `step`."""
 
 from __future__ import annotations
 
@@ -16,62 +16,110 @@ from mlax_scaffold.rewrite.nodes import (
 )
 from mlax_scaffold.rewrite.returns import Returns
 
+INPUTS = frozenset(("value", "value_and_gradients", "key", "keys"))
+"""Names of the inputs of the generated `step`, and of what is split off them."""
+
 _TREES = {"grads": "gradients", "params": "trainables"}
 
 
 def scheduled(context: Context) -> frozenset[str]:
     """Hyperparameters that may be schedules."""
-    return frozenset(
-        h.name
-        for h in context.definition.hyperparameters
-        if h.type.word.name == "Scheduled"
-    )
+    return context.fields("Scheduled")
 
 
 def scalars(context: Context) -> frozenset[str]:
     """The attributes that are one number for all leaves, and a local of `step`."""
-    return scheduled(context) | {"step", *coefficients(context)}
+    return scheduled(context) | {"step", "dither", *coefficients(context)}
 
 
 def coefficients(context: Context) -> tuple[str, ...]:
     """The scalars that `prepare` sets, in order."""
     prepare = context.definition.method("prepare")
-    return prepare.assigns if prepare else ()
+    states = context.declared(Role.STATE)
+    return tuple(n for n in prepare.assigns if n not in states) if prepare else ()
 
 
-def prepare(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
-    """Statements of `step` that compute the scalars of this step."""
-    return cst.ensure_type(function.visit(_Prepare(context)), cst.FunctionDef)
+def counts(context: Context) -> bool:
+    """Whether the state holds the number of steps."""
+    methods = context.definition.methods
+    reads = {name for m in methods for name in m.reads}
+    return bool(reads & {"step", "dither"} or scheduled(context))
 
 
-class _Trees(Renamer):
-    """Renames the trees that the methods of an optimizer take, and reads attributes of self."""
+def tree(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
+    """Statements of `step` over the whole trees: those of `prepare` and `finish`."""
+    return cst.ensure_type(function.visit(_Tree(context)), cst.FunctionDef)
 
-    def __init__(self, plain: frozenset[str] = frozenset()):
+
+def step(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
+    """The body of `step`, which returns the updates and the new state."""
+    function = tree(function, context)
+    state = "state._replace(step=state.step + 1)" if counts(context) else "state"
+    return cst.ensure_type(function.visit(Returns(state)), cst.FunctionDef)
+
+
+class _Tree(Renamer):
+    """Methods over whole trees: moments and states are fields of the state."""
+
+    def __init__(self, context: Context):
         super().__init__(_TREES)
-        self.plain = plain
+        self.owner = context.definition.name
+        self.fields = context.declared(Role.STATE, Role.MOMENT)
+        self.scalars = scalars(context)
+        self.masks = context.fields("Mask")
 
     def leave_Attribute(
         self, original_node: cst.Attribute, updated_node: cst.Attribute
     ) -> cst.BaseExpression:
         name = self_attribute(original_node)
-        if name is None:
-            return updated_node
-        return expression(name if name in self.plain else f"hyperparams.{name}")
+        return updated_node if name is None else expression(self._read(name))
 
-
-class _Prepare(_Trees):
-    def __init__(self, context: Context):
-        super().__init__(scalars(context))
+    def _read(self, name: str) -> str:
+        if name in self.fields:
+            return f"state.{name}"
+        if name in self.scalars:
+            return name
+        if name == "value":
+            return f"trees.scalar(trees.required({self.owner!r}, value=value))"
+        if name in INPUTS:
+            return f"trees.required({self.owner!r}, {name}={name})"
+        if name in self.masks:
+            return f"trees.selected(hyperparams.{name}, trainables)"
+        return f"hyperparams.{name}"
 
     def leave_Assign(
         self, original_node: cst.Assign, updated_node: cst.Assign
     ) -> cst.Assign:
-        target = original_node.targets[0].target
-        if self_attribute(target) is None:
+        name = self_attribute(original_node.targets[0].target)
+        if name is None:
             return updated_node
-        value = expression(f"trees.scalar({code(updated_node.value)})")
-        return updated_node.with_changes(value=value)
+        return self._assigned(name, code(updated_node.value))
+
+    def leave_AnnAssign(
+        self, original_node: cst.AnnAssign, updated_node: cst.AnnAssign
+    ) -> cst.AnnAssign | cst.Assign:
+        name = self_attribute(original_node.target)
+        if name is None or updated_node.value is None:
+            return updated_node
+        return self._assigned(name, code(updated_node.value))
+
+    def leave_AugAssign(
+        self, original_node: cst.AugAssign, updated_node: cst.AugAssign
+    ) -> cst.AugAssign | cst.Assign:
+        name = self_attribute(original_node.target)
+        if name is None:
+            return updated_node
+        operator = code(updated_node.operator).strip().removesuffix("=")
+        value = f"{self._read(name)} {operator} ({code(updated_node.value)})"
+        return self._assigned(name, value)
+
+    def _assigned(self, name: str, value: str) -> cst.Assign:
+        if name in self.fields:
+            stored = f"trees.stored({value}, state.{name})"
+            target, value = "state", f"state._replace({name}={stored})"
+        else:
+            target, value = name, f"trees.scalar({value})"
+        return cst.Assign([cst.AssignTarget(cst.Name(target))], expression(value))
 
 
 def update(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
@@ -83,7 +131,9 @@ class _Update(OuterTransformer):
     def __init__(self, context: Context):
         super().__init__()
         self.moments = [d.name for d in context.definition.declared(Role.MOMENT)]
+        self.states = context.declared(Role.STATE)
         self.scalars = scalars(context)
+        self.masks = context.fields("Mask")
 
     def leave_Attribute(
         self, original_node: cst.Attribute, updated_node: cst.Attribute
@@ -91,10 +141,12 @@ class _Update(OuterTransformer):
         name = self_attribute(original_node)
         if name is None:
             return updated_node
-        if name in self.moments:
+        if name in self.moments or name in self.masks:
             return expression(name)
         if name in self.scalars:
             return expression(f"{name}.astype(grad.dtype)")
+        if name in self.states:
+            return expression(f"state.{name}.astype(grad.dtype)")
         return expression(f"hyperparams.{name}")
 
     def leave_Return(
@@ -108,9 +160,3 @@ class _Update(OuterTransformer):
         if not self.moments:
             result = f"({text},)"
         return updated_node.with_changes(value=expression(result))
-
-
-def step(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
-    """The body of `step` of an optimizer of optimizers."""
-    function = cst.ensure_type(function.visit(_Trees()), cst.FunctionDef)
-    return cst.ensure_type(function.visit(Returns("state")), cst.FunctionDef)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from mlax_scaffold.model.definition import Declaration, Role
+from mlax_scaffold.model.definition import Declaration, Kind, Role
 from mlax_scaffold.rewrite.context import Context
 from mlax_scaffold.rewrite.hoist import arguments_text
 from mlax_scaffold.rewrite.nodes import (
@@ -75,6 +75,8 @@ class _Setup(cst.CSTTransformer):
 
     def _text(self, declaration: Declaration, value: cst.BaseExpression) -> str:
         name = declaration.name
+        if self.context.definition.kind is Kind.OPTIMIZER:
+            return f"{name} = {self._kept(declaration, value)}"
         if declaration.role is Role.DERIVED:
             return f"{name} = {code(value)}"
         if declaration.several:
@@ -91,11 +93,6 @@ class _Setup(cst.CSTTransformer):
         initializer, shape, *dtype = [code(a.value) for a in call.args if not a.keyword]
         if "dtype" in given:
             dtype.append(given["dtype"])
-        if declaration.role is Role.MOMENT:
-            chosen = dtype[0] if dtype else "None"
-            return (
-                f"{name} = trees.create_moment({initializer}, {shape}, {chosen}, param)"
-            )
         if declaration.role is Role.TRAINABLE:
             argument = f"{name}_initializer"
             depends = self.context.definition.depends(declaration)
@@ -105,6 +102,24 @@ class _Setup(cst.CSTTransformer):
             chosen = f"arrays.at_least(dtype, {given['at_least']})"
         made = f"arrays.create({initializer}, {self.keys[name]}, {shape}, {chosen})"
         return f"{name} = {made}{condition and condition + 'None'}"
+
+    def _kept(self, declaration: Declaration, value: cst.BaseExpression) -> str:
+        """What an optimizer keeps for a weight, or for all."""
+        condition = ""
+        if declaration.optional:
+            assert isinstance(value, cst.IfExp)
+            condition = f" if {operand(value.test)} else None"
+            value = value.body
+        arguments = cst.ensure_type(value, cst.Call).args
+        first, *rest = [code(a.value) for a in arguments]
+        if declaration.value:
+            chosen = rest[0] if rest else "None"
+            return f"trees.copied({first}, {chosen}){condition}"
+        shape, *dtype = rest
+        chosen = dtype[0] if dtype else "None"
+        if declaration.role is Role.STATE:
+            return f"trees.create_state({first}, {shape}, {chosen}){condition}"
+        return f"trees.create_moment({first}, {shape}, {chosen}, param){condition}"
 
     def _sub_layer(
         self, declaration: Declaration, call: cst.Call, condition: str
@@ -146,7 +161,10 @@ class _Setup(cst.CSTTransformer):
         self, original_node: cst.Attribute, updated_node: cst.Attribute
     ) -> cst.BaseExpression:
         name = self_attribute(original_node)
-        return updated_node if name is None else expression(name)
+        if name is None:
+            return updated_node
+        method = self.context.definition.method(name)
+        return expression(name if method is None else f"hyperparams.{name}")
 
 
 def _is_doc(comment: cst.Comment | None) -> bool:

@@ -28,6 +28,7 @@ _HOMES = {
     "Int": "words",
     "Key": "words",
     "Layer": "layer",
+    "Mask": "words",
     "NonNegative": "words",
     "Optimizer": "optimizer",
     "Padding": "words",
@@ -45,8 +46,10 @@ _HOMES = {
     "Stacked": "words",
     "SubLayer": "words",
     "SubLayers": "words",
+    "SubOptimizer": "words",
     "SubOptimizers": "words",
     "SubSchedule": "words",
+    "all_finite": "trees",
     "cast": "arrays",
     "constant": "initializers",
     "explicit_padding": "windows",
@@ -62,6 +65,8 @@ _HOMES = {
     "require": "declarations",
     "state": "declarations",
     "trainable": "declarations",
+    "tree_dot": "trees",
+    "tree_where": "trees",
     "truncated_normal": "initializers",
     "uniform": "initializers",
     "variance_scaling": "initializers",
@@ -129,6 +134,9 @@ if TYPE_CHECKING:
     from mlax_scaffold.spec.loading import load as load
     from mlax_scaffold.spec.optimizer import Optimizer as Optimizer
     from mlax_scaffold.spec.schedule import Schedule as Schedule
+    from mlax_scaffold.spec.trees import all_finite as all_finite
+    from mlax_scaffold.spec.trees import tree_dot as tree_dot
+    from mlax_scaffold.spec.trees import tree_where as tree_where
     from mlax_scaffold.spec.typing import Activation as Activation
     from mlax_scaffold.spec.typing import Axis as Axis
     from mlax_scaffold.spec.typing import AxisName as AxisName
@@ -142,6 +150,7 @@ if TYPE_CHECKING:
     from mlax_scaffold.spec.typing import Function as Function
     from mlax_scaffold.spec.typing import Int as Int
     from mlax_scaffold.spec.typing import Key as Key
+    from mlax_scaffold.spec.typing import Mask as Mask
     from mlax_scaffold.spec.typing import NonNegative as NonNegative
     from mlax_scaffold.spec.typing import Padding as Padding
     from mlax_scaffold.spec.typing import PerDim as PerDim
@@ -156,6 +165,7 @@ if TYPE_CHECKING:
     from mlax_scaffold.spec.typing import Stacked as Stacked
     from mlax_scaffold.spec.typing import SubLayer as SubLayer
     from mlax_scaffold.spec.typing import SubLayers as SubLayers
+    from mlax_scaffold.spec.typing import SubOptimizer as SubOptimizer
     from mlax_scaffold.spec.typing import SubOptimizers as SubOptimizers
     from mlax_scaffold.spec.typing import SubSchedule as SubSchedule
     from mlax_scaffold.spec.windows import explicit_padding as explicit_padding

@@ -179,12 +179,15 @@ class BodyChecker:
                 node.func, f"`{function}` cannot be called in the body of a spec"
             )
         name = self_attribute(node.func)
-        is_layer = self.attributes.get(name or "") in ("sub-layer", "layer") or (
+        called = ("sub-layer", "layer", "optimizer")
+        is_layer = self.attributes.get(name or "") in called or (
             function in self.loop_layers
         )
         # An initialized layer may draw; what a declared one does is known later.
-        draws = name in ("key", "keys") or self.attributes.get(name or "") == "layer"
-        if is_layer or name in ("key", "keys"):
+        what = self.attributes.get(name or "")
+        is_key = what in ("key", "keys")
+        draws = is_key or what in ("layer", "optimizer")
+        if is_layer or is_key:
             what = f"`{ast.unparse(node.func)}`"
             if context:
                 self.source.report(
@@ -250,11 +253,9 @@ class BodyChecker:
                 "Return the value, and assign it outside.",
             )
         elif name is None:
-            owner = self_attribute(target.value)
-            if (
-                target.attr == "non_trainables"
-                and self.attributes.get(owner or "") == "layer"
-            ):
+            owner = self_attribute(target.value) or ""
+            settable = {"layer": "non_trainables", "optimizer": "state"}
+            if settable.get(self.attributes.get(owner, "")) == target.attr:
                 return
             self.source.report(
                 target, "attributes of other objects cannot be assigned in a spec"

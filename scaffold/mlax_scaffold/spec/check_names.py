@@ -12,7 +12,18 @@ _SUFFIXES = {
     Role.TRAINABLE: ("_initializer",),
     Role.SUB_LAYER: ("_weights", "_state", "_hyperparams"),
 }
-_NO_LOCALS = ("method", "entry", "training", "stored", "key", "step", "coefficient")
+OF_STEPS = ("step", "key", "dither", "value", "value_and_gradients")
+"""What the methods of an optimizer may read of the step that is taken."""
+
+_NO_LOCALS = ("method", "entry", "training", "stored", "coefficient", *OF_STEPS)
+_WITH_LOCALS = (
+    MethodRole.SETUP,
+    MethodRole.SETUP_TREE,
+    MethodRole.UPDATE,
+    MethodRole.PREPARE,
+    MethodRole.FINISH,
+    MethodRole.STEP,
+)
 OF_OPTIMIZERS = frozenset(("gradients", "state", "updates"))
 """Names of the generated `step`, beside the reserved ones."""
 
@@ -26,22 +37,22 @@ def check_locals(
 ) -> None:
     """Report names that the locals which attributes of self become would hide.
 
-    `setup`, `update` and `prepare` become functions with a local for each attribute that they use. Locals of
-    the spec make way for them; what it imports and the parameters of nested functions cannot.
+    The methods of an optimizer, and `setup`, become functions with a local for each attribute that they use.
+    Locals of the spec make way for them; what it imports and the parameters of nested functions cannot.
     """
-    if role not in (MethodRole.SETUP, MethodRole.UPDATE, MethodRole.PREPARE):
+    if role not in _WITH_LOCALS:
         return
     used = {self_attribute(n) for n in ast.walk(method)} - {None}
-    if role is MethodRole.SETUP:
+    if role in (MethodRole.SETUP, MethodRole.SETUP_TREE):
         taken = {n for n, what in attributes.items() if what not in _NO_LOCALS}
         for declaration in declarations:
             suffixes = _SUFFIXES.get(declaration.role, ())
             taken |= {declaration.name + suffix for suffix in suffixes}
     else:
-        made = ("moment", "coefficient", "scheduled", "step")
+        made = ("coefficient", "scheduled", *OF_STEPS)
         taken = {n for n, what in attributes.items() if what in made and n in used}
     if role is MethodRole.UPDATE:
-        taken |= {n for n, what in attributes.items() if what == "moment"}
+        taken |= {n for n, what in attributes.items() if what in ("moment", "mask")}
     own = {
         n.id
         for n in ast.walk(method)
@@ -56,18 +67,29 @@ def check_locals(
             )
 
 
-def check_prepare(source: Source, method: ast.FunctionDef) -> None:
-    """Report what cannot stand in the middle of the generated `step`."""
+def check_returns_nothing(source: Source, method: ast.FunctionDef) -> None:
+    """Report returns in the middle of the generated `step`."""
+    pending: list[ast.AST] = list(method.body)
+    while pending:
+        node = pending.pop()
+        if isinstance(node, ast.Return):
+            source.report(
+                node, f"{method.name} returns nothing: it assigns to attributes of self"
+            )
+        if not isinstance(node, ast.FunctionDef | ast.Lambda):
+            pending.extend(ast.iter_child_nodes(node))
+
+
+def check_assignments(source: Source, method: ast.FunctionDef) -> None:
+    """Report assignments that the generated `step` has no counterpart for."""
     for node in ast.walk(method):
         match node:
-            case ast.Return():
-                source.report(node, "prepare returns nothing: it sets scalars")
             case ast.Assign(targets=[ast.Tuple() | ast.List() as target]) if any(
-                map(self_attribute, target.elts)
+                ast.unparse(part).startswith("self.") for part in target.elts
             ):
                 source.report(
                     target,
-                    "a scalar is assigned in a statement of its own",
+                    "an attribute of self is assigned in a statement of its own",
                     "Write one `self.name = expression` for each.",
                 )
 

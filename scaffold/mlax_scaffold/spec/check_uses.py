@@ -10,6 +10,9 @@ from mlax_scaffold.spec.parse_source import Source, dotted, self_attribute
 RAW = ("trainables", "non_trainables", "apply")
 """Attributes of an initialized layer that only a block may use."""
 
+OF_OPTIMIZER = ("state", "apply")
+"""Attributes of an initialized optimizer that `step` may use."""
+
 GIVEN = ("key", "inference_mode", "x", "trainables", "non_trainables", "hyperparams")
 """What the generated code itself hands to a layer."""
 
@@ -94,6 +97,14 @@ class UseChecker:
                     f"`self.{name}` has no weights in a method of the hyperparameters",
                     f"Only its own such methods are there: `self.{name}.method(...)`.",
                 )
+        elif what == "optimizer" and not called:
+            if not isinstance(parent, ast.Attribute) or parent.attr not in OF_OPTIMIZER:
+                self.source.report(
+                    node,
+                    f"`self.{name}` is an optimizer, which can be called",
+                    f"Write `self.{name}(grads, params)`; `self.{name}.state` is its "
+                    f"state, and `self.{name}.apply(grads, state, params)` a pure call.",
+                )
         elif what in _LAYERS and not called:
             self._uncalled_layer(node, f"self.{name}", parent, what == "layer")
         elif what == "entry":
@@ -105,7 +116,7 @@ class UseChecker:
             )
         elif what == "stored":
             self._stored_state(node, parent)
-        elif what in ("key", "keys") and not called:
+        elif what in ("key", "keys", "value_and_gradients") and not called:
             self.source.report(node, f"`self.{name}` is called: `self.{name}(...)`")
 
     def _stored_state(self, node: ast.Attribute, parent: ast.AST) -> None:
@@ -205,7 +216,13 @@ class UseChecker:
             len(node.args) != 1 or node.keywords or _starred(node)
         ):
             self.source.report(node, "`self.keys(n)` takes one number")
-        elif self._is_layer(node):
+        elif what == "optimizer" and (
+            len(node.args) != 2 or node.keywords or _starred(node)
+        ):
+            self.source.report(
+                node, f"`self.{name}` is called as `self.{name}(grads, params)`"
+            )
+        elif self.attributes.get(name or "") in _LAYERS:
             shown = ast.unparse(node.func)
             if not node.args:
                 self.source.report(node, f"`{shown}` takes an input: `{shown}(x)`")
@@ -223,7 +240,7 @@ class UseChecker:
 
     def _is_layer(self, node: ast.Call) -> bool:
         name = self_attribute(node.func)
-        return self.attributes.get(name or "") in _LAYERS
+        return self.attributes.get(name or "") in (*_LAYERS, "optimizer")
 
     def _statement(self, node: ast.stmt | ast.match_case) -> None:
         """What is hoisted out of a statement must not notice that it is."""

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import jax
+import jax.numpy as jnp
 from jax.nn.initializers import Initializer
 from jax.typing import DTypeLike
 
@@ -33,7 +35,9 @@ if TYPE_CHECKING:
         at_least: DTypeLike | None = None,
     ) -> Any: ...
     def moment(
-        initializer: Initializer, shape: Sequence[int], dtype: DTypeLike | None = None
+        initializer: Initializer | jax.Array,
+        shape: Sequence[int] = (),
+        dtype: DTypeLike | None = None,
     ) -> Any: ...
 
 else:
@@ -49,9 +53,18 @@ else:
         """
         return Declaration("state", initializer, tuple(shape), dtype, at_least)
 
-    def moment(initializer, shape, dtype=None):
-        """Declares what an optimizer keeps for a weight; dtype None: the weight's."""
+    def moment(initializer, shape=None, dtype=None):
+        """Declares what an optimizer keeps for a weight; dtype None: the weight's.
+
+        `moment(value)` begins as a copy of the value.
+        """
+        if shape is None:
+            value = initializer
+            return Declaration("moment", _copying(value), value.shape, dtype)
         return Declaration("moment", initializer, tuple(shape), dtype)
+
+    def _copying(value):
+        return lambda key, shape, dtype: jnp.array(value, dtype)
 
 
 def require(condition: bool, message: str) -> None:

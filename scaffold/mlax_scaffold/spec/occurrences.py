@@ -49,7 +49,7 @@ def declarations(owner: type[Layer]) -> dict[str, Declared]:
     if "setup" not in owner.__dict__:
         return {}
     setup: Any = owner.__dict__["setup"]
-    (definition,) = _parse(setup).body
+    (definition,) = parse(setup).body
     assert isinstance(definition, ast.FunctionDef)
     found: dict[str, Declared] = {}
     for statement in definition.body:
@@ -58,7 +58,7 @@ def declarations(owner: type[Layer]) -> dict[str, Declared]:
         target, value = statement.targets[0], statement.value
         if isinstance(value, ast.IfExp):
             value = value.body
-        name = _self_attribute(target)
+        name = self_attribute(target)
         several = isinstance(value, ast.ListComp)
         call = value.elt if isinstance(value, ast.ListComp) else value
         if name is None or not isinstance(call, ast.Call):
@@ -75,7 +75,7 @@ def declarations(owner: type[Layer]) -> dict[str, Declared]:
 def method(owner: type[Layer], name: str) -> Method:
     """The entry point `name` of a layer: "forward", or one such as "attend"."""
     function: Any = owner._entries[name]
-    tree = _parse(function)
+    tree = parse(function)
     found = _Consumers(owner)
     found.visit(tree)
     places = sorted(found.places, key=lambda place: place[0])
@@ -104,7 +104,8 @@ def _class(declared: Declared) -> type[Layer]:
     return declared.layer if isinstance(declared, Several) else declared
 
 
-def _parse(function: Any) -> ast.Module:
+def parse(function: Any) -> ast.Module:
+    """The definition of a function, its annotations removed, with the lines of its file."""
     lines, first = inspect.getsourcelines(function)
     tree = ast.parse(textwrap.dedent("".join(lines)))
     ast.increment_lineno(tree, first - 1)
@@ -122,7 +123,7 @@ def _parse(function: Any) -> ast.Module:
     return tree
 
 
-def _self_attribute(node: ast.AST) -> str | None:
+def self_attribute(node: ast.AST) -> str | None:
     """`name`, where a node is `self.name`."""
     if (
         isinstance(node, ast.Attribute)
@@ -152,7 +153,7 @@ def _loop_fields(owner: type[Layer], node: ast.For) -> list[ast.Attribute]:
     return [
         part
         for part in ast.walk(node.iter)
-        if isinstance(part, ast.Attribute) and _self_attribute(part) in names
+        if isinstance(part, ast.Attribute) and self_attribute(part) in names
     ]
 
 
@@ -164,7 +165,7 @@ class _Consumers(ast.NodeVisitor):
         self.places: list[tuple[tuple[int, ...], ast.expr]] = []
 
     def visit_Call(self, node: ast.Call) -> None:
-        if self._consumes(_self_attribute(node.func)):
+        if self._consumes(self_attribute(node.func)):
             self.places.append(((node.lineno, node.col_offset), node))
         self.generic_visit(node)
 
@@ -193,19 +194,19 @@ class _Routes(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.Call:
         number = ast.Constant(self.numbers.get(id(node)))
-        name = _self_attribute(node.func)
+        name = self_attribute(node.func)
         self.generic_visit(node)
         if name in ("key", "keys"):
-            return _call(node, f"_{name}", [number, *node.args], node.keywords)
+            return routed(node, f"_{name}", [number, *node.args], node.keywords)
         if name and self._is_sub_layer(name):
             arguments = [ast.Constant(name), number, *node.args]
-            return _call(node, "_sub_layer", arguments, node.keywords)
+            return routed(node, "_sub_layer", arguments, node.keywords)
         return node
 
     def visit_For(self, node: ast.For) -> ast.For:
         for field in _loop_fields(self.owner, node):
             number = ast.Constant(self.numbers.get(id(field)))
-            loop = _call(field, "_loop", [ast.Constant(field.attr), number], [])
+            loop = routed(field, "_loop", [ast.Constant(field.attr), number], [])
             node.iter = _replace(node.iter, field, loop)
         self.generic_visit(node)
         return node
@@ -216,9 +217,10 @@ class _Routes(ast.NodeTransformer):
         )
 
 
-def _call(
+def routed(
     place: ast.expr, name: str, args: list[Any], keywords: list[ast.keyword]
 ) -> ast.Call:
+    """A call of a method of self in the place of another node."""
     function = ast.Attribute(ast.Name("self", ast.Load()), name, ast.Load())
     return ast.copy_location(ast.Call(function, args, keywords), place)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,9 @@ import jax.numpy as jnp
 
 from mlax_scaffold.spec.declarations import Declaration
 from mlax_scaffold.spec.fields import Fields
+from mlax_scaffold.spec.optimizer_keys import numbered
+
+_INPUTS = ("value", "value_and_gradients", "key")
 
 
 class Optimizer:
@@ -36,50 +40,79 @@ class Optimizer:
         # What `self.name` is during a step: scalars, moments, the number of the step.
         self._values: dict[str, Any] = {}
         self._state: dict[str, Any] = {}
+        self._moments: tuple[str, ...] = ()
+        self._keys: list[Any] = []
+        self._inputs: dict[str, Any] = {}
+        # Whether an assignment to a name of the state is one: not in `update`.
+        self._stepping = False
         for name in self._fields.named("SubOptimizers"):
             self._hyperparameters[name] = tuple(
                 _SubOptimizer(*pair) for pair in self._hyperparameters[name]
             )
+        for name in self._fields.named("SubOptimizer"):
+            self._hyperparameters[name] = _SubOptimizer(*self._hyperparameters[name])
 
     def initialize(self, params: Any) -> None:
-        """Makes the moments of every leaf, and sets the number of steps to zero."""
+        """Makes what is kept for every leaf and for all, and sets the number of steps to zero."""
+        self.setup_tree(params)
+        declared, self._values = self._values, {}
+        wide = jnp.result_type(float)
+        self._state = {name: _created(d, wide) for name, d in declared.items()}
         leaves, structure = jax.tree.flatten(params)
-        made = [self._declare(leaf) for leaf in leaves]
-        names = made[0] if made else {}
-        self._state = {
-            name: structure.unflatten([moments[name] for moments in made])
-            for name in names
-        }
-        if self._whole is None:
-            self._state["step"] = jnp.zeros((), jnp.int32)
+        masks = self._masks(params)
+        made = [
+            self._declare(leaf, {n: column[i] for n, column in masks.items()})
+            for i, leaf in enumerate(leaves)
+        ]
+        names = self._names_of_moments(made, masks)
+        self._moments = tuple(names)
+        for name in names:
+            column = [moments[name] for moments in made]
+            absent = names[name] is None
+            self._state[name] = None if absent else structure.unflatten(column)
+        self._state["step"] = jnp.zeros((), jnp.int32)
 
     def load(self, state: Any) -> None:
         """Installs a state by the names of its fields: a named tuple, or a mapping."""
         fields = state if isinstance(state, Mapping) else state._asdict()
-        for name in self._fields.named("SubOptimizers"):
-            states = fields[name]
-            pairs = zip(self._hyperparameters[name], states, strict=True)
-            for optimizer, own in pairs:
-                optimizer.state = own
+        for optimizer, own in self._nested(fields):
+            optimizer.state = own
         self._state = {
             name: value
             for name, value in fields.items()
             if name not in self._hyperparameters
         }
+        # Which of them are moments, a leaf of any shape tells.
+        self._moments = tuple(self._names_of_moments([], self._masks({})))
+        self._values = {}
+
+    def _nested(self, fields: Mapping[str, Any]) -> list[tuple[_SubOptimizer, Any]]:
+        pairs = []
+        for name in self._fields.named("SubOptimizers"):
+            pairs += zip(self._hyperparameters[name], fields[name], strict=True)
+        for name in self._fields.named("SubOptimizer"):
+            pairs.append((self._hyperparameters[name], fields[name]))
+        return pairs
 
     @property
     def state(self) -> dict[str, Any]:
         """The moments by name, each of the structure of the weights, and `step`."""
-        nested = {
+        many = {
             name: tuple(optimizer.state for optimizer in self._hyperparameters[name])
             for name in self._fields.named("SubOptimizers")
         }
-        return {**nested, **self._state}
+        one = {
+            name: self._hyperparameters[name].state
+            for name in self._fields.named("SubOptimizer")
+        }
+        return {**many, **one, **self._state}
 
     def _clone(self) -> Optimizer:
         values = dict(self._hyperparameters)
         for name in self._fields.named("SubOptimizers"):
             values[name] = tuple((o.state, o.hyperparams) for o in values[name])
+        for name in self._fields.named("SubOptimizer"):
+            values[name] = (values[name].state, values[name].hyperparams)
         return type(self)(**values)
 
     @property
@@ -87,60 +120,156 @@ class Optimizer:
         """What a generated `init` returns; optimizers of optimizers take it."""
         return self.state, EagerOptimizerHyperparams(self)
 
-    def _over_leaves(self, grads: Any, params: Any) -> Any:
-        number = self._state["step"] + 1
-        scalars = self._prepare(number, grads, params)
+    def _begin(self, params: Any, inputs: dict[str, Any]) -> None:
+        """Sets what `self.name` is in the methods that are called once a step."""
+        dtype = jnp.result_type(float)
+        self._inputs = {name: inputs[name] for name in _INPUTS[:2]}
+        self._stepping = self._whole is not None
+        number = self._state.get("step", jnp.zeros((), jnp.int32))
+        self._values = {"step": (number + 1).astype(dtype)}
+        self._values |= {n: v for n, v in self._inputs.items() if v is not None}
+        if inputs["value"] is not None:
+            self._values["value"] = jnp.asarray(inputs["value"], dtype)
+        for name in self._fields.named("Scheduled"):
+            value = self._hyperparameters[name]
+            if callable(value):
+                value = value(number.astype(dtype))
+            self._values[name] = jnp.asarray(value, dtype)
+        structure = jax.tree.structure(params)
+        for name, column in self._masks(params).items():
+            self._values[name] = structure.unflatten(column)
+
+    def _over_leaves(self, grads: Any, params: Any, key: Any) -> Any:
+        """The update of each leaf, between what happens once before and once after."""
+        masks = self._masks(params)
+        self._stepping = True
+        self._numbered("prepare", key)(grads, params)
+        self._stepping = False
+        once = self._values
+        scalars = self._scalars()
         leaves, structure = jax.tree.flatten(params)
-        names = [name for name in self._state if name != "step"]
-        moments = {name: structure.flatten_up_to(self._state[name]) for name in names}
+        moments = {
+            name: [None] * len(leaves)
+            if self._state[name] is None
+            else structure.flatten_up_to(self._state[name])
+            for name in self._moments
+        }
+        keys = (
+            [None] * len(leaves) if key is None else jax.random.split(key, len(leaves))
+        )
         updates: list[Any] = []
         for index, (grad, param) in enumerate(
             zip(structure.flatten_up_to(grads), leaves, strict=True)
         ):
-            own = {name: moments[name][index] for name in names}
-            update, new = self._update(grad, param, own, scalars)
+            own = {name: column[index] for name, column in moments.items()}
+            static = {name: column[index] for name, column in masks.items()}
+            update, new = self._update(grad, param, own, scalars | static, keys[index])
             updates.append(update)
-            for name in names:
+            for name in self._moments:
                 moments[name][index] = new[name]
-        self._state = {n: structure.unflatten(moments[n]) for n in names}
-        self._state["step"] = number
-        return structure.unflatten(updates)
+        self._state |= {
+            name: None if self._state[name] is None else structure.unflatten(column)
+            for name, column in moments.items()
+        }
+        self._count()
+        self._values = once
+        made = structure.unflatten(updates)
+        self._stepping = True
+        self.finish(made, params)
+        self._stepping = False
+        return made
 
-    def _declare(self, leaf: jax.Array) -> dict[str, jax.Array]:
+    def _scalars(self) -> dict[str, jax.Array]:
+        """What is one number for all leaves: coefficients, states, the number of the step."""
+        dtype = jnp.result_type(float)
+        other = {*_INPUTS, *self._fields.named("Mask")}
+        found = {
+            n: jnp.asarray(v, dtype) for n, v in self._values.items() if n not in other
+        }
+        found |= {n: v for n, v in self._state.items() if n not in self._moments}
+        found["dither"] = _dither(self._state.get("step"))
+        return found | {"step": self._values["step"]}
+
+    def _count(self) -> None:
+        if "step" in self._state:
+            self._state["step"] = self._state["step"] + 1
+
+    def _names_of_moments(
+        self, made: list[dict[str, Any]], masks: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        chosen = dict.fromkeys(masks, True)
+        return made[0] if made else self._declare(jnp.zeros(()), chosen)
+
+    def _declare(self, leaf: jax.Array, masks: dict[str, bool]) -> dict[str, Any]:
+        self._values = dict(masks)
         self.setup(leaf)
         declarations, self._values = self._values, {}
         return {
-            name: declared.initializer(
-                jax.random.key(0),
-                declared.shape,
-                jnp.dtype(declared.dtype or leaf.dtype),
-            )
+            name: None if declared is None else _created(declared, leaf.dtype)
             for name, declared in declarations.items()
-            if isinstance(declared, Declaration)
+            if name not in masks
         }
 
-    def _prepare(self, number: jax.Array, grads: Any, params: Any) -> dict[str, Any]:
-        """The scalars of a step, in the default float dtype."""
-        dtype = jnp.result_type(float)
-        self._values = {"step": number.astype(dtype)}
-        for name in self._fields.named("Scheduled"):
-            value = self._hyperparameters[name]
-            if callable(value):
-                value = value((number - 1).astype(dtype))
-            self._values[name] = jnp.asarray(value, dtype)
-        self.prepare(grads, params)
-        return {name: jnp.asarray(v, dtype) for name, v in self._values.items()}
+    def _masks(self, params: Any) -> dict[str, list[bool]]:
+        """Whether each weight is selected, for each mask."""
+        paths = [
+            (jax.tree_util.keystr(path, simple=True, separator="/"), leaf)
+            for path, leaf in jax.tree_util.tree_leaves_with_path(params)
+        ]
+        found = {}
+        for name in self._fields.named("Mask"):
+            mask = self._hyperparameters[name]
+            found[name] = [mask is None or mask(*item) for item in paths]
+        return found
 
     def _update(
-        self, grad: jax.Array, param: jax.Array, moments: Any, scalars: Any
-    ) -> tuple[jax.Array, dict[str, jax.Array]]:
+        self, grad: jax.Array, param: jax.Array, moments: Any, scalars: Any, key: Any
+    ) -> tuple[jax.Array, dict[str, Any]]:
         dtype = self._hyperparameters.get("moment_dtype") or param.dtype
-        arrive = {name: value.astype(dtype) for name, value in scalars.items()}
-        arrive |= {name: value.astype(dtype) for name, value in moments.items()}
-        self._values = arrive
-        update = self.update(grad.astype(dtype), param.astype(dtype))
-        new = {n: self._values[n].astype(value.dtype) for n, value in moments.items()}
+        arrive = scalars | moments
+        self._values = {
+            name: value
+            if value is None or isinstance(value, bool)
+            else value.astype(dtype)
+            for name, value in arrive.items()
+        }
+        update = self._numbered("update", key)(grad.astype(dtype), param.astype(dtype))
+        new = {
+            name: None if value is None else self._values[name].astype(value.dtype)
+            for name, value in moments.items()
+        }
         return jnp.asarray(update).astype(param.dtype), new
+
+    def _numbered(self, name: str, key: Any) -> Callable[..., Any]:
+        """A method whose places that take a key are numbered, with their keys set."""
+        function = self._whole if name == "step" else type(self).__dict__.get(name)
+        if function is None:
+            return getattr(self, name)
+        method = numbered(type(self), function)
+        if key is None or method.consumers < 2:
+            self._keys = [key] * method.consumers
+        else:
+            self._keys = list(jax.random.split(key, method.consumers))
+        return functools.partial(method.run, self)
+
+    def _key(self, number: int) -> jax.Array:
+        key = self._keys[number]
+        if key is None:
+            raise ValueError(f"{type(self).__name__}: step needs key, which is None")
+        return key
+
+    def _optimizer(self, name: str, number: int) -> _SubOptimizer:
+        optimizer = self._hyperparameters[name]
+        optimizer.inputs = self._inputs | {"key": self._keys[number]}
+        return optimizer
+
+    def _optimizers(self, name: str, number: int) -> tuple[_SubOptimizer, ...]:
+        optimizers = self._hyperparameters[name]
+        key, count = self._keys[number], len(optimizers)
+        keys = [None] * count if key is None else jax.random.split(key, count)
+        for optimizer, own in zip(optimizers, keys, strict=True):
+            optimizer.inputs = self._inputs | {"key": own}
+        return optimizers
 
     if TYPE_CHECKING:
         # Both the method below and, in the methods of a spec, the number of the step.
@@ -150,20 +279,40 @@ class Optimizer:
 
     else:
 
-        def step(self, grads, params):
+        def step(
+            self, grads, params, *, value=None, value_and_gradients=None, key=None
+        ):
             """One step: what is to be added to the weights; keeps the new state."""
-            if self._whole is not None:
-                return self._whole(grads, params)
+            inputs = {
+                "value": value,
+                "value_and_gradients": value_and_gradients,
+                "key": key,
+            }
+            self._begin(params, inputs)
             try:
-                return self._over_leaves(grads, params)
+                if self._whole is None:
+                    return self._over_leaves(grads, params, key)
+                updates = self._numbered("step", key)(grads, params)
+                self._count()
+                return updates
             finally:
-                self._values = {}
+                self._values, self._stepping = {}, False
+
+        def key(self):
+            """A fresh key. Calls are numbered before they run, see `optimizer_keys`."""
+            raise RuntimeError("self.key() stands in the methods of a step")
 
         def setup(self, param):
             """Declares the moments of a leaf. An optimizer with none needs no setup."""
 
+        def setup_tree(self, params):
+            """Declares what is kept once for all leaves."""
+
         def prepare(self, grads, params):
             """Sets the scalars of a step, from the whole trees."""
+
+        def finish(self, updates, params):
+            """Sets states after the updates."""
 
         def __getattribute__(self, name):
             # `self.step` in the methods of a spec is a number, else the method above.
@@ -174,7 +323,7 @@ class Optimizer:
         def __getattr__(self, name):
             if name.startswith("_"):
                 raise AttributeError(name)
-            for known in (self._values, self._hyperparameters):
+            for known in (self._values, self._state, self._hyperparameters):
                 if name in known:
                     return known[name]
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
@@ -182,6 +331,8 @@ class Optimizer:
         def __setattr__(self, name, value):
             if name.startswith("_"):
                 object.__setattr__(self, name, value)
+            elif self._stepping and name in self._state:
+                self._state[name] = jax.tree.map(_as, value, self._state[name])
             else:
                 self._values[name] = value
 
@@ -192,11 +343,13 @@ class EagerOptimizerHyperparams:
     def __init__(self, optimizer: Optimizer) -> None:
         self._make = optimizer._clone
 
-    def apply(self, grads: Any, state: Any, params: Any) -> tuple[Any, Any]:
+    def apply(
+        self, grads: Any, state: Any, params: Any, **inputs: Any
+    ) -> tuple[Any, Any]:
         """`step`, as a pure function."""
         optimizer = self._make()
         optimizer.load(state)
-        return optimizer.step(grads, params), optimizer.state
+        return optimizer.step(grads, params, **inputs), optimizer.state
 
 
 class _SubOptimizer:
@@ -204,7 +357,29 @@ class _SubOptimizer:
 
     def __init__(self, state: Any, hyperparams: Any) -> None:
         self.state, self.hyperparams = state, hyperparams
+        self.inputs: dict[str, Any] = {}
 
     def __call__(self, grads: Any, params: Any) -> Any:
-        updates, self.state = self.hyperparams.apply(grads, self.state, params)
+        updates, self.state = self.apply(grads, self.state, params)
         return updates
+
+    def apply(self, grads: Any, state: Any, params: Any) -> tuple[Any, Any]:
+        """A pure step, with the inputs of the outer one."""
+        return self.hyperparams.apply(grads, state, params, **self.inputs)
+
+
+def _created(declared: Declaration, dtype: Any) -> jax.Array:
+    chosen = jnp.dtype(declared.dtype or dtype)
+    return declared.initializer(jax.random.key(0), declared.shape, chosen)
+
+
+def _as(new: Any, old: Any) -> jax.Array:
+    return jnp.asarray(new, old.dtype)
+
+
+def _dither(step: Any) -> jax.Array:
+    """Multiples of the golden ratio, without their integers, in fixed point."""
+    if step is None:
+        return jnp.zeros(())
+    spread = (step.astype(jnp.uint32) * jnp.uint32(2654435769)) >> 8
+    return spread.astype(jnp.result_type(float)) / 2.0**24

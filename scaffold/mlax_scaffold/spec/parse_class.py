@@ -18,86 +18,36 @@ from mlax_scaffold.model.definition import (
     Role,
 )
 from mlax_scaffold.spec.check_body import RESERVED, BodyChecker
-from mlax_scaffold.spec.check_names import OF_OPTIMIZERS, check_locals, check_prepare
+from mlax_scaffold.spec.check_names import (
+    OF_OPTIMIZERS,
+    OF_STEPS,
+    check_assignments,
+    check_locals,
+    check_returns_nothing,
+)
 from mlax_scaffold.spec.check_uses import UseChecker
+from mlax_scaffold.spec.kinds import (
+    ASSIGNABLE,
+    ATTRIBUTES,
+    DECLARE,
+    EXAMPLES,
+    REQUIRED,
+    ROLES,
+    SIGNATURES,
+    SPECIAL,
+    STATIC,
+    UNKNOWN,
+    A,
+)
 from mlax_scaffold.spec.parse_fields import check_fields, read_hyperparameter
 from mlax_scaffold.spec.parse_imports import BASES
 from mlax_scaffold.spec.parse_method import (
-    ENTRY_SIGNATURE,
     check_summary,
     read_method,
     role_of,
 )
 from mlax_scaffold.spec.parse_setup import SetupReader, requirements_of
 from mlax_scaffold.spec.parse_source import Source, self_attribute
-
-_SPECIAL = {
-    Kind.LAYER: {"setup": MethodRole.SETUP, "forward": MethodRole.ENTRY},
-    Kind.BLOCK: {"forward": MethodRole.ENTRY},
-    Kind.OPTIMIZER: {
-        "setup": MethodRole.SETUP,
-        "update": MethodRole.UPDATE,
-        "prepare": MethodRole.PREPARE,
-        "step": MethodRole.STEP,
-    },
-    Kind.SCHEDULE: {"setup": MethodRole.SETUP, "value": MethodRole.VALUE},
-}
-_SIGNATURES = {
-    MethodRole.SETUP: {
-        Kind.LAYER: ("self",),
-        Kind.OPTIMIZER: ("self", "param"),
-        Kind.SCHEDULE: ("self",),
-    },
-    MethodRole.UPDATE: {Kind.OPTIMIZER: ("self", "grad", "param")},
-    MethodRole.PREPARE: {Kind.OPTIMIZER: ("self", "grads", "params")},
-    MethodRole.STEP: {Kind.OPTIMIZER: ("self", "grads", "params")},
-    MethodRole.VALUE: {Kind.SCHEDULE: ("self", "step")},
-}
-_REQUIRED = {
-    Kind.LAYER: ("forward",),
-    Kind.BLOCK: ("forward",),
-    Kind.OPTIMIZER: ("update", "step"),
-    Kind.SCHEDULE: ("value",),
-}
-_EXAMPLES = {
-    Kind.LAYER: f"`{ENTRY_SIGNATURE}`",
-    Kind.BLOCK: "`def forward(self, x: PyTree) -> PyTree`",
-    Kind.OPTIMIZER: "`def update(self, grad, param)`",
-    Kind.SCHEDULE: "`def value(self, step)`",
-}
-_ROLES = {
-    Kind.LAYER: (Role.TRAINABLE, Role.STATE, Role.SUB_LAYER, Role.DERIVED),
-    Kind.OPTIMIZER: (Role.MOMENT,),
-    Kind.SCHEDULE: (),
-}
-_ATTRIBUTES = {
-    "Cell": "layer",
-    "Scheduled": "scheduled",
-    "Stacked": "layer",
-    "SubLayer": "layer",
-    "SubLayers": "layers",
-    "SubOptimizers": "optimizers",
-}
-"""What the attribute is that a word makes; a plain hyperparameter where it is not here."""
-
-_DECLARE = {
-    Kind.LAYER: "state(zeros, shape)",
-    Kind.BLOCK: "",
-    Kind.OPTIMIZER: "moment(zeros, param.shape)",
-    Kind.SCHEDULE: "",
-}
-"""How `setup` declares what a method may assign to."""
-
-_A = {Kind.OPTIMIZER: "an optimizer", Kind.SCHEDULE: "a schedule"}
-_STATIC = {
-    "derived": "derived",
-    "hyperparameter": "hyperparameter",
-    "layer": "static layer",
-    "layers": "layers",
-    "method": "method",
-    "sub-layer": "static layer",
-}
-"""What a method of the hyperparameters may use, and what it is there."""
 
 
 @dataclass
@@ -154,10 +104,10 @@ class ClassReader:
                     )
         check_fields(self.source, hyperparameters)
         self._check_methods(kind, methods, hyperparameters)
-        setup = SetupReader(self.source, self.imports, _ROLES.get(kind, ()))
+        setup = SetupReader(self.source, self.imports)
         for method in methods:
-            if method.name == "setup" and kind in _ROLES:
-                setup.read(method)
+            if method.name in ROLES.get(kind, {}):
+                setup.read(method, ROLES[kind][method.name])
         attributes = self._attributes(
             kind, hyperparameters, setup.declarations, methods
         )
@@ -166,15 +116,15 @@ class ClassReader:
         read_methods = [
             self._method(kind, m, attributes, setup.declarations) for m in methods
         ]
-        if not any(m.name in _REQUIRED[kind] for m in methods):
-            wanted = " or ".join(_REQUIRED[kind])
-            others = [m.name for m in methods if m.name not in _SPECIAL[kind]]
-            close = difflib.get_close_matches(_REQUIRED[kind][0], others, n=1)
-            hint = f"Rename {close[0]}." if close else f"Write one: {_EXAMPLES[kind]}."
+        if not any(m.name in REQUIRED[kind] for m in methods):
+            wanted = " or ".join(REQUIRED[kind])
+            others = [m.name for m in methods if m.name not in SPECIAL[kind]]
+            close = difflib.get_close_matches(REQUIRED[kind][0], others, n=1)
+            hint = f"Rename {close[0]}." if close else f"Write one: {EXAMPLES[kind]}."
             self.source.report(node, f"{node.name} has no method {wanted}", hint)
         requirements = list(setup.requirements)
         for method in methods:
-            if method.name != "setup":
+            if method.name not in ROLES.get(kind, {}):
                 requirements += requirements_of(self.source, method)
         return kind, {
             "hyperparameters": tuple(hyperparameters),
@@ -191,7 +141,7 @@ class ClassReader:
     ) -> None:
         seen = {h.name for h in hyperparameters}
         for method in methods:
-            special = method.name in _SPECIAL[kind]
+            special = method.name in SPECIAL[kind]
             if method.name in seen:
                 self.source.report(method, f"`{method.name}` is declared twice")
             elif not special and method.name in RESERVED | {"apply"}:
@@ -200,12 +150,21 @@ class ClassReader:
                     f"`{method.name}` is a name of the generated module",
                     "Choose another name.",
                 )
-            elif not special and kind in (Kind.OPTIMIZER, Kind.SCHEDULE):
-                allowed = ", ".join(_SPECIAL[kind])
+            elif (
+                kind is Kind.OPTIMIZER
+                and role_of(method, SPECIAL[kind]) is MethodRole.ENTRY
+            ):
                 self.source.report(
                     method,
-                    f"{_A[kind]} has no method {method.name}",
-                    did_you_mean(method.name, tuple(_SPECIAL[kind]))
+                    f"{method.name} takes arrays, which only functions of layers do",
+                    "Its parameters have no array types; it may use hyperparameters.",
+                )
+            elif not special and kind is Kind.SCHEDULE:
+                allowed = ", ".join(SPECIAL[kind])
+                self.source.report(
+                    method,
+                    f"{A[kind]} has no method {method.name}",
+                    did_you_mean(method.name, tuple(SPECIAL[kind]))
                     or f"Its methods are {allowed}.",
                 )
             seen.add(method.name)
@@ -219,7 +178,7 @@ class ClassReader:
     ) -> dict[str, str]:
         """What each attribute of self is."""
         attributes = {
-            h.name: _ATTRIBUTES.get(h.type.word.name, "hyperparameter")
+            h.name: ATTRIBUTES.get(h.type.word.name, "hyperparameter")
             for h in hyperparameters
         }
         for declaration in declarations:
@@ -240,7 +199,7 @@ class ClassReader:
             attributes[declaration.name] = (
                 "layers" if declaration.several else declaration.role.value
             )
-        special = _SPECIAL[kind]
+        special = SPECIAL[kind]
         for method in methods:
             if method.name not in special:
                 entry = role_of(method, special) is MethodRole.ENTRY
@@ -250,7 +209,14 @@ class ClassReader:
         if kind is Kind.BLOCK:
             attributes["keys"] = "keys"
         if kind is Kind.OPTIMIZER:
-            attributes["step"] = "step"
+            for made in (*hyperparameters, *declarations):
+                if made.name in OF_STEPS and made.location is not None:
+                    self.source.report(
+                        made.location.line,
+                        f"self.{made.name} is already something else",
+                        "Choose another name.",
+                    )
+            attributes |= {name: name for name in OF_STEPS}
             for method in methods:
                 if method.name == "prepare":
                     for n in ast.walk(method):
@@ -266,8 +232,8 @@ class ClassReader:
         attributes: dict[str, str],
         declarations: list[Declaration],
     ) -> Method:
-        role = role_of(node, _SPECIAL[kind])
-        expected = _SIGNATURES.get(role, {}).get(kind)
+        role = role_of(node, SPECIAL[kind])
+        expected = SIGNATURES.get(role, {}).get(kind)
         given = tuple(a.arg for a in node.args.args)
         if expected and given != expected:
             self.source.report(
@@ -281,36 +247,41 @@ class ClassReader:
             d.name for d in declarations if d.role in (Role.STATE, Role.MOMENT)
         }
         known = attributes
-        if role is MethodRole.SETUP:
-            known = {
-                name: what
-                for name, what in attributes.items()
-                if what in ("hyperparameter", "scheduled", "derived")
-            }
+        if role in (MethodRole.SETUP, MethodRole.SETUP_TREE):
+            usable = ["hyperparameter", "scheduled", "derived"]
+            if kind is Kind.OPTIMIZER:
+                usable += ["mask", "method"]
+            known = {name: what for name, what in attributes.items() if what in usable}
             assignable = {d.name for d in declarations}
         elif role in (MethodRole.HYPER, MethodRole.PROPERTY):
             known = {
-                name: _STATIC[what]
+                name: STATIC[what]
                 for name, what in attributes.items()
-                if what in _STATIC
+                if what in STATIC
             }
-        elif role is MethodRole.PREPARE:
-            known = {n: what for n, what in attributes.items() if what != "moment"}
-            assignable = {n for n, what in attributes.items() if what == "coefficient"}
-            check_prepare(self.source, node)
+        elif role in ASSIGNABLE:
+            absent = UNKNOWN[role]
+            known = {n: what for n, what in attributes.items() if what not in absent}
+            allowed = ASSIGNABLE[role]
+            assignable = {n for n, what in attributes.items() if what in allowed}
+            if role is not MethodRole.UPDATE:
+                check_assignments(self.source, node)
+            if role in (MethodRole.PREPARE, MethodRole.FINISH):
+                check_returns_nothing(self.source, node)
         BodyChecker(
             self.source,
             node,
             known,
             assignable=frozenset(assignable),
-            any_assignment=role in (MethodRole.PREPARE, MethodRole.SETUP),
+            any_assignment=role
+            in (MethodRole.PREPARE, MethodRole.SETUP, MethodRole.SETUP_TREE),
             imports=self.imports,
-            declare=_DECLARE[kind],
+            declare=DECLARE[kind],
             reserved=RESERVED | OF_OPTIMIZERS if kind is Kind.OPTIMIZER else RESERVED,
         ).check()
         UseChecker(self.source, node, known).check()
         check_locals(self.source, node, role, attributes, declarations)
-        if role is not MethodRole.SETUP:
+        if role not in (MethodRole.SETUP, MethodRole.SETUP_TREE):
             check_summary(self.source, node)
         return read_method(self.source, node, role, attributes)
 
@@ -332,7 +303,7 @@ def _attempted(node: ast.ClassDef) -> dict[str, str]:
         match statement:
             case ast.AnnAssign(target=ast.Name(id=name)):
                 names.append(name)
-            case ast.FunctionDef(name="setup"):
+            case ast.FunctionDef(name="setup" | "setup_tree"):
                 stored = [
                     n for n in ast.walk(statement) if isinstance(n, ast.Attribute)
                 ]

@@ -16,7 +16,7 @@ from mlax_scaffold.spec.parse_source import Source, dotted
 from mlax_scaffold.spec.parse_types import read_hyper_type
 
 _A = {"Block": "a block", "Optimizer": "an optimizer"}
-_HOMES = {"SubOptimizers": Kind.OPTIMIZER}
+_HOMES = {"SubOptimizer": Kind.OPTIMIZER, "SubOptimizers": Kind.OPTIMIZER}
 """Kinds of definition that a structural word is for; the others are for blocks."""
 
 

@@ -40,7 +40,13 @@ OWN_INITIALIZERS = (
     "truncated_normal",
 )
 """Those of the generated package: they work in half precision, or jax has none."""
-CORE = {"cast": "arrays", "explicit_padding": "windows"}
+CORE = {
+    "all_finite": "trees",
+    "cast": "arrays",
+    "explicit_padding": "windows",
+    "tree_dot": "trees",
+    "tree_where": "trees",
+}
 """Words that are functions of the generated package, and the modules they are in."""
 DECLARATIONS = ("trainable", "state", "moment", "require", "function", *CORE)
 TYPES = ("Float", "Int", "Bool", "Key", "PyTree", "Literal", "PerDim")

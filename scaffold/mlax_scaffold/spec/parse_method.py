@@ -295,12 +295,24 @@ class _Facts(ast.NodeVisitor):
 
     def visit_Call(self, node: ast.Call) -> None:
         name = self_attribute(node.func)
-        if name in ("key", "keys"):
+        if name in ("key", "keys") or (
+            name and self.attributes.get(name) == "optimizer"
+        ):
             self.consumers.append(name)
+        elif applied := self._applied(node):
+            self.consumers.append(applied)
         elif name and self.attributes.get(name) in ("sub-layer", "layer"):
             self.consumers.append(name)
             self.calls.append(name)
         self.generic_visit(node)
+
+    def _applied(self, node: ast.Call) -> str | None:
+        """The optimizer whose pure `apply` is called."""
+        match node.func:
+            case ast.Attribute(value=owner, attr="apply"):
+                name = self_attribute(owner)
+                return name if self.attributes.get(name or "") == "optimizer" else None
+        return None
 
     def visit_Attribute(self, node: ast.Attribute) -> None:
         name = self_attribute(node)

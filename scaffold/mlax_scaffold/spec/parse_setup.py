@@ -33,11 +33,15 @@ class SetupReader:
 
     source: Source
     imports: dict[str, Import]
-    allowed_roles: tuple[Role, ...]
+    allowed_roles: tuple[Role, ...] = ()
     declarations: list[Declaration] = field(default_factory=list)
     requirements: list[Requirement] = field(default_factory=list)
+    method: ast.FunctionDef = field(init=False)
 
-    def read(self, method: ast.FunctionDef) -> None:
+    def read(self, method: ast.FunctionDef, roles: tuple[Role, ...]) -> None:
+        """Read one method that declares; `roles` are what it may declare."""
+        self.allowed_roles = roles
+        self.method = method
         for statement in method.body:
             self._statement(statement)
 
@@ -142,6 +146,13 @@ class SetupReader:
                     node, "a declaration cannot be part of an expression", _ALLOWED
                 )
                 return None
+        if Role.DERIVED not in self.allowed_roles:
+            self.source.report(
+                value,
+                f"self.{name} is no declaration",
+                f"Use {self._words()}, or a local: `{name} = ...`.",
+            )
+            return None
         return Declaration(Role.DERIVED, name)
 
     def _sub_layer(
@@ -174,17 +185,24 @@ class SetupReader:
         self, role: Role, name: str, call: ast.Call, condition: str | None
     ) -> Declaration | None:
         if role not in self.allowed_roles:
-            allowed = " and ".join(
-                f"{word}(...)" for word, r in _ROLES.items() if r in self.allowed_roles
-            )
             self.source.report(
-                call, f"{role.value}(...) cannot be declared here", f"Use {allowed}."
+                call,
+                f"{role.value}(...) cannot be declared here",
+                f"Use {self._words()}.",
             )
             return None
         arguments = list(call.args)
         keywords = {k.arg: k.value for k in call.keywords}
         if "dtype" in keywords:
             arguments.append(keywords.pop("dtype"))
+        if role is Role.MOMENT and condition is not None:
+            self._check_condition(condition, call)
+        if role is Role.MOMENT and not keywords and len(call.args) == 1:
+            value, *dtype = map(self.source.segment, arguments)
+            given = dtype[0] if dtype and dtype[0] != "None" else None
+            return Declaration(
+                role, name, value=value, dtype=given, condition=condition
+            )
         with_dtype = 2 if role is Role.TRAINABLE else 3
         at_least = keywords.pop("at_least", None) if role is Role.STATE else None
         if keywords or not 2 <= len(arguments) <= with_dtype - bool(at_least):
@@ -204,6 +222,27 @@ class SetupReader:
             at_least=None if at_least is None else self.source.segment(at_least),
             condition=condition,
         )
+
+    def _words(self) -> str:
+        return " and ".join(
+            f"{word}(...)" for word, r in _ROLES.items() if r in self.allowed_roles
+        )
+
+    def _check_condition(self, condition: str, call: ast.Call) -> None:
+        """A moment is there for all weights or for none: its tree is that of the weights."""
+        bound = {a.arg for a in self.method.args.args} - {"self"}
+        bound |= {
+            n.id
+            for n in ast.walk(self.method)
+            if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+        }
+        names = [n for n in ast.walk(ast.parse(condition)) if isinstance(n, ast.Name)]
+        if any(n.id in bound for n in names):
+            self.source.report(
+                call,
+                "whether a moment is there may depend on hyperparameters only",
+                "Where it depends on the weight, give it the shape (0,) instead.",
+            )
 
 
 def read_requirement(source: Source, call: ast.Call, method: str) -> Requirement | None:

@@ -36,6 +36,7 @@ Shape = Any
 Activation = Callable[..., Any]
 Function = Callable[..., Any]
 Scheduled = Any
+Mask = Any
 SubSchedule = Callable[..., Any]
 Boundaries = Sequence[int]
 
@@ -43,4 +44,5 @@ SubLayer = Any
 Cell = Any
 Stacked = Any
 SubLayers = Any
+SubOptimizer = Any
 SubOptimizers = Any

@@ -16,7 +16,12 @@ from mlax_scaffold.spec.loading import load
 from mlax_scaffold.testing.case import Arguments, Case, cast
 from mlax_scaffold.testing.compare import assert_matches
 from mlax_scaffold.testing.dtypes import precision_for
-from mlax_scaffold.testing.optimizer import OptimizerCase, trees, weights
+from mlax_scaffold.testing.optimizer import (
+    OptimizerCase,
+    inputs_of_step,
+    trees,
+    weights,
+)
 
 
 @dataclass(frozen=True)
@@ -159,8 +164,10 @@ def assert_optimizer_matches_spec(
 
         def run(gradients: Any, state: Any, params: Any) -> Any:
             optimizer.load(state)
-            updates = optimizer.step(gradients, params)
-            return (updates, optimizer.state), case.step(
+            inputs = inputs_of_step(gradients, params)
+            given = {name: inputs[name] for name in case.needs}
+            updates = optimizer.step(gradients, params, **given)
+            return (updates, optimizer.state), case.take(
                 gradients, state, params, hyperparams
             )
 
@@ -180,10 +187,11 @@ def assert_optimizer_matches_spec(
 def _optimizer_hyperparameters(
     definition: Any, state: Any, hyperparams: Any
 ) -> dict[str, Any]:
-    nested = definition._fields.named("SubOptimizers")
     given = {n: getattr(hyperparams, n) for n in definition._fields.annotations}
-    for name in nested:
+    for name in definition._fields.named("SubOptimizers"):
         given[name] = list(zip(getattr(state, name), given[name], strict=True))
+    for name in definition._fields.named("SubOptimizer"):
+        given[name] = (getattr(state, name), given[name])
     return given
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -59,7 +60,7 @@ def assert_rejects_gradients(case: OptimizerCase) -> None:
     ):
         try:
             jax.eval_shape(
-                lambda g, s, p: case.step(g, s, p, hyperparams),
+                lambda g, s, p: case.take(g, s, p, hyperparams),
                 gradients,
                 state,
                 structs,
@@ -74,3 +75,71 @@ def assert_rejects_gradients(case: OptimizerCase) -> None:
             raise AssertionError(
                 f"{case.name} takes gradients of another {what} than the weights"
             )
+
+
+def assert_rejects_state(case: OptimizerCase) -> None:
+    """A state that is None, or of another optimizer, raises a TypeError that says so."""
+    params = {"w": array((2, 3))}
+    _, hyperparams = jax.eval_shape(case.init, params)
+    for state, shown in ((None, "None"), (AnotherState(), "AnotherState")):
+        try:
+            jax.eval_shape(
+                lambda g, p, s=state: case.take(g, s, p, hyperparams), params, params
+            )
+        except TypeError as raised:
+            missing = [t for t in (case.name, "init", shown) if t not in str(raised)]
+            if missing:
+                raise AssertionError(
+                    f"{case.name}: the error for the state {shown} does not say "
+                    f"{' and '.join(map(repr, missing))}: {raised}"
+                ) from raised
+        else:
+            raise AssertionError(f"{case.name} takes the state {shown}")
+
+
+class AnotherState(NamedTuple):
+    """The state of no optimizer."""
+
+
+def assert_rejects_weights(case: OptimizerCase) -> None:
+    """Weights that are integers or complex raise a TypeError that names the path."""
+    for dtype in (jnp.int32, jnp.complex64):
+        params = {"a": array((2, 3)), "b": array((3,), dtype)}
+        try:
+            jax.eval_shape(case.init, params)
+        except TypeError as raised:
+            missing = [
+                text
+                for text in (case.name, "['b']", jnp.dtype(dtype).name)
+                if text not in str(raised)
+            ]
+            if missing:
+                raise AssertionError(
+                    f"{case.name}: the error for weights in {jnp.dtype(dtype)} does not "
+                    f"say {' and '.join(map(repr, missing))}: {raised}"
+                ) from raised
+        else:
+            raise AssertionError(f"{case.name} takes weights in {jnp.dtype(dtype)}")
+
+
+def assert_rejects_missing_inputs(case: OptimizerCase) -> None:
+    """Without an input that it needs, `step` raises a ValueError that names it."""
+    params = {"w": array((2, 3))}
+    state, hyperparams = jax.eval_shape(case.init, params)
+    for name in case.needs:
+        others = tuple(other for other in case.needs if other != name)
+        without = dataclasses.replace(case, needs=others)
+        try:
+            jax.eval_shape(
+                lambda g, s, p, case=without: case.take(g, s, p, hyperparams),
+                params,
+                state,
+                params,
+            )
+        except ValueError as raised:
+            if case.name not in str(raised) or f"needs {name}," not in str(raised):
+                raise AssertionError(
+                    f"{case.name}: the error without {name} does not name it: {raised}"
+                ) from raised
+        else:
+            raise AssertionError(f"{case.name} does without {name}")

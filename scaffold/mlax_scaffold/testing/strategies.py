@@ -178,6 +178,21 @@ def scheduled(max: float = 1.0) -> st.SearchStrategy[Any]:
     return positives(max=max) | positives(max=max).map(InverseDecay)
 
 
+def masks() -> st.SearchStrategy[Any]:
+    """`Mask`: functions of a path and a weight."""
+    return st.sampled_from((is_matrix, is_kernel))
+
+
+def is_matrix(path: str, weight: Any) -> bool:
+    """Whether a weight has two axes or more."""
+    return weight.ndim > 1
+
+
+def is_kernel(path: str, weight: Any) -> bool:
+    """Whether the path of a weight ends in `kernel`."""
+    return path.endswith("kernel")
+
+
 def step_functions() -> st.SearchStrategy[Any]:
     """`SubSchedule`: a schedule, which is hashable and equal by value."""
     return positives(max=1.0).map(InverseDecay)

@@ -124,7 +124,11 @@ class ToyOptimizerHyperparams:
     decay: float = 0.5
 
     def apply(
-        self, gradients: Any, state: ToyOptimizerState, trainables: Any
+        self,
+        gradients: Any,
+        state: ToyOptimizerState,
+        trainables: Any,
+        **inputs: Any,
     ) -> tuple[Any, ToyOptimizerState]:
         """The update is the new trace: decay * trace + gradient."""
         trace = jax.tree.map(lambda t, g: self.decay * t + g, state.trace, gradients)
@@ -135,3 +139,8 @@ def optimizers(trainables: Any, count: int) -> list[tuple[Any, Any]]:
     """Several initialized optimizers."""
     state = ToyOptimizerState(jax.tree.map(jnp.zeros_like, trainables))
     return [(state, ToyOptimizerHyperparams(0.5 / (i + 1))) for i in range(count)]
+
+
+def optimizer(trainables: Any) -> tuple[Any, Any]:
+    """One initialized optimizer."""
+    return optimizers(trainables, 1)[0]

@@ -21,7 +21,7 @@ from mlax_scaffold.testing.layer import (
 )
 from mlax_scaffold.testing.oracle import assert_function_matches_spec, find_spec
 from mlax_scaffold.testing.profiles import compiling, each_dtype, tracing
-from mlax_scaffold.testing.strategies import probabilities, sizes
+from mlax_scaffold.testing.strategies import probabilities
 
 SPEC = find_spec("scaffold/mlax_scaffold/specs/functional/ema.py", near=__file__)
 
@@ -29,19 +29,14 @@ SPEC = find_spec("scaffold/mlax_scaffold/specs/functional/ema.py", near=__file__
 @st.composite
 def cases(draw) -> tuple[Case, dict[str, Any]]:
     """Hyperparameters and inputs of ema that fit each other."""
-    rank = draw(sizes(max=3))
     decay = draw(probabilities())
     hyperparameters: dict[str, Any] = {"decay": decay}
     shapes = draw(
-        shapes_of(
-            {"old": "*any_axes", "new": "*any_axes"},
-            **known(hyperparameters),
-            ranks={"any_axes": rank},
-        )
+        shapes_of({"old": "", "new": "", "dither": ""}, **known(hyperparameters))
     )
     case = Case.of_function(
         ema,
-        x=(array(shapes["old"]), array(shapes["new"])),
+        x=(array(shapes["old"]), array(shapes["new"]), array(shapes["dither"])),
         hyperparameters=hyperparameters,
     )
     requirements = []

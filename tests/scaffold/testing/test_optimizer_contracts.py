@@ -163,7 +163,7 @@ def state_of(make):
     ("broken", "message"),
     [
         (state_of(jax.tree.leaves), "'leaf': the moment trace has the structure"),
-        (state_of(lambda p: None), "moment trace has the structure"),
+        (state_of(lambda p: (p,)), "moment trace has the structure"),
         (
             case(init=lambda params: ([params], Hyperparams(0.1))),
             "expected a NamedTuple",

@@ -39,17 +39,22 @@ class Adafactor(Optimizer):
     epsilon: NonNegative = 1e-30  #: added to squares of gradients
     moment_dtype: DType | None = None  #: dtype of the moments; None: that of the weight
 
+    def factored_axes(self, shape):
+        """The two largest axes, the smaller one first; none of a small weight."""
+        axes = sorted(range(len(shape)), key=lambda axis: shape[axis])[-2:]
+        factored = len(axes) == 2 and shape[axes[0]] >= self.min_factored_size
+        return tuple(axes) if factored else ()
+
     def setup(self, param):
         shape = param.shape
-        axes = sorted(range(param.ndim), key=lambda axis: shape[axis])[-2:]
-        factored = len(axes) == 2 and shape[axes[0]] >= self.min_factored_size
-        row = [n for a, n in enumerate(shape) if a != axes[1]] if factored else (0,)
-        column = [n for a, n in enumerate(shape) if a != axes[0]] if factored else (0,)
+        axes = self.factored_axes(shape)
+        row = [n for a, n in enumerate(shape) if a != axes[1]] if axes else (0,)
+        column = [n for a, n in enumerate(shape) if a != axes[0]] if axes else (0,)
         self.row = moment(zeros, row, self.moment_dtype)
         self.column = moment(zeros, column, self.moment_dtype)
-        self.square = moment(zeros, (0,) if factored else shape, self.moment_dtype)
-        self.trace = moment(
-            zeros, shape if self.momentum > 0.0 else (0,), self.moment_dtype
+        self.square = moment(zeros, (0,) if axes else shape, self.moment_dtype)
+        self.trace = (
+            moment(zeros, shape, self.moment_dtype) if self.momentum > 0.0 else None
         )
 
     def prepare(self, grads, params):
@@ -57,9 +62,8 @@ class Adafactor(Optimizer):
 
     def update(self, grad, param):
         square = lax.square(grad) + max(self.epsilon, float(jnp.finfo(grad.dtype).tiny))
-        if self.row.shape != (0,):
-            shape = param.shape
-            small, large = sorted(range(param.ndim), key=lambda axis: shape[axis])[-2:]
+        if axes := self.factored_axes(param.shape):
+            small, large = axes
             self.row = self.row + self.rate * (mean(square, axis=large) - self.row)
             self.column = self.column + self.rate * (
                 mean(square, axis=small) - self.column
@@ -77,7 +81,7 @@ class Adafactor(Optimizer):
         u = self.learning_rate * u
         if self.scale_by_weight:
             u = u * jnp.maximum(lax.sqrt(mean(lax.square(param))), 1e-3)
-        if self.momentum > 0.0:
+        if self.trace is not None:
             self.trace = ema(self.trace, u, decay=self.momentum)
             u = self.trace
         return -(u + self.weight_decay * param)

@@ -43,7 +43,7 @@ class AdamW(Optimizer):
     def update(self, grad, param):
         epsilon = max(self.epsilon, float(jnp.finfo(grad.dtype).tiny))
         self.mean = ema(self.mean, grad, decay=self.b1)
-        self.square = ema(self.square, lax.square(grad), decay=self.b2)
+        self.square = ema(self.square, lax.square(grad), self.dither, decay=self.b2)
         root = lax.sqrt(self.square * self.unbias_square + self.epsilon_root)
         step = self.mean * self.unbias_mean / (root + epsilon)
         return -self.learning_rate * (step + self.weight_decay * param)

@@ -14,7 +14,7 @@ class Sgd(Optimizer):
     m = momentum m + g;  update = -learning_rate * m, and with `nesterov`
     -learning_rate * (momentum m + g).
 
-    Sutskever et al., 2013, PMLR 28(3). Without momentum the traces are empty.
+    Sutskever et al., 2013, PMLR 28(3). Without momentum there is no trace.
     """
 
     learning_rate: Scheduled  #: step size
@@ -23,11 +23,14 @@ class Sgd(Optimizer):
     moment_dtype: DType | None = None  #: dtype of the trace; None: that of the weight
 
     def setup(self, param):
-        shape = param.shape if self.momentum > 0.0 else (0,)
-        self.trace = moment(zeros, shape, self.moment_dtype)
+        self.trace = (
+            moment(zeros, param.shape, self.moment_dtype)
+            if self.momentum > 0.0
+            else None
+        )
 
     def update(self, grad, param):
-        if self.momentum == 0.0:
+        if self.trace is None:
             return -self.learning_rate * grad
         self.trace = self.momentum * self.trace + grad
         step = self.momentum * self.trace + grad if self.nesterov else self.trace

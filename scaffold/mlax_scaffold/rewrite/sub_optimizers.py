@@ -1,0 +1,91 @@
+"""`self.optimizer(grads, params)` becomes a call that threads the optimizer's state.
+
+`self.optimizer.apply(grads, state, params)` is a pure call, which is given the inputs of the step, and
+`self.optimizer.state` the field of the state.
+"""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from mlax_scaffold.rewrite.context import Context
+from mlax_scaffold.rewrite.hoist import Hoister, arguments_text
+from mlax_scaffold.rewrite.loops import inputs_of_step
+from mlax_scaffold.rewrite.nodes import (
+    code,
+    expression,
+    fresh,
+    local_names,
+    self_attribute,
+)
+
+
+def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
+    """See the module."""
+    if not context.sub_optimizers:
+        return function
+    taken = local_names(function) | context.taken
+
+    def wanted(call: cst.Call) -> str | None:
+        name = self_attribute(call.func)
+        return f"{name}_updates" if name in context.sub_optimizers else None
+
+    def emit(call: cst.Call, target: str) -> list[str]:
+        name = self_attribute(call.func) or ""
+        (gradients, params), [(_, key)] = arguments_text(call.args)
+        given = ", ".join([gradients, f"state.{name}", params, *inputs_of_step(key)])
+        new = fresh(f"{name}_state", taken)
+        taken.discard(new)
+        return [
+            f"{target}, {new} = hyperparams.{name}.apply({given})",
+            f"state = state._replace({name}={new})",
+        ]
+
+    function = cst.ensure_type(
+        function.visit(Hoister(wanted, emit, taken)), cst.FunctionDef
+    )
+    return cst.ensure_type(function.visit(_Pure(context)), cst.FunctionDef)
+
+
+class _Pure(cst.CSTTransformer):
+    """`self.optimizer.apply(...)`, and reads and assignments of `self.optimizer.state`."""
+
+    def __init__(self, context: Context):
+        super().__init__()
+        self.optimizers = context.sub_optimizers
+
+    def _field(self, node: cst.CSTNode, attribute: str) -> str | None:
+        match node:
+            case cst.Attribute(value=owner, attr=cst.Name(value=found)):
+                name = self_attribute(owner)
+                if found == attribute and name in self.optimizers:
+                    return name
+        return None
+
+    def leave_Call(
+        self, original_node: cst.Call, updated_node: cst.Call
+    ) -> cst.BaseExpression:
+        name = self._field(original_node.func, "apply")
+        if name is None:
+            return updated_node
+        positional, [(_, key)] = arguments_text(updated_node.args)
+        given = ", ".join([*positional, *inputs_of_step(key)])
+        return expression(f"hyperparams.{name}.apply({given})")
+
+    def leave_Attribute(
+        self, original_node: cst.Attribute, updated_node: cst.Attribute
+    ) -> cst.BaseExpression:
+        name = self._field(original_node, "state")
+        return updated_node if name is None else expression(f"state.{name}")
+
+    def leave_Assign(
+        self, original_node: cst.Assign, updated_node: cst.Assign
+    ) -> cst.Assign:
+        name = self._field(original_node.targets[0].target, "state")
+        if name is None:
+            return updated_node
+        value = code(updated_node.value)
+        return updated_node.with_changes(
+            targets=[cst.AssignTarget(cst.Name("state"))],
+            value=expression(f"state._replace({name}={value})"),
+        )
