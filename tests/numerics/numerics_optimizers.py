@@ -45,7 +45,10 @@ class Row:
     def transformation(self, setting: Mapping[str, Any]) -> Any:
         """The transformation of optax with these hyperparameters."""
         names = NAMES | dict(self.names)
-        return self.theirs(**{names.get(name, name): v for name, v in setting.items()})
+        given = {names.get(name, name): v for name, v in setting.items()}
+        return self.theirs(
+            **{n: of_tree if v is matrices else v for n, v in given.items()}
+        )
 
 
 def cases(*rows: Row) -> list[tuple[Row, Mapping[str, Any]]]:
@@ -63,6 +66,16 @@ def label(value: Any) -> str:
 def falling(step: Any) -> Any:
     """A schedule."""
     return 0.1 / (1.0 + 0.05 * step)
+
+
+def matrices(path: str, weight: Any) -> bool:
+    """A mask, as ours are."""
+    return weight.ndim > 1
+
+
+def of_tree(weights: Any) -> Any:
+    """The same mask, as those of optax are."""
+    return jax.tree.map(lambda weight: weight.ndim > 1, weights)
 
 
 def draw_weights(row: Row, dtype: str) -> Arrays:

@@ -1,10 +1,13 @@
 """Optimizers that scale whole steps or take their signs, against optax."""
 
+import jax
+import jax.numpy as jnp
 import optax
 import pytest
-from numerics_optimizers import Row, assert_parity, cases, falling, label
+from numerics_optimizers import Row, assert_parity, cases, falling, label, matrices
 
 RATE = {"learning_rate": 0.1}
+DECAY = {"weight_decay": 0.1, "mask": matrices}
 
 ROWS = (
     Row("sign_sgd", optax.sign_sgd, ({"learning_rate": falling},)),
@@ -19,7 +22,7 @@ ROWS = (
         optax.lion,
         (
             {"learning_rate": falling, "weight_decay": falling},
-            RATE | {"b1": 0.5, "b2": 0.8, "weight_decay": 0.1},
+            RATE | DECAY | {"b1": 0.5, "b2": 0.8},
             RATE | {"b1": 0.8, "b2": 0.5},
         ),
     ),
@@ -35,7 +38,40 @@ ROWS = (
             {"learning_rate": falling, "weight_decay": falling},
             RATE
             | {"b1": 0.5, "b2": 0.9, "epsilon": 1e-2, "epsilon_root": 1e-2}
-            | {"weight_decay": 0.1},
+            | DECAY,
+        ),
+    ),
+    Row(
+        "sgd",
+        optax.sgd,
+        (
+            {"learning_rate": falling},
+            RATE | {"momentum": 0.9},
+            RATE | {"momentum": 0.5, "nesterov": True},
+        ),
+    ),
+    Row(
+        "lars",
+        optax.lars,
+        (
+            {"learning_rate": falling, "weight_decay": falling},
+            RATE | DECAY | {"momentum": 0.5, "nesterov": True, "epsilon": 0.1},
+            RATE | {"momentum": 0.0, "trust_coefficient": 0.1, "trust_mask": matrices},
+        ),
+        {"mask": "weight_decay_mask", "trust_mask": "trust_ratio_mask"},
+    ),
+    Row(
+        "r_prop",
+        optax.rprop,
+        (
+            RATE,
+            RATE
+            | {"eta_minus": 0.8, "eta_plus": 1.5}
+            | {"min_step_size": 0.05, "max_step_size": 0.3},
+        ),
+        # What optax returns is the step of the iteration before.
+        their_updates=lambda updates, state: jax.tree.map(
+            jnp.negative, state[0].prev_updates
         ),
     ),
     Row(

@@ -172,16 +172,18 @@ def per_dim(
 
 
 def padding(owner: str, dims: int, /, **value: Any) -> Padding:
-    """Either "SAME" or "VALID", or a pair for each spatial axis."""
+    """A word in upper case, or a pair for each spatial axis."""
     name, given = _named(value)
-    if isinstance(given, str) and given.upper() in ("SAME", "VALID"):
+    words = ("SAME", "SAME_LOWER", "VALID", "CAUSAL")
+    if isinstance(given, str) and given.upper() in words:
         return given.upper()
     pairs = [given] * dims if _is_integer(given) else given
     if isinstance(pairs, Sequence) and not isinstance(pairs, str):
         pairs = [(pair, pair) if _is_integer(pair) else pair for pair in pairs]
         if len(pairs) == dims and all(_is_pair(pair) for pair in pairs):
             return tuple((int(low), int(high)) for low, high in pairs)
-    expected = f'"SAME", "VALID", an integer, or {dims} integers or pairs'
+    shown = ", ".join(f'"{word}"' for word in words)
+    expected = f"{shown}, an integer, or {dims} integers or pairs"
     raise _invalid(owner, name, expected, given)
 
 
@@ -261,6 +263,20 @@ def axes(owner: str, /, **value: Any) -> tuple[int, ...]:
     ):
         raise _invalid(owner, name, "an axis or different axes", given)
     return tuple(map(int, parts))
+
+
+def axis_name(owner: str, /, **value: Any) -> str | tuple[str, ...]:
+    """The name of a mapped axis, or a tuple of names."""
+    name, given = _named(value)
+    if isinstance(given, str):
+        return given
+    if (
+        not isinstance(given, Sequence)
+        or not given
+        or not all(isinstance(part, str) for part in given)
+    ):
+        raise _invalid(owner, name, "the name of a mapped axis, or names", given)
+    return tuple(given)
 
 
 def function(owner: str, /, **value: Any) -> Any:

@@ -27,6 +27,7 @@ from mlax.optim import novo_grad as NovoGrad
 from mlax.optim import optimistic_adam as OptimisticAdam
 from mlax.optim import optimistic_gradient_descent as OptimisticGradientDescent
 from mlax.optim import r_adam as RAdam
+from mlax.optim import r_prop as RProp
 from mlax.optim import sgd as Sgd
 from mlax.optim import sign_sgd as SignSgd
 from mlax.optim import signum as Signum
@@ -60,6 +61,7 @@ __all__ = [
     "OptimisticAdam",
     "OptimisticGradientDescent",
     "RAdam",
+    "RProp",
     "Sgd",
     "SignSgd",
     "Signum",

@@ -46,12 +46,16 @@ class LionHyperparams:
     """Decay of the mean of the gradients."""
     weight_decay: float | Callable[..., Any]
     """Strength of the weight decay."""
+    mask: Callable[[str, Any], bool] | None
+    """Weights that decay; None: all."""
     moment_dtype: DTypeLike | None
     """Dtype of the mean; None: that of the weight."""
 
-    def apply(self, gradients: Any, state: Any, trainables: Any) -> tuple[Any, Any]:
+    def apply(
+        self, gradients: Any, state: Any, trainables: Any, **inputs: Any
+    ) -> tuple[Any, Any]:
         """`step` with these hyperparameters: what an optimizer of optimizers calls."""
-        return step(gradients, state, trainables, self)
+        return step(gradients, state, trainables, self, **inputs)
 
 
 def init(
@@ -60,6 +64,7 @@ def init(
     b1: float = 0.9,
     b2: float = 0.99,
     weight_decay: float | Callable[..., Any] = 0.001,
+    mask: Callable[[str, Any], bool] | None = None,
     moment_dtype: DTypeLike | None = None,
 ) -> tuple[LionState, LionHyperparams]:
     """Create the state and the hyperparameters of Lion.
@@ -72,6 +77,9 @@ def init(
         b2: decay of the mean of the gradients (a number of at least 0, below 1).
         weight_decay: strength of the weight decay (a number, or a schedule: a hashable
             function of the step).
+        mask: weights that decay; None: all (a hashable function of a weight's path
+            (such as 'layers/0/kernel') and the weight, which tells whether it is
+            selected, or None).
         moment_dtype: dtype of the mean; None: that of the weight (a floating dtype, or
             None).
 
@@ -87,24 +95,34 @@ def init(
     b1 = checks.decay("Lion", b1=b1)
     b2 = checks.decay("Lion", b2=b2)
     weight_decay = checks.scheduled("Lion", weight_decay=weight_decay)
+    mask = checks.optional(checks.function, "Lion", mask=mask)
     moment_dtype = checks.optional(checks.dtype, "Lion", moment_dtype=moment_dtype)
-
-    def moments(param: jax.Array) -> dict[str, jax.Array]:
-        mean = trees.create_moment(zeros, param.shape, moment_dtype, param)
-        return {"mean": mean}
-
-    state = LionState(step=jnp.zeros((), jnp.int32), **trees.unzip(trainables, moments))
-    return state, LionHyperparams(
+    hyperparams = LionHyperparams(
         learning_rate=learning_rate,
         b1=b1,
         b2=b2,
         weight_decay=weight_decay,
+        mask=mask,
         moment_dtype=moment_dtype,
     )
 
+    def moments(param: jax.Array) -> dict[str, Any]:
+        mean = trees.create_moment(zeros, param.shape, moment_dtype, param)
+        return {"mean": mean}
+
+    state = LionState(step=jnp.zeros((), jnp.int32), **trees.unzip(trainables, moments))
+    return state, hyperparams
+
 
 def step(
-    gradients: Any, state: LionState, trainables: Any, hyperparams: LionHyperparams
+    gradients: Any,
+    state: LionState,
+    trainables: Any,
+    hyperparams: LionHyperparams,
+    *,
+    value: jax.Array | None = None,
+    value_and_gradients: Callable[[Any], tuple[jax.Array, Any]] | None = None,
+    key: jax.Array | None = None,
 ) -> tuple[Any, LionState]:
     """One step of Lion: the updates to add to the weights.
 
@@ -113,20 +131,24 @@ def step(
         state: of the step before, or from `init`.
         trainables: the weights.
         hyperparams: what `init` returned.
+        value: the loss at the weights; not used.
+        value_and_gradients: a function of weights that returns the loss there and its
+            gradients; not used.
+        key: a PRNG key; not used.
 
     Returns:
         `(updates, state)`; updates have the dtypes of the weights.
 
     Raises:
         ValueError, TypeError: where gradients and weights differ in structure, shape or
-            dtype, or the state is of another optimizer.
+            dtype, or the state is of another optimizer or of other weights.
     """
-    trees.check_state("Lion", state, LionState)
+    trees.check_state("Lion", state, LionState, trainables, "mean")
     trees.check_gradients("Lion", gradients, trainables)
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
     weight_decay = trees.scheduled(hyperparams.weight_decay, state.step)
 
-    def update(grad, param, mean):
+    def update(grad, param, mean, mask):
         if hyperparams.b1 < hyperparams.b2:
             # The step from the new mean: one that reads the old mean would keep the new
             # one from taking its place in memory.
@@ -135,11 +157,17 @@ def step(
         else:
             ahead = ema(mean, grad, decay=hyperparams.b1)
             mean = ema(mean, grad, decay=hyperparams.b2)
-        return -learning_rate.astype(grad.dtype) * (
-            lax.sign(ahead) + weight_decay.astype(grad.dtype) * param
-        ), mean
+        step = lax.sign(ahead)
+        if mask:
+            step = step + weight_decay.astype(grad.dtype) * param
+        return -learning_rate.astype(grad.dtype) * step, mean
 
     updates, mean = trees.map_leaves(
-        update, trainables, gradients, state.mean, dtype=hyperparams.moment_dtype
+        update,
+        trainables,
+        gradients,
+        state.mean,
+        dtype=hyperparams.moment_dtype,
+        masks=(trees.selected(hyperparams.mask, trainables),),
     )
     return updates, LionState(step=state.step + 1, mean=mean)

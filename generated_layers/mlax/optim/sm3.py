@@ -50,9 +50,11 @@ class SM3Hyperparams:
     moment_dtype: DTypeLike | None
     """Dtype of the moments; None: that of the weight."""
 
-    def apply(self, gradients: Any, state: Any, trainables: Any) -> tuple[Any, Any]:
+    def apply(
+        self, gradients: Any, state: Any, trainables: Any, **inputs: Any
+    ) -> tuple[Any, Any]:
         """`step` with these hyperparameters: what an optimizer of optimizers calls."""
-        return step(gradients, state, trainables, self)
+        return step(gradients, state, trainables, self, **inputs)
 
 
 def init(
@@ -86,24 +88,32 @@ def init(
     momentum = checks.decay("SM3", momentum=momentum)
     epsilon = checks.non_negative("SM3", epsilon=epsilon)
     moment_dtype = checks.optional(checks.dtype, "SM3", moment_dtype=moment_dtype)
-
-    def moments(param: jax.Array) -> dict[str, jax.Array]:
-        shape = param.shape if param.ndim < 2 else (sum(param.shape),)
-        mean = trees.create_moment(zeros, param.shape, moment_dtype, param)
-        bounds = trees.create_moment(zeros, shape, moment_dtype, param)
-        return {"mean": mean, "bounds": bounds}
-
-    state = SM3State(step=jnp.zeros((), jnp.int32), **trees.unzip(trainables, moments))
-    return state, SM3Hyperparams(
+    hyperparams = SM3Hyperparams(
         learning_rate=learning_rate,
         momentum=momentum,
         epsilon=epsilon,
         moment_dtype=moment_dtype,
     )
 
+    def moments(param: jax.Array) -> dict[str, Any]:
+        shape = param.shape if param.ndim < 2 else (sum(param.shape),)
+        mean = trees.create_moment(zeros, param.shape, moment_dtype, param)
+        bounds = trees.create_moment(zeros, shape, moment_dtype, param)
+        return {"mean": mean, "bounds": bounds}
+
+    state = SM3State(step=jnp.zeros((), jnp.int32), **trees.unzip(trainables, moments))
+    return state, hyperparams
+
 
 def step(
-    gradients: Any, state: SM3State, trainables: Any, hyperparams: SM3Hyperparams
+    gradients: Any,
+    state: SM3State,
+    trainables: Any,
+    hyperparams: SM3Hyperparams,
+    *,
+    value: jax.Array | None = None,
+    value_and_gradients: Callable[[Any], tuple[jax.Array, Any]] | None = None,
+    key: jax.Array | None = None,
 ) -> tuple[Any, SM3State]:
     """One step of SM3: the updates to add to the weights.
 
@@ -112,15 +122,19 @@ def step(
         state: of the step before, or from `init`.
         trainables: the weights.
         hyperparams: what `init` returned.
+        value: the loss at the weights; not used.
+        value_and_gradients: a function of weights that returns the loss there and its
+            gradients; not used.
+        key: a PRNG key; not used.
 
     Returns:
         `(updates, state)`; updates have the dtypes of the weights.
 
     Raises:
         ValueError, TypeError: where gradients and weights differ in structure, shape or
-            dtype, or the state is of another optimizer.
+            dtype, or the state is of another optimizer or of other weights.
     """
-    trees.check_state("SM3", state, SM3State)
+    trees.check_state("SM3", state, SM3State, trainables, "mean", "bounds")
     trees.check_gradients("SM3", gradients, trainables)
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
 

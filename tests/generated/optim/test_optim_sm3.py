@@ -19,7 +19,11 @@ from mlax_scaffold.testing.optimizer import (
 )
 from mlax_scaffold.testing.oracle import assert_optimizer_matches_spec, find_spec
 from mlax_scaffold.testing.profiles import compiling, each_dtype, tracing
-from mlax_scaffold.testing.refusals import assert_rejects_gradients
+from mlax_scaffold.testing.refusals import (
+    assert_rejects_gradients,
+    assert_rejects_state,
+    assert_rejects_weights,
+)
 from mlax_scaffold.testing.strategies import (
     accum_dtypes,
     decays,
@@ -100,6 +104,18 @@ def test_zero_gradients_are_finite(case):
 @given(cases())
 def test_rejects_gradients_that_do_not_fit(case):
     assert_rejects_gradients(case)
+
+
+@tracing
+@given(cases())
+def test_rejects_another_state(case):
+    assert_rejects_state(case)
+
+
+@tracing
+@given(cases())
+def test_rejects_weights_that_are_not_floating(case):
+    assert_rejects_weights(case)
 
 
 @pytest.mark.parametrize(

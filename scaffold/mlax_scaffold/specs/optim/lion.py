@@ -1,6 +1,15 @@
 from jax import lax
 
-from mlax_scaffold.spec import Decay, DType, Optimizer, Scheduled, ema, moment, zeros
+from mlax_scaffold.spec import (
+    Decay,
+    DType,
+    Mask,
+    Optimizer,
+    Scheduled,
+    ema,
+    moment,
+    zeros,
+)
 
 
 class Lion(Optimizer):
@@ -17,6 +26,7 @@ class Lion(Optimizer):
     b1: Decay = 0.9  #: weight of the mean in the step
     b2: Decay = 0.99  #: decay of the mean of the gradients
     weight_decay: Scheduled = 1e-3  #: strength of the weight decay
+    mask: Mask | None = None  #: weights that decay; None: all
     moment_dtype: DType | None = None  #: dtype of the mean; None: that of the weight
 
     def setup(self, param):
@@ -31,4 +41,7 @@ class Lion(Optimizer):
         else:
             ahead = ema(self.mean, grad, decay=self.b1)
             self.mean = ema(self.mean, grad, decay=self.b2)
-        return -self.learning_rate * (lax.sign(ahead) + self.weight_decay * param)
+        step = lax.sign(ahead)
+        if self.mask:
+            step = step + self.weight_decay * param
+        return -self.learning_rate * step
