@@ -52,3 +52,10 @@ def test_layers() -> None:
 def test_dispatch() -> None:
     printed = run("dispatch", "--rounds", "1", "--calls", "2", "--layers", "3")
     assert "training, hyperparams as a plain argument, ratio" in printed
+
+
+def test_peers() -> None:
+    arguments = ("compiled", "eager", "--models", "mlp", "--rounds", "1", "--tiny")
+    printed = run("peers", *arguments)
+    assert "| mlp, step " in printed
+    assert "| mlp, not compiled |" in printed

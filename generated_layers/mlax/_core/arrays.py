@@ -41,6 +41,11 @@ def cast(tree: Any, dtype: DTypeLike | None) -> Any:
     return jax.tree.map(leaf, tree)
 
 
+def declared_keys(key: Any, count: int) -> Any:
+    """A key for each declaration of a layer: split from one, or a list of them as it is."""
+    return key if isinstance(key, list) else jax.random.split(key, count)
+
+
 def floating(x: ArrayLike) -> jax.Array:
     """The array in its floating dtype, or in the default one where it has another."""
     dtype = jnp.result_type(x)
@@ -54,10 +59,11 @@ def split_keys(key: jax.Array | None, count: int) -> Any:
     return [None] * count if key is None else jax.random.split(key, count)
 
 
-def keyed(key: jax.Array, items: Iterable[Any]) -> list[tuple[jax.Array, Any]]:
-    """Each item with a key of its own."""
+def keyed(key: Any, items: Iterable[Any]) -> list[tuple[Any, Any]]:
+    """Each item with a key of its own: split from one, or from a list of as many."""
     given = list(items)
-    return list(zip(jax.random.split(key, len(given)), given, strict=True))
+    keys = key if isinstance(key, list) else jax.random.split(key, len(given))
+    return list(zip(keys, given, strict=True))
 
 
 def unzip(layers: Iterable[tuple[Any, Any, Any]]) -> tuple[Any, Any, Any]:

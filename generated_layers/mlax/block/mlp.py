@@ -116,7 +116,7 @@ def init(
     dropout_rate = checks.probability("MLP", dropout_rate=dropout_rate)
     use_bias = checks.boolean("MLP", use_bias=use_bias)
     precision = checks.optional(checks.precision, "MLP", precision=precision)
-    keys = jax.random.split(key, 3)
+    keys = arrays.declared_keys(key, 3)
     sizes = (in_features, *hidden)
     options = (use_bias, precision)
     layers_weights, _, layers_hyperparams = arrays.unzip(

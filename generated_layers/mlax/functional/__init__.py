@@ -2,11 +2,13 @@
 # To change this file, edit the specs and run `mlax-scaffold generate`.
 """Stateless functions: no half precision is widened silently."""
 
+from mlax.functional._adaptive_pool import adaptive_pool
 from mlax.functional._apply_attention_mask import apply_attention_mask
 from mlax.functional._apply_attention_weights import apply_attention_weights
 from mlax.functional._avg_pool import avg_pool
 from mlax.functional._bernoulli import bernoulli
 from mlax.functional._bias_correction import bias_correction
+from mlax.functional._chunked_attention import chunked_attention
 from mlax.functional._conv import conv
 from mlax.functional._deviations import deviations
 from mlax.functional._divide_by_root import divide_by_root
@@ -35,7 +37,9 @@ from mlax.functional._prod import prod
 from mlax.functional._range_scale import range_scale
 from mlax.functional._rectification import rectification
 from mlax.functional._rms_norm import rms_norm
+from mlax.functional._rotary_embedding import rotary_embedding
 from mlax.functional._scale_by_trust_ratio import scale_by_trust_ratio
+from mlax.functional._sinusoids import sinusoids
 from mlax.functional._softmax import softmax
 from mlax.functional._standardize import standardize
 from mlax.functional._std import std
@@ -45,11 +49,13 @@ from mlax.functional._var import var
 from mlax.functional._z_norm import z_norm
 
 __all__ = [
+    "adaptive_pool",
     "apply_attention_mask",
     "apply_attention_weights",
     "avg_pool",
     "bernoulli",
     "bias_correction",
+    "chunked_attention",
     "conv",
     "deviations",
     "divide_by_root",
@@ -78,7 +84,9 @@ __all__ = [
     "range_scale",
     "rectification",
     "rms_norm",
+    "rotary_embedding",
     "scale_by_trust_ratio",
+    "sinusoids",
     "softmax",
     "standardize",
     "std",

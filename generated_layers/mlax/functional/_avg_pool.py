@@ -9,9 +9,12 @@ from collections.abc import Sequence
 import jax
 import jax.numpy as jnp
 from jax import lax
+from jax.typing import DTypeLike
 
 from mlax._core import checks
+from mlax._core.arrays import cast
 from mlax._core.checks import PaddingLike
+from mlax._core.windows import explicit_padding
 from mlax.functional._sum_pool import sum_pool
 
 
@@ -22,13 +25,19 @@ def avg_pool(
     window: int | Sequence[int],
     strides: int | Sequence[int] = 1,
     padding: PaddingLike = "VALID",
+    dilation: int | Sequence[int] = 1,
+    ceil_mode: bool = False,
     channel_last: bool = False,
     count_include_pad: bool = True,
+    accum_dtype: DTypeLike | None = None,
 ) -> jax.Array:
     """Mean of each window of the spatial axes, see `pool`.
 
+    With `count_include_pad`, what `ceil_mode` adds counts too, as in equinox.
+
     Args:
-        x: floating of any shape.
+        x: floating (*batch, *spatial, channels) where channel_last, else (*batch,
+            *spatial).
         spatial_dims: number of spatial axes (an integer of at least 1).
         window: size of the window (an integer of at least 1, or a sequence of one for
             each spatial axis).
@@ -36,12 +45,17 @@ def avg_pool(
             one for each spatial axis).
         padding: of the input, with zeros ("SAME", "SAME_LOWER", "VALID", "CAUSAL", an
             integer, or for each axis an integer or a pair).
+        dilation: steps from element to element of the window (an integer of at least 1,
+            or a sequence of one for each spatial axis).
+        ceil_mode: whether a last window may end beyond the padding (True or False).
         channel_last: whether an axis of channels follows the spatial axes (True or
             False).
         count_include_pad: whether padding counts as elements (True or False).
+        accum_dtype: dtype of the sum; None: that of x (a floating dtype, or None).
 
     Returns:
-        Floating of any shape.
+        Floating (*batch, *out_spatial, channels) where channel_last, else (*batch,
+        *out_spatial).
 
     Raises:
         ValueError, TypeError: where an argument does not fit.
@@ -50,22 +64,49 @@ def avg_pool(
     window = checks.per_dim("avg_pool", checks.size, spatial_dims, window=window)
     strides = checks.per_dim("avg_pool", checks.size, spatial_dims, strides=strides)
     padding = checks.padding("avg_pool", spatial_dims, padding=padding)
+    dilation = checks.per_dim("avg_pool", checks.size, spatial_dims, dilation=dilation)
+    ceil_mode = checks.boolean("avg_pool", ceil_mode=ceil_mode)
     channel_last = checks.boolean("avg_pool", channel_last=channel_last)
     count_include_pad = checks.boolean("avg_pool", count_include_pad=count_include_pad)
+    accum_dtype = checks.optional(checks.dtype, "avg_pool", accum_dtype=accum_dtype)
     x = checks.floating("avg_pool", x=x)
-    total = sum_pool(
-        x,
+    if channel_last and x.ndim < spatial_dims + 1:
+        raise checks.shape_error(
+            "avg_pool",
+            "x",
+            "(*batch, *spatial, channels)",
+            x,
+            spatial_dims=spatial_dims,
+        )
+    if not channel_last and x.ndim < spatial_dims:
+        raise checks.shape_error(
+            "avg_pool", "x", "(*batch, *spatial)", x, spatial_dims=spatial_dims
+        )
+    # Divided before they are added, large elements do not overflow.
+    y = sum_pool(
+        cast(x, accum_dtype) / math.prod(window),
         spatial_dims=spatial_dims,
         window=window,
         strides=strides,
         padding=padding,
+        dilation=dilation,
+        ceil_mode=ceil_mode,
         channel_last=channel_last,
     )
-    if count_include_pad:
-        return total / math.prod(window)
-    # Integers: 16 bits of floating point do not count far.
-    before = x.ndim - spatial_dims - (1 if channel_last else 0)
-    inside = jnp.ones(x.shape[before : before + spatial_dims], jnp.int32)
-    elements = lax.reduce_window(inside, 0, lax.add, window, strides, padding)
-    new_axes = [*range(before), *range(before + spatial_dims, x.ndim)]
-    return total / lax.expand_dims(elements, new_axes).astype(x.dtype)
+    if not count_include_pad:
+        after = 1 if channel_last else 0
+        before = x.ndim - spatial_dims - after
+        size = x.shape[before : x.ndim - after]
+        # Integers: 16 bits of floating point do not count far.
+        elements = lax.reduce_window(
+            jnp.ones(size, jnp.int32),
+            0,
+            lax.add,
+            window,
+            strides,
+            explicit_padding(padding, size, window, strides, dilation, ceil_mode),
+            window_dilation=dilation,
+        )
+        share = math.prod(window) / elements.astype(y.dtype)
+        y = y * share.reshape(*share.shape, *(1,) * after)
+    return cast(y, x.dtype)

@@ -19,12 +19,15 @@ def min_pool(
     window: int | Sequence[int],
     strides: int | Sequence[int] = 1,
     padding: PaddingLike = "VALID",
+    dilation: int | Sequence[int] = 1,
+    ceil_mode: bool = False,
     channel_last: bool = False,
 ) -> jax.Array:
     """Smallest element of each window of the spatial axes, see `pool`.
 
     Args:
-        x: floating of any shape.
+        x: floating (*batch, *spatial, channels) where channel_last, else (*batch,
+            *spatial).
         spatial_dims: number of spatial axes (an integer of at least 1).
         window: size of the window (an integer of at least 1, or a sequence of one for
             each spatial axis).
@@ -32,11 +35,15 @@ def min_pool(
             one for each spatial axis).
         padding: of the input, with inf ("SAME", "SAME_LOWER", "VALID", "CAUSAL", an
             integer, or for each axis an integer or a pair).
+        dilation: steps from element to element of the window (an integer of at least 1,
+            or a sequence of one for each spatial axis).
+        ceil_mode: whether a last window may end beyond the padding (True or False).
         channel_last: whether an axis of channels follows the spatial axes (True or
             False).
 
     Returns:
-        Floating of any shape.
+        Floating (*batch, *out_spatial, channels) where channel_last, else (*batch,
+        *out_spatial).
 
     Raises:
         ValueError, TypeError: where an argument does not fit.
@@ -45,8 +52,22 @@ def min_pool(
     window = checks.per_dim("min_pool", checks.size, spatial_dims, window=window)
     strides = checks.per_dim("min_pool", checks.size, spatial_dims, strides=strides)
     padding = checks.padding("min_pool", spatial_dims, padding=padding)
+    dilation = checks.per_dim("min_pool", checks.size, spatial_dims, dilation=dilation)
+    ceil_mode = checks.boolean("min_pool", ceil_mode=ceil_mode)
     channel_last = checks.boolean("min_pool", channel_last=channel_last)
     x = checks.floating("min_pool", x=x)
+    if channel_last and x.ndim < spatial_dims + 1:
+        raise checks.shape_error(
+            "min_pool",
+            "x",
+            "(*batch, *spatial, channels)",
+            x,
+            spatial_dims=spatial_dims,
+        )
+    if not channel_last and x.ndim < spatial_dims:
+        raise checks.shape_error(
+            "min_pool", "x", "(*batch, *spatial)", x, spatial_dims=spatial_dims
+        )
     return pool(
         x,
         reduction="min",
@@ -54,5 +75,7 @@ def min_pool(
         window=window,
         strides=strides,
         padding=padding,
+        dilation=dilation,
+        ceil_mode=ceil_mode,
         channel_last=channel_last,
     )

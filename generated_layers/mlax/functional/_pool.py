@@ -12,6 +12,7 @@ from jax import lax
 
 from mlax._core import checks
 from mlax._core.checks import PaddingLike
+from mlax._core.windows import explicit_padding
 
 
 def pool(
@@ -22,14 +23,18 @@ def pool(
     window: int | Sequence[int],
     strides: int | Sequence[int] = 1,
     padding: PaddingLike = "VALID",
+    dilation: int | Sequence[int] = 1,
+    ceil_mode: bool = False,
     channel_last: bool = False,
 ) -> jax.Array:
-    """Reduces windows of the spatial axes, which are the last axes or end before them.
+    """Reduces windows of the spatial axes, in the dtype of x.
 
-    In the dtype of x. Any number of axes may stand before the spatial axes.
+    Channels that are first are among the batch axes. Where several elements of a window
+    are the largest, the gradient goes to one of them, or in parts to all.
 
     Args:
-        x: floating of any shape.
+        x: floating (*batch, *spatial, channels) where channel_last, else (*batch,
+            *spatial).
         reduction: what is made of a window (one of "max", "min", "sum").
         spatial_dims: number of spatial axes (an integer of at least 1).
         window: size of the window (an integer of at least 1, or a sequence of one for
@@ -38,11 +43,15 @@ def pool(
             one for each spatial axis).
         padding: of the input, with the identity of the reduction ("SAME", "SAME_LOWER",
             "VALID", "CAUSAL", an integer, or for each axis an integer or a pair).
+        dilation: steps from element to element of the window (an integer of at least 1,
+            or a sequence of one for each spatial axis).
+        ceil_mode: whether a last window may end beyond the padding (True or False).
         channel_last: whether an axis of channels follows the spatial axes (True or
             False).
 
     Returns:
-        Floating of any shape.
+        Floating (*batch, *out_spatial, channels) where channel_last, else (*batch,
+        *out_spatial).
 
     Raises:
         ValueError, TypeError: where an argument does not fit.
@@ -52,39 +61,70 @@ def pool(
     window = checks.per_dim("pool", checks.size, spatial_dims, window=window)
     strides = checks.per_dim("pool", checks.size, spatial_dims, strides=strides)
     padding = checks.padding("pool", spatial_dims, padding=padding)
+    dilation = checks.per_dim("pool", checks.size, spatial_dims, dilation=dilation)
+    ceil_mode = checks.boolean("pool", ceil_mode=ceil_mode)
     channel_last = checks.boolean("pool", channel_last=channel_last)
     x = checks.floating("pool", x=x)
-    after = 1 if channel_last else 0
-    if not (x.ndim >= spatial_dims + after):
-        raise checks.requirement(
-            "pool",
-            "x must have spatial_dims axes, and with channel_last one of channels",
-            spatial_dims=spatial_dims,
-            x=x.shape,
+    if channel_last and x.ndim < spatial_dims + 1:
+        raise checks.shape_error(
+            "pool", "x", "(*batch, *spatial, channels)", x, spatial_dims=spatial_dims
         )
+    if not channel_last and x.ndim < spatial_dims:
+        raise checks.shape_error(
+            "pool", "x", "(*batch, *spatial)", x, spatial_dims=spatial_dims
+        )
+    after = 1 if channel_last else 0
     before = x.ndim - spatial_dims - after
+    size = x.shape[before : before + spatial_dims]
+    pairs = explicit_padding(padding, size, window, strides, dilation, ceil_mode)
     if not (
-        isinstance(padding, str)
-        or all(max(pair) < size for pair, size in zip(padding, window, strict=True))
+        all(
+            max(pair) <= (w - 1) * d
+            for pair, w, d in zip(pairs, window, dilation, strict=True)
+        )
     ):
         raise checks.requirement(
             "pool",
             "padding must be smaller than the window",
-            padding=padding,
             window=window,
+            dilation=dilation,
+        )
+    if not (
+        all(
+            low == 0 or n >= d
+            for n, d, (low, _) in zip(size, dilation, pairs, strict=True)
+        )
+    ):
+        raise checks.requirement(
+            "pool", "what is padded must be as large as the dilation", dilation=dilation
         )
     reduce, identity = {
         "max": (lax.max, -math.inf),
         "min": (lax.min, math.inf),
         "sum": (lax.add, 0.0),
     }[reduction]
-    if not isinstance(padding, str):
-        padding = ((0, 0),) * before + padding + ((0, 0),) * after
-    return lax.reduce_window(
-        x,
-        x.dtype.type(identity),
-        reduce,
-        (1,) * before + window + (1,) * after,
-        (1,) * before + strides + (1,) * after,
-        padding,
-    )
+    pairs = ((0, 0),) * before + pairs + ((0, 0),) * after
+    if reduction == "sum" or max(dilation) == 1:
+        return lax.reduce_window(
+            x,
+            x.dtype.type(identity),
+            reduce,
+            (1,) * before + window + (1,) * after,
+            (1,) * before + strides + (1,) * after,
+            pairs,
+            window_dilation=(1,) * before + dilation + (1,) * after,
+        )
+    # The gradient of reduce_window does not know dilation.
+    y = lax.pad(x, x.dtype.type(identity), [(low, high, 0) for low, high in pairs])
+    for axis, w, s, d in zip(
+        range(before, before + spatial_dims), window, strides, dilation, strict=True
+    ):
+        count = max(0, y.shape[axis] - (w - 1) * d)
+        parts = [
+            lax.slice_in_dim(y, i * d, i * d + count, s, axis)
+            for i in range(w if count else 1)
+        ]
+        y = parts[0]
+        for part in parts[1:]:
+            y = reduce(y, part)
+    return y

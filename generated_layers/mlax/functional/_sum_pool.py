@@ -6,8 +6,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import jax
+from jax.typing import DTypeLike
 
 from mlax._core import checks
+from mlax._core.arrays import cast
 from mlax._core.checks import PaddingLike
 from mlax.functional._pool import pool
 
@@ -19,12 +21,16 @@ def sum_pool(
     window: int | Sequence[int],
     strides: int | Sequence[int] = 1,
     padding: PaddingLike = "VALID",
+    dilation: int | Sequence[int] = 1,
+    ceil_mode: bool = False,
     channel_last: bool = False,
+    accum_dtype: DTypeLike | None = None,
 ) -> jax.Array:
     """Sum of each window of the spatial axes, see `pool`.
 
     Args:
-        x: floating of any shape.
+        x: floating (*batch, *spatial, channels) where channel_last, else (*batch,
+            *spatial).
         spatial_dims: number of spatial axes (an integer of at least 1).
         window: size of the window (an integer of at least 1, or a sequence of one for
             each spatial axis).
@@ -32,11 +38,16 @@ def sum_pool(
             one for each spatial axis).
         padding: of the input, with zeros ("SAME", "SAME_LOWER", "VALID", "CAUSAL", an
             integer, or for each axis an integer or a pair).
+        dilation: steps from element to element of the window (an integer of at least 1,
+            or a sequence of one for each spatial axis).
+        ceil_mode: whether a last window may end beyond the padding (True or False).
         channel_last: whether an axis of channels follows the spatial axes (True or
             False).
+        accum_dtype: dtype of the sum; None: that of x (a floating dtype, or None).
 
     Returns:
-        Floating of any shape.
+        Floating (*batch, *out_spatial, channels) where channel_last, else (*batch,
+        *out_spatial).
 
     Raises:
         ValueError, TypeError: where an argument does not fit.
@@ -45,14 +56,32 @@ def sum_pool(
     window = checks.per_dim("sum_pool", checks.size, spatial_dims, window=window)
     strides = checks.per_dim("sum_pool", checks.size, spatial_dims, strides=strides)
     padding = checks.padding("sum_pool", spatial_dims, padding=padding)
+    dilation = checks.per_dim("sum_pool", checks.size, spatial_dims, dilation=dilation)
+    ceil_mode = checks.boolean("sum_pool", ceil_mode=ceil_mode)
     channel_last = checks.boolean("sum_pool", channel_last=channel_last)
+    accum_dtype = checks.optional(checks.dtype, "sum_pool", accum_dtype=accum_dtype)
     x = checks.floating("sum_pool", x=x)
-    return pool(
-        x,
+    if channel_last and x.ndim < spatial_dims + 1:
+        raise checks.shape_error(
+            "sum_pool",
+            "x",
+            "(*batch, *spatial, channels)",
+            x,
+            spatial_dims=spatial_dims,
+        )
+    if not channel_last and x.ndim < spatial_dims:
+        raise checks.shape_error(
+            "sum_pool", "x", "(*batch, *spatial)", x, spatial_dims=spatial_dims
+        )
+    y = pool(
+        cast(x, accum_dtype),
         reduction="sum",
         spatial_dims=spatial_dims,
         window=window,
         strides=strides,
         padding=padding,
+        dilation=dilation,
+        ceil_mode=ceil_mode,
         channel_last=channel_last,
     )
+    return cast(y, x.dtype)

@@ -127,7 +127,7 @@ def init(
     epsilon = checks.positive("BatchNorm", epsilon=epsilon)
     axis_name = checks.optional(checks.axis_name, "BatchNorm", axis_name=axis_name)
     accum_dtype = checks.optional(checks.dtype, "BatchNorm", accum_dtype=accum_dtype)
-    keys = jax.random.split(key, 4)
+    keys = arrays.declared_keys(key, 4)
     scale = (
         arrays.create(scale_initializer, keys[0], (channels,), dtype)
         if use_scale

@@ -154,7 +154,7 @@ def init(
     channel_last = checks.boolean("Conv", channel_last=channel_last)
     use_bias = checks.boolean("Conv", use_bias=use_bias)
     precision = checks.optional(checks.precision, "Conv", precision=precision)
-    keys = jax.random.split(key, 2)
+    keys = arrays.declared_keys(key, 2)
     if in_channels % groups != 0:
         raise checks.requirement(
             "Conv",

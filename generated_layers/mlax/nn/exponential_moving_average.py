@@ -86,7 +86,7 @@ def init(
     shape = checks.shape("ExponentialMovingAverage", shape=shape)
     decay = checks.decay("ExponentialMovingAverage", decay=decay)
     debias = checks.boolean("ExponentialMovingAverage", debias=debias)
-    keys = jax.random.split(key, 2)
+    keys = arrays.declared_keys(key, 2)
     average = arrays.create(zeros, keys[0], shape, arrays.at_least(dtype, jnp.float32))
     steps = arrays.create(zeros, keys[1], (), jnp.int32)
     non_trainables = ExponentialMovingAverageNonTrainables(average=average, steps=steps)

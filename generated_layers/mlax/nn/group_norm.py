@@ -103,7 +103,7 @@ def init(
     use_bias = checks.boolean("GroupNorm", use_bias=use_bias)
     epsilon = checks.positive("GroupNorm", epsilon=epsilon)
     accum_dtype = checks.optional(checks.dtype, "GroupNorm", accum_dtype=accum_dtype)
-    keys = jax.random.split(key, 2)
+    keys = arrays.declared_keys(key, 2)
     if channels % groups != 0:
         raise checks.requirement(
             "GroupNorm", "groups must divide channels", channels=channels, groups=groups

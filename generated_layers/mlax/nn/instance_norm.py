@@ -98,7 +98,7 @@ def init(
     use_bias = checks.boolean("InstanceNorm", use_bias=use_bias)
     epsilon = checks.positive("InstanceNorm", epsilon=epsilon)
     accum_dtype = checks.optional(checks.dtype, "InstanceNorm", accum_dtype=accum_dtype)
-    keys = jax.random.split(key, 2)
+    keys = arrays.declared_keys(key, 2)
     scale = (
         arrays.create(scale_initializer, keys[0], (channels,), dtype)
         if use_scale

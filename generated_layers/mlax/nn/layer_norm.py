@@ -99,7 +99,7 @@ def init(
     use_bias = checks.boolean("LayerNorm", use_bias=use_bias)
     epsilon = checks.positive("LayerNorm", epsilon=epsilon)
     accum_dtype = checks.optional(checks.dtype, "LayerNorm", accum_dtype=accum_dtype)
-    keys = jax.random.split(key, 2)
+    keys = arrays.declared_keys(key, 2)
     scale = (
         arrays.create(scale_initializer, keys[0], (features,), dtype)
         if use_scale

@@ -87,7 +87,7 @@ def init(
     out_features = checks.size("Linear", out_features=out_features)
     use_bias = checks.boolean("Linear", use_bias=use_bias)
     precision = checks.optional(checks.precision, "Linear", precision=precision)
-    keys = jax.random.split(key, 2)
+    keys = arrays.declared_keys(key, 2)
     kernel = arrays.create(
         kernel_initializer, keys[0], (in_features, out_features), dtype
     )

@@ -106,7 +106,7 @@ def init(
     features = checks.size("LSTMCell", features=features)
     activation = checks.function("LSTMCell", activation=activation)
     precision = checks.optional(checks.precision, "LSTMCell", precision=precision)
-    keys = jax.random.split(key, 3)
+    keys = arrays.declared_keys(key, 3)
     gates = 4 * features
     kernel = arrays.create(kernel_initializer, keys[0], (in_features, gates), dtype)
     recurrent_kernel = arrays.create(

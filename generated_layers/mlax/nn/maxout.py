@@ -93,7 +93,7 @@ def init(
     pieces = checks.size("Maxout", pieces=pieces)
     use_bias = checks.boolean("Maxout", use_bias=use_bias)
     precision = checks.optional(checks.precision, "Maxout", precision=precision)
-    keys = jax.random.split(key, 2)
+    keys = arrays.declared_keys(key, 2)
     shape = (in_features, pieces * out_features)
     kernel = arrays.create(kernel_initializer, keys[0], shape, dtype)
     bias = (

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import jax
 from jax.typing import DTypeLike
 
-from mlax._core import checks
+from mlax._core import arrays, checks
 from mlax._core.static import static
 from mlax.nn import linear as Linear
 
@@ -79,7 +79,7 @@ def init(
     in_features = checks.size("ReGLU", in_features=in_features)
     out_features = checks.size("ReGLU", out_features=out_features)
     use_bias = checks.boolean("ReGLU", use_bias=use_bias)
-    keys = jax.random.split(key, 2)
+    keys = arrays.declared_keys(key, 2)
     gate_weights, _, gate_hyperparams = Linear.init(
         keys[0], in_features, out_features, use_bias, dtype=dtype
     )

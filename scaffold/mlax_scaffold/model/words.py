@@ -307,6 +307,14 @@ WORDS: dict[str, Word] = {
             "step_functions()",
         ),
         Word(
+            "Initializer",
+            "an initializer, called `initializer(key, shape, dtype)`",
+            "",
+            "arrays.Initializer",
+            "",
+            "",
+        ),
+        Word(
             "SubLayer",
             "an initialized layer `(trainables, non_trainables, hyperparams)`",
             "sub_layer",

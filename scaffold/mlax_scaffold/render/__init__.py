@@ -5,7 +5,7 @@ from __future__ import annotations
 from mlax_scaffold.model.definition import Definition
 from mlax_scaffold.model.library import Library
 from mlax_scaffold.model.project import Project, Rendered
-from mlax_scaffold.render import package
+from mlax_scaffold.render import graph_package, package
 from mlax_scaffold.render.docs import reference_pages
 from mlax_scaffold.render.formatting import format_python
 from mlax_scaffold.render.gate import check_doc, check_module
@@ -15,13 +15,17 @@ from mlax_scaffold.rewrite import Rewritten, rewrite_methods
 
 def render(library: Library, project: Project) -> tuple[Rendered, ...]:
     """Every file that follows from the specs, in the order of their paths."""
-    files: list[Rendered] = list(package.support(library, project))
+    files: list[Rendered] = [
+        *package.support(library, project),
+        *graph_package.support(library, project),
+    ]
     modules: dict[str, tuple[Definition, dict[str, Rewritten]]] = {}
     for definition in library:
         methods = rewrite_methods(definition, library)
         module = package.module(definition, library, methods, project)
         modules[module.path] = definition, methods
         files += [module, test_module(definition, library, project)]
+        files += graph_package.module_class(definition, library, project)
     rewritten = {d.reference: methods for d, methods in modules.values()}
     files += reference_pages(library, project, rewritten)
     formatted = format_python(files, project.package)

@@ -93,7 +93,7 @@ class _Example:
         yield ""
         names = []
         for item in self.inputs:
-            yield f"{item.name} = {self._array(item.type)}"
+            yield f"{item.name} = {self._array(item.type, item.name)}"
             names.append(item.name)
         x = names[0] if len(names) == 1 else f"({', '.join(names)})"
         given = f"{x}, trainables, non_trainables, hyperparams"
@@ -205,7 +205,7 @@ class _Example:
     def _arguments(self) -> list[str]:
         return [f"{name}={value}" for name, value in self.values.items()]
 
-    def _array(self, array: ArrayType) -> str:
+    def _array(self, array: ArrayType, name: str = "") -> str:
         match array.kind:
             case "tuple" if array.items[-1].kind == "...":
                 part = self._array(array.items[0])
@@ -216,7 +216,8 @@ class _Example:
                 return "jnp.ones((2, 4), jnp.bfloat16)"
             case "Key":
                 return "jax.random.key(0)"
-        shape = self._shape(array)
+        given = self.definition.example_shapes
+        shape = given[name] if name in given else self._shape(array)
         match array.kind:
             case "Int":
                 return f"jnp.zeros({shape}, jnp.int32)"
@@ -244,7 +245,8 @@ class _Example:
             check = "leaf.dtype == jnp.bfloat16" if floating else "leaf.size > 0"
             yield f"assert all({check} for leaf in jax.tree.leaves({name}))"
             return
-        shape = self._expected(returns)
+        given = self.definition.example_shapes
+        shape = str(given["y"]) if "y" in given else self._expected(returns)
         if shape is not None:
             of = f"jax.tree.map(jnp.shape, {name})"
             of = f"{name}.shape" if returns.kind != "tuple" else of

@@ -88,7 +88,7 @@ class _Builder:
                 prose(h.type.takes),
                 "required" if h.default is None else code(h.default),
             )
-            for h in self.definition.hyperparameters
+            for h in (*self.definition.hyperparameters, *self.definition.initializers)
         ]
         if rows:
             yield table(("name", "what it is", "takes", "default"), rows)

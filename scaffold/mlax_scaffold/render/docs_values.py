@@ -56,15 +56,21 @@ def only_numbers(definition: Definition) -> bool:
     return all(h.type.canonical in ("int", "float") for h in required)
 
 
-def required_values(definition: Definition) -> dict[str, str]:
+def required_values(definition: Definition, size: str = "4") -> dict[str, str]:
     """Expressions of the required hyperparameters, which satisfy the requirements.
+
+    `size` is the value of a `Size`, where the requirements allow it.
 
     Raises:
         NoExample: where none are found.
     """
     required = [h for h in definition.hyperparameters if h.default is None]
     plain = [h for h in required if not h.type.word.structural]
-    values = {h.name: _value(h) for h in plain}
+    if definition.examples:
+        given = definition.example_values
+        rest = {h.name: _value(h, size) for h in plain if h.name not in given}
+        return given | rest
+    values = {h.name: _value(h, size) for h in plain}
     setup = Setup(definition)
     if _satisfied(definition, setup, values):
         return values
@@ -92,13 +98,13 @@ def _of_length(h: Hyperparameter, count: int) -> str:
     return f"({''.join(f'{2 * (i + 1)}, ' for i in range(count))})"
 
 
-def _value(h: Hyperparameter) -> str:
+def _value(h: Hyperparameter, size: str) -> str:
     if h.type.choices or h.type.sequence:
         return h.type.example
     word = h.type.word
     if h.name in _PREFERRED and word.name in ("Size", "Count", "int"):
         return _PREFERRED[h.name]
-    value = _PREFERRED.get(word.name, word.example)
+    value = size if word.name == "Size" else _PREFERRED.get(word.name, word.example)
     if not value:
         raise NoExample
     return value

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 from mlax_scaffold.model.definition import Definition, Kind
 from mlax_scaffold.model.library import Library
@@ -13,6 +14,7 @@ from mlax_scaffold.render.header import header
 from mlax_scaffold.render.layer import layer_view
 from mlax_scaffold.render.modules import file_name, imports
 from mlax_scaffold.render.optimizer import optimizer_view, schedule_view
+from mlax_scaffold.render.text import exported
 from mlax_scaffold.rewrite import Rewritten
 
 _SUMMARIES = {
@@ -80,6 +82,13 @@ def support(library: Library, project: Project) -> Iterator[Rendered]:
     )
     root = template_root() / "package"
     templates = [*(root / "_core").glob("*.jinja"), *map(root.joinpath, _PUBLIC)]
+    yield from shared(templates, project)
+    yield Rendered(f"{project.output}/py.typed", "", "")
+
+
+def shared(templates: Iterable[Path], project: Project) -> Iterator[Rendered]:
+    """Modules that no spec decides."""
+    root = template_root() / "package"
     for template in sorted(templates):
         name = template.relative_to(root).as_posix()
         yield Rendered(
@@ -89,7 +98,6 @@ def support(library: Library, project: Project) -> Iterator[Rendered]:
             ),
             "",
         )
-    yield Rendered(f"{project.output}/py.typed", "", "")
 
 
 def _exports(kind: Kind, library: Library, project: Project) -> list[str]:
@@ -110,7 +118,4 @@ def _exports(kind: Kind, library: Library, project: Project) -> list[str]:
             lines.append(
                 f"from {package} import {definition.module} as {definition.name}"
             )
-    # Constants first, which a name in capitals looks like to the linter.
-    names.sort(key=lambda name: (not (name.isupper() and len(name) > 1), name))
-    exported = ", ".join(f'"{name}"' for name in names)
-    return [*lines, "", f"__all__ = [{exported}]"]
+    return [*lines, "", exported(names)]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import re
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from mlax_scaffold.model.definition import (
     ArrayType,
     Definition,
+    Example,
     Hyperparameter,
     Input,
     Kind,
@@ -17,59 +18,13 @@ from mlax_scaffold.model.definition import (
 )
 from mlax_scaffold.model.library import Library
 from mlax_scaffold.model.project import Project, Rendered
-from mlax_scaffold.model.shapes import Conditional, Named, Shape
-from mlax_scaffold.model.words import WORDS
+from mlax_scaffold.model.shapes import Conditional, Shape
 from mlax_scaffold.render.environment import render_template
 from mlax_scaffold.render.header import header
 from mlax_scaffold.render.modules import file_name
 from mlax_scaffold.render.optimizer import needs
-
-_IMPORTS = """\
-from typing import Any
-
-import jax
-import jax.numpy as jnp
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
-from mlax_scaffold.testing import toys
-from mlax_scaffold.testing._functions import abstract_key
-from mlax_scaffold.testing.case import Case
-from mlax_scaffold.testing.dims import shapes_of
-from mlax_scaffold.testing.dtypes import FLOAT_DTYPES, weights_dtypes
-from mlax_scaffold.testing.fitting import (
-    array, assert_key_contract,
-    declared, exact, fitting, fitting_hyperparams, fitting_schedule, known, smallest
-)
-from mlax_scaffold.testing.layer import (
-    assert_dtype_contract, assert_gradients, assert_jit_equals_eager,
-    assert_rejects_traced_inference_mode, assert_shapes, assert_state_stable,
-    assert_static_hyperparams, assert_vmap
-)
-from mlax_scaffold.testing.optimizer import (
-    OptimizerCase, assert_jit, assert_mixed_dtypes, assert_optimizer_dtypes,
-    assert_scan, assert_structure, assert_zero_gradients
-)
-from mlax_scaffold.testing.oracle import (
-    assert_function_matches_spec, assert_matches_spec, assert_optimizer_matches_spec,
-    assert_schedule_matches_spec, find_spec
-)
-from mlax_scaffold.testing.profiles import compiling, each_dtype, tracing
-from mlax_scaffold.testing.refusals import (
-    assert_rejects_another_size, assert_rejects_gradients, assert_rejects_integers,
-    assert_rejects_missing_inputs, assert_rejects_state, assert_rejects_weights
-)
-from mlax_scaffold.testing.schedule import (
-    assert_schedule_dtype, assert_schedule_of_integers, assert_static_schedule
-)
-"""
-_STRATEGIES = sorted(
-    {word.strategy.partition("(")[0] for word in WORDS.values() if word.strategy}
-    | {"choices", "divisors", "multiples", "optional", "per_dim", "sequences"}
-)
-_IMPORTS += f"from mlax_scaffold.testing.strategies import {', '.join(_STRATEGIES)}"
-"""Everything that a generated test may use; the linter drops the rest."""
+from mlax_scaffold.render.tests_imports import IMPORTS
+from mlax_scaffold.render.tests_values import dividing, fixed_axis, per_dim_axes
 
 _NOT_NEGATIVE = ("var", "positive")
 """Names of inputs that are drawn above zero."""
@@ -99,6 +54,8 @@ class TestView:
     takes_key: bool
     patterns: str
     known: str
+    axes: str
+    """Names of hyperparameters that are the sizes of axes, and may be one for all."""
     x: str
     inputs: tuple[tuple[str, str, bool], ...]
     """Keyword inputs: name, expression, and whether they may be left out."""
@@ -146,7 +103,7 @@ def test_module(definition: Definition, library: Library, project: Project) -> R
     text = render_template(
         f"tests/{template}.py.jinja",
         header=header(definition.source),
-        imports=_IMPORTS,
+        imports=IMPORTS,
         view=_view(definition, library, project),
     )
     path = f"{project.tests}/{section}/test_{section}_{definition.module}.py"
@@ -185,12 +142,15 @@ def _view(definition: Definition, library: Library, project: Project) -> TestVie
         takes_key=takes_key,
         patterns=", ".join(f"{label!r}: {text!r}" for label, text in patterns),
         known=", ".join(_known(definition, patterns)),
+        axes=", ".join(map(repr, per_dim_axes(definition, method))),
         x=_x(method, definition),
         inputs=tuple(
             (i.name, _abstract(i.name, i.type, definition), i.type.optional)
             for i in method.keyword
         ),
-        y=_expected(method.returns),
+        y='example["y"]'
+        if "y" in definition.example_shapes
+        else _expected(method.returns),
         allow="".join(f"{h.name}, " for h in plain if h.type.word.name == "DType"),
         smooth="".join(f"{h.name}, " for h in plain if h.type.word.name == "DType"),
         ranges=_ranges(definition, method),
@@ -213,10 +173,10 @@ def _view(definition: Definition, library: Library, project: Project) -> TestVie
         ),
         requirements=tuple(dict.fromkeys(_requirements(definition, library))),
         example=", ".join(
-            f'"{h.name}": {_example(h)}' for h in plain if h.default is None
+            f'"{name}": {text}' for name, text in _valid(definition, plain).items()
         ),
         invalid=tuple(_invalid(plain)) if not definition.structural() else (),
-        fixed_axis=_fixed_axis(definition, method),
+        fixed_axis=fixed_axis(definition, method),
         wrong_input=[i.type.kind for i in method.positional] == ["Float"],
     )
 
@@ -231,9 +191,15 @@ def _requirements(definition: Definition, library: Library) -> Iterator[str]:
 
 
 def _draws(definition: Definition) -> Iterator[str]:
+    if definition.examples:
+        examples = ", ".join(map(_literal, definition.examples))
+        yield f"example = draw(st.sampled_from([{examples}]))"
     if _ranked(definition):
         yield "rank = draw(sizes(max=3))"
     for h in definition.hyperparameters:
+        if h.name in definition.example_values:
+            yield f'{h.name} = example["{h.name}"]'
+            continue
         if h.type.word.structural:
             if h.type.word.name in ("SubLayers", "SubOptimizers"):
                 yield "count = draw(sizes(max=3))"
@@ -243,29 +209,12 @@ def _draws(definition: Definition) -> Iterator[str]:
             strategy = strategy.replace("sizes()", "sizes(max=32)").replace(
                 "size_sequences()", "size_sequences(min_size=1, max=32)"
             )
-        yield f"{h.name} = draw({_dividing(definition, h) or strategy})"
+        yield f"{h.name} = draw({dividing(definition, h) or strategy})"
 
 
-def _dividing(definition: Definition, h: Hyperparameter) -> str | None:
-    """A strategy of sizes that a requirement wants to divide, or to be divided by, others.
-
-    Most sizes that are drawn regardless of one another do not divide.
-    """
-    names = [other.name for other in definition.hyperparameters]
-    if h.type.strategy != "sizes()":
-        return None
-    before = names[: names.index(h.name)]
-    pattern = re.compile(r"(\w+) % (\w+) == 0")
-    pairs = [
-        match.groups()
-        for r in definition.requirements
-        if (match := pattern.fullmatch(r.condition.replace("self.", "")))
-    ]
-    multiples = [n for n, divisor in pairs if divisor == h.name and n in before]
-    divisors = [divisor for n, divisor in pairs if n == h.name and divisor in before]
-    if multiples:
-        return f"divisors({', '.join(multiples)})"
-    return f"multiples({', '.join(divisors)})" if divisors else None
+def _literal(example: Example) -> str:
+    values = [*example.values, *((n, str(shape)) for n, shape in example.shapes)]
+    return f"{{{', '.join(f'{json.dumps(name)}: {text}' for name, text in values)}}}"
 
 
 def _arguments(definition: Definition) -> Iterator[str]:
@@ -274,6 +223,12 @@ def _arguments(definition: Definition) -> Iterator[str]:
             yield f'"{h.name}": {h.name}'
             continue
         yield f"{h.name}={_TOYS.get(h.type.word.name, h.name)}"
+
+
+def _valid(definition: Definition, plain: list[Hyperparameter]) -> dict[str, str]:
+    """Values with which `init` makes a layer."""
+    required = {h.name: _example(h) for h in plain if h.default is None}
+    return required | definition.example_values
 
 
 def _example(h: Hyperparameter) -> str:
@@ -290,9 +245,12 @@ def _invalid(hyperparameters: list[Hyperparameter]) -> Iterator[tuple[str, str]]
 
 def _ranked(definition: Definition) -> bool:
     """Whether the number of axes of the input is drawn first: an axis must be one of them."""
-    words = {h.type.word.name for h in definition.hyperparameters}
+    given = definition.example_values
+    words = {
+        h.type.word.name for h in definition.hyperparameters if h.name not in given
+    }
     shapes = {text for m in definition.methods for _, text in _flat_inputs(m.inputs)}
-    return "Axis" in words or shapes == {"..."}
+    return "Axis" in words or (shapes == {"..."} and not definition.example_shapes)
 
 
 def _flat_inputs(inputs: tuple[Input, ...]) -> list[tuple[str, str]]:
@@ -326,6 +284,10 @@ def _known(definition: Definition, patterns: list[tuple[str, str]]) -> Iterator[
     used = " ".join(text for _, text in patterns)
     if definition.structural():
         yield "features=toys.WIDTH"
+    shapes = [name for name in definition.example_shapes if name != "y"]
+    if shapes:
+        given = ", ".join(f'"{name}": example["{name}"]' for name in shapes)
+        yield f"given={{{given}}}"
     if _ranked(definition):
         variadic = next(w[1:] for w in used.split() if w.startswith("*"))
         fixed = len(patterns[0][1].split()) - 1
@@ -335,6 +297,10 @@ def _known(definition: Definition, patterns: list[tuple[str, str]]) -> Iterator[
 def _x(method: Method, definition: Definition) -> str:
     parts = [_abstract(i.name, i.type, definition) for i in method.positional]
     if definition.kind is Kind.FUNCTION:
+        parts = [
+            f"draw(optional(st.just({part})))" if i.default == "None" else part
+            for i, part in zip(method.positional, parts, strict=True)
+        ]
         return f"({', '.join(parts)},)"
     return parts[0] if len(parts) == 1 else f"({', '.join(parts)})"
 
@@ -388,21 +354,3 @@ def _ranges(definition: Definition, method: Method) -> str:
         if i.name in _NOT_NEGATIVE
     ]
     return ", ".join(ranges)
-
-
-def _fixed_axis(definition: Definition, method: Method) -> tuple[str, str] | None:
-    if len(method.positional) != 1:
-        return None
-    shape = method.positional[0].type.shape
-    if shape is None:
-        return None
-    sizes = {h.name for h in definition.hyperparameters if h.type.word.name == "Size"}
-    parts = (
-        (shape.if_true, shape.if_false) if isinstance(shape, Conditional) else (shape,)
-    )
-    fixed = [
-        {d.name for d in part.dims if isinstance(d, Named) and not d.broadcast}
-        for part in parts
-    ]
-    names = [n for n in shape.names() if n in sizes.intersection(*fixed)]
-    return (names[0], str(shape)) if names else None

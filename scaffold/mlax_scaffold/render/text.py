@@ -71,6 +71,16 @@ def indented(text: str, depth: int = 4) -> str:
     return "\n".join(" " * depth + line if line.strip() else "" for line in lines)
 
 
+def exported(names: Iterable[str]) -> str:
+    """The statement of what a module exports, in the order that linters want."""
+
+    def place(name: str) -> tuple[int, str]:
+        constant = len(name) > 1 and name.isupper()
+        return (0 if constant else 1 if name[:1].isupper() else 2), name
+
+    return f"__all__ = [{', '.join(repr(name) for name in sorted(names, key=place))}]"
+
+
 def sentence(text: str) -> str:
     """The text with a capital and a full stop."""
     text = text.strip()

@@ -25,6 +25,7 @@ _HOMES = {
     "DType": "words",
     "Float": "words",
     "Function": "words",
+    "Initializer": "words",
     "Int": "words",
     "Key": "words",
     "Layer": "layer",
@@ -54,9 +55,14 @@ _HOMES = {
     "constant": "initializers",
     "explicit_padding": "windows",
     "function": "functions",
+    "glorot_normal": "initializers",
     "glorot_uniform": "initializers",
     "he_normal": "initializers",
+    "he_uniform": "initializers",
+    "kaiming_normal": "initializers",
+    "kaiming_uniform": "initializers",
     "lecun_normal": "initializers",
+    "lecun_uniform": "initializers",
     "load": "loading",
     "moment": "declarations",
     "normal": "initializers",
@@ -71,11 +77,6 @@ _HOMES = {
     "uniform": "initializers",
     "variance_scaling": "initializers",
     "delta_orthogonal": "initializers",
-    "glorot_normal": "initializers",
-    "he_uniform": "initializers",
-    "kaiming_normal": "initializers",
-    "kaiming_uniform": "initializers",
-    "lecun_uniform": "initializers",
     "per_gate": "initializers",
     "xavier_normal": "initializers",
     "xavier_uniform": "initializers",
@@ -148,6 +149,7 @@ if TYPE_CHECKING:
     from mlax_scaffold.spec.typing import DType as DType
     from mlax_scaffold.spec.typing import Float as Float
     from mlax_scaffold.spec.typing import Function as Function
+    from mlax_scaffold.spec.typing import Initializer as Initializer
     from mlax_scaffold.spec.typing import Int as Int
     from mlax_scaffold.spec.typing import Key as Key
     from mlax_scaffold.spec.typing import Mask as Mask
@@ -169,6 +171,9 @@ if TYPE_CHECKING:
     from mlax_scaffold.spec.typing import SubOptimizers as SubOptimizers
     from mlax_scaffold.spec.typing import SubSchedule as SubSchedule
     from mlax_scaffold.spec.windows import explicit_padding as explicit_padding
+    from mlax_scaffold.specs.functional.adaptive_pool import (
+        adaptive_pool as adaptive_pool,
+    )
     from mlax_scaffold.specs.functional.apply_attention_mask import (
         apply_attention_mask as apply_attention_mask,
     )
@@ -179,6 +184,9 @@ if TYPE_CHECKING:
     from mlax_scaffold.specs.functional.bernoulli import bernoulli as bernoulli
     from mlax_scaffold.specs.functional.bias_correction import (
         bias_correction as bias_correction,
+    )
+    from mlax_scaffold.specs.functional.chunked_attention import (
+        chunked_attention as chunked_attention,
     )
     from mlax_scaffold.specs.functional.conv import conv as conv
     from mlax_scaffold.specs.functional.deviations import deviations as deviations
@@ -220,9 +228,13 @@ if TYPE_CHECKING:
         rectification as rectification,
     )
     from mlax_scaffold.specs.functional.rms_norm import rms_norm as rms_norm
+    from mlax_scaffold.specs.functional.rotary_embedding import (
+        rotary_embedding as rotary_embedding,
+    )
     from mlax_scaffold.specs.functional.scale_by_trust_ratio import (
         scale_by_trust_ratio as scale_by_trust_ratio,
     )
+    from mlax_scaffold.specs.functional.sinusoids import sinusoids as sinusoids
     from mlax_scaffold.specs.functional.softmax import softmax as softmax
     from mlax_scaffold.specs.functional.standardize import standardize as standardize
     from mlax_scaffold.specs.functional.std import std as std

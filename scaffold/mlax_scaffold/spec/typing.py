@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
+from jax.nn.initializers import Initializer as Initializer
 from jax.typing import DTypeLike
 
 Float = jax.Array

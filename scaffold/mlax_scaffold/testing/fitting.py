@@ -35,9 +35,15 @@ def smallest(*sizes: Any) -> int:
     return max(1, min(found, default=1))
 
 
-def known(hyperparams: Any) -> dict[str, Any]:
-    """The hyperparameters that shapes may name: integers, booleans, tuples of integers."""
+def known(hyperparams: Any, per_dim: Sequence[str] = ()) -> dict[str, Any]:
+    """The hyperparameters that shapes may name: integers, booleans, tuples of integers.
+
+    Those called `per_dim` may be one value for all spatial axes: they become tuples.
+    """
     fields = hyperparams if isinstance(hyperparams, Mapping) else vars(hyperparams)
+    for name in per_dim:
+        if isinstance(value := fields[name], int):
+            fields = {**fields, name: (value,) * fields["spatial_dims"]}
     return {
         name: value
         for name, value in fields.items()

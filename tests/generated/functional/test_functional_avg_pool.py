@@ -13,15 +13,23 @@ from mlax.functional._avg_pool import avg_pool
 from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.dims import shapes_of
 from mlax_scaffold.testing.dtypes import FLOAT_DTYPES
-from mlax_scaffold.testing.fitting import array, fitting, known
+from mlax_scaffold.testing.fitting import array, declared, exact, fitting, known
 from mlax_scaffold.testing.layer import (
     assert_dtype_contract,
     assert_gradients,
     assert_jit_equals_eager,
+    assert_shapes,
 )
 from mlax_scaffold.testing.oracle import assert_function_matches_spec, find_spec
 from mlax_scaffold.testing.profiles import compiling, each_dtype, tracing
-from mlax_scaffold.testing.strategies import booleans, paddings, per_dim, sizes
+from mlax_scaffold.testing.strategies import (
+    accum_dtypes,
+    booleans,
+    optional,
+    paddings,
+    per_dim,
+    sizes,
+)
 
 SPEC = find_spec("scaffold/mlax_scaffold/specs/functional/avg_pool.py", near=__file__)
 
@@ -29,32 +37,45 @@ SPEC = find_spec("scaffold/mlax_scaffold/specs/functional/avg_pool.py", near=__f
 @st.composite
 def cases(draw) -> tuple[Case, dict[str, Any]]:
     """Hyperparameters and inputs of avg_pool that fit each other."""
-    rank = draw(sizes(max=3))
     spatial_dims = draw(sizes(max=2))
     window = draw(per_dim(sizes(), spatial_dims))
     strides = draw(per_dim(sizes(), spatial_dims))
     padding = draw(paddings(spatial_dims))
+    dilation = draw(per_dim(sizes(), spatial_dims))
+    ceil_mode = draw(booleans())
     channel_last = draw(booleans())
     count_include_pad = draw(booleans())
+    accum_dtype = draw(optional(accum_dtypes()))
     hyperparameters: dict[str, Any] = {
         "spatial_dims": spatial_dims,
         "window": window,
         "strides": strides,
         "padding": padding,
+        "dilation": dilation,
+        "ceil_mode": ceil_mode,
         "channel_last": channel_last,
         "count_include_pad": count_include_pad,
+        "accum_dtype": accum_dtype,
     }
     shapes = draw(
         shapes_of(
-            {"x": "*any_axes"}, **known(hyperparameters), ranks={"any_axes": rank}
+            {"x": "*batch *spatial channels if channel_last else *batch *spatial"},
+            **known(hyperparameters),
         )
     )
     case = Case.of_function(
-        avg_pool, x=(array(shapes["x"]),), hyperparameters=hyperparameters
+        avg_pool,
+        x=(array(shapes["x"]),),
+        hyperparameters=hyperparameters,
+        y=shapes.expected(
+            "*batch *out_spatial channels if channel_last else *batch *out_spatial"
+        ),
+        allow=declared(accum_dtype),
+        smooth=exact(accum_dtype),
     )
     requirements = [
-        "x must have spatial_dims axes, and with channel_last one of channels",
         "padding must be smaller than the window",
+        "what is padded must be as large as the dilation",
     ]
     return fitting(case, requirements=requirements), hyperparameters
 
@@ -65,6 +86,13 @@ def cases(draw) -> tuple[Case, dict[str, Any]]:
 def test_keeps_the_dtype(drawn, dtype):
     case, _ = drawn
     assert_dtype_contract(case, dtype, dtype)
+
+
+@tracing
+@given(cases())
+def test_has_the_annotated_shape(drawn):
+    case, _ = drawn
+    assert_shapes(case, case.y)
 
 
 @compiling
@@ -115,12 +143,23 @@ def test_has_the_gradients_of_finite_differences(drawn):
             ("padding", -1),
             ("padding", 1.5),
             ("padding", None),
+            ("dilation", 0),
+            ("dilation", -1),
+            ("dilation", 2.5),
+            ("dilation", "4"),
+            ("dilation", True),
+            ("dilation", None),
+            ("ceil_mode", 1),
+            ("ceil_mode", "yes"),
+            ("ceil_mode", None),
             ("channel_last", 1),
             ("channel_last", "yes"),
             ("channel_last", None),
             ("count_include_pad", 1),
             ("count_include_pad", "yes"),
             ("count_include_pad", None),
+            ("accum_dtype", "int32"),
+            ("accum_dtype", "no dtype"),
         ]
     ),
 )

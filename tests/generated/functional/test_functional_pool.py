@@ -18,6 +18,7 @@ from mlax_scaffold.testing.layer import (
     assert_dtype_contract,
     assert_gradients,
     assert_jit_equals_eager,
+    assert_shapes,
 )
 from mlax_scaffold.testing.oracle import assert_function_matches_spec, find_spec
 from mlax_scaffold.testing.profiles import compiling, each_dtype, tracing
@@ -29,12 +30,13 @@ SPEC = find_spec("scaffold/mlax_scaffold/specs/functional/pool.py", near=__file_
 @st.composite
 def cases(draw) -> tuple[Case, dict[str, Any]]:
     """Hyperparameters and inputs of pool that fit each other."""
-    rank = draw(sizes(max=3))
     reduction = draw(choices("max", "min", "sum"))
     spatial_dims = draw(sizes(max=2))
     window = draw(per_dim(sizes(), spatial_dims))
     strides = draw(per_dim(sizes(), spatial_dims))
     padding = draw(paddings(spatial_dims))
+    dilation = draw(per_dim(sizes(), spatial_dims))
+    ceil_mode = draw(booleans())
     channel_last = draw(booleans())
     hyperparameters: dict[str, Any] = {
         "reduction": reduction,
@@ -42,19 +44,27 @@ def cases(draw) -> tuple[Case, dict[str, Any]]:
         "window": window,
         "strides": strides,
         "padding": padding,
+        "dilation": dilation,
+        "ceil_mode": ceil_mode,
         "channel_last": channel_last,
     }
     shapes = draw(
         shapes_of(
-            {"x": "*any_axes"}, **known(hyperparameters), ranks={"any_axes": rank}
+            {"x": "*batch *spatial channels if channel_last else *batch *spatial"},
+            **known(hyperparameters),
         )
     )
     case = Case.of_function(
-        pool, x=(array(shapes["x"]),), hyperparameters=hyperparameters
+        pool,
+        x=(array(shapes["x"]),),
+        hyperparameters=hyperparameters,
+        y=shapes.expected(
+            "*batch *out_spatial channels if channel_last else *batch *out_spatial"
+        ),
     )
     requirements = [
-        "x must have spatial_dims axes, and with channel_last one of channels",
         "padding must be smaller than the window",
+        "what is padded must be as large as the dilation",
     ]
     return fitting(case, requirements=requirements), hyperparameters
 
@@ -65,6 +75,13 @@ def cases(draw) -> tuple[Case, dict[str, Any]]:
 def test_keeps_the_dtype(drawn, dtype):
     case, _ = drawn
     assert_dtype_contract(case, dtype, dtype)
+
+
+@tracing
+@given(cases())
+def test_has_the_annotated_shape(drawn):
+    case, _ = drawn
+    assert_shapes(case, case.y)
 
 
 @compiling
@@ -118,6 +135,15 @@ def test_has_the_gradients_of_finite_differences(drawn):
             ("padding", -1),
             ("padding", 1.5),
             ("padding", None),
+            ("dilation", 0),
+            ("dilation", -1),
+            ("dilation", 2.5),
+            ("dilation", "4"),
+            ("dilation", True),
+            ("dilation", None),
+            ("ceil_mode", 1),
+            ("ceil_mode", "yes"),
+            ("ceil_mode", None),
             ("channel_last", 1),
             ("channel_last", "yes"),
             ("channel_last", None),

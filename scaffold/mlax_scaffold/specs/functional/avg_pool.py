@@ -3,34 +3,62 @@ import math
 import jax.numpy as jnp
 from jax import lax
 
-from mlax_scaffold.spec import Float, Padding, PerDim, Size, function, sum_pool
+from mlax_scaffold.spec import (
+    DType,
+    Float,
+    Padding,
+    PerDim,
+    Size,
+    cast,
+    explicit_padding,
+    function,
+    sum_pool,
+)
 
 
 @function
 def avg_pool(
-    x: Float["..."],
+    x: Float["*batch *spatial channels if channel_last else *batch *spatial"],
     *,
     spatial_dims: Size,  #: number of spatial axes
     window: PerDim[Size],  #: size of the window
     strides: PerDim[Size] = 1,  #: steps from window to window
     padding: Padding = "VALID",  #: of the input, with zeros
+    dilation: PerDim[Size] = 1,  #: steps from element to element of the window
+    ceil_mode: bool = False,  #: whether a last window may end beyond the padding
     channel_last: bool = False,  #: whether an axis of channels follows the spatial axes
     count_include_pad: bool = True,  #: whether padding counts as elements
-) -> Float["..."]:
-    """Mean of each window of the spatial axes, see `pool`."""
-    total = sum_pool(
-        x,
+    accum_dtype: DType | None = None,  #: dtype of the sum; None: that of x
+) -> Float["*batch *out_spatial channels if channel_last else *batch *out_spatial"]:
+    """Mean of each window of the spatial axes, see `pool`.
+
+    With `count_include_pad`, what `ceil_mode` adds counts too, as in equinox.
+    """
+    # Divided before they are added, large elements do not overflow.
+    y = sum_pool(
+        cast(x, accum_dtype) / math.prod(window),
         spatial_dims=spatial_dims,
         window=window,
         strides=strides,
         padding=padding,
+        dilation=dilation,
+        ceil_mode=ceil_mode,
         channel_last=channel_last,
     )
-    if count_include_pad:
-        return total / math.prod(window)
-    # Integers: 16 bits of floating point do not count far.
-    before = x.ndim - spatial_dims - (1 if channel_last else 0)
-    inside = jnp.ones(x.shape[before : before + spatial_dims], jnp.int32)
-    elements = lax.reduce_window(inside, 0, lax.add, window, strides, padding)
-    new_axes = [*range(before), *range(before + spatial_dims, x.ndim)]
-    return total / lax.expand_dims(elements, new_axes).astype(x.dtype)
+    if not count_include_pad:
+        after = 1 if channel_last else 0
+        before = x.ndim - spatial_dims - after
+        size = x.shape[before : x.ndim - after]
+        # Integers: 16 bits of floating point do not count far.
+        elements = lax.reduce_window(
+            jnp.ones(size, jnp.int32),
+            0,
+            lax.add,
+            window,
+            strides,
+            explicit_padding(padding, size, window, strides, dilation, ceil_mode),
+            window_dilation=dilation,
+        )
+        share = math.prod(window) / elements.astype(y.dtype)
+        y = y * share.reshape(*share.shape, *(1,) * after)
+    return cast(y, x.dtype)

@@ -3,14 +3,16 @@ from mlax_scaffold.spec import Float, Padding, PerDim, Size, function, pool
 
 @function
 def min_pool(
-    x: Float["..."],
+    x: Float["*batch *spatial channels if channel_last else *batch *spatial"],
     *,
     spatial_dims: Size,  #: number of spatial axes
     window: PerDim[Size],  #: size of the window
     strides: PerDim[Size] = 1,  #: steps from window to window
     padding: Padding = "VALID",  #: of the input, with inf
+    dilation: PerDim[Size] = 1,  #: steps from element to element of the window
+    ceil_mode: bool = False,  #: whether a last window may end beyond the padding
     channel_last: bool = False,  #: whether an axis of channels follows the spatial axes
-) -> Float["..."]:
+) -> Float["*batch *out_spatial channels if channel_last else *batch *out_spatial"]:
     """Smallest element of each window of the spatial axes, see `pool`."""
     return pool(
         x,
@@ -19,5 +21,7 @@ def min_pool(
         window=window,
         strides=strides,
         padding=padding,
+        dilation=dilation,
+        ceil_mode=ceil_mode,
         channel_last=channel_last,
     )

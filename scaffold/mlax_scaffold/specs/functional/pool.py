@@ -2,47 +2,81 @@ import math
 
 from jax import lax
 
-from mlax_scaffold.spec import Float, Literal, Padding, PerDim, Size, function, require
+from mlax_scaffold.spec import (
+    Float,
+    Literal,
+    Padding,
+    PerDim,
+    Size,
+    explicit_padding,
+    function,
+    require,
+)
 
 
 @function
 def pool(
-    x: Float["..."],
+    x: Float["*batch *spatial channels if channel_last else *batch *spatial"],
     *,
     reduction: Literal["max", "min", "sum"],  #: what is made of a window
     spatial_dims: Size,  #: number of spatial axes
     window: PerDim[Size],  #: size of the window
     strides: PerDim[Size] = 1,  #: steps from window to window
     padding: Padding = "VALID",  #: of the input, with the identity of the reduction
+    dilation: PerDim[Size] = 1,  #: steps from element to element of the window
+    ceil_mode: bool = False,  #: whether a last window may end beyond the padding
     channel_last: bool = False,  #: whether an axis of channels follows the spatial axes
-) -> Float["..."]:
-    """Reduces windows of the spatial axes, which are the last axes or end before them.
+) -> Float["*batch *out_spatial channels if channel_last else *batch *out_spatial"]:
+    """Reduces windows of the spatial axes, in the dtype of x.
 
-    In the dtype of x. Any number of axes may stand before the spatial axes.
+    Channels that are first are among the batch axes. Where several elements of a window
+    are the largest, the gradient goes to one of them, or in parts to all.
     """
     after = 1 if channel_last else 0
-    require(
-        x.ndim >= spatial_dims + after,
-        "x must have spatial_dims axes, and with channel_last one of channels",
-    )
     before = x.ndim - spatial_dims - after
+    size = x.shape[before : before + spatial_dims]
+    pairs = explicit_padding(padding, size, window, strides, dilation, ceil_mode)
     require(
-        isinstance(padding, str)
-        or all(max(pair) < size for pair, size in zip(padding, window, strict=True)),
+        all(
+            max(pair) <= (w - 1) * d
+            for pair, w, d in zip(pairs, window, dilation, strict=True)
+        ),
         "padding must be smaller than the window",
+    )
+    require(
+        all(
+            low == 0 or n >= d
+            for n, d, (low, _) in zip(size, dilation, pairs, strict=True)
+        ),
+        "what is padded must be as large as the dilation",
     )
     reduce, identity = {
         "max": (lax.max, -math.inf),
         "min": (lax.min, math.inf),
         "sum": (lax.add, 0.0),
     }[reduction]
-    if not isinstance(padding, str):
-        padding = ((0, 0),) * before + padding + ((0, 0),) * after
-    return lax.reduce_window(
-        x,
-        x.dtype.type(identity),
-        reduce,
-        (1,) * before + window + (1,) * after,
-        (1,) * before + strides + (1,) * after,
-        padding,
-    )
+    pairs = ((0, 0),) * before + pairs + ((0, 0),) * after
+    if reduction == "sum" or max(dilation) == 1:
+        return lax.reduce_window(
+            x,
+            x.dtype.type(identity),
+            reduce,
+            (1,) * before + window + (1,) * after,
+            (1,) * before + strides + (1,) * after,
+            pairs,
+            window_dilation=(1,) * before + dilation + (1,) * after,
+        )
+    # The gradient of reduce_window does not know dilation.
+    y = lax.pad(x, x.dtype.type(identity), [(low, high, 0) for low, high in pairs])
+    for axis, w, s, d in zip(
+        range(before, before + spatial_dims), window, strides, dilation, strict=True
+    ):
+        count = max(0, y.shape[axis] - (w - 1) * d)
+        parts = [
+            lax.slice_in_dim(y, i * d, i * d + count, s, axis)
+            for i in range(w if count else 1)
+        ]
+        y = parts[0]
+        for part in parts[1:]:
+            y = reduce(y, part)
+    return y

@@ -1,23 +1,29 @@
-from mlax_scaffold.spec import Float, Padding, PerDim, Size, function, pool
+from mlax_scaffold.spec import DType, Float, Padding, PerDim, Size, cast, function, pool
 
 
 @function
 def sum_pool(
-    x: Float["..."],
+    x: Float["*batch *spatial channels if channel_last else *batch *spatial"],
     *,
     spatial_dims: Size,  #: number of spatial axes
     window: PerDim[Size],  #: size of the window
     strides: PerDim[Size] = 1,  #: steps from window to window
     padding: Padding = "VALID",  #: of the input, with zeros
+    dilation: PerDim[Size] = 1,  #: steps from element to element of the window
+    ceil_mode: bool = False,  #: whether a last window may end beyond the padding
     channel_last: bool = False,  #: whether an axis of channels follows the spatial axes
-) -> Float["..."]:
+    accum_dtype: DType | None = None,  #: dtype of the sum; None: that of x
+) -> Float["*batch *out_spatial channels if channel_last else *batch *out_spatial"]:
     """Sum of each window of the spatial axes, see `pool`."""
-    return pool(
-        x,
+    y = pool(
+        cast(x, accum_dtype),
         reduction="sum",
         spatial_dims=spatial_dims,
         window=window,
         strides=strides,
         padding=padding,
+        dilation=dilation,
+        ceil_mode=ceil_mode,
         channel_last=channel_last,
     )
+    return cast(y, x.dtype)

@@ -9,7 +9,7 @@ from mlax_scaffold.spec import (
 )
 
 
-class Linear(Layer):
+class Linear(Layer, aliases={"out_features": "output_size"}):
     """Affine map of the last axis: y = x W + b.
 
     The kernel is (in_features, out_features), not transposed. An input with more than

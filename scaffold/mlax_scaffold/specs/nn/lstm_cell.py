@@ -15,7 +15,7 @@ from mlax_scaffold.spec import (
 )
 
 
-class LSTMCell(Layer):
+class LSTMCell(Layer, module="LSTM", aliases={"features": "hidden_size"}):
     """One step of a long short-term memory.
 
     i, f, g, o = split(x W + h U + b);

@@ -1,0 +1,78 @@
+"""The files of `graph`: modules for models, and a module class for each layer and block."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mlax_scaffold.model.definition import Definition, Kind
+from mlax_scaffold.model.library import Library
+from mlax_scaffold.model.project import Project, Rendered
+from mlax_scaffold.render.environment import render_template, template_root
+from mlax_scaffold.render.graph import module_class_imports, module_class_view
+from mlax_scaffold.render.header import header
+from mlax_scaffold.render.package import shared
+from mlax_scaffold.render.text import exported
+
+KINDS = (Kind.LAYER, Kind.BLOCK)
+"""The kinds of definition that have module classes."""
+
+_EXPORTS = {
+    "_convert": ("pair_to_params", "params_to_pair"),
+    "_display": ("display", "summary"),
+    "_graph": ("Graph",),
+    "_metadata": ("Metadata",),
+    "_module": ("Module",),
+    "_params": ("LockedError", "Param", "Params"),
+    "_rng": ("Rng",),
+    "_scan": ("dynamic_scan", "static_scan"),
+    "_sequential": ("Sequential",),
+    "_sharding": ("partition_specs", "shardings"),
+}
+"""What is public of the modules that no spec decides."""
+
+
+def support(library: Library, project: Project) -> Iterator[Rendered]:
+    """The files that follow from all specs, or from none; nothing where there is no layer."""
+    sections = [kind.section for kind in KINDS if library.within(kind.section)]
+    if not sections:
+        return
+    folder = template_root() / "package" / "graph"
+    yield from shared(folder.glob("_[a-z]*.jinja"), project)
+    package = f"{project.package}.graph"
+    names = {name: f"{package}.{m}" for m, found in _EXPORTS.items() for name in found}
+    for section in sections:
+        for definition in library.within(section):
+            place = f"{package}.{section}.{definition.module}"
+            names[definition.module_name] = place
+        yield Rendered(
+            f"{project.output}/graph/{section}/__init__.py",
+            f'{header("")}\n"""Module classes of `{project.package}.{section}`."""\n',
+            "",
+        )
+    lines = [f"from {place} import {name}" for name, place in sorted(names.items())]
+    yield Rendered(
+        f"{project.output}/graph/__init__.py",
+        render_template(
+            "package/graph/__init__.py.jinja",
+            header=header(""),
+            package=project.package,
+            lines=[*lines, "", exported(names)],
+        ),
+        "",
+    )
+
+
+def module_class(
+    definition: Definition, library: Library, project: Project
+) -> Iterator[Rendered]:
+    """The module class of a layer or a block; nothing for other definitions."""
+    if definition.kind not in KINDS:
+        return
+    text = render_template(
+        "package/module.py.jinja",
+        header=header(definition.source),
+        imports="\n".join(module_class_imports(definition, library, project.package)),
+        view=module_class_view(definition, library, project.package),
+    )
+    path = f"{project.output}/graph/{definition.section}/{definition.module}.py"
+    yield Rendered(path, text, definition.source)

@@ -1,0 +1,156 @@
+"""Reads the keywords of a spec's class: what its module class is called, and its hyperparameters there."""
+
+from __future__ import annotations
+
+import ast
+import keyword
+from collections.abc import Sequence
+from typing import Any
+
+from mlax_scaffold.errors import did_you_mean
+from mlax_scaffold.model.definition import Hyperparameter, Kind, MethodRole
+from mlax_scaffold.spec.check_body import RESERVED
+from mlax_scaffold.spec.parse_method import role_of
+from mlax_scaffold.spec.parse_source import Source
+
+RESERVED_IN_MODULES = frozenset(
+    [
+        "aliases",
+        "axes_beside",
+        "axis_size",
+        "call",
+        "create",
+        "declarations",
+        "draws",
+        "feature_axes",
+        "from_pair",
+        "functions",
+        "get_param",
+        "gives_keys",
+        "graph",
+        "inferred",
+        "inferred_sizes",
+        "initial_state",
+        "is_static",
+        "is_training",
+        "metadata",
+        "modules",
+        "outline",
+        "param_path",
+        "params",
+        "path",
+        "prev_state",
+        "pure",
+        "rng",
+        "run",
+        "set_param",
+        "static_hyperparams",
+        "structural",
+        "to_pair",
+        "trace",
+        "x",
+    ]
+)
+"""Names that a module class has, or its call takes."""
+
+MODULES = frozenset(
+    [
+        "Graph",
+        "LockedError",
+        "Metadata",
+        "Module",
+        "Param",
+        "Params",
+        "Rng",
+        "Sequential",
+    ]
+)
+"""Names of `graph` that no spec makes."""
+
+
+def read_keywords(
+    source: Source,
+    node: ast.ClassDef,
+    kind: Kind,
+    hyperparameters: Sequence[Hyperparameter],
+) -> dict[str, Any]:
+    """`module="LSTM"` and `aliases={"features": "hidden_size"}` of a layer or a block."""
+    found: dict[str, Any] = {}
+    for given in node.keywords:
+        match given.arg, given.value:
+            case _ if kind not in (Kind.LAYER, Kind.BLOCK):
+                source.report(
+                    given.value,
+                    f"{given.arg} is for layers and blocks, which have module classes",
+                    "Remove it.",
+                )
+            case "module", ast.Constant(value=str(name)):
+                found["module_class"] = _class_name(source, given.value, name)
+            case "aliases", ast.Dict():
+                found["aliases"] = _aliases(source, given.value, hyperparameters)
+            case _:
+                source.report(
+                    given.value,
+                    f"{given.arg} of {node.name} is {ast.unparse(given.value)}",
+                    'Write `module="Name"` or `aliases={"field": "its_name"}`.',
+                )
+    if kind in (Kind.LAYER, Kind.BLOCK):
+        named = dict(found.get("aliases", ()))
+        places = {named.get(h.name, h.name): h.location.line for h in hyperparameters}
+        for method in node.body:
+            if isinstance(method, ast.FunctionDef) and (
+                role_of(method, {}) is MethodRole.ENTRY
+            ):
+                places[method.name] = method.lineno
+        for name in sorted(places.keys() & RESERVED_IN_MODULES):
+            source.report(
+                places[name],
+                f"`{name}` is a name of the module class",
+                "Choose another name, or give it one there with `aliases`.",
+            )
+    return found
+
+
+def _class_name(source: Source, node: ast.expr, name: str) -> str:
+    if not name.isidentifier() or not name[0].isupper() or keyword.iskeyword(name):
+        source.report(
+            node,
+            f'"{name}" is no name of a class',
+            "Write a name that begins with a capital.",
+        )
+    if name in MODULES:
+        source.report(
+            node, f"{name} is a name of graph already", "Choose another name."
+        )
+    return name
+
+
+def _aliases(
+    source: Source, node: ast.Dict, hyperparameters: Sequence[Hyperparameter]
+) -> tuple[tuple[str, str], ...]:
+    names = [h.name for h in hyperparameters]
+    found: dict[str, str] = {}
+    for key, value in zip(node.keys, node.values, strict=True):
+        match key, value:
+            case ast.Constant(value=str(name)), ast.Constant(value=str(alias)):
+                pass
+            case _:
+                source.report(
+                    key or node,
+                    "aliases map names of fields to names",
+                    'Write `aliases={"field": "its_name"}`.',
+                )
+                continue
+        if name not in names:
+            source.report(key, f"there is no field `{name}`", did_you_mean(name, names))
+        elif not alias.isidentifier() or keyword.iskeyword(alias) or alias[0] == "_":
+            source.report(
+                value, f'"{alias}" is no name of a parameter', "Choose another name."
+            )
+        elif alias in {*names, *found.values(), *RESERVED, *RESERVED_IN_MODULES}:
+            source.report(
+                value, f"`{alias}` is something else already", "Choose another name."
+            )
+        else:
+            found[name] = alias
+    return tuple(found.items())

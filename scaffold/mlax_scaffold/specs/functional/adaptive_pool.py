@@ -1,0 +1,48 @@
+import jax.numpy as jnp
+
+from mlax_scaffold.spec import (
+    DType,
+    Float,
+    Literal,
+    PerDim,
+    Size,
+    function,
+    mean,
+    require,
+)
+
+
+@function
+def adaptive_pool(
+    x: Float["*batch *spatial channels if channel_last else *batch *spatial"],
+    *,
+    reduction: Literal["avg", "max"],  #: what is made of a window
+    spatial_dims: Size,  #: number of spatial axes
+    output_size: PerDim[Size],  #: number of windows along each axis
+    channel_last: bool = False,  #: whether an axis of channels follows the spatial axes
+    accum_dtype: DType | None = None,  #: dtype of the means; None: that of x
+) -> Float["*batch *output_size channels if channel_last else *batch *output_size"]:
+    """Divides each spatial axis into windows, and reduces each of them.
+
+    Where the windows cannot be equally large, the first ones have an element more, as in
+    equinox. Deviation from PyTorch: windows do not overlap.
+    """
+    before = x.ndim - spatial_dims - (1 if channel_last else 0)
+    size = x.shape[before : before + spatial_dims]
+    require(
+        all(n >= windows for n, windows in zip(size, output_size, strict=True)),
+        "output_size must not be larger than the input",
+    )
+    for axis, windows in enumerate(output_size, before):
+        length, larger = divmod(x.shape[axis], windows)
+        halves = jnp.split(x, [larger * (length + 1)], axis)
+        reduced = []
+        for part, n in zip(halves, (length + 1, length), strict=True):
+            shape = (*x.shape[:axis], part.shape[axis] // n, n, *x.shape[axis + 1 :])
+            if reduction == "avg":
+                y = mean(part.reshape(shape), axis=axis + 1, accum_dtype=accum_dtype)
+            else:
+                y = jnp.max(part.reshape(shape), axis=axis + 1)
+            reduced.append(y)
+        x = jnp.concatenate(reduced, axis)
+    return x

@@ -1,0 +1,35 @@
+from mlax_scaffold.spec import DType, Float, Layer, Padding, PerDim, Size, avg_pool
+
+
+class AvgPool(Layer):
+    """Mean of each window of the spatial axes.
+
+    Channels that are first are among the batch axes. With `count_include_pad`, what
+    `ceil_mode` adds counts too, as in equinox.
+    """
+
+    spatial_dims: Size  #: number of spatial axes
+    window: PerDim[Size]  #: size of the window
+    strides: PerDim[Size] = 1  #: steps from window to window
+    padding: Padding = "VALID"  #: of the input, with zeros
+    dilation: PerDim[Size] = 1  #: steps from element to element of the window
+    ceil_mode: bool = False  #: whether a last window may end beyond the padding
+    channel_last: bool = False  #: whether an axis of channels follows the spatial axes
+    count_include_pad: bool = True  #: whether padding counts as elements
+    accum_dtype: DType | None = None  #: dtype of the sum; None: that of x
+
+    def forward(
+        self, x: Float["*batch *spatial channels if channel_last else *batch *spatial"]
+    ) -> Float["*batch *out_spatial channels if channel_last else *batch *out_spatial"]:
+        return avg_pool(
+            x,
+            spatial_dims=self.spatial_dims,
+            window=self.window,
+            strides=self.strides,
+            padding=self.padding,
+            dilation=self.dilation,
+            ceil_mode=self.ceil_mode,
+            channel_last=self.channel_last,
+            count_include_pad=self.count_include_pad,
+            accum_dtype=self.accum_dtype,
+        )

@@ -1,0 +1,1 @@
+"""Models written with each library, for `python -m tests.benchmarks.peers`."""

@@ -1,0 +1,183 @@
+"""Whole models in mlax, beside plain JAX, flax, equinox and haiku.
+
+python -m tests.benchmarks.peers [compiled] [eager] [depth] [--models NAME ...] [--rounds 15]
+
+`compiled`: the forward pass and a step of gradient descent of an MLP, a CNN with batch
+norm, a transformer encoder and an LSTM, compiled. `eager`: the forward pass of a small
+MLP, not compiled. `depth`: tracing and compiling the step of transformers of several
+depths, in a scan where the library has one. All three where none is named. Ratios are to
+plain JAX, which is measured twice, so that its second line shows the noise.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import importlib
+import sys
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+from tests.benchmarks import measure
+from tests.benchmarks.peers.model import TINY, Model, Sizes, forward, step
+
+LIBRARIES = {
+    "by hand": "by_hand",
+    "mlax": "in_mlax",
+    "flax linen": "in_linen",
+    "flax nnx": "in_nnx",
+    "equinox": "in_equinox",
+    "haiku": "in_haiku",
+}
+MODELS = ("mlp", "cnn", "encoder", "lstm")
+BY_HAND = "by hand"
+SCANNED = ("by hand", "mlax", "flax linen", "haiku")
+
+
+def build(library: str, name: str, sizes: Sizes) -> Model:
+    """The model of that name, written with that library."""
+    module = importlib.import_module(f"tests.benchmarks.peers.{LIBRARIES[library]}")
+    return getattr(module, name)(sizes)
+
+
+def timed(
+    function: Callable[..., Any], arguments: Sequence[Any], seconds: float
+) -> Callable[[], float]:
+    """A function that returns the seconds of one call, the mean over calls of `seconds`."""
+    jax.block_until_ready(function(*arguments))
+    start = time.perf_counter()
+    jax.block_until_ready(function(*arguments))
+    calls = max(1, int(seconds / (time.perf_counter() - start)))
+
+    def once() -> float:
+        start = time.perf_counter()
+        results = [function(*arguments) for _ in range(calls)]
+        jax.block_until_ready(results[-1])
+        return (time.perf_counter() - start) / calls
+
+    return once
+
+
+def compare(
+    title: str,
+    functions: dict[str, tuple[Callable[..., Any], Sequence[Any]]],
+    rounds: int,
+) -> None:
+    """Time functions alternately, and print a table."""
+    subjects = {
+        name: timed(function, arguments, 0.05)
+        for name, (function, arguments) in functions.items()
+    }
+    subjects[f"{BY_HAND}, again"] = timed(*functions[BY_HAND], 0.05)
+    samples = measure.alternate(subjects, rounds)
+    measure.print_comparison(
+        title, samples, peer=BY_HAND, unit="µs", scale=1e6, runs=str(rounds)
+    )
+    print()
+
+
+def compiled(models: Sequence[str], sizes: Sizes, rounds: int) -> None:
+    """Forward pass and training step, compiled."""
+    for name in models:
+        x = sizes.input(name)
+        built = {library: build(library, name, sizes) for library in LIBRARIES}
+        counts = {library: model.parameters for library, model in built.items()}
+        if len(set(counts.values())) > 1:
+            raise AssertionError(f"{name}: models of different sizes: {counts}")
+        for title, make in (("forward", forward), ("step", step)):
+            compare(
+                f"{name}, {title}",
+                {
+                    library: (
+                        jax.jit(make(model)),
+                        (model.trainables, model.state, x),
+                    )
+                    for library, model in built.items()
+                },
+                rounds,
+            )
+
+
+def eager(sizes: Sizes, rounds: int) -> None:
+    """The forward pass of an MLP, one operation after the other."""
+    small = dataclasses.replace(sizes, features=min(32, sizes.features), batch=4)
+    x = small.input("mlp")
+    functions = {}
+    for library in LIBRARIES:
+        model = build(library, "mlp", small)
+        functions[library] = (forward(model), (model.trainables, model.state, x))
+    compare("mlp, not compiled", functions, rounds)
+
+
+def depth(depths: Sequence[int], sizes: Sizes, rounds: int) -> None:
+    """Tracing and compiling a transformer's training step."""
+    for layers in depths:
+        deep = dataclasses.replace(
+            sizes,
+            layers=layers,
+            sequence=min(32, sizes.sequence),
+            width=min(64, sizes.width),
+        )
+        x = deep.input("encoder")
+        tracing: dict[str, Callable[[], float]] = {}
+        compiling: dict[str, Callable[[], float]] = {}
+        for library in SCANNED:
+            name = "encoder" if library == BY_HAND else "scanned_encoder"
+            model = build(library, name, deep)
+            arguments = (model.trainables, model.state, x)
+
+            def trace(model: Model = model, arguments: Any = arguments) -> float:
+                jax.clear_caches()
+                start = time.perf_counter()
+                jax.jit(step(model)).lower(*arguments)
+                return time.perf_counter() - start
+
+            def compile_(model: Model = model, arguments: Any = arguments) -> float:
+                lowered = jax.jit(step(model)).lower(*arguments)
+                jax.clear_caches()
+                start = time.perf_counter()
+                lowered.compile()
+                return time.perf_counter() - start
+
+            tracing[library], compiling[library] = trace, compile_
+        for title, subjects in (("trace", tracing), ("compile", compiling)):
+            samples = measure.alternate(subjects, rounds)
+            measure.print_comparison(
+                f"{layers} layers, {title}",
+                samples,
+                peer=BY_HAND,
+                unit="ms",
+                scale=1e3,
+                runs=str(rounds),
+            )
+            print()
+
+
+def main() -> int:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parts = ("compiled", "eager", "depth")
+    parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(parts))
+    parser.add_argument("--models", nargs="*", default=MODELS, choices=MODELS)
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--depths", nargs="*", type=int, default=[6, 12, 24])
+    parser.add_argument("--tiny", action="store_true", help="tiny sizes, for a trial")
+    arguments = parser.parse_args()
+    if unknown := set(arguments.parts) - set(parts):
+        parser.error(f"{', '.join(sorted(unknown))}: choose from {', '.join(parts)}")
+    chosen = arguments.parts or parts
+    sizes = TINY if arguments.tiny else Sizes()
+    if "compiled" in chosen:
+        compiled(arguments.models, sizes, arguments.rounds)
+    if "eager" in chosen:
+        eager(sizes, arguments.rounds)
+    if "depth" in chosen:
+        depth(arguments.depths, sizes, min(arguments.rounds, 5))
+    measure.print_versions("jax", "jaxlib", "flax", "equinox", "dm-haiku")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
