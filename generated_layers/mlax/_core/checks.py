@@ -445,6 +445,24 @@ def shape_error(
     )
 
 
+def broadcasts(
+    owner: str, name: str, expected: str, given: jax.Array, sizes: tuple[Any, ...], /
+) -> None:
+    """An array broadcasts to sizes; None is any size, and ... is any number of axes."""
+    start = sizes.index(...) + 1 if ... in sizes else 0
+    last = sizes[start:]
+    fits = ... in sizes or given.ndim <= len(sizes)
+    for size, wanted in zip(reversed(given.shape), reversed(last), strict=False):
+        fits = fits and (wanted is None or size in (1, wanted))
+    if not fits:
+        known = {None: "any", ...: "..."}
+        shown = ", ".join(str(known.get(size, size)) for size in sizes)
+        raise ValueError(
+            f"{owner}: {name} must broadcast to {expected}, here ({shown}), "
+            f"got {given.shape}"
+        )
+
+
 def unpack(owner: str, names: str, x: Any, count: int) -> tuple[Any, ...]:
     """The inputs of a layer that takes several as one tuple."""
     if not isinstance(x, tuple | list) or len(x) != count:
@@ -467,6 +485,6 @@ def require_key(owner: str, key: Any) -> jax.Array:
     if key is None:
         raise ValueError(
             f"{owner} draws random numbers in training: "
-            "pass key=jax.random.key(...) to fwd"
+            "pass key=jax.random.key(...) to fwd, or rng=... to its module"
         )
     return key
