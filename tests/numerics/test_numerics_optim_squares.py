@@ -50,6 +50,17 @@ def adafactor(
     )
 
 
+def madgrad(**given):
+    """That of optax, whose root of an integer has 32 bits, of a floating number."""
+    transformation = optax.contrib.madgrad(**given)
+
+    def init(weights):
+        decay, state = transformation.init(weights)
+        return decay, state._replace(count=jnp.zeros((), "float64"))
+
+    return optax.GradientTransformation(init, transformation.update)
+
+
 ROWS = (
     Row(
         "ada_grad",
@@ -97,7 +108,7 @@ ROWS = (
     ),
     Row(
         "mad_grad",
-        optax.contrib.madgrad,
+        madgrad,
         (
             {"learning_rate": falling},
             RATE | {"momentum": 0.5, "weight_decay": 0.1, "epsilon": 1e-2},

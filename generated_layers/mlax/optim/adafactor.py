@@ -250,7 +250,7 @@ def step(
             row_2 = lax.rsqrt(row / mean(row, axis=within, keepdims=True))
             column_2 = lax.expand_dims(lax.rsqrt(column), (small,))
             u = grad * lax.expand_dims(row_2, (large,)) * column_2
-            squares = mean(lax.square(once_more * column_2), axis=large)
+            squares = mean(lax.square(once_more) * lax.square(column_2), axis=large)
             squares = squares * lax.square(row_2)
         else:
             square_2 = lax.square(grad) + epsilon

@@ -81,7 +81,7 @@ class Adafactor(Optimizer):
             row = lax.rsqrt(self.row / mean(self.row, axis=within, keepdims=True))
             column = lax.expand_dims(lax.rsqrt(self.column), (small,))
             u = grad * lax.expand_dims(row, (large,)) * column
-            squares = mean(lax.square(once_more * column), axis=large)
+            squares = mean(lax.square(once_more) * lax.square(column), axis=large)
             squares = squares * lax.square(row)
         else:
             square = lax.square(grad) + epsilon
