@@ -11,6 +11,7 @@ from mlax.nn import batch_norm as BatchNorm
 from mlax.nn import bias as Bias
 from mlax.nn import bilinear as Bilinear
 from mlax.nn import conv as Conv
+from mlax.nn import conv_lstm_cell as ConvLSTMCell
 from mlax.nn import drop_path as DropPath
 from mlax.nn import dropout as Dropout
 from mlax.nn import einsum as Einsum
@@ -23,6 +24,7 @@ from mlax.nn import global_avg_pool as GlobalAvgPool
 from mlax.nn import global_max_pool as GlobalMaxPool
 from mlax.nn import glu as GLU
 from mlax.nn import group_norm as GroupNorm
+from mlax.nn import gru_cell as GRUCell
 from mlax.nn import instance_norm as InstanceNorm
 from mlax.nn import layer_norm as LayerNorm
 from mlax.nn import learned_positional_embedding as LearnedPositionalEmbedding
@@ -30,9 +32,11 @@ from mlax.nn import linear as Linear
 from mlax.nn import linear_general as LinearGeneral
 from mlax.nn import lo_ra as LoRA
 from mlax.nn import lo_ra_linear as LoRALinear
+from mlax.nn import lru as LRU
 from mlax.nn import lstm_cell as LSTMCell
 from mlax.nn import max_pool as MaxPool
 from mlax.nn import maxout as Maxout
+from mlax.nn import mgu_cell as MGUCell
 from mlax.nn import min_pool as MinPool
 from mlax.nn import multi_head_attention as MultiHeadAttention
 from mlax.nn import p_re_lu as PReLU
@@ -40,6 +44,7 @@ from mlax.nn import re_glu as ReGLU
 from mlax.nn import rms_norm as RMSNorm
 from mlax.nn import rotary_embedding as RotaryEmbedding
 from mlax.nn import scaler as Scaler
+from mlax.nn import simple_cell as SimpleCell
 from mlax.nn import sinusoidal_embedding as SinusoidalEmbedding
 from mlax.nn import spectral_norm as SpectralNorm
 from mlax.nn import sum_pool as SumPool
@@ -50,6 +55,7 @@ from mlax.nn import z_norm as ZNorm
 __all__ = [
     "GEGLU",
     "GLU",
+    "LRU",
     "AdaptiveAvgPool",
     "AdaptiveMaxPool",
     "AlibiBias",
@@ -59,12 +65,14 @@ __all__ = [
     "Bias",
     "Bilinear",
     "Conv",
+    "ConvLSTMCell",
     "DropPath",
     "Dropout",
     "Einsum",
     "Embed",
     "ExponentialMovingAverage",
     "F",
+    "GRUCell",
     "GaussianNoise",
     "GlobalAvgPool",
     "GlobalMaxPool",
@@ -77,6 +85,7 @@ __all__ = [
     "LinearGeneral",
     "LoRA",
     "LoRALinear",
+    "MGUCell",
     "MaxPool",
     "Maxout",
     "MinPool",
@@ -86,6 +95,7 @@ __all__ = [
     "ReGLU",
     "RotaryEmbedding",
     "Scaler",
+    "SimpleCell",
     "SinusoidalEmbedding",
     "SpectralNorm",
     "SumPool",

@@ -160,6 +160,7 @@ _VALUES: dict[str, tuple[str, tuple[str, ...]]] = {
             "[]",
         ),
     ),
+    "Policy": ("jax.checkpoint_policies.dots_saveable", ("1", "[]")),
     "Mask": ('lambda path, weight: "bias" not in path', ("1", "[]")),
     "Scheduled": (
         "0.1",
@@ -291,6 +292,13 @@ WORDS: dict[str, Word] = {
             "function",
             "Callable[..., Any]",
             "functions()",
+        ),
+        _word(
+            "Policy",
+            "a hashable policy, as in `jax.checkpoint_policies`",
+            "function",
+            "Callable[..., Any]",
+            "policies()",
         ),
         _word(
             "Scheduled",

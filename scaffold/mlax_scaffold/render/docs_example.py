@@ -21,7 +21,6 @@ from mlax_scaffold.render.docs_values import (
     defaults,
     is_literal,
     only_numbers,
-    only_sizes,
     required_values,
 )
 
@@ -132,9 +131,9 @@ class _Example:
             method = d.method("forward")
             if method is None or len(method.positional) != 2:
                 continue
-            if d.method("initial_carry") is not None and only_sizes(d):
-                given = ", ".join(f"{name}=4" for name in required_values(d))
-                return f"nn.{d.name}.init(key, {given})"
+            plain = set(required_values(d)) == {"in_features", "features"}
+            if d.method("initial_carry") is not None and plain:
+                return f"{d.section}.{d.name}.init(key, in_features=4, features=4)"
         raise NoExample
 
     # The others
@@ -182,16 +181,14 @@ class _Example:
         """The values, with a schedule of the library in the place of any function."""
         for h in self.definition.hyperparameters:
             if h.type.word.name == "SubSchedule" and h.name in values:
-                for d in self.library.of(Kind.SCHEDULE):
-                    if only_numbers(d):
-                        given = ", ".join(
-                            f"{name}={value}"
-                            for name, value in required_values(d).items()
-                        )
-                        made = f"{d.kind.section}.{d.name}({given})"
-                        text = values[h.name].replace(h.type.word.example, made)
-                        values = values | {h.name: text}
-                        break
+                text = values[h.name]
+                for d in filter(only_numbers, self.library.of(Kind.SCHEDULE)):
+                    given = ", ".join(
+                        f"{name}={value}" for name, value in required_values(d).items()
+                    )
+                    made = f"{d.section}.{d.name}({given})"
+                    text = text.replace(h.type.word.example, made, 1)
+                values = values | {h.name: text}
         return values
 
     def _schedule(self) -> Iterator[str]:

@@ -11,6 +11,7 @@ from mlax_scaffold.model.library import Library
 from mlax_scaffold.model.project import Project
 from mlax_scaffold.render.docs_contract import dtypes, entries, entry_name, errors
 from mlax_scaffold.render.docs_markdown import block, code, paragraphs, prose, table
+from mlax_scaffold.render.docs_plots import plot
 from mlax_scaffold.render.docs_setup import Setup
 from mlax_scaffold.render.modules import file_name
 from mlax_scaffold.render.parameters import array_doc, plain
@@ -49,6 +50,7 @@ def page(
         Section("Signature", (block(signatures, "python"),)),
         *builder.sections(),
         Section("Example", (block(example, "python"),)) if example else None,
+        Section("Plot", tuple(plot(definition))) if example else None,
         Section("Source", tuple(builder.source())),
     ]
     parts = (

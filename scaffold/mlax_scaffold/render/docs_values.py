@@ -6,7 +6,7 @@ import ast
 import itertools
 from typing import Any
 
-from mlax_scaffold.model.definition import Definition, Hyperparameter
+from mlax_scaffold.model.definition import Definition, Hyperparameter, Kind
 from mlax_scaffold.render.docs_setup import Setup, Unknown
 
 _PREFERRED = {
@@ -18,6 +18,21 @@ _PREFERRED = {
     "Probability": "0.1",
 }
 """Values of words, and of names that mean the same in every definition."""
+
+_OF_SCHEDULES = {
+    "Boundaries": "(40, 80)",
+    "Sizes": "(80, 80)",
+    "decay_steps": "100",
+    "end_value": "0.05",
+    "init_value": "0.25",
+    "peak_value": "1.0",
+    "peak_values": "(1.0, 0.5)",
+    "power": "2.0",
+    "stable_steps": "50",
+    "transition_steps": "100",
+    "warmup_steps": "20",
+}
+"""The same in schedules: a curve that shows what it is within 200 steps."""
 
 _SIZES = ("4", "2", "3", "1", "8", "6")
 
@@ -44,12 +59,6 @@ def is_literal(text: str) -> bool:
     return True
 
 
-def only_sizes(definition: Definition) -> bool:
-    """Whether every required hyperparameter is a size."""
-    required = (h for h in definition.hyperparameters if h.default is None)
-    return all(h.type.word.name == "Size" for h in required)
-
-
 def only_numbers(definition: Definition) -> bool:
     """Whether every required hyperparameter is a number."""
     required = (h for h in definition.hyperparameters if h.default is None)
@@ -71,6 +80,10 @@ def required_values(definition: Definition, size: str = "4") -> dict[str, str]:
         rest = {h.name: _value(h, size) for h in plain if h.name not in given}
         return given | rest
     values = {h.name: _value(h, size) for h in plain}
+    if definition.kind is Kind.SCHEDULE:
+        for h in plain:
+            name = h.type.word.name if h.type.word.name in _OF_SCHEDULES else h.name
+            values[h.name] = _OF_SCHEDULES.get(name, values[h.name])
     setup = Setup(definition)
     if _satisfied(definition, setup, values):
         return values
@@ -95,7 +108,7 @@ def _of_length(h: Hyperparameter, count: int) -> str:
     """A tuple of so many elements; those of boundaries increase."""
     if h.type.sequence:
         return f"({f'{h.type.word.example}, ' * count})"
-    return f"({''.join(f'{2 * (i + 1)}, ' for i in range(count))})"
+    return f"({''.join(f'{40 * (i + 1)}, ' for i in range(count))})"
 
 
 def _value(h: Hyperparameter, size: str) -> str:

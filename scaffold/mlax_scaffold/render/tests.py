@@ -20,6 +20,7 @@ from mlax_scaffold.model.library import Library
 from mlax_scaffold.model.project import Project, Rendered
 from mlax_scaffold.model.shapes import Conditional, Shape
 from mlax_scaffold.render.environment import render_template
+from mlax_scaffold.render.graph_tests import creation_keys, module_expression
 from mlax_scaffold.render.header import header
 from mlax_scaffold.render.modules import file_name
 from mlax_scaffold.render.optimizer import needs
@@ -75,6 +76,8 @@ class TestView:
     trains: bool
     refuses_tracing: bool
     """Whether a traced `inference_mode` is an error of its own; a block leaves it to its layers."""
+    carries: bool
+    """Whether it is a cell, whose hyperparameters make the first carry."""
     stateful: bool
     stored: bool
     """Whether a state is read in the dtype that it is stored in."""
@@ -86,6 +89,11 @@ class TestView:
     """Hyperparameters with values that they may not have."""
     fixed_axis: tuple[str, str] | None
     """A name of an axis of x whose size a hyperparameter fixes, and the shape of x."""
+    module: str
+    """Expression of a module of the layer; empty for what has no module class."""
+    module_keys: int | None
+    """Number of keys that creating its parameters takes; None where that depends."""
+    spread: bool
     wrong_input: bool
     """Whether integers in the place of x are an error."""
 
@@ -104,6 +112,7 @@ def test_module(definition: Definition, library: Library, project: Project) -> R
         f"tests/{template}.py.jinja",
         header=header(definition.source),
         imports=IMPORTS,
+        package=project.package,
         view=_view(definition, library, project),
     )
     path = f"{project.tests}/{section}/test_{section}_{definition.module}.py"
@@ -166,6 +175,7 @@ def _view(definition: Definition, library: Library, project: Project) -> TestVie
         refuses_tracing=bool(
             traits and traits.training and definition.kind is Kind.LAYER
         ),
+        carries=definition.method("initial_carry") is not None,
         stateful=bool(traits and traits.stateful),
         stored=bool(traits and traits.stored),
         floating=any(
@@ -177,6 +187,9 @@ def _view(definition: Definition, library: Library, project: Project) -> TestVie
         ),
         invalid=tuple(_invalid(plain)) if not definition.structural() else (),
         fixed_axis=fixed_axis(definition, method),
+        module=module_expression(definition, library) if layer else "",
+        module_keys=creation_keys(definition, library) if layer else None,
+        spread=len(method.positional) > 1,
         wrong_input=[i.type.kind for i in method.positional] == ["Float"],
     )
 

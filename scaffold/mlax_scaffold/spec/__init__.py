@@ -38,6 +38,7 @@ _HOMES = {
     "Precision": "words",
     "Probability": "words",
     "Decay": "words",
+    "Policy": "words",
     "PyTree": "words",
     "Schedule": "schedule",
     "Scheduled": "words",
@@ -68,6 +69,8 @@ _HOMES = {
     "normal": "initializers",
     "ones": "initializers",
     "orthogonal": "initializers",
+    "ring_phases": "initializers",
+    "ring_radii": "initializers",
     "require": "declarations",
     "state": "declarations",
     "trainable": "declarations",
@@ -125,6 +128,8 @@ if TYPE_CHECKING:
     from mlax_scaffold.spec.initializers import ones as ones
     from mlax_scaffold.spec.initializers import orthogonal as orthogonal
     from mlax_scaffold.spec.initializers import per_gate as per_gate
+    from mlax_scaffold.spec.initializers import ring_phases as ring_phases
+    from mlax_scaffold.spec.initializers import ring_radii as ring_radii
     from mlax_scaffold.spec.initializers import truncated_normal as truncated_normal
     from mlax_scaffold.spec.initializers import uniform as uniform
     from mlax_scaffold.spec.initializers import variance_scaling as variance_scaling
@@ -156,6 +161,7 @@ if TYPE_CHECKING:
     from mlax_scaffold.spec.typing import NonNegative as NonNegative
     from mlax_scaffold.spec.typing import Padding as Padding
     from mlax_scaffold.spec.typing import PerDim as PerDim
+    from mlax_scaffold.spec.typing import Policy as Policy
     from mlax_scaffold.spec.typing import Positive as Positive
     from mlax_scaffold.spec.typing import Precision as Precision
     from mlax_scaffold.spec.typing import Probability as Probability

@@ -36,6 +36,7 @@ AxisName = Any
 Shape = Any
 Activation = Callable[..., Any]
 Function = Callable[..., Any]
+Policy = Callable[..., Any]
 Scheduled = Any
 Mask = Any
 SubSchedule = Callable[..., Any]

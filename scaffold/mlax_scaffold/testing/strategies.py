@@ -176,6 +176,12 @@ def _signed(x: Any, key: Any) -> Any:
     return jnp.where(jax.random.bits(key, x.shape, jnp.uint8) < 128, x, -x)
 
 
+def policies() -> st.SearchStrategy[Callable[..., Any]]:
+    """`Policy`: what `jax.checkpoint` keeps."""
+    known = jax.checkpoint_policies
+    return st.sampled_from([known.dots_saveable, known.everything_saveable])
+
+
 def scheduled(max: float = 1.0) -> st.SearchStrategy[Any]:
     """`Scheduled`: a number, or a schedule, which is hashable and equal by value."""
     return positives(max=max) | positives(max=max).map(InverseDecay)

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mlax import graph
 from mlax.nn import alibi_bias as AlibiBias
 from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.dims import shapes_of
@@ -25,8 +26,12 @@ from mlax_scaffold.testing.layer import (
     assert_static_hyperparams,
     assert_vmap,
 )
+from mlax_scaffold.testing.module import (
+    assert_module_creates,
+    assert_module_equals_layer,
+)
 from mlax_scaffold.testing.oracle import assert_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import compiling, each_dtype, tracing
+from mlax_scaffold.testing.profiles import compiling, composing, each_dtype, tracing
 from mlax_scaffold.testing.refusals import (
     assert_rejects_another_size,
     assert_rejects_integers,
@@ -44,6 +49,9 @@ def cases(draw) -> Case:
     def init(key, dtype):
         return AlibiBias.init(heads=heads)
 
+    def module(node, rng):
+        return graph.AlibiBias(node)
+
     hyperparams = fitting_hyperparams(init, requirements=[])
     shapes = draw(shapes_of({"x": "*batch heads queries keys"}, **known(hyperparams)))
     return fitting(
@@ -51,6 +59,7 @@ def cases(draw) -> Case:
             name="AlibiBias",
             init=init,
             fwd=AlibiBias.fwd,
+            module=module,
             x=array(shapes["x"]),
             y=shapes.expected("*batch heads queries keys"),
         ),
@@ -135,3 +144,15 @@ def test_rejects_a_hyperparameter(name, value):
     valid = {"heads": 4}
     with pytest.raises(ValueError, match=f"AlibiBias: {name}"):
         AlibiBias.init(**{**valid, name: value})
+
+
+@composing
+@given(cases())
+def test_module_equals_the_layer(case):
+    assert_module_equals_layer(case, graph)
+
+
+@composing
+@given(cases())
+def test_module_creates_its_parameters_once(case):
+    assert_module_creates(case, graph, keys=0)

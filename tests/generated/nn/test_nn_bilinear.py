@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mlax import graph
 from mlax.nn import bilinear as Bilinear
 from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.dims import shapes_of
@@ -26,8 +27,12 @@ from mlax_scaffold.testing.layer import (
     assert_static_hyperparams,
     assert_vmap,
 )
+from mlax_scaffold.testing.module import (
+    assert_module_creates,
+    assert_module_equals_layer,
+)
 from mlax_scaffold.testing.oracle import assert_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import compiling, each_dtype, tracing
+from mlax_scaffold.testing.profiles import compiling, composing, each_dtype, tracing
 from mlax_scaffold.testing.strategies import booleans, optional, precisions, sizes
 
 SPEC = find_spec("scaffold/mlax_scaffold/specs/nn/bilinear.py", near=__file__)
@@ -53,6 +58,16 @@ def cases(draw) -> Case:
             dtype=dtype,
         )
 
+    def module(node, rng):
+        return graph.Bilinear(
+            node,
+            right_features=right_features,
+            out_features=out_features,
+            use_bias=use_bias,
+            precision=precision,
+            rng=rng,
+        )
+
     hyperparams = fitting_hyperparams(init, requirements=[])
     shapes = draw(
         shapes_of(
@@ -65,6 +80,8 @@ def cases(draw) -> Case:
             name="Bilinear",
             init=init,
             fwd=Bilinear.fwd,
+            module=module,
+            spread=True,
             x=(array(shapes["left"]), array(shapes["right"])),
             y=shapes.expected("*batch out_features"),
         ),
@@ -153,3 +170,15 @@ def test_rejects_a_hyperparameter(name, value):
     valid = {"left_features": 4, "right_features": 4, "out_features": 4}
     with pytest.raises(ValueError, match=f"Bilinear: {name}"):
         Bilinear.init(jax.random.key(0), **{**valid, name: value})
+
+
+@composing
+@given(cases())
+def test_module_equals_the_layer(case):
+    assert_module_equals_layer(case, graph)
+
+
+@composing
+@given(cases())
+def test_module_creates_its_parameters_once(case):
+    assert_module_creates(case, graph, keys=2)

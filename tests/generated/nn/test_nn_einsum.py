@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mlax import graph
 from mlax.nn import einsum as Einsum
 from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.dims import shapes_of
@@ -26,8 +27,12 @@ from mlax_scaffold.testing.layer import (
     assert_static_hyperparams,
     assert_vmap,
 )
+from mlax_scaffold.testing.module import (
+    assert_module_creates,
+    assert_module_equals_layer,
+)
 from mlax_scaffold.testing.oracle import assert_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import compiling, each_dtype, tracing
+from mlax_scaffold.testing.profiles import compiling, composing, each_dtype, tracing
 from mlax_scaffold.testing.refusals import assert_rejects_integers
 from mlax_scaffold.testing.strategies import booleans, optional, precisions
 
@@ -82,6 +87,16 @@ def cases(draw) -> Case:
             dtype=dtype,
         )
 
+    def module(node, rng):
+        return graph.Einsum(
+            node,
+            equation=equation,
+            kernel_shape=kernel_shape,
+            use_bias=use_bias,
+            precision=precision,
+            rng=rng,
+        )
+
     hyperparams = fitting_hyperparams(
         init,
         requirements=[
@@ -96,6 +111,7 @@ def cases(draw) -> Case:
             name="Einsum",
             init=init,
             fwd=Einsum.fwd,
+            module=module,
             x=array(shapes["x"]),
             y=example["y"],
         ),
@@ -180,3 +196,15 @@ def test_rejects_a_hyperparameter(name, value):
     valid = {"equation": "...a,ab->...b", "kernel_shape": (3, 2)}
     with pytest.raises(ValueError, match=f"Einsum: {name}"):
         Einsum.init(jax.random.key(0), **{**valid, name: value})
+
+
+@composing
+@given(cases())
+def test_module_equals_the_layer(case):
+    assert_module_equals_layer(case, graph)
+
+
+@composing
+@given(cases())
+def test_module_creates_its_parameters_once(case):
+    assert_module_creates(case, graph, keys=2)

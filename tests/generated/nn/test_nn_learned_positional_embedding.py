@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mlax import graph
 from mlax.nn import learned_positional_embedding as LearnedPositionalEmbedding
 from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.dims import shapes_of
@@ -28,8 +29,12 @@ from mlax_scaffold.testing.layer import (
     assert_static_hyperparams,
     assert_vmap,
 )
+from mlax_scaffold.testing.module import (
+    assert_module_creates,
+    assert_module_equals_layer,
+)
 from mlax_scaffold.testing.oracle import assert_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import compiling, each_dtype, tracing
+from mlax_scaffold.testing.profiles import compiling, composing, each_dtype, tracing
 from mlax_scaffold.testing.refusals import (
     assert_rejects_another_size,
     assert_rejects_integers,
@@ -52,6 +57,9 @@ def cases(draw) -> Case:
             key, length=length, features=features, dtype=dtype
         )
 
+    def module(node, rng):
+        return graph.LearnedPositionalEmbedding(node, length=length, rng=rng)
+
     hyperparams = fitting_hyperparams(
         init, requirements=["there are at most length positions"]
     )
@@ -69,6 +77,7 @@ def cases(draw) -> Case:
             name="LearnedPositionalEmbedding",
             init=init,
             fwd=LearnedPositionalEmbedding.fwd,
+            module=module,
             x=array(shapes["x"]),
             inputs=inputs,
             y=shapes.expected("*batch positions features"),
@@ -161,3 +170,15 @@ def test_rejects_a_hyperparameter(name, value):
     valid = {"length": 4, "features": 4}
     with pytest.raises(ValueError, match=f"LearnedPositionalEmbedding: {name}"):
         LearnedPositionalEmbedding.init(jax.random.key(0), **{**valid, name: value})
+
+
+@composing
+@given(cases())
+def test_module_equals_the_layer(case):
+    assert_module_equals_layer(case, graph)
+
+
+@composing
+@given(cases())
+def test_module_creates_its_parameters_once(case):
+    assert_module_creates(case, graph, keys=1)

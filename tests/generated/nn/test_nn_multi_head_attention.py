@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mlax import graph
 from mlax.nn import multi_head_attention as MultiHeadAttention
 from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.dims import shapes_of
@@ -32,8 +33,12 @@ from mlax_scaffold.testing.layer import (
     assert_static_hyperparams,
     assert_vmap,
 )
+from mlax_scaffold.testing.module import (
+    assert_module_creates,
+    assert_module_equals_layer,
+)
 from mlax_scaffold.testing.oracle import assert_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import compiling, each_dtype, tracing
+from mlax_scaffold.testing.profiles import compiling, composing, each_dtype, tracing
 from mlax_scaffold.testing.refusals import (
     assert_rejects_another_size,
     assert_rejects_integers,
@@ -103,6 +108,30 @@ def cases(draw) -> Case:
             dtype=dtype,
         )
 
+    def module(node, rng):
+        return graph.MultiHeadAttention(
+            node,
+            heads=heads,
+            context_features=context_features,
+            kv_heads=kv_heads,
+            head_features=head_features,
+            value_features=value_features,
+            out_features=out_features,
+            use_bias=use_bias,
+            causal=causal,
+            dropout_rate=dropout_rate,
+            broadcast_dropout=broadcast_dropout,
+            qk_norm=qk_norm,
+            rotary=rotary,
+            max_length=max_length,
+            batch=batch,
+            cache_dtype=cache_dtype,
+            chunk_size=chunk_size,
+            accum_dtype=accum_dtype,
+            precision=precision,
+            rng=rng,
+        )
+
     hyperparams = fitting_hyperparams(
         init,
         requirements=[
@@ -143,6 +172,7 @@ def cases(draw) -> Case:
             name="MultiHeadAttention",
             init=init,
             fwd=MultiHeadAttention.fwd,
+            module=module,
             x=array(shapes["x"]),
             inputs=inputs,
             y=shapes.expected("*batch queries result_features"),
@@ -337,3 +367,15 @@ def test_rejects_a_hyperparameter(name, value):
     valid = {"features": 4, "heads": 4}
     with pytest.raises(ValueError, match=f"MultiHeadAttention: {name}"):
         MultiHeadAttention.init(jax.random.key(0), **{**valid, name: value})
+
+
+@composing
+@given(cases())
+def test_module_equals_the_layer(case):
+    assert_module_equals_layer(case, graph)
+
+
+@composing
+@given(cases())
+def test_module_creates_its_parameters_once(case):
+    assert_module_creates(case, graph, keys=13)

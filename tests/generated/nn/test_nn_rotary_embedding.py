@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mlax import graph
 from mlax.nn import rotary_embedding as RotaryEmbedding
 from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.dims import shapes_of
@@ -27,8 +28,12 @@ from mlax_scaffold.testing.layer import (
     assert_static_hyperparams,
     assert_vmap,
 )
+from mlax_scaffold.testing.module import (
+    assert_module_creates,
+    assert_module_equals_layer,
+)
 from mlax_scaffold.testing.oracle import assert_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import compiling, each_dtype, tracing
+from mlax_scaffold.testing.profiles import compiling, composing, each_dtype, tracing
 from mlax_scaffold.testing.refusals import (
     assert_rejects_another_size,
     assert_rejects_integers,
@@ -54,6 +59,11 @@ def cases(draw) -> Case:
             rotary_features=rotary_features,
         )
 
+    def module(node, rng):
+        return graph.RotaryEmbedding(
+            node, base=base, interleaved=interleaved, rotary_features=rotary_features
+        )
+
     hyperparams = fitting_hyperparams(
         init,
         requirements=[
@@ -76,6 +86,7 @@ def cases(draw) -> Case:
             name="RotaryEmbedding",
             init=init,
             fwd=RotaryEmbedding.fwd,
+            module=module,
             x=array(shapes["x"]),
             inputs=inputs,
             y=shapes.expected("*batch positions heads features"),
@@ -179,3 +190,15 @@ def test_rejects_a_hyperparameter(name, value):
     valid = {"features": 4}
     with pytest.raises(ValueError, match=f"RotaryEmbedding: {name}"):
         RotaryEmbedding.init(**{**valid, name: value})
+
+
+@composing
+@given(cases())
+def test_module_equals_the_layer(case):
+    assert_module_equals_layer(case, graph)
+
+
+@composing
+@given(cases())
+def test_module_creates_its_parameters_once(case):
+    assert_module_creates(case, graph, keys=0)

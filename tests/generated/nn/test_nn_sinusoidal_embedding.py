@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mlax import graph
 from mlax.nn import sinusoidal_embedding as SinusoidalEmbedding
 from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.dims import shapes_of
@@ -27,8 +28,12 @@ from mlax_scaffold.testing.layer import (
     assert_static_hyperparams,
     assert_vmap,
 )
+from mlax_scaffold.testing.module import (
+    assert_module_creates,
+    assert_module_equals_layer,
+)
 from mlax_scaffold.testing.oracle import assert_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import compiling, each_dtype, tracing
+from mlax_scaffold.testing.profiles import compiling, composing, each_dtype, tracing
 from mlax_scaffold.testing.refusals import (
     assert_rejects_another_size,
     assert_rejects_integers,
@@ -52,6 +57,9 @@ def cases(draw) -> Case:
             features=features, base=base, interleaved=interleaved
         )
 
+    def module(node, rng):
+        return graph.SinusoidalEmbedding(node, base=base, interleaved=interleaved)
+
     hyperparams = fitting_hyperparams(init, requirements=["features must be even"])
     shapes = draw(
         shapes_of(
@@ -67,6 +75,7 @@ def cases(draw) -> Case:
             name="SinusoidalEmbedding",
             init=init,
             fwd=SinusoidalEmbedding.fwd,
+            module=module,
             x=array(shapes["x"]),
             inputs=inputs,
             y=shapes.expected("*batch positions features"),
@@ -161,3 +170,15 @@ def test_rejects_a_hyperparameter(name, value):
     valid = {"features": 4}
     with pytest.raises(ValueError, match=f"SinusoidalEmbedding: {name}"):
         SinusoidalEmbedding.init(**{**valid, name: value})
+
+
+@composing
+@given(cases())
+def test_module_equals_the_layer(case):
+    assert_module_equals_layer(case, graph)
+
+
+@composing
+@given(cases())
+def test_module_creates_its_parameters_once(case):
+    assert_module_creates(case, graph, keys=0)
