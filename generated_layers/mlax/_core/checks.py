@@ -251,6 +251,20 @@ def boundaries(owner: str, /, **value: Any) -> tuple[int, ...]:
     return steps
 
 
+def new_shape(owner: str, /, **value: Any) -> tuple[int, ...]:
+    """A tuple of integers of at least 0, of which one may be -1."""
+    name, given = _named(value)
+    if (
+        not isinstance(given, Sequence)
+        or isinstance(given, str)
+        or not all(_is_integer(part) and part >= -1 for part in given)
+        or sum(part == -1 for part in given) > 1
+    ):
+        expected = "a sequence of integers of at least 0, one of which may be -1"
+        raise _invalid(owner, name, expected, given)
+    return tuple(map(int, given))
+
+
 def axes(owner: str, /, **value: Any) -> tuple[int, ...]:
     """A tuple of axes, none of them twice."""
     name, given = _named(value)

@@ -40,13 +40,17 @@ from mlax.graph.nn.batch_norm import BatchNorm
 from mlax.graph.nn.bias import Bias
 from mlax.graph.nn.bilinear import Bilinear
 from mlax.graph.nn.conv import Conv
+from mlax.graph.nn.conv_local import ConvLocal
 from mlax.graph.nn.conv_lstm_cell import ConvLSTMCell
+from mlax.graph.nn.conv_transpose import ConvTranspose
+from mlax.graph.nn.depthwise_conv import DepthwiseConv
 from mlax.graph.nn.drop_path import DropPath
 from mlax.graph.nn.dropout import Dropout
 from mlax.graph.nn.einsum import Einsum
 from mlax.graph.nn.embed import Embed
 from mlax.graph.nn.exponential_moving_average import ExponentialMovingAverage
 from mlax.graph.nn.f import F
+from mlax.graph.nn.flatten import Flatten
 from mlax.graph.nn.gaussian_noise import GaussianNoise
 from mlax.graph.nn.geglu import GEGLU
 from mlax.graph.nn.global_avg_pool import GlobalAvgPool
@@ -54,6 +58,7 @@ from mlax.graph.nn.global_max_pool import GlobalMaxPool
 from mlax.graph.nn.glu import GLU
 from mlax.graph.nn.group_norm import GroupNorm
 from mlax.graph.nn.gru_cell import GRUCell
+from mlax.graph.nn.identity import Identity
 from mlax.graph.nn.instance_norm import InstanceNorm
 from mlax.graph.nn.layer_norm import LayerNorm
 from mlax.graph.nn.learned_positional_embedding import LearnedPositionalEmbedding
@@ -69,15 +74,20 @@ from mlax.graph.nn.mgu_cell import MGUCell
 from mlax.graph.nn.min_pool import MinPool
 from mlax.graph.nn.multi_head_attention import MultiHeadAttention
 from mlax.graph.nn.p_re_lu import PReLU
+from mlax.graph.nn.patch_embed import PatchEmbed
+from mlax.graph.nn.pixel_shuffle import PixelShuffle
 from mlax.graph.nn.re_glu import ReGLU
+from mlax.graph.nn.reshape import Reshape
 from mlax.graph.nn.rms_norm import RMSNorm
 from mlax.graph.nn.rotary_embedding import RotaryEmbedding
 from mlax.graph.nn.scaler import Scaler
+from mlax.graph.nn.separable_conv import SeparableConv
 from mlax.graph.nn.simple_cell import SimpleCell
 from mlax.graph.nn.sinusoidal_embedding import SinusoidalEmbedding
 from mlax.graph.nn.spectral_norm import SpectralNorm
 from mlax.graph.nn.sum_pool import SumPool
 from mlax.graph.nn.swi_glu import SwiGLU
+from mlax.graph.nn.upsample import Upsample
 from mlax.graph.nn.weight_norm import WeightNorm
 from mlax.graph.nn.z_norm import ZNorm
 
@@ -98,6 +108,9 @@ __all__ = [
     "Bilinear",
     "Conv",
     "ConvLSTMCell",
+    "ConvLocal",
+    "ConvTranspose",
+    "DepthwiseConv",
     "DropPath",
     "Dropout",
     "Einsum",
@@ -105,12 +118,14 @@ __all__ = [
     "ExponentialMovingAverage",
     "F",
     "FeedForward",
+    "Flatten",
     "GRUCell",
     "GaussianNoise",
     "GlobalAvgPool",
     "GlobalMaxPool",
     "Graph",
     "GroupNorm",
+    "Identity",
     "InstanceNorm",
     "LayerNorm",
     "LearnedPositionalEmbedding",
@@ -131,16 +146,20 @@ __all__ = [
     "Parallel",
     "Param",
     "Params",
+    "PatchEmbed",
+    "PixelShuffle",
     "RMSNorm",
     "ReGLU",
     "Recurrent",
     "Remat",
     "Repeat",
     "ResNetBlock",
+    "Reshape",
     "Residual",
     "Rng",
     "RotaryEmbedding",
     "Scaler",
+    "SeparableConv",
     "Sequential",
     "Series",
     "SimpleCell",
@@ -150,6 +169,7 @@ __all__ = [
     "SwiGLU",
     "TransformerDecoderLayer",
     "TransformerEncoderLayer",
+    "Upsample",
     "WeightNorm",
     "ZNorm",
     "display",

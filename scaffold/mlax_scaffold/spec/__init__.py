@@ -30,6 +30,7 @@ _HOMES = {
     "Key": "words",
     "Layer": "layer",
     "Mask": "words",
+    "NewShape": "words",
     "NonNegative": "words",
     "Optimizer": "optimizer",
     "Padding": "words",
@@ -158,6 +159,7 @@ if TYPE_CHECKING:
     from mlax_scaffold.spec.typing import Int as Int
     from mlax_scaffold.spec.typing import Key as Key
     from mlax_scaffold.spec.typing import Mask as Mask
+    from mlax_scaffold.spec.typing import NewShape as NewShape
     from mlax_scaffold.spec.typing import NonNegative as NonNegative
     from mlax_scaffold.spec.typing import Padding as Padding
     from mlax_scaffold.spec.typing import PerDim as PerDim

@@ -34,6 +34,7 @@ DType = DTypeLike
 Axis = Any
 AxisName = Any
 Shape = Any
+NewShape = Any
 Activation = Callable[..., Any]
 Function = Callable[..., Any]
 Policy = Callable[..., Any]

@@ -141,6 +141,11 @@ def array_shapes(max: int = 3) -> st.SearchStrategy[tuple[int, ...]]:
     return st.lists(st.integers(1, 4), max_size=max).map(tuple)
 
 
+def new_shapes() -> st.SearchStrategy[tuple[int, ...]]:
+    """`NewShape`: shapes that arrays often can be given."""
+    return st.sampled_from([(-1,), (1, -1), (-1, 1), (2, -1), (1,), ()])
+
+
 def axes(ndim: int) -> st.SearchStrategy[int | tuple[int, ...]]:
     """`Axis`: an axis of an array of rank `ndim`, or several distinct ones."""
     axis = st.integers(-ndim, ndim - 1)
