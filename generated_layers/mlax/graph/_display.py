@@ -69,9 +69,9 @@ def _nested(graph: Graph, params: Params) -> dict[str, Any]:
                     place[name] = {"": place[name]}
                 place = place.setdefault(name, {})
             if isinstance(place.get(path[-1]), dict):
-                place = place[path[-1]]
-                path = (*path, "")
-            place[path[-1]] = param
+                place[path[-1]][""] = param
+            else:
+                place[path[-1]] = param
     return root
 
 
