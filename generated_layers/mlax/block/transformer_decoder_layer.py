@@ -4,12 +4,13 @@
 
 Each has a norm and a residual: with `norm_first` y = x + f(norm(x)) (Xiong et al.,
 2020, arXiv:2002.04745), else y = norm(x + f(x)) as in Vaswani et al., 2017,
-arXiv:1706.03762. Without a context, what attends to it is left out.
+arXiv:1706.03762. Without a context, what attends to it is left out. With
+`max_length` it decodes token by token, as MultiHeadAttention does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -66,6 +67,14 @@ class TransformerDecoderLayerHyperparams:
     """Of the feed-forward network."""
     norm_first: bool
     """Whether norms stand before what they belong to."""
+    kv_heads: int | None
+    """Heads of keys and values; None: heads."""
+    rotary: Callable[..., Any] | None
+    """Of queries or keys, and their positions."""
+    max_length: int | None
+    """Length of the cache; then it is causal."""
+    batch: tuple[int, ...] | None
+    """Axes before the positions, which a cache needs."""
     dropout_rate: float
     """Of weights, hidden elements and results."""
     use_bias: bool
@@ -112,6 +121,10 @@ def init(
     context_features: int | None = None,
     activation: Callable[..., jax.Array] = jax.nn.gelu,
     norm_first: bool = True,
+    kv_heads: int | None = None,
+    rotary: Callable[..., Any] | None = None,
+    max_length: int | None = None,
+    batch: Sequence[int] | None = None,
     dropout_rate: float = 0.0,
     use_bias: bool = True,
     accum_dtype: DTypeLike | None = None,
@@ -135,6 +148,13 @@ def init(
             least 1, or None).
         activation: of the feed-forward network (a hashable function of an array).
         norm_first: whether norms stand before what they belong to (True or False).
+        kv_heads: heads of keys and values; None: heads (an integer of at least 1, or
+            None).
+        rotary: of queries or keys, and their positions (a hashable function, or None).
+        max_length: length of the cache; then it is causal (an integer of at least 1, or
+            None).
+        batch: axes before the positions, which a cache needs (a sequence of integers of
+            at least 0, or None).
         dropout_rate: of weights, hidden elements and results (a number from 0 to 1).
         use_bias: whether maps and norms add a bias (True or False).
         accum_dtype: of softmax and norms; None: that of x (a floating dtype, or None).
@@ -158,6 +178,14 @@ def init(
     )
     activation = checks.function("TransformerDecoderLayer", activation=activation)
     norm_first = checks.boolean("TransformerDecoderLayer", norm_first=norm_first)
+    kv_heads = checks.optional(
+        checks.size, "TransformerDecoderLayer", kv_heads=kv_heads
+    )
+    rotary = checks.optional(checks.function, "TransformerDecoderLayer", rotary=rotary)
+    max_length = checks.optional(
+        checks.size, "TransformerDecoderLayer", max_length=max_length
+    )
+    batch = checks.optional(checks.shape, "TransformerDecoderLayer", batch=batch)
     dropout_rate = checks.probability(
         "TransformerDecoderLayer", dropout_rate=dropout_rate
     )
@@ -171,11 +199,19 @@ def init(
     keys = arrays.declared_keys(key, 7)
     size, bias, wide = features, use_bias, accum_dtype
     inner = {"use_bias": bias, "dropout_rate": dropout_rate, "precision": precision}
-    attention_2 = {**inner, "accum_dtype": wide}
+    attention_2 = {**inner, "accum_dtype": wide, "kv_heads": kv_heads}
     norm = {"use_bias": bias, "accum_dtype": wide}
     source_features = context_features or size
     attention_weights, attention_state, attention_hyperparams = MultiHeadAttention.init(
-        keys[0], size, heads, **attention_2, causal=True, dtype=dtype
+        keys[0],
+        size,
+        heads,
+        **attention_2,
+        causal=True,
+        rotary=rotary,
+        max_length=max_length,
+        batch=batch,
+        dtype=dtype,
     )
     (
         context_attention_weights,
@@ -215,6 +251,10 @@ def init(
         context_features=context_features,
         activation=activation,
         norm_first=norm_first,
+        kv_heads=kv_heads,
+        rotary=rotary,
+        max_length=max_length,
+        batch=batch,
         dropout_rate=dropout_rate,
         use_bias=use_bias,
         accum_dtype=accum_dtype,
@@ -253,8 +293,9 @@ def fwd(
         inference_mode: static; whether state is kept and nothing is random.
         key: PRNG key; needed in training only.
         context: floating (*batch, keys, source_features), or None.
-        mask: boolean (..., #positions, #positions), or None.
-        context_mask: boolean (..., #positions, #keys), or None.
+        mask: boolean that broadcasts to (*batch, heads, positions, own_keys), or None.
+        context_mask: boolean that broadcasts to (*batch, heads, positions, keys), or
+            None.
 
     Returns:
         `(y, non_trainables)`; y is floating (*batch, positions, features), in the dtype
@@ -274,12 +315,17 @@ def fwd(
             "TransformerDecoderLayer", context_mask=context_mask
         )
     checks.same_dtype("TransformerDecoderLayer", x=x, context=context)
-    if x.ndim < 2 or x.shape[-1] != hyperparams.features:
+    if (
+        x.ndim < 2
+        or (hyperparams.batch is not None and x.shape[:-2] != hyperparams.batch)
+        or x.shape[-1] != hyperparams.features
+    ):
         raise checks.shape_error(
             "TransformerDecoderLayer",
             "x",
             "(*batch, positions, features)",
             x,
+            batch=hyperparams.batch,
             features=hyperparams.features,
         )
     if context is not None and (
@@ -295,30 +341,23 @@ def fwd(
             batch=x.shape[:-2],
             source_features=hyperparams.source_features,
         )
-    if mask is not None and (
-        mask.ndim < 2
-        or mask.shape[-2] not in (1, x.shape[-2])
-        or mask.shape[-1] not in (1, x.shape[-2])
-    ):
-        raise checks.shape_error(
+    if mask is not None:
+        checks.broadcasts(
             "TransformerDecoderLayer",
             "mask",
-            "(..., #positions, #positions)",
+            "(*batch, heads, positions, own_keys)",
             mask,
-            positions=x.shape[-2],
+            (*x.shape[:-2], hyperparams.heads, x.shape[-2], None),
         )
-    if context_mask is not None and (
-        context_mask.ndim < 2 or context_mask.shape[-2] not in (1, x.shape[-2])
-    ):
-        raise checks.shape_error(
+    if context_mask is not None:
+        checks.broadcasts(
             "TransformerDecoderLayer",
             "context_mask",
-            "(..., #positions, #keys)",
+            "(*batch, heads, positions, keys)",
             context_mask,
-            positions=x.shape[-2],
+            (*x.shape[:-2], hyperparams.heads, x.shape[-2], None),
         )
     keys = arrays.split_keys(key, 12)
-    # Masks broadcast to (*batch, heads, positions, positions or keys).
     if hyperparams.norm_first:
         attention_norm, _ = LayerNorm.fwd(
             x, trainables.attention_norm, None, hyperparams.attention_norm

@@ -4,12 +4,13 @@
 
 With `norm_first` y = x + f(norm(x)) for both (Xiong et al., 2020, arXiv:2002.04745,
 which trains without warm-up), else y = norm(x + f(x)) as in Vaswani et al., 2017,
-arXiv:1706.03762. With `causal` it is the layer of a decoder without context.
+arXiv:1706.03762. With `causal` it is the layer of a decoder without context; with
+`max_length` it decodes token by token, as MultiHeadAttention does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -60,6 +61,14 @@ class TransformerEncoderLayerHyperparams:
     """Whether norms stand before what they belong to."""
     causal: bool
     """Whether position i attends to positions up to i only."""
+    kv_heads: int | None
+    """Heads of keys and values; None: heads."""
+    rotary: Callable[..., Any] | None
+    """Of queries or keys, and their positions."""
+    max_length: int | None
+    """Length of the cache; then it is causal."""
+    batch: tuple[int, ...] | None
+    """Axes before the positions, which a cache needs."""
     dropout_rate: float
     """Of weights, hidden elements and both results."""
     use_bias: bool
@@ -100,6 +109,10 @@ def init(
     activation: Callable[..., jax.Array] = jax.nn.gelu,
     norm_first: bool = True,
     causal: bool = False,
+    kv_heads: int | None = None,
+    rotary: Callable[..., Any] | None = None,
+    max_length: int | None = None,
+    batch: Sequence[int] | None = None,
     dropout_rate: float = 0.0,
     use_bias: bool = True,
     accum_dtype: DTypeLike | None = None,
@@ -122,6 +135,13 @@ def init(
         activation: of the feed-forward network (a hashable function of an array).
         norm_first: whether norms stand before what they belong to (True or False).
         causal: whether position i attends to positions up to i only (True or False).
+        kv_heads: heads of keys and values; None: heads (an integer of at least 1, or
+            None).
+        rotary: of queries or keys, and their positions (a hashable function, or None).
+        max_length: length of the cache; then it is causal (an integer of at least 1, or
+            None).
+        batch: axes before the positions, which a cache needs (a sequence of integers of
+            at least 0, or None).
         dropout_rate: of weights, hidden elements and both results (a number from 0 to
             1).
         use_bias: whether maps and norms add a bias (True or False).
@@ -144,6 +164,14 @@ def init(
     activation = checks.function("TransformerEncoderLayer", activation=activation)
     norm_first = checks.boolean("TransformerEncoderLayer", norm_first=norm_first)
     causal = checks.boolean("TransformerEncoderLayer", causal=causal)
+    kv_heads = checks.optional(
+        checks.size, "TransformerEncoderLayer", kv_heads=kv_heads
+    )
+    rotary = checks.optional(checks.function, "TransformerEncoderLayer", rotary=rotary)
+    max_length = checks.optional(
+        checks.size, "TransformerEncoderLayer", max_length=max_length
+    )
+    batch = checks.optional(checks.shape, "TransformerEncoderLayer", batch=batch)
     dropout_rate = checks.probability(
         "TransformerEncoderLayer", dropout_rate=dropout_rate
     )
@@ -163,6 +191,10 @@ def init(
         heads,
         **inner,
         causal=causal,
+        kv_heads=kv_heads,
+        rotary=rotary,
+        max_length=max_length,
+        batch=batch,
         accum_dtype=accum_dtype,
         dtype=dtype,
     )
@@ -191,6 +223,10 @@ def init(
         activation=activation,
         norm_first=norm_first,
         causal=causal,
+        kv_heads=kv_heads,
+        rotary=rotary,
+        max_length=max_length,
+        batch=batch,
         dropout_rate=dropout_rate,
         use_bias=use_bias,
         accum_dtype=accum_dtype,
@@ -223,7 +259,7 @@ def fwd(
         hyperparams: what `init` returned.
         inference_mode: static; whether state is kept and nothing is random.
         key: PRNG key; needed in training only.
-        mask: boolean (..., #positions, #positions), or None.
+        mask: boolean that broadcasts to (*batch, heads, positions, keys), or None.
 
     Returns:
         `(y, non_trainables)`; y is floating (*batch, positions, features), in the dtype
@@ -236,28 +272,28 @@ def fwd(
     x = checks.floating("TransformerEncoderLayer", x=x)
     if mask is not None:
         mask = checks.logical("TransformerEncoderLayer", mask=mask)
-    if x.ndim < 2 or x.shape[-1] != hyperparams.features:
+    if (
+        x.ndim < 2
+        or (hyperparams.batch is not None and x.shape[:-2] != hyperparams.batch)
+        or x.shape[-1] != hyperparams.features
+    ):
         raise checks.shape_error(
             "TransformerEncoderLayer",
             "x",
             "(*batch, positions, features)",
             x,
+            batch=hyperparams.batch,
             features=hyperparams.features,
         )
-    if mask is not None and (
-        mask.ndim < 2
-        or mask.shape[-2] not in (1, x.shape[-2])
-        or mask.shape[-1] not in (1, x.shape[-2])
-    ):
-        raise checks.shape_error(
+    if mask is not None:
+        checks.broadcasts(
             "TransformerEncoderLayer",
             "mask",
-            "(..., #positions, #positions)",
+            "(*batch, heads, positions, keys)",
             mask,
-            positions=x.shape[-2],
+            (*x.shape[:-2], hyperparams.heads, x.shape[-2], None),
         )
     keys = arrays.split_keys(key, 8)
-    # The mask broadcasts to (*batch, heads, positions, positions).
     if hyperparams.norm_first:
         attention_norm, _ = LayerNorm.fwd(
             x, trainables.attention_norm, None, hyperparams.attention_norm

@@ -45,7 +45,9 @@ from mlax_scaffold.testing.refusals import (
 from mlax_scaffold.testing.strategies import (
     accum_dtypes,
     activations,
+    array_shapes,
     booleans,
+    functions,
     optional,
     precisions,
     probabilities,
@@ -66,6 +68,10 @@ def cases(draw) -> Case:
     context_features = draw(optional(sizes()))
     activation = draw(activations())
     norm_first = draw(booleans())
+    kv_heads = draw(optional(sizes()))
+    rotary = draw(optional(functions()))
+    max_length = draw(optional(sizes()))
+    batch = draw(optional(array_shapes()))
     dropout_rate = draw(probabilities())
     use_bias = draw(booleans())
     accum_dtype = draw(optional(accum_dtypes()))
@@ -80,6 +86,10 @@ def cases(draw) -> Case:
             context_features=context_features,
             activation=activation,
             norm_first=norm_first,
+            kv_heads=kv_heads,
+            rotary=rotary,
+            max_length=max_length,
+            batch=batch,
             dropout_rate=dropout_rate,
             use_bias=use_bias,
             accum_dtype=accum_dtype,
@@ -95,6 +105,10 @@ def cases(draw) -> Case:
             context_features=context_features,
             activation=activation,
             norm_first=norm_first,
+            kv_heads=kv_heads,
+            rotary=rotary,
+            max_length=max_length,
+            batch=batch,
             dropout_rate=dropout_rate,
             use_bias=use_bias,
             accum_dtype=accum_dtype,
@@ -121,8 +135,8 @@ def cases(draw) -> Case:
             {
                 "x": "*batch positions features",
                 "context": "*batch keys source_features",
-                "mask": "#positions #positions",
-                "context_mask": "#positions #keys",
+                "mask": "# *batch heads positions own_keys",
+                "context_mask": "# *batch heads positions keys",
             },
             **known(hyperparams),
         )
@@ -268,6 +282,21 @@ def test_rejects_integers(case):
         ("norm_first", 1),
         ("norm_first", "yes"),
         ("norm_first", None),
+        ("kv_heads", 0),
+        ("kv_heads", -1),
+        ("kv_heads", 2.5),
+        ("kv_heads", "4"),
+        ("kv_heads", True),
+        ("rotary", 1),
+        ("rotary", []),
+        ("max_length", 0),
+        ("max_length", -1),
+        ("max_length", 2.5),
+        ("max_length", "4"),
+        ("max_length", True),
+        ("batch", (-1,)),
+        ("batch", 2.5),
+        ("batch", "23"),
         ("dropout_rate", -0.1),
         ("dropout_rate", 1.1),
         ("dropout_rate", float("nan")),

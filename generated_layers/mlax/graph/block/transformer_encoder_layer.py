@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import jax
@@ -28,7 +28,8 @@ class TransformerEncoderLayer(LayerModule):
 
     With `norm_first` y = x + f(norm(x)) for both (Xiong et al., 2020, arXiv:2002.04745,
     which trains without warm-up), else y = norm(x + f(x)) as in Vaswani et al., 2017,
-    arXiv:1706.03762. With `causal` it is the layer of a decoder without context.
+    arXiv:1706.03762. With `causal` it is the layer of a decoder without context; with
+    `max_length` it decodes token by token, as MultiHeadAttention does.
 
     Args:
         graph: a node of its own, `graph.child(...)`.
@@ -38,6 +39,13 @@ class TransformerEncoderLayer(LayerModule):
         activation: of the feed-forward network (a hashable function of an array).
         norm_first: whether norms stand before what they belong to (True or False).
         causal: whether position i attends to positions up to i only (True or False).
+        kv_heads: heads of keys and values; None: heads (an integer of at least 1, or
+            None).
+        rotary: of queries or keys, and their positions (a hashable function, or None).
+        max_length: length of the cache; then it is causal (an integer of at least 1, or
+            None).
+        batch: axes before the positions, which a cache needs (a sequence of integers of
+            at least 0, or None).
         dropout_rate: of weights, hidden elements and both results (a number from 0 to
             1).
         use_bias: whether maps and norms add a bias (True or False).
@@ -74,6 +82,10 @@ class TransformerEncoderLayer(LayerModule):
         activation: Callable[..., jax.Array] = jax.nn.gelu,
         norm_first: bool = True,
         causal: bool = False,
+        kv_heads: int | None = None,
+        rotary: Callable[..., Any] | None = None,
+        max_length: int | None = None,
+        batch: Sequence[int] | None = None,
         dropout_rate: float = 0.0,
         use_bias: bool = True,
         accum_dtype: DTypeLike | None = None,
@@ -99,6 +111,18 @@ class TransformerEncoderLayer(LayerModule):
             "TransformerEncoderLayer", norm_first=norm_first
         )
         self.causal = checks.boolean("TransformerEncoderLayer", causal=causal)
+        self.kv_heads = checks.optional(
+            checks.size, "TransformerEncoderLayer", kv_heads=kv_heads
+        )
+        self.rotary = checks.optional(
+            checks.function, "TransformerEncoderLayer", rotary=rotary
+        )
+        self.max_length = checks.optional(
+            checks.size, "TransformerEncoderLayer", max_length=max_length
+        )
+        self.batch = checks.optional(
+            checks.shape, "TransformerEncoderLayer", batch=batch
+        )
         self.dropout_rate = checks.probability(
             "TransformerEncoderLayer", dropout_rate=dropout_rate
         )
@@ -119,6 +143,10 @@ class TransformerEncoderLayer(LayerModule):
             activation=self.activation,
             norm_first=self.norm_first,
             causal=self.causal,
+            kv_heads=self.kv_heads,
+            rotary=self.rotary,
+            max_length=self.max_length,
+            batch=self.batch,
             dropout_rate=self.dropout_rate,
             use_bias=self.use_bias,
             accum_dtype=self.accum_dtype,
@@ -144,7 +172,7 @@ class TransformerEncoderLayer(LayerModule):
         Args:
             params: the parameters: those that are missing are created.
             x: floating (*batch, positions, features).
-            mask: boolean (..., #positions, #positions), or None.
+            mask: boolean that broadcasts to (*batch, heads, positions, keys), or None.
             is_training: static; whether state changes and something may be random.
 
         Returns:
