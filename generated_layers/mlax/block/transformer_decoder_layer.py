@@ -4,13 +4,12 @@
 
 Each has a norm and a residual: with `norm_first` y = x + f(norm(x)) (Xiong et al.,
 2020, arXiv:2002.04745), else y = norm(x + f(x)) as in Vaswani et al., 2017,
-arXiv:1706.03762. Without a context, what attends to it is left out. With
-`max_length` it decodes token by token, as MultiHeadAttention does.
+arXiv:1706.03762. Without a context, what attends to it is left out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -71,10 +70,6 @@ class TransformerDecoderLayerHyperparams:
     """Heads of keys and values; None: heads."""
     rotary: Callable[..., Any] | None
     """Of queries or keys, and their positions."""
-    max_length: int | None
-    """Length of the cache; then it is causal."""
-    batch: tuple[int, ...] | None
-    """Axes before the positions, which a cache needs."""
     dropout_rate: float
     """Of weights, hidden elements and results."""
     use_bias: bool
@@ -123,8 +118,6 @@ def init(
     norm_first: bool = True,
     kv_heads: int | None = None,
     rotary: Callable[..., Any] | None = None,
-    max_length: int | None = None,
-    batch: Sequence[int] | None = None,
     dropout_rate: float = 0.0,
     use_bias: bool = True,
     accum_dtype: DTypeLike | None = None,
@@ -151,10 +144,6 @@ def init(
         kv_heads: heads of keys and values; None: heads (an integer of at least 1, or
             None).
         rotary: of queries or keys, and their positions (a hashable function, or None).
-        max_length: length of the cache; then it is causal (an integer of at least 1, or
-            None).
-        batch: axes before the positions, which a cache needs (a sequence of integers of
-            at least 0, or None).
         dropout_rate: of weights, hidden elements and results (a number from 0 to 1).
         use_bias: whether maps and norms add a bias (True or False).
         accum_dtype: of softmax and norms; None: that of x (a floating dtype, or None).
@@ -182,10 +171,6 @@ def init(
         checks.size, "TransformerDecoderLayer", kv_heads=kv_heads
     )
     rotary = checks.optional(checks.function, "TransformerDecoderLayer", rotary=rotary)
-    max_length = checks.optional(
-        checks.size, "TransformerDecoderLayer", max_length=max_length
-    )
-    batch = checks.optional(checks.shape, "TransformerDecoderLayer", batch=batch)
     dropout_rate = checks.probability(
         "TransformerDecoderLayer", dropout_rate=dropout_rate
     )
@@ -203,15 +188,7 @@ def init(
     norm = {"use_bias": bias, "accum_dtype": wide}
     source_features = context_features or size
     attention_weights, attention_state, attention_hyperparams = MultiHeadAttention.init(
-        keys[0],
-        size,
-        heads,
-        **attention_2,
-        causal=True,
-        rotary=rotary,
-        max_length=max_length,
-        batch=batch,
-        dtype=dtype,
+        keys[0], size, heads, **attention_2, causal=True, rotary=rotary, dtype=dtype
     )
     (
         context_attention_weights,
@@ -253,8 +230,6 @@ def init(
         norm_first=norm_first,
         kv_heads=kv_heads,
         rotary=rotary,
-        max_length=max_length,
-        batch=batch,
         dropout_rate=dropout_rate,
         use_bias=use_bias,
         accum_dtype=accum_dtype,
@@ -315,17 +290,12 @@ def fwd(
             "TransformerDecoderLayer", context_mask=context_mask
         )
     checks.same_dtype("TransformerDecoderLayer", x=x, context=context)
-    if (
-        x.ndim < 2
-        or (hyperparams.batch is not None and x.shape[:-2] != hyperparams.batch)
-        or x.shape[-1] != hyperparams.features
-    ):
+    if x.ndim < 2 or x.shape[-1] != hyperparams.features:
         raise checks.shape_error(
             "TransformerDecoderLayer",
             "x",
             "(*batch, positions, features)",
             x,
-            batch=hyperparams.batch,
             features=hyperparams.features,
         )
     if context is not None and (

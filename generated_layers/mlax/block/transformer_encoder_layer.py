@@ -4,13 +4,12 @@
 
 With `norm_first` y = x + f(norm(x)) for both (Xiong et al., 2020, arXiv:2002.04745,
 which trains without warm-up), else y = norm(x + f(x)) as in Vaswani et al., 2017,
-arXiv:1706.03762. With `causal` it is the layer of a decoder without context; with
-`max_length` it decodes token by token, as MultiHeadAttention does.
+arXiv:1706.03762. With `causal` it is the layer of a decoder without context.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -65,10 +64,6 @@ class TransformerEncoderLayerHyperparams:
     """Heads of keys and values; None: heads."""
     rotary: Callable[..., Any] | None
     """Of queries or keys, and their positions."""
-    max_length: int | None
-    """Length of the cache; then it is causal."""
-    batch: tuple[int, ...] | None
-    """Axes before the positions, which a cache needs."""
     dropout_rate: float
     """Of weights, hidden elements and both results."""
     use_bias: bool
@@ -111,8 +106,6 @@ def init(
     causal: bool = False,
     kv_heads: int | None = None,
     rotary: Callable[..., Any] | None = None,
-    max_length: int | None = None,
-    batch: Sequence[int] | None = None,
     dropout_rate: float = 0.0,
     use_bias: bool = True,
     accum_dtype: DTypeLike | None = None,
@@ -138,10 +131,6 @@ def init(
         kv_heads: heads of keys and values; None: heads (an integer of at least 1, or
             None).
         rotary: of queries or keys, and their positions (a hashable function, or None).
-        max_length: length of the cache; then it is causal (an integer of at least 1, or
-            None).
-        batch: axes before the positions, which a cache needs (a sequence of integers of
-            at least 0, or None).
         dropout_rate: of weights, hidden elements and both results (a number from 0 to
             1).
         use_bias: whether maps and norms add a bias (True or False).
@@ -168,10 +157,6 @@ def init(
         checks.size, "TransformerEncoderLayer", kv_heads=kv_heads
     )
     rotary = checks.optional(checks.function, "TransformerEncoderLayer", rotary=rotary)
-    max_length = checks.optional(
-        checks.size, "TransformerEncoderLayer", max_length=max_length
-    )
-    batch = checks.optional(checks.shape, "TransformerEncoderLayer", batch=batch)
     dropout_rate = checks.probability(
         "TransformerEncoderLayer", dropout_rate=dropout_rate
     )
@@ -193,8 +178,6 @@ def init(
         causal=causal,
         kv_heads=kv_heads,
         rotary=rotary,
-        max_length=max_length,
-        batch=batch,
         accum_dtype=accum_dtype,
         dtype=dtype,
     )
@@ -225,8 +208,6 @@ def init(
         causal=causal,
         kv_heads=kv_heads,
         rotary=rotary,
-        max_length=max_length,
-        batch=batch,
         dropout_rate=dropout_rate,
         use_bias=use_bias,
         accum_dtype=accum_dtype,
@@ -272,17 +253,12 @@ def fwd(
     x = checks.floating("TransformerEncoderLayer", x=x)
     if mask is not None:
         mask = checks.logical("TransformerEncoderLayer", mask=mask)
-    if (
-        x.ndim < 2
-        or (hyperparams.batch is not None and x.shape[:-2] != hyperparams.batch)
-        or x.shape[-1] != hyperparams.features
-    ):
+    if x.ndim < 2 or x.shape[-1] != hyperparams.features:
         raise checks.shape_error(
             "TransformerEncoderLayer",
             "x",
             "(*batch, positions, features)",
             x,
-            batch=hyperparams.batch,
             features=hyperparams.features,
         )
     if mask is not None:

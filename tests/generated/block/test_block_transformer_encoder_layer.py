@@ -45,7 +45,6 @@ from mlax_scaffold.testing.refusals import (
 from mlax_scaffold.testing.strategies import (
     accum_dtypes,
     activations,
-    array_shapes,
     booleans,
     functions,
     optional,
@@ -70,8 +69,6 @@ def cases(draw) -> Case:
     causal = draw(booleans())
     kv_heads = draw(optional(sizes()))
     rotary = draw(optional(functions()))
-    max_length = draw(optional(sizes()))
-    batch = draw(optional(array_shapes()))
     dropout_rate = draw(probabilities())
     use_bias = draw(booleans())
     accum_dtype = draw(optional(accum_dtypes()))
@@ -88,8 +85,6 @@ def cases(draw) -> Case:
             causal=causal,
             kv_heads=kv_heads,
             rotary=rotary,
-            max_length=max_length,
-            batch=batch,
             dropout_rate=dropout_rate,
             use_bias=use_bias,
             accum_dtype=accum_dtype,
@@ -107,8 +102,6 @@ def cases(draw) -> Case:
             causal=causal,
             kv_heads=kv_heads,
             rotary=rotary,
-            max_length=max_length,
-            batch=batch,
             dropout_rate=dropout_rate,
             use_bias=use_bias,
             accum_dtype=accum_dtype,
@@ -278,14 +271,6 @@ def test_rejects_integers(case):
         ("kv_heads", True),
         ("rotary", 1),
         ("rotary", []),
-        ("max_length", 0),
-        ("max_length", -1),
-        ("max_length", 2.5),
-        ("max_length", "4"),
-        ("max_length", True),
-        ("batch", (-1,)),
-        ("batch", 2.5),
-        ("batch", "23"),
         ("dropout_rate", -0.1),
         ("dropout_rate", 1.1),
         ("dropout_rate", float("nan")),

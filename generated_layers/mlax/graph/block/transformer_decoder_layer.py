@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 import jax
@@ -28,8 +28,7 @@ class TransformerDecoderLayer(LayerModule):
 
     Each has a norm and a residual: with `norm_first` y = x + f(norm(x)) (Xiong et al.,
     2020, arXiv:2002.04745), else y = norm(x + f(x)) as in Vaswani et al., 2017,
-    arXiv:1706.03762. Without a context, what attends to it is left out. With
-    `max_length` it decodes token by token, as MultiHeadAttention does.
+    arXiv:1706.03762. Without a context, what attends to it is left out.
 
     Args:
         graph: a node of its own, `graph.child(...)`.
@@ -43,10 +42,6 @@ class TransformerDecoderLayer(LayerModule):
         kv_heads: heads of keys and values; None: heads (an integer of at least 1, or
             None).
         rotary: of queries or keys, and their positions (a hashable function, or None).
-        max_length: length of the cache; then it is causal (an integer of at least 1, or
-            None).
-        batch: axes before the positions, which a cache needs (a sequence of integers of
-            at least 0, or None).
         dropout_rate: of weights, hidden elements and results (a number from 0 to 1).
         use_bias: whether maps and norms add a bias (True or False).
         accum_dtype: of softmax and norms; None: that of x (a floating dtype, or None).
@@ -86,8 +81,6 @@ class TransformerDecoderLayer(LayerModule):
         norm_first: bool = True,
         kv_heads: int | None = None,
         rotary: Callable[..., Any] | None = None,
-        max_length: int | None = None,
-        batch: Sequence[int] | None = None,
         dropout_rate: float = 0.0,
         use_bias: bool = True,
         accum_dtype: DTypeLike | None = None,
@@ -121,12 +114,6 @@ class TransformerDecoderLayer(LayerModule):
         self.rotary = checks.optional(
             checks.function, "TransformerDecoderLayer", rotary=rotary
         )
-        self.max_length = checks.optional(
-            checks.size, "TransformerDecoderLayer", max_length=max_length
-        )
-        self.batch = checks.optional(
-            checks.shape, "TransformerDecoderLayer", batch=batch
-        )
         self.dropout_rate = checks.probability(
             "TransformerDecoderLayer", dropout_rate=dropout_rate
         )
@@ -149,8 +136,6 @@ class TransformerDecoderLayer(LayerModule):
             norm_first=self.norm_first,
             kv_heads=self.kv_heads,
             rotary=self.rotary,
-            max_length=self.max_length,
-            batch=self.batch,
             dropout_rate=self.dropout_rate,
             use_bias=self.use_bias,
             accum_dtype=self.accum_dtype,

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 import jax
@@ -28,8 +28,7 @@ class TransformerEncoderLayer(LayerModule):
 
     With `norm_first` y = x + f(norm(x)) for both (Xiong et al., 2020, arXiv:2002.04745,
     which trains without warm-up), else y = norm(x + f(x)) as in Vaswani et al., 2017,
-    arXiv:1706.03762. With `causal` it is the layer of a decoder without context; with
-    `max_length` it decodes token by token, as MultiHeadAttention does.
+    arXiv:1706.03762. With `causal` it is the layer of a decoder without context.
 
     Args:
         graph: a node of its own, `graph.child(...)`.
@@ -42,10 +41,6 @@ class TransformerEncoderLayer(LayerModule):
         kv_heads: heads of keys and values; None: heads (an integer of at least 1, or
             None).
         rotary: of queries or keys, and their positions (a hashable function, or None).
-        max_length: length of the cache; then it is causal (an integer of at least 1, or
-            None).
-        batch: axes before the positions, which a cache needs (a sequence of integers of
-            at least 0, or None).
         dropout_rate: of weights, hidden elements and both results (a number from 0 to
             1).
         use_bias: whether maps and norms add a bias (True or False).
@@ -84,8 +79,6 @@ class TransformerEncoderLayer(LayerModule):
         causal: bool = False,
         kv_heads: int | None = None,
         rotary: Callable[..., Any] | None = None,
-        max_length: int | None = None,
-        batch: Sequence[int] | None = None,
         dropout_rate: float = 0.0,
         use_bias: bool = True,
         accum_dtype: DTypeLike | None = None,
@@ -117,12 +110,6 @@ class TransformerEncoderLayer(LayerModule):
         self.rotary = checks.optional(
             checks.function, "TransformerEncoderLayer", rotary=rotary
         )
-        self.max_length = checks.optional(
-            checks.size, "TransformerEncoderLayer", max_length=max_length
-        )
-        self.batch = checks.optional(
-            checks.shape, "TransformerEncoderLayer", batch=batch
-        )
         self.dropout_rate = checks.probability(
             "TransformerEncoderLayer", dropout_rate=dropout_rate
         )
@@ -145,8 +132,6 @@ class TransformerEncoderLayer(LayerModule):
             causal=self.causal,
             kv_heads=self.kv_heads,
             rotary=self.rotary,
-            max_length=self.max_length,
-            batch=self.batch,
             dropout_rate=self.dropout_rate,
             use_bias=self.use_bias,
             accum_dtype=self.accum_dtype,

@@ -9,7 +9,6 @@ from mlax_scaffold.spec import (
     Layer,
     Precision,
     Probability,
-    Shape,
     Size,
 )
 from mlax_scaffold.specs.block.feed_forward import FeedForward
@@ -23,8 +22,7 @@ class TransformerDecoderLayer(Layer):
 
     Each has a norm and a residual: with `norm_first` y = x + f(norm(x)) (Xiong et al.,
     2020, arXiv:2002.04745), else y = norm(x + f(x)) as in Vaswani et al., 2017,
-    arXiv:1706.03762. Without a context, what attends to it is left out. With
-    `max_length` it decodes token by token, as MultiHeadAttention does.
+    arXiv:1706.03762. Without a context, what attends to it is left out.
     """
 
     features: Size  #: size of the last axis of the input and of the output
@@ -35,8 +33,6 @@ class TransformerDecoderLayer(Layer):
     norm_first: bool = True  #: whether norms stand before what they belong to
     kv_heads: Size | None = None  #: heads of keys and values; None: heads
     rotary: Function | None = None  #: of queries or keys, and their positions
-    max_length: Size | None = None  #: length of the cache; then it is causal
-    batch: Shape | None = None  #: axes before the positions, which a cache needs
     dropout_rate: Probability = 0.0  #: of weights, hidden elements and results
     use_bias: bool = True  #: whether maps and norms add a bias
     accum_dtype: DType | None = None  #: of softmax and norms; None: that of x
@@ -61,8 +57,6 @@ class TransformerDecoderLayer(Layer):
             self.heads,
             causal=True,
             rotary=self.rotary,
-            max_length=self.max_length,
-            batch=self.batch,
             **attention,
         )
         self.context_attention = MultiHeadAttention(
