@@ -64,3 +64,8 @@ def test_peers() -> None:
 def test_containers() -> None:
     printed = run("containers", "--rounds", "1", "--calls", "2", "--layers", "3")
     assert "| mlax.graph, Params " in printed
+
+
+def test_optimizers() -> None:
+    printed = run("optimizers", "lion", "--rounds", "1", "--weights", "4000")
+    assert "lion (leaves), ratio to hand-written" in printed
