@@ -190,6 +190,8 @@ def step(
     )
     epsilon = max(hyperparams.epsilon, float(jnp.finfo(state.squares.dtype).tiny))
     rate_2 = state.distance * lax.rsqrt(state.squares + epsilon)
+    # A quotient by nothing but epsilon may be infinite in the dtype of a weight.
+    rate_2 = jnp.where(state.squares == 0.0, 0.0, rate_2)
     if hyperparams.first_step == "learning_rate":
         rate_2 = jnp.where(step == 1.0, hyperparams.first_value, rate_2)
     rate = trees.scalar(learning_rate * rate_2)

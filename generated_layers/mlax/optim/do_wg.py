@@ -173,6 +173,8 @@ def step(
     state = state._replace(squares=trees.stored(state.squares + squares, state.squares))
     epsilon = max(hyperparams.epsilon, float(jnp.finfo(state.squares.dtype).tiny))
     rate_2 = state.distance / (lax.sqrt(state.squares) + epsilon)
+    # A quotient by nothing but epsilon may be infinite in the dtype of a weight.
+    rate_2 = jnp.where(state.squares == 0.0, 0.0, rate_2)
     rate = trees.scalar(learning_rate * rate_2)
 
     def update(grad, param, first, mask):

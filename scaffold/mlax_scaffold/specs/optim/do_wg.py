@@ -54,6 +54,8 @@ class DoWG(Optimizer):
         self.squares = self.squares + squares
         epsilon = max(self.epsilon, float(jnp.finfo(self.squares.dtype).tiny))
         rate = self.distance / (lax.sqrt(self.squares) + epsilon)
+        # A quotient by nothing but epsilon may be infinite in the dtype of a weight.
+        rate = jnp.where(self.squares == 0.0, 0.0, rate)
         self.rate = self.learning_rate * rate
 
     def update(self, grad, param):
