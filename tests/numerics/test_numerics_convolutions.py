@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numerics_adapter import apply_layer, functional, init_layer
 from numerics_arrays import assert_close, draw, numpy
-from numerics_compare import assert_parity
+from numerics_parity import assert_parity
 
 IN, OUT = 4, 6
 

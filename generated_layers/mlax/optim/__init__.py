@@ -20,22 +20,29 @@ from mlax.optim import chain as Chain
 from mlax.optim import clip_by_global_norm as ClipByGlobalNorm
 from mlax.optim import fromage as Fromage
 from mlax.optim import lamb as LAMB
+from mlax.optim import lars as LARS
 from mlax.optim import lion as Lion
+from mlax.optim import mad_grad as MadGrad
 from mlax.optim import n_adam as NAdam
 from mlax.optim import n_adam_w as NAdamW
 from mlax.optim import novo_grad as NovoGrad
 from mlax.optim import optimistic_adam as OptimisticAdam
 from mlax.optim import optimistic_gradient_descent as OptimisticGradientDescent
 from mlax.optim import r_adam as RAdam
+from mlax.optim import r_prop as RProp
+from mlax.optim import rms_prop as RMSProp
 from mlax.optim import sgd as Sgd
 from mlax.optim import sign_sgd as SignSgd
 from mlax.optim import signum as Signum
 from mlax.optim import simplified_ad_ema_mix as SimplifiedAdEMAMix
+from mlax.optim import sm3 as SM3
 from mlax.optim import yogi as Yogi
 
 __all__ = [
     "ADOPT",
     "LAMB",
+    "LARS",
+    "SM3",
     "AMSGrad",
     "AcProp",
     "AdEMAMix",
@@ -52,12 +59,15 @@ __all__ = [
     "ClipByGlobalNorm",
     "Fromage",
     "Lion",
+    "MadGrad",
     "NAdam",
     "NAdamW",
     "NovoGrad",
     "OptimisticAdam",
     "OptimisticGradientDescent",
     "RAdam",
+    "RMSProp",
+    "RProp",
     "Sgd",
     "SignSgd",
     "Signum",

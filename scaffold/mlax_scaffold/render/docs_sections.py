@@ -173,8 +173,10 @@ class _Builder:
         rows = [
             (
                 code(d.name),
-                code(self.setup.text(d.shape)),
-                code(self.setup.text(d.initializer)),
+                code(self.setup.text(d.shape) if d.shape else f"{d.value}.shape"),
+                code(self.setup.text(d.initializer))
+                if d.shape
+                else f"a copy of {code(d.value)}",
                 f"{code(plain(d.dtype))}, or that of the weight"
                 if d.dtype
                 else "that of the weight",

@@ -66,12 +66,13 @@ class Fields:
     @property
     def initializers(self) -> tuple[str, ...]:
         """The fields that hold initializers."""
-        return self.named("Initializer", "Initializer | None")
+        return self.named("Initializer")
 
     def named(self, *words: str) -> tuple[str, ...]:
-        """The fields that are annotated with one of the words of those names."""
+        """The fields that are annotated with one of the words of those names, or None."""
         return tuple(
             name
             for name, annotation in self.annotations.items()
-            if isinstance(annotation, Word) and annotation.name in words
+            if isinstance(annotation, Word)
+            and annotation.name.removesuffix(" | None") in words
         )
