@@ -27,7 +27,8 @@ def assert_same(ours, theirs, arguments: tuple, dtype: Any) -> None:
             results.append((y, vjp(draw(99, y.shape, dtype))))
         return results
 
-    assert_close(*run(*arguments), dtype)
+    mine, peers = run(*arguments)
+    assert_close(mine, peers, dtype)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from mlax.functional import rotary_embedding
 PARTS = ("to_query", "to_key", "to_value", "to_output")
 
 
-def draw_weights(sizes: dict[str, tuple[int, int]], dtype: Any, use_bias: bool = True):
+def draw_weights(sizes: Any, dtype: Any, use_bias: bool = True) -> dict[str, Any]:
     """Kernels and biases of the maps, of these sizes of input and output."""
     return {
         part: {
@@ -42,7 +42,8 @@ def assert_same(
             results.append((y, vjp(draw(99, y.shape, dtype))))
         return results
 
-    assert_close(*run(*arguments), dtype)
+    mine, peers = run(*arguments)
+    assert_close(mine, peers, dtype)
 
 
 @pytest.mark.parametrize(

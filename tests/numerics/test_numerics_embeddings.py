@@ -121,14 +121,13 @@ def test_rotary_embedding_turns_neighbours(rotary_features: int | None, dtype: A
 def test_rotated_products_depend_on_differences_alone(dtype: Any):
     q, k = (jnp.broadcast_to(draw(s, (1, 6), dtype), (4, 1, 6)) for s in range(2))
     rotate = functional("rotary_embedding")
-    for shift in (0, BIG):
+
+    def products(shift: int) -> Any:
         at = jnp.arange(4) + shift
-        products = jnp.einsum(
-            "qhf,khf->qk", rotate(q, at), rotate(k, at), precision="highest"
-        )
-        if shift == 0:
-            expected = products
-    assert_close(products, expected, dtype)
+        turned = rotate(q, at), rotate(k, at)
+        return jnp.einsum("qhf,khf->qk", *turned, precision="highest")
+
+    assert_close(products(BIG), products(0), dtype)
 
 
 @pytest.mark.parametrize("given", [True, False])
@@ -177,8 +176,8 @@ def test_embed_of_flax(dtype: Any):
         return jnp.concatenate([looked_up.ravel(), attended.ravel()])
 
     def theirs(weights, x):
-        looked_up = module.apply({"params": weights}, tokens)
-        attended = module.apply({"params": weights}, x, method="attend")
+        looked_up: Any = module.apply({"params": weights}, tokens)
+        attended: Any = module.apply({"params": weights}, x, method="attend")
         return jnp.concatenate([looked_up.ravel(), attended.ravel()])
 
     with jax.default_matmul_precision("highest"):

@@ -521,14 +521,17 @@ def fwd(
             "attention with a cache takes no context",
             max_length=hyperparams.max_length,
         )
-    decoding = non_trainables.cached is not None and inference_mode
-    length = hyperparams.max_length if decoding else source.shape[-2]
-    if not (x.shape[-2] <= length or not decoding):
-        raise checks.requirement(
-            "MultiHeadAttention",
-            "there are at most max_length positions at a time",
-            x=x.shape,
-        )
+    first, length = 0, source.shape[-2]
+    if non_trainables.cached is not None and hyperparams.max_length is not None:
+        if inference_mode:
+            first, length = non_trainables.cached, hyperparams.max_length
+        if not (not inference_mode or x.shape[-2] <= hyperparams.max_length):
+            raise checks.requirement(
+                "MultiHeadAttention",
+                "there are at most max_length positions at a time",
+                max_length=hyperparams.max_length,
+                x=x.shape,
+            )
     for part in (mask, bias):
         if not (part is None or part.shape[-1:] in ((), (1,), (length,))):
             raise checks.requirement(
@@ -545,18 +548,23 @@ def fwd(
         norm = layer_norm if hyperparams.qk_norm == "layer" else rms_norm
         q = norm(q, axis=-1, epsilon=1e-6, accum_dtype=hyperparams.accum_dtype)
         k = norm(k, axis=-1, epsilon=1e-6, accum_dtype=hyperparams.accum_dtype)
-        q, k = (
-            q * arrays.cast(trainables.query_scale, x.dtype),
-            k * arrays.cast(trainables.key_scale, x.dtype),
-        )
-    first = non_trainables.cached if decoding else 0
+        if trainables.query_scale is not None and trainables.key_scale is not None:
+            q, k = (
+                q * arrays.cast(trainables.query_scale, x.dtype),
+                k * arrays.cast(trainables.key_scale, x.dtype),
+            )
     at = first + jnp.arange(x.shape[-2])
     if hyperparams.rotary is not None:
         own = at if positions is None else positions
         q = hyperparams.rotary(q, own)
         k = hyperparams.rotary(k, own if context is None else jnp.arange(length))
     causal = hyperparams.causal or hyperparams.max_length is not None
-    if decoding:
+    if (
+        non_trainables.cached is not None
+        and non_trainables.cached_keys is not None
+        and non_trainables.cached_values is not None
+        and inference_mode
+    ):
         non_trainables = non_trainables._replace(
             cached_keys=jnp.asarray(
                 lax.dynamic_update_slice_in_dim(
@@ -599,8 +607,9 @@ def fwd(
         accum_dtype=hyperparams.accum_dtype,
         precision=hyperparams.precision,
     )
-    if decoding:
-        y = jnp.where(non_trainables.cached <= length, y, jnp.full_like(y, jnp.nan))
+    if hyperparams.max_length is not None and inference_mode:
+        fits = first + x.shape[-2] <= length
+        y = jnp.where(fits, y, jnp.full_like(y, jnp.nan))
     size = hyperparams.heads * hyperparams.value_shape[1]
     to_output, _ = Linear.fwd(
         y.reshape(*x.shape[:-1], size),

@@ -160,12 +160,14 @@ class MultiHeadAttention(Layer):
             self.max_length is None or context is None,
             "attention with a cache takes no context",
         )
-        decoding = self.cached is not None and not self.training
-        length = self.max_length if decoding else source.shape[-2]
-        require(
-            x.shape[-2] <= length or not decoding,
-            "there are at most max_length positions at a time",
-        )
+        first, length = 0, source.shape[-2]
+        if self.cached is not None and self.max_length is not None:
+            if not self.training:
+                first, length = self.cached, self.max_length
+            require(
+                self.training or x.shape[-2] <= self.max_length,
+                "there are at most max_length positions at a time",
+            )
         for part in (mask, bias):
             require(
                 part is None or part.shape[-1:] in ((), (1,), (length,)),
@@ -178,15 +180,20 @@ class MultiHeadAttention(Layer):
             norm = layer_norm if self.qk_norm == "layer" else rms_norm
             q = norm(q, axis=-1, epsilon=1e-6, accum_dtype=self.accum_dtype)
             k = norm(k, axis=-1, epsilon=1e-6, accum_dtype=self.accum_dtype)
-            q, k = q * self.query_scale, k * self.key_scale
-        first = self.cached if decoding else 0
+            if self.query_scale is not None and self.key_scale is not None:
+                q, k = q * self.query_scale, k * self.key_scale
         at = first + jnp.arange(x.shape[-2])
         if self.rotary is not None:
             own = at if positions is None else positions
             q = self.rotary(q, own)
             k = self.rotary(k, own if context is None else jnp.arange(length))
         causal = self.causal or self.max_length is not None
-        if decoding:
+        if (
+            self.cached is not None
+            and self.cached_keys is not None
+            and self.cached_values is not None
+            and not self.training
+        ):
             self.cached_keys = lax.dynamic_update_slice_in_dim(
                 self.cached_keys, k, first, axis=-3
             )
@@ -215,7 +222,8 @@ class MultiHeadAttention(Layer):
             accum_dtype=self.accum_dtype,
             precision=self.precision,
         )
-        if decoding:
-            y = jnp.where(self.cached <= length, y, jnp.full_like(y, jnp.nan))
+        if self.max_length is not None and not self.training:
+            fits = first + x.shape[-2] <= length
+            y = jnp.where(fits, y, jnp.full_like(y, jnp.nan))
         size = self.heads * self.value_shape[1]
         return self.to_output(y.reshape(*x.shape[:-1], size))
