@@ -213,7 +213,7 @@ def measured(names: list[str] | None = None) -> Iterator[tuple[str, dict[str, An
 
 def main() -> None:
     """Measures, prints, and writes where that is asked for."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument(
         "names", nargs="*", help='such as "nn/layer_norm"; default: all'
     )
