@@ -64,9 +64,10 @@ class Fields:
         return self.named("SubLayer", "Cell", "Stacked")
 
     def named(self, *words: str) -> tuple[str, ...]:
-        """The fields that are annotated with one of the words of those names."""
+        """The fields that are annotated with one of the words of those names, or None."""
         return tuple(
             name
             for name, annotation in self.annotations.items()
-            if isinstance(annotation, Word) and annotation.name in words
+            if isinstance(annotation, Word)
+            and annotation.name.removesuffix(" | None") in words
         )
