@@ -1,10 +1,15 @@
 """Sphinx configuration of the guides and the generated reference."""
 
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent / "_ext"))
+
 project = "mlax-scaffold"
 author = "mlax-scaffold contributors"
 copyright = author
 
-extensions = ["myst_parser"]
+extensions = ["myst_parser", "plots"]
 exclude_patterns = ["_build"]
 html_theme = "furo"
 html_title = project

@@ -7,5 +7,24 @@ internal operations in that dtype, and outputs that dtype.
 """
 
 from mlax import block, functional, initializers, nn, optim, schedule
+from mlax._core.weights import (
+    flatten,
+    load_safetensors,
+    save_safetensors,
+    summary,
+    unflatten,
+)
 
-__all__ = ["block", "functional", "initializers", "nn", "optim", "schedule"]
+__all__ = [
+    "block",
+    "flatten",
+    "functional",
+    "initializers",
+    "load_safetensors",
+    "nn",
+    "optim",
+    "save_safetensors",
+    "schedule",
+    "summary",
+    "unflatten",
+]

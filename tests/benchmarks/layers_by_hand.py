@@ -54,24 +54,26 @@ def conv(x: jax.Array, weights: Any, state: Any, key: Any) -> Result:
     return y + bias[:, None, None], state
 
 
-def _moments(x: jax.Array, axis: tuple[int, ...]) -> tuple[jax.Array, jax.Array]:
+def _moments(x: jax.Array, axis: tuple[int, ...]) -> tuple[jax.Array, ...]:
+    """Mean, deviation, variance: the mean is subtracted once."""
     mean = jnp.mean(x, axis, keepdims=True)
-    return mean, jnp.mean((x - mean) ** 2, axis, keepdims=True)
+    deviation = x - mean
+    return mean, deviation, jnp.mean(deviation**2, axis, keepdims=True)
 
 
 def layer_norm(x: jax.Array, weights: Any, state: Any, key: Any) -> Result:
     """Normalizes the last axis."""
     scale, bias = weights
-    mean, var = _moments(x, (-1,))
-    return (x - mean) * lax.rsqrt(var + EPSILON) * scale + bias, state
+    _, deviation, var = _moments(x, (-1,))
+    return deviation * lax.rsqrt(var + EPSILON) * scale + bias, state
 
 
 def group_norm(x: jax.Array, weights: Any, state: Any, key: Any) -> Result:
     """Normalizes two groups of channels of (batch, channels, height, width)."""
     scale, bias = weights
     grouped = x.reshape(x.shape[0], 2, -1)
-    mean, var = _moments(grouped, (-1,))
-    y = ((grouped - mean) * lax.rsqrt(var + EPSILON)).reshape(x.shape)
+    _, deviation, var = _moments(grouped, (-1,))
+    y = (deviation * lax.rsqrt(var + EPSILON)).reshape(x.shape)
     return y * scale[:, None, None] + bias[:, None, None], state
 
 
@@ -79,12 +81,14 @@ def batch_norm(x: jax.Array, weights: Any, state: Any, key: Any) -> Result:
     """Normalizes channels of (batch, channels, height, width), and averages moments."""
     scale, bias = weights
     old_mean, old_var = state
-    mean, var = _moments(x, (0, 2, 3))
-    y = (x - mean) * lax.rsqrt(var + EPSILON)
+    mean, deviation, var = _moments(x, (0, 2, 3))
+    y = deviation * lax.rsqrt(var + EPSILON)
     y = y * scale[:, None, None] + bias[:, None, None]
     mean, var = mean.reshape(-1), var.reshape(-1)
     momentum = 0.9
     new_mean = old_mean + (1.0 - momentum) * (mean - old_mean)
+    # As the layer's: what is infinite once stays so.
+    var = jnp.minimum(var, jnp.finfo(var.dtype).max)
     new_var = old_var + (1.0 - momentum) * (var - old_var)
     return y, (new_mean, new_var)
 

@@ -59,3 +59,8 @@ def test_peers() -> None:
     printed = run("peers", *arguments)
     assert "| mlp, step " in printed
     assert "| mlp, not compiled |" in printed
+
+
+def test_containers() -> None:
+    printed = run("containers", "--rounds", "1", "--calls", "2", "--layers", "3")
+    assert "| mlax.graph, Params " in printed

@@ -111,7 +111,7 @@ def _filled(structure: Any, arrays: Any) -> Any:
     """The named tuple with arrays by the names of its fields; None where there is none."""
     if not hasattr(structure, "_fields"):
         return None if structure is None else arrays
-    given = {name: arrays.get(name) for name in structure._fields}
+    given = {name: (arrays or {}).get(name) for name in structure._fields}
     return type(structure)(
         **{name: _filled(getattr(structure, name), v) for name, v in given.items()}
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -39,3 +40,22 @@ def numpy(tree: Any) -> Any:
         return np.asarray(x, np.float64) if floating else np.asarray(x)
 
     return jax.tree.map(leaf, tree)
+
+
+def assert_same_vjp(
+    ours: Callable[..., Any],
+    theirs: Callable[..., Any],
+    arguments: tuple[Any, ...],
+    dtype: Any,
+) -> None:
+    """Compares results (trees) and gradients of two functions, each compiled once."""
+
+    def both(function: Callable[..., Any], arguments: Any, cotangent: Any) -> Any:
+        y, vjp = jax.vjp(function, *arguments)
+        return y, vjp(cotangent)
+
+    shapes = jax.eval_shape(ours, *arguments)
+    cotangent = jax.tree.map(lambda s: draw(99, s.shape, dtype), shapes)
+    run = jax.jit(both, static_argnums=0)
+    actual, expected = (run(f, arguments, cotangent) for f in (ours, theirs))
+    assert_close(actual, expected, dtype)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax import lax
 from numerics_adapter import init_optimizer, step_optimizer
@@ -45,7 +46,10 @@ class Row:
     def transformation(self, setting: Mapping[str, Any]) -> Any:
         """The transformation of optax with these hyperparameters."""
         names = NAMES | dict(self.names)
-        return self.theirs(**{names.get(name, name): v for name, v in setting.items()})
+        given = {names.get(name, name): v for name, v in setting.items()}
+        return self.theirs(
+            **{n: of_tree if v is matrices else v for n, v in given.items()}
+        )
 
 
 def cases(*rows: Row) -> list[tuple[Row, Mapping[str, Any]]]:
@@ -63,6 +67,16 @@ def label(value: Any) -> str:
 def falling(step: Any) -> Any:
     """A schedule."""
     return 0.1 / (1.0 + 0.05 * step)
+
+
+def matrices(path: str, weight: Any) -> bool:
+    """A mask, as ours are."""
+    return weight.ndim > 1
+
+
+def of_tree(weights: Any) -> Any:
+    """The same mask, as those of optax are."""
+    return jax.tree.map(lambda weight: weight.ndim > 1, weights)
 
 
 def draw_weights(row: Row, dtype: str) -> Arrays:
@@ -87,7 +101,7 @@ def _draw(seed: int, leading: tuple[int, ...], row: Row, dtype: str) -> Arrays:
 
 
 def run_ours(row: Row, setting: Mapping[str, Any], dtype: str) -> Any:
-    """The updates of every step, and the last weights."""
+    """The updates of every step, and the first and the last weights."""
     weights = draw_weights(row, dtype)
 
     def run(weights: Any, gradients: Any) -> Any:
@@ -98,8 +112,8 @@ def run_ours(row: Row, setting: Mapping[str, Any], dtype: str) -> Any:
             updates, state = step_optimizer(hyperparams, gradients, state, weights)
             return (jax.tree.map(lax.add, weights, updates), state), updates
 
-        (weights, _), updates = lax.scan(body, (weights, state), gradients)
-        return updates, weights
+        (last, _), updates = lax.scan(body, (weights, state), gradients)
+        return updates, jax.tree.map(lambda *ends: jnp.stack(ends), weights, last)
 
     return jax.jit(run, compiler_options=FAST_COMPILATION)(
         weights, draw_gradients(row, dtype)
@@ -118,10 +132,10 @@ def run_theirs(row: Row, setting: Mapping[str, Any], dtype: str) -> Any:
             return (jax.tree.map(lax.add, weights, updates), state), updates
 
         carry = (weights, transformation.init(weights))
-        (weights, _), updates = lax.scan(body, carry, gradients)
-        return updates, weights
+        (last, _), updates = lax.scan(body, carry, gradients)
+        return updates, jax.tree.map(lambda *ends: jnp.stack(ends), weights, last)
 
-    weights = jax.tree.map(jax.numpy.asarray, draw_weights(row, dtype))
+    weights = jax.tree.map(jnp.asarray, draw_weights(row, dtype))
     return jax.jit(run, compiler_options=FAST_COMPILATION)(
         weights, draw_gradients(row, dtype)
     )

@@ -161,40 +161,6 @@ def test_batch_norm_averages_over_devices(dtype):
     assert_close(jax.tree.map(lambda s: s[0], new), expected, dtype)
 
 
-def test_layer_norm(dtype):
-    weights = {"scale": draw(0, (6,), dtype), "bias": draw(1, (6,), dtype)}
-    x = draw(2, (2, 3, 6), dtype) + 2.0
-    module = nn.LayerNorm(
-        epsilon=1e-5, dtype=dtype, param_dtype=dtype, use_fast_variance=False
-    )
-    assert_same_gradients(
-        lambda w, x: apply_layer("nn/layer_norm", {"features": 6}, w, x)[0],
-        lambda w, x: module.apply({"params": w}, x),
-        weights,
-        x,
-        dtype,
-    )
-
-
-@pytest.mark.parametrize("channel_last", [False, True])
-def test_group_norm(channel_last, dtype):
-    weights = {"scale": draw(0, (6,), dtype), "bias": draw(1, (6,), dtype)}
-    x = draw(2, (2, 3, 4, 6), dtype)
-    hyper = {"groups": 3, "channels": 6, "channel_last": channel_last}
-    module = nn.GroupNorm(
-        3, epsilon=1e-5, dtype=dtype, param_dtype=dtype, use_fast_variance=False
-    )
-
-    def ours(w, x):
-        x = x if channel_last else jnp.moveaxis(x, -1, 1)
-        y, _ = apply_layer("nn/group_norm", hyper, w, x)
-        return y if channel_last else jnp.moveaxis(y, 1, -1)
-
-    assert_same_gradients(
-        ours, lambda w, x: module.apply({"params": w}, x), weights, x, dtype
-    )
-
-
 def test_embed(dtype):
     table, x = draw(0, (5, 3), dtype), jnp.array([[0, 4], [2, 2]])
     hyper, weights = {"entries": 5, "features": 3}, {"embedding": table}

@@ -3,10 +3,11 @@
 import optax
 import optax.contrib
 import pytest
-from numerics_optimizers import Row, assert_parity, cases, falling, label
+from numerics_optimizers import Row, assert_parity, cases, falling, label, matrices
 
 ADAM = {"learning_rate": 0.01, "b1": 0.8, "b2": 0.99, "epsilon": 1e-4}
 ROOT = {"epsilon_root": 1e-3}
+DECAY = {"weight_decay": 0.1, "mask": matrices}
 
 ROWS = (
     Row(
@@ -15,15 +16,15 @@ ROWS = (
         (
             {"learning_rate": falling},
             ADAM | ROOT,
-            ADAM | {"b1": 0.0},
+            ADAM | {"b1": 0.0, "nesterov": True},
         ),
     ),
     Row(
         "adam_w",
         optax.adamw,
         (
-            {"learning_rate": falling, "weight_decay": 0.2},
-            ADAM | ROOT | {"weight_decay": 0.1},
+            {"learning_rate": falling, "weight_decay": falling},
+            ADAM | ROOT | DECAY | {"nesterov": True},
         ),
     ),
     Row("n_adam", optax.nadam, ({"learning_rate": falling}, ADAM | ROOT)),
@@ -32,7 +33,7 @@ ROWS = (
         optax.nadamw,
         (
             {"learning_rate": falling, "weight_decay": falling},
-            ADAM | ROOT | {"weight_decay": 0.1},
+            ADAM | ROOT | DECAY,
         ),
     ),
     Row(
@@ -63,7 +64,7 @@ ROWS = (
         optax.adamaxw,
         (
             {"learning_rate": falling, "weight_decay": falling},
-            ADAM | {"weight_decay": 0.1},
+            ADAM | DECAY,
         ),
     ),
     Row(
@@ -76,7 +77,7 @@ ROWS = (
         optax.adan,
         (
             {"learning_rate": falling, "weight_decay": falling},
-            ADAM | ROOT | {"b3": 0.95, "weight_decay": 0.1},
+            ADAM | ROOT | DECAY | {"b3": 0.95},
         ),
     ),
     Row(
@@ -90,14 +91,14 @@ ROWS = (
     Row(
         "ac_prop",
         optax.contrib.acprop,
-        ({"learning_rate": falling}, ADAM | ROOT | {"weight_decay": 0.1}),
+        ({"learning_rate": falling}, ADAM | ROOT | DECAY),
     ),
     Row(
         "ad_ema_mix",
         optax.contrib.ademamix,
         (
             {"learning_rate": falling, "alpha": falling, "b3": falling},
-            ADAM | ROOT | {"b3": 0.99, "alpha": 2.0, "weight_decay": 0.1},
+            ADAM | ROOT | DECAY | {"b3": 0.99, "alpha": 2.0},
         ),
     ),
     Row(
@@ -105,7 +106,7 @@ ROWS = (
         optax.contrib.simplified_ademamix,
         (
             {"learning_rate": falling, "alpha": falling},
-            ADAM | ROOT | {"alpha": 2.0, "weight_decay": 0.1},
+            ADAM | ROOT | DECAY | {"alpha": 2.0},
         ),
     ),
     Row(

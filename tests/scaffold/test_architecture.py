@@ -32,7 +32,7 @@ SIDES = {
 ORACLE = {"specs"}
 """Words of a spec are functions of the library: the eager side imports their specs."""
 
-OPTIONAL = {"treescope"}
+OPTIONAL = {"safetensors", "treescope"}
 """What the library can use where it is installed."""
 
 MAX_LINES = 400
@@ -51,9 +51,10 @@ def modules() -> Iterator[tuple[str, Path]]:
 def optional(text: str) -> set[str]:
     """The extras that a text imports where they are used, with an error of its own without."""
     return {
-        alias.name
+        alias.name.partition(".")[0]
         for node in ast.walk(ast.parse(text))
-        if isinstance(node, ast.Try) and "ImportError" in ast.unparse(node.handlers[0])
+        if isinstance(node, ast.Try)
+        and any("ImportError" in ast.unparse(handler) for handler in node.handlers)
         for statement in node.body
         if isinstance(statement, ast.Import)
         for alias in statement.names

@@ -251,6 +251,20 @@ def boundaries(owner: str, /, **value: Any) -> tuple[int, ...]:
     return steps
 
 
+def new_shape(owner: str, /, **value: Any) -> tuple[int, ...]:
+    """A tuple of integers of at least 0, of which one may be -1."""
+    name, given = _named(value)
+    if (
+        not isinstance(given, Sequence)
+        or isinstance(given, str)
+        or not all(_is_integer(part) and part >= -1 for part in given)
+        or sum(part == -1 for part in given) > 1
+    ):
+        expected = "a sequence of integers of at least 0, one of which may be -1"
+        raise _invalid(owner, name, expected, given)
+    return tuple(map(int, given))
+
+
 def axes(owner: str, /, **value: Any) -> tuple[int, ...]:
     """A tuple of axes, none of them twice."""
     name, given = _named(value)
@@ -443,6 +457,24 @@ def shape_error(
         + (f" with {where}" if where else "")
         + f", got {given.shape}"
     )
+
+
+def broadcasts(
+    owner: str, name: str, expected: str, given: jax.Array, sizes: tuple[Any, ...], /
+) -> None:
+    """An array broadcasts to sizes; None is any size, and ... is any number of axes."""
+    start = sizes.index(...) + 1 if ... in sizes else 0
+    last = sizes[start:]
+    fits = ... in sizes or given.ndim <= len(sizes)
+    for size, wanted in zip(reversed(given.shape), reversed(last), strict=False):
+        fits = fits and (wanted is None or size in (1, wanted))
+    if not fits:
+        known = {None: "any", ...: "..."}
+        shown = ", ".join(str(known.get(size, size)) for size in sizes)
+        raise ValueError(
+            f"{owner}: {name} must broadcast to {expected}, here ({shown}), "
+            f"got {given.shape}"
+        )
 
 
 def unpack(owner: str, names: str, x: Any, count: int) -> tuple[Any, ...]:

@@ -25,7 +25,7 @@ class CellHyperparams(LayerHyperparams, Protocol):
 
     @property
     def initial_carry(self) -> Callable[..., Any]:
-        """The carry before the first step: (batch_shape, dtype)."""
+        """The carry before the first step: (shape of a step's inputs, dtype)."""
         ...
 
 

@@ -2,11 +2,32 @@
 # To change this file, edit the specs and run `mlax-scaffold generate`.
 """Blocks: layers that are built of layers."""
 
+from mlax.block import bidirectional as Bidirectional
+from mlax.block import feed_forward as FeedForward
+from mlax.block import mixture_of_experts as MixtureOfExperts
 from mlax.block import mlp as MLP
 from mlax.block import parallel as Parallel
 from mlax.block import recurrent as Recurrent
+from mlax.block import remat as Remat
 from mlax.block import repeat as Repeat
+from mlax.block import res_net_block as ResNetBlock
 from mlax.block import residual as Residual
 from mlax.block import series as Series
+from mlax.block import transformer_decoder_layer as TransformerDecoderLayer
+from mlax.block import transformer_encoder_layer as TransformerEncoderLayer
 
-__all__ = ["MLP", "Parallel", "Recurrent", "Repeat", "Residual", "Series"]
+__all__ = [
+    "MLP",
+    "Bidirectional",
+    "FeedForward",
+    "MixtureOfExperts",
+    "Parallel",
+    "Recurrent",
+    "Remat",
+    "Repeat",
+    "ResNetBlock",
+    "Residual",
+    "Series",
+    "TransformerDecoderLayer",
+    "TransformerEncoderLayer",
+]

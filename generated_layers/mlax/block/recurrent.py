@@ -3,7 +3,7 @@
 """Recurrent: a cell along the axis of time: (y_t, carry) = cell((x_t, carry)).
 
 The weights are cast once, before the loop, so that their gradients accumulate in
-the dtype of x.
+the dtype of x. A cell over images needs `time_major`.
 """
 
 from __future__ import annotations
@@ -45,6 +45,8 @@ class RecurrentHyperparams:
     """Steps in one turn of the compiled loop; the length: no loop."""
     return_carry: bool
     """Whether the result is (y, the last carry)."""
+    time_major: bool
+    """Whether time is the first axis, else the last but one."""
 
     def apply(
         self,
@@ -64,6 +66,7 @@ def init(
     reverse: bool = False,
     unroll: int = 1,
     return_carry: bool = False,
+    time_major: bool = False,
 ) -> tuple[RecurrentTrainables, RecurrentNonTrainables, RecurrentHyperparams]:
     """Create the weights and the hyperparameters of Recurrent.
 
@@ -74,6 +77,8 @@ def init(
         unroll: steps in one turn of the compiled loop; the length: no loop (an integer
             of at least 1).
         return_carry: whether the result is (y, the last carry) (True or False).
+        time_major: whether time is the first axis, else the last but one (True or
+            False).
 
     Returns:
         `(trainables, non_trainables, hyperparams)`.
@@ -84,13 +89,18 @@ def init(
     reverse = checks.boolean("Recurrent", reverse=reverse)
     unroll = checks.size("Recurrent", unroll=unroll)
     return_carry = checks.boolean("Recurrent", return_carry=return_carry)
+    time_major = checks.boolean("Recurrent", time_major=time_major)
     cell_weights, cell_state, cell_hyperparams = checks.sub_layer(
         "Recurrent", cell=cell
     )
     trainables = RecurrentTrainables(cell=cell_weights)
     non_trainables = RecurrentNonTrainables(cell=cell_state)
     hyperparams = RecurrentHyperparams(
-        cell=cell_hyperparams, reverse=reverse, unroll=unroll, return_carry=return_carry
+        cell=cell_hyperparams,
+        reverse=reverse,
+        unroll=unroll,
+        return_carry=return_carry,
+        time_major=time_major,
     )
     return trainables, non_trainables, hyperparams
 
@@ -109,14 +119,15 @@ def fwd(
     """Apply Recurrent.
 
     Args:
-        x: floating (*batch, time, features).
+        x: floating (time, *batch, features) where time_major, else (*batch, time,
+            features).
         trainables: weights, cast to the dtype of the input.
         non_trainables: state, kept in its own dtype.
         hyperparams: what `init` returned.
         inference_mode: handed to the layers.
         key: PRNG key, split over the layers.
         carry: any tree of arrays.
-        reset: boolean (*batch, time), or None.
+        reset: boolean (time, *batch) where time_major, else (*batch, time), or None.
 
     Returns:
         `(y, non_trainables)`; y is any tree of arrays, in the dtype of the input.
@@ -128,25 +139,28 @@ def fwd(
     if reset is not None:
         reset = checks.logical("Recurrent", reset=reset)
     if x.ndim < 2:
-        raise checks.shape_error("Recurrent", "x", "(*batch, time, features)", x)
-    if reset is not None and (
-        reset.ndim < 1
-        or reset.shape[:-1] != x.shape[:-2]
-        or reset.shape[-1] != x.shape[-2]
-    ):
+        raise checks.shape_error(
+            "Recurrent",
+            "x",
+            "(time, *batch, features)"
+            if hyperparams.time_major
+            else "(*batch, time, features)",
+            x,
+        )
+    if reset is not None and reset.ndim < 1:
         raise checks.shape_error(
             "Recurrent",
             "reset",
-            "(*batch, time)",
+            "(time, *batch)" if hyperparams.time_major else "(*batch, time)",
             reset,
-            batch=x.shape[:-2],
-            time=x.shape[-2],
         )
     # Where `reset` is True, the carry is the initial one before the step.
-    start = hyperparams.cell.initial_carry(x.shape[:-2], x.dtype)
+    axis = 0 if hyperparams.time_major else x.ndim - 2
+    x = jnp.moveaxis(x, axis, 0)
+    start = hyperparams.cell.initial_carry(x.shape[1:], x.dtype)
     carry = start if carry is None else carry
     weights = cast(trainables.cell, dtype=x.dtype)
-    draws = arrays.split_keys(key, x.shape[-2])
+    draws = arrays.split_keys(key, x.shape[0])
     draws = None if draws[0] is None else draws
 
     def step(loop, slices):
@@ -165,14 +179,14 @@ def fwd(
         )
         return (carry, states), y
 
-    resets = None if reset is None else jnp.moveaxis(reset, -1, 0)
+    resets = None if reset is None else jnp.moveaxis(reset, axis, 0)
     (carry, states), y = lax.scan(
         step,
         (carry, non_trainables.cell),
-        (jnp.moveaxis(x, -2, 0), resets, draws),
+        (x, resets, draws),
         reverse=hyperparams.reverse,
         unroll=hyperparams.unroll,
     )
     non_trainables = non_trainables._replace(cell=states)
-    y = jnp.moveaxis(y, 0, x.ndim - 2)
+    y = jnp.moveaxis(y, 0, axis)
     return ((y, carry) if hyperparams.return_carry else y), non_trainables

@@ -39,6 +39,10 @@ class RepeatHyperparams:
     """An initialized layer, with arrays stacked along the first axis."""
     depth: int
     """How many times it is applied: the size of that axis."""
+    unroll: int
+    """Layers in one turn of the compiled loop; the depth: no loop."""
+    checkpoint: bool
+    """Whether gradients compute each layer again."""
 
     def apply(
         self,
@@ -54,7 +58,7 @@ class RepeatHyperparams:
 
 
 def init(
-    layer: InitializedLayer, depth: int
+    layer: InitializedLayer, depth: int, unroll: int = 1, checkpoint: bool = False
 ) -> tuple[RepeatTrainables, RepeatNonTrainables, RepeatHyperparams]:
     """Create the weights and the hyperparameters of Repeat.
 
@@ -64,6 +68,9 @@ def init(
             returns them).
         depth: how many times it is applied: the size of that axis (an integer of at
             least 1).
+        unroll: layers in one turn of the compiled loop; the depth: no loop (an integer
+            of at least 1).
+        checkpoint: whether gradients compute each layer again (True or False).
 
     Returns:
         `(trainables, non_trainables, hyperparams)`.
@@ -72,12 +79,16 @@ def init(
         ValueError: where a hyperparameter is not what it may be.
     """
     depth = checks.size("Repeat", depth=depth)
+    unroll = checks.size("Repeat", unroll=unroll)
+    checkpoint = checks.boolean("Repeat", checkpoint=checkpoint)
     layer_weights, layer_state, layer_hyperparams = checks.sub_layer(
         "Repeat", layer=layer
     )
     trainables = RepeatTrainables(layer=layer_weights)
     non_trainables = RepeatNonTrainables(layer=layer_state)
-    hyperparams = RepeatHyperparams(layer=layer_hyperparams, depth=depth)
+    hyperparams = RepeatHyperparams(
+        layer=layer_hyperparams, depth=depth, unroll=unroll, checkpoint=checkpoint
+    )
     return trainables, non_trainables, hyperparams
 
 
@@ -109,7 +120,10 @@ def fwd(
         weights, states, draw = slices
         return hyperparams.layer.apply(carry, weights, states, inference_mode, draw)
 
+    step = jax.checkpoint(step, prevent_cse=False) if hyperparams.checkpoint else step
     stacked = (trainables.layer, non_trainables.layer, draws)
-    y, states = lax.scan(step, x, stacked, length=hyperparams.depth)
+    y, states = lax.scan(
+        step, x, stacked, length=hyperparams.depth, unroll=hyperparams.unroll
+    )
     non_trainables = non_trainables._replace(layer=states)
     return y, non_trainables

@@ -8,6 +8,7 @@ from mlax.functional._apply_attention_weights import apply_attention_weights
 from mlax.functional._avg_pool import avg_pool
 from mlax.functional._bernoulli import bernoulli
 from mlax.functional._bias_correction import bias_correction
+from mlax.functional._chunked_attention import chunked_attention
 from mlax.functional._conv import conv
 from mlax.functional._deviations import deviations
 from mlax.functional._dithered_sum import dithered_sum
@@ -37,7 +38,9 @@ from mlax.functional._prod import prod
 from mlax.functional._range_scale import range_scale
 from mlax.functional._rectification import rectification
 from mlax.functional._rms_norm import rms_norm
+from mlax.functional._rotary_embedding import rotary_embedding
 from mlax.functional._scale_by_trust_ratio import scale_by_trust_ratio
+from mlax.functional._sinusoids import sinusoids
 from mlax.functional._softmax import softmax
 from mlax.functional._standardize import standardize
 from mlax.functional._std import std
@@ -53,6 +56,7 @@ __all__ = [
     "avg_pool",
     "bernoulli",
     "bias_correction",
+    "chunked_attention",
     "conv",
     "deviations",
     "dithered_sum",
@@ -82,7 +86,9 @@ __all__ = [
     "range_scale",
     "rectification",
     "rms_norm",
+    "rotary_embedding",
     "scale_by_trust_ratio",
+    "sinusoids",
     "softmax",
     "standardize",
     "std",

@@ -14,7 +14,7 @@ def apply_attention_mask(logits: jax.Array, mask: jax.Array) -> jax.Array:
 
     Args:
         logits: floating (*batch, heads, queries, keys).
-        mask: boolean of any shape.
+        mask: boolean that broadcasts to (*batch, heads, queries, keys).
 
     Returns:
         Floating (*batch, heads, queries, keys).
@@ -28,4 +28,11 @@ def apply_attention_mask(logits: jax.Array, mask: jax.Array) -> jax.Array:
         raise checks.shape_error(
             "apply_attention_mask", "logits", "(*batch, heads, queries, keys)", logits
         )
+    checks.broadcasts(
+        "apply_attention_mask",
+        "mask",
+        "(*batch, heads, queries, keys)",
+        mask,
+        (*logits.shape[:-3], logits.shape[-3], logits.shape[-2], logits.shape[-1]),
+    )
     return jnp.where(mask, logits, jnp.full_like(logits, -jnp.inf))

@@ -15,9 +15,11 @@ def apply_attention_weights(
 ) -> jax.Array:
     """Sums of values, weighted by attention, for each query and head.
 
+    Where values have fewer heads, each serves heads / kv_heads heads in a row.
+
     Args:
         weights: floating (*batch, heads, queries, keys).
-        value: floating (*batch, keys, heads, features).
+        value: floating (*batch, keys, kv_heads, features).
         precision: of the product, see jax.lax.Precision (what `jax.lax` takes as
             precision, or None).
 
@@ -44,15 +46,22 @@ def apply_attention_weights(
         value.ndim < 3
         or value.shape[:-3] != weights.shape[:-3]
         or value.shape[-3] != weights.shape[-1]
-        or value.shape[-2] != weights.shape[-3]
     ):
         raise checks.shape_error(
             "apply_attention_weights",
             "value",
-            "(*batch, keys, heads, features)",
+            "(*batch, keys, kv_heads, features)",
             value,
             batch=weights.shape[:-3],
             keys=weights.shape[-1],
-            heads=weights.shape[-3],
         )
-    return jnp.einsum("...hqk,...khf->...qhf", weights, value, precision=precision)
+    *batch, heads, queries, keys = weights.shape
+    kv_heads, features = value.shape[-2:]
+    if heads % kv_heads != 0:
+        raise checks.requirement(
+            "apply_attention_weights",
+            "the heads of the values must divide the weights'",
+        )
+    grouped = weights.reshape(*batch, kv_heads, heads // kv_heads, queries, keys)
+    y = jnp.einsum("...hgqk,...khf->...qhgf", grouped, value, precision=precision)
+    return y.reshape(*batch, queries, heads, features)

@@ -11,7 +11,9 @@ from mlax._core import checks
 from mlax._core.checks import PrecisionLike
 from mlax.functional._apply_attention_mask import apply_attention_mask
 from mlax.functional._apply_attention_weights import apply_attention_weights
+from mlax.functional._chunked_attention import chunked_attention
 from mlax.functional._dot_product_attention_logits import dot_product_attention_logits
+from mlax.functional._dropout import dropout
 from mlax.functional._softmax import softmax
 
 
@@ -20,25 +22,41 @@ def dot_product_attention(
     key: jax.Array,
     value: jax.Array,
     mask: jax.Array | None = None,
+    bias: jax.Array | None = None,
+    dropout_key: jax.Array | None = None,
     *,
     causal: bool = False,
     scale: float | None = None,
+    dropout_rate: float = 0.0,
+    broadcast_dropout: bool = False,
+    chunk_size: int | None = None,
     accum_dtype: DTypeLike | None = None,
     precision: PrecisionLike | None = None,
 ) -> jax.Array:
-    """softmax(scale Q K^T) V for each head (Vaswani et al., 2017, arXiv:1706.03762).
+    """softmax(scale Q K^T + bias) V for each head.
 
-    The mask, True where a query may attend to a key, broadcasts to (*batch, heads,
-    queries, keys). A query that may attend to nothing gets zeros.
+    Vaswani et al., 2017, arXiv:1706.03762. The mask is True where a query may attend to
+    a key. A query that may attend to nothing gets zeros, and its gradients are finite.
+
+    Where keys and values have fewer heads, each serves heads / kv_heads heads of the
+    query in a row (grouped-query attention, Ainslie et al., 2023, arXiv:2305.13245).
 
     Args:
         query: floating (*batch, queries, heads, features).
-        key: floating (*batch, keys, heads, features).
-        value: floating (*batch, keys, heads, value_features).
-        mask: boolean of any shape, or None.
+        key: floating (*batch, keys, kv_heads, features).
+        value: floating (*batch, keys, kv_heads, value_features).
+        mask: boolean that broadcasts to (*batch, heads, queries, keys), or None.
+        bias: floating that broadcasts to (*batch, heads, queries, keys), or None.
+        dropout_key: key, or None.
         causal: whether position i attends to positions up to i only (True or False).
         scale: factor of the products; None: 1 / sqrt(features) (a finite number, or
             None).
+        dropout_rate: of the weights, where there is a dropout_key (a number from 0 to
+            1).
+        broadcast_dropout: whether batch and heads share what is dropped (True or
+            False).
+        chunk_size: see `chunked_attention`; None: all at once (an integer of at least
+            1, or None).
         accum_dtype: dtype of the softmax; None: that of the query (a floating dtype, or
             None).
         precision: of the products, see jax.lax.Precision (what `jax.lax` takes as
@@ -52,6 +70,15 @@ def dot_product_attention(
     """
     causal = checks.boolean("dot_product_attention", causal=causal)
     scale = checks.optional(checks.number, "dot_product_attention", scale=scale)
+    dropout_rate = checks.probability(
+        "dot_product_attention", dropout_rate=dropout_rate
+    )
+    broadcast_dropout = checks.boolean(
+        "dot_product_attention", broadcast_dropout=broadcast_dropout
+    )
+    chunk_size = checks.optional(
+        checks.size, "dot_product_attention", chunk_size=chunk_size
+    )
     accum_dtype = checks.optional(
         checks.dtype, "dot_product_attention", accum_dtype=accum_dtype
     )
@@ -63,7 +90,11 @@ def dot_product_attention(
     value = checks.floating("dot_product_attention", value=value)
     if mask is not None:
         mask = checks.logical("dot_product_attention", mask=mask)
-    checks.same_dtype("dot_product_attention", query=query, key=key, value=value)
+    if bias is not None:
+        bias = checks.floating("dot_product_attention", bias=bias)
+    checks.same_dtype(
+        "dot_product_attention", query=query, key=key, value=value, bias=bias
+    )
     if query.ndim < 3:
         raise checks.shape_error(
             "dot_product_attention",
@@ -74,38 +105,75 @@ def dot_product_attention(
     if (
         key.ndim < 3
         or key.shape[:-3] != query.shape[:-3]
-        or key.shape[-2] != query.shape[-2]
         or key.shape[-1] != query.shape[-1]
     ):
         raise checks.shape_error(
             "dot_product_attention",
             "key",
-            "(*batch, keys, heads, features)",
+            "(*batch, keys, kv_heads, features)",
             key,
             batch=query.shape[:-3],
-            heads=query.shape[-2],
             features=query.shape[-1],
         )
     if (
         value.ndim < 3
         or value.shape[:-3] != query.shape[:-3]
         or value.shape[-3] != key.shape[-3]
-        or value.shape[-2] != query.shape[-2]
+        or value.shape[-2] != key.shape[-2]
     ):
         raise checks.shape_error(
             "dot_product_attention",
             "value",
-            "(*batch, keys, heads, value_features)",
+            "(*batch, keys, kv_heads, value_features)",
             value,
             batch=query.shape[:-3],
             keys=key.shape[-3],
-            heads=query.shape[-2],
+            kv_heads=key.shape[-2],
+        )
+    if mask is not None:
+        checks.broadcasts(
+            "dot_product_attention",
+            "mask",
+            "(*batch, heads, queries, keys)",
+            mask,
+            (*query.shape[:-3], query.shape[-2], query.shape[-3], key.shape[-3]),
+        )
+    if bias is not None:
+        checks.broadcasts(
+            "dot_product_attention",
+            "bias",
+            "(*batch, heads, queries, keys)",
+            bias,
+            (*query.shape[:-3], query.shape[-2], query.shape[-3], key.shape[-3]),
+        )
+    if chunk_size is not None:
+        return chunked_attention(
+            query,
+            key,
+            value,
+            mask,
+            bias,
+            dropout_key,
+            chunk_size=chunk_size,
+            causal=causal,
+            scale=scale,
+            dropout_rate=dropout_rate,
+            broadcast_dropout=broadcast_dropout,
+            accum_dtype=accum_dtype,
+            precision=precision,
         )
     logits = dot_product_attention_logits(query, key, scale=scale, precision=precision)
+    if bias is not None:
+        logits = logits + bias
     if causal:
         allowed = jnp.tri(logits.shape[-2], logits.shape[-1], dtype=bool)
         mask = allowed if mask is None else mask & allowed
     if mask is not None:
         logits = apply_attention_mask(logits, mask)
     weights = softmax(logits, axis=-1, accum_dtype=accum_dtype)
+    if dropout_key is not None and dropout_rate > 0.0:
+        shared = tuple(range(weights.ndim - 2)) if broadcast_dropout else ()
+        weights = dropout(
+            weights, dropout_key, rate=dropout_rate, broadcast_axis=shared
+        )
     return apply_attention_weights(weights, value, precision=precision)

@@ -21,11 +21,14 @@ def dot_product_attention_logits(
 ) -> jax.Array:
     """Scaled products of queries and keys (Vaswani et al., 2017, arXiv:1706.03762).
 
+    Where keys have fewer heads, each serves heads / kv_heads heads of the query in a row
+    (grouped-query attention, Ainslie et al., 2023, arXiv:2305.13245).
+
     The query is scaled before the product, which in float16 might overflow otherwise.
 
     Args:
         query: floating (*batch, queries, heads, features).
-        key: floating (*batch, keys, heads, features).
+        key: floating (*batch, keys, kv_heads, features).
         scale: factor of the products; None: 1 / sqrt(features) (a finite number, or
             None).
         precision: of the product, see jax.lax.Precision (what `jax.lax` takes as
@@ -54,17 +57,26 @@ def dot_product_attention_logits(
     if (
         key.ndim < 3
         or key.shape[:-3] != query.shape[:-3]
-        or key.shape[-2] != query.shape[-2]
         or key.shape[-1] != query.shape[-1]
     ):
         raise checks.shape_error(
             "dot_product_attention_logits",
             "key",
-            "(*batch, keys, heads, features)",
+            "(*batch, keys, kv_heads, features)",
             key,
             batch=query.shape[:-3],
-            heads=query.shape[-2],
             features=query.shape[-1],
         )
-    scale = 1.0 / math.sqrt(query.shape[-1]) if scale is None else scale
-    return jnp.einsum("...qhf,...khf->...hqk", query * scale, key, precision=precision)
+    *batch, queries, heads, features = query.shape
+    keys, kv_heads = key.shape[-3:-1]
+    if heads % kv_heads != 0:
+        raise checks.requirement(
+            "dot_product_attention_logits",
+            "the heads of the keys must divide the query's",
+        )
+    scale = 1.0 / math.sqrt(features) if scale is None else scale
+    grouped = query.reshape(*batch, queries, kv_heads, heads // kv_heads, features)
+    logits = jnp.einsum(
+        "...qhgf,...khf->...hgqk", grouped * scale, key, precision=precision
+    )
+    return logits.reshape(*batch, heads, queries, keys)

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import math
+
 import jax
 from jax.typing import DTypeLike
 
@@ -60,9 +62,11 @@ def group_norm(
         raise checks.requirement(
             "group_norm", "groups must divide the number of channels", groups=groups
         )
+    size = math.prod(x.shape[1:])
     if channel_last:
-        grouped, axis = x.reshape(batch, -1, groups, channels // groups), (1, 3)
+        shape, axis = (size // channels, groups, channels // groups), (1, 3)
     else:
-        grouped, axis = x.reshape(batch, groups, -1), (2,)
+        shape, axis = (groups, size // groups), (2,)
+    grouped = x.reshape(batch, *shape)
     y = standardize(grouped, axis=axis, epsilon=epsilon, accum_dtype=accum_dtype)
     return y.reshape(x.shape)

@@ -11,6 +11,7 @@ from jax.typing import DTypeLike
 
 from mlax._core import checks
 from mlax.functional._l2_norm import l2_norm
+from mlax.functional._range_scale import range_scale
 
 
 def l2_normalize(
@@ -45,5 +46,8 @@ def l2_normalize(
     x = checks.floating("l2_normalize", x=x)
     wide = x if accum_dtype is None else x.astype(accum_dtype)
     least = max(epsilon, float(jnp.finfo(wide.dtype).tiny))
-    length = jnp.maximum(l2_norm(wide, axis=axis, keepdims=True), least)
+    # In the gradient a length is squared: it must be near one.
+    scale = range_scale(wide, axis=axis, at_least=8.0 * least, only_float16=False)
+    wide = wide / scale
+    length = jnp.maximum(l2_norm(wide, axis=axis, keepdims=True), least / scale)
     return (wide / length).astype(x.dtype)

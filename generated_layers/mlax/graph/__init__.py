@@ -18,96 +18,158 @@ from mlax.graph._rng import Rng
 from mlax.graph._scan import dynamic_scan, static_scan
 from mlax.graph._sequential import Sequential
 from mlax.graph._sharding import partition_specs, shardings
+from mlax.graph.block.bidirectional import Bidirectional
+from mlax.graph.block.feed_forward import FeedForward
+from mlax.graph.block.mixture_of_experts import MixtureOfExperts
 from mlax.graph.block.mlp import MLP
 from mlax.graph.block.parallel import Parallel
 from mlax.graph.block.recurrent import Recurrent
+from mlax.graph.block.remat import Remat
 from mlax.graph.block.repeat import Repeat
+from mlax.graph.block.res_net_block import ResNetBlock
 from mlax.graph.block.residual import Residual
 from mlax.graph.block.series import Series
+from mlax.graph.block.transformer_decoder_layer import TransformerDecoderLayer
+from mlax.graph.block.transformer_encoder_layer import TransformerEncoderLayer
 from mlax.graph.nn.adaptive_avg_pool import AdaptiveAvgPool
 from mlax.graph.nn.adaptive_max_pool import AdaptiveMaxPool
+from mlax.graph.nn.alibi_bias import AlibiBias
 from mlax.graph.nn.alpha_dropout import AlphaDropout
 from mlax.graph.nn.avg_pool import AvgPool
 from mlax.graph.nn.batch_norm import BatchNorm
 from mlax.graph.nn.bias import Bias
+from mlax.graph.nn.bilinear import Bilinear
 from mlax.graph.nn.conv import Conv
+from mlax.graph.nn.conv_local import ConvLocal
+from mlax.graph.nn.conv_lstm_cell import ConvLSTMCell
+from mlax.graph.nn.conv_transpose import ConvTranspose
+from mlax.graph.nn.depthwise_conv import DepthwiseConv
 from mlax.graph.nn.drop_path import DropPath
 from mlax.graph.nn.dropout import Dropout
+from mlax.graph.nn.einsum import Einsum
 from mlax.graph.nn.embed import Embed
 from mlax.graph.nn.exponential_moving_average import ExponentialMovingAverage
 from mlax.graph.nn.f import F
+from mlax.graph.nn.flatten import Flatten
 from mlax.graph.nn.gaussian_noise import GaussianNoise
 from mlax.graph.nn.geglu import GEGLU
 from mlax.graph.nn.global_avg_pool import GlobalAvgPool
 from mlax.graph.nn.global_max_pool import GlobalMaxPool
 from mlax.graph.nn.glu import GLU
 from mlax.graph.nn.group_norm import GroupNorm
+from mlax.graph.nn.gru_cell import GRUCell
+from mlax.graph.nn.identity import Identity
 from mlax.graph.nn.instance_norm import InstanceNorm
 from mlax.graph.nn.layer_norm import LayerNorm
+from mlax.graph.nn.learned_positional_embedding import LearnedPositionalEmbedding
 from mlax.graph.nn.linear import Linear
+from mlax.graph.nn.linear_general import LinearGeneral
+from mlax.graph.nn.lo_ra import LoRA
+from mlax.graph.nn.lo_ra_linear import LoRALinear
+from mlax.graph.nn.lru import LRU
 from mlax.graph.nn.lstm_cell import LSTM
 from mlax.graph.nn.max_pool import MaxPool
 from mlax.graph.nn.maxout import Maxout
+from mlax.graph.nn.mgu_cell import MGUCell
 from mlax.graph.nn.min_pool import MinPool
 from mlax.graph.nn.multi_head_attention import MultiHeadAttention
 from mlax.graph.nn.p_re_lu import PReLU
+from mlax.graph.nn.patch_embed import PatchEmbed
+from mlax.graph.nn.pixel_shuffle import PixelShuffle
 from mlax.graph.nn.re_glu import ReGLU
+from mlax.graph.nn.reshape import Reshape
 from mlax.graph.nn.rms_norm import RMSNorm
+from mlax.graph.nn.rotary_embedding import RotaryEmbedding
 from mlax.graph.nn.scaler import Scaler
+from mlax.graph.nn.separable_conv import SeparableConv
+from mlax.graph.nn.simple_cell import SimpleCell
+from mlax.graph.nn.sinusoidal_embedding import SinusoidalEmbedding
 from mlax.graph.nn.spectral_norm import SpectralNorm
 from mlax.graph.nn.sum_pool import SumPool
 from mlax.graph.nn.swi_glu import SwiGLU
+from mlax.graph.nn.upsample import Upsample
 from mlax.graph.nn.weight_norm import WeightNorm
 from mlax.graph.nn.z_norm import ZNorm
 
 __all__ = [
     "GEGLU",
     "GLU",
+    "LRU",
     "LSTM",
     "MLP",
     "AdaptiveAvgPool",
     "AdaptiveMaxPool",
+    "AlibiBias",
     "AlphaDropout",
     "AvgPool",
     "BatchNorm",
     "Bias",
+    "Bidirectional",
+    "Bilinear",
     "Conv",
+    "ConvLSTMCell",
+    "ConvLocal",
+    "ConvTranspose",
+    "DepthwiseConv",
     "DropPath",
     "Dropout",
+    "Einsum",
     "Embed",
     "ExponentialMovingAverage",
     "F",
+    "FeedForward",
+    "Flatten",
+    "GRUCell",
     "GaussianNoise",
     "GlobalAvgPool",
     "GlobalMaxPool",
     "Graph",
     "GroupNorm",
+    "Identity",
     "InstanceNorm",
     "LayerNorm",
+    "LearnedPositionalEmbedding",
     "Linear",
+    "LinearGeneral",
+    "LoRA",
+    "LoRALinear",
     "LockedError",
+    "MGUCell",
     "MaxPool",
     "Maxout",
     "Metadata",
     "MinPool",
+    "MixtureOfExperts",
     "Module",
     "MultiHeadAttention",
     "PReLU",
     "Parallel",
     "Param",
     "Params",
+    "PatchEmbed",
+    "PixelShuffle",
     "RMSNorm",
     "ReGLU",
     "Recurrent",
+    "Remat",
     "Repeat",
+    "ResNetBlock",
+    "Reshape",
     "Residual",
     "Rng",
+    "RotaryEmbedding",
     "Scaler",
+    "SeparableConv",
     "Sequential",
     "Series",
+    "SimpleCell",
+    "SinusoidalEmbedding",
     "SpectralNorm",
     "SumPool",
     "SwiGLU",
+    "TransformerDecoderLayer",
+    "TransformerEncoderLayer",
+    "Upsample",
     "WeightNorm",
     "ZNorm",
     "display",

@@ -32,15 +32,14 @@ class RecurrentModule(LayerModule):
         """How many axes of an input belong to one step of one sample: the last ones."""
         return 1
 
-    def initial_carry(self, batch_shape: Any, dtype: Any) -> Any:
-        """The state before the first step."""
-        return self.static_hyperparams().initial_carry(batch_shape, dtype)
+    def initial_carry(self, input_shape: Any, dtype: Any) -> Any:
+        """The state before the first step, for inputs of one step of that shape."""
+        return self.static_hyperparams().initial_carry(input_shape, dtype)
 
     def initial_state(self, params: Params, x: Any) -> tuple[Any, Params]:
         """The state before the first step, for an input of one step of this shape."""
         x = jnp.asarray(x)
-        batch_shape = x.shape[: x.ndim - self.feature_axes]
-        return self.initial_carry(batch_shape, x.dtype), params
+        return self.initial_carry(x.shape, x.dtype), params
 
     def apply(
         self,
@@ -78,8 +77,7 @@ class RecurrentModule(LayerModule):
         steps = jnp.moveaxis(x, 1, 0)
         first = jax.ShapeDtypeStruct(steps.shape[1:], steps.dtype)
         if prev_state is None:
-            batch_shape = first.shape[: len(first.shape) - self.feature_axes]
-            prev_state = self.initial_carry(batch_shape, x.dtype)
+            prev_state = self.initial_carry(first.shape, x.dtype)
         params = self.create(params, (first, prev_state))
         outline = self.outline((first, prev_state))
         weights = {path: params.value(path) for path in outline.trainables.paths}

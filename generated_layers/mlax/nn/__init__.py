@@ -4,74 +4,122 @@
 
 from mlax.nn import adaptive_avg_pool as AdaptiveAvgPool
 from mlax.nn import adaptive_max_pool as AdaptiveMaxPool
+from mlax.nn import alibi_bias as AlibiBias
 from mlax.nn import alpha_dropout as AlphaDropout
 from mlax.nn import avg_pool as AvgPool
 from mlax.nn import batch_norm as BatchNorm
 from mlax.nn import bias as Bias
+from mlax.nn import bilinear as Bilinear
 from mlax.nn import conv as Conv
+from mlax.nn import conv_local as ConvLocal
+from mlax.nn import conv_lstm_cell as ConvLSTMCell
+from mlax.nn import conv_transpose as ConvTranspose
+from mlax.nn import depthwise_conv as DepthwiseConv
 from mlax.nn import drop_path as DropPath
 from mlax.nn import dropout as Dropout
+from mlax.nn import einsum as Einsum
 from mlax.nn import embed as Embed
 from mlax.nn import exponential_moving_average as ExponentialMovingAverage
 from mlax.nn import f as F
+from mlax.nn import flatten as Flatten
 from mlax.nn import gaussian_noise as GaussianNoise
 from mlax.nn import geglu as GEGLU
 from mlax.nn import global_avg_pool as GlobalAvgPool
 from mlax.nn import global_max_pool as GlobalMaxPool
 from mlax.nn import glu as GLU
 from mlax.nn import group_norm as GroupNorm
+from mlax.nn import gru_cell as GRUCell
+from mlax.nn import identity as Identity
 from mlax.nn import instance_norm as InstanceNorm
 from mlax.nn import layer_norm as LayerNorm
+from mlax.nn import learned_positional_embedding as LearnedPositionalEmbedding
 from mlax.nn import linear as Linear
+from mlax.nn import linear_general as LinearGeneral
+from mlax.nn import lo_ra as LoRA
+from mlax.nn import lo_ra_linear as LoRALinear
+from mlax.nn import lru as LRU
 from mlax.nn import lstm_cell as LSTMCell
 from mlax.nn import max_pool as MaxPool
 from mlax.nn import maxout as Maxout
+from mlax.nn import mgu_cell as MGUCell
 from mlax.nn import min_pool as MinPool
 from mlax.nn import multi_head_attention as MultiHeadAttention
 from mlax.nn import p_re_lu as PReLU
+from mlax.nn import patch_embed as PatchEmbed
+from mlax.nn import pixel_shuffle as PixelShuffle
 from mlax.nn import re_glu as ReGLU
+from mlax.nn import reshape as Reshape
 from mlax.nn import rms_norm as RMSNorm
+from mlax.nn import rotary_embedding as RotaryEmbedding
 from mlax.nn import scaler as Scaler
+from mlax.nn import separable_conv as SeparableConv
+from mlax.nn import simple_cell as SimpleCell
+from mlax.nn import sinusoidal_embedding as SinusoidalEmbedding
 from mlax.nn import spectral_norm as SpectralNorm
 from mlax.nn import sum_pool as SumPool
 from mlax.nn import swi_glu as SwiGLU
+from mlax.nn import upsample as Upsample
 from mlax.nn import weight_norm as WeightNorm
 from mlax.nn import z_norm as ZNorm
 
 __all__ = [
     "GEGLU",
     "GLU",
+    "LRU",
     "AdaptiveAvgPool",
     "AdaptiveMaxPool",
+    "AlibiBias",
     "AlphaDropout",
     "AvgPool",
     "BatchNorm",
     "Bias",
+    "Bilinear",
     "Conv",
+    "ConvLSTMCell",
+    "ConvLocal",
+    "ConvTranspose",
+    "DepthwiseConv",
     "DropPath",
     "Dropout",
+    "Einsum",
     "Embed",
     "ExponentialMovingAverage",
     "F",
+    "Flatten",
+    "GRUCell",
     "GaussianNoise",
     "GlobalAvgPool",
     "GlobalMaxPool",
     "GroupNorm",
+    "Identity",
     "InstanceNorm",
     "LSTMCell",
     "LayerNorm",
+    "LearnedPositionalEmbedding",
     "Linear",
+    "LinearGeneral",
+    "LoRA",
+    "LoRALinear",
+    "MGUCell",
     "MaxPool",
     "Maxout",
     "MinPool",
     "MultiHeadAttention",
     "PReLU",
+    "PatchEmbed",
+    "PixelShuffle",
     "RMSNorm",
     "ReGLU",
+    "Reshape",
+    "RotaryEmbedding",
     "Scaler",
+    "SeparableConv",
+    "SimpleCell",
+    "SinusoidalEmbedding",
     "SpectralNorm",
     "SumPool",
     "SwiGLU",
+    "Upsample",
     "WeightNorm",
     "ZNorm",
 ]

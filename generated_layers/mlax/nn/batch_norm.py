@@ -218,6 +218,8 @@ def fwd(
         mean = mean.reshape(-1).astype(non_trainables.mean.dtype)
         var = square.reshape(-1).astype(non_trainables.var.dtype)
         var = var * lax.square(scale.reshape(-1).astype(var.dtype))
+        # The average of an infinite variance would never be finite again.
+        var = jnp.minimum(var, jnp.finfo(var.dtype).max)
         non_trainables = non_trainables._replace(
             mean=jnp.asarray(
                 ema(non_trainables.mean, mean, decay=hyperparams.momentum),

@@ -6,8 +6,8 @@ i, f, g, o = split(x W + h U + b);
 c' = sigmoid(f) * c + sigmoid(i) * tanh(g);  h' = sigmoid(o) * tanh(c').
 The carry is (c, h), the output is (h', (c', h')).
 
-Hochreiter & Schmidhuber, 1997, Neural Computation 9(8), with the forget gate of
-Gers et al., 2000. The four gates are one product each for the input and the state.
+Hochreiter & Schmidhuber, 1997, Neural Computation 9(8); forget gate: Gers et al.,
+2000. All gates are one product, as in what flax calls OptimizedLSTMCell.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jax import lax
 from jax.nn.initializers import lecun_normal, zeros
 from jax.typing import DTypeLike
 
@@ -48,12 +47,16 @@ class LSTMCellHyperparams:
     """Size of the state."""
     activation: Callable[..., jax.Array]
     """Of the candidate and of the output."""
+    gate_activation: Callable[..., jax.Array]
+    """Of the gates."""
+    forget_bias: float
+    """Added to the forget gate; 1 keeps memory at first."""
     precision: PrecisionLike | None
     """Of the products, see jax.lax.Precision."""
 
-    def initial_carry(self, batch_shape, dtype):
-        """The carry (c, h) before the first step: zeros."""
-        shape = (*batch_shape, self.features)
+    def initial_carry(self, input_shape, dtype):
+        """The carry (c, h) before the first step, for inputs of that shape: zeros."""
+        shape = (*input_shape[:-1], self.features)
         return jnp.zeros(shape, dtype), jnp.zeros(shape, dtype)
 
     def apply(
@@ -74,6 +77,8 @@ def init(
     in_features: int,
     features: int,
     activation: Callable[..., jax.Array] = jnp.tanh,
+    gate_activation: Callable[..., jax.Array] = jax.nn.sigmoid,
+    forget_bias: float = 0.0,
     precision: PrecisionLike | None = None,
     kernel_initializer: arrays.Initializer = lecun_normal(),
     recurrent_kernel_initializer: arrays.Initializer = per_gate(orthogonal(), 4),
@@ -88,6 +93,9 @@ def init(
         features: size of the state (an integer of at least 1).
         activation: of the candidate and of the output (a hashable function of an
             array).
+        gate_activation: of the gates (a hashable function of an array).
+        forget_bias: added to the forget gate; 1 keeps memory at first (a finite
+            number).
         precision: of the products, see jax.lax.Precision (what `jax.lax` takes as
             precision, or None).
         kernel_initializer: initializer of kernel, of shape (in_features, gates).
@@ -105,6 +113,8 @@ def init(
     in_features = checks.size("LSTMCell", in_features=in_features)
     features = checks.size("LSTMCell", features=features)
     activation = checks.function("LSTMCell", activation=activation)
+    gate_activation = checks.function("LSTMCell", gate_activation=gate_activation)
+    forget_bias = checks.number("LSTMCell", forget_bias=forget_bias)
     precision = checks.optional(checks.precision, "LSTMCell", precision=precision)
     keys = arrays.declared_keys(key, 3)
     gates = 4 * features
@@ -120,6 +130,8 @@ def init(
         in_features=in_features,
         features=features,
         activation=activation,
+        gate_activation=gate_activation,
+        forget_bias=forget_bias,
         precision=precision,
     )
     return trainables, None, hyperparams
@@ -199,6 +211,7 @@ def fwd(
         precision=hyperparams.precision,
     )
     i, f, g, o = jnp.split(gates + trainables.bias.astype(inputs.dtype), 4, axis=-1)
-    c = lax.logistic(f) * c + lax.logistic(i) * hyperparams.activation(g)
-    h = lax.logistic(o) * hyperparams.activation(c)
+    i, f, o = map(hyperparams.gate_activation, (i, f + hyperparams.forget_bias, o))
+    c = f * c + i * hyperparams.activation(g)
+    h = o * hyperparams.activation(c)
     return (h, (c, h)), non_trainables

@@ -2,31 +2,35 @@
 # To change this file, edit that spec and run `mlax-scaffold generate`.
 """MultiHeadAttention: multi-head attention: of a sequence to itself, or to a context.
 
-softmax(Q K^T / sqrt(head_features)) V for each head, with Q = x Wq, K = context Wk,
-V = context Wv; the heads are joined and mapped by Wo.
+softmax(Q K^T / sqrt(head_features) + bias) V for each head, with Q = x Wq,
+K = context Wk, V = context Wv; the heads are joined and mapped by Wo.
 
-Vaswani et al., 2017, arXiv:1706.03762. A position that may attend to nothing gets
-zeros (before the output's bias), and its gradients are finite.
+Vaswani et al., 2017, arXiv:1706.03762. With `kv_heads` it is grouped-query attention
+(Ainslie et al., 2023, arXiv:2305.13245), with one of them multi-query attention
+(Shazeer, 2019, arXiv:1911.02150). A position that may attend to nothing gets zeros
+(before the output's bias), and its gradients are finite.
+
+With `max_length` it decodes: at inference it keeps the keys and values of what it
+was given, so that a sequence may come token by token, or in chunks, and the state
+that `init` returned begins another one. Positions beyond `max_length` are NaN. The
+weights of a layer without a cache fit one with a cache.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jax import lax
+from jax.nn.initializers import lecun_normal, ones, zeros
 from jax.typing import DTypeLike
 
 from mlax._core import arrays, checks
 from mlax._core.checks import PrecisionLike
 from mlax._core.static import static
-from mlax.functional import (
-    apply_attention_mask,
-    apply_attention_weights,
-    dot_product_attention_logits,
-    dropout,
-    softmax,
-)
+from mlax.functional import dot_product_attention, layer_norm, rms_norm
 from mlax.nn import linear as Linear
 
 
@@ -41,6 +45,21 @@ class MultiHeadAttentionTrainables(NamedTuple):
     """Those of to_value."""
     to_output: Linear.LinearTrainables
     """Those of to_output."""
+    query_scale: jax.Array | None
+    """(size,), or None unless qk_norm."""
+    key_scale: jax.Array | None
+    """(size,), or None unless qk_norm."""
+
+
+class MultiHeadAttentionNonTrainables(NamedTuple):
+    """State of MultiHeadAttention."""
+
+    cached_keys: jax.Array | None
+    """(*(batch or ()), max_length, groups, size), or None unless max_length."""
+    cached_values: jax.Array | None
+    """(*(batch or ()), max_length, groups, value_size), or None unless max_length."""
+    cached: jax.Array | None
+    """(), or None unless max_length."""
 
 
 @static
@@ -48,24 +67,52 @@ class MultiHeadAttentionHyperparams:
     """Hyperparameters of MultiHeadAttention: canonical, hashable, static."""
 
     features: int
-    """Size of the last axis of the input and of the output."""
+    """Size of the last axis of the input."""
     heads: int
-    """Number of heads; divides features."""
+    """Number of heads."""
     context_features: int | None
     """Size of the context's axis; None: features."""
+    kv_heads: int | None
+    """Heads of keys and values; None: heads."""
+    head_features: int | None
+    """Of a query and a key; None: features / heads."""
+    value_features: int | None
+    """Of a value of a head; None: head_features."""
+    out_features: int | None
+    """Size of the output's axis; None: features."""
     use_bias: bool
     """Whether the four maps add a bias."""
     causal: bool
     """Whether position i attends to positions up to i only."""
     dropout_rate: float
     """Of the attention weights, in training."""
+    broadcast_dropout: bool
+    """Whether batch and heads share what is dropped."""
+    qk_norm: Literal["layer", "rms"] | None
+    """Norm of queries and of keys."""
+    rotary: Callable[..., Any] | None
+    """Of queries or keys, and their positions."""
+    max_length: int | None
+    """Length of the cache; then it is causal."""
+    batch: tuple[int, ...] | None
+    """Axes before the positions, which a cache needs."""
+    cache_dtype: DTypeLike | None
+    """Dtype of the cache; None: that of the weights."""
+    chunk_size: int | None
+    """See `chunked_attention`; None: all at once."""
     accum_dtype: DTypeLike | None
-    """Dtype of the softmax; None: that of x."""
+    """Dtype of softmax and norms; None: that of x."""
     precision: PrecisionLike | None
     """Of the products, see jax.lax.Precision."""
-    head_features: Any
-    """Derived from the others."""
     source_features: int
+    """Derived from the others."""
+    result_features: int
+    """Derived from the others."""
+    query_shape: tuple[int, int]
+    """Derived from the others."""
+    key_shape: tuple[int, int]
+    """Derived from the others."""
+    value_shape: tuple[int, int]
     """Derived from the others."""
     to_query: Linear.LinearHyperparams
     """Those of to_query."""
@@ -94,28 +141,79 @@ def init(
     features: int,
     heads: int,
     context_features: int | None = None,
+    kv_heads: int | None = None,
+    head_features: int | None = None,
+    value_features: int | None = None,
+    out_features: int | None = None,
     use_bias: bool = True,
     causal: bool = False,
     dropout_rate: float = 0.0,
+    broadcast_dropout: bool = False,
+    qk_norm: Literal["layer", "rms"] | None = None,
+    rotary: Callable[..., Any] | None = None,
+    max_length: int | None = None,
+    batch: Sequence[int] | None = None,
+    cache_dtype: DTypeLike | None = None,
+    chunk_size: int | None = None,
     accum_dtype: DTypeLike | None = None,
     precision: PrecisionLike | None = None,
+    kernel_initializer: arrays.Initializer = lecun_normal(),
+    bias_initializer: arrays.Initializer = zeros,
+    out_kernel_initializer: arrays.Initializer | None = None,
+    out_bias_initializer: arrays.Initializer | None = None,
+    query_scale_initializer: arrays.Initializer = ones,
+    key_scale_initializer: arrays.Initializer = ones,
     dtype: DTypeLike | None = None,
-) -> tuple[MultiHeadAttentionTrainables, None, MultiHeadAttentionHyperparams]:
+) -> tuple[
+    MultiHeadAttentionTrainables,
+    MultiHeadAttentionNonTrainables,
+    MultiHeadAttentionHyperparams,
+]:
     """Create the weights and the hyperparameters of MultiHeadAttention.
 
     Args:
         key: PRNG key of the weights.
-        features: size of the last axis of the input and of the output (an integer of at
-            least 1).
-        heads: number of heads; divides features (an integer of at least 1).
+        features: size of the last axis of the input (an integer of at least 1).
+        heads: number of heads (an integer of at least 1).
         context_features: size of the context's axis; None: features (an integer of at
             least 1, or None).
+        kv_heads: heads of keys and values; None: heads (an integer of at least 1, or
+            None).
+        head_features: of a query and a key; None: features / heads (an integer of at
+            least 1, or None).
+        value_features: of a value of a head; None: head_features (an integer of at
+            least 1, or None).
+        out_features: size of the output's axis; None: features (an integer of at least
+            1, or None).
         use_bias: whether the four maps add a bias (True or False).
         causal: whether position i attends to positions up to i only (True or False).
         dropout_rate: of the attention weights, in training (a number from 0 to 1).
-        accum_dtype: dtype of the softmax; None: that of x (a floating dtype, or None).
+        broadcast_dropout: whether batch and heads share what is dropped (True or
+            False).
+        qk_norm: norm of queries and of keys (one of "layer", "rms", or None).
+        rotary: of queries or keys, and their positions (a hashable function, or None).
+        max_length: length of the cache; then it is causal (an integer of at least 1, or
+            None).
+        batch: axes before the positions, which a cache needs (a sequence of integers of
+            at least 0, or None).
+        cache_dtype: dtype of the cache; None: that of the weights (a floating dtype, or
+            None).
+        chunk_size: see `chunked_attention`; None: all at once (an integer of at least
+            1, or None).
+        accum_dtype: dtype of softmax and norms; None: that of x (a floating dtype, or
+            None).
         precision: of the products, see jax.lax.Precision (what `jax.lax` takes as
             precision, or None).
+        kernel_initializer: of the kernels (an initializer, called `initializer(key,
+            shape, dtype)`).
+        bias_initializer: of the biases (an initializer, called `initializer(key, shape,
+            dtype)`).
+        out_kernel_initializer: None: kernel_initializer (an initializer, called
+            `initializer(key, shape, dtype)`, or None).
+        out_bias_initializer: None: bias_initializer (an initializer, called
+            `initializer(key, shape, dtype)`, or None).
+        query_scale_initializer: initializer of query_scale, of shape (size,).
+        key_scale_initializer: initializer of key_scale, of shape (size,).
         dtype: dtype of the weights; None: that of their initializers.
 
     Returns:
@@ -123,101 +221,232 @@ def init(
 
     Raises:
         ValueError: where a hyperparameter is not what it may be.
-        ValueError: heads must divide features.
+        ValueError: heads must divide features, or head_features is given.
+        ValueError: kv_heads must divide heads.
+        ValueError: a cache of max_length needs batch, the axes before the positions.
     """
     features = checks.size("MultiHeadAttention", features=features)
     heads = checks.size("MultiHeadAttention", heads=heads)
     context_features = checks.optional(
         checks.size, "MultiHeadAttention", context_features=context_features
     )
+    kv_heads = checks.optional(checks.size, "MultiHeadAttention", kv_heads=kv_heads)
+    head_features = checks.optional(
+        checks.size, "MultiHeadAttention", head_features=head_features
+    )
+    value_features = checks.optional(
+        checks.size, "MultiHeadAttention", value_features=value_features
+    )
+    out_features = checks.optional(
+        checks.size, "MultiHeadAttention", out_features=out_features
+    )
     use_bias = checks.boolean("MultiHeadAttention", use_bias=use_bias)
     causal = checks.boolean("MultiHeadAttention", causal=causal)
     dropout_rate = checks.probability("MultiHeadAttention", dropout_rate=dropout_rate)
+    broadcast_dropout = checks.boolean(
+        "MultiHeadAttention", broadcast_dropout=broadcast_dropout
+    )
+    qk_norm = checks.optional(
+        checks.choice, "MultiHeadAttention", ("layer", "rms"), qk_norm=qk_norm
+    )
+    rotary = checks.optional(checks.function, "MultiHeadAttention", rotary=rotary)
+    max_length = checks.optional(
+        checks.size, "MultiHeadAttention", max_length=max_length
+    )
+    batch = checks.optional(checks.shape, "MultiHeadAttention", batch=batch)
+    cache_dtype = checks.optional(
+        checks.dtype, "MultiHeadAttention", cache_dtype=cache_dtype
+    )
+    chunk_size = checks.optional(
+        checks.size, "MultiHeadAttention", chunk_size=chunk_size
+    )
     accum_dtype = checks.optional(
         checks.dtype, "MultiHeadAttention", accum_dtype=accum_dtype
     )
     precision = checks.optional(
         checks.precision, "MultiHeadAttention", precision=precision
     )
-    keys = arrays.declared_keys(key, 4)
-    if features % heads != 0:
+    keys = arrays.declared_keys(key, 9)
+    if not (head_features is not None or features % heads == 0):
         raise checks.requirement(
             "MultiHeadAttention",
-            "heads must divide features",
+            "heads must divide features, or head_features is given",
+            head_features=head_features,
             features=features,
             heads=heads,
         )
-    head_features = features // heads
-    size = features
-    source_features = context_features or size
+    groups = kv_heads or heads
+    if heads % groups != 0:
+        raise checks.requirement(
+            "MultiHeadAttention", "kv_heads must divide heads", heads=heads
+        )
+    if not (max_length is None or batch is not None):
+        raise checks.requirement(
+            "MultiHeadAttention",
+            "a cache of max_length needs batch, the axes before the positions",
+            max_length=max_length,
+            batch=batch,
+        )
+    size = head_features or features // heads
+    value_size = value_features or size
+    source = context_features or features
+    source_features = source
+    result_features = out_features or features
+    query_shape = (heads, size)
+    key_shape = (groups, size)
+    value_shape = (groups, value_size)
     to_query_weights, _, to_query_hyperparams = Linear.init(
-        keys[0], size, size, use_bias, precision, dtype=dtype
+        keys[0],
+        features,
+        heads * size,
+        use_bias,
+        precision,
+        kernel_initializer=kernel_initializer,
+        bias_initializer=bias_initializer,
+        dtype=dtype,
     )
     to_key_weights, _, to_key_hyperparams = Linear.init(
-        keys[1], source_features, size, use_bias, precision, dtype=dtype
+        keys[1],
+        source,
+        groups * size,
+        use_bias,
+        precision,
+        kernel_initializer=kernel_initializer,
+        bias_initializer=bias_initializer,
+        dtype=dtype,
     )
     to_value_weights, _, to_value_hyperparams = Linear.init(
-        keys[2], source_features, size, use_bias, precision, dtype=dtype
+        keys[2],
+        source,
+        groups * value_size,
+        use_bias,
+        precision,
+        kernel_initializer=kernel_initializer,
+        bias_initializer=bias_initializer,
+        dtype=dtype,
     )
     to_output_weights, _, to_output_hyperparams = Linear.init(
-        keys[3], size, size, use_bias, precision, dtype=dtype
+        keys[3],
+        heads * value_size,
+        result_features,
+        use_bias,
+        precision,
+        kernel_initializer=out_kernel_initializer or kernel_initializer,
+        bias_initializer=out_bias_initializer or bias_initializer,
+        dtype=dtype,
     )
+    query_scale = (
+        arrays.create(query_scale_initializer, keys[4], (size,), dtype)
+        if qk_norm
+        else None
+    )
+    key_scale = (
+        arrays.create(key_scale_initializer, keys[5], (size,), dtype)
+        if qk_norm
+        else None
+    )
+    cached_keys = (
+        arrays.create(
+            zeros,
+            keys[6],
+            (*(batch or ()), max_length, groups, size),
+            cache_dtype or dtype,
+        )
+        if max_length
+        else None
+    )
+    cached_values = (
+        arrays.create(
+            zeros,
+            keys[7],
+            (*(batch or ()), max_length, groups, value_size),
+            cache_dtype or dtype,
+        )
+        if max_length
+        else None
+    )
+    cached = arrays.create(zeros, keys[8], (), jnp.int32) if max_length else None
     trainables = MultiHeadAttentionTrainables(
         to_query=to_query_weights,
         to_key=to_key_weights,
         to_value=to_value_weights,
         to_output=to_output_weights,
+        query_scale=query_scale,
+        key_scale=key_scale,
+    )
+    non_trainables = MultiHeadAttentionNonTrainables(
+        cached_keys=cached_keys, cached_values=cached_values, cached=cached
     )
     hyperparams = MultiHeadAttentionHyperparams(
         features=features,
         heads=heads,
         context_features=context_features,
+        kv_heads=kv_heads,
+        head_features=head_features,
+        value_features=value_features,
+        out_features=out_features,
         use_bias=use_bias,
         causal=causal,
         dropout_rate=dropout_rate,
+        broadcast_dropout=broadcast_dropout,
+        qk_norm=qk_norm,
+        rotary=rotary,
+        max_length=max_length,
+        batch=batch,
+        cache_dtype=cache_dtype,
+        chunk_size=chunk_size,
         accum_dtype=accum_dtype,
         precision=precision,
-        head_features=head_features,
         source_features=source_features,
+        result_features=result_features,
+        query_shape=query_shape,
+        key_shape=key_shape,
+        value_shape=value_shape,
         to_query=to_query_hyperparams,
         to_key=to_key_hyperparams,
         to_value=to_value_hyperparams,
         to_output=to_output_hyperparams,
     )
-    return trainables, None, hyperparams
+    return trainables, non_trainables, hyperparams
 
 
 def fwd(
     x: jax.Array,
     trainables: MultiHeadAttentionTrainables,
-    non_trainables: None,
+    non_trainables: MultiHeadAttentionNonTrainables,
     hyperparams: MultiHeadAttentionHyperparams,
     inference_mode: bool = False,
     key: jax.Array | None = None,
     *,
     context: jax.Array | None = None,
     mask: jax.Array | None = None,
-) -> tuple[jax.Array, None]:
+    bias: jax.Array | None = None,
+    positions: jax.Array | None = None,
+) -> tuple[jax.Array, MultiHeadAttentionNonTrainables]:
     """Apply MultiHeadAttention.
 
     Args:
         x: floating (*batch, queries, features).
         trainables: weights, cast to the dtype of the input.
-        non_trainables: None.
+        non_trainables: state, kept in its own dtype.
         hyperparams: what `init` returned.
         inference_mode: static; whether state is kept and nothing is random.
         key: PRNG key; needed in training only.
         context: floating (*batch, keys, source_features), or None.
-        mask: boolean (..., #queries, #keys), or None.
+        mask: boolean that broadcasts to (*batch, heads, queries, keys), or None.
+        bias: floating that broadcasts to (*batch, heads, queries, keys), or None.
+        positions: integer that broadcasts to (*batch, queries), or None.
 
     Returns:
-        `(y, non_trainables)`; y is floating (*batch, queries, features), in the dtype
-        of the input.
+        `(y, non_trainables)`; y is floating (*batch, queries, result_features), in the
+        dtype of the input.
 
     Raises:
         ValueError, TypeError: where an input does not fit.
         ValueError: self-attention needs context_features to be features.
-        ValueError: the last axis of the mask is that of the keys.
+        ValueError: attention with a cache takes no context.
+        ValueError: there are at most max_length positions at a time.
+        ValueError: the last axis of mask and bias is that of the keys.
     """
     checks.static_inference_mode("MultiHeadAttention", inference_mode)
     x = checks.floating("MultiHeadAttention", x=x)
@@ -225,13 +454,22 @@ def fwd(
         context = checks.floating("MultiHeadAttention", context=context)
     if mask is not None:
         mask = checks.logical("MultiHeadAttention", mask=mask)
-    checks.same_dtype("MultiHeadAttention", x=x, context=context)
-    if x.ndim < 2 or x.shape[-1] != hyperparams.features:
+    if bias is not None:
+        bias = checks.floating("MultiHeadAttention", bias=bias)
+    if positions is not None:
+        positions = checks.integral("MultiHeadAttention", positions=positions)
+    checks.same_dtype("MultiHeadAttention", x=x, context=context, bias=bias)
+    if (
+        x.ndim < 2
+        or (hyperparams.batch is not None and x.shape[:-2] != hyperparams.batch)
+        or x.shape[-1] != hyperparams.features
+    ):
         raise checks.shape_error(
             "MultiHeadAttention",
             "x",
             "(*batch, queries, features)",
             x,
+            batch=hyperparams.batch,
             features=hyperparams.features,
         )
     if context is not None and (
@@ -247,48 +485,127 @@ def fwd(
             batch=x.shape[:-2],
             source_features=hyperparams.source_features,
         )
-    if mask is not None and (mask.ndim < 2 or mask.shape[-2] not in (1, x.shape[-2])):
-        raise checks.shape_error(
+    if mask is not None:
+        checks.broadcasts(
             "MultiHeadAttention",
             "mask",
-            "(..., #queries, #keys)",
+            "(*batch, heads, queries, keys)",
             mask,
-            queries=x.shape[-2],
+            (*x.shape[:-2], hyperparams.heads, x.shape[-2], None),
         )
-    # The mask broadcasts to (*batch, heads, queries, keys).
-    if not (context is not None or hyperparams.source_features == hyperparams.features):
+    if bias is not None:
+        checks.broadcasts(
+            "MultiHeadAttention",
+            "bias",
+            "(*batch, heads, queries, keys)",
+            bias,
+            (*x.shape[:-2], hyperparams.heads, x.shape[-2], None),
+        )
+    if positions is not None:
+        checks.broadcasts(
+            "MultiHeadAttention",
+            "positions",
+            "(*batch, queries)",
+            positions,
+            (*x.shape[:-2], x.shape[-2]),
+        )
+    # Where there is a cache, its length is that of the keys in mask and bias.
+    source = x if context is None else context
+    if source.shape[-1] != hyperparams.source_features:
+        raise checks.requirement(
+            "MultiHeadAttention", "self-attention needs context_features to be features"
+        )
+    if not (hyperparams.max_length is None or context is None):
         raise checks.requirement(
             "MultiHeadAttention",
-            "self-attention needs context_features to be features",
-            features=hyperparams.features,
+            "attention with a cache takes no context",
+            max_length=hyperparams.max_length,
         )
-    source = x if context is None else context
-    if not (mask is None or mask.shape[-1] in (1, source.shape[-2])):
+    decoding = non_trainables.cached is not None and inference_mode
+    length = hyperparams.max_length if decoding else source.shape[-2]
+    if not (x.shape[-2] <= length or not decoding):
         raise checks.requirement(
-            "MultiHeadAttention", "the last axis of the mask is that of the keys"
+            "MultiHeadAttention",
+            "there are at most max_length positions at a time",
+            x=x.shape,
         )
-    per_head = (hyperparams.heads, hyperparams.head_features)
+    for part in (mask, bias):
+        if not (part is None or part.shape[-1:] in ((), (1,), (length,))):
+            raise checks.requirement(
+                "MultiHeadAttention",
+                "the last axis of mask and bias is that of the keys",
+            )
     to_query, _ = Linear.fwd(x, trainables.to_query, None, hyperparams.to_query)
-    q = to_query.reshape(*x.shape[:-1], *per_head)
+    q = to_query.reshape(*x.shape[:-1], *hyperparams.query_shape)
     to_key, _ = Linear.fwd(source, trainables.to_key, None, hyperparams.to_key)
-    k = to_key.reshape(*source.shape[:-1], *per_head)
+    k = to_key.reshape(*source.shape[:-1], *hyperparams.key_shape)
     to_value, _ = Linear.fwd(source, trainables.to_value, None, hyperparams.to_value)
-    v = to_value.reshape(*source.shape[:-1], *per_head)
-    logits = dot_product_attention_logits(q, k, precision=hyperparams.precision)
-    if hyperparams.causal:
-        allowed = jnp.tri(x.shape[-2], source.shape[-2], dtype=bool)
-        mask = allowed if mask is None else mask & allowed
-    if mask is not None:
-        logits = apply_attention_mask(logits, mask)
-    weights = softmax(logits, axis=-1, accum_dtype=hyperparams.accum_dtype)
-    if not inference_mode and hyperparams.dropout_rate > 0.0:
-        weights = dropout(
-            weights,
-            checks.require_key("MultiHeadAttention", key),
-            rate=hyperparams.dropout_rate,
+    v = to_value.reshape(*source.shape[:-1], *hyperparams.value_shape)
+    if hyperparams.qk_norm is not None:
+        norm = layer_norm if hyperparams.qk_norm == "layer" else rms_norm
+        q = norm(q, axis=-1, epsilon=1e-6, accum_dtype=hyperparams.accum_dtype)
+        k = norm(k, axis=-1, epsilon=1e-6, accum_dtype=hyperparams.accum_dtype)
+        q, k = (
+            q * arrays.cast(trainables.query_scale, x.dtype),
+            k * arrays.cast(trainables.key_scale, x.dtype),
         )
-    y = apply_attention_weights(weights, v, precision=hyperparams.precision)
+    first = non_trainables.cached if decoding else 0
+    at = first + jnp.arange(x.shape[-2])
+    if hyperparams.rotary is not None:
+        own = at if positions is None else positions
+        q = hyperparams.rotary(q, own)
+        k = hyperparams.rotary(k, own if context is None else jnp.arange(length))
+    causal = hyperparams.causal or hyperparams.max_length is not None
+    if decoding:
+        non_trainables = non_trainables._replace(
+            cached_keys=jnp.asarray(
+                lax.dynamic_update_slice_in_dim(
+                    arrays.cast(non_trainables.cached_keys, x.dtype), k, first, axis=-3
+                ),
+                non_trainables.cached_keys.dtype,
+            ),
+            cached_values=jnp.asarray(
+                lax.dynamic_update_slice_in_dim(
+                    arrays.cast(non_trainables.cached_values, x.dtype),
+                    v,
+                    first,
+                    axis=-3,
+                ),
+                non_trainables.cached_values.dtype,
+            ),
+            cached=jnp.asarray(first + x.shape[-2], non_trainables.cached.dtype),
+        )
+        k, v = (
+            arrays.cast(non_trainables.cached_keys, x.dtype),
+            arrays.cast(non_trainables.cached_values, x.dtype),
+        )
+        allowed = jnp.arange(length) <= at[:, None]
+        mask = allowed if mask is None else mask & allowed
+        causal = False
+    dropout_key = None
+    if not inference_mode and hyperparams.dropout_rate > 0.0:
+        dropout_key = checks.require_key("MultiHeadAttention", key)
+    y = dot_product_attention(
+        q,
+        k,
+        v,
+        mask,
+        bias,
+        dropout_key,
+        causal=causal,
+        dropout_rate=hyperparams.dropout_rate,
+        broadcast_dropout=hyperparams.broadcast_dropout,
+        chunk_size=hyperparams.chunk_size,
+        accum_dtype=hyperparams.accum_dtype,
+        precision=hyperparams.precision,
+    )
+    if decoding:
+        y = jnp.where(non_trainables.cached <= length, y, jnp.full_like(y, jnp.nan))
+    size = hyperparams.heads * hyperparams.value_shape[1]
     to_output, _ = Linear.fwd(
-        y.reshape(x.shape), trainables.to_output, None, hyperparams.to_output
+        y.reshape(*x.shape[:-1], size),
+        trainables.to_output,
+        None,
+        hyperparams.to_output,
     )
     return to_output, non_trainables

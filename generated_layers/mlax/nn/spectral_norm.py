@@ -21,7 +21,7 @@ from jax.typing import DTypeLike
 
 from mlax._core import arrays, checks
 from mlax._core.static import static
-from mlax.functional import sum
+from mlax.functional import range_scale, sum
 
 
 class SpectralNormNonTrainables(NamedTuple):
@@ -120,7 +120,8 @@ def fwd(
             "SpectralNorm", "x", "(*rest, features)", x, features=hyperparams.features
         )
     epsilon = max(hyperparams.epsilon, float(jnp.finfo(x.dtype).tiny))
-    matrix = x.reshape(-1, hyperparams.features)
+    scaled = x / range_scale(x)
+    matrix = scaled.reshape(-1, hyperparams.features)
     fixed = lax.stop_gradient(matrix)
     u = non_trainables.vector.astype(x.dtype) * lax.rsqrt(
         sum(lax.square(non_trainables.vector.astype(x.dtype))) + epsilon
@@ -128,9 +129,10 @@ def fwd(
     if not inference_mode:
         for _ in range(hyperparams.iterations):
             u = fixed.T.dot(fixed.dot(u))
+            u = u / range_scale(u)
             u = u * lax.rsqrt(sum(lax.square(u)) + epsilon)
         non_trainables = non_trainables._replace(
             vector=jnp.asarray(u, non_trainables.vector.dtype)
         )
     sigma = lax.sqrt(sum(lax.square(matrix.dot(u))) + epsilon)
-    return x / sigma, non_trainables
+    return scaled / sigma, non_trainables

@@ -34,9 +34,11 @@ from mlax.optim import ema as Ema
 from mlax.optim import freeze as Freeze
 from mlax.optim import fromage as Fromage
 from mlax.optim import lamb as LAMB
+from mlax.optim import lars as LARS
 from mlax.optim import learning_rate as LearningRate
 from mlax.optim import lion as Lion
 from mlax.optim import lookahead as Lookahead
+from mlax.optim import mad_grad as MadGrad
 from mlax.optim import masked as Masked
 from mlax.optim import momo as Momo
 from mlax.optim import n_adam as NAdam
@@ -48,7 +50,9 @@ from mlax.optim import optimistic_gradient_descent as OptimisticGradientDescent
 from mlax.optim import polyak_sgd as PolyakSgd
 from mlax.optim import prodigy as Prodigy
 from mlax.optim import r_adam as RAdam
+from mlax.optim import r_prop as RProp
 from mlax.optim import reduce_on_plateau as ReduceOnPlateau
+from mlax.optim import rms_prop as RMSProp
 from mlax.optim import sam as Sam
 from mlax.optim import schedule_free as ScheduleFree
 from mlax.optim import sgd as Sgd
@@ -56,6 +60,7 @@ from mlax.optim import sign_sgd as SignSgd
 from mlax.optim import signum as Signum
 from mlax.optim import simplified_ad_ema_mix as SimplifiedAdEMAMix
 from mlax.optim import skip_large_updates as SkipLargeUpdates
+from mlax.optim import sm3 as SM3
 from mlax.optim import stochastic_rounding as StochasticRounding
 from mlax.optim import trust_ratio as TrustRatio
 from mlax.optim import weight_decay as WeightDecay
@@ -64,6 +69,8 @@ from mlax.optim import yogi as Yogi
 __all__ = [
     "ADOPT",
     "LAMB",
+    "LARS",
+    "SM3",
     "AMSGrad",
     "AcProp",
     "Accumulate",
@@ -95,6 +102,7 @@ __all__ = [
     "LearningRate",
     "Lion",
     "Lookahead",
+    "MadGrad",
     "Masked",
     "Momo",
     "NAdam",
@@ -106,6 +114,8 @@ __all__ = [
     "PolyakSgd",
     "Prodigy",
     "RAdam",
+    "RMSProp",
+    "RProp",
     "ReduceOnPlateau",
     "Sam",
     "ScheduleFree",

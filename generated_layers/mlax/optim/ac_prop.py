@@ -54,6 +54,8 @@ class AcPropHyperparams:
     """Added to the mean square at every step."""
     weight_decay: float | Callable[..., Any]
     """Strength of the weight decay."""
+    mask: Callable[[str, Any], bool] | None
+    """Weights that decay; None: all."""
     moment_dtype: DTypeLike | None
     """Dtype of the moments; None: that of the weight."""
 
@@ -72,6 +74,7 @@ def init(
     epsilon: float = 1e-16,
     epsilon_root: float = 1e-16,
     weight_decay: float | Callable[..., Any] = 0.0,
+    mask: Callable[[str, Any], bool] | None = None,
     moment_dtype: DTypeLike | None = None,
 ) -> tuple[AcPropState, AcPropHyperparams]:
     """Create the state and the hyperparameters of AcProp.
@@ -87,6 +90,9 @@ def init(
             least 0).
         weight_decay: strength of the weight decay (a number, or a schedule: a hashable
             function of the step).
+        mask: weights that decay; None: all (a hashable function of a weight's path
+            (such as 'layers/0/kernel') and the weight, which tells whether it is
+            selected, or None).
         moment_dtype: dtype of the moments; None: that of the weight (a floating dtype,
             or None).
 
@@ -104,6 +110,7 @@ def init(
     epsilon = checks.non_negative("AcProp", epsilon=epsilon)
     epsilon_root = checks.non_negative("AcProp", epsilon_root=epsilon_root)
     weight_decay = checks.scheduled("AcProp", weight_decay=weight_decay)
+    mask = checks.optional(checks.function, "AcProp", mask=mask)
     moment_dtype = checks.optional(checks.dtype, "AcProp", moment_dtype=moment_dtype)
     hyperparams = AcPropHyperparams(
         learning_rate=learning_rate,
@@ -112,6 +119,7 @@ def init(
         epsilon=epsilon,
         epsilon_root=epsilon_root,
         weight_decay=weight_decay,
+        mask=mask,
         moment_dtype=moment_dtype,
     )
 
@@ -160,10 +168,11 @@ def step(
     step = trees.scalar(state.step + 1)
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
     weight_decay = trees.scheduled(hyperparams.weight_decay, state.step)
+    dither = trees.dither(state.step)
     before = jnp.maximum(step - 1.0, 1.0)
     unbias_square = trees.scalar(1.0 / bias_correction(before, decay=hyperparams.b2))
 
-    def update(grad, param, mean, square):
+    def update(grad, param, mean, square, mask):
         var = jnp.where(
             step.astype(grad.dtype) == 1.0,
             1.0,
@@ -171,14 +180,14 @@ def step(
         )
         scaled = divide_by_root(grad, var, epsilon=hyperparams.epsilon)
         error = lax.square(grad - mean)
-        square = ema(square, error, decay=hyperparams.b2) + hyperparams.epsilon_root
-        mean = ema(mean, grad, decay=hyperparams.b1)
-        return (
-            -learning_rate.astype(grad.dtype)
-            * (scaled + weight_decay.astype(grad.dtype) * param),
-            mean,
-            square,
+        square = (
+            ema(square, error, dither.astype(grad.dtype), decay=hyperparams.b2)
+            + hyperparams.epsilon_root
         )
+        mean = ema(mean, grad, decay=hyperparams.b1)
+        if mask:
+            scaled = scaled + weight_decay.astype(grad.dtype) * param
+        return -learning_rate.astype(grad.dtype) * scaled, mean, square
 
     updates, mean, square = trees.map_leaves(
         update,
@@ -187,5 +196,6 @@ def step(
         state.mean,
         state.square,
         dtype=hyperparams.moment_dtype,
+        masks=(trees.selected(hyperparams.mask, trainables),),
     )
     return updates, AcPropState(step=state.step + 1, mean=mean, square=square)

@@ -60,6 +60,8 @@ class AdEMAMixHyperparams:
     """Added to the mean square, under the root."""
     weight_decay: float | Callable[..., Any]
     """Strength of the weight decay."""
+    mask: Callable[[str, Any], bool] | None
+    """Weights that decay; None: all."""
     moment_dtype: DTypeLike | None
     """Dtype of the moments; None: that of the weight."""
 
@@ -80,6 +82,7 @@ def init(
     epsilon: float = 1e-08,
     epsilon_root: float = 0.0,
     weight_decay: float | Callable[..., Any] = 0.0,
+    mask: Callable[[str, Any], bool] | None = None,
     moment_dtype: DTypeLike | None = None,
 ) -> tuple[AdEMAMixState, AdEMAMixHyperparams]:
     """Create the state and the hyperparameters of AdEMAMix.
@@ -99,6 +102,9 @@ def init(
             least 0).
         weight_decay: strength of the weight decay (a number, or a schedule: a hashable
             function of the step).
+        mask: weights that decay; None: all (a hashable function of a weight's path
+            (such as 'layers/0/kernel') and the weight, which tells whether it is
+            selected, or None).
         moment_dtype: dtype of the moments; None: that of the weight (a floating dtype,
             or None).
 
@@ -118,6 +124,7 @@ def init(
     epsilon = checks.non_negative("AdEMAMix", epsilon=epsilon)
     epsilon_root = checks.non_negative("AdEMAMix", epsilon_root=epsilon_root)
     weight_decay = checks.scheduled("AdEMAMix", weight_decay=weight_decay)
+    mask = checks.optional(checks.function, "AdEMAMix", mask=mask)
     moment_dtype = checks.optional(checks.dtype, "AdEMAMix", moment_dtype=moment_dtype)
     hyperparams = AdEMAMixHyperparams(
         learning_rate=learning_rate,
@@ -128,6 +135,7 @@ def init(
         epsilon=epsilon,
         epsilon_root=epsilon_root,
         weight_decay=weight_decay,
+        mask=mask,
         moment_dtype=moment_dtype,
     )
 
@@ -181,14 +189,17 @@ def step(
     b3 = trees.scheduled(hyperparams.b3, state.step)
     alpha = trees.scheduled(hyperparams.alpha, state.step)
     weight_decay = trees.scheduled(hyperparams.weight_decay, state.step)
+    dither = trees.dither(state.step)
     unbias_mean = trees.scalar(1.0 / bias_correction(step, decay=hyperparams.b1))
     unbias_square = trees.scalar(1.0 / bias_correction(step, decay=hyperparams.b2))
     slow_rate = trees.scalar(1.0 - b3)
 
-    def update(grad, param, mean, slow, square):
+    def update(grad, param, mean, slow, square, mask):
         mean = ema(mean, grad, decay=hyperparams.b1)
         slow = slow + slow_rate.astype(grad.dtype) * (grad - slow)
-        square = ema(square, lax.square(grad), decay=hyperparams.b2)
+        square = ema(
+            square, lax.square(grad), dither.astype(grad.dtype), decay=hyperparams.b2
+        )
         mean_2 = mean * unbias_mean.astype(grad.dtype) + alpha.astype(grad.dtype) * slow
         step = divide_by_root(
             mean_2,
@@ -196,13 +207,9 @@ def step(
             epsilon=hyperparams.epsilon,
             epsilon_root=hyperparams.epsilon_root,
         )
-        return (
-            -learning_rate.astype(grad.dtype)
-            * (step + weight_decay.astype(grad.dtype) * param),
-            mean,
-            slow,
-            square,
-        )
+        if mask:
+            step = step + weight_decay.astype(grad.dtype) * param
+        return -learning_rate.astype(grad.dtype) * step, mean, slow, square
 
     updates, mean, slow, square = trees.map_leaves(
         update,
@@ -212,6 +219,7 @@ def step(
         state.slow,
         state.square,
         dtype=hyperparams.moment_dtype,
+        masks=(trees.selected(hyperparams.mask, trainables),),
     )
     return updates, AdEMAMixState(
         step=state.step + 1, mean=mean, slow=slow, square=square

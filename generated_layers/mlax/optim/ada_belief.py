@@ -157,6 +157,7 @@ def step(
     trees.check_gradients("AdaBelief", gradients, trainables)
     step = trees.scalar(state.step + 1)
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
+    dither = trees.dither(state.step)
     unbias_mean = trees.scalar(1.0 / bias_correction(step, decay=hyperparams.b1))
     unbias_next = trees.scalar(1.0 / bias_correction(step + 1.0, decay=hyperparams.b1))
     unbias_square = trees.scalar(1.0 / bias_correction(step, decay=hyperparams.b2))
@@ -164,7 +165,10 @@ def step(
     def update(grad, param, mean, square):
         mean = ema(mean, grad, decay=hyperparams.b1)
         error = lax.square(grad - mean)
-        square = ema(square, error, decay=hyperparams.b2) + hyperparams.epsilon_root
+        square = (
+            ema(square, error, dither.astype(grad.dtype), decay=hyperparams.b2)
+            + hyperparams.epsilon_root
+        )
         mean_2 = mean * unbias_mean.astype(grad.dtype)
         if hyperparams.nesterov:
             ahead = mean * unbias_next.astype(grad.dtype)

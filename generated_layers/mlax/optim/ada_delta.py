@@ -49,6 +49,8 @@ class AdaDeltaHyperparams:
     """Added to the mean squares."""
     weight_decay: float | Callable[..., Any]
     """Strength of the weight decay."""
+    mask: Callable[[str, Any], bool] | None
+    """Weights that decay; None: all."""
     moment_dtype: DTypeLike | None
     """Dtype of the moments; None: that of the weight."""
 
@@ -65,6 +67,7 @@ def init(
     decay: float = 0.9,
     epsilon: float = 1e-06,
     weight_decay: float | Callable[..., Any] = 0.0,
+    mask: Callable[[str, Any], bool] | None = None,
     moment_dtype: DTypeLike | None = None,
 ) -> tuple[AdaDeltaState, AdaDeltaHyperparams]:
     """Create the state and the hyperparameters of AdaDelta.
@@ -77,6 +80,9 @@ def init(
         epsilon: added to the mean squares (a finite number of at least 0).
         weight_decay: strength of the weight decay (a number, or a schedule: a hashable
             function of the step).
+        mask: weights that decay; None: all (a hashable function of a weight's path
+            (such as 'layers/0/kernel') and the weight, which tells whether it is
+            selected, or None).
         moment_dtype: dtype of the moments; None: that of the weight (a floating dtype,
             or None).
 
@@ -92,12 +98,14 @@ def init(
     decay = checks.decay("AdaDelta", decay=decay)
     epsilon = checks.non_negative("AdaDelta", epsilon=epsilon)
     weight_decay = checks.scheduled("AdaDelta", weight_decay=weight_decay)
+    mask = checks.optional(checks.function, "AdaDelta", mask=mask)
     moment_dtype = checks.optional(checks.dtype, "AdaDelta", moment_dtype=moment_dtype)
     hyperparams = AdaDeltaHyperparams(
         learning_rate=learning_rate,
         decay=decay,
         epsilon=epsilon,
         weight_decay=weight_decay,
+        mask=mask,
         moment_dtype=moment_dtype,
     )
 
@@ -148,9 +156,10 @@ def step(
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
     weight_decay = trees.scheduled(hyperparams.weight_decay, state.step)
 
-    def update(grad, param, square, step_square):
+    def update(grad, param, square, step_square, mask):
         epsilon = max(hyperparams.epsilon, float(jnp.finfo(grad.dtype).tiny))
-        grad = grad + weight_decay.astype(grad.dtype) * param
+        if mask:
+            grad = grad + weight_decay.astype(grad.dtype) * param
         square = ema(square, lax.square(grad), decay=hyperparams.decay)
         ratio = lax.sqrt(step_square + epsilon) * lax.rsqrt(square + epsilon)
         step = ratio * grad
@@ -164,6 +173,7 @@ def step(
         state.square,
         state.step_square,
         dtype=hyperparams.moment_dtype,
+        masks=(trees.selected(hyperparams.mask, trainables),),
     )
     return updates, AdaDeltaState(
         step=state.step + 1, square=square, step_square=step_square

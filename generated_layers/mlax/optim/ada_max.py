@@ -143,12 +143,19 @@ def step(
     trees.check_gradients("AdaMax", gradients, trainables)
     step = trees.scalar(state.step + 1)
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
+    dither = trees.dither(state.step)
     unbias_mean = trees.scalar(1.0 / bias_correction(step, decay=hyperparams.b1))
 
     def update(grad, param, mean, largest):
         epsilon = max(hyperparams.epsilon, float(jnp.finfo(grad.dtype).tiny))
         mean = ema(mean, grad, decay=hyperparams.b1)
-        largest = jnp.maximum(hyperparams.b2 * largest, lax.abs(grad) + epsilon)
+        decayed = ema(
+            largest,
+            jnp.zeros_like(grad),
+            dither.astype(grad.dtype),
+            decay=hyperparams.b2,
+        )
+        largest = jnp.maximum(decayed, lax.abs(grad) + epsilon)
         step = mean * unbias_mean.astype(grad.dtype) / largest
         return -learning_rate.astype(grad.dtype) * step, mean, largest
 

@@ -51,6 +51,8 @@ class AdaMaxWHyperparams:
     """Added to the size of gradients."""
     weight_decay: float | Callable[..., Any]
     """Strength of the weight decay."""
+    mask: Callable[[str, Any], bool] | None
+    """Weights that decay; None: all."""
     moment_dtype: DTypeLike | None
     """Dtype of the moments; None: that of the weight."""
 
@@ -68,6 +70,7 @@ def init(
     b2: float = 0.999,
     epsilon: float = 1e-08,
     weight_decay: float | Callable[..., Any] = 0.0001,
+    mask: Callable[[str, Any], bool] | None = None,
     moment_dtype: DTypeLike | None = None,
 ) -> tuple[AdaMaxWState, AdaMaxWHyperparams]:
     """Create the state and the hyperparameters of AdaMaxW.
@@ -81,6 +84,9 @@ def init(
         epsilon: added to the size of gradients (a finite number of at least 0).
         weight_decay: strength of the weight decay (a number, or a schedule: a hashable
             function of the step).
+        mask: weights that decay; None: all (a hashable function of a weight's path
+            (such as 'layers/0/kernel') and the weight, which tells whether it is
+            selected, or None).
         moment_dtype: dtype of the moments; None: that of the weight (a floating dtype,
             or None).
 
@@ -97,6 +103,7 @@ def init(
     b2 = checks.decay("AdaMaxW", b2=b2)
     epsilon = checks.non_negative("AdaMaxW", epsilon=epsilon)
     weight_decay = checks.scheduled("AdaMaxW", weight_decay=weight_decay)
+    mask = checks.optional(checks.function, "AdaMaxW", mask=mask)
     moment_dtype = checks.optional(checks.dtype, "AdaMaxW", moment_dtype=moment_dtype)
     hyperparams = AdaMaxWHyperparams(
         learning_rate=learning_rate,
@@ -104,6 +111,7 @@ def init(
         b2=b2,
         epsilon=epsilon,
         weight_decay=weight_decay,
+        mask=mask,
         moment_dtype=moment_dtype,
     )
 
@@ -152,19 +160,23 @@ def step(
     step = trees.scalar(state.step + 1)
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
     weight_decay = trees.scheduled(hyperparams.weight_decay, state.step)
+    dither = trees.dither(state.step)
     unbias_mean = trees.scalar(1.0 / bias_correction(step, decay=hyperparams.b1))
 
-    def update(grad, param, mean, largest):
+    def update(grad, param, mean, largest, mask):
         epsilon = max(hyperparams.epsilon, float(jnp.finfo(grad.dtype).tiny))
         mean = ema(mean, grad, decay=hyperparams.b1)
-        largest = jnp.maximum(hyperparams.b2 * largest, lax.abs(grad) + epsilon)
-        step = mean * unbias_mean.astype(grad.dtype) / largest
-        return (
-            -learning_rate.astype(grad.dtype)
-            * (step + weight_decay.astype(grad.dtype) * param),
-            mean,
+        decayed = ema(
             largest,
+            jnp.zeros_like(grad),
+            dither.astype(grad.dtype),
+            decay=hyperparams.b2,
         )
+        largest = jnp.maximum(decayed, lax.abs(grad) + epsilon)
+        step = mean * unbias_mean.astype(grad.dtype) / largest
+        if mask:
+            step = step + weight_decay.astype(grad.dtype) * param
+        return -learning_rate.astype(grad.dtype) * step, mean, largest
 
     updates, mean, largest = trees.map_leaves(
         update,
@@ -173,5 +185,6 @@ def step(
         state.mean,
         state.largest,
         dtype=hyperparams.moment_dtype,
+        masks=(trees.selected(hyperparams.mask, trainables),),
     )
     return updates, AdaMaxWState(step=state.step + 1, mean=mean, largest=largest)

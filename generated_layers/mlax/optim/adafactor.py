@@ -2,14 +2,15 @@
 # To change this file, edit that spec and run `mlax-scaffold generate`.
 """Adafactor: scales gradients by their mean square, kept as rows and columns.
 
-With r = 1 / t^decay_exponent and s = g^2 + epsilon, over the two largest axes:
+With r = 1 / (t - decay_offset)^decay_exponent and s = g^2 + epsilon, over the two
+largest axes:
 R = (1 - r) R + r mean_columns(s);  C = (1 - r) C + r mean_rows(s);
 u = g / sqrt(R C / mean(R)), clipped to a root mean square of clipping_threshold;
 update = -(learning_rate * max(rms(weight), 1e-3) * u + weight_decay * weight)
 
 Shazeer & Stern, 2018, arXiv:1804.04235. Small weights, and those of one axis, keep
-the whole mean square. Deviation: `epsilon` is at least the smallest normal number
-of the dtype. What is not kept is an empty array.
+the whole mean square; what is not kept is an empty array. Deviations: `epsilon` is at
+least the smallest normal number of the dtype; r is 1 until step decay_offset + 1.
 """
 
 from __future__ import annotations
@@ -55,16 +56,22 @@ class AdafactorHyperparams:
     """Least size of the two axes that are factored."""
     decay_exponent: float
     """Exponent of the decay of the averages."""
+    decay_offset: int
+    """Number of steps before those that count, to fine-tune."""
     scale_by_weight: bool
     """Whether the step is scaled by the weight's rms."""
     clipping_threshold: float | None
     """Largest rms of a step; None: any."""
     momentum: float
     """Decay of the mean of the steps; 0: none is kept."""
-    weight_decay: float
+    weight_decay: float | Callable[..., Any]
     """Strength of the decay, not scaled by the rate."""
+    mask: Callable[[str, Any], bool] | None
+    """Weights that decay; None: all."""
     epsilon: float
     """Added to squares of gradients."""
+    factored: bool
+    """Whether large weights keep rows and columns."""
     moment_dtype: DTypeLike | None
     """Dtype of the moments; None: that of the weight."""
 
@@ -77,8 +84,8 @@ class AdafactorHyperparams:
     def factored_axes(self, shape):
         """The two largest axes, the smaller one first; none of a small weight."""
         axes = sorted(range(len(shape)), key=lambda axis: shape[axis])[-2:]
-        factored = len(axes) == 2 and shape[axes[0]] >= self.min_factored_size
-        return tuple(axes) if factored else ()
+        large = len(axes) == 2 and shape[axes[0]] >= self.min_factored_size
+        return tuple(axes) if self.factored and large else ()
 
 
 def init(
@@ -86,11 +93,14 @@ def init(
     learning_rate: float | Callable[..., Any],
     min_factored_size: int = 128,
     decay_exponent: float = 0.8,
+    decay_offset: int = 0,
     scale_by_weight: bool = True,
     clipping_threshold: float | None = 1.0,
     momentum: float = 0.0,
-    weight_decay: float = 0.0,
+    weight_decay: float | Callable[..., Any] = 0.0,
+    mask: Callable[[str, Any], bool] | None = None,
     epsilon: float = 1e-30,
+    factored: bool = True,
     moment_dtype: DTypeLike | None = None,
 ) -> tuple[AdafactorState, AdafactorHyperparams]:
     """Create the state and the hyperparameters of Adafactor.
@@ -103,14 +113,20 @@ def init(
             at least 1).
         decay_exponent: exponent of the decay of the averages (a finite number of at
             least 0).
+        decay_offset: number of steps before those that count, to fine-tune (an integer
+            of at least 0).
         scale_by_weight: whether the step is scaled by the weight's rms (True or False).
         clipping_threshold: largest rms of a step; None: any (a finite number above 0,
             or None).
         momentum: decay of the mean of the steps; 0: none is kept (a number of at least
             0, below 1).
-        weight_decay: strength of the decay, not scaled by the rate (a finite number of
-            at least 0).
+        weight_decay: strength of the decay, not scaled by the rate (a number, or a
+            schedule: a hashable function of the step).
+        mask: weights that decay; None: all (a hashable function of a weight's path
+            (such as 'layers/0/kernel') and the weight, which tells whether it is
+            selected, or None).
         epsilon: added to squares of gradients (a finite number of at least 0).
+        factored: whether large weights keep rows and columns (True or False).
         moment_dtype: dtype of the moments; None: that of the weight (a floating dtype,
             or None).
 
@@ -125,23 +141,29 @@ def init(
     learning_rate = checks.scheduled("Adafactor", learning_rate=learning_rate)
     min_factored_size = checks.size("Adafactor", min_factored_size=min_factored_size)
     decay_exponent = checks.non_negative("Adafactor", decay_exponent=decay_exponent)
+    decay_offset = checks.count("Adafactor", decay_offset=decay_offset)
     scale_by_weight = checks.boolean("Adafactor", scale_by_weight=scale_by_weight)
     clipping_threshold = checks.optional(
         checks.positive, "Adafactor", clipping_threshold=clipping_threshold
     )
     momentum = checks.decay("Adafactor", momentum=momentum)
-    weight_decay = checks.non_negative("Adafactor", weight_decay=weight_decay)
+    weight_decay = checks.scheduled("Adafactor", weight_decay=weight_decay)
+    mask = checks.optional(checks.function, "Adafactor", mask=mask)
     epsilon = checks.non_negative("Adafactor", epsilon=epsilon)
+    factored = checks.boolean("Adafactor", factored=factored)
     moment_dtype = checks.optional(checks.dtype, "Adafactor", moment_dtype=moment_dtype)
     hyperparams = AdafactorHyperparams(
         learning_rate=learning_rate,
         min_factored_size=min_factored_size,
         decay_exponent=decay_exponent,
+        decay_offset=decay_offset,
         scale_by_weight=scale_by_weight,
         clipping_threshold=clipping_threshold,
         momentum=momentum,
         weight_decay=weight_decay,
+        mask=mask,
         epsilon=epsilon,
+        factored=factored,
         moment_dtype=moment_dtype,
     )
 
@@ -210,27 +232,33 @@ def step(
     trees.check_gradients("Adafactor", gradients, trainables)
     step = trees.scalar(state.step + 1)
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
-    rate = trees.scalar(step**-hyperparams.decay_exponent)
+    weight_decay = trees.scheduled(hyperparams.weight_decay, state.step)
+    number = jnp.maximum(step - hyperparams.decay_offset, 1.0)
+    rate = trees.scalar(number**-hyperparams.decay_exponent)
 
-    def update(grad, param, row, column, square, trace):
-        square_2 = lax.square(grad) + max(
-            hyperparams.epsilon, float(jnp.finfo(grad.dtype).tiny)
-        )
+    def update(grad, param, row, column, square, trace, mask):
+        epsilon = max(hyperparams.epsilon, float(jnp.finfo(grad.dtype).tiny))
         if axes := hyperparams.factored_axes(param.shape):
             small, large = axes
-            row = row + rate.astype(grad.dtype) * (mean(square_2, axis=large) - row)
-            column = column + rate.astype(grad.dtype) * (
-                mean(square_2, axis=small) - column
-            )
+            # Squares that several sums share would be stored: each reads the gradient.
+            again, once_more = lax.optimization_barrier((grad, grad))
+            row_2 = mean(lax.square(grad), axis=large) + epsilon
+            column_2 = mean(lax.square(again), axis=small) + epsilon
+            row = row + rate.astype(grad.dtype) * (row_2 - row)
+            column = column + rate.astype(grad.dtype) * (column_2 - column)
             within = small - 1 if small > large else small
-            row_2 = row / mean(row, axis=within, keepdims=True)
-            u = grad * lax.expand_dims(lax.rsqrt(row_2), (large,))
-            u = u * lax.expand_dims(lax.rsqrt(column), (small,))
+            row_2 = lax.rsqrt(row / mean(row, axis=within, keepdims=True))
+            column_2 = lax.expand_dims(lax.rsqrt(column), (small,))
+            u = grad * lax.expand_dims(row_2, (large,)) * column_2
+            squares = mean(lax.square(once_more) * lax.square(column_2), axis=large)
+            squares = squares * lax.square(row_2)
         else:
+            square_2 = lax.square(grad) + epsilon
             square = square + rate.astype(grad.dtype) * (square_2 - square)
             u = grad * lax.rsqrt(square)
+            squares = lax.square(u)
         if hyperparams.clipping_threshold is not None:
-            rms = lax.sqrt(mean(lax.square(u)))
+            rms = lax.sqrt(mean(squares))
             u = u / jnp.maximum(1.0, rms / hyperparams.clipping_threshold)
         u = learning_rate.astype(grad.dtype) * u
         if hyperparams.scale_by_weight:
@@ -238,7 +266,9 @@ def step(
         if trace is not None:
             trace = ema(trace, u, decay=hyperparams.momentum)
             u = trace
-        return -(u + hyperparams.weight_decay * param), row, column, square, trace
+        if mask:
+            u = u + weight_decay.astype(grad.dtype) * param
+        return -u, row, column, square, trace
 
     updates, row, column, square, trace = trees.map_leaves(
         update,
@@ -249,6 +279,7 @@ def step(
         state.square,
         state.trace,
         dtype=hyperparams.moment_dtype,
+        masks=(trees.selected(hyperparams.mask, trainables),),
     )
     return updates, AdafactorState(
         step=state.step + 1, row=row, column=column, square=square, trace=trace

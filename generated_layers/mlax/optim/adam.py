@@ -3,10 +3,12 @@
 """Adam: steps along the mean of the gradients, scaled by the root of their square.
 
 m = b1 m + (1 - b1) g;  v = b2 v + (1 - b2) g^2;
-update = -learning_rate * (m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + epsilon)
+update = -learning_rate * (m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + epsilon);
+with `nesterov`, b1 m / (1 - b1^(t+1)) + (1 - b1) g / (1 - b1^t) is the mean.
 
-Kingma & Ba, 2015, arXiv:1412.6980. Deviations: `epsilon` is at least the smallest
-normal number of the dtype, so that float16 does not divide by zero.
+Kingma & Ba, 2015, arXiv:1412.6980; Dozat, 2016 (openreview OM0jvwB8jIp57ZJjtNEZ).
+Deviations: `epsilon` is at least the smallest normal number of the dtype, so that
+float16 does not divide by zero.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from jax.typing import DTypeLike
 
 from mlax._core import checks, trees
 from mlax._core.static import static
-from mlax.functional import bias_correction, ema
+from mlax.functional import bias_correction, divide_by_root, ema
 
 
 class AdamState(NamedTuple):
@@ -50,6 +52,8 @@ class AdamHyperparams:
     """Added to the root of the mean square."""
     epsilon_root: float
     """Added to the mean square, under the root."""
+    nesterov: bool
+    """Whether the mean looks one step ahead."""
     moment_dtype: DTypeLike | None
     """Dtype of the moments; None: that of the weight."""
 
@@ -67,6 +71,7 @@ def init(
     b2: float = 0.999,
     epsilon: float = 1e-08,
     epsilon_root: float = 0.0,
+    nesterov: bool = False,
     moment_dtype: DTypeLike | None = None,
 ) -> tuple[AdamState, AdamHyperparams]:
     """Create the state and the hyperparameters of Adam.
@@ -80,6 +85,7 @@ def init(
         epsilon: added to the root of the mean square (a finite number of at least 0).
         epsilon_root: added to the mean square, under the root (a finite number of at
             least 0).
+        nesterov: whether the mean looks one step ahead (True or False).
         moment_dtype: dtype of the moments; None: that of the weight (a floating dtype,
             or None).
 
@@ -96,6 +102,7 @@ def init(
     b2 = checks.decay("Adam", b2=b2)
     epsilon = checks.non_negative("Adam", epsilon=epsilon)
     epsilon_root = checks.non_negative("Adam", epsilon_root=epsilon_root)
+    nesterov = checks.boolean("Adam", nesterov=nesterov)
     moment_dtype = checks.optional(checks.dtype, "Adam", moment_dtype=moment_dtype)
     hyperparams = AdamHyperparams(
         learning_rate=learning_rate,
@@ -103,6 +110,7 @@ def init(
         b2=b2,
         epsilon=epsilon,
         epsilon_root=epsilon_root,
+        nesterov=nesterov,
         moment_dtype=moment_dtype,
     )
 
@@ -150,18 +158,26 @@ def step(
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
     dither = trees.dither(state.step)
     unbias_mean = trees.scalar(1.0 / bias_correction(step, decay=hyperparams.b1))
+    unbias_next = trees.scalar(1.0 / bias_correction(step + 1.0, decay=hyperparams.b1))
     unbias_square = trees.scalar(1.0 / bias_correction(step, decay=hyperparams.b2))
 
     def update(grad, param, mean, square):
-        epsilon = max(hyperparams.epsilon, float(jnp.finfo(grad.dtype).tiny))
         mean = ema(mean, grad, decay=hyperparams.b1)
         square = ema(
             square, lax.square(grad), dither.astype(grad.dtype), decay=hyperparams.b2
         )
-        root = lax.sqrt(
-            square * unbias_square.astype(grad.dtype) + hyperparams.epsilon_root
+        mean_2 = mean * unbias_mean.astype(grad.dtype)
+        if hyperparams.nesterov:
+            ahead = mean * unbias_next.astype(grad.dtype)
+            mean_2 = ema(
+                ahead, grad * unbias_mean.astype(grad.dtype), decay=hyperparams.b1
+            )
+        step = divide_by_root(
+            mean_2,
+            square * unbias_square.astype(grad.dtype),
+            epsilon=hyperparams.epsilon,
+            epsilon_root=hyperparams.epsilon_root,
         )
-        step = mean * unbias_mean.astype(grad.dtype) / (root + epsilon)
         return -learning_rate.astype(grad.dtype) * step, mean, square
 
     updates, mean, square = trees.map_leaves(

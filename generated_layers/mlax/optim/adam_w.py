@@ -22,7 +22,7 @@ from jax.typing import DTypeLike
 
 from mlax._core import checks, trees
 from mlax._core.static import static
-from mlax.functional import bias_correction, ema
+from mlax.functional import bias_correction, divide_by_root, ema
 
 
 class AdamWState(NamedTuple):
@@ -50,8 +50,12 @@ class AdamWHyperparams:
     """Added to the root of the mean square."""
     epsilon_root: float
     """Added to the mean square, under the root."""
-    weight_decay: float
+    weight_decay: float | Callable[..., Any]
     """Strength of the weight decay."""
+    mask: Callable[[str, Any], bool] | None
+    """Weights that decay; None: all."""
+    nesterov: bool
+    """Whether the mean looks one step ahead."""
     moment_dtype: DTypeLike | None
     """Dtype of the moments; None: that of the weight."""
 
@@ -69,7 +73,9 @@ def init(
     b2: float = 0.999,
     epsilon: float = 1e-08,
     epsilon_root: float = 0.0,
-    weight_decay: float = 0.0001,
+    weight_decay: float | Callable[..., Any] = 0.0001,
+    mask: Callable[[str, Any], bool] | None = None,
+    nesterov: bool = False,
     moment_dtype: DTypeLike | None = None,
 ) -> tuple[AdamWState, AdamWHyperparams]:
     """Create the state and the hyperparameters of AdamW.
@@ -83,7 +89,12 @@ def init(
         epsilon: added to the root of the mean square (a finite number of at least 0).
         epsilon_root: added to the mean square, under the root (a finite number of at
             least 0).
-        weight_decay: strength of the weight decay (a finite number of at least 0).
+        weight_decay: strength of the weight decay (a number, or a schedule: a hashable
+            function of the step).
+        mask: weights that decay; None: all (a hashable function of a weight's path
+            (such as 'layers/0/kernel') and the weight, which tells whether it is
+            selected, or None).
+        nesterov: whether the mean looks one step ahead (True or False).
         moment_dtype: dtype of the moments; None: that of the weight (a floating dtype,
             or None).
 
@@ -100,7 +111,9 @@ def init(
     b2 = checks.decay("AdamW", b2=b2)
     epsilon = checks.non_negative("AdamW", epsilon=epsilon)
     epsilon_root = checks.non_negative("AdamW", epsilon_root=epsilon_root)
-    weight_decay = checks.non_negative("AdamW", weight_decay=weight_decay)
+    weight_decay = checks.scheduled("AdamW", weight_decay=weight_decay)
+    mask = checks.optional(checks.function, "AdamW", mask=mask)
+    nesterov = checks.boolean("AdamW", nesterov=nesterov)
     moment_dtype = checks.optional(checks.dtype, "AdamW", moment_dtype=moment_dtype)
     hyperparams = AdamWHyperparams(
         learning_rate=learning_rate,
@@ -109,6 +122,8 @@ def init(
         epsilon=epsilon,
         epsilon_root=epsilon_root,
         weight_decay=weight_decay,
+        mask=mask,
+        nesterov=nesterov,
         moment_dtype=moment_dtype,
     )
 
@@ -156,26 +171,32 @@ def step(
     trees.check_gradients("AdamW", gradients, trainables)
     step = trees.scalar(state.step + 1)
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
+    weight_decay = trees.scheduled(hyperparams.weight_decay, state.step)
     dither = trees.dither(state.step)
     unbias_mean = trees.scalar(1.0 / bias_correction(step, decay=hyperparams.b1))
+    unbias_next = trees.scalar(1.0 / bias_correction(step + 1.0, decay=hyperparams.b1))
     unbias_square = trees.scalar(1.0 / bias_correction(step, decay=hyperparams.b2))
 
-    def update(grad, param, mean, square):
-        epsilon = max(hyperparams.epsilon, float(jnp.finfo(grad.dtype).tiny))
+    def update(grad, param, mean, square, mask):
         mean = ema(mean, grad, decay=hyperparams.b1)
         square = ema(
             square, lax.square(grad), dither.astype(grad.dtype), decay=hyperparams.b2
         )
-        root = lax.sqrt(
-            square * unbias_square.astype(grad.dtype) + hyperparams.epsilon_root
+        mean_2 = mean * unbias_mean.astype(grad.dtype)
+        if hyperparams.nesterov:
+            ahead = mean * unbias_next.astype(grad.dtype)
+            mean_2 = ema(
+                ahead, grad * unbias_mean.astype(grad.dtype), decay=hyperparams.b1
+            )
+        step = divide_by_root(
+            mean_2,
+            square * unbias_square.astype(grad.dtype),
+            epsilon=hyperparams.epsilon,
+            epsilon_root=hyperparams.epsilon_root,
         )
-        step = mean * unbias_mean.astype(grad.dtype) / (root + epsilon)
-        return (
-            -learning_rate.astype(grad.dtype)
-            * (step + hyperparams.weight_decay * param),
-            mean,
-            square,
-        )
+        if mask:
+            step = step + weight_decay.astype(grad.dtype) * param
+        return -learning_rate.astype(grad.dtype) * step, mean, square
 
     updates, mean, square = trees.map_leaves(
         update,
@@ -184,5 +205,6 @@ def step(
         state.mean,
         state.square,
         dtype=hyperparams.moment_dtype,
+        masks=(trees.selected(hyperparams.mask, trainables),),
     )
     return updates, AdamWState(step=state.step + 1, mean=mean, square=square)

@@ -61,6 +61,8 @@ class AdanHyperparams:
     """Added to the mean square, under the root."""
     weight_decay: float | Callable[..., Any]
     """Strength of the weight decay."""
+    mask: Callable[[str, Any], bool] | None
+    """Weights that decay; None: all."""
     moment_dtype: DTypeLike | None
     """Dtype of the moments; None: that of the weight."""
 
@@ -80,6 +82,7 @@ def init(
     epsilon: float = 1e-08,
     epsilon_root: float = 1e-08,
     weight_decay: float | Callable[..., Any] = 0.0,
+    mask: Callable[[str, Any], bool] | None = None,
     moment_dtype: DTypeLike | None = None,
 ) -> tuple[AdanState, AdanHyperparams]:
     """Create the state and the hyperparameters of Adan.
@@ -96,6 +99,9 @@ def init(
             least 0).
         weight_decay: strength of the weight decay (a number, or a schedule: a hashable
             function of the step).
+        mask: weights that decay; None: all (a hashable function of a weight's path
+            (such as 'layers/0/kernel') and the weight, which tells whether it is
+            selected, or None).
         moment_dtype: dtype of the moments; None: that of the weight (a floating dtype,
             or None).
 
@@ -114,6 +120,7 @@ def init(
     epsilon = checks.non_negative("Adan", epsilon=epsilon)
     epsilon_root = checks.non_negative("Adan", epsilon_root=epsilon_root)
     weight_decay = checks.scheduled("Adan", weight_decay=weight_decay)
+    mask = checks.optional(checks.function, "Adan", mask=mask)
     moment_dtype = checks.optional(checks.dtype, "Adan", moment_dtype=moment_dtype)
     hyperparams = AdanHyperparams(
         learning_rate=learning_rate,
@@ -123,6 +130,7 @@ def init(
         epsilon=epsilon,
         epsilon_root=epsilon_root,
         weight_decay=weight_decay,
+        mask=mask,
         moment_dtype=moment_dtype,
     )
 
@@ -177,7 +185,7 @@ def step(
     unbias_change = trees.scalar(1.0 / bias_correction(step, decay=hyperparams.b2))
     unbias_square = trees.scalar(1.0 / bias_correction(step, decay=hyperparams.b3))
 
-    def update(grad, param, mean, change, square, previous):
+    def update(grad, param, mean, change, square, previous, mask):
         difference = jnp.where(step.astype(grad.dtype) == 1.0, 0.0, grad - previous)
         previous = grad
         mean = ema(mean, grad, decay=hyperparams.b1)
@@ -191,9 +199,10 @@ def step(
             epsilon=hyperparams.epsilon,
             epsilon_root=hyperparams.epsilon_root,
         )
+        if mask:
+            scaled = scaled + weight_decay.astype(grad.dtype) * param
         return (
-            -learning_rate.astype(grad.dtype)
-            * (scaled + weight_decay.astype(grad.dtype) * param),
+            -learning_rate.astype(grad.dtype) * scaled,
             mean,
             change,
             square,
@@ -209,6 +218,7 @@ def step(
         state.square,
         state.previous,
         dtype=hyperparams.moment_dtype,
+        masks=(trees.selected(hyperparams.mask, trainables),),
     )
     return updates, AdanState(
         step=state.step + 1, mean=mean, change=change, square=square, previous=previous

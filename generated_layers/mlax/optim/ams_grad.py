@@ -172,6 +172,7 @@ def step(
     trees.check_gradients("AMSGrad", gradients, trainables)
     step = trees.scalar(state.step + 1)
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
+    dither = trees.dither(state.step)
     first = bias_correction(step, decay=hyperparams.b1)
     second = bias_correction(step, decay=hyperparams.b2)
     unbias_mean = trees.scalar(1.0 / first if hyperparams.bias_correction_mean else 1.0)
@@ -181,7 +182,9 @@ def step(
 
     def update(grad, param, mean, square, largest):
         mean = ema(mean, grad, decay=hyperparams.b1)
-        square = ema(square, lax.square(grad), decay=hyperparams.b2)
+        square = ema(
+            square, lax.square(grad), dither.astype(grad.dtype), decay=hyperparams.b2
+        )
         largest = jnp.maximum(largest, square * unbias_square.astype(grad.dtype))
         step = divide_by_root(
             mean * unbias_mean.astype(grad.dtype),

@@ -52,6 +52,8 @@ class LAMBHyperparams:
     """Added to the mean square, under the root."""
     weight_decay: float | Callable[..., Any]
     """Strength of the weight decay."""
+    mask: Callable[[str, Any], bool] | None
+    """Weights that decay; None: all."""
     moment_dtype: DTypeLike | None
     """Dtype of the moments; None: that of the weight."""
 
@@ -70,6 +72,7 @@ def init(
     epsilon: float = 1e-06,
     epsilon_root: float = 0.0,
     weight_decay: float | Callable[..., Any] = 0.0,
+    mask: Callable[[str, Any], bool] | None = None,
     moment_dtype: DTypeLike | None = None,
 ) -> tuple[LAMBState, LAMBHyperparams]:
     """Create the state and the hyperparameters of LAMB.
@@ -85,6 +88,9 @@ def init(
             least 0).
         weight_decay: strength of the weight decay (a number, or a schedule: a hashable
             function of the step).
+        mask: weights that decay; None: all (a hashable function of a weight's path
+            (such as 'layers/0/kernel') and the weight, which tells whether it is
+            selected, or None).
         moment_dtype: dtype of the moments; None: that of the weight (a floating dtype,
             or None).
 
@@ -102,6 +108,7 @@ def init(
     epsilon = checks.non_negative("LAMB", epsilon=epsilon)
     epsilon_root = checks.non_negative("LAMB", epsilon_root=epsilon_root)
     weight_decay = checks.scheduled("LAMB", weight_decay=weight_decay)
+    mask = checks.optional(checks.function, "LAMB", mask=mask)
     moment_dtype = checks.optional(checks.dtype, "LAMB", moment_dtype=moment_dtype)
     hyperparams = LAMBHyperparams(
         learning_rate=learning_rate,
@@ -110,6 +117,7 @@ def init(
         epsilon=epsilon,
         epsilon_root=epsilon_root,
         weight_decay=weight_decay,
+        mask=mask,
         moment_dtype=moment_dtype,
     )
 
@@ -156,22 +164,28 @@ def step(
     step = trees.scalar(state.step + 1)
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
     weight_decay = trees.scheduled(hyperparams.weight_decay, state.step)
+    dither = trees.dither(state.step)
     unbias_mean = trees.scalar(1.0 / bias_correction(step, decay=hyperparams.b1))
     unbias_square = trees.scalar(1.0 / bias_correction(step, decay=hyperparams.b2))
 
-    def update(grad, param, mean, square):
+    def update(grad, param, mean, square, mask):
         mean = ema(mean, grad, decay=hyperparams.b1)
-        square = ema(square, lax.square(grad), decay=hyperparams.b2)
+        square = ema(
+            square, lax.square(grad), dither.astype(grad.dtype), decay=hyperparams.b2
+        )
         step = divide_by_root(
             mean * unbias_mean.astype(grad.dtype),
             square * unbias_square.astype(grad.dtype),
             epsilon=hyperparams.epsilon,
             epsilon_root=hyperparams.epsilon_root,
         )
-        step = scale_by_trust_ratio(
-            step + weight_decay.astype(grad.dtype) * param, param
+        if mask:
+            step = step + weight_decay.astype(grad.dtype) * param
+        return (
+            -learning_rate.astype(grad.dtype) * scale_by_trust_ratio(step, param),
+            mean,
+            square,
         )
-        return -learning_rate.astype(grad.dtype) * step, mean, square
 
     updates, mean, square = trees.map_leaves(
         update,
@@ -180,5 +194,6 @@ def step(
         state.mean,
         state.square,
         dtype=hyperparams.moment_dtype,
+        masks=(trees.selected(hyperparams.mask, trainables),),
     )
     return updates, LAMBState(step=state.step + 1, mean=mean, square=square)

@@ -5,7 +5,8 @@
 update = -learning_rate * (sign(b1 m + (1 - b1) g) + weight_decay * weight);
 m = b2 m + (1 - b2) g
 
-Chen et al., 2023, arXiv:2302.06675.
+Chen et al., 2023, arXiv:2302.06675. With b1 < b2 the mean of the step is computed
+as b1/b2 m + (1 - b1/b2) g from the new m, which is the same.
 """
 
 from __future__ import annotations
@@ -45,6 +46,8 @@ class LionHyperparams:
     """Decay of the mean of the gradients."""
     weight_decay: float | Callable[..., Any]
     """Strength of the weight decay."""
+    mask: Callable[[str, Any], bool] | None
+    """Weights that decay; None: all."""
     moment_dtype: DTypeLike | None
     """Dtype of the mean; None: that of the weight."""
 
@@ -61,6 +64,7 @@ def init(
     b1: float = 0.9,
     b2: float = 0.99,
     weight_decay: float | Callable[..., Any] = 0.001,
+    mask: Callable[[str, Any], bool] | None = None,
     moment_dtype: DTypeLike | None = None,
 ) -> tuple[LionState, LionHyperparams]:
     """Create the state and the hyperparameters of Lion.
@@ -73,6 +77,9 @@ def init(
         b2: decay of the mean of the gradients (a number of at least 0, below 1).
         weight_decay: strength of the weight decay (a number, or a schedule: a hashable
             function of the step).
+        mask: weights that decay; None: all (a hashable function of a weight's path
+            (such as 'layers/0/kernel') and the weight, which tells whether it is
+            selected, or None).
         moment_dtype: dtype of the mean; None: that of the weight (a floating dtype, or
             None).
 
@@ -88,12 +95,14 @@ def init(
     b1 = checks.decay("Lion", b1=b1)
     b2 = checks.decay("Lion", b2=b2)
     weight_decay = checks.scheduled("Lion", weight_decay=weight_decay)
+    mask = checks.optional(checks.function, "Lion", mask=mask)
     moment_dtype = checks.optional(checks.dtype, "Lion", moment_dtype=moment_dtype)
     hyperparams = LionHyperparams(
         learning_rate=learning_rate,
         b1=b1,
         b2=b2,
         weight_decay=weight_decay,
+        mask=mask,
         moment_dtype=moment_dtype,
     )
 
@@ -139,14 +148,26 @@ def step(
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
     weight_decay = trees.scheduled(hyperparams.weight_decay, state.step)
 
-    def update(grad, param, mean):
-        step = lax.sign(ema(mean, grad, decay=hyperparams.b1))
-        mean = ema(mean, grad, decay=hyperparams.b2)
-        return -learning_rate.astype(grad.dtype) * (
-            step + weight_decay.astype(grad.dtype) * param
-        ), mean
+    def update(grad, param, mean, mask):
+        if hyperparams.b1 < hyperparams.b2:
+            # The step from the new mean: one that reads the old mean would keep the new
+            # one from taking its place in memory.
+            mean = ema(mean, grad, decay=hyperparams.b2)
+            ahead = ema(mean, grad, decay=hyperparams.b1 / hyperparams.b2)
+        else:
+            ahead = ema(mean, grad, decay=hyperparams.b1)
+            mean = ema(mean, grad, decay=hyperparams.b2)
+        step = lax.sign(ahead)
+        if mask:
+            step = step + weight_decay.astype(grad.dtype) * param
+        return -learning_rate.astype(grad.dtype) * step, mean
 
     updates, mean = trees.map_leaves(
-        update, trainables, gradients, state.mean, dtype=hyperparams.moment_dtype
+        update,
+        trainables,
+        gradients,
+        state.mean,
+        dtype=hyperparams.moment_dtype,
+        masks=(trees.selected(hyperparams.mask, trainables),),
     )
     return updates, LionState(step=state.step + 1, mean=mean)

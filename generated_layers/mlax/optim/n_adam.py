@@ -152,13 +152,16 @@ def step(
     trees.check_gradients("NAdam", gradients, trainables)
     step = trees.scalar(state.step + 1)
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
+    dither = trees.dither(state.step)
     unbias_mean = trees.scalar(1.0 / bias_correction(step, decay=hyperparams.b1))
     unbias_next = trees.scalar(1.0 / bias_correction(step + 1.0, decay=hyperparams.b1))
     unbias_square = trees.scalar(1.0 / bias_correction(step, decay=hyperparams.b2))
 
     def update(grad, param, mean, square):
         mean = ema(mean, grad, decay=hyperparams.b1)
-        square = ema(square, lax.square(grad), decay=hyperparams.b2)
+        square = ema(
+            square, lax.square(grad), dither.astype(grad.dtype), decay=hyperparams.b2
+        )
         ahead = mean * unbias_next.astype(grad.dtype)
         mean_2 = ema(ahead, grad * unbias_mean.astype(grad.dtype), decay=hyperparams.b1)
         step = divide_by_root(

@@ -53,6 +53,8 @@ class NAdamWHyperparams:
     """Added to the mean square, under the root."""
     weight_decay: float | Callable[..., Any]
     """Strength of the weight decay."""
+    mask: Callable[[str, Any], bool] | None
+    """Weights that decay; None: all."""
     moment_dtype: DTypeLike | None
     """Dtype of the moments; None: that of the weight."""
 
@@ -71,6 +73,7 @@ def init(
     epsilon: float = 1e-08,
     epsilon_root: float = 0.0,
     weight_decay: float | Callable[..., Any] = 0.0001,
+    mask: Callable[[str, Any], bool] | None = None,
     moment_dtype: DTypeLike | None = None,
 ) -> tuple[NAdamWState, NAdamWHyperparams]:
     """Create the state and the hyperparameters of NAdamW.
@@ -86,6 +89,9 @@ def init(
             least 0).
         weight_decay: strength of the weight decay (a number, or a schedule: a hashable
             function of the step).
+        mask: weights that decay; None: all (a hashable function of a weight's path
+            (such as 'layers/0/kernel') and the weight, which tells whether it is
+            selected, or None).
         moment_dtype: dtype of the moments; None: that of the weight (a floating dtype,
             or None).
 
@@ -103,6 +109,7 @@ def init(
     epsilon = checks.non_negative("NAdamW", epsilon=epsilon)
     epsilon_root = checks.non_negative("NAdamW", epsilon_root=epsilon_root)
     weight_decay = checks.scheduled("NAdamW", weight_decay=weight_decay)
+    mask = checks.optional(checks.function, "NAdamW", mask=mask)
     moment_dtype = checks.optional(checks.dtype, "NAdamW", moment_dtype=moment_dtype)
     hyperparams = NAdamWHyperparams(
         learning_rate=learning_rate,
@@ -111,6 +118,7 @@ def init(
         epsilon=epsilon,
         epsilon_root=epsilon_root,
         weight_decay=weight_decay,
+        mask=mask,
         moment_dtype=moment_dtype,
     )
 
@@ -159,13 +167,16 @@ def step(
     step = trees.scalar(state.step + 1)
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
     weight_decay = trees.scheduled(hyperparams.weight_decay, state.step)
+    dither = trees.dither(state.step)
     unbias_mean = trees.scalar(1.0 / bias_correction(step, decay=hyperparams.b1))
     unbias_next = trees.scalar(1.0 / bias_correction(step + 1.0, decay=hyperparams.b1))
     unbias_square = trees.scalar(1.0 / bias_correction(step, decay=hyperparams.b2))
 
-    def update(grad, param, mean, square):
+    def update(grad, param, mean, square, mask):
         mean = ema(mean, grad, decay=hyperparams.b1)
-        square = ema(square, lax.square(grad), decay=hyperparams.b2)
+        square = ema(
+            square, lax.square(grad), dither.astype(grad.dtype), decay=hyperparams.b2
+        )
         ahead = mean * unbias_next.astype(grad.dtype)
         mean_2 = ema(ahead, grad * unbias_mean.astype(grad.dtype), decay=hyperparams.b1)
         step = divide_by_root(
@@ -174,12 +185,9 @@ def step(
             epsilon=hyperparams.epsilon,
             epsilon_root=hyperparams.epsilon_root,
         )
-        return (
-            -learning_rate.astype(grad.dtype)
-            * (step + weight_decay.astype(grad.dtype) * param),
-            mean,
-            square,
-        )
+        if mask:
+            step = step + weight_decay.astype(grad.dtype) * param
+        return -learning_rate.astype(grad.dtype) * step, mean, square
 
     updates, mean, square = trees.map_leaves(
         update,
@@ -188,5 +196,6 @@ def step(
         state.mean,
         state.square,
         dtype=hyperparams.moment_dtype,
+        masks=(trees.selected(hyperparams.mask, trainables),),
     )
     return updates, NAdamWState(step=state.step + 1, mean=mean, square=square)

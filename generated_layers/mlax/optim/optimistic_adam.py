@@ -186,13 +186,16 @@ def step(
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
     alpha = trees.scheduled(hyperparams.alpha, state.step)
     beta = trees.scheduled(hyperparams.beta, state.step)
+    dither = trees.dither(state.step)
     unbias_mean = trees.scalar(1.0 / bias_correction(step, decay=hyperparams.b1))
     unbias_next = trees.scalar(1.0 / bias_correction(step + 1.0, decay=hyperparams.b1))
     unbias_square = trees.scalar(1.0 / bias_correction(step, decay=hyperparams.b2))
 
     def update(grad, param, mean, square, previous):
         mean = ema(mean, grad, decay=hyperparams.b1)
-        square = ema(square, lax.square(grad), decay=hyperparams.b2)
+        square = ema(
+            square, lax.square(grad), dither.astype(grad.dtype), decay=hyperparams.b2
+        )
         mean_2 = mean * unbias_mean.astype(grad.dtype)
         if hyperparams.nesterov:
             ahead = mean * unbias_next.astype(grad.dtype)

@@ -55,6 +55,8 @@ class SimplifiedAdEMAMixHyperparams:
     """Added to the mean square, under the root."""
     weight_decay: float | Callable[..., Any]
     """Strength of the weight decay."""
+    mask: Callable[[str, Any], bool] | None
+    """Weights that decay; None: all."""
     moment_dtype: DTypeLike | None
     """Dtype of the moments; None: that of the weight."""
 
@@ -74,6 +76,7 @@ def init(
     epsilon: float = 1e-08,
     epsilon_root: float = 0.0,
     weight_decay: float | Callable[..., Any] = 0.0,
+    mask: Callable[[str, Any], bool] | None = None,
     moment_dtype: DTypeLike | None = None,
 ) -> tuple[SimplifiedAdEMAMixState, SimplifiedAdEMAMixHyperparams]:
     """Create the state and the hyperparameters of SimplifiedAdEMAMix.
@@ -91,6 +94,9 @@ def init(
             least 0).
         weight_decay: strength of the weight decay (a number, or a schedule: a hashable
             function of the step).
+        mask: weights that decay; None: all (a hashable function of a weight's path
+            (such as 'layers/0/kernel') and the weight, which tells whether it is
+            selected, or None).
         moment_dtype: dtype of the moments; None: that of the weight (a floating dtype,
             or None).
 
@@ -109,6 +115,7 @@ def init(
     epsilon = checks.non_negative("SimplifiedAdEMAMix", epsilon=epsilon)
     epsilon_root = checks.non_negative("SimplifiedAdEMAMix", epsilon_root=epsilon_root)
     weight_decay = checks.scheduled("SimplifiedAdEMAMix", weight_decay=weight_decay)
+    mask = checks.optional(checks.function, "SimplifiedAdEMAMix", mask=mask)
     moment_dtype = checks.optional(
         checks.dtype, "SimplifiedAdEMAMix", moment_dtype=moment_dtype
     )
@@ -120,6 +127,7 @@ def init(
         epsilon=epsilon,
         epsilon_root=epsilon_root,
         weight_decay=weight_decay,
+        mask=mask,
         moment_dtype=moment_dtype,
     )
 
@@ -176,23 +184,23 @@ def step(
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
     alpha = trees.scheduled(hyperparams.alpha, state.step)
     weight_decay = trees.scheduled(hyperparams.weight_decay, state.step)
+    dither = trees.dither(state.step)
     unbias_square = trees.scalar(1.0 / bias_correction(step, decay=hyperparams.b2))
 
-    def update(grad, param, trace, square):
+    def update(grad, param, trace, square, mask):
         trace = hyperparams.b1 * trace + grad
-        square = ema(square, lax.square(grad), decay=hyperparams.b2)
+        square = ema(
+            square, lax.square(grad), dither.astype(grad.dtype), decay=hyperparams.b2
+        )
         step = divide_by_root(
             trace + alpha.astype(grad.dtype) * grad,
             square * unbias_square.astype(grad.dtype),
             epsilon=hyperparams.epsilon,
             epsilon_root=hyperparams.epsilon_root,
         )
-        return (
-            -learning_rate.astype(grad.dtype)
-            * (step + weight_decay.astype(grad.dtype) * param),
-            trace,
-            square,
-        )
+        if mask:
+            step = step + weight_decay.astype(grad.dtype) * param
+        return -learning_rate.astype(grad.dtype) * step, trace, square
 
     updates, trace, square = trees.map_leaves(
         update,
@@ -201,6 +209,7 @@ def step(
         state.trace,
         state.square,
         dtype=hyperparams.moment_dtype,
+        masks=(trees.selected(hyperparams.mask, trainables),),
     )
     return updates, SimplifiedAdEMAMixState(
         step=state.step + 1, trace=trace, square=square

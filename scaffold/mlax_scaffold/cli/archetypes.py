@@ -81,4 +81,14 @@ def from_spec(text: str, old: str, new: str) -> str:
         ) -> cst.Param:
             return updated_node.with_changes(name=original_node.name)
 
+        # The names of its module class are those of the other spec's.
+        def leave_ClassDef(  # noqa: N802
+            self, original_node: cst.ClassDef, updated_node: cst.ClassDef
+        ) -> cst.ClassDef:
+            bases = [
+                b.with_changes(comma=cst.MaybeSentinel.DEFAULT)
+                for b in updated_node.bases
+            ]
+            return updated_node.with_changes(bases=bases, keywords=[])
+
     return cst.parse_module(text).visit(Rename()).code

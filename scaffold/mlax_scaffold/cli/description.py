@@ -152,7 +152,8 @@ def _inspect(
     layer = definition.kind is not Kind.FUNCTION
     traits = made.library.traits(definition.reference) if layer else None
     fields = definition.hyperparameters
-    values = {h.name: _example(h) for h in fields if h.default is None} | dict(given)
+    values = {h.name: _example(h) for h in fields if h.default is None}
+    values |= definition.example_values | dict(given)
     entry = next(m for m in definition.methods if m.role is MethodRole.ENTRY)
     task = {
         "module": f"{workspace.project.package}.{definition.section}",
@@ -160,7 +161,11 @@ def _inspect(
         "kind": "layer" if layer else "function",
         "values": values,
         "defaults": {h.name: h.default for h in fields if h.default is not None},
-        "inputs": [_plain(i.type) for i in entry.positional if i.default is None],
+        "inputs": [
+            _plain(i.type, definition.example_shapes.get(i.name))
+            for i in entry.positional
+            if i.default is None
+        ],
         "keywords": {
             i.name: _plain(i.type) for i in entry.keyword if i.default is None
         },
@@ -202,8 +207,10 @@ def _example(hyperparameter: Hyperparameter) -> str:
     return hyperparameter.type.word.example
 
 
-def _plain(array: ArrayType) -> list[Any]:
+def _plain(array: ArrayType, example: tuple[int, ...] | None = None) -> list[Any]:
+    """Kind and shape of an array; `example` are the sizes of one that fits."""
     shape = None if array.shape is None else str(array.shape)
+    shape = shape if example is None else " ".join(map(str, example))
     return [array.kind, shape, [_plain(item) for item in array.items]]
 
 

@@ -127,6 +127,20 @@ class Requirement:
     method: str
 
 
+@dataclass(frozen=True)
+class Example:
+    """Values of hyperparameters that fit each other, and shapes that fit them."""
+
+    values: tuple[tuple[str, str], ...]
+    """Source text of values, by name."""
+    shapes: tuple[tuple[str, tuple[int, ...]], ...]
+    """Shapes of inputs by name, and that of the result by `y`."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(name for name, _ in (*self.values, *self.shapes))
+
+
 class MethodRole(Enum):
     """What becomes of a method."""
 
@@ -205,9 +219,12 @@ class Definition:
     """Posix path of the spec, relative to the root that its errors are reported from."""
     text: str = field(compare=False, repr=False)
     hyperparameters: tuple[Hyperparameter, ...] = ()
+    initializers: tuple[Hyperparameter, ...] = ()
+    """Fields that hold initializers: parameters of `init`, and no fields of `hyperparams`."""
     declarations: tuple[Declaration, ...] = ()
     requirements: tuple[Requirement, ...] = ()
     methods: tuple[Method, ...] = ()
+    examples: tuple[Example, ...] = ()
     imports: tuple[Import, ...] = ()
     module_class: str = ""
     """What its module class is called, where that is not the name of the layer."""
@@ -262,6 +279,16 @@ class Definition:
             if isinstance(node, ast.Name)
         }
         return not names <= {imported.name for imported in self.imports}
+
+    @property
+    def example_values(self) -> dict[str, str]:
+        """Source text of the hyperparameters of the first example; none without one."""
+        return dict(self.examples[0].values) if self.examples else {}
+
+    @property
+    def example_shapes(self) -> dict[str, tuple[int, ...]]:
+        """Shapes of the arrays of the first example; none without one."""
+        return dict(self.examples[0].shapes) if self.examples else {}
 
     @property
     def takes_weights(self) -> bool:

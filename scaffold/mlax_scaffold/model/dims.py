@@ -130,17 +130,19 @@ class Shape:
     """A sequence of dims.
 
     Several may be variadic (`*name` or `...`). A shape fits arrays where the number of
-    axes of all of them but one is known.
+    axes of all of them but one is known. With `broadcast` an array may have any shape
+    that broadcasts to it.
     """
 
     dims: tuple[Dim, ...]
+    broadcast: bool = False
 
     def __post_init__(self) -> None:
         if sum(isinstance(d, AnyAxes) for d in self.dims) > 1:
             raise ValueError(f'"{self}" has more than one ...')
 
     def __str__(self) -> str:
-        return " ".join(map(str, self.dims))
+        return " ".join(["#"] * self.broadcast + [*map(str, self.dims)])
 
     def names(self) -> tuple[str, ...]:
         """The names of axes in order, also variadic ones and those in expressions."""
@@ -190,6 +192,9 @@ class Shape:
         `#` is bound by a size other than 1; computed axes are compared after all names.
         """
         bound = dict(sizes)
+        if self.broadcast:
+            self._broadcasts(tuple(shape), bound)
+            return bound
         axes = list(self.align(shape, sizes))
         for dim, part in axes:
             match dim:
@@ -207,6 +212,13 @@ class Shape:
             if isinstance(dim, Computed) and (size := dim.evaluate(bound)) != part[0]:
                 raise self._mismatch(shape, f"{dim} is {size}, not {part[0]}")
         return bound
+
+    def _broadcasts(self, shape: tuple[int, ...], sizes: Sizes) -> None:
+        """Raise ShapeMismatch unless `shape` broadcasts to the shape of these sizes."""
+        full = self.evaluate(sizes)
+        pairs = zip(reversed(shape), reversed(full), strict=False)
+        if len(shape) > len(full) or any(a not in (1, b) for a, b in pairs):
+            raise self._mismatch(shape, f"it does not broadcast to {full}")
 
     def align(
         self, shape: Sequence[int], sizes: Sizes

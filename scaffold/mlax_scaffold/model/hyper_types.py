@@ -12,6 +12,7 @@ SEQUENCE_ELEMENTS = tuple(
     name
     for name, word in WORDS.items()
     if not word.structural
+    and word.check
     and name not in ("Boundaries", "Padding", "Scheduled", "Size", "Sizes")
 )
 """What `tuple[word, ...]` takes."""

@@ -82,12 +82,18 @@ def parse_shape(text: str) -> AnyShape:
 
 def _parse_dims(tokens: Sequence[tuple[str, int]]) -> Shape:
     dims: list[Dim] = []
+    broadcast = bool(tokens) and tokens[0][0] == "#"
+    if broadcast and len(tokens) == 1:
+        raise ShapeError(
+            "expected what the array broadcasts to, not nothing", tokens[0][1] + 1
+        )
+    tokens = tokens[1:] if broadcast else tokens
     for token, offset in tokens:
         dim = _parse_dim(token, offset)
         if isinstance(dim, AnyAxes) and dim in dims:
             raise ShapeError("at most one ... may stand in a shape", offset, len(token))
         dims.append(dim)
-    return Shape(tuple(dims))
+    return Shape(tuple(dims), broadcast)
 
 
 def _parse_dim(token: str, offset: int) -> Dim:

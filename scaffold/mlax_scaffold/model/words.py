@@ -35,140 +35,31 @@ class Word:
 
 
 _VALUES: dict[str, tuple[str, tuple[str, ...]]] = {
-    "Size": (
-        "4",
-        (
-            "0",
-            "-1",
-            "2.5",
-            '"4"',
-            "True",
-        ),
-    ),
-    "Sizes": (
-        "(8, 4)",
-        (
-            "(0,)",
-            "2.5",
-            '"84"',
-        ),
-    ),
-    "Count": (
-        "1",
-        (
-            "-1",
-            "2.5",
-            '"1"',
-        ),
-    ),
-    "int": (
-        "1",
-        (
-            "2.5",
-            '"1"',
-        ),
-    ),
-    "bool": (
-        "True",
-        (
-            "1",
-            '"yes"',
-        ),
-    ),
+    "Size": ("4", ("0", "-1", "2.5", '"4"', "True")),
+    "Sizes": ("(8, 4)", ("(0,)", "2.5", '"84"')),
+    "Count": ("1", ("-1", "2.5", '"1"')),
+    "int": ("1", ("2.5", '"1"')),
+    "bool": ("True", ("1", '"yes"')),
     "str": ('"name"', ("1",)),
-    "float": (
-        "0.5",
-        (
-            '"0.5"',
-            'float("nan")',
-            'float("inf")',
-        ),
-    ),
-    "Positive": (
-        "0.5",
-        (
-            "0.0",
-            "-1.0",
-            'float("inf")',
-            '"1"',
-        ),
-    ),
-    "NonNegative": (
-        "0.5",
-        (
-            "-1.0",
-            'float("nan")',
-            '"1"',
-        ),
-    ),
-    "Probability": (
-        "0.5",
-        (
-            "-0.1",
-            "1.1",
-            'float("nan")',
-            '"1"',
-        ),
-    ),
+    "float": ("0.5", ('"0.5"', 'float("nan")', 'float("inf")')),
+    "Positive": ("0.5", ("0.0", "-1.0", 'float("inf")', '"1"')),
+    "NonNegative": ("0.5", ("-1.0", 'float("nan")', '"1"')),
+    "Probability": ("0.5", ("-0.1", "1.1", 'float("nan")', '"1"')),
     "Decay": ("0.5", ("-0.1", "1.0", 'float("nan")', '"1"')),
     "Boundaries": ("(2, 4)", ("(2, 2)", "(4, 2)", "(0, 2)", "2", '"24"')),
     "SubSchedule": ("jnp.sqrt", ("0.1", "[]")),
-    "Padding": (
-        '"SAME"',
-        (
-            '"same size"',
-            "-1",
-            "1.5",
-        ),
-    ),
+    "Padding": ('"SAME"', ('"same size"', "-1", "1.5")),
     "Precision": ('"highest"', ('"exact"',)),
-    "DType": (
-        '"float32"',
-        (
-            '"int32"',
-            '"no dtype"',
-        ),
-    ),
-    "Axis": (
-        "-1",
-        (
-            "1.5",
-            '"x"',
-            "(0, 0)",
-        ),
-    ),
+    "DType": ('"float32"', ('"int32"', '"no dtype"')),
+    "Axis": ("-1", ("1.5", '"x"', "(0, 0)")),
     "AxisName": ('"devices"', ("1", '("devices", 1)', "()")),
-    "Shape": (
-        "(2, 3)",
-        (
-            "(-1,)",
-            "2.5",
-            '"23"',
-        ),
-    ),
-    "Activation": (
-        "jax.nn.relu",
-        (
-            "1",
-            "[]",
-        ),
-    ),
-    "Function": (
-        "jax.nn.relu",
-        (
-            "1",
-            "[]",
-        ),
-    ),
+    "Shape": ("(2, 3)", ("(-1,)", "2.5", '"23"')),
+    "NewShape": ("(1, -1)", ("(-1, -1)", "(-2,)", "2.5")),
+    "Activation": ("jax.nn.relu", ("1", "[]")),
+    "Function": ("jax.nn.relu", ("1", "[]")),
+    "Policy": ("jax.checkpoint_policies.dots_saveable", ("1", "[]")),
     "Mask": ('lambda path, weight: "bias" not in path', ("1", "[]")),
-    "Scheduled": (
-        "0.1",
-        (
-            '"0.1"',
-            'float("nan")',
-            "None",
-        ),
-    ),
+    "Scheduled": ("0.1", ('"0.1"', 'float("nan")', "None")),
 }
 """For each word a value that it takes, and values that it does not take."""
 
@@ -279,6 +170,13 @@ WORDS: dict[str, Word] = {
             "array_shapes()",
         ),
         _word(
+            "NewShape",
+            "a sequence of integers of at least 0, one of which may be -1",
+            "new_shape",
+            "Sequence[int] -> tuple[int, ...]",
+            "new_shapes()",
+        ),
+        _word(
             "Activation",
             "a hashable function of an array",
             "function",
@@ -293,6 +191,13 @@ WORDS: dict[str, Word] = {
             "functions()",
         ),
         _word(
+            "Policy",
+            "a hashable policy, as in `jax.checkpoint_policies`",
+            "function",
+            "Callable[..., Any]",
+            "policies()",
+        ),
+        _word(
             "Scheduled",
             "a number, or a schedule: a hashable function of the step",
             "scheduled",
@@ -305,6 +210,14 @@ WORDS: dict[str, Word] = {
             "schedule",
             "Callable[..., Any]",
             "step_functions()",
+        ),
+        Word(
+            "Initializer",
+            "an initializer, called `initializer(key, shape, dtype)`",
+            "",
+            "arrays.Initializer",
+            "",
+            "",
         ),
         Word(
             "SubLayer",

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from mlax_scaffold.model.definition import Definition, Kind, Method, MethodRole
 from mlax_scaffold.model.library import Library
+from mlax_scaffold.render.docs_accuracy import accuracy
 from mlax_scaffold.render.docs_markdown import code, prose, table
 from mlax_scaffold.render.parameters import plain
 
@@ -67,6 +68,7 @@ class _Contract:
         ]
         if overrides:
             yield "Overridden only by " + " ".join(overrides)
+        yield from accuracy(self.definition)
 
     def _layer_dtypes(self) -> str:
         traits = self.library.traits(self.definition.reference)

@@ -21,7 +21,6 @@ from mlax_scaffold.render.docs_values import (
     defaults,
     is_literal,
     only_numbers,
-    only_sizes,
     required_values,
 )
 
@@ -93,7 +92,7 @@ class _Example:
         yield ""
         names = []
         for item in self.inputs:
-            yield f"{item.name} = {self._array(item.type)}"
+            yield f"{item.name} = {self._array(item.type, item.name)}"
             names.append(item.name)
         x = names[0] if len(names) == 1 else f"({', '.join(names)})"
         given = f"{x}, trainables, non_trainables, hyperparams"
@@ -132,9 +131,9 @@ class _Example:
             method = d.method("forward")
             if method is None or len(method.positional) != 2:
                 continue
-            if d.method("initial_carry") is not None and only_sizes(d):
-                given = ", ".join(f"{name}=4" for name in required_values(d))
-                return f"nn.{d.name}.init(key, {given})"
+            plain = set(required_values(d)) == {"in_features", "features"}
+            if d.method("initial_carry") is not None and plain:
+                return f"{d.section}.{d.name}.init(key, in_features=4, features=4)"
         raise NoExample
 
     # The others
@@ -182,16 +181,14 @@ class _Example:
         """The values, with a schedule of the library in the place of any function."""
         for h in self.definition.hyperparameters:
             if h.type.word.name == "SubSchedule" and h.name in values:
-                for d in self.library.of(Kind.SCHEDULE):
-                    if only_numbers(d):
-                        given = ", ".join(
-                            f"{name}={value}"
-                            for name, value in required_values(d).items()
-                        )
-                        made = f"{d.kind.section}.{d.name}({given})"
-                        text = values[h.name].replace(h.type.word.example, made)
-                        values = values | {h.name: text}
-                        break
+                text = values[h.name]
+                for d in filter(only_numbers, self.library.of(Kind.SCHEDULE)):
+                    given = ", ".join(
+                        f"{name}={value}" for name, value in required_values(d).items()
+                    )
+                    made = f"{d.section}.{d.name}({given})"
+                    text = text.replace(h.type.word.example, made, 1)
+                values = values | {h.name: text}
         return values
 
     def _schedule(self) -> Iterator[str]:
@@ -205,7 +202,7 @@ class _Example:
     def _arguments(self) -> list[str]:
         return [f"{name}={value}" for name, value in self.values.items()]
 
-    def _array(self, array: ArrayType) -> str:
+    def _array(self, array: ArrayType, name: str = "") -> str:
         match array.kind:
             case "tuple" if array.items[-1].kind == "...":
                 part = self._array(array.items[0])
@@ -216,7 +213,8 @@ class _Example:
                 return "jnp.ones((2, 4), jnp.bfloat16)"
             case "Key":
                 return "jax.random.key(0)"
-        shape = self._shape(array)
+        given = self.definition.example_shapes
+        shape = given[name] if name in given else self._shape(array)
         match array.kind:
             case "Int":
                 return f"jnp.zeros({shape}, jnp.int32)"
@@ -244,7 +242,8 @@ class _Example:
             check = "leaf.dtype == jnp.bfloat16" if floating else "leaf.size > 0"
             yield f"assert all({check} for leaf in jax.tree.leaves({name}))"
             return
-        shape = self._expected(returns)
+        given = self.definition.example_shapes
+        shape = str(given["y"]) if "y" in given else self._expected(returns)
         if shape is not None:
             of = f"jax.tree.map(jnp.shape, {name})"
             of = f"{name}.shape" if returns.kind != "tuple" else of

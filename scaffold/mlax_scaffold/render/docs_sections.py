@@ -11,6 +11,7 @@ from mlax_scaffold.model.library import Library
 from mlax_scaffold.model.project import Project
 from mlax_scaffold.render.docs_contract import dtypes, entries, entry_name, errors
 from mlax_scaffold.render.docs_markdown import block, code, paragraphs, prose, table
+from mlax_scaffold.render.docs_plots import plot
 from mlax_scaffold.render.docs_setup import Setup
 from mlax_scaffold.render.modules import file_name
 from mlax_scaffold.render.parameters import array_doc, plain
@@ -49,6 +50,7 @@ def page(
         Section("Signature", (block(signatures, "python"),)),
         *builder.sections(),
         Section("Example", (block(example, "python"),)) if example else None,
+        Section("Plot", tuple(plot(definition))) if example else None,
         Section("Source", tuple(builder.source())),
     ]
     parts = (
@@ -88,7 +90,7 @@ class _Builder:
                 prose(h.type.takes),
                 "required" if h.default is None else code(h.default),
             )
-            for h in self.definition.hyperparameters
+            for h in (*self.definition.hyperparameters, *self.definition.initializers)
         ]
         if rows:
             yield table(("name", "what it is", "takes", "default"), rows)
@@ -171,8 +173,10 @@ class _Builder:
         rows = [
             (
                 code(d.name),
-                code(self.setup.text(d.shape or f"{d.value}.shape")),
-                code(self.setup.text(d.initializer or d.value)),
+                code(self.setup.text(d.shape) if d.shape else f"{d.value}.shape"),
+                code(self.setup.text(d.initializer))
+                if d.shape
+                else f"a copy of {code(d.value)}",
                 f"{code(plain(d.dtype))}, or that of the weight"
                 if d.dtype
                 else "that of the weight",

@@ -153,10 +153,12 @@ def _evaluate(node: ast.expr, values: Mapping[str, Any]) -> Any:
             return tuple(_evaluate(item, values) for item in items)
         case ast.UnaryOp(op=ast.Not(), operand=operand):
             return not _evaluate(operand, values)
-        case ast.BoolOp(op=ast.And(), values=parts):
-            return all(_evaluate(part, values) for part in parts)
-        case ast.BoolOp(op=ast.Or(), values=parts):
-            return any(_evaluate(part, values) for part in parts)
+        case ast.BoolOp(op=op, values=parts):
+            for part in parts[:-1]:
+                value = _evaluate(part, values)
+                if bool(value) is isinstance(op, ast.Or):
+                    return value
+            return _evaluate(parts[-1], values)
         case ast.IfExp(test=test, body=body, orelse=orelse):
             return _evaluate(body if _evaluate(test, values) else orelse, values)
         case ast.BinOp(left=left, op=op, right=right) if type(op) in _BINARY:

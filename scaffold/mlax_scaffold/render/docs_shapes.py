@@ -25,10 +25,19 @@ _CHOSEN = {"batch": 2, "channels": 4}
 class Sizes:
     """A size for each axis: of the hyperparameter of that name, else chosen here."""
 
-    def __init__(self, definition: Definition, fields: Mapping[str, Any]):
+    def __init__(
+        self,
+        definition: Definition,
+        fields: Mapping[str, Any],
+        free: int = _FREE,
+        batch: int = _CHOSEN["batch"],
+        spatial_size: int = _FREE,
+    ):
+        self.free = free
+        self.chosen = _CHOSEN | {"batch": batch}
         self.fields = dict(fields)
         spatial = self.fields.get("spatial_dims", 2)
-        self.spatial = (_FREE,) * (spatial if isinstance(spatial, int) else 2)
+        self.spatial = (spatial_size,) * (spatial if isinstance(spatial, int) else 2)
         self.sizes: dict[str, int | tuple[int, ...]] = {
             name: value for name, value in fields.items() if _is_size(value)
         }
@@ -38,7 +47,7 @@ class Sizes:
         # Functions of images say nothing about the axes before the spatial ones.
         names = {h.name for h in definition.hyperparameters}
         images = names & {"spatial_dims", "channel_last"}
-        self.any = (2, 4, *self.spatial) if images else (2, _FREE)
+        self.any = (batch, 4, *self.spatial) if images else (batch, self.free)
 
     def given(self, shape: AnyShape | None, broadcast: bool = False) -> tuple[int, ...]:
         """The shape of an input. With `broadcast`, `...` stands for no axis.
@@ -52,22 +61,24 @@ class Sizes:
         for dim in shape.resolve(self.fields).dims:
             match dim:
                 case Named(name):
-                    self.sizes.setdefault(name, _CHOSEN.get(name, _FREE))
+                    self.sizes.setdefault(name, self.chosen.get(name, self.free))
                     sizes.append(self._size(name))
                 case Variadic(name):
-                    free = {"batch": (2,), "spatial": self.spatial}
+                    free = {"batch": (self.chosen["batch"],), "spatial": self.spatial}
                     count = dim.count(self.sizes)
                     chosen = (
-                        free.get(name, (_FREE,)) if count is None else (_FREE,) * count
+                        free.get(name, (self.free,))
+                        if count is None
+                        else (self.free,) * count
                     )
                     axes = self.sizes.setdefault(name, chosen)
                     sizes += axes if isinstance(axes, tuple) else (axes,)
                 case Computed():
                     for name in dim.names:
-                        self.sizes.setdefault(name, _FREE)
+                        self.sizes.setdefault(name, self.free)
                     sizes.append(dim.evaluate(self.sizes))
                 case Anonymous():
-                    sizes.append(_FREE)
+                    sizes.append(self.free)
                 case AnyAxes():
                     sizes += () if broadcast else self.any
                 case _:

@@ -6,18 +6,36 @@ import ast
 import itertools
 from typing import Any
 
-from mlax_scaffold.model.definition import Definition, Hyperparameter
+from mlax_scaffold.model.definition import Definition, Hyperparameter, Kind
 from mlax_scaffold.render.docs_setup import Setup, Unknown
 
 _PREFERRED = {
     "spatial_dims": "2",
     "kernel_size": "3",
     "window": "2",
+    "factor": "2",
+    "output_size": "2",
+    "patch_size": "3",
     "groups": "2",
     "heads": "2",
     "Probability": "0.1",
 }
 """Values of words, and of names that mean the same in every definition."""
+
+_OF_SCHEDULES = {
+    "Boundaries": "(40, 80)",
+    "Sizes": "(80, 80)",
+    "decay_steps": "100",
+    "end_value": "0.05",
+    "init_value": "0.25",
+    "peak_value": "1.0",
+    "peak_values": "(1.0, 0.5)",
+    "power": "2.0",
+    "stable_steps": "50",
+    "transition_steps": "100",
+    "warmup_steps": "20",
+}
+"""The same in schedules: a curve that shows what it is within 200 steps."""
 
 _SIZES = ("4", "2", "3", "1", "8", "6")
 
@@ -44,27 +62,31 @@ def is_literal(text: str) -> bool:
     return True
 
 
-def only_sizes(definition: Definition) -> bool:
-    """Whether every required hyperparameter is a size."""
-    required = (h for h in definition.hyperparameters if h.default is None)
-    return all(h.type.word.name == "Size" for h in required)
-
-
 def only_numbers(definition: Definition) -> bool:
     """Whether every required hyperparameter is a number."""
     required = (h for h in definition.hyperparameters if h.default is None)
     return all(h.type.canonical in ("int", "float") for h in required)
 
 
-def required_values(definition: Definition) -> dict[str, str]:
+def required_values(definition: Definition, size: str = "4") -> dict[str, str]:
     """Expressions of the required hyperparameters, which satisfy the requirements.
+
+    `size` is the value of a `Size`, where the requirements allow it.
 
     Raises:
         NoExample: where none are found.
     """
     required = [h for h in definition.hyperparameters if h.default is None]
     plain = [h for h in required if not h.type.word.structural]
-    values = {h.name: _value(h) for h in plain}
+    if definition.examples:
+        given = definition.example_values
+        rest = {h.name: _value(h, size) for h in plain if h.name not in given}
+        return given | rest
+    values = {h.name: _value(h, size) for h in plain}
+    if definition.kind is Kind.SCHEDULE:
+        for h in plain:
+            name = h.type.word.name if h.type.word.name in _OF_SCHEDULES else h.name
+            values[h.name] = _OF_SCHEDULES.get(name, values[h.name])
     setup = Setup(definition)
     if _satisfied(definition, setup, values):
         return values
@@ -89,16 +111,16 @@ def _of_length(h: Hyperparameter, count: int) -> str:
     """A tuple of so many elements; those of boundaries increase."""
     if h.type.sequence:
         return f"({f'{h.type.word.example}, ' * count})"
-    return f"({''.join(f'{2 * (i + 1)}, ' for i in range(count))})"
+    return f"({''.join(f'{40 * (i + 1)}, ' for i in range(count))})"
 
 
-def _value(h: Hyperparameter) -> str:
+def _value(h: Hyperparameter, size: str) -> str:
     if h.type.choices or h.type.sequence:
         return h.type.example
     word = h.type.word
     if h.name in _PREFERRED and word.name in ("Size", "Count", "int"):
         return _PREFERRED[h.name]
-    value = _PREFERRED.get(word.name, word.example)
+    value = size if word.name == "Size" else _PREFERRED.get(word.name, word.example)
     if not value:
         raise NoExample
     return value

@@ -65,6 +65,9 @@ def _check_defaults(
     initializers = {
         ast.unparse(ast.parse(d.initializer)) for d in definition.declarations
     }
+    initializers |= {
+        ast.unparse(ast.parse(h.default)) for h in definition.initializers if h.default
+    }
     for default in (*node.args.defaults, *node.args.kw_defaults):
         if default is None or is_constant(default):
             continue

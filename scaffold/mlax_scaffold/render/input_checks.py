@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from mlax_scaffold.model.definition import ArrayType, Input
 from mlax_scaffold.model.shapes import (
+    Anonymous,
     AnyAxes,
     Computed,
     Conditional,
@@ -30,6 +31,8 @@ class InputChecks:
 
     owner: str
     sizes: Mapping[str, str]
+    optional: frozenset[str] = frozenset()
+    """Hyperparameters that may be None: then a `*name` of that name is of any axes."""
     axes: dict[str, str] = field(default_factory=dict)
     """Expressions of the axes that earlier inputs have bound."""
 
@@ -85,6 +88,13 @@ class InputChecks:
         self, expression: str, shape: Conditional, switch: str, guard: str
     ) -> Iterable[str]:
         before = dict(self.axes)
+        if shape.if_true.broadcast or shape.if_false.broadcast:
+            yield from self._shape(expression, shape.if_true, _both(guard, switch))
+            self.axes = dict(before)
+            yield from self._shape(
+                expression, shape.if_false, _both(guard, f"not {switch}")
+            )
+            return
         checks = []
         for branch in (shape.if_true, shape.if_false):
             self.axes = dict(before)
@@ -98,10 +108,17 @@ class InputChecks:
             (switch, shape.if_true, checks[0]),
             (f"not {switch}", shape.if_false, checks[1]),
         ):
-            both = " and ".join(filter(None, (guard, condition)))
+            both = _both(guard, condition)
             yield from self._raise(expression, repr(shape_text(branch)), both, *check)
 
     def _shape(self, expression: str, shape: Shape, guard: str) -> Iterable[str]:
+        if shape.broadcast:
+            call = (
+                f"checks.broadcasts({self.owner!r}, {expression!r}, "
+                f"{shape_text(shape)!r}, {expression}, ({self._target(shape)}))"
+            )
+            yield f"if {guard}:\n    {call}" if guard else call
+            return
         checks = self._conditions(expression, shape)
         yield from self._raise(expression, repr(shape_text(shape)), guard, *checks)
 
@@ -161,6 +178,26 @@ class InputChecks:
                     self._variadic(dim, actual, conditions, shown)
         return conditions, shown
 
+    def _target(self, shape: Shape) -> str:
+        """The sizes that an array broadcasts to; None for one that nothing is known of."""
+        parts: list[str] = []
+        for dim in shape.dims:
+            match dim:
+                case Fixed(size):
+                    parts.append(str(size))
+                case Named(name):
+                    parts.append(self._known(name) or "None")
+                case Computed():
+                    parts.append(self._computed(dim) or "None")
+                case Variadic(name):
+                    axes = self.axes.get(name)
+                    parts.append(f"*{axes}" if axes else "...")
+                case AnyAxes():
+                    parts.append("...")
+                case Anonymous():
+                    parts.append("None")
+        return "".join(f"{part}, " for part in parts)
+
     def _counts(self, shape: Shape) -> dict[str, str]:
         """For each `*name`, the expression of its number of axes, where that is known."""
         variadic = [d for d in shape.dims if isinstance(d, Variadic | AnyAxes)]
@@ -189,7 +226,8 @@ class InputChecks:
         return [name for name in counters if name is not None]
 
     def _known(self, name: str) -> str | None:
-        return self.sizes.get(name) or self.axes.get(name)
+        given = None if name in self.optional else self.sizes.get(name)
+        return given or self.axes.get(name)
 
     def _named(
         self,
@@ -223,6 +261,10 @@ class InputChecks:
         conditions: list[str],
         shown: dict[str, str],
     ) -> None:
+        if dim.name not in self.axes and dim.name in self.optional:
+            given = self.sizes[dim.name]
+            conditions.append(f"({given} is not None and {actual} != {given})")
+            shown[dim.name] = given
         wanted = self._known(dim.name)
         if wanted is None:
             self.axes[dim.name] = actual
@@ -303,6 +345,10 @@ class Indices:
         return isinstance(dim, Variadic | AnyAxes)
 
 
+def _both(guard: str, condition: str) -> str:
+    return " and ".join(filter(None, (guard, condition)))
+
+
 def _floating(item: Input) -> list[tuple[str, str]]:
     """Label and expression of every floating array of an input."""
     return list(_floating_parts(item.name, item.name, item.type, ""))
@@ -327,5 +373,5 @@ def _elements(array: ArrayType) -> tuple[ArrayType, ...]:
 
 def shape_text(shape: Shape) -> str:
     """A shape as messages and documentation show it: `(*batch, in_features)`."""
-    parts = str(shape).split()
+    parts = [str(dim) for dim in shape.dims]
     return f"({parts[0]},)" if len(parts) == 1 else f"({', '.join(parts)})"

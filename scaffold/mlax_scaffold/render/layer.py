@@ -167,6 +167,7 @@ class _LayerBuilder:
     def _layer_arguments(self) -> list[Parameter]:
         return [
             *map(hyperparameter, self.definition.hyperparameters),
+            *map(hyperparameter, self.definition.initializers),
             *(initializer(self.definition, d) for d in weights(self.definition)),
         ]
 
@@ -361,7 +362,11 @@ class _LayerBuilder:
             )
         if self.library.trains(self.definition, method):
             lines.append(f"checks.static_inference_mode({self.name!r}, inference_mode)")
-        return [*lines, *InputChecks(self.name, sizes).statements(method.inputs)]
+        optional = frozenset(
+            h.name for h in self.definition.hyperparameters if h.type.optional
+        )
+        checks = InputChecks(self.name, sizes, optional)
+        return [*lines, *checks.statements(method.inputs)]
 
     def _entry_body(self, method: Method) -> str:
         body = self.methods[method.name].body

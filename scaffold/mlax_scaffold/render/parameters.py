@@ -113,6 +113,8 @@ def array_doc(array: ArrayType) -> str:
             f" {shape_text(array.shape.if_true)} where {array.shape.field}, "
             f"else {shape_text(array.shape.if_false)}"
         )
+    elif array.shape is not None and array.shape.broadcast:
+        text += f" that broadcasts to {shape_text(array.shape)}"
     elif array.shape is not None and str(array.shape) != "...":
         text += f" {shape_text(array.shape)}"
     elif array.shape is not None:

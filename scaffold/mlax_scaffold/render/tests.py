@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from mlax_scaffold.model.definition import (
     ArrayType,
     Definition,
+    Example,
     Hyperparameter,
     Input,
     Kind,
@@ -18,6 +20,7 @@ from mlax_scaffold.model.library import Library
 from mlax_scaffold.model.project import Project, Rendered
 from mlax_scaffold.model.shapes import Conditional, Shape
 from mlax_scaffold.render.environment import render_template
+from mlax_scaffold.render.graph_tests import creation_keys, module_expression
 from mlax_scaffold.render.header import header
 from mlax_scaffold.render.modules import file_name
 from mlax_scaffold.render.optimizer import needs
@@ -73,6 +76,8 @@ class TestView:
     trains: bool
     refuses_tracing: bool
     """Whether a traced `inference_mode` is an error of its own; a block leaves it to its layers."""
+    carries: bool
+    """Whether it is a cell, whose hyperparameters make the first carry."""
     stateful: bool
     stored: bool
     """Whether a state is read in the dtype that it is stored in."""
@@ -84,6 +89,11 @@ class TestView:
     """Hyperparameters with values that they may not have."""
     fixed_axis: tuple[str, str] | None
     """A name of an axis of x whose size a hyperparameter fixes, and the shape of x."""
+    module: str
+    """Expression of a module of the layer; empty for what has no module class."""
+    module_keys: int | None
+    """Number of keys that creating its parameters takes; None where that depends."""
+    spread: bool
     wrong_input: bool
     """Whether integers in the place of x are an error."""
 
@@ -102,6 +112,7 @@ def test_module(definition: Definition, library: Library, project: Project) -> R
         f"tests/{template}.py.jinja",
         header=header(definition.source),
         imports=IMPORTS,
+        package=project.package,
         view=_view(definition, library, project),
     )
     path = f"{project.tests}/{section}/test_{section}_{definition.module}.py"
@@ -146,7 +157,9 @@ def _view(definition: Definition, library: Library, project: Project) -> TestVie
             (i.name, _abstract(i.name, i.type, definition), i.type.optional)
             for i in method.keyword
         ),
-        y=_expected(method.returns),
+        y='example["y"]'
+        if "y" in definition.example_shapes
+        else _expected(method.returns),
         allow=_allowed(plain, definition.kind),
         smooth="".join(f"{h.name}, " for h in plain if h.type.word.name == "DType"),
         ranges=_ranges(definition, method),
@@ -162,6 +175,7 @@ def _view(definition: Definition, library: Library, project: Project) -> TestVie
         refuses_tracing=bool(
             traits and traits.training and definition.kind is Kind.LAYER
         ),
+        carries=definition.method("initial_carry") is not None,
         stateful=bool(traits and traits.stateful),
         stored=bool(traits and traits.stored),
         floating=any(
@@ -169,10 +183,13 @@ def _view(definition: Definition, library: Library, project: Project) -> TestVie
         ),
         requirements=tuple(dict.fromkeys(_requirements(definition, library))),
         example=", ".join(
-            f'"{h.name}": {_example(h)}' for h in plain if h.default is None
+            f'"{name}": {text}' for name, text in _valid(definition, plain).items()
         ),
         invalid=tuple(_invalid(plain)) if not definition.structural() else (),
         fixed_axis=fixed_axis(definition, method),
+        module=module_expression(definition, library) if layer else "",
+        module_keys=creation_keys(definition, library) if layer else None,
+        spread=len(method.positional) > 1,
         wrong_input=[i.type.kind for i in method.positional] == ["Float"],
     )
 
@@ -197,9 +214,15 @@ def _requirements(definition: Definition, library: Library) -> Iterator[str]:
 
 
 def _draws(definition: Definition) -> Iterator[str]:
+    if definition.examples:
+        examples = ", ".join(map(_literal, definition.examples))
+        yield f"example = draw(st.sampled_from([{examples}]))"
     if _ranked(definition):
         yield "rank = draw(sizes(max=3))"
     for h in definition.hyperparameters:
+        if h.name in definition.example_values:
+            yield f'{h.name} = example["{h.name}"]'
+            continue
         if h.type.word.structural:
             if h.type.word.name in ("SubLayers", "SubOptimizers"):
                 yield "count = draw(sizes(max=3))"
@@ -212,12 +235,23 @@ def _draws(definition: Definition) -> Iterator[str]:
         yield f"{h.name} = draw({dividing(definition, h) or strategy})"
 
 
+def _literal(example: Example) -> str:
+    values = [*example.values, *((n, str(shape)) for n, shape in example.shapes)]
+    return f"{{{', '.join(f'{json.dumps(name)}: {text}' for name, text in values)}}}"
+
+
 def _arguments(definition: Definition) -> Iterator[str]:
     for h in definition.hyperparameters:
         if definition.kind is Kind.FUNCTION:
             yield f'"{h.name}": {h.name}'
             continue
         yield f"{h.name}={_TOYS.get(h.type.word.name, h.name)}"
+
+
+def _valid(definition: Definition, plain: list[Hyperparameter]) -> dict[str, str]:
+    """Values with which `init` makes a layer."""
+    required = {h.name: _example(h) for h in plain if h.default is None}
+    return required | definition.example_values
 
 
 def _example(h: Hyperparameter) -> str:
@@ -234,9 +268,12 @@ def _invalid(hyperparameters: list[Hyperparameter]) -> Iterator[tuple[str, str]]
 
 def _ranked(definition: Definition) -> bool:
     """Whether the number of axes of the input is drawn first: an axis must be one of them."""
-    words = {h.type.word.name for h in definition.hyperparameters}
+    given = definition.example_values
+    words = {
+        h.type.word.name for h in definition.hyperparameters if h.name not in given
+    }
     shapes = {text for m in definition.methods for _, text in _flat_inputs(m.inputs)}
-    return "Axis" in words or shapes == {"..."}
+    return "Axis" in words or (shapes == {"..."} and not definition.example_shapes)
 
 
 def _flat_inputs(inputs: tuple[Input, ...]) -> list[tuple[str, str]]:
@@ -270,6 +307,10 @@ def _known(definition: Definition, patterns: list[tuple[str, str]]) -> Iterator[
     used = " ".join(text for _, text in patterns)
     if definition.structural():
         yield "features=toys.WIDTH"
+    shapes = [name for name in definition.example_shapes if name != "y"]
+    if shapes:
+        given = ", ".join(f'"{name}": example["{name}"]' for name in shapes)
+        yield f"given={{{given}}}"
     if _ranked(definition):
         variadic = next(w[1:] for w in used.split() if w.startswith("*"))
         fixed = len(patterns[0][1].split()) - 1
@@ -279,6 +320,10 @@ def _known(definition: Definition, patterns: list[tuple[str, str]]) -> Iterator[
 def _x(method: Method, definition: Definition) -> str:
     parts = [_abstract(i.name, i.type, definition) for i in method.positional]
     if definition.kind is Kind.FUNCTION:
+        parts = [
+            f"draw(optional(st.just({part})))" if i.default == "None" else part
+            for i, part in zip(method.positional, parts, strict=True)
+        ]
         return f"({', '.join(parts)},)"
     return parts[0] if len(parts) == 1 else f"({', '.join(parts)})"
 

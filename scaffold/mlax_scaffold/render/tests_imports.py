@@ -19,7 +19,7 @@ from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.dims import shapes_of
 from mlax_scaffold.testing.dtypes import FLOAT_DTYPES, weights_dtypes
 from mlax_scaffold.testing.fitting import (
-    array, assert_key_contract,
+    array, assert_initial_carry, assert_key_contract,
     declared, exact, fitting, fitting_hyperparams, fitting_schedule, known, smallest
 )
 from mlax_scaffold.testing.layer import (
@@ -27,6 +27,7 @@ from mlax_scaffold.testing.layer import (
     assert_rejects_traced_inference_mode, assert_shapes, assert_state_stable,
     assert_static_hyperparams, assert_vmap
 )
+from mlax_scaffold.testing.module import assert_module_creates, assert_module_equals_layer
 from mlax_scaffold.testing.optimizer import (
     OptimizerCase, assert_jit, assert_mixed_dtypes, assert_optimizer_dtypes,
     assert_scan, assert_structure, assert_zero_gradients
@@ -35,7 +36,7 @@ from mlax_scaffold.testing.oracle import (
     assert_function_matches_spec, assert_matches_spec, assert_optimizer_matches_spec,
     assert_schedule_matches_spec, find_spec
 )
-from mlax_scaffold.testing.profiles import compiling, each_dtype, tracing
+from mlax_scaffold.testing.profiles import composing, compiling, each_dtype, tracing
 from mlax_scaffold.testing.refusals import (
     assert_rejects_another_size, assert_rejects_gradients, assert_rejects_integers,
     assert_rejects_missing_inputs, assert_rejects_state, assert_rejects_weights

@@ -35,7 +35,8 @@ def _attributes(context: Context) -> set[str] | frozenset[str]:
     """Names of the locals that the attributes of self become."""
     definition, method = context.definition, context.method
     if method.role in (MethodRole.SETUP, MethodRole.SETUP_TREE):
-        names = {h.name for h in definition.hyperparameters}
+        fields = (*definition.hyperparameters, *definition.initializers)
+        names = {h.name for h in fields}
         for declaration in definition.declarations:
             suffixes = ("", *SUFFIXES.get(declaration.role, ()))
             names |= {declaration.name + suffix for suffix in suffixes}

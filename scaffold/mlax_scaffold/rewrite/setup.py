@@ -103,10 +103,17 @@ class _Setup(cst.CSTTransformer):
             depends = self.context.definition.depends(declaration)
             initializer = f"{argument} or {initializer}" if depends else argument
         chosen = dtype[0] if dtype and dtype[0] != "None" else "dtype"
+        if declaration.dtype and self._may_be_none(declaration.dtype):
+            chosen = f"{chosen} or dtype"
         if "at_least" in given:
             chosen = f"arrays.at_least(dtype, {given['at_least']})"
         made = f"arrays.create({initializer}, {self.keys[name]}, {shape}, {chosen})"
         return f"{name} = {made}{condition and condition + 'None'}"
+
+    def _may_be_none(self, dtype: str) -> bool:
+        """Whether a dtype is a hyperparameter without which it is that of the weights."""
+        fields = self.context.definition.hyperparameters
+        return any(h.type.optional and dtype == f"self.{h.name}" for h in fields)
 
     def _kept(self, declaration: Declaration, value: cst.BaseExpression) -> str:
         """What an optimizer keeps for a weight, or for all."""

@@ -25,10 +25,12 @@ _HOMES = {
     "DType": "words",
     "Float": "words",
     "Function": "words",
+    "Initializer": "words",
     "Int": "words",
     "Key": "words",
     "Layer": "layer",
     "Mask": "words",
+    "NewShape": "words",
     "NonNegative": "words",
     "Optimizer": "optimizer",
     "Padding": "words",
@@ -37,6 +39,7 @@ _HOMES = {
     "Precision": "words",
     "Probability": "words",
     "Decay": "words",
+    "Policy": "words",
     "PyTree": "words",
     "Schedule": "schedule",
     "Scheduled": "words",
@@ -54,14 +57,21 @@ _HOMES = {
     "constant": "initializers",
     "explicit_padding": "windows",
     "function": "functions",
+    "glorot_normal": "initializers",
     "glorot_uniform": "initializers",
     "he_normal": "initializers",
+    "he_uniform": "initializers",
+    "kaiming_normal": "initializers",
+    "kaiming_uniform": "initializers",
     "lecun_normal": "initializers",
+    "lecun_uniform": "initializers",
     "load": "loading",
     "moment": "declarations",
     "normal": "initializers",
     "ones": "initializers",
     "orthogonal": "initializers",
+    "ring_phases": "initializers",
+    "ring_radii": "initializers",
     "require": "declarations",
     "state": "declarations",
     "trainable": "declarations",
@@ -75,11 +85,6 @@ _HOMES = {
     "uniform": "initializers",
     "variance_scaling": "initializers",
     "delta_orthogonal": "initializers",
-    "glorot_normal": "initializers",
-    "he_uniform": "initializers",
-    "kaiming_normal": "initializers",
-    "kaiming_uniform": "initializers",
-    "lecun_uniform": "initializers",
     "per_gate": "initializers",
     "xavier_normal": "initializers",
     "xavier_uniform": "initializers",
@@ -128,6 +133,8 @@ if TYPE_CHECKING:
     from mlax_scaffold.spec.initializers import ones as ones
     from mlax_scaffold.spec.initializers import orthogonal as orthogonal
     from mlax_scaffold.spec.initializers import per_gate as per_gate
+    from mlax_scaffold.spec.initializers import ring_phases as ring_phases
+    from mlax_scaffold.spec.initializers import ring_radii as ring_radii
     from mlax_scaffold.spec.initializers import truncated_normal as truncated_normal
     from mlax_scaffold.spec.initializers import uniform as uniform
     from mlax_scaffold.spec.initializers import variance_scaling as variance_scaling
@@ -156,12 +163,15 @@ if TYPE_CHECKING:
     from mlax_scaffold.spec.typing import DType as DType
     from mlax_scaffold.spec.typing import Float as Float
     from mlax_scaffold.spec.typing import Function as Function
+    from mlax_scaffold.spec.typing import Initializer as Initializer
     from mlax_scaffold.spec.typing import Int as Int
     from mlax_scaffold.spec.typing import Key as Key
     from mlax_scaffold.spec.typing import Mask as Mask
+    from mlax_scaffold.spec.typing import NewShape as NewShape
     from mlax_scaffold.spec.typing import NonNegative as NonNegative
     from mlax_scaffold.spec.typing import Padding as Padding
     from mlax_scaffold.spec.typing import PerDim as PerDim
+    from mlax_scaffold.spec.typing import Policy as Policy
     from mlax_scaffold.spec.typing import Positive as Positive
     from mlax_scaffold.spec.typing import Precision as Precision
     from mlax_scaffold.spec.typing import Probability as Probability
@@ -190,6 +200,9 @@ if TYPE_CHECKING:
     from mlax_scaffold.specs.functional.bernoulli import bernoulli as bernoulli
     from mlax_scaffold.specs.functional.bias_correction import (
         bias_correction as bias_correction,
+    )
+    from mlax_scaffold.specs.functional.chunked_attention import (
+        chunked_attention as chunked_attention,
     )
     from mlax_scaffold.specs.functional.conv import conv as conv
     from mlax_scaffold.specs.functional.deviations import deviations as deviations
@@ -234,9 +247,13 @@ if TYPE_CHECKING:
         rectification as rectification,
     )
     from mlax_scaffold.specs.functional.rms_norm import rms_norm as rms_norm
+    from mlax_scaffold.specs.functional.rotary_embedding import (
+        rotary_embedding as rotary_embedding,
+    )
     from mlax_scaffold.specs.functional.scale_by_trust_ratio import (
         scale_by_trust_ratio as scale_by_trust_ratio,
     )
+    from mlax_scaffold.specs.functional.sinusoids import sinusoids as sinusoids
     from mlax_scaffold.specs.functional.softmax import softmax as softmax
     from mlax_scaffold.specs.functional.standardize import standardize as standardize
     from mlax_scaffold.specs.functional.std import std as std

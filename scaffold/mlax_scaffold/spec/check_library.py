@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -12,6 +12,7 @@ from mlax_scaffold.model.definition import Definition, Kind, Reference
 from mlax_scaffold.model.library import Library
 from mlax_scaffold.spec.check_draws import check_draws
 from mlax_scaffold.spec.check_shapes import check_shapes
+from mlax_scaffold.spec.parse_keywords import MODULES
 from mlax_scaffold.spec.reader import module_name, read_spec
 
 LIBRARY_SPECS = Path(__file__).resolve().parent.parent / "specs"
@@ -85,6 +86,7 @@ def read_library(
         diagnostics += _unresolved(definition, definitions, known, unread)
     if not diagnostics:
         diagnostics += _cycles(definitions)
+        diagnostics += _same_modules(definitions.values())
     if diagnostics:
         raise SpecError(diagnostics)
     library = Library(definitions)
@@ -187,6 +189,28 @@ def _cycles(definitions: Mapping[Reference, Definition]) -> list[Diagnostic]:
 
     for definition in definitions.values():
         visit(definition, ())
+    return found
+
+
+def _same_modules(definitions: Iterable[Definition]) -> list[Diagnostic]:
+    """Module classes of one name: all are in one package."""
+    found: list[Diagnostic] = []
+    taken: dict[str, Definition] = {}
+    for definition in sorted(definitions, key=lambda d: d.source):
+        if definition.kind not in (Kind.LAYER, Kind.BLOCK):
+            continue
+        other = taken.setdefault(definition.module_name, definition)
+        if other is not definition or definition.module_name in MODULES:
+            where = (
+                f"{other.source}'s" if other is not definition else "of graph already"
+            )
+            found.append(
+                _at(
+                    definition,
+                    f"the module class {definition.module_name} is {where}",
+                    f'Give it another name: `class {definition.name}(..., module="...")`.',
+                )
+            )
     return found
 
 

@@ -41,7 +41,7 @@ class _Checker:
         self.tuples = [
             h.name
             for h in definition.hyperparameters
-            if h.type.word.name in _TUPLES or h.type.per_dim
+            if (h.type.word.name in _TUPLES and not h.type.optional) or h.type.per_dim
         ]
         self.absent = [
             h.name
@@ -68,12 +68,13 @@ class _Checker:
                         found.append(self._at(shape, name, "may be None", _SIZE_HINT))
                     known = [*self.sizes, *self.tuples]
                     close = did_you_mean(name, known, cutoff=0.8)
-                    if name not in known and close:
+                    if not self._known(name) and close:
                         found.append(
                             self._at(shape, name, "names no hyperparameter", close)
                         )
-                    bound.add(name)
-                if present and isinstance(shape, Shape):
+                    if not _only_broadcast(shape):
+                        bound.add(name)
+                if present and isinstance(shape, Shape) and not shape.broadcast:
                     counted.update(d.name for d in _variadic(shape))
         if self.method.returns is not None:
             for shape, _ in _shapes(self.method.returns):
@@ -157,6 +158,11 @@ class _Checker:
         return Diagnostic(
             Location(self.definition.source, 1, 1), f"`{name}` {message}", hint
         )
+
+
+def _only_broadcast(shape: Shape | Conditional) -> bool:
+    """Whether an array of that shape gives no axis a size."""
+    return isinstance(shape, Shape) and shape.broadcast
 
 
 def _shapes(

@@ -63,6 +63,11 @@ class Fields:
         """The fields that hold one initialized layer."""
         return self.named("SubLayer", "Cell", "Stacked")
 
+    @property
+    def initializers(self) -> tuple[str, ...]:
+        """The fields that hold initializers."""
+        return self.named("Initializer")
+
     def named(self, *words: str) -> tuple[str, ...]:
         """The fields that are annotated with one of the words of those names, or None."""
         return tuple(

@@ -73,6 +73,31 @@ def per_gate(initializer: Initializer, gates: int, axis: int = -1) -> Initialize
     return init
 
 
+def ring_radii(min_radius: float = 0.0, max_radius: float = 1.0) -> Initializer:
+    """log(-log(r)) of the radii r of points that lie uniformly in a ring."""
+
+    def init(key: Any, shape: Any, dtype: Any = float) -> jax.Array:
+        computed = dtype if jnp.dtype(dtype).itemsize >= 4 else jnp.float32
+        tiny = float(jnp.finfo(computed).eps)
+        low, high = max(min_radius**2, tiny), min(max_radius**2, 1.0 - tiny)
+        square = jax.random.uniform(key, shape, computed, low, high)
+        return jnp.log(-0.5 * jnp.log(square)).astype(dtype)
+
+    return init
+
+
+def ring_phases(max_phase: float = 6.28) -> Initializer:
+    """log(angle) of angles that are uniform between 0 and `max_phase`."""
+
+    def init(key: Any, shape: Any, dtype: Any = float) -> jax.Array:
+        computed = dtype if jnp.dtype(dtype).itemsize >= 4 else jnp.float32
+        tiny = float(jnp.finfo(computed).eps)
+        angle = jax.random.uniform(key, shape, computed, tiny, 1.0)
+        return jnp.log(max_phase * angle).astype(dtype)
+
+    return init
+
+
 __all__ = [
     "constant",
     "delta_orthogonal",
@@ -88,6 +113,8 @@ __all__ = [
     "ones",
     "orthogonal",
     "per_gate",
+    "ring_phases",
+    "ring_radii",
     "truncated_normal",
     "uniform",
     "variance_scaling",

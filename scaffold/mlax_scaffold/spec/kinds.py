@@ -53,6 +53,7 @@ ROLES = {
 """What the methods that declare may declare."""
 
 ATTRIBUTES = {
+    "Initializer": "initializer",
     "Cell": "layer",
     "Mask": "mask",
     "Scheduled": "scheduled",

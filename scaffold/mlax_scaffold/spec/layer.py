@@ -64,6 +64,12 @@ class Layer:
                 setattr(cls, name, _entry(name))
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
+        own = {
+            f"{n}_initializer"
+            for n, d in declarations(type(self)).items()
+            if d == "trainable"
+        }
+        self._initializers = {n: kwargs.pop(n) for n in own & set(kwargs)}
         self._hyperparameters = self._fields.bind(args, kwargs)
         self._derived: dict[str, Any] = {}
         self._declared: dict[str, Declaration] = {}
@@ -108,7 +114,8 @@ class Layer:
             layers = self._lists.get(name, [])
             for layer, key in zip(layers, _keys(own_key, len(layers)), strict=True):
                 layer.initialize(key, dtype)
-            given = initializers.pop(f"{name}_initializer", None)
+            given = f"{name}_initializer"
+            given = initializers.pop(given, None) or self._initializers.get(given)
             declared = self._declared.get(name)
             if declared is not None:
                 own_dtype = jnp.dtype(declared.dtype or dtype or jnp.result_type(float))
@@ -172,7 +179,7 @@ class Layer:
         return self.trainables, self.non_trainables, EagerHyperparams(self)
 
     def _clone(self) -> Layer:
-        return type(self)(**self._hyperparameters)
+        return type(self)(**self._hyperparameters, **self._initializers)
 
     # Running
 

@@ -10,6 +10,7 @@ from typing import Any
 from mlax_scaffold.errors import did_you_mean
 from mlax_scaffold.model.definition import (
     Declaration,
+    Example,
     Hyperparameter,
     Import,
     Kind,
@@ -39,6 +40,7 @@ from mlax_scaffold.spec.kinds import (
     UNKNOWN,
     A,
 )
+from mlax_scaffold.spec.parse_examples import read_examples
 from mlax_scaffold.spec.parse_fields import check_fields, read_hyperparameter
 from mlax_scaffold.spec.parse_imports import BASES
 from mlax_scaffold.spec.parse_keywords import read_keywords
@@ -76,6 +78,7 @@ class ClassReader:
         kind = BASES[bases[0]]
         hyperparameters: list[Hyperparameter] = []
         methods: list[ast.FunctionDef] = []
+        examples: ast.expr | None = None
         for statement in node.body:
             match statement:
                 case ast.AnnAssign(target=ast.Name(id=name)):
@@ -94,6 +97,10 @@ class ClassReader:
                     methods.append(statement)
                 case ast.Expr(value=ast.Constant(value=str())) | ast.Pass():
                     pass
+                case ast.Assign(targets=[ast.Name(id="examples")], value=value) if (
+                    kind is Kind.LAYER
+                ):
+                    examples = value
                 case ast.Assign(targets=[ast.Name(id=name)]):
                     self.source.report(
                         statement,
@@ -130,12 +137,26 @@ class ClassReader:
             if method.name not in ROLES.get(kind, {}):
                 requirements += requirements_of(self.source, method)
         return kind, {
-            "hyperparameters": tuple(hyperparameters),
+            "hyperparameters": tuple(h for h in hyperparameters if not _makes(h)),
+            "initializers": tuple(filter(_makes, hyperparameters)),
             "declarations": tuple(setup.declarations),
             "requirements": tuple(requirements),
             "methods": tuple(read_methods),
+            "examples": self._examples(examples, hyperparameters, read_methods),
             **names,
         }
+
+    def _examples(
+        self,
+        value: ast.expr | None,
+        hyperparameters: list[Hyperparameter],
+        methods: list[Method],
+    ) -> tuple[Example, ...]:
+        if value is None:
+            return ()
+        names = [h.name for h in hyperparameters if not _makes(h)]
+        inputs = [i.name for m in methods if m.name == "forward" for i in m.inputs]
+        return read_examples(self.source, value, names, inputs)
 
     def _check_methods(
         self,
@@ -200,6 +221,14 @@ class ClassReader:
                     f"self.{name} is private, which no field of a tree can be",
                     "Remove the `_`.",
                 )
+            if f"{name}_initializer" in attributes and (
+                declaration.role is Role.TRAINABLE
+            ):
+                self.source.report(
+                    declaration.location.line,
+                    f"{name}_initializer is a field and the initializer of self.{name}",
+                    "Choose another name for one of the two.",
+                )
             attributes[declaration.name] = (
                 "layers" if declaration.several else declaration.role.value
             )
@@ -252,7 +281,7 @@ class ClassReader:
         }
         known = attributes
         if role in (MethodRole.SETUP, MethodRole.SETUP_TREE):
-            usable = ["hyperparameter", "scheduled", "derived"]
+            usable = ["hyperparameter", "initializer", "scheduled", "derived"]
             if kind is Kind.OPTIMIZER:
                 usable += ["mask", "method"]
             if role is MethodRole.SETUP_TREE:
@@ -265,6 +294,8 @@ class ClassReader:
                 for name, what in attributes.items()
                 if what in STATIC
             }
+        elif role is MethodRole.ENTRY:
+            known = {n: what for n, what in attributes.items() if what != "initializer"}
         elif role in ASSIGNABLE:
             absent = UNKNOWN[role]
             known = {n: what for n, what in attributes.items() if what not in absent}
@@ -293,6 +324,11 @@ class ClassReader:
         if role not in (MethodRole.SETUP, MethodRole.SETUP_TREE):
             check_summary(self.source, node)
         return read_method(self.source, node, role, attributes)
+
+
+def _makes(h: Hyperparameter) -> bool:
+    """Whether a field holds an initializer: it is no part of `hyperparams`."""
+    return h.type.word.name == "Initializer"
 
 
 def _fields(node: ast.ClassDef) -> dict[str, str]:

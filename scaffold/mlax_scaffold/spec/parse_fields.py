@@ -61,8 +61,36 @@ def read_hyperparameter(
             f"Derive the class from {home}.",
         )
         return None
+    if found.word.name == "Initializer":
+        _check_initializer(source, node, name, default, kind)
     text = None if default is None else source.segment(default)
     return Hyperparameter(name, found, text, doc, source.location(node))
+
+
+def _check_initializer(
+    source: Source,
+    node: ast.AnnAssign | ast.arg,
+    name: str,
+    default: ast.expr | None,
+    kind: Kind,
+) -> None:
+    """Report an initializer that is none of a layer's, or that has no fitting name or default."""
+    if kind is not Kind.LAYER:
+        source.report(
+            node, "Initializer is a word for layers", "Derive the class from Layer."
+        )
+    if not name.endswith("_initializer"):
+        source.report(
+            node,
+            f"`{name}` holds an initializer",
+            f"Call it `{name}_initializer`, like those of weights.",
+        )
+    if default is None:
+        source.report(
+            node,
+            f"the initializer `{name}` needs a default",
+            "For example `= lecun_normal()`, `= zeros`.",
+        )
 
 
 _UNUSABLE = frozenset(("apply",))
@@ -72,6 +100,8 @@ _UNUSABLE = frozenset(("apply",))
 def _check_default(
     source: Source, default: ast.expr, kind: HyperType | None, known: Collection[str]
 ) -> None:
+    if kind is not None and kind.word.name == "Initializer":
+        default = _called(default)
     if not is_constant(default):
         source.report(
             default,
@@ -96,6 +126,16 @@ def _check_default(
                 f"{default.value!r} is not one of the choices",
                 did_you_mean(str(default.value), kind.choices),
             )
+
+
+def _called(default: ast.expr) -> ast.expr:
+    """The function that a default calls with constants, as in `lecun_normal()`."""
+    match default:
+        case ast.Call(func=function, args=args, keywords=keywords) if all(
+            map(is_constant, (*args, *(k.value for k in keywords)))
+        ):
+            return function
+    return default
 
 
 def check_fields(source: Source, hyperparameters: Iterable[Hyperparameter]) -> None:

@@ -37,6 +37,8 @@ OWN_INITIALIZERS = (
     "delta_orthogonal",
     "orthogonal",
     "per_gate",
+    "ring_phases",
+    "ring_radii",
     "truncated_normal",
 )
 """Those of the generated package: they work in half precision, or jax has none."""

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
+from jax.nn.initializers import Initializer as Initializer
 from jax.typing import DTypeLike
 
 Float = jax.Array
@@ -33,8 +34,10 @@ DType = DTypeLike
 Axis = Any
 AxisName = Any
 Shape = Any
+NewShape = Any
 Activation = Callable[..., Any]
 Function = Callable[..., Any]
+Policy = Callable[..., Any]
 Scheduled = Any
 Mask = Any
 SubSchedule = Callable[..., Any]

@@ -218,6 +218,13 @@ def _shape(value: Any, _: int | None) -> tuple[int, ...]:
     return tuple(Count.convert(size, None) for size in value)
 
 
+def _new_shape(value: Any, _: int | None) -> tuple[int, ...]:
+    sizes = tuple(_integer(size) for size in value)
+    if any(size < -1 for size in sizes) or sizes.count(-1) > 1:
+        raise ValueError(f"expected sizes, of which one may be -1; got {value!r}")
+    return sizes
+
+
 def _hashable_callable(value: Any, _: int | None) -> Any:
     if not callable(value):
         raise TypeError(f"expected a callable, got {value!r}")
@@ -260,9 +267,12 @@ DType = Word("DType", _dtype)
 Axis = Word("Axis", _axis)
 AxisName = Word("AxisName", _axis_name)
 Shape = Word("Shape", _shape)
+NewShape = Word("NewShape", _new_shape)
 Activation = Word("Activation", _hashable_callable)
 Function = Word("Function", _hashable_callable)
+Policy = Word("Policy", _hashable_callable)
 Scheduled = Word("Scheduled", _scheduled)
+Initializer = Word("Initializer", _hashable_callable)
 Mask = Word("Mask", _hashable_callable)
 SubSchedule = Word("SubSchedule", _hashable_callable)
 Boundaries = Word("Boundaries", _boundaries)

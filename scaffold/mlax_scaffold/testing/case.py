@@ -62,6 +62,8 @@ class Case:
             layers in them to ask).
         stored: whether what only the new state depends on may be computed in the dtypes
             of the state.
+        module: `module(node, rng)` is the module of the layer with these hyperparameters.
+        spread: whether a module takes the items of x one by one.
     """
 
     name: str
@@ -77,6 +79,8 @@ class Case:
     y: PyTree = None
     key_optional: bool = False
     stored: bool = False
+    module: Callable[[Any, Any], Any] | None = None
+    spread: bool = False
 
     @classmethod
     def of_function(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from hypothesis import assume
@@ -78,6 +78,7 @@ def shapes_of(
     max_size: int = 4,
     max_axes: int = 2,
     ranks: Mapping[str, int] | None = None,
+    given: Mapping[str, tuple[int, ...]] | None = None,
     **known: Any,
 ) -> st.SearchStrategy[Shapes]:
     """Shapes of the inputs of one layer, which agree on the size of every name.
@@ -87,12 +88,17 @@ def shapes_of(
         max_size: unknown axes have from 1 to so many entries.
         max_axes: `*name` and `...` stand for from 0 to so many axes.
         ranks: the number of axes of a `*name` that must have a certain one.
+        given: shapes of inputs that are not drawn, by name.
         **known: the hyperparameters: sizes, tuples of sizes for a `*name`, `name_dims`
             for the number of axes of a `*name`, and the fields that conditional shapes
             depend on.
     """
     parsed = {name: _map(value, parse_shape) for name, value in patterns.items()}
-    return _shapes_of(parsed, max_size, max_axes, dict(ranks or {}), known)
+    sizes = {name: value for name, value in known.items() if _is_size(value)}
+    for name, shape in (given or {}).items():
+        sizes = parsed.pop(name).resolve(known).bind(shape, sizes)
+    drawn = _shapes_of(parsed, max_size, max_axes, dict(ranks or {}), sizes, known)
+    return drawn.map(lambda s: replace(s, shapes={**s.shapes, **(given or {})}))
 
 
 @st.composite
@@ -102,12 +108,11 @@ def _shapes_of(
     max_size: int,
     max_axes: int,
     ranks: Mapping[str, int],
+    start: Mapping[str, int | tuple[int, ...]],
     known: Mapping[str, Any],
 ) -> Shapes:
     size = st.integers(1, max_size)
-    sizes: dict[str, int | tuple[int, ...]] = {
-        name: value for name, value in known.items() if _is_size(value)
-    }
+    sizes = dict(start)
 
     def axes(n: int | None) -> tuple[int, ...]:
         low, high = (0, max_axes) if n is None else (n, n)
@@ -139,6 +144,11 @@ def _shapes_of(
             case _:
                 return Shape((dim,)).evaluate(sizes)
 
+    def narrower(shape: tuple[int, ...]) -> tuple[int, ...]:
+        """A shape that broadcasts to it."""
+        kept = shape[draw(st.integers(0, len(shape))) :]
+        return tuple(1 if draw(st.booleans()) else n for n in kept)
+
     def resolve(shape: AnyShape) -> Shape:
         resolved = shape.resolve(known)
         for dim in resolved.dims:
@@ -147,7 +157,8 @@ def _shapes_of(
 
     def make(shape: Shape) -> tuple[int, ...]:
         try:
-            return tuple(n for dim in shape.dims for n in concrete(dim))
+            full = tuple(n for dim in shape.dims for n in concrete(dim))
+            return narrower(full) if shape.broadcast else full
         except ShapeMismatch:
             # A computed size came out negative for sizes that were drawn.
             assume(False)

@@ -12,6 +12,7 @@ from jax.typing import DTypeLike
 
 from mlax_scaffold.testing._functions import abstract_key
 from mlax_scaffold.testing.case import Case
+from mlax_scaffold.testing.dtypes import precision_for
 
 
 def array(shape: Sequence[int], dtype: DTypeLike = jnp.float32) -> jax.ShapeDtypeStruct:
@@ -100,6 +101,17 @@ def fitting(case: Case, requirements: Iterable[str] = ()) -> Case:
         _reject(error, requirements)
         raise
     return case
+
+
+def assert_initial_carry(case: Case, dtype: DTypeLike) -> None:
+    """The first carry of a cell is what its steps take and return. Only traces."""
+    with precision_for(dtype):
+        arguments = case.abstract_arguments(dtype, dtype)
+        inputs, carry = arguments.x
+        made = jax.eval_shape(
+            lambda: arguments.hyperparams.initial_carry(inputs.shape, inputs.dtype)
+        )
+    assert made == carry, f"{case.name}: initial_carry makes {made}, not {carry}"
 
 
 def assert_key_contract(case: Case) -> None:

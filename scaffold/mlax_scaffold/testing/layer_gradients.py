@@ -78,7 +78,11 @@ def _derivatives(
             return fwd(moved, others, state, key)[0]
 
         pairs = zip(at(step), at(-step), strict=True)
-        change = [(up - down) / (2 * step) for up, down in pairs]
+        # An infinity that stays where it is does not change.
+        change = [
+            jnp.where(up == down, jnp.zeros_like(up), (up - down) / (2 * step))
+            for up, down in pairs
+        ]
         scale = jnp.sqrt(_dot(change, change) * _dot(cotangents, cotangents))
         return _dot(gradients, direction), _dot(cotangents, change), scale
 

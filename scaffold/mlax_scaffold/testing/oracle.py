@@ -127,6 +127,8 @@ def _hyperparameters(definition: Any, arguments: Arguments) -> dict[str, Any]:
     }
     given: dict[str, Any] = {}
     for name in fields.annotations:
+        if name in fields.initializers:
+            continue
         value = getattr(arguments.hyperparams, name)
         if name in structural:
             trees = (

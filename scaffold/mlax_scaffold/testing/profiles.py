@@ -69,6 +69,11 @@ def compiling(test: T) -> T:
     return _examples(test, {CI: 5, THOROUGH: 25})
 
 
+def composing(test: T) -> T:
+    """Settings of a property test that compiles, and draws what others have drawn."""
+    return _examples(test, {CI: 2, THOROUGH: 25})
+
+
 def _examples(test: T, examples: dict[str, int]) -> T:
     name = chosen() or CI
     register()

@@ -141,6 +141,11 @@ def array_shapes(max: int = 3) -> st.SearchStrategy[tuple[int, ...]]:
     return st.lists(st.integers(1, 4), max_size=max).map(tuple)
 
 
+def new_shapes() -> st.SearchStrategy[tuple[int, ...]]:
+    """`NewShape`: shapes that arrays often can be given."""
+    return st.sampled_from([(-1,), (1, -1), (-1, 1), (2, -1), (1,), ()])
+
+
 def axes(ndim: int) -> st.SearchStrategy[int | tuple[int, ...]]:
     """`Axis`: an axis of an array of rank `ndim`, or several distinct ones."""
     axis = st.integers(-ndim, ndim - 1)
@@ -155,7 +160,10 @@ def activations(smooth: bool = False) -> st.SearchStrategy[Callable[[Any], Any]]
 
 
 def functions() -> st.SearchStrategy[Callable[..., Any]]:
-    """`Function`: functions of an array that also take, and then use, a PRNG key."""
+    """`Function`: functions of an array, which use a PRNG key where they are given one.
+
+    Another second argument, such as positions, changes nothing.
+    """
     return st.sampled_from([_halve, _bend])
 
 
@@ -168,9 +176,15 @@ def _bend(x: Any, key: Any = None) -> Any:
 
 
 def _signed(x: Any, key: Any) -> Any:
-    if key is None:
+    if key is None or not jnp.issubdtype(key.dtype, jax.dtypes.prng_key):
         return x
     return jnp.where(jax.random.bits(key, x.shape, jnp.uint8) < 128, x, -x)
+
+
+def policies() -> st.SearchStrategy[Callable[..., Any]]:
+    """`Policy`: what `jax.checkpoint` keeps."""
+    known = jax.checkpoint_policies
+    return st.sampled_from([known.dots_saveable, known.everything_saveable])
 
 
 def scheduled(max: float = 1.0) -> st.SearchStrategy[Any]:

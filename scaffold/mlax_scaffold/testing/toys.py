@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -80,9 +80,9 @@ class ToyCellHyperparams:
         carry = jnp.tanh(inputs + y)
         return (carry, carry), non_trainables
 
-    def initial_carry(self, batch_shape: tuple[int, ...], dtype: Any) -> jax.Array:
+    def initial_carry(self, input_shape: tuple[int, ...], dtype: Any) -> jax.Array:
         """The carry before the first step: zeros."""
-        return jnp.zeros((*batch_shape, WIDTH), dtype)
+        return jnp.zeros((*input_shape[:-1], WIDTH), dtype)
 
 
 def layer(key: jax.Array, dtype: Any) -> Initialized:
@@ -107,6 +107,40 @@ def stacked(key: jax.Array, dtype: Any, depth: int) -> Initialized:
     """Initialized layers with their weights stacked along the first axis."""
     init: Callable[[jax.Array], Initialized] = lambda k: layer(k, dtype)  # noqa: E731
     return jax.vmap(init)(jax.random.split(key, depth))
+
+
+def module(base: Any, node: Any, rng: Any, make: Callable[..., Initialized]) -> Any:
+    """The module of a toy; `base` is the class of the modules of layers."""
+
+    class Toy(base):
+        functions = _Functions
+        declarations: ClassVar[dict[str, None]] = {"kernel": None, "largest": None}
+        draws = True
+
+        def init(self, key: Any, **sizes: int) -> Initialized:
+            return make(key[0] if isinstance(key, list) else key, None)
+
+    return Toy(node, rng=rng)
+
+
+def modules(base: Any, node: Any, rng: Any, count: int) -> list[Any]:
+    """Several modules of toys."""
+    return [module(base, node.child(f"layer_{i}"), rng, layer) for i in range(count)]
+
+
+class _Functions:
+    """What the module of a layer is a class around."""
+
+    @staticmethod
+    def fwd(
+        x: Any,
+        trainables: Any,
+        non_trainables: Any,
+        hyperparams: Any,
+        inference_mode: bool = False,
+        key: jax.Array | None = None,
+    ) -> tuple[Any, Any]:
+        return hyperparams.apply(x, trainables, non_trainables, inference_mode, key)
 
 
 class ToyOptimizerState(NamedTuple):

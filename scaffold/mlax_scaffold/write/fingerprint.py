@@ -36,16 +36,18 @@ def templates_place() -> str:
 
 def _files() -> Iterator[tuple[str, str]]:
     for part in _PARTS:
-        yield from _walk(part, os.path.join(_PACKAGE, part), ".py")
-    yield from _walk("templates", templates_place(), ".jinja")
+        yield from _walk(part, os.path.join(_PACKAGE, part), (".py", ".json"))
+    yield from _walk("templates", templates_place(), (".jinja",))
 
 
-def _walk(name: str, place: str, suffix: str) -> Iterator[tuple[str, str]]:
+def _walk(
+    name: str, place: str, suffixes: tuple[str, ...]
+) -> Iterator[tuple[str, str]]:
     for entry in sorted(os.scandir(place), key=lambda entry: entry.name):
         below = f"{name}/{entry.name}"
         if entry.is_dir():
-            yield from _walk(below, entry.path, suffix)
-        elif entry.name.endswith(suffix):
+            yield from _walk(below, entry.path, suffixes)
+        elif entry.name.endswith(suffixes):
             yield below, entry.path
 
 

@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mlax import graph
 from mlax.block import parallel as Parallel
+from mlax.graph._layer import LayerModule
 from mlax_scaffold.testing import toys
 from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.dims import shapes_of
@@ -26,8 +28,12 @@ from mlax_scaffold.testing.layer import (
     assert_static_hyperparams,
     assert_vmap,
 )
+from mlax_scaffold.testing.module import (
+    assert_module_creates,
+    assert_module_equals_layer,
+)
 from mlax_scaffold.testing.oracle import assert_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import compiling, each_dtype, tracing
+from mlax_scaffold.testing.profiles import compiling, composing, each_dtype, tracing
 from mlax_scaffold.testing.strategies import sizes
 
 SPEC = find_spec("scaffold/mlax_scaffold/specs/block/parallel.py", near=__file__)
@@ -40,6 +46,11 @@ def cases(draw) -> Case:
 
     def init(key, dtype):
         return Parallel.init(layers=toys.layers(key, dtype, count))
+
+    def module(node, rng):
+        return graph.Parallel(
+            node, layers=toys.modules(LayerModule, node, rng, count), rng=rng
+        )
 
     hyperparams = fitting_hyperparams(
         init, requirements=["x must hold one input for each layer"]
@@ -54,6 +65,7 @@ def cases(draw) -> Case:
             name="Parallel",
             init=init,
             fwd=Parallel.fwd,
+            module=module,
             x=(array(shapes["x[0]"]),) * count,
             key_optional=True,
             draws_keys=True,
@@ -111,3 +123,15 @@ def test_hyperparameters_are_static(case):
 @given(cases())
 def test_state_is_stable(case):
     assert_state_stable(case)
+
+
+@composing
+@given(cases())
+def test_module_equals_the_layer(case):
+    assert_module_equals_layer(case, graph)
+
+
+@composing
+@given(cases())
+def test_module_creates_its_parameters_once(case):
+    assert_module_creates(case, graph, keys=None)

@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mlax import graph
 from mlax.block import recurrent as Recurrent
+from mlax.graph._layer import LayerModule
 from mlax_scaffold.testing import toys
 from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.dims import shapes_of
@@ -27,8 +29,12 @@ from mlax_scaffold.testing.layer import (
     assert_static_hyperparams,
     assert_vmap,
 )
+from mlax_scaffold.testing.module import (
+    assert_module_creates,
+    assert_module_equals_layer,
+)
 from mlax_scaffold.testing.oracle import assert_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import compiling, each_dtype, tracing
+from mlax_scaffold.testing.profiles import compiling, composing, each_dtype, tracing
 from mlax_scaffold.testing.refusals import assert_rejects_integers
 from mlax_scaffold.testing.strategies import booleans, sizes
 
@@ -41,6 +47,7 @@ def cases(draw) -> Case:
     reverse = draw(booleans())
     unroll = draw(sizes())
     return_carry = draw(booleans())
+    time_major = draw(booleans())
 
     def init(key, dtype):
         return Recurrent.init(
@@ -48,15 +55,27 @@ def cases(draw) -> Case:
             reverse=reverse,
             unroll=unroll,
             return_carry=return_carry,
+            time_major=time_major,
+        )
+
+    def module(node, rng):
+        return graph.Recurrent(
+            node,
+            cell=toys.module(LayerModule, node.child("cell"), rng, toys.cell),
+            reverse=reverse,
+            unroll=unroll,
+            return_carry=return_carry,
+            time_major=time_major,
+            rng=rng,
         )
 
     hyperparams = fitting_hyperparams(init, requirements=[])
     shapes = draw(
         shapes_of(
             {
-                "x": "*batch time features",
+                "x": "time *batch features if time_major else *batch time features",
                 "carry": "*batch features",
-                "reset": "*batch time",
+                "reset": "time *batch if time_major else *batch time",
             },
             **known(hyperparams),
             features=toys.WIDTH,
@@ -70,6 +89,7 @@ def cases(draw) -> Case:
             name="Recurrent",
             init=init,
             fwd=Recurrent.fwd,
+            module=module,
             x=array(shapes["x"]),
             inputs=inputs,
             key_optional=True,
@@ -134,3 +154,15 @@ def test_state_is_stable(case):
 @given(cases())
 def test_rejects_integers(case):
     assert_rejects_integers(case)
+
+
+@composing
+@given(cases())
+def test_module_equals_the_layer(case):
+    assert_module_equals_layer(case, graph)
+
+
+@composing
+@given(cases())
+def test_module_creates_its_parameters_once(case):
+    assert_module_creates(case, graph, keys=None)

@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mlax import graph
 from mlax.block import repeat as Repeat
+from mlax.graph._layer import LayerModule
 from mlax_scaffold.testing import toys
 from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.dims import shapes_of
@@ -26,9 +28,13 @@ from mlax_scaffold.testing.layer import (
     assert_static_hyperparams,
     assert_vmap,
 )
+from mlax_scaffold.testing.module import (
+    assert_module_creates,
+    assert_module_equals_layer,
+)
 from mlax_scaffold.testing.oracle import assert_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import compiling, each_dtype, tracing
-from mlax_scaffold.testing.strategies import sizes
+from mlax_scaffold.testing.profiles import compiling, composing, each_dtype, tracing
+from mlax_scaffold.testing.strategies import booleans, sizes
 
 SPEC = find_spec("scaffold/mlax_scaffold/specs/block/repeat.py", near=__file__)
 
@@ -37,9 +43,26 @@ SPEC = find_spec("scaffold/mlax_scaffold/specs/block/repeat.py", near=__file__)
 def cases(draw) -> Case:
     """Hyperparameters and inputs of Repeat that fit each other."""
     depth = draw(sizes())
+    unroll = draw(sizes())
+    checkpoint = draw(booleans())
 
     def init(key, dtype):
-        return Repeat.init(layer=toys.stacked(key, dtype, depth), depth=depth)
+        return Repeat.init(
+            layer=toys.stacked(key, dtype, depth),
+            depth=depth,
+            unroll=unroll,
+            checkpoint=checkpoint,
+        )
+
+    def module(node, rng):
+        return graph.Repeat(
+            node,
+            layer=toys.module(LayerModule, node.child("layer"), rng, toys.layer),
+            depth=depth,
+            unroll=unroll,
+            checkpoint=checkpoint,
+            rng=rng,
+        )
 
     hyperparams = fitting_hyperparams(init, requirements=[])
     shapes = draw(
@@ -50,6 +73,7 @@ def cases(draw) -> Case:
             name="Repeat",
             init=init,
             fwd=Repeat.fwd,
+            module=module,
             x=array(shapes["x"]),
             key_optional=True,
             draws_keys=True,
@@ -107,3 +131,15 @@ def test_hyperparameters_are_static(case):
 @given(cases())
 def test_state_is_stable(case):
     assert_state_stable(case)
+
+
+@composing
+@given(cases())
+def test_module_equals_the_layer(case):
+    assert_module_equals_layer(case, graph)
+
+
+@composing
+@given(cases())
+def test_module_creates_its_parameters_once(case):
+    assert_module_creates(case, graph, keys=None)

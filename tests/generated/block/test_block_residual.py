@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mlax import graph
 from mlax.block import residual as Residual
+from mlax.graph._layer import LayerModule
 from mlax_scaffold.testing import toys
 from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.dims import shapes_of
@@ -26,8 +28,12 @@ from mlax_scaffold.testing.layer import (
     assert_static_hyperparams,
     assert_vmap,
 )
+from mlax_scaffold.testing.module import (
+    assert_module_creates,
+    assert_module_equals_layer,
+)
 from mlax_scaffold.testing.oracle import assert_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import compiling, each_dtype, tracing
+from mlax_scaffold.testing.profiles import compiling, composing, each_dtype, tracing
 
 SPEC = find_spec("scaffold/mlax_scaffold/specs/block/residual.py", near=__file__)
 
@@ -39,6 +45,13 @@ def cases(draw) -> Case:
     def init(key, dtype):
         return Residual.init(layer=toys.layer(key, dtype))
 
+    def module(node, rng):
+        return graph.Residual(
+            node,
+            layer=toys.module(LayerModule, node.child("layer"), rng, toys.layer),
+            rng=rng,
+        )
+
     hyperparams = fitting_hyperparams(init, requirements=[])
     shapes = draw(
         shapes_of({"x": "*batch features"}, **known(hyperparams), features=toys.WIDTH)
@@ -48,6 +61,7 @@ def cases(draw) -> Case:
             name="Residual",
             init=init,
             fwd=Residual.fwd,
+            module=module,
             x=array(shapes["x"]),
             key_optional=True,
             draws_keys=True,
@@ -105,3 +119,15 @@ def test_hyperparameters_are_static(case):
 @given(cases())
 def test_state_is_stable(case):
     assert_state_stable(case)
+
+
+@composing
+@given(cases())
+def test_module_equals_the_layer(case):
+    assert_module_equals_layer(case, graph)
+
+
+@composing
+@given(cases())
+def test_module_creates_its_parameters_once(case):
+    assert_module_creates(case, graph, keys=None)

@@ -34,7 +34,10 @@ def cases(draw) -> tuple[Case, dict[str, Any]]:
     hyperparameters: dict[str, Any] = {}
     shapes = draw(
         shapes_of(
-            {"logits": "*batch heads queries keys", "mask": ""},
+            {
+                "logits": "*batch heads queries keys",
+                "mask": "# *batch heads queries keys",
+            },
             **known(hyperparameters),
         )
     )

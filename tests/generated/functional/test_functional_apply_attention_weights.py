@@ -38,7 +38,7 @@ def cases(draw) -> tuple[Case, dict[str, Any]]:
         shapes_of(
             {
                 "weights": "*batch heads queries keys",
-                "value": "*batch keys heads features",
+                "value": "*batch keys kv_heads features",
             },
             **known(hyperparameters),
         )
@@ -49,7 +49,7 @@ def cases(draw) -> tuple[Case, dict[str, Any]]:
         hyperparameters=hyperparameters,
         y=shapes.expected("*batch queries heads features"),
     )
-    requirements = []
+    requirements = ["the heads of the values must divide the weights'"]
     return fitting(case, requirements=requirements), hyperparameters
 
 

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mlax.functional._dot_product_attention import dot_product_attention
+from mlax_scaffold.testing._functions import abstract_key
 from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.dims import shapes_of
 from mlax_scaffold.testing.dtypes import FLOAT_DTYPES
@@ -28,6 +29,8 @@ from mlax_scaffold.testing.strategies import (
     finite_floats,
     optional,
     precisions,
+    probabilities,
+    sizes,
 )
 
 SPEC = find_spec(
@@ -40,11 +43,17 @@ def cases(draw) -> tuple[Case, dict[str, Any]]:
     """Hyperparameters and inputs of dot_product_attention that fit each other."""
     causal = draw(booleans())
     scale = draw(optional(finite_floats()))
+    dropout_rate = draw(probabilities())
+    broadcast_dropout = draw(booleans())
+    chunk_size = draw(optional(sizes()))
     accum_dtype = draw(optional(accum_dtypes()))
     precision = draw(optional(precisions()))
     hyperparameters: dict[str, Any] = {
         "causal": causal,
         "scale": scale,
+        "dropout_rate": dropout_rate,
+        "broadcast_dropout": broadcast_dropout,
+        "chunk_size": chunk_size,
         "accum_dtype": accum_dtype,
         "precision": precision,
     }
@@ -52,9 +61,10 @@ def cases(draw) -> tuple[Case, dict[str, Any]]:
         shapes_of(
             {
                 "query": "*batch queries heads features",
-                "key": "*batch keys heads features",
-                "value": "*batch keys heads value_features",
-                "mask": "",
+                "key": "*batch keys kv_heads features",
+                "value": "*batch keys kv_heads value_features",
+                "mask": "# *batch heads queries keys",
+                "bias": "# *batch heads queries keys",
             },
             **known(hyperparameters),
         )
@@ -65,14 +75,19 @@ def cases(draw) -> tuple[Case, dict[str, Any]]:
             array(shapes["query"]),
             array(shapes["key"]),
             array(shapes["value"]),
-            array(shapes["mask"], jnp.bool_),
+            draw(optional(st.just(array(shapes["mask"], jnp.bool_)))),
+            draw(optional(st.just(array(shapes["bias"])))),
+            draw(optional(st.just(abstract_key()))),
         ),
         hyperparameters=hyperparameters,
         y=shapes.expected("*batch queries heads value_features"),
         allow=declared(accum_dtype),
         smooth=exact(accum_dtype),
     )
-    requirements = []
+    requirements = [
+        "the heads of the values must divide the weights'",
+        "the heads of the keys must divide the query's",
+    ]
     return fitting(case, requirements=requirements), hyperparameters
 
 
@@ -123,6 +138,19 @@ def test_has_the_gradients_of_finite_differences(drawn):
             ("scale", "0.5"),
             ("scale", float("nan")),
             ("scale", float("inf")),
+            ("dropout_rate", -0.1),
+            ("dropout_rate", 1.1),
+            ("dropout_rate", float("nan")),
+            ("dropout_rate", "1"),
+            ("dropout_rate", None),
+            ("broadcast_dropout", 1),
+            ("broadcast_dropout", "yes"),
+            ("broadcast_dropout", None),
+            ("chunk_size", 0),
+            ("chunk_size", -1),
+            ("chunk_size", 2.5),
+            ("chunk_size", "4"),
+            ("chunk_size", True),
             ("accum_dtype", "int32"),
             ("accum_dtype", "no dtype"),
             ("precision", "exact"),

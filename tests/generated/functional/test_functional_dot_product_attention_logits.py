@@ -40,7 +40,7 @@ def cases(draw) -> tuple[Case, dict[str, Any]]:
         shapes_of(
             {
                 "query": "*batch queries heads features",
-                "key": "*batch keys heads features",
+                "key": "*batch keys kv_heads features",
             },
             **known(hyperparameters),
         )
@@ -51,7 +51,7 @@ def cases(draw) -> tuple[Case, dict[str, Any]]:
         hyperparameters=hyperparameters,
         y=shapes.expected("*batch heads queries keys"),
     )
-    requirements = []
+    requirements = ["the heads of the keys must divide the query's"]
     return fitting(case, requirements=requirements), hyperparameters
 
 

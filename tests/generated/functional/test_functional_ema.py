@@ -21,7 +21,7 @@ from mlax_scaffold.testing.layer import (
 )
 from mlax_scaffold.testing.oracle import assert_function_matches_spec, find_spec
 from mlax_scaffold.testing.profiles import compiling, each_dtype, tracing
-from mlax_scaffold.testing.strategies import probabilities
+from mlax_scaffold.testing.strategies import optional, probabilities
 
 SPEC = find_spec("scaffold/mlax_scaffold/specs/functional/ema.py", near=__file__)
 
@@ -36,7 +36,11 @@ def cases(draw) -> tuple[Case, dict[str, Any]]:
     )
     case = Case.of_function(
         ema,
-        x=(array(shapes["old"]), array(shapes["new"]), array(shapes["dither"])),
+        x=(
+            array(shapes["old"]),
+            array(shapes["new"]),
+            draw(optional(st.just(array(shapes["dither"])))),
+        ),
         hyperparameters=hyperparameters,
     )
     requirements = []

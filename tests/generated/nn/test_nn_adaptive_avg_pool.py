@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mlax import graph
 from mlax.nn import adaptive_avg_pool as AdaptiveAvgPool
 from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.dims import shapes_of
@@ -27,8 +28,12 @@ from mlax_scaffold.testing.layer import (
     assert_static_hyperparams,
     assert_vmap,
 )
+from mlax_scaffold.testing.module import (
+    assert_module_creates,
+    assert_module_equals_layer,
+)
 from mlax_scaffold.testing.oracle import assert_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import compiling, each_dtype, tracing
+from mlax_scaffold.testing.profiles import compiling, composing, each_dtype, tracing
 from mlax_scaffold.testing.refusals import assert_rejects_integers
 from mlax_scaffold.testing.strategies import (
     accum_dtypes,
@@ -57,6 +62,15 @@ def cases(draw) -> Case:
             accum_dtype=accum_dtype,
         )
 
+    def module(node, rng):
+        return graph.AdaptiveAvgPool(
+            node,
+            spatial_dims=spatial_dims,
+            output_size=output_size,
+            channel_last=channel_last,
+            accum_dtype=accum_dtype,
+        )
+
     hyperparams = fitting_hyperparams(
         init, requirements=["output_size must not be larger than the input"]
     )
@@ -71,6 +85,7 @@ def cases(draw) -> Case:
             name="AdaptiveAvgPool",
             init=init,
             fwd=AdaptiveAvgPool.fwd,
+            module=module,
             x=array(shapes["x"]),
             y=shapes.expected(
                 "*batch *output_size channels if channel_last else *batch *output_size"
@@ -164,3 +179,15 @@ def test_rejects_a_hyperparameter(name, value):
     valid = {"spatial_dims": 4, "output_size": 4}
     with pytest.raises(ValueError, match=f"AdaptiveAvgPool: {name}"):
         AdaptiveAvgPool.init(**{**valid, name: value})
+
+
+@composing
+@given(cases())
+def test_module_equals_the_layer(case):
+    assert_module_equals_layer(case, graph)
+
+
+@composing
+@given(cases())
+def test_module_creates_its_parameters_once(case):
+    assert_module_creates(case, graph, keys=0)

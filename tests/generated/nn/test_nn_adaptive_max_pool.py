@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mlax import graph
 from mlax.nn import adaptive_max_pool as AdaptiveMaxPool
 from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.dims import shapes_of
@@ -25,8 +26,12 @@ from mlax_scaffold.testing.layer import (
     assert_static_hyperparams,
     assert_vmap,
 )
+from mlax_scaffold.testing.module import (
+    assert_module_creates,
+    assert_module_equals_layer,
+)
 from mlax_scaffold.testing.oracle import assert_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import compiling, each_dtype, tracing
+from mlax_scaffold.testing.profiles import compiling, composing, each_dtype, tracing
 from mlax_scaffold.testing.refusals import assert_rejects_integers
 from mlax_scaffold.testing.strategies import booleans, per_dim, sizes
 
@@ -47,6 +52,14 @@ def cases(draw) -> Case:
             channel_last=channel_last,
         )
 
+    def module(node, rng):
+        return graph.AdaptiveMaxPool(
+            node,
+            spatial_dims=spatial_dims,
+            output_size=output_size,
+            channel_last=channel_last,
+        )
+
     hyperparams = fitting_hyperparams(
         init, requirements=["output_size must not be larger than the input"]
     )
@@ -61,6 +74,7 @@ def cases(draw) -> Case:
             name="AdaptiveMaxPool",
             init=init,
             fwd=AdaptiveMaxPool.fwd,
+            module=module,
             x=array(shapes["x"]),
             y=shapes.expected(
                 "*batch *output_size channels if channel_last else *batch *output_size"
@@ -150,3 +164,15 @@ def test_rejects_a_hyperparameter(name, value):
     valid = {"spatial_dims": 4, "output_size": 4}
     with pytest.raises(ValueError, match=f"AdaptiveMaxPool: {name}"):
         AdaptiveMaxPool.init(**{**valid, name: value})
+
+
+@composing
+@given(cases())
+def test_module_equals_the_layer(case):
+    assert_module_equals_layer(case, graph)
+
+
+@composing
+@given(cases())
+def test_module_creates_its_parameters_once(case):
+    assert_module_creates(case, graph, keys=0)

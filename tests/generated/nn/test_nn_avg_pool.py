@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mlax import graph
 from mlax.nn import avg_pool as AvgPool
 from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.dims import shapes_of
@@ -27,8 +28,12 @@ from mlax_scaffold.testing.layer import (
     assert_static_hyperparams,
     assert_vmap,
 )
+from mlax_scaffold.testing.module import (
+    assert_module_creates,
+    assert_module_equals_layer,
+)
 from mlax_scaffold.testing.oracle import assert_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import compiling, each_dtype, tracing
+from mlax_scaffold.testing.profiles import compiling, composing, each_dtype, tracing
 from mlax_scaffold.testing.refusals import assert_rejects_integers
 from mlax_scaffold.testing.strategies import (
     accum_dtypes,
@@ -68,6 +73,20 @@ def cases(draw) -> Case:
             accum_dtype=accum_dtype,
         )
 
+    def module(node, rng):
+        return graph.AvgPool(
+            node,
+            spatial_dims=spatial_dims,
+            window=window,
+            strides=strides,
+            padding=padding,
+            dilation=dilation,
+            ceil_mode=ceil_mode,
+            channel_last=channel_last,
+            count_include_pad=count_include_pad,
+            accum_dtype=accum_dtype,
+        )
+
     hyperparams = fitting_hyperparams(
         init,
         requirements=[
@@ -86,6 +105,7 @@ def cases(draw) -> Case:
             name="AvgPool",
             init=init,
             fwd=AvgPool.fwd,
+            module=module,
             x=array(shapes["x"]),
             y=shapes.expected(
                 "*batch *out_spatial channels if channel_last else *batch *out_spatial"
@@ -204,3 +224,15 @@ def test_rejects_a_hyperparameter(name, value):
     valid = {"spatial_dims": 4, "window": 4}
     with pytest.raises(ValueError, match=f"AvgPool: {name}"):
         AvgPool.init(**{**valid, name: value})
+
+
+@composing
+@given(cases())
+def test_module_equals_the_layer(case):
+    assert_module_equals_layer(case, graph)
+
+
+@composing
+@given(cases())
+def test_module_creates_its_parameters_once(case):
+    assert_module_creates(case, graph, keys=0)

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mlax import graph
 from mlax.nn import conv as Conv
 from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.dims import shapes_of
@@ -26,8 +27,12 @@ from mlax_scaffold.testing.layer import (
     assert_static_hyperparams,
     assert_vmap,
 )
+from mlax_scaffold.testing.module import (
+    assert_module_creates,
+    assert_module_equals_layer,
+)
 from mlax_scaffold.testing.oracle import assert_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import compiling, each_dtype, tracing
+from mlax_scaffold.testing.profiles import compiling, composing, each_dtype, tracing
 from mlax_scaffold.testing.refusals import (
     assert_rejects_another_size,
     assert_rejects_integers,
@@ -82,6 +87,25 @@ def cases(draw) -> Case:
             dtype=dtype,
         )
 
+    def module(node, rng):
+        return graph.Conv(
+            node,
+            spatial_dims=spatial_dims,
+            in_channels=in_channels,
+            out_channels=out_channels,
+            kernel_size=kernel_size,
+            strides=strides,
+            padding=padding,
+            padding_mode=padding_mode,
+            dilation=dilation,
+            input_dilation=input_dilation,
+            groups=groups,
+            channel_last=channel_last,
+            use_bias=use_bias,
+            precision=precision,
+            rng=rng,
+        )
+
     hyperparams = fitting_hyperparams(
         init,
         requirements=[
@@ -104,6 +128,7 @@ def cases(draw) -> Case:
             name="Conv",
             init=init,
             fwd=Conv.fwd,
+            module=module,
             x=array(shapes["x"]),
             y=shapes.expected(
                 "*batch *out_spatial out_channels if channel_last else *batch out_channels *out_spatial"
@@ -255,3 +280,15 @@ def test_rejects_a_hyperparameter(name, value):
     valid = {"spatial_dims": 4, "in_channels": 4, "out_channels": 4, "kernel_size": 4}
     with pytest.raises(ValueError, match=f"Conv: {name}"):
         Conv.init(jax.random.key(0), **{**valid, name: value})
+
+
+@composing
+@given(cases())
+def test_module_equals_the_layer(case):
+    assert_module_equals_layer(case, graph)
+
+
+@composing
+@given(cases())
+def test_module_creates_its_parameters_once(case):
+    assert_module_creates(case, graph, keys=2)

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mlax import graph
 from mlax.nn import drop_path as DropPath
 from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.dims import shapes_of
@@ -26,8 +27,12 @@ from mlax_scaffold.testing.layer import (
     assert_static_hyperparams,
     assert_vmap,
 )
+from mlax_scaffold.testing.module import (
+    assert_module_creates,
+    assert_module_equals_layer,
+)
 from mlax_scaffold.testing.oracle import assert_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import compiling, each_dtype, tracing
+from mlax_scaffold.testing.profiles import compiling, composing, each_dtype, tracing
 from mlax_scaffold.testing.refusals import assert_rejects_integers
 from mlax_scaffold.testing.strategies import probabilities
 
@@ -42,6 +47,9 @@ def cases(draw) -> Case:
     def init(key, dtype):
         return DropPath.init(rate=rate)
 
+    def module(node, rng):
+        return graph.DropPath(node, rate=rate, rng=rng)
+
     hyperparams = fitting_hyperparams(init, requirements=[])
     shapes = draw(shapes_of({"x": "batch *shape"}, **known(hyperparams)))
     return fitting(
@@ -49,6 +57,7 @@ def cases(draw) -> Case:
             name="DropPath",
             init=init,
             fwd=DropPath.fwd,
+            module=module,
             x=array(shapes["x"]),
             y=shapes.expected("batch *shape"),
             draws_keys=True,
@@ -134,3 +143,15 @@ def test_rejects_a_hyperparameter(name, value):
     valid = {}
     with pytest.raises(ValueError, match=f"DropPath: {name}"):
         DropPath.init(**{**valid, name: value})
+
+
+@composing
+@given(cases())
+def test_module_equals_the_layer(case):
+    assert_module_equals_layer(case, graph)
+
+
+@composing
+@given(cases())
+def test_module_creates_its_parameters_once(case):
+    assert_module_creates(case, graph, keys=0)

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mlax import graph
 from mlax.nn import dropout as Dropout
 from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.dims import shapes_of
@@ -26,8 +27,12 @@ from mlax_scaffold.testing.layer import (
     assert_static_hyperparams,
     assert_vmap,
 )
+from mlax_scaffold.testing.module import (
+    assert_module_creates,
+    assert_module_equals_layer,
+)
 from mlax_scaffold.testing.oracle import assert_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import compiling, each_dtype, tracing
+from mlax_scaffold.testing.profiles import compiling, composing, each_dtype, tracing
 from mlax_scaffold.testing.refusals import assert_rejects_integers
 from mlax_scaffold.testing.strategies import axes, probabilities, sizes
 
@@ -44,6 +49,9 @@ def cases(draw) -> Case:
     def init(key, dtype):
         return Dropout.init(rate=rate, broadcast_axis=broadcast_axis)
 
+    def module(node, rng):
+        return graph.Dropout(node, rate=rate, broadcast_axis=broadcast_axis, rng=rng)
+
     hyperparams = fitting_hyperparams(init, requirements=[])
     shapes = draw(
         shapes_of({"x": "*shape"}, **known(hyperparams), ranks={"shape": rank})
@@ -53,6 +61,7 @@ def cases(draw) -> Case:
             name="Dropout",
             init=init,
             fwd=Dropout.fwd,
+            module=module,
             x=array(shapes["x"]),
             y=shapes.expected("*shape"),
             draws_keys=True,
@@ -142,3 +151,15 @@ def test_rejects_a_hyperparameter(name, value):
     valid = {}
     with pytest.raises(ValueError, match=f"Dropout: {name}"):
         Dropout.init(**{**valid, name: value})
+
+
+@composing
+@given(cases())
+def test_module_equals_the_layer(case):
+    assert_module_equals_layer(case, graph)
+
+
+@composing
+@given(cases())
+def test_module_creates_its_parameters_once(case):
+    assert_module_creates(case, graph, keys=0)

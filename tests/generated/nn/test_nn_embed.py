@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mlax import graph
 from mlax.nn import embed as Embed
 from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.dims import shapes_of
@@ -26,8 +27,12 @@ from mlax_scaffold.testing.layer import (
     assert_shapes,
     assert_static_hyperparams,
 )
+from mlax_scaffold.testing.module import (
+    assert_module_creates,
+    assert_module_equals_layer,
+)
 from mlax_scaffold.testing.oracle import assert_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import compiling, each_dtype, tracing
+from mlax_scaffold.testing.profiles import compiling, composing, each_dtype, tracing
 from mlax_scaffold.testing.strategies import optional, precisions, sizes
 
 SPEC = find_spec("scaffold/mlax_scaffold/specs/nn/embed.py", near=__file__)
@@ -45,6 +50,11 @@ def cases(draw) -> Case:
             key, entries=entries, features=features, precision=precision, dtype=dtype
         )
 
+    def module(node, rng):
+        return graph.Embed(
+            node, entries=entries, features=features, precision=precision, rng=rng
+        )
+
     hyperparams = fitting_hyperparams(init, requirements=[])
     shapes = draw(shapes_of({"x": "*batch"}, **known(hyperparams)))
     return fitting(
@@ -52,6 +62,7 @@ def cases(draw) -> Case:
             name="Embed",
             init=init,
             fwd=Embed.fwd,
+            module=module,
             x=array(shapes["x"], jnp.int32),
             y=shapes.expected("*batch features"),
             ranges={"x": (0, smallest(entries, features))},
@@ -120,3 +131,15 @@ def test_rejects_a_hyperparameter(name, value):
     valid = {"entries": 4, "features": 4}
     with pytest.raises(ValueError, match=f"Embed: {name}"):
         Embed.init(jax.random.key(0), **{**valid, name: value})
+
+
+@composing
+@given(cases())
+def test_module_equals_the_layer(case):
+    assert_module_equals_layer(case, graph)
+
+
+@composing
+@given(cases())
+def test_module_creates_its_parameters_once(case):
+    assert_module_creates(case, graph, keys=1)

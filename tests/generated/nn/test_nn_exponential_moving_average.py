@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mlax import graph
 from mlax.nn import exponential_moving_average as ExponentialMovingAverage
 from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.dims import shapes_of
@@ -28,8 +29,12 @@ from mlax_scaffold.testing.layer import (
     assert_static_hyperparams,
     assert_vmap,
 )
+from mlax_scaffold.testing.module import (
+    assert_module_creates,
+    assert_module_equals_layer,
+)
 from mlax_scaffold.testing.oracle import assert_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import compiling, each_dtype, tracing
+from mlax_scaffold.testing.profiles import compiling, composing, each_dtype, tracing
 from mlax_scaffold.testing.refusals import assert_rejects_integers
 from mlax_scaffold.testing.strategies import array_shapes, booleans, decays
 
@@ -50,6 +55,11 @@ def cases(draw) -> Case:
             key, shape=shape, decay=decay, debias=debias, dtype=dtype
         )
 
+    def module(node, rng):
+        return graph.ExponentialMovingAverage(
+            node, shape=shape, decay=decay, debias=debias, rng=rng
+        )
+
     hyperparams = fitting_hyperparams(init, requirements=[])
     shapes = draw(shapes_of({"x": "*shape"}, **known(hyperparams)))
     return fitting(
@@ -57,6 +67,7 @@ def cases(draw) -> Case:
             name="ExponentialMovingAverage",
             init=init,
             fwd=ExponentialMovingAverage.fwd,
+            module=module,
             x=array(shapes["x"]),
             y=shapes.expected("*shape"),
             stored=True,
@@ -155,3 +166,15 @@ def test_rejects_a_hyperparameter(name, value):
     valid = {}
     with pytest.raises(ValueError, match=f"ExponentialMovingAverage: {name}"):
         ExponentialMovingAverage.init(jax.random.key(0), **{**valid, name: value})
+
+
+@composing
+@given(cases())
+def test_module_equals_the_layer(case):
+    assert_module_equals_layer(case, graph)
+
+
+@composing
+@given(cases())
+def test_module_creates_its_parameters_once(case):
+    assert_module_creates(case, graph, keys=2)

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mlax import graph
 from mlax.nn import f as F
 from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.dims import shapes_of
@@ -26,8 +27,12 @@ from mlax_scaffold.testing.layer import (
     assert_static_hyperparams,
     assert_vmap,
 )
+from mlax_scaffold.testing.module import (
+    assert_module_creates,
+    assert_module_equals_layer,
+)
 from mlax_scaffold.testing.oracle import assert_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import compiling, each_dtype, tracing
+from mlax_scaffold.testing.profiles import compiling, composing, each_dtype, tracing
 from mlax_scaffold.testing.strategies import booleans, functions, optional
 
 SPEC = find_spec("scaffold/mlax_scaffold/specs/nn/f.py", near=__file__)
@@ -47,6 +52,15 @@ def cases(draw) -> Case:
             takes_key=takes_key,
         )
 
+    def module(node, rng):
+        return graph.F(
+            node,
+            function=function,
+            inference_function=inference_function,
+            takes_key=takes_key,
+            rng=rng,
+        )
+
     hyperparams = fitting_hyperparams(
         init, requirements=["a function that takes a key needs an inference_function"]
     )
@@ -56,6 +70,7 @@ def cases(draw) -> Case:
             name="F",
             init=init,
             fwd=F.fwd,
+            module=module,
             x=array(shapes["x"]),
             draws_keys=True,
             trains=True,
@@ -131,3 +146,15 @@ def test_rejects_a_hyperparameter(name, value):
     valid = {"function": jax.nn.relu}
     with pytest.raises(ValueError, match=f"F: {name}"):
         F.init(**{**valid, name: value})
+
+
+@composing
+@given(cases())
+def test_module_equals_the_layer(case):
+    assert_module_equals_layer(case, graph)
+
+
+@composing
+@given(cases())
+def test_module_creates_its_parameters_once(case):
+    assert_module_creates(case, graph, keys=0)

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mlax import graph
 from mlax.nn import global_avg_pool as GlobalAvgPool
 from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.dims import shapes_of
@@ -26,8 +27,12 @@ from mlax_scaffold.testing.layer import (
     assert_static_hyperparams,
     assert_vmap,
 )
+from mlax_scaffold.testing.module import (
+    assert_module_creates,
+    assert_module_equals_layer,
+)
 from mlax_scaffold.testing.oracle import assert_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import compiling, each_dtype, tracing
+from mlax_scaffold.testing.profiles import compiling, composing, each_dtype, tracing
 from mlax_scaffold.testing.refusals import assert_rejects_integers
 from mlax_scaffold.testing.strategies import accum_dtypes, booleans, optional, sizes
 
@@ -50,6 +55,15 @@ def cases(draw) -> Case:
             accum_dtype=accum_dtype,
         )
 
+    def module(node, rng):
+        return graph.GlobalAvgPool(
+            node,
+            spatial_dims=spatial_dims,
+            channel_last=channel_last,
+            keepdims=keepdims,
+            accum_dtype=accum_dtype,
+        )
+
     hyperparams = fitting_hyperparams(init, requirements=[])
     shapes = draw(
         shapes_of(
@@ -62,6 +76,7 @@ def cases(draw) -> Case:
             name="GlobalAvgPool",
             init=init,
             fwd=GlobalAvgPool.fwd,
+            module=module,
             x=array(shapes["x"]),
             allow=declared(accum_dtype),
             smooth=exact(accum_dtype),
@@ -143,3 +158,15 @@ def test_rejects_a_hyperparameter(name, value):
     valid = {"spatial_dims": 4}
     with pytest.raises(ValueError, match=f"GlobalAvgPool: {name}"):
         GlobalAvgPool.init(**{**valid, name: value})
+
+
+@composing
+@given(cases())
+def test_module_equals_the_layer(case):
+    assert_module_equals_layer(case, graph)
+
+
+@composing
+@given(cases())
+def test_module_creates_its_parameters_once(case):
+    assert_module_creates(case, graph, keys=0)

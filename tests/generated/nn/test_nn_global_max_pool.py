@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mlax import graph
 from mlax.nn import global_max_pool as GlobalMaxPool
 from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.dims import shapes_of
@@ -24,8 +25,12 @@ from mlax_scaffold.testing.layer import (
     assert_static_hyperparams,
     assert_vmap,
 )
+from mlax_scaffold.testing.module import (
+    assert_module_creates,
+    assert_module_equals_layer,
+)
 from mlax_scaffold.testing.oracle import assert_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import compiling, each_dtype, tracing
+from mlax_scaffold.testing.profiles import compiling, composing, each_dtype, tracing
 from mlax_scaffold.testing.refusals import assert_rejects_integers
 from mlax_scaffold.testing.strategies import booleans, sizes
 
@@ -44,6 +49,14 @@ def cases(draw) -> Case:
             spatial_dims=spatial_dims, channel_last=channel_last, keepdims=keepdims
         )
 
+    def module(node, rng):
+        return graph.GlobalMaxPool(
+            node,
+            spatial_dims=spatial_dims,
+            channel_last=channel_last,
+            keepdims=keepdims,
+        )
+
     hyperparams = fitting_hyperparams(init, requirements=[])
     shapes = draw(
         shapes_of(
@@ -53,7 +66,11 @@ def cases(draw) -> Case:
     )
     return fitting(
         Case(
-            name="GlobalMaxPool", init=init, fwd=GlobalMaxPool.fwd, x=array(shapes["x"])
+            name="GlobalMaxPool",
+            init=init,
+            fwd=GlobalMaxPool.fwd,
+            module=module,
+            x=array(shapes["x"]),
         ),
         requirements=[],
     )
@@ -130,3 +147,15 @@ def test_rejects_a_hyperparameter(name, value):
     valid = {"spatial_dims": 4}
     with pytest.raises(ValueError, match=f"GlobalMaxPool: {name}"):
         GlobalMaxPool.init(**{**valid, name: value})
+
+
+@composing
+@given(cases())
+def test_module_equals_the_layer(case):
+    assert_module_equals_layer(case, graph)
+
+
+@composing
+@given(cases())
+def test_module_creates_its_parameters_once(case):
+    assert_module_creates(case, graph, keys=0)

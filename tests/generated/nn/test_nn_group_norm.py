@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mlax import graph
 from mlax.nn import group_norm as GroupNorm
 from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.dims import shapes_of
@@ -28,8 +29,12 @@ from mlax_scaffold.testing.layer import (
     assert_static_hyperparams,
     assert_vmap,
 )
+from mlax_scaffold.testing.module import (
+    assert_module_creates,
+    assert_module_equals_layer,
+)
 from mlax_scaffold.testing.oracle import assert_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import compiling, each_dtype, tracing
+from mlax_scaffold.testing.profiles import compiling, composing, each_dtype, tracing
 from mlax_scaffold.testing.refusals import (
     assert_rejects_another_size,
     assert_rejects_integers,
@@ -70,6 +75,18 @@ def cases(draw) -> Case:
             dtype=dtype,
         )
 
+    def module(node, rng):
+        return graph.GroupNorm(
+            node,
+            groups=groups,
+            channel_last=channel_last,
+            use_scale=use_scale,
+            use_bias=use_bias,
+            epsilon=epsilon,
+            accum_dtype=accum_dtype,
+            rng=rng,
+        )
+
     hyperparams = fitting_hyperparams(
         init,
         requirements=[
@@ -90,6 +107,7 @@ def cases(draw) -> Case:
             name="GroupNorm",
             init=init,
             fwd=GroupNorm.fwd,
+            module=module,
             x=array(shapes["x"]),
             y=shapes.expected(
                 "batch *spatial channels if channel_last else batch channels *spatial"
@@ -207,3 +225,15 @@ def test_rejects_a_hyperparameter(name, value):
     valid = {"groups": 4, "channels": 4}
     with pytest.raises(ValueError, match=f"GroupNorm: {name}"):
         GroupNorm.init(jax.random.key(0), **{**valid, name: value})
+
+
+@composing
+@given(cases())
+def test_module_equals_the_layer(case):
+    assert_module_equals_layer(case, graph)
+
+
+@composing
+@given(cases())
+def test_module_creates_its_parameters_once(case):
+    assert_module_creates(case, graph, keys=2)

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mlax import graph
 from mlax.nn import instance_norm as InstanceNorm
 from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.dims import shapes_of
@@ -28,8 +29,12 @@ from mlax_scaffold.testing.layer import (
     assert_static_hyperparams,
     assert_vmap,
 )
+from mlax_scaffold.testing.module import (
+    assert_module_creates,
+    assert_module_equals_layer,
+)
 from mlax_scaffold.testing.oracle import assert_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import compiling, each_dtype, tracing
+from mlax_scaffold.testing.profiles import compiling, composing, each_dtype, tracing
 from mlax_scaffold.testing.refusals import (
     assert_rejects_another_size,
     assert_rejects_integers,
@@ -67,6 +72,17 @@ def cases(draw) -> Case:
             dtype=dtype,
         )
 
+    def module(node, rng):
+        return graph.InstanceNorm(
+            node,
+            channel_last=channel_last,
+            use_scale=use_scale,
+            use_bias=use_bias,
+            epsilon=epsilon,
+            accum_dtype=accum_dtype,
+            rng=rng,
+        )
+
     hyperparams = fitting_hyperparams(init, requirements=[])
     shapes = draw(
         shapes_of(
@@ -81,6 +97,7 @@ def cases(draw) -> Case:
             name="InstanceNorm",
             init=init,
             fwd=InstanceNorm.fwd,
+            module=module,
             x=array(shapes["x"]),
             y=shapes.expected(
                 "batch *spatial channels if channel_last else batch channels *spatial"
@@ -189,3 +206,15 @@ def test_rejects_a_hyperparameter(name, value):
     valid = {"channels": 4}
     with pytest.raises(ValueError, match=f"InstanceNorm: {name}"):
         InstanceNorm.init(jax.random.key(0), **{**valid, name: value})
+
+
+@composing
+@given(cases())
+def test_module_equals_the_layer(case):
+    assert_module_equals_layer(case, graph)
+
+
+@composing
+@given(cases())
+def test_module_creates_its_parameters_once(case):
+    assert_module_creates(case, graph, keys=2)

@@ -7,12 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mlax import graph
 from mlax.nn import lstm_cell as LSTMCell
 from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.dims import shapes_of
 from mlax_scaffold.testing.dtypes import FLOAT_DTYPES, weights_dtypes
 from mlax_scaffold.testing.fitting import (
     array,
+    assert_initial_carry,
     assert_key_contract,
     fitting,
     fitting_hyperparams,
@@ -26,9 +28,19 @@ from mlax_scaffold.testing.layer import (
     assert_static_hyperparams,
     assert_vmap,
 )
+from mlax_scaffold.testing.module import (
+    assert_module_creates,
+    assert_module_equals_layer,
+)
 from mlax_scaffold.testing.oracle import assert_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import compiling, each_dtype, tracing
-from mlax_scaffold.testing.strategies import activations, optional, precisions, sizes
+from mlax_scaffold.testing.profiles import compiling, composing, each_dtype, tracing
+from mlax_scaffold.testing.strategies import (
+    activations,
+    finite_floats,
+    optional,
+    precisions,
+    sizes,
+)
 
 SPEC = find_spec("scaffold/mlax_scaffold/specs/nn/lstm_cell.py", near=__file__)
 
@@ -39,6 +51,8 @@ def cases(draw) -> Case:
     in_features = draw(sizes())
     features = draw(sizes())
     activation = draw(activations())
+    gate_activation = draw(activations())
+    forget_bias = draw(finite_floats())
     precision = draw(optional(precisions()))
 
     def init(key, dtype):
@@ -47,8 +61,21 @@ def cases(draw) -> Case:
             in_features=in_features,
             features=features,
             activation=activation,
+            gate_activation=gate_activation,
+            forget_bias=forget_bias,
             precision=precision,
             dtype=dtype,
+        )
+
+    def module(node, rng):
+        return graph.LSTM(
+            node,
+            hidden_size=features,
+            activation=activation,
+            gate_activation=gate_activation,
+            forget_bias=forget_bias,
+            precision=precision,
+            rng=rng,
         )
 
     hyperparams = fitting_hyperparams(init, requirements=[])
@@ -67,6 +94,8 @@ def cases(draw) -> Case:
             name="LSTMCell",
             init=init,
             fwd=LSTMCell.fwd,
+            module=module,
+            spread=True,
             x=(
                 array(shapes["inputs"]),
                 (array(shapes["carry[0]"]), array(shapes["carry[1]"])),
@@ -95,6 +124,13 @@ def test_keeps_the_dtype(case, dtype):
 @given(cases())
 def test_has_the_annotated_shapes(case):
     assert_shapes(case, case.y)
+
+
+@pytest.mark.parametrize("dtype", FLOAT_DTYPES, ids=str)
+@each_dtype
+@given(case=cases())
+def test_first_carry_fits_the_inputs(case, dtype):
+    assert_initial_carry(case, dtype)
 
 
 @tracing
@@ -151,6 +187,13 @@ def test_hyperparameters_are_static(case):
         ("activation", 1),
         ("activation", []),
         ("activation", None),
+        ("gate_activation", 1),
+        ("gate_activation", []),
+        ("gate_activation", None),
+        ("forget_bias", "0.5"),
+        ("forget_bias", float("nan")),
+        ("forget_bias", float("inf")),
+        ("forget_bias", None),
         ("precision", "exact"),
     ],
 )
@@ -158,3 +201,15 @@ def test_rejects_a_hyperparameter(name, value):
     valid = {"in_features": 4, "features": 4}
     with pytest.raises(ValueError, match=f"LSTMCell: {name}"):
         LSTMCell.init(jax.random.key(0), **{**valid, name: value})
+
+
+@composing
+@given(cases())
+def test_module_equals_the_layer(case):
+    assert_module_equals_layer(case, graph)
+
+
+@composing
+@given(cases())
+def test_module_creates_its_parameters_once(case):
+    assert_module_creates(case, graph, keys=3)

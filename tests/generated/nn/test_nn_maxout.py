@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mlax import graph
 from mlax.nn import maxout as Maxout
 from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.dims import shapes_of
@@ -26,8 +27,12 @@ from mlax_scaffold.testing.layer import (
     assert_static_hyperparams,
     assert_vmap,
 )
+from mlax_scaffold.testing.module import (
+    assert_module_creates,
+    assert_module_equals_layer,
+)
 from mlax_scaffold.testing.oracle import assert_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import compiling, each_dtype, tracing
+from mlax_scaffold.testing.profiles import compiling, composing, each_dtype, tracing
 from mlax_scaffold.testing.refusals import (
     assert_rejects_another_size,
     assert_rejects_integers,
@@ -57,6 +62,16 @@ def cases(draw) -> Case:
             dtype=dtype,
         )
 
+    def module(node, rng):
+        return graph.Maxout(
+            node,
+            out_features=out_features,
+            pieces=pieces,
+            use_bias=use_bias,
+            precision=precision,
+            rng=rng,
+        )
+
     hyperparams = fitting_hyperparams(init, requirements=[])
     shapes = draw(shapes_of({"x": "*batch in_features"}, **known(hyperparams)))
     return fitting(
@@ -64,6 +79,7 @@ def cases(draw) -> Case:
             name="Maxout",
             init=init,
             fwd=Maxout.fwd,
+            module=module,
             x=array(shapes["x"]),
             y=shapes.expected("*batch out_features"),
         ),
@@ -164,3 +180,15 @@ def test_rejects_a_hyperparameter(name, value):
     valid = {"in_features": 4, "out_features": 4}
     with pytest.raises(ValueError, match=f"Maxout: {name}"):
         Maxout.init(jax.random.key(0), **{**valid, name: value})
+
+
+@composing
+@given(cases())
+def test_module_equals_the_layer(case):
+    assert_module_equals_layer(case, graph)
+
+
+@composing
+@given(cases())
+def test_module_creates_its_parameters_once(case):
+    assert_module_creates(case, graph, keys=2)

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mlax import graph
 from mlax.nn import multi_head_attention as MultiHeadAttention
 from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.dims import shapes_of
@@ -20,6 +21,7 @@ from mlax_scaffold.testing.fitting import (
     fitting,
     fitting_hyperparams,
     known,
+    smallest,
 )
 from mlax_scaffold.testing.layer import (
     assert_dtype_contract,
@@ -27,19 +29,26 @@ from mlax_scaffold.testing.layer import (
     assert_jit_equals_eager,
     assert_rejects_traced_inference_mode,
     assert_shapes,
+    assert_state_stable,
     assert_static_hyperparams,
     assert_vmap,
 )
+from mlax_scaffold.testing.module import (
+    assert_module_creates,
+    assert_module_equals_layer,
+)
 from mlax_scaffold.testing.oracle import assert_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import compiling, each_dtype, tracing
+from mlax_scaffold.testing.profiles import compiling, composing, each_dtype, tracing
 from mlax_scaffold.testing.refusals import (
     assert_rejects_another_size,
     assert_rejects_integers,
 )
 from mlax_scaffold.testing.strategies import (
     accum_dtypes,
+    array_shapes,
     booleans,
-    divisors,
+    choices,
+    functions,
     optional,
     precisions,
     probabilities,
@@ -55,11 +64,22 @@ SPEC = find_spec(
 def cases(draw) -> Case:
     """Hyperparameters and inputs of MultiHeadAttention that fit each other."""
     features = draw(sizes())
-    heads = draw(divisors(features))
+    heads = draw(sizes())
     context_features = draw(optional(sizes()))
+    kv_heads = draw(optional(sizes()))
+    head_features = draw(optional(sizes()))
+    value_features = draw(optional(sizes()))
+    out_features = draw(optional(sizes()))
     use_bias = draw(booleans())
     causal = draw(booleans())
     dropout_rate = draw(probabilities())
+    broadcast_dropout = draw(booleans())
+    qk_norm = draw(optional(choices("layer", "rms")))
+    rotary = draw(optional(functions()))
+    max_length = draw(optional(sizes()))
+    batch = draw(optional(array_shapes()))
+    cache_dtype = draw(optional(accum_dtypes()))
+    chunk_size = draw(optional(sizes()))
     accum_dtype = draw(optional(accum_dtypes()))
     precision = draw(optional(precisions()))
 
@@ -69,20 +89,61 @@ def cases(draw) -> Case:
             features=features,
             heads=heads,
             context_features=context_features,
+            kv_heads=kv_heads,
+            head_features=head_features,
+            value_features=value_features,
+            out_features=out_features,
             use_bias=use_bias,
             causal=causal,
             dropout_rate=dropout_rate,
+            broadcast_dropout=broadcast_dropout,
+            qk_norm=qk_norm,
+            rotary=rotary,
+            max_length=max_length,
+            batch=batch,
+            cache_dtype=cache_dtype,
+            chunk_size=chunk_size,
             accum_dtype=accum_dtype,
             precision=precision,
             dtype=dtype,
         )
 
+    def module(node, rng):
+        return graph.MultiHeadAttention(
+            node,
+            heads=heads,
+            context_features=context_features,
+            kv_heads=kv_heads,
+            head_features=head_features,
+            value_features=value_features,
+            out_features=out_features,
+            use_bias=use_bias,
+            causal=causal,
+            dropout_rate=dropout_rate,
+            broadcast_dropout=broadcast_dropout,
+            qk_norm=qk_norm,
+            rotary=rotary,
+            max_length=max_length,
+            batch=batch,
+            cache_dtype=cache_dtype,
+            chunk_size=chunk_size,
+            accum_dtype=accum_dtype,
+            precision=precision,
+            rng=rng,
+        )
+
     hyperparams = fitting_hyperparams(
         init,
         requirements=[
-            "heads must divide features",
+            "heads must divide features, or head_features is given",
+            "kv_heads must divide heads",
+            "a cache of max_length needs batch, the axes before the positions",
             "self-attention needs context_features to be features",
-            "the last axis of the mask is that of the keys",
+            "attention with a cache takes no context",
+            "there are at most max_length positions at a time",
+            "the last axis of mask and bias is that of the keys",
+            "the heads of the values must divide the weights'",
+            "the heads of the keys must divide the query's",
         ],
     )
     shapes = draw(
@@ -90,7 +151,9 @@ def cases(draw) -> Case:
             {
                 "x": "*batch queries features",
                 "context": "*batch keys source_features",
-                "mask": "#queries #keys",
+                "mask": "# *batch heads queries keys",
+                "bias": "# *batch heads queries keys",
+                "positions": "# *batch queries",
             },
             **known(hyperparams),
         )
@@ -100,23 +163,50 @@ def cases(draw) -> Case:
         inputs["context"] = array(shapes["context"])
     if draw(st.booleans()):
         inputs["mask"] = array(shapes["mask"], jnp.bool_)
+    if draw(st.booleans()):
+        inputs["bias"] = array(shapes["bias"])
+    if draw(st.booleans()):
+        inputs["positions"] = array(shapes["positions"], jnp.int32)
     return fitting(
         Case(
             name="MultiHeadAttention",
             init=init,
             fwd=MultiHeadAttention.fwd,
+            module=module,
             x=array(shapes["x"]),
             inputs=inputs,
-            y=shapes.expected("*batch queries features"),
-            allow=declared(accum_dtype),
-            smooth=exact(accum_dtype),
+            y=shapes.expected("*batch queries result_features"),
+            allow=declared(cache_dtype, accum_dtype),
+            smooth=exact(cache_dtype, accum_dtype),
+            ranges={
+                "positions": (
+                    0,
+                    smallest(
+                        features,
+                        heads,
+                        context_features,
+                        kv_heads,
+                        head_features,
+                        value_features,
+                        out_features,
+                        max_length,
+                        chunk_size,
+                    ),
+                )
+            },
             draws_keys=True,
             trains=True,
         ),
         requirements=[
-            "heads must divide features",
+            "heads must divide features, or head_features is given",
+            "kv_heads must divide heads",
+            "a cache of max_length needs batch, the axes before the positions",
             "self-attention needs context_features to be features",
-            "the last axis of the mask is that of the keys",
+            "attention with a cache takes no context",
+            "there are at most max_length positions at a time",
+            "the last axis of mask and bias is that of the keys",
+            "the heads of the values must divide the weights'",
+            "the heads of the keys must divide the query's",
         ],
     )
 
@@ -171,6 +261,12 @@ def test_hyperparameters_are_static(case):
     assert_static_hyperparams(case)
 
 
+@compiling
+@given(cases())
+def test_state_is_stable(case):
+    assert_state_stable(case)
+
+
 @tracing
 @given(cases())
 def test_rejects_a_traced_inference_mode(case):
@@ -209,6 +305,26 @@ def test_rejects_integers(case):
         ("context_features", 2.5),
         ("context_features", "4"),
         ("context_features", True),
+        ("kv_heads", 0),
+        ("kv_heads", -1),
+        ("kv_heads", 2.5),
+        ("kv_heads", "4"),
+        ("kv_heads", True),
+        ("head_features", 0),
+        ("head_features", -1),
+        ("head_features", 2.5),
+        ("head_features", "4"),
+        ("head_features", True),
+        ("value_features", 0),
+        ("value_features", -1),
+        ("value_features", 2.5),
+        ("value_features", "4"),
+        ("value_features", True),
+        ("out_features", 0),
+        ("out_features", -1),
+        ("out_features", 2.5),
+        ("out_features", "4"),
+        ("out_features", True),
         ("use_bias", 1),
         ("use_bias", "yes"),
         ("use_bias", None),
@@ -220,6 +336,28 @@ def test_rejects_integers(case):
         ("dropout_rate", float("nan")),
         ("dropout_rate", "1"),
         ("dropout_rate", None),
+        ("broadcast_dropout", 1),
+        ("broadcast_dropout", "yes"),
+        ("broadcast_dropout", None),
+        ("qk_norm", "no such choice"),
+        ("qk_norm", 1),
+        ("rotary", 1),
+        ("rotary", []),
+        ("max_length", 0),
+        ("max_length", -1),
+        ("max_length", 2.5),
+        ("max_length", "4"),
+        ("max_length", True),
+        ("batch", (-1,)),
+        ("batch", 2.5),
+        ("batch", "23"),
+        ("cache_dtype", "int32"),
+        ("cache_dtype", "no dtype"),
+        ("chunk_size", 0),
+        ("chunk_size", -1),
+        ("chunk_size", 2.5),
+        ("chunk_size", "4"),
+        ("chunk_size", True),
         ("accum_dtype", "int32"),
         ("accum_dtype", "no dtype"),
         ("precision", "exact"),
@@ -229,3 +367,15 @@ def test_rejects_a_hyperparameter(name, value):
     valid = {"features": 4, "heads": 4}
     with pytest.raises(ValueError, match=f"MultiHeadAttention: {name}"):
         MultiHeadAttention.init(jax.random.key(0), **{**valid, name: value})
+
+
+@composing
+@given(cases())
+def test_module_equals_the_layer(case):
+    assert_module_equals_layer(case, graph)
+
+
+@composing
+@given(cases())
+def test_module_creates_its_parameters_once(case):
+    assert_module_creates(case, graph, keys=13)

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mlax import graph
 from mlax.nn import z_norm as ZNorm
 from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.dims import shapes_of
@@ -27,8 +28,12 @@ from mlax_scaffold.testing.layer import (
     assert_static_hyperparams,
     assert_vmap,
 )
+from mlax_scaffold.testing.module import (
+    assert_module_creates,
+    assert_module_equals_layer,
+)
 from mlax_scaffold.testing.oracle import assert_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import compiling, each_dtype, tracing
+from mlax_scaffold.testing.profiles import compiling, composing, each_dtype, tracing
 from mlax_scaffold.testing.refusals import assert_rejects_integers
 from mlax_scaffold.testing.strategies import (
     accum_dtypes,
@@ -52,6 +57,9 @@ def cases(draw) -> Case:
     def init(key, dtype):
         return ZNorm.init(axis=axis, epsilon=epsilon, accum_dtype=accum_dtype)
 
+    def module(node, rng):
+        return graph.ZNorm(node, axis=axis, epsilon=epsilon, accum_dtype=accum_dtype)
+
     hyperparams = fitting_hyperparams(init, requirements=[])
     shapes = draw(
         shapes_of({"x": "*shape"}, **known(hyperparams), ranks={"shape": rank})
@@ -61,6 +69,7 @@ def cases(draw) -> Case:
             name="ZNorm",
             init=init,
             fwd=ZNorm.fwd,
+            module=module,
             x=array(shapes["x"]),
             y=shapes.expected("*shape"),
             allow=declared(accum_dtype),
@@ -146,3 +155,15 @@ def test_rejects_a_hyperparameter(name, value):
     valid = {}
     with pytest.raises(ValueError, match=f"ZNorm: {name}"):
         ZNorm.init(**{**valid, name: value})
+
+
+@composing
+@given(cases())
+def test_module_equals_the_layer(case):
+    assert_module_equals_layer(case, graph)
+
+
+@composing
+@given(cases())
+def test_module_creates_its_parameters_once(case):
+    assert_module_creates(case, graph, keys=0)

@@ -27,6 +27,7 @@ from mlax_scaffold.testing.refusals import (
 from mlax_scaffold.testing.strategies import (
     accum_dtypes,
     decays,
+    masks,
     non_negatives,
     optional,
     scheduled,
@@ -44,6 +45,7 @@ def cases(draw) -> OptimizerCase:
     epsilon = draw(non_negatives())
     epsilon_root = draw(non_negatives())
     weight_decay = draw(scheduled())
+    mask = draw(optional(masks()))
     moment_dtype = draw(optional(accum_dtypes()))
 
     def init(trainables):
@@ -55,6 +57,7 @@ def cases(draw) -> OptimizerCase:
             epsilon=epsilon,
             epsilon_root=epsilon_root,
             weight_decay=weight_decay,
+            mask=mask,
             moment_dtype=moment_dtype,
         )
 
@@ -151,6 +154,8 @@ def test_rejects_weights_that_are_not_floating(case):
         ("weight_decay", "0.1"),
         ("weight_decay", float("nan")),
         ("weight_decay", None),
+        ("mask", 1),
+        ("mask", []),
         ("moment_dtype", "int32"),
         ("moment_dtype", "no dtype"),
     ],

@@ -27,6 +27,7 @@ from mlax_scaffold.testing.refusals import (
 from mlax_scaffold.testing.strategies import (
     accum_dtypes,
     decays,
+    masks,
     non_negatives,
     optional,
     scheduled,
@@ -42,6 +43,7 @@ def cases(draw) -> OptimizerCase:
     decay = draw(decays())
     epsilon = draw(non_negatives())
     weight_decay = draw(scheduled())
+    mask = draw(optional(masks()))
     moment_dtype = draw(optional(accum_dtypes()))
 
     def init(trainables):
@@ -51,6 +53,7 @@ def cases(draw) -> OptimizerCase:
             decay=decay,
             epsilon=epsilon,
             weight_decay=weight_decay,
+            mask=mask,
             moment_dtype=moment_dtype,
         )
 
@@ -138,6 +141,8 @@ def test_rejects_weights_that_are_not_floating(case):
         ("weight_decay", "0.1"),
         ("weight_decay", float("nan")),
         ("weight_decay", None),
+        ("mask", 1),
+        ("mask", []),
         ("moment_dtype", "int32"),
         ("moment_dtype", "no dtype"),
     ],

@@ -27,7 +27,9 @@ from mlax_scaffold.testing.refusals import (
 from mlax_scaffold.testing.strategies import (
     accum_dtypes,
     booleans,
+    counts,
     decays,
+    masks,
     non_negatives,
     optional,
     positives,
@@ -44,11 +46,14 @@ def cases(draw) -> OptimizerCase:
     learning_rate = draw(scheduled())
     min_factored_size = draw(sizes())
     decay_exponent = draw(non_negatives())
+    decay_offset = draw(counts())
     scale_by_weight = draw(booleans())
     clipping_threshold = draw(optional(positives()))
     momentum = draw(decays())
-    weight_decay = draw(non_negatives())
+    weight_decay = draw(scheduled())
+    mask = draw(optional(masks()))
     epsilon = draw(non_negatives())
+    factored = draw(booleans())
     moment_dtype = draw(optional(accum_dtypes()))
 
     def init(trainables):
@@ -57,11 +62,14 @@ def cases(draw) -> OptimizerCase:
             learning_rate=learning_rate,
             min_factored_size=min_factored_size,
             decay_exponent=decay_exponent,
+            decay_offset=decay_offset,
             scale_by_weight=scale_by_weight,
             clipping_threshold=clipping_threshold,
             momentum=momentum,
             weight_decay=weight_decay,
+            mask=mask,
             epsilon=epsilon,
+            factored=factored,
             moment_dtype=moment_dtype,
         )
 
@@ -147,6 +155,10 @@ def test_rejects_weights_that_are_not_floating(case):
         ("decay_exponent", float("nan")),
         ("decay_exponent", "1"),
         ("decay_exponent", None),
+        ("decay_offset", -1),
+        ("decay_offset", 2.5),
+        ("decay_offset", "1"),
+        ("decay_offset", None),
         ("scale_by_weight", 1),
         ("scale_by_weight", "yes"),
         ("scale_by_weight", None),
@@ -159,14 +171,18 @@ def test_rejects_weights_that_are_not_floating(case):
         ("momentum", float("nan")),
         ("momentum", "1"),
         ("momentum", None),
-        ("weight_decay", -1.0),
+        ("weight_decay", "0.1"),
         ("weight_decay", float("nan")),
-        ("weight_decay", "1"),
         ("weight_decay", None),
+        ("mask", 1),
+        ("mask", []),
         ("epsilon", -1.0),
         ("epsilon", float("nan")),
         ("epsilon", "1"),
         ("epsilon", None),
+        ("factored", 1),
+        ("factored", "yes"),
+        ("factored", None),
         ("moment_dtype", "int32"),
         ("moment_dtype", "no dtype"),
     ],

@@ -26,6 +26,7 @@ from mlax_scaffold.testing.refusals import (
 )
 from mlax_scaffold.testing.strategies import (
     accum_dtypes,
+    booleans,
     decays,
     non_negatives,
     optional,
@@ -43,6 +44,7 @@ def cases(draw) -> OptimizerCase:
     b2 = draw(decays())
     epsilon = draw(non_negatives())
     epsilon_root = draw(non_negatives())
+    nesterov = draw(booleans())
     moment_dtype = draw(optional(accum_dtypes()))
 
     def init(trainables):
@@ -53,6 +55,7 @@ def cases(draw) -> OptimizerCase:
             b2=b2,
             epsilon=epsilon,
             epsilon_root=epsilon_root,
+            nesterov=nesterov,
             moment_dtype=moment_dtype,
         )
 
@@ -146,6 +149,9 @@ def test_rejects_weights_that_are_not_floating(case):
         ("epsilon_root", float("nan")),
         ("epsilon_root", "1"),
         ("epsilon_root", None),
+        ("nesterov", 1),
+        ("nesterov", "yes"),
+        ("nesterov", None),
         ("moment_dtype", "int32"),
         ("moment_dtype", "no dtype"),
     ],

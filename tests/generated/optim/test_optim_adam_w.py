@@ -26,7 +26,9 @@ from mlax_scaffold.testing.refusals import (
 )
 from mlax_scaffold.testing.strategies import (
     accum_dtypes,
+    booleans,
     decays,
+    masks,
     non_negatives,
     optional,
     scheduled,
@@ -43,7 +45,9 @@ def cases(draw) -> OptimizerCase:
     b2 = draw(decays())
     epsilon = draw(non_negatives())
     epsilon_root = draw(non_negatives())
-    weight_decay = draw(non_negatives())
+    weight_decay = draw(scheduled())
+    mask = draw(optional(masks()))
+    nesterov = draw(booleans())
     moment_dtype = draw(optional(accum_dtypes()))
 
     def init(trainables):
@@ -55,6 +59,8 @@ def cases(draw) -> OptimizerCase:
             epsilon=epsilon,
             epsilon_root=epsilon_root,
             weight_decay=weight_decay,
+            mask=mask,
+            nesterov=nesterov,
             moment_dtype=moment_dtype,
         )
 
@@ -148,10 +154,14 @@ def test_rejects_weights_that_are_not_floating(case):
         ("epsilon_root", float("nan")),
         ("epsilon_root", "1"),
         ("epsilon_root", None),
-        ("weight_decay", -1.0),
+        ("weight_decay", "0.1"),
         ("weight_decay", float("nan")),
-        ("weight_decay", "1"),
         ("weight_decay", None),
+        ("mask", 1),
+        ("mask", []),
+        ("nesterov", 1),
+        ("nesterov", "yes"),
+        ("nesterov", None),
         ("moment_dtype", "int32"),
         ("moment_dtype", "no dtype"),
     ],

@@ -24,7 +24,13 @@ from mlax_scaffold.testing.refusals import (
     assert_rejects_state,
     assert_rejects_weights,
 )
-from mlax_scaffold.testing.strategies import accum_dtypes, decays, optional, scheduled
+from mlax_scaffold.testing.strategies import (
+    accum_dtypes,
+    decays,
+    masks,
+    optional,
+    scheduled,
+)
 
 SPEC = find_spec("scaffold/mlax_scaffold/specs/optim/lion.py", near=__file__)
 
@@ -36,6 +42,7 @@ def cases(draw) -> OptimizerCase:
     b1 = draw(decays())
     b2 = draw(decays())
     weight_decay = draw(scheduled())
+    mask = draw(optional(masks()))
     moment_dtype = draw(optional(accum_dtypes()))
 
     def init(trainables):
@@ -45,6 +52,7 @@ def cases(draw) -> OptimizerCase:
             b1=b1,
             b2=b2,
             weight_decay=weight_decay,
+            mask=mask,
             moment_dtype=moment_dtype,
         )
 
@@ -133,6 +141,8 @@ def test_rejects_weights_that_are_not_floating(case):
         ("weight_decay", "0.1"),
         ("weight_decay", float("nan")),
         ("weight_decay", None),
+        ("mask", 1),
+        ("mask", []),
         ("moment_dtype", "int32"),
         ("moment_dtype", "no dtype"),
     ],

@@ -102,7 +102,7 @@ def test_recurrent_runs_the_cell_along_time(reverse, unroll):
     )
     y, carry = recurrent(X)
     expected: list[Any] = [None] * 5
-    state = cell.initial_carry((2,), X.dtype)
+    state = cell.initial_carry((2, 4), X.dtype)
     for t in reversed(range(5)) if reverse else range(5):
         expected[t], state = cell((X[:, t], state))
     np.testing.assert_allclose(y, jnp.stack(expected, 1), rtol=1e-5, atol=1e-6)

@@ -42,7 +42,10 @@ def example(
     assert not findings, "\n".join(map(str, findings))
     assert definition is not None
     sizes = {h.name: h.name for h in definition.hyperparameters}
-    return InputChecks("Example", sizes).statements(definition.methods[0].inputs)
+    optional = frozenset(h.name for h in definition.hyperparameters if h.type.optional)
+    return InputChecks("Example", sizes, optional).statements(
+        definition.methods[0].inputs
+    )
 
 
 def run(checks: Any, lines: list[str], given: dict[str, Any]) -> dict[str, Any]:
@@ -150,6 +153,26 @@ FITS = {
         'x: Float["n"] | None, y: Float["n"]',
         "",
         {"x": None, "y": array(3)},
+    ),
+    "shape that broadcasts": (
+        'x: Float["*b n m"], mask: Bool["# *b h n m k"]',
+        "h: Size",
+        {"x": array(2, 3, 4), "mask": np.ones((5, 1, 4, 9), bool), "h": 5},
+    ),
+    "scalar that broadcasts": (
+        'x: Float["n"], mask: Bool["# n"]',
+        "",
+        {"x": array(3), "mask": np.ones((), bool)},
+    ),
+    "axes of which nothing is known": (
+        'mask: Bool["# *b _ 2*(n+1)"]',
+        "n: Size",
+        {"mask": np.ones((7, 8, 9, 6), bool), "n": 2},
+    ),
+    "axes of a hyperparameter that is None": (
+        'x: Float["*batch n"]',
+        "batch: Shape | None",
+        {"x": array(2, 3, 4), "batch": None},
     ),
     "integers": ('x: Int["..."]', "", {"x": np.arange(3, dtype=np.uint8)}),
     "tuple": (
@@ -306,6 +329,25 @@ REFUSED = {
         {"x": array(3), "mask": np.ones(4, bool)},
         "mask must have shape (n,) with n=3, got (4,)",
     ),
+    "shape that broadcasts": (
+        'x: Float["*b n m"], mask: Bool["# *b h n m k"]',
+        "h: Size",
+        {"x": array(2, 3, 4), "mask": np.ones((5, 2, 4, 9), bool), "h": 5},
+        "mask must broadcast to (*b, h, n, m, k), here (2, 5, 3, 4, any), "
+        "got (5, 2, 4, 9)",
+    ),
+    "too many axes to broadcast": (
+        'x: Float["n"], mask: Bool["# n"] | None = None',
+        "",
+        {"x": array(3), "mask": np.ones((1, 3), bool)},
+        "mask must broadcast to (n,), here (3), got (1, 3)",
+    ),
+    "axes of a hyperparameter that is there": (
+        'x: Float["*batch n"]',
+        "batch: Shape | None",
+        {"x": array(2, 3, 4), "batch": (2,)},
+        "x must have shape (*batch, n) with batch=(2,), got (2, 3, 4)",
+    ),
     "element of a tuple": (
         'x: Float["n"], c: tuple[Float["n"], Int["m"]] | None = None',
         "",
@@ -373,6 +415,7 @@ def test_nothing_is_checked_where_everything_fits():
         ("n", "(n,)"),
         ("...", "(...,)"),
         ("a*2 #b _", "(a*2, #b, _)"),
+        ("# *a b", "(*a, b)"),
     ],
 )
 def test_shape_text(shape: str, text: str):

@@ -25,7 +25,7 @@ from specs.nn.noise import Noise
 from specs.nn.plain import Plain
 """
 WORDS = (
-    "Block, Bool, Cell, DType, Float, Int, Layer, Literal, Optimizer, Positive, "
+    "Block, Bool, Cell, DType, Float, Initializer, Int, Layer, Literal, Optimizer, Positive, "
     "Probability, PyTree, Schedule, Scheduled, Size, SubLayer, SubLayers, "
     "SubOptimizers, cast, ema, function, lecun_normal, mean, moment, normal, ones, "
     "require, state, sum, trainable, zeros"

@@ -34,6 +34,7 @@ def test_each_kind_of_dim():
     )
     assert parse_shape("n ...") == Shape((Named("n"), AnyAxes()))
     assert parse_shape("") == Shape(())
+    assert parse_shape("# *a n") == Shape((Variadic("a"), Named("n")), broadcast=True)
 
 
 def test_conditional():
@@ -67,7 +68,11 @@ shapes = st.tuples(
 ).map(lambda t: " ".join([*t[0], t[1], *t[2]]))
 
 
-@given(shapes | st.tuples(shapes, shapes).map(lambda t: f"{t[0]} if flag else {t[1]}"))
+@given(
+    shapes
+    | shapes.filter(str.strip).map("# {}".format)
+    | st.tuples(shapes, shapes).map(lambda t: f"{t[0]} if flag else {t[1]}")
+)
 def test_str_round_trips(text):
     shape = parse_shape(text)
     assert parse_shape(str(shape)) == shape
@@ -87,6 +92,7 @@ def test_str_round_trips(text):
         ("n (a", 2, "is no axis"),
         ("n 2+3", 2, "write the integer"),
         ("#", 1, "not nothing"),
+        ("n # m", 3, "not nothing"),
         ("n *1", 3, 'name of an axis, not "1"'),
         ("*#n", 1, "name of an axis"),
         ("n class", 2, 'not "class"'),
@@ -131,6 +137,9 @@ def test_bind():
     shape = parse_shape("n *batch #m n*2 _").resolve({})
     assert shape.bind((3, 7, 8, 1, 6, 9), {}) == {"n": 3, "batch": (7, 8)}
     assert shape.bind((3, 5, 6, 9), {"n": 3}) == {"n": 3, "batch": (), "m": 5}
+    wide = parse_shape("# n m").resolve({})
+    for narrow in ((), (4,), (1,), (3, 1), (1, 4), (3, 4)):
+        assert wide.bind(narrow, {"n": 3, "m": 4}) == {"n": 3, "m": 4}
 
 
 @pytest.mark.parametrize(
@@ -142,6 +151,8 @@ def test_bind():
         ("n m ...", (2,), "expected at least 2 axes, not 1"),
         ("n n*2", (2, 3), r"n\*2 is 4, not 3"),
         ("k", (4,), "k is 5, not 4"),
+        ("# k 3", (5, 2), r"does not broadcast to \(5, 3\)"),
+        ("# k", (1, 5), r"does not broadcast to \(5,\)"),
     ],
 )
 def test_what_does_not_bind(text, given_shape, message):

@@ -42,6 +42,7 @@ def test_the_place_and_line_endings_do_not_count(copy):
         "scaffold/mlax_scaffold/spec/reader.py",
         "scaffold/mlax_scaffold/rewrite/state.py",
         "scaffold/mlax_scaffold/render/layer.py",
+        "scaffold/mlax_scaffold/render/measured_errors.json",
         "templates/package/layer.py.jinja",
         "templates/package/_core/checks.py.jinja",
         "templates/package/new.py.jinja",

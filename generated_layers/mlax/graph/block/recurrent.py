@@ -22,7 +22,7 @@ class Recurrent(BlockModule):
     """A cell along the axis of time: (y_t, carry) = cell((x_t, carry)).
 
     The weights are cast once, before the loop, so that their gradients accumulate in
-    the dtype of x.
+    the dtype of x. A cell over images needs `time_major`.
 
     Args:
         graph: a node of its own, `graph.child(...)`.
@@ -31,6 +31,8 @@ class Recurrent(BlockModule):
         unroll: steps in one turn of the compiled loop; the length: no loop (an integer
             of at least 1).
         return_carry: whether the result is (y, the last carry) (True or False).
+        time_major: whether time is the first axis, else the last but one (True or
+            False).
         rng: gives the key in training; None: the first one among the modules.
 
     Raises:
@@ -47,6 +49,7 @@ class Recurrent(BlockModule):
         reverse: bool = False,
         unroll: int = 1,
         return_carry: bool = False,
+        time_major: bool = False,
         *,
         rng: Rng | None = None,
     ) -> None:
@@ -55,6 +58,7 @@ class Recurrent(BlockModule):
         self.reverse = checks.boolean("Recurrent", reverse=reverse)
         self.unroll = checks.size("Recurrent", unroll=unroll)
         self.return_carry = checks.boolean("Recurrent", return_carry=return_carry)
+        self.time_major = checks.boolean("Recurrent", time_major=time_major)
 
     def init(self, **layers: Any) -> tuple[Any, Any, Any]:
         """`init` of `block.Recurrent`."""
@@ -63,6 +67,7 @@ class Recurrent(BlockModule):
             reverse=self.reverse,
             unroll=self.unroll,
             return_carry=self.return_carry,
+            time_major=self.time_major,
         )
 
     def __call__(
@@ -78,9 +83,10 @@ class Recurrent(BlockModule):
 
         Args:
             params: the parameters: those that are missing are created.
-            x: floating (*batch, time, features).
+            x: floating (time, *batch, features) where time_major, else (*batch, time,
+                features).
             carry: any tree of arrays.
-            reset: boolean (*batch, time), or None.
+            reset: boolean (time, *batch) where time_major, else (*batch, time), or None.
             is_training: static; whether state changes and something may be random.
 
         Returns:

@@ -28,6 +28,9 @@ class Repeat(BlockModule):
             weights get an axis more).
         depth: how many times it is applied: the size of that axis (an integer of at
             least 1).
+        unroll: layers in one turn of the compiled loop; the depth: no loop (an integer
+            of at least 1).
+        checkpoint: whether gradients compute each layer again (True or False).
         rng: gives the key in training; None: the first one among the modules.
 
     Raises:
@@ -38,15 +41,26 @@ class Repeat(BlockModule):
     structural: ClassVar[Mapping[str, str]] = {"layer": "Stacked"}
 
     def __init__(
-        self, graph: Graph, layer: Module, depth: int, *, rng: Rng | None = None
+        self,
+        graph: Graph,
+        layer: Module,
+        depth: int,
+        unroll: int = 1,
+        checkpoint: bool = False,
+        *,
+        rng: Rng | None = None,
     ) -> None:
         super().__init__(graph, rng=rng)
         self.layer = checked_module(self, "layer", layer)
         self.depth = checks.size("Repeat", depth=depth)
+        self.unroll = checks.size("Repeat", unroll=unroll)
+        self.checkpoint = checks.boolean("Repeat", checkpoint=checkpoint)
 
     def init(self, **layers: Any) -> tuple[Any, Any, Any]:
         """`init` of `block.Repeat`."""
-        return pure.init(**layers, depth=self.depth)
+        return pure.init(
+            **layers, depth=self.depth, unroll=self.unroll, checkpoint=self.checkpoint
+        )
 
     def __call__(
         self, params: Params, x: Any, *, is_training: bool = False

@@ -30,14 +30,17 @@ class LSTM(RecurrentModule):
     c' = sigmoid(f) * c + sigmoid(i) * tanh(g);  h' = sigmoid(o) * tanh(c').
     The carry is (c, h), the output is (h', (c', h')).
 
-    Hochreiter & Schmidhuber, 1997, Neural Computation 9(8), with the forget gate of
-    Gers et al., 2000. The four gates are one product each for the input and the state.
+    Hochreiter & Schmidhuber, 1997, Neural Computation 9(8); forget gate: Gers et al.,
+    2000. All gates are one product, as in what flax calls OptimizedLSTMCell.
 
     Args:
         graph: a node of its own, `graph.child(...)`.
         hidden_size: size of the state (an integer of at least 1).
         activation: of the candidate and of the output (a hashable function of an
             array).
+        gate_activation: of the gates (a hashable function of an array).
+        forget_bias: added to the forget gate; 1 keeps memory at first (a finite
+            number).
         precision: of the products, see jax.lax.Precision (what `jax.lax` takes as
             precision, or None).
         in_features: size of the last axis of the input (an integer of at least 1);
@@ -69,6 +72,8 @@ class LSTM(RecurrentModule):
         graph: Graph,
         hidden_size: int,
         activation: Callable[..., jax.Array] = jnp.tanh,
+        gate_activation: Callable[..., jax.Array] = jax.nn.sigmoid,
+        forget_bias: float = 0.0,
         precision: PrecisionLike | None = None,
         *,
         in_features: int | None = None,
@@ -84,6 +89,8 @@ class LSTM(RecurrentModule):
         self.in_features = checks.optional(checks.size, "LSTM", in_features=in_features)
         self.hidden_size = checks.size("LSTM", hidden_size=hidden_size)
         self.activation = checks.function("LSTM", activation=activation)
+        self.gate_activation = checks.function("LSTM", gate_activation=gate_activation)
+        self.forget_bias = checks.number("LSTM", forget_bias=forget_bias)
         self.precision = checks.optional(checks.precision, "LSTM", precision=precision)
         self.is_static = checks.boolean("LSTM", is_static=is_static)
         self.kernel_initializer = kernel_initializer
@@ -96,6 +103,8 @@ class LSTM(RecurrentModule):
             key,
             features=self.hidden_size,
             activation=self.activation,
+            gate_activation=self.gate_activation,
+            forget_bias=self.forget_bias,
             precision=self.precision,
             kernel_initializer=self.kernel_initializer,
             recurrent_kernel_initializer=self.recurrent_kernel_initializer,

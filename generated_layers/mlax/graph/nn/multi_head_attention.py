@@ -4,13 +4,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, Literal
 
 import jax
+from jax.nn.initializers import ones
 from jax.typing import DTypeLike
 
-from mlax._core import checks
+from mlax._core import arrays, checks
 from mlax._core.checks import PrecisionLike
 from mlax.graph._graph import Graph
 from mlax.graph._layer import Declarations, LayerModule
@@ -23,25 +24,55 @@ from mlax.nn import multi_head_attention as pure
 class MultiHeadAttention(LayerModule):
     """Multi-head attention: of a sequence to itself, or to a context.
 
-    softmax(Q K^T / sqrt(head_features)) V for each head, with Q = x Wq, K = context Wk,
-    V = context Wv; the heads are joined and mapped by Wo.
+    softmax(Q K^T / sqrt(head_features) + bias) V for each head, with Q = x Wq,
+    K = context Wk, V = context Wv; the heads are joined and mapped by Wo.
 
-    Vaswani et al., 2017, arXiv:1706.03762. A position that may attend to nothing gets
-    zeros (before the output's bias), and its gradients are finite.
+    Vaswani et al., 2017, arXiv:1706.03762. With `kv_heads` it is grouped-query attention
+    (Ainslie et al., 2023, arXiv:2305.13245), with one of them multi-query attention
+    (Shazeer, 2019, arXiv:1911.02150). A position that may attend to nothing gets zeros
+    (before the output's bias), and its gradients are finite.
+
+    With `max_length` it decodes: at inference it keeps the keys and values of what it
+    was given, so that a sequence may come token by token, or in chunks, and the state
+    that `init` returned begins another one. Positions beyond `max_length` are NaN. The
+    weights of a layer without a cache fit one with a cache.
 
     Args:
         graph: a node of its own, `graph.child(...)`.
-        heads: number of heads; divides features (an integer of at least 1).
+        heads: number of heads (an integer of at least 1).
         context_features: size of the context's axis; None: features (an integer of at
             least 1, or None).
+        kv_heads: heads of keys and values; None: heads (an integer of at least 1, or
+            None).
+        head_features: of a query and a key; None: features / heads (an integer of at
+            least 1, or None).
+        value_features: of a value of a head; None: head_features (an integer of at
+            least 1, or None).
+        out_features: size of the output's axis; None: features (an integer of at least
+            1, or None).
         use_bias: whether the four maps add a bias (True or False).
         causal: whether position i attends to positions up to i only (True or False).
         dropout_rate: of the attention weights, in training (a number from 0 to 1).
-        accum_dtype: dtype of the softmax; None: that of x (a floating dtype, or None).
+        broadcast_dropout: whether batch and heads share what is dropped (True or
+            False).
+        qk_norm: norm of queries and of keys (one of "layer", "rms", or None).
+        rotary: of queries or keys, and their positions (a hashable function, or None).
+        max_length: length of the cache; then it is causal (an integer of at least 1, or
+            None).
+        batch: axes before the positions, which a cache needs (a sequence of integers of
+            at least 0, or None).
+        cache_dtype: dtype of the cache; None: that of the weights (a floating dtype, or
+            None).
+        chunk_size: see `chunked_attention`; None: all at once (an integer of at least
+            1, or None).
+        accum_dtype: dtype of softmax and norms; None: that of x (a floating dtype, or
+            None).
         precision: of the products, see jax.lax.Precision (what `jax.lax` takes as
             precision, or None).
-        features: size of the last axis of the input and of the output (an integer of at
-            least 1); None: that of the first input.
+        features: size of the last axis of the input (an integer of at least 1); None:
+            that of the first input.
+        query_scale_initializer: initializer of query_scale, of shape (size,).
+        key_scale_initializer: initializer of key_scale, of shape (size,).
         dtype: dtype of the weights; None: that of their initializers.
         metadata: of the parameters, by their names, such as `{"kernel": {"sharding":
             P(None, "model")}}`.
@@ -57,6 +88,11 @@ class MultiHeadAttention(LayerModule):
         "to_key": Linear.declarations,
         "to_value": Linear.declarations,
         "to_output": Linear.declarations,
+        "query_scale": None,
+        "key_scale": None,
+        "cached_keys": None,
+        "cached_values": None,
+        "cached": None,
     }
     inferred: ClassVar[Mapping[str, str]] = {"features": "features"}
     draws: ClassVar[bool] = True
@@ -66,13 +102,26 @@ class MultiHeadAttention(LayerModule):
         graph: Graph,
         heads: int,
         context_features: int | None = None,
+        kv_heads: int | None = None,
+        head_features: int | None = None,
+        value_features: int | None = None,
+        out_features: int | None = None,
         use_bias: bool = True,
         causal: bool = False,
         dropout_rate: float = 0.0,
+        broadcast_dropout: bool = False,
+        qk_norm: Literal["layer", "rms"] | None = None,
+        rotary: Callable[..., Any] | None = None,
+        max_length: int | None = None,
+        batch: Sequence[int] | None = None,
+        cache_dtype: DTypeLike | None = None,
+        chunk_size: int | None = None,
         accum_dtype: DTypeLike | None = None,
         precision: PrecisionLike | None = None,
         *,
         features: int | None = None,
+        query_scale_initializer: arrays.Initializer = ones,
+        key_scale_initializer: arrays.Initializer = ones,
         dtype: DTypeLike | None = None,
         metadata: Mapping[str, Any] | None = None,
         rng: Rng | None = None,
@@ -85,10 +134,41 @@ class MultiHeadAttention(LayerModule):
         self.context_features = checks.optional(
             checks.size, "MultiHeadAttention", context_features=context_features
         )
+        self.kv_heads = checks.optional(
+            checks.size, "MultiHeadAttention", kv_heads=kv_heads
+        )
+        self.head_features = checks.optional(
+            checks.size, "MultiHeadAttention", head_features=head_features
+        )
+        self.value_features = checks.optional(
+            checks.size, "MultiHeadAttention", value_features=value_features
+        )
+        self.out_features = checks.optional(
+            checks.size, "MultiHeadAttention", out_features=out_features
+        )
         self.use_bias = checks.boolean("MultiHeadAttention", use_bias=use_bias)
         self.causal = checks.boolean("MultiHeadAttention", causal=causal)
         self.dropout_rate = checks.probability(
             "MultiHeadAttention", dropout_rate=dropout_rate
+        )
+        self.broadcast_dropout = checks.boolean(
+            "MultiHeadAttention", broadcast_dropout=broadcast_dropout
+        )
+        self.qk_norm = checks.optional(
+            checks.choice, "MultiHeadAttention", ("layer", "rms"), qk_norm=qk_norm
+        )
+        self.rotary = checks.optional(
+            checks.function, "MultiHeadAttention", rotary=rotary
+        )
+        self.max_length = checks.optional(
+            checks.size, "MultiHeadAttention", max_length=max_length
+        )
+        self.batch = checks.optional(checks.shape, "MultiHeadAttention", batch=batch)
+        self.cache_dtype = checks.optional(
+            checks.dtype, "MultiHeadAttention", cache_dtype=cache_dtype
+        )
+        self.chunk_size = checks.optional(
+            checks.size, "MultiHeadAttention", chunk_size=chunk_size
         )
         self.accum_dtype = checks.optional(
             checks.dtype, "MultiHeadAttention", accum_dtype=accum_dtype
@@ -96,6 +176,8 @@ class MultiHeadAttention(LayerModule):
         self.precision = checks.optional(
             checks.precision, "MultiHeadAttention", precision=precision
         )
+        self.query_scale_initializer = query_scale_initializer
+        self.key_scale_initializer = key_scale_initializer
 
     def init(self, key: Any, **sizes: int) -> tuple[Any, Any, Any]:
         """`init` of `nn.MultiHeadAttention`."""
@@ -103,11 +185,24 @@ class MultiHeadAttention(LayerModule):
             key,
             heads=self.heads,
             context_features=self.context_features,
+            kv_heads=self.kv_heads,
+            head_features=self.head_features,
+            value_features=self.value_features,
+            out_features=self.out_features,
             use_bias=self.use_bias,
             causal=self.causal,
             dropout_rate=self.dropout_rate,
+            broadcast_dropout=self.broadcast_dropout,
+            qk_norm=self.qk_norm,
+            rotary=self.rotary,
+            max_length=self.max_length,
+            batch=self.batch,
+            cache_dtype=self.cache_dtype,
+            chunk_size=self.chunk_size,
             accum_dtype=self.accum_dtype,
             precision=self.precision,
+            query_scale_initializer=self.query_scale_initializer,
+            key_scale_initializer=self.key_scale_initializer,
             dtype=self.dtype,
             **sizes,
         )
@@ -123,6 +218,8 @@ class MultiHeadAttention(LayerModule):
         *,
         context: jax.Array | None = None,
         mask: jax.Array | None = None,
+        bias: jax.Array | None = None,
+        positions: jax.Array | None = None,
         is_training: bool = False,
     ) -> tuple[jax.Array, Params]:
         """Apply the module.
@@ -131,14 +228,25 @@ class MultiHeadAttention(LayerModule):
             params: the parameters: those that are missing are created.
             x: floating (*batch, queries, features).
             context: floating (*batch, keys, source_features), or None.
-            mask: boolean (..., #queries, #keys), or None.
+            mask: boolean that broadcasts to (*batch, heads, queries, keys), or None.
+            bias: floating that broadcasts to (*batch, heads, queries, keys), or None.
+            positions: integer that broadcasts to (*batch, queries), or None.
             is_training: static; whether state changes and something may be random.
 
         Returns:
-            `(y, params)`; y is floating (*batch, queries, features).
+            `(y, params)`; y is floating (*batch, queries, result_features).
 
         Raises:
             LockedError: where locked params lack a parameter.
             ValueError, TypeError: where an input does not fit.
         """
-        return self.call(pure.fwd, params, x, is_training, context=context, mask=mask)
+        return self.call(
+            pure.fwd,
+            params,
+            x,
+            is_training,
+            context=context,
+            mask=mask,
+            bias=bias,
+            positions=positions,
+        )

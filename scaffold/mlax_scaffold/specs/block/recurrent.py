@@ -9,26 +9,29 @@ class Recurrent(Block):
     """A cell along the axis of time: (y_t, carry) = cell((x_t, carry)).
 
     The weights are cast once, before the loop, so that their gradients accumulate in
-    the dtype of x.
+    the dtype of x. A cell over images needs `time_major`.
     """
 
     cell: Cell  #: an initialized cell, with a method `initial_carry`
     reverse: bool = False  #: whether time runs from the last step to the first
     unroll: Size = 1  #: steps in one turn of the compiled loop; the length: no loop
     return_carry: bool = False  #: whether the result is (y, the last carry)
+    time_major: bool = False  #: whether time is the first axis, else the last but one
 
     def forward(
         self,
-        x: Float["*batch time features"],
+        x: Float["time *batch features if time_major else *batch time features"],
         *,
         carry: PyTree | None = None,
-        reset: Bool["*batch time"] | None = None,
+        reset: Bool["time *batch if time_major else *batch time"] | None = None,
     ) -> PyTree:
         # Where `reset` is True, the carry is the initial one before the step.
-        start = self.cell.initial_carry(x.shape[:-2], x.dtype)
+        axis = 0 if self.time_major else x.ndim - 2
+        x = jnp.moveaxis(x, axis, 0)
+        start = self.cell.initial_carry(x.shape[1:], x.dtype)
         carry = start if carry is None else carry
         weights = cast(self.cell.trainables, dtype=x.dtype)
-        draws = self.keys(x.shape[-2])
+        draws = self.keys(x.shape[0])
         draws = None if draws[0] is None else draws
 
         def step(loop, slices):
@@ -45,14 +48,14 @@ class Recurrent(Block):
             (y, carry), states = self.cell.apply((inputs, carry), weights, states, draw)
             return (carry, states), y
 
-        resets = None if reset is None else jnp.moveaxis(reset, -1, 0)
+        resets = None if reset is None else jnp.moveaxis(reset, axis, 0)
         (carry, states), y = lax.scan(
             step,
             (carry, self.cell.non_trainables),
-            (jnp.moveaxis(x, -2, 0), resets, draws),
+            (x, resets, draws),
             reverse=self.reverse,
             unroll=self.unroll,
         )
         self.cell.non_trainables = states
-        y = jnp.moveaxis(y, 0, x.ndim - 2)
+        y = jnp.moveaxis(y, 0, axis)
         return (y, carry) if self.return_carry else y

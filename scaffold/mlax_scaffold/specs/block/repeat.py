@@ -1,3 +1,4 @@
+import jax
 from jax import lax
 
 from mlax_scaffold.spec import Block, PyTree, Size, Stacked
@@ -12,6 +13,8 @@ class Repeat(Block):
 
     layer: Stacked  #: an initialized layer, with arrays stacked along the first axis
     depth: Size  #: how many times it is applied: the size of that axis
+    unroll: Size = 1  #: layers in one turn of the compiled loop; the depth: no loop
+    checkpoint: bool = False  #: whether gradients compute each layer again
 
     def forward(self, x: PyTree) -> PyTree:
         draws = self.keys(self.depth)
@@ -21,7 +24,8 @@ class Repeat(Block):
             weights, states, draw = slices
             return self.layer.apply(carry, weights, states, draw)
 
+        step = jax.checkpoint(step, prevent_cse=False) if self.checkpoint else step
         stacked = (self.layer.trainables, self.layer.non_trainables, draws)
-        y, states = lax.scan(step, x, stacked, length=self.depth)
+        y, states = lax.scan(step, x, stacked, length=self.depth, unroll=self.unroll)
         self.layer.non_trainables = states
         return y

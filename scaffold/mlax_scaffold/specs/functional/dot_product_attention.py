@@ -4,10 +4,15 @@ from mlax_scaffold.spec import (
     Bool,
     DType,
     Float,
+    Key,
     Precision,
+    Probability,
+    Size,
     apply_attention_mask,
     apply_attention_weights,
+    chunked_attention,
     dot_product_attention_logits,
+    dropout,
     function,
     softmax,
 )
@@ -16,25 +21,56 @@ from mlax_scaffold.spec import (
 @function
 def dot_product_attention(
     query: Float["*batch queries heads features"],
-    key: Float["*batch keys heads features"],
-    value: Float["*batch keys heads value_features"],
-    mask: Bool["..."] | None = None,
+    key: Float["*batch keys kv_heads features"],
+    value: Float["*batch keys kv_heads value_features"],
+    mask: Bool["# *batch heads queries keys"] | None = None,
+    bias: Float["# *batch heads queries keys"] | None = None,
+    dropout_key: Key | None = None,
     *,
     causal: bool = False,  #: whether position i attends to positions up to i only
     scale: float | None = None,  #: factor of the products; None: 1 / sqrt(features)
+    dropout_rate: Probability = 0.0,  #: of the weights, where there is a dropout_key
+    broadcast_dropout: bool = False,  #: whether batch and heads share what is dropped
+    chunk_size: Size | None = None,  #: see `chunked_attention`; None: all at once
     accum_dtype: DType | None = None,  #: dtype of the softmax; None: that of the query
     precision: Precision | None = None,  #: of the products, see jax.lax.Precision
 ) -> Float["*batch queries heads value_features"]:
-    """softmax(scale Q K^T) V for each head (Vaswani et al., 2017, arXiv:1706.03762).
+    """softmax(scale Q K^T + bias) V for each head.
 
-    The mask, True where a query may attend to a key, broadcasts to (*batch, heads,
-    queries, keys). A query that may attend to nothing gets zeros.
+    Vaswani et al., 2017, arXiv:1706.03762. The mask is True where a query may attend to
+    a key. A query that may attend to nothing gets zeros, and its gradients are finite.
+
+    Where keys and values have fewer heads, each serves heads / kv_heads heads of the
+    query in a row (grouped-query attention, Ainslie et al., 2023, arXiv:2305.13245).
     """
+    if chunk_size is not None:
+        return chunked_attention(
+            query,
+            key,
+            value,
+            mask,
+            bias,
+            dropout_key,
+            chunk_size=chunk_size,
+            causal=causal,
+            scale=scale,
+            dropout_rate=dropout_rate,
+            broadcast_dropout=broadcast_dropout,
+            accum_dtype=accum_dtype,
+            precision=precision,
+        )
     logits = dot_product_attention_logits(query, key, scale=scale, precision=precision)
+    if bias is not None:
+        logits = logits + bias
     if causal:
         allowed = jnp.tri(logits.shape[-2], logits.shape[-1], dtype=bool)
         mask = allowed if mask is None else mask & allowed
     if mask is not None:
         logits = apply_attention_mask(logits, mask)
     weights = softmax(logits, axis=-1, accum_dtype=accum_dtype)
+    if dropout_key is not None and dropout_rate > 0.0:
+        shared = tuple(range(weights.ndim - 2)) if broadcast_dropout else ()
+        weights = dropout(
+            weights, dropout_key, rate=dropout_rate, broadcast_axis=shared
+        )
     return apply_attention_weights(weights, value, precision=precision)

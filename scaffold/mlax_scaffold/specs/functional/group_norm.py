@@ -1,3 +1,5 @@
+import math
+
 from mlax_scaffold.spec import (
     DType,
     Float,
@@ -25,9 +27,11 @@ def group_norm(
     """
     batch, channels = x.shape[0], x.shape[-1 if channel_last else 1]
     require(channels % groups == 0, "groups must divide the number of channels")
+    size = math.prod(x.shape[1:])
     if channel_last:
-        grouped, axis = x.reshape(batch, -1, groups, channels // groups), (1, 3)
+        shape, axis = (size // channels, groups, channels // groups), (1, 3)
     else:
-        grouped, axis = x.reshape(batch, groups, -1), (2,)
+        shape, axis = (groups, size // groups), (2,)
+    grouped = x.reshape(batch, *shape)
     y = standardize(grouped, axis=axis, epsilon=epsilon, accum_dtype=accum_dtype)
     return y.reshape(x.shape)

@@ -1,6 +1,14 @@
 import jax.numpy as jnp
 
-from mlax_scaffold.spec import Axis, DType, Float, Positive, function, l2_norm
+from mlax_scaffold.spec import (
+    Axis,
+    DType,
+    Float,
+    Positive,
+    function,
+    l2_norm,
+    range_scale,
+)
 
 
 @function
@@ -19,5 +27,8 @@ def l2_normalize(
     """
     wide = x if accum_dtype is None else x.astype(accum_dtype)
     least = max(epsilon, float(jnp.finfo(wide.dtype).tiny))
-    length = jnp.maximum(l2_norm(wide, axis=axis, keepdims=True), least)
+    # In the gradient a length is squared: it must be near one.
+    scale = range_scale(wide, axis=axis, at_least=8.0 * least, only_float16=False)
+    wide = wide / scale
+    length = jnp.maximum(l2_norm(wide, axis=axis, keepdims=True), least / scale)
     return (wide / length).astype(x.dtype)

@@ -17,7 +17,8 @@ def logsumexp(
     Where everything is -inf the result is -inf and its gradient zero, and not NaN.
     """
     wide = x if accum_dtype is None else x.astype(accum_dtype)
-    top = jnp.max(lax.stop_gradient(wide), axis=axis, keepdims=True)
+    fixed = lax.stop_gradient(wide)
+    top = jnp.max(fixed, axis=axis, keepdims=True, initial=-jnp.inf)
     top = jnp.where(jnp.isfinite(top), top, jnp.zeros_like(top))
     total = sum(jnp.exp(wide - top), axis=axis, keepdims=True)
     # The logarithm of a stand-in keeps the gradient of an empty sum from dividing by 0.

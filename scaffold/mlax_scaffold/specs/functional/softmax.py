@@ -17,7 +17,8 @@ def softmax(
     gradient, in the place of NaN.
     """
     wide = x if accum_dtype is None else x.astype(accum_dtype)
-    top = jnp.max(lax.stop_gradient(wide), axis=axis, keepdims=True)
+    fixed = lax.stop_gradient(wide)
+    top = jnp.max(fixed, axis=axis, keepdims=True, initial=-jnp.inf)
     weights = jnp.exp(wide - jnp.where(top == -jnp.inf, jnp.zeros_like(top), top))
     total = sum(weights, axis=axis, keepdims=True)
     total = jnp.where(total == 0.0, jnp.ones_like(total), total)

@@ -69,6 +69,8 @@ class BatchNorm(Layer):
             mean = mean.reshape(-1).astype(self.stored.mean.dtype)
             var = square.reshape(-1).astype(self.stored.var.dtype)
             var = var * lax.square(scale.reshape(-1).astype(var.dtype))
+            # The average of an infinite variance would never be finite again.
+            var = jnp.minimum(var, jnp.finfo(var.dtype).max)
             self.mean = ema(self.stored.mean, mean, decay=self.momentum)
             self.var = ema(self.stored.var, var, decay=self.momentum)
         else:

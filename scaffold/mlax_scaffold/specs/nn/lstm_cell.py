@@ -1,5 +1,5 @@
+import jax
 import jax.numpy as jnp
-from jax import lax
 
 from mlax_scaffold.spec import (
     Activation,
@@ -22,13 +22,15 @@ class LSTMCell(Layer, module="LSTM", aliases={"features": "hidden_size"}):
     c' = sigmoid(f) * c + sigmoid(i) * tanh(g);  h' = sigmoid(o) * tanh(c').
     The carry is (c, h), the output is (h', (c', h')).
 
-    Hochreiter & Schmidhuber, 1997, Neural Computation 9(8), with the forget gate of
-    Gers et al., 2000. The four gates are one product each for the input and the state.
+    Hochreiter & Schmidhuber, 1997, Neural Computation 9(8); forget gate: Gers et al.,
+    2000. All gates are one product, as in what flax calls OptimizedLSTMCell.
     """
 
     in_features: Size  #: size of the last axis of the input
     features: Size  #: size of the state
     activation: Activation = jnp.tanh  #: of the candidate and of the output
+    gate_activation: Activation = jax.nn.sigmoid  #: of the gates
+    forget_bias: float = 0.0  #: added to the forget gate; 1 keeps memory at first
     precision: Precision | None = None  #: of the products, see jax.lax.Precision
 
     def setup(self):
@@ -51,11 +53,12 @@ class LSTMCell(Layer, module="LSTM", aliases={"features": "hidden_size"}):
         gates = inputs.dot(self.kernel, precision=self.precision)
         gates = gates + h.dot(self.recurrent_kernel, precision=self.precision)
         i, f, g, o = jnp.split(gates + self.bias, 4, axis=-1)
-        c = lax.logistic(f) * c + lax.logistic(i) * self.activation(g)
-        h = lax.logistic(o) * self.activation(c)
+        i, f, o = map(self.gate_activation, (i, f + self.forget_bias, o))
+        c = f * c + i * self.activation(g)
+        h = o * self.activation(c)
         return h, (c, h)
 
-    def initial_carry(self, batch_shape, dtype):
-        """The carry (c, h) before the first step: zeros."""
-        shape = (*batch_shape, self.features)
+    def initial_carry(self, input_shape, dtype):
+        """The carry (c, h) before the first step, for inputs of that shape: zeros."""
+        shape = (*input_shape[:-1], self.features)
         return jnp.zeros(shape, dtype), jnp.zeros(shape, dtype)

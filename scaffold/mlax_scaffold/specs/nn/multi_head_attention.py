@@ -1,19 +1,28 @@
 import jax.numpy as jnp
+from jax import lax
 
 from mlax_scaffold.spec import (
     Bool,
     DType,
     Float,
+    Function,
+    Initializer,
+    Int,
     Layer,
+    Literal,
     Precision,
     Probability,
+    Shape,
     Size,
-    apply_attention_mask,
-    apply_attention_weights,
-    dot_product_attention_logits,
-    dropout,
+    dot_product_attention,
+    layer_norm,
+    lecun_normal,
+    ones,
     require,
-    softmax,
+    rms_norm,
+    state,
+    trainable,
+    zeros,
 )
 from mlax_scaffold.specs.nn.linear import Linear
 
@@ -21,63 +30,192 @@ from mlax_scaffold.specs.nn.linear import Linear
 class MultiHeadAttention(Layer):
     """Multi-head attention: of a sequence to itself, or to a context.
 
-    softmax(Q K^T / sqrt(head_features)) V for each head, with Q = x Wq, K = context Wk,
-    V = context Wv; the heads are joined and mapped by Wo.
+    softmax(Q K^T / sqrt(head_features) + bias) V for each head, with Q = x Wq,
+    K = context Wk, V = context Wv; the heads are joined and mapped by Wo.
 
-    Vaswani et al., 2017, arXiv:1706.03762. A position that may attend to nothing gets
-    zeros (before the output's bias), and its gradients are finite.
+    Vaswani et al., 2017, arXiv:1706.03762. With `kv_heads` it is grouped-query attention
+    (Ainslie et al., 2023, arXiv:2305.13245), with one of them multi-query attention
+    (Shazeer, 2019, arXiv:1911.02150). A position that may attend to nothing gets zeros
+    (before the output's bias), and its gradients are finite.
+
+    With `max_length` it decodes: at inference it keeps the keys and values of what it
+    was given, so that a sequence may come token by token, or in chunks, and the state
+    that `init` returned begins another one. Positions beyond `max_length` are NaN. The
+    weights of a layer without a cache fit one with a cache.
     """
 
-    features: Size  #: size of the last axis of the input and of the output
-    heads: Size  #: number of heads; divides features
+    features: Size  #: size of the last axis of the input
+    heads: Size  #: number of heads
     context_features: Size | None = None  #: size of the context's axis; None: features
+    kv_heads: Size | None = None  #: heads of keys and values; None: heads
+    head_features: Size | None = None  #: of a query and a key; None: features / heads
+    value_features: Size | None = None  #: of a value of a head; None: head_features
+    out_features: Size | None = None  #: size of the output's axis; None: features
     use_bias: bool = True  #: whether the four maps add a bias
     causal: bool = False  #: whether position i attends to positions up to i only
     dropout_rate: Probability = 0.0  #: of the attention weights, in training
-    accum_dtype: DType | None = None  #: dtype of the softmax; None: that of x
+    broadcast_dropout: bool = False  #: whether batch and heads share what is dropped
+    qk_norm: Literal["layer", "rms"] | None = None  #: norm of queries and of keys
+    rotary: Function | None = None  #: of queries or keys, and their positions
+    max_length: Size | None = None  #: length of the cache; then it is causal
+    batch: Shape | None = None  #: axes before the positions, which a cache needs
+    cache_dtype: DType | None = None  #: dtype of the cache; None: that of the weights
+    chunk_size: Size | None = None  #: see `chunked_attention`; None: all at once
+    accum_dtype: DType | None = None  #: dtype of softmax and norms; None: that of x
     precision: Precision | None = None  #: of the products, see jax.lax.Precision
+    kernel_initializer: Initializer = lecun_normal()  #: of the kernels
+    bias_initializer: Initializer = zeros  #: of the biases
+    out_kernel_initializer: Initializer | None = None  #: None: kernel_initializer
+    out_bias_initializer: Initializer | None = None  #: None: bias_initializer
 
     def setup(self):
-        require(self.features % self.heads == 0, "heads must divide features")
-        self.head_features = self.features // self.heads
-        size = self.features
-        self.source_features: int = self.context_features or size
-        self.to_query = Linear(size, size, self.use_bias, self.precision)
-        self.to_key = Linear(self.source_features, size, self.use_bias, self.precision)
-        self.to_value = Linear(
-            self.source_features, size, self.use_bias, self.precision
+        require(
+            self.head_features is not None or self.features % self.heads == 0,
+            "heads must divide features, or head_features is given",
         )
-        self.to_output = Linear(size, size, self.use_bias, self.precision)
+        groups = self.kv_heads or self.heads
+        require(self.heads % groups == 0, "kv_heads must divide heads")
+        require(
+            self.max_length is None or self.batch is not None,
+            "a cache of max_length needs batch, the axes before the positions",
+        )
+        size = self.head_features or self.features // self.heads
+        value_size = self.value_features or size
+        source = self.context_features or self.features
+        self.source_features: int = source
+        self.result_features: int = self.out_features or self.features
+        self.query_shape: tuple[int, int] = (self.heads, size)
+        self.key_shape: tuple[int, int] = (groups, size)
+        self.value_shape: tuple[int, int] = (groups, value_size)
+        self.to_query = Linear(
+            self.features,
+            self.heads * size,
+            self.use_bias,
+            self.precision,
+            kernel_initializer=self.kernel_initializer,
+            bias_initializer=self.bias_initializer,
+        )
+        self.to_key = Linear(
+            source,
+            groups * size,
+            self.use_bias,
+            self.precision,
+            kernel_initializer=self.kernel_initializer,
+            bias_initializer=self.bias_initializer,
+        )
+        self.to_value = Linear(
+            source,
+            groups * value_size,
+            self.use_bias,
+            self.precision,
+            kernel_initializer=self.kernel_initializer,
+            bias_initializer=self.bias_initializer,
+        )
+        self.to_output = Linear(
+            self.heads * value_size,
+            self.result_features,
+            self.use_bias,
+            self.precision,
+            kernel_initializer=self.out_kernel_initializer or self.kernel_initializer,
+            bias_initializer=self.out_bias_initializer or self.bias_initializer,
+        )
+        self.query_scale = trainable(ones, (size,)) if self.qk_norm else None
+        self.key_scale = trainable(ones, (size,)) if self.qk_norm else None
+        self.cached_keys = (
+            state(
+                zeros,
+                (*(self.batch or ()), self.max_length, groups, size),
+                self.cache_dtype,
+            )
+            if self.max_length
+            else None
+        )
+        self.cached_values = (
+            state(
+                zeros,
+                (*(self.batch or ()), self.max_length, groups, value_size),
+                self.cache_dtype,
+            )
+            if self.max_length
+            else None
+        )
+        self.cached = state(zeros, (), jnp.int32) if self.max_length else None
 
     def forward(
         self,
         x: Float["*batch queries features"],
         *,
         context: Float["*batch keys source_features"] | None = None,
-        mask: Bool["... #queries #keys"] | None = None,
-    ) -> Float["*batch queries features"]:
-        # The mask broadcasts to (*batch, heads, queries, keys).
-        require(
-            context is not None or self.source_features == self.features,
-            "self-attention needs context_features to be features",
-        )
+        mask: Bool["# *batch heads queries keys"] | None = None,
+        bias: Float["# *batch heads queries keys"] | None = None,
+        positions: Int["# *batch queries"] | None = None,
+    ) -> Float["*batch queries result_features"]:
+        # Where there is a cache, its length is that of the keys in mask and bias.
         source = x if context is None else context
         require(
-            mask is None or mask.shape[-1] in (1, source.shape[-2]),
-            "the last axis of the mask is that of the keys",
+            source.shape[-1] == self.source_features,
+            "self-attention needs context_features to be features",
         )
-        per_head = (self.heads, self.head_features)
-        q = self.to_query(x).reshape(*x.shape[:-1], *per_head)
-        k = self.to_key(source).reshape(*source.shape[:-1], *per_head)
-        v = self.to_value(source).reshape(*source.shape[:-1], *per_head)
-        logits = dot_product_attention_logits(q, k, precision=self.precision)
-        if self.causal:
-            allowed = jnp.tri(x.shape[-2], source.shape[-2], dtype=bool)
+        require(
+            self.max_length is None or context is None,
+            "attention with a cache takes no context",
+        )
+        decoding = self.cached is not None and not self.training
+        length = self.max_length if decoding else source.shape[-2]
+        require(
+            x.shape[-2] <= length or not decoding,
+            "there are at most max_length positions at a time",
+        )
+        for part in (mask, bias):
+            require(
+                part is None or part.shape[-1:] in ((), (1,), (length,)),
+                "the last axis of mask and bias is that of the keys",
+            )
+        q = self.to_query(x).reshape(*x.shape[:-1], *self.query_shape)
+        k = self.to_key(source).reshape(*source.shape[:-1], *self.key_shape)
+        v = self.to_value(source).reshape(*source.shape[:-1], *self.value_shape)
+        if self.qk_norm is not None:
+            norm = layer_norm if self.qk_norm == "layer" else rms_norm
+            q = norm(q, axis=-1, epsilon=1e-6, accum_dtype=self.accum_dtype)
+            k = norm(k, axis=-1, epsilon=1e-6, accum_dtype=self.accum_dtype)
+            q, k = q * self.query_scale, k * self.key_scale
+        first = self.cached if decoding else 0
+        at = first + jnp.arange(x.shape[-2])
+        if self.rotary is not None:
+            own = at if positions is None else positions
+            q = self.rotary(q, own)
+            k = self.rotary(k, own if context is None else jnp.arange(length))
+        causal = self.causal or self.max_length is not None
+        if decoding:
+            self.cached_keys = lax.dynamic_update_slice_in_dim(
+                self.cached_keys, k, first, axis=-3
+            )
+            self.cached_values = lax.dynamic_update_slice_in_dim(
+                self.cached_values, v, first, axis=-3
+            )
+            self.cached = first + x.shape[-2]
+            k, v = self.cached_keys, self.cached_values
+            allowed = jnp.arange(length) <= at[:, None]
             mask = allowed if mask is None else mask & allowed
-        if mask is not None:
-            logits = apply_attention_mask(logits, mask)
-        weights = softmax(logits, axis=-1, accum_dtype=self.accum_dtype)
+            causal = False
+        dropout_key = None
         if self.training and self.dropout_rate > 0.0:
-            weights = dropout(weights, self.key(), rate=self.dropout_rate)
-        y = apply_attention_weights(weights, v, precision=self.precision)
-        return self.to_output(y.reshape(x.shape))
+            dropout_key = self.key()
+        y = dot_product_attention(
+            q,
+            k,
+            v,
+            mask,
+            bias,
+            dropout_key,
+            causal=causal,
+            dropout_rate=self.dropout_rate,
+            broadcast_dropout=self.broadcast_dropout,
+            chunk_size=self.chunk_size,
+            accum_dtype=self.accum_dtype,
+            precision=self.precision,
+        )
+        if decoding:
+            y = jnp.where(self.cached <= length, y, jnp.full_like(y, jnp.nan))
+        size = self.heads * self.value_shape[1]
+        return self.to_output(y.reshape(*x.shape[:-1], size))

@@ -8,6 +8,7 @@ from mlax_scaffold.spec import (
     Positive,
     Size,
     normal,
+    range_scale,
     state,
     sum,
 )
@@ -32,13 +33,15 @@ class SpectralNorm(Layer):
 
     def forward(self, x: Float["*rest features"]) -> Float["*rest features"]:
         epsilon = max(self.epsilon, float(jnp.finfo(x.dtype).tiny))
-        matrix = x.reshape(-1, self.features)
+        scaled = x / range_scale(x)
+        matrix = scaled.reshape(-1, self.features)
         fixed = lax.stop_gradient(matrix)
         u = self.vector * lax.rsqrt(sum(lax.square(self.vector)) + epsilon)
         if self.training:
             for _ in range(self.iterations):
                 u = fixed.T.dot(fixed.dot(u))
+                u = u / range_scale(u)
                 u = u * lax.rsqrt(sum(lax.square(u)) + epsilon)
             self.vector = u
         sigma = lax.sqrt(sum(lax.square(matrix.dot(u))) + epsilon)
-        return x / sigma
+        return scaled / sigma

@@ -4,6 +4,7 @@ from jax import lax
 from mlax_scaffold.spec import (
     Decay,
     DType,
+    Mask,
     NonNegative,
     Optimizer,
     Scheduled,
@@ -33,6 +34,7 @@ class AcProp(Optimizer):
     epsilon: NonNegative = 1e-16  #: added to the root of the mean square
     epsilon_root: NonNegative = 1e-16  #: added to the mean square at every step
     weight_decay: Scheduled = 0.0  #: strength of the weight decay
+    mask: Mask | None = None  #: weights that decay; None: all
     moment_dtype: DType | None = None  #: dtype of the moments; None: that of the weight
 
     def setup(self, param):
@@ -47,6 +49,10 @@ class AcProp(Optimizer):
         var = jnp.where(self.step == 1.0, 1.0, self.square * self.unbias_square)
         scaled = divide_by_root(grad, var, epsilon=self.epsilon)
         error = lax.square(grad - self.mean)
-        self.square = ema(self.square, error, decay=self.b2) + self.epsilon_root
+        self.square = (
+            ema(self.square, error, self.dither, decay=self.b2) + self.epsilon_root
+        )
         self.mean = ema(self.mean, grad, decay=self.b1)
-        return -self.learning_rate * (scaled + self.weight_decay * param)
+        if self.mask:
+            scaled = scaled + self.weight_decay * param
+        return -self.learning_rate * scaled

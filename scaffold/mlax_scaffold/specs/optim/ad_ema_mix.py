@@ -3,6 +3,7 @@ from jax import lax
 from mlax_scaffold.spec import (
     Decay,
     DType,
+    Mask,
     NonNegative,
     Optimizer,
     Scheduled,
@@ -34,6 +35,7 @@ class AdEMAMix(Optimizer):
     epsilon: NonNegative = 1e-8  #: added to the root of the mean square
     epsilon_root: NonNegative = 0.0  #: added to the mean square, under the root
     weight_decay: Scheduled = 0.0  #: strength of the weight decay
+    mask: Mask | None = None  #: weights that decay; None: all
     moment_dtype: DType | None = None  #: dtype of the moments; None: that of the weight
 
     def setup(self, param):
@@ -49,7 +51,7 @@ class AdEMAMix(Optimizer):
     def update(self, grad, param):
         self.mean = ema(self.mean, grad, decay=self.b1)
         self.slow = self.slow + self.slow_rate * (grad - self.slow)
-        self.square = ema(self.square, lax.square(grad), decay=self.b2)
+        self.square = ema(self.square, lax.square(grad), self.dither, decay=self.b2)
         mean = self.mean * self.unbias_mean + self.alpha * self.slow
         step = divide_by_root(
             mean,
@@ -57,4 +59,6 @@ class AdEMAMix(Optimizer):
             epsilon=self.epsilon,
             epsilon_root=self.epsilon_root,
         )
-        return -self.learning_rate * (step + self.weight_decay * param)
+        if self.mask:
+            step = step + self.weight_decay * param
+        return -self.learning_rate * step

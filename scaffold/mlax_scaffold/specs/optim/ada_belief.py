@@ -45,7 +45,9 @@ class AdaBelief(Optimizer):
     def update(self, grad, param):
         self.mean = ema(self.mean, grad, decay=self.b1)
         error = lax.square(grad - self.mean)
-        self.square = ema(self.square, error, decay=self.b2) + self.epsilon_root
+        self.square = (
+            ema(self.square, error, self.dither, decay=self.b2) + self.epsilon_root
+        )
         mean = self.mean * self.unbias_mean
         if self.nesterov:
             ahead = self.mean * self.unbias_next

@@ -4,6 +4,7 @@ from jax import lax
 from mlax_scaffold.spec import (
     Decay,
     DType,
+    Mask,
     NonNegative,
     Optimizer,
     Scheduled,
@@ -28,6 +29,7 @@ class AdaDelta(Optimizer):
     decay: Decay = 0.9  #: decay of the mean squares
     epsilon: NonNegative = 1e-6  #: added to the mean squares
     weight_decay: Scheduled = 0.0  #: strength of the weight decay
+    mask: Mask | None = None  #: weights that decay; None: all
     moment_dtype: DType | None = None  #: dtype of the moments; None: that of the weight
 
     def setup(self, param):
@@ -36,7 +38,8 @@ class AdaDelta(Optimizer):
 
     def update(self, grad, param):
         epsilon = max(self.epsilon, float(jnp.finfo(grad.dtype).tiny))
-        grad = grad + self.weight_decay * param
+        if self.mask:
+            grad = grad + self.weight_decay * param
         self.square = ema(self.square, lax.square(grad), decay=self.decay)
         ratio = lax.sqrt(self.step_square + epsilon) * lax.rsqrt(self.square + epsilon)
         step = ratio * grad

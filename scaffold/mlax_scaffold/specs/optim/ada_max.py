@@ -40,6 +40,7 @@ class AdaMax(Optimizer):
     def update(self, grad, param):
         epsilon = max(self.epsilon, float(jnp.finfo(grad.dtype).tiny))
         self.mean = ema(self.mean, grad, decay=self.b1)
-        self.largest = jnp.maximum(self.b2 * self.largest, lax.abs(grad) + epsilon)
+        decayed = ema(self.largest, jnp.zeros_like(grad), self.dither, decay=self.b2)
+        self.largest = jnp.maximum(decayed, lax.abs(grad) + epsilon)
         step = self.mean * self.unbias_mean / self.largest
         return -self.learning_rate * step

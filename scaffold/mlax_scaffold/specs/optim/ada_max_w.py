@@ -4,6 +4,7 @@ from jax import lax
 from mlax_scaffold.spec import (
     Decay,
     DType,
+    Mask,
     NonNegative,
     Optimizer,
     Scheduled,
@@ -30,6 +31,7 @@ class AdaMaxW(Optimizer):
     b2: Decay = 0.999  #: decay of the largest gradient
     epsilon: NonNegative = 1e-8  #: added to the size of gradients
     weight_decay: Scheduled = 1e-4  #: strength of the weight decay
+    mask: Mask | None = None  #: weights that decay; None: all
     moment_dtype: DType | None = None  #: dtype of the moments; None: that of the weight
 
     def setup(self, param):
@@ -42,6 +44,9 @@ class AdaMaxW(Optimizer):
     def update(self, grad, param):
         epsilon = max(self.epsilon, float(jnp.finfo(grad.dtype).tiny))
         self.mean = ema(self.mean, grad, decay=self.b1)
-        self.largest = jnp.maximum(self.b2 * self.largest, lax.abs(grad) + epsilon)
+        decayed = ema(self.largest, jnp.zeros_like(grad), self.dither, decay=self.b2)
+        self.largest = jnp.maximum(decayed, lax.abs(grad) + epsilon)
         step = self.mean * self.unbias_mean / self.largest
-        return -self.learning_rate * (step + self.weight_decay * param)
+        if self.mask:
+            step = step + self.weight_decay * param
+        return -self.learning_rate * step

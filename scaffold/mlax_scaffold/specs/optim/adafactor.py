@@ -2,8 +2,10 @@ import jax.numpy as jnp
 from jax import lax
 
 from mlax_scaffold.spec import (
+    Count,
     Decay,
     DType,
+    Mask,
     NonNegative,
     Optimizer,
     Positive,
@@ -19,31 +21,35 @@ from mlax_scaffold.spec import (
 class Adafactor(Optimizer):
     """Adafactor: scales gradients by their mean square, kept as rows and columns.
 
-    With r = 1 / t^decay_exponent and s = g^2 + epsilon, over the two largest axes:
+    With r = 1 / (t - decay_offset)^decay_exponent and s = g^2 + epsilon, over the two
+    largest axes:
     R = (1 - r) R + r mean_columns(s);  C = (1 - r) C + r mean_rows(s);
     u = g / sqrt(R C / mean(R)), clipped to a root mean square of clipping_threshold;
     update = -(learning_rate * max(rms(weight), 1e-3) * u + weight_decay * weight)
 
     Shazeer & Stern, 2018, arXiv:1804.04235. Small weights, and those of one axis, keep
-    the whole mean square. Deviation: `epsilon` is at least the smallest normal number
-    of the dtype. What is not kept is an empty array.
+    the whole mean square; what is not kept is an empty array. Deviations: `epsilon` is at
+    least the smallest normal number of the dtype; r is 1 until step decay_offset + 1.
     """
 
     learning_rate: Scheduled  #: step size
     min_factored_size: Size = 128  #: least size of the two axes that are factored
     decay_exponent: NonNegative = 0.8  #: exponent of the decay of the averages
+    decay_offset: Count = 0  #: number of steps before those that count, to fine-tune
     scale_by_weight: bool = True  #: whether the step is scaled by the weight's rms
     clipping_threshold: Positive | None = 1.0  #: largest rms of a step; None: any
     momentum: Decay = 0.0  #: decay of the mean of the steps; 0: none is kept
-    weight_decay: NonNegative = 0.0  #: strength of the decay, not scaled by the rate
+    weight_decay: Scheduled = 0.0  #: strength of the decay, not scaled by the rate
+    mask: Mask | None = None  #: weights that decay; None: all
     epsilon: NonNegative = 1e-30  #: added to squares of gradients
+    factored: bool = True  #: whether large weights keep rows and columns
     moment_dtype: DType | None = None  #: dtype of the moments; None: that of the weight
 
     def factored_axes(self, shape):
         """The two largest axes, the smaller one first; none of a small weight."""
         axes = sorted(range(len(shape)), key=lambda axis: shape[axis])[-2:]
-        factored = len(axes) == 2 and shape[axes[0]] >= self.min_factored_size
-        return tuple(axes) if factored else ()
+        large = len(axes) == 2 and shape[axes[0]] >= self.min_factored_size
+        return tuple(axes) if self.factored and large else ()
 
     def setup(self, param):
         shape = param.shape
@@ -58,25 +64,32 @@ class Adafactor(Optimizer):
         )
 
     def prepare(self, grads, params):
-        self.rate = self.step**-self.decay_exponent
+        number = jnp.maximum(self.step - self.decay_offset, 1.0)
+        self.rate = number**-self.decay_exponent
 
     def update(self, grad, param):
-        square = lax.square(grad) + max(self.epsilon, float(jnp.finfo(grad.dtype).tiny))
+        epsilon = max(self.epsilon, float(jnp.finfo(grad.dtype).tiny))
         if axes := self.factored_axes(param.shape):
             small, large = axes
-            self.row = self.row + self.rate * (mean(square, axis=large) - self.row)
-            self.column = self.column + self.rate * (
-                mean(square, axis=small) - self.column
-            )
+            # Squares that several sums share would be stored: each reads the gradient.
+            again, once_more = lax.optimization_barrier((grad, grad))
+            row = mean(lax.square(grad), axis=large) + epsilon
+            column = mean(lax.square(again), axis=small) + epsilon
+            self.row = self.row + self.rate * (row - self.row)
+            self.column = self.column + self.rate * (column - self.column)
             within = small - 1 if small > large else small
-            row = self.row / mean(self.row, axis=within, keepdims=True)
-            u = grad * lax.expand_dims(lax.rsqrt(row), (large,))
-            u = u * lax.expand_dims(lax.rsqrt(self.column), (small,))
+            row = lax.rsqrt(self.row / mean(self.row, axis=within, keepdims=True))
+            column = lax.expand_dims(lax.rsqrt(self.column), (small,))
+            u = grad * lax.expand_dims(row, (large,)) * column
+            squares = mean(lax.square(once_more) * lax.square(column), axis=large)
+            squares = squares * lax.square(row)
         else:
+            square = lax.square(grad) + epsilon
             self.square = self.square + self.rate * (square - self.square)
             u = grad * lax.rsqrt(self.square)
+            squares = lax.square(u)
         if self.clipping_threshold is not None:
-            rms = lax.sqrt(mean(lax.square(u)))
+            rms = lax.sqrt(mean(squares))
             u = u / jnp.maximum(1.0, rms / self.clipping_threshold)
         u = self.learning_rate * u
         if self.scale_by_weight:
@@ -84,4 +97,6 @@ class Adafactor(Optimizer):
         if self.trace is not None:
             self.trace = ema(self.trace, u, decay=self.momentum)
             u = self.trace
-        return -(u + self.weight_decay * param)
+        if self.mask:
+            u = u + self.weight_decay * param
+        return -u

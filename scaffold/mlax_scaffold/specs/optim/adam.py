@@ -1,4 +1,3 @@
-import jax.numpy as jnp
 from jax import lax
 
 from mlax_scaffold.spec import (
@@ -8,6 +7,7 @@ from mlax_scaffold.spec import (
     Optimizer,
     Scheduled,
     bias_correction,
+    divide_by_root,
     ema,
     moment,
     zeros,
@@ -18,10 +18,12 @@ class Adam(Optimizer):
     """Adam: steps along the mean of the gradients, scaled by the root of their square.
 
     m = b1 m + (1 - b1) g;  v = b2 v + (1 - b2) g^2;
-    update = -learning_rate * (m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + epsilon)
+    update = -learning_rate * (m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + epsilon);
+    with `nesterov`, b1 m / (1 - b1^(t+1)) + (1 - b1) g / (1 - b1^t) is the mean.
 
-    Kingma & Ba, 2015, arXiv:1412.6980. Deviations: `epsilon` is at least the smallest
-    normal number of the dtype, so that float16 does not divide by zero.
+    Kingma & Ba, 2015, arXiv:1412.6980; Dozat, 2016 (openreview OM0jvwB8jIp57ZJjtNEZ).
+    Deviations: `epsilon` is at least the smallest normal number of the dtype, so that
+    float16 does not divide by zero.
     """
 
     learning_rate: Scheduled  #: step size
@@ -29,6 +31,7 @@ class Adam(Optimizer):
     b2: Decay = 0.999  #: decay of the mean of their squares
     epsilon: NonNegative = 1e-8  #: added to the root of the mean square
     epsilon_root: NonNegative = 0.0  #: added to the mean square, under the root
+    nesterov: bool = False  #: whether the mean looks one step ahead
     moment_dtype: DType | None = None  #: dtype of the moments; None: that of the weight
 
     def setup(self, param):
@@ -37,12 +40,20 @@ class Adam(Optimizer):
 
     def prepare(self, grads, params):
         self.unbias_mean = 1.0 / bias_correction(self.step, decay=self.b1)
+        self.unbias_next = 1.0 / bias_correction(self.step + 1.0, decay=self.b1)
         self.unbias_square = 1.0 / bias_correction(self.step, decay=self.b2)
 
     def update(self, grad, param):
-        epsilon = max(self.epsilon, float(jnp.finfo(grad.dtype).tiny))
         self.mean = ema(self.mean, grad, decay=self.b1)
         self.square = ema(self.square, lax.square(grad), self.dither, decay=self.b2)
-        root = lax.sqrt(self.square * self.unbias_square + self.epsilon_root)
-        step = self.mean * self.unbias_mean / (root + epsilon)
+        mean = self.mean * self.unbias_mean
+        if self.nesterov:
+            ahead = self.mean * self.unbias_next
+            mean = ema(ahead, grad * self.unbias_mean, decay=self.b1)
+        step = divide_by_root(
+            mean,
+            self.square * self.unbias_square,
+            epsilon=self.epsilon,
+            epsilon_root=self.epsilon_root,
+        )
         return -self.learning_rate * step

@@ -1,13 +1,14 @@
-import jax.numpy as jnp
 from jax import lax
 
 from mlax_scaffold.spec import (
     Decay,
     DType,
+    Mask,
     NonNegative,
     Optimizer,
     Scheduled,
     bias_correction,
+    divide_by_root,
     ema,
     moment,
     zeros,
@@ -29,7 +30,9 @@ class AdamW(Optimizer):
     b2: Decay = 0.999  #: decay of the mean of their squares
     epsilon: NonNegative = 1e-8  #: added to the root of the mean square
     epsilon_root: NonNegative = 0.0  #: added to the mean square, under the root
-    weight_decay: NonNegative = 1e-4  #: strength of the weight decay
+    weight_decay: Scheduled = 1e-4  #: strength of the weight decay
+    mask: Mask | None = None  #: weights that decay; None: all
+    nesterov: bool = False  #: whether the mean looks one step ahead
     moment_dtype: DType | None = None  #: dtype of the moments; None: that of the weight
 
     def setup(self, param):
@@ -38,12 +41,22 @@ class AdamW(Optimizer):
 
     def prepare(self, grads, params):
         self.unbias_mean = 1.0 / bias_correction(self.step, decay=self.b1)
+        self.unbias_next = 1.0 / bias_correction(self.step + 1.0, decay=self.b1)
         self.unbias_square = 1.0 / bias_correction(self.step, decay=self.b2)
 
     def update(self, grad, param):
-        epsilon = max(self.epsilon, float(jnp.finfo(grad.dtype).tiny))
         self.mean = ema(self.mean, grad, decay=self.b1)
         self.square = ema(self.square, lax.square(grad), self.dither, decay=self.b2)
-        root = lax.sqrt(self.square * self.unbias_square + self.epsilon_root)
-        step = self.mean * self.unbias_mean / (root + epsilon)
-        return -self.learning_rate * (step + self.weight_decay * param)
+        mean = self.mean * self.unbias_mean
+        if self.nesterov:
+            ahead = self.mean * self.unbias_next
+            mean = ema(ahead, grad * self.unbias_mean, decay=self.b1)
+        step = divide_by_root(
+            mean,
+            self.square * self.unbias_square,
+            epsilon=self.epsilon,
+            epsilon_root=self.epsilon_root,
+        )
+        if self.mask:
+            step = step + self.weight_decay * param
+        return -self.learning_rate * step

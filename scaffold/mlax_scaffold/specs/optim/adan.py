@@ -4,6 +4,7 @@ from jax import lax
 from mlax_scaffold.spec import (
     Decay,
     DType,
+    Mask,
     NonNegative,
     Optimizer,
     Scheduled,
@@ -35,6 +36,7 @@ class Adan(Optimizer):
     epsilon: NonNegative = 1e-8  #: added to the root of the mean square
     epsilon_root: NonNegative = 1e-8  #: added to the mean square, under the root
     weight_decay: Scheduled = 0.0  #: strength of the weight decay
+    mask: Mask | None = None  #: weights that decay; None: all
     moment_dtype: DType | None = None  #: dtype of the moments; None: that of the weight
 
     def setup(self, param):
@@ -62,4 +64,6 @@ class Adan(Optimizer):
             epsilon=self.epsilon,
             epsilon_root=self.epsilon_root,
         )
-        return -self.learning_rate * (scaled + self.weight_decay * param)
+        if self.mask:
+            scaled = scaled + self.weight_decay * param
+        return -self.learning_rate * scaled

@@ -48,7 +48,7 @@ class AMSGrad(Optimizer):
 
     def update(self, grad, param):
         self.mean = ema(self.mean, grad, decay=self.b1)
-        self.square = ema(self.square, lax.square(grad), decay=self.b2)
+        self.square = ema(self.square, lax.square(grad), self.dither, decay=self.b2)
         self.largest = jnp.maximum(self.largest, self.square * self.unbias_square)
         step = divide_by_root(
             self.mean * self.unbias_mean,

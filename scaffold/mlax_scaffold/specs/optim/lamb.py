@@ -3,6 +3,7 @@ from jax import lax
 from mlax_scaffold.spec import (
     Decay,
     DType,
+    Mask,
     NonNegative,
     Optimizer,
     Scheduled,
@@ -31,6 +32,7 @@ class LAMB(Optimizer):
     epsilon: NonNegative = 1e-6  #: added to the root of the mean square
     epsilon_root: NonNegative = 0.0  #: added to the mean square, under the root
     weight_decay: Scheduled = 0.0  #: strength of the weight decay
+    mask: Mask | None = None  #: weights that decay; None: all
     moment_dtype: DType | None = None  #: dtype of the moments; None: that of the weight
 
     def setup(self, param):
@@ -43,12 +45,13 @@ class LAMB(Optimizer):
 
     def update(self, grad, param):
         self.mean = ema(self.mean, grad, decay=self.b1)
-        self.square = ema(self.square, lax.square(grad), decay=self.b2)
+        self.square = ema(self.square, lax.square(grad), self.dither, decay=self.b2)
         step = divide_by_root(
             self.mean * self.unbias_mean,
             self.square * self.unbias_square,
             epsilon=self.epsilon,
             epsilon_root=self.epsilon_root,
         )
-        step = scale_by_trust_ratio(step + self.weight_decay * param, param)
-        return -self.learning_rate * step
+        if self.mask:
+            step = step + self.weight_decay * param
+        return -self.learning_rate * scale_by_trust_ratio(step, param)

@@ -44,7 +44,7 @@ class NAdam(Optimizer):
 
     def update(self, grad, param):
         self.mean = ema(self.mean, grad, decay=self.b1)
-        self.square = ema(self.square, lax.square(grad), decay=self.b2)
+        self.square = ema(self.square, lax.square(grad), self.dither, decay=self.b2)
         ahead = self.mean * self.unbias_next
         mean = ema(ahead, grad * self.unbias_mean, decay=self.b1)
         step = divide_by_root(

@@ -3,6 +3,7 @@ from jax import lax
 from mlax_scaffold.spec import (
     Decay,
     DType,
+    Mask,
     NonNegative,
     Optimizer,
     Scheduled,
@@ -31,6 +32,7 @@ class NAdamW(Optimizer):
     epsilon: NonNegative = 1e-8  #: added to the root of the mean square
     epsilon_root: NonNegative = 0.0  #: added to the mean square, under the root
     weight_decay: Scheduled = 1e-4  #: strength of the weight decay
+    mask: Mask | None = None  #: weights that decay; None: all
     moment_dtype: DType | None = None  #: dtype of the moments; None: that of the weight
 
     def setup(self, param):
@@ -44,7 +46,7 @@ class NAdamW(Optimizer):
 
     def update(self, grad, param):
         self.mean = ema(self.mean, grad, decay=self.b1)
-        self.square = ema(self.square, lax.square(grad), decay=self.b2)
+        self.square = ema(self.square, lax.square(grad), self.dither, decay=self.b2)
         ahead = self.mean * self.unbias_next
         mean = ema(ahead, grad * self.unbias_mean, decay=self.b1)
         step = divide_by_root(
@@ -53,4 +55,6 @@ class NAdamW(Optimizer):
             epsilon=self.epsilon,
             epsilon_root=self.epsilon_root,
         )
-        return -self.learning_rate * (step + self.weight_decay * param)
+        if self.mask:
+            step = step + self.weight_decay * param
+        return -self.learning_rate * step

@@ -48,7 +48,7 @@ class RAdam(Optimizer):
 
     def update(self, grad, param):
         self.mean = ema(self.mean, grad, decay=self.b1)
-        self.square = ema(self.square, lax.square(grad), decay=self.b2)
+        self.square = ema(self.square, lax.square(grad), self.dither, decay=self.b2)
         mean = self.mean * self.unbias_mean
         if self.nesterov:
             ahead = self.mean * self.unbias_next

@@ -1,0 +1,73 @@
+import jax
+
+from mlax_scaffold.spec import (
+    Activation,
+    Bool,
+    DType,
+    Float,
+    Layer,
+    Precision,
+    Probability,
+    Size,
+)
+from mlax_scaffold.specs.block.feed_forward import FeedForward
+from mlax_scaffold.specs.nn.dropout import Dropout
+from mlax_scaffold.specs.nn.layer_norm import LayerNorm
+from mlax_scaffold.specs.nn.multi_head_attention import MultiHeadAttention
+
+
+class TransformerEncoderLayer(Layer):
+    """Self-attention and a feed-forward network, each with a norm and a residual.
+
+    With `norm_first` y = x + f(norm(x)) for both (Xiong et al., 2020, arXiv:2002.04745,
+    which trains without warm-up), else y = norm(x + f(x)) as in Vaswani et al., 2017,
+    arXiv:1706.03762. With `causal` it is the layer of a decoder without context.
+    """
+
+    features: Size  #: size of the last axis of the input and of the output
+    heads: Size  #: number of heads; divides features
+    hidden_features: Size  #: size between the maps of the feed-forward network
+    activation: Activation = jax.nn.gelu  #: of the feed-forward network
+    norm_first: bool = True  #: whether norms stand before what they belong to
+    causal: bool = False  #: whether position i attends to positions up to i only
+    dropout_rate: Probability = 0.0  #: of weights, hidden elements and both results
+    use_bias: bool = True  #: whether maps and norms add a bias
+    accum_dtype: DType | None = None  #: of softmax and norms; None: that of x
+    precision: Precision | None = None  #: of the products, see jax.lax.Precision
+
+    def setup(self):
+        common = {"use_bias": self.use_bias}
+        inner = {
+            **common,
+            "dropout_rate": self.dropout_rate,
+            "precision": self.precision,
+        }
+        self.attention = MultiHeadAttention(
+            self.features,
+            self.heads,
+            causal=self.causal,
+            accum_dtype=self.accum_dtype,
+            **inner,
+        )
+        self.feed_forward = FeedForward(
+            self.features, self.hidden_features, self.activation, **inner
+        )
+        norm = {**common, "accum_dtype": self.accum_dtype}
+        self.attention_norm = LayerNorm(self.features, **norm)
+        self.feed_forward_norm = LayerNorm(self.features, **norm)
+        self.dropout = Dropout(self.dropout_rate)
+
+    def forward(
+        self,
+        x: Float["*batch positions features"],
+        *,
+        mask: Bool["... #positions #positions"] | None = None,
+    ) -> Float["*batch positions features"]:
+        # The mask broadcasts to (*batch, heads, positions, positions).
+        if self.norm_first:
+            y = self.attention(self.attention_norm(x), mask=mask)
+            x = x + self.dropout(y)
+            y = self.feed_forward(self.feed_forward_norm(x))
+            return x + self.dropout(y)
+        x = self.attention_norm(x + self.dropout(self.attention(x, mask=mask)))
+        return self.feed_forward_norm(x + self.dropout(self.feed_forward(x)))

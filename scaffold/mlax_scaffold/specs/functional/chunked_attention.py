@@ -1,0 +1,131 @@
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from mlax_scaffold.spec import (
+    Bool,
+    DType,
+    Float,
+    Key,
+    Precision,
+    Probability,
+    Size,
+    apply_attention_mask,
+    apply_attention_weights,
+    dot_product_attention_logits,
+    dropout,
+    function,
+    sum,
+)
+
+
+@function
+def chunked_attention(
+    query: Float["*batch queries heads features"],
+    key: Float["*batch keys kv_heads features"],
+    value: Float["*batch keys kv_heads value_features"],
+    mask: Bool["# *batch heads queries keys"] | None = None,
+    bias: Float["# *batch heads queries keys"] | None = None,
+    dropout_key: Key | None = None,
+    *,
+    chunk_size: Size,  #: queries, and keys, that are taken together
+    causal: bool = False,  #: whether position i attends to positions up to i only
+    scale: float | None = None,  #: factor of the products; None: 1 / sqrt(features)
+    dropout_rate: Probability = 0.0,  #: of the weights, where there is a dropout_key
+    broadcast_dropout: bool = False,  #: whether batch and heads share what is dropped
+    accum_dtype: DType | None = None,  #: dtype of the softmax; None: that of the query
+    precision: Precision | None = None,  #: of the products, see jax.lax.Precision
+) -> Float["*batch queries heads value_features"]:
+    """`dot_product_attention` in memory that is linear in the length, gradients too.
+
+    Rabe & Staats, 2021, arXiv:2112.05682: softmax and sum run over chunks of the keys,
+    for one chunk of the queries after another. Gradients compute the chunks again.
+
+    It equals `dot_product_attention`, but that another part of the weights is dropped.
+    """
+    size, wide = chunk_size, accum_dtype or query.dtype
+    *batch, queries, heads, _ = query.shape
+    keys, features = key.shape[-3], value.shape[-1]
+    rows, columns = -(-queries // size), -(-keys // size)
+
+    def split(x, count):
+        """Chunks of the positions, along a new first axis; the last is filled up."""
+        shape = x.shape
+        widths = [(0, 0)] * x.ndim
+        widths[-3] = (0, count * size - shape[-3])
+        x = jnp.pad(x, widths).reshape(*shape[:-3], count, size, *shape[-2:])
+        return jnp.moveaxis(x, -4, 0)
+
+    def fill(x):
+        """A mask or a bias, filled up to whole chunks where it does not broadcast."""
+        shape = jnp.broadcast_shapes(x.shape, (1, 1))
+        target = (rows * size, columns * size)
+        widths = [
+            (0, n - m) if m > 1 else (0, 0)
+            for m, n in zip(shape[-2:], target, strict=True)
+        ]
+        return jnp.pad(x.reshape(shape), [(0, 0)] * (len(shape) - 2) + widths)
+
+    def cut(x, row, column):
+        """The part of a mask or a bias for a chunk of queries and a chunk of keys."""
+        for axis, start in ((x.ndim - 2, row), (x.ndim - 1, column)):
+            if x.shape[axis] > 1:
+                x = lax.dynamic_slice_in_dim(x, start * size, size, axis)
+        return x
+
+    mask = None if mask is None else fill(mask)
+    bias = None if bias is None else fill(bias)
+
+    def attend(chunk):
+        q, row = chunk
+
+        def step(carry, chunk):
+            top, total, y = carry
+            k, v, column = chunk
+            logits = dot_product_attention_logits(
+                q, k, scale=scale, precision=precision
+            )
+            if bias is not None:
+                logits = logits + cut(bias, row, column)
+            position = column * size + jnp.arange(size)
+            allowed = position < keys
+            if causal:
+                allowed &= position <= row * size + jnp.arange(size)[:, None]
+            if mask is not None:
+                allowed = allowed & cut(mask, row, column)
+            logits = apply_attention_mask(logits, allowed).astype(wide)
+            # What is subtracted cancels in the quotient, and has no gradient.
+            highest = jnp.max(lax.stop_gradient(logits), axis=-1, keepdims=True)
+            new_top = jnp.maximum(top, highest)
+            shift = jnp.where(new_top == -jnp.inf, jnp.zeros_like(new_top), new_top)
+            weights, decay = jnp.exp(logits - shift), jnp.exp(top - shift)
+            total = total * decay + sum(weights, axis=-1, keepdims=True)
+            if dropout_key is not None and dropout_rate > 0.0:
+                weights = dropout(
+                    weights,
+                    jax.random.fold_in(dropout_key, row * columns + column),
+                    rate=dropout_rate,
+                    broadcast_axis=tuple(range(len(batch) + 1))
+                    if broadcast_dropout
+                    else (),
+                )
+            new = apply_attention_weights(
+                weights.astype(v.dtype), v, precision=precision
+            )
+            y = y * jnp.swapaxes(decay, -3, -2) + new.astype(wide)
+            return (new_top, total, y), None
+
+        start = (
+            jnp.full((*batch, heads, size, 1), -jnp.inf, wide),
+            jnp.zeros((*batch, heads, size, 1), wide),
+            jnp.zeros((*batch, size, heads, features), wide),
+        )
+        chunks = (split(key, columns), split(value, columns), jnp.arange(columns))
+        (_, total, y), _ = lax.scan(jax.checkpoint(step), start, chunks)
+        total = jnp.where(total == 0.0, jnp.ones_like(total), total)
+        return (y / jnp.swapaxes(total, -3, -2)).astype(q.dtype)
+
+    y = lax.map(jax.checkpoint(attend), (split(query, rows), jnp.arange(rows)))
+    y = jnp.moveaxis(y, 0, -4)
+    y = y.reshape(*batch, rows * size, heads, features)
+    return y[..., :queries, :, :]

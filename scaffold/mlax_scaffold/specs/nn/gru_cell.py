@@ -1,0 +1,61 @@
+import jax
+import jax.numpy as jnp
+
+from mlax_scaffold.spec import (
+    Activation,
+    Float,
+    Layer,
+    Precision,
+    Size,
+    lecun_normal,
+    orthogonal,
+    per_gate,
+    trainable,
+    zeros,
+)
+
+
+class GRUCell(Layer):
+    """One step of a gated recurrent unit.
+
+    r, z = sigmoid(x W + h U + b);  h' = (1 - z) * n + z * h, with the candidate
+    n = tanh(x W + b + r * (h U + b')), and without `reset_after`
+    n = tanh(x W + b + (r * h) U).  The carry is h, the output is (h', h').
+
+    Cho et al., 2014, arXiv:1406.1078, resets the state before the product; most
+    libraries reset after it, as cuDNN does.
+    """
+
+    in_features: Size  #: size of the last axis of the input
+    features: Size  #: size of the state
+    reset_after: bool = True  #: whether the state is reset after its product
+    activation: Activation = jnp.tanh  #: of the candidate
+    gate_activation: Activation = jax.nn.sigmoid  #: of the gates
+    precision: Precision | None = None  #: of the products, see jax.lax.Precision
+
+    def setup(self):
+        size = self.features
+        self.kernel = trainable(lecun_normal(), (self.in_features, 3 * size))
+        self.recurrent_kernel = trainable(per_gate(orthogonal(), 3), (size, 3 * size))
+        self.bias = trainable(zeros, (3 * size,))
+        self.recurrent_bias = trainable(zeros, (size,)) if self.reset_after else None
+
+    def forward(
+        self, inputs: Float["*batch in_features"], carry: Float["*batch features"]
+    ) -> tuple[Float["*batch features"], Float["*batch features"]]:
+        x = inputs.dot(self.kernel, precision=self.precision) + self.bias
+        x_gates, x_n = jnp.split(x, [2 * self.features], -1)
+        to_gates, to_n = jnp.split(self.recurrent_kernel, [2 * self.features], -1)
+        gates = x_gates + carry.dot(to_gates, precision=self.precision)
+        r, z = jnp.split(self.gate_activation(gates), 2, -1)
+        if self.recurrent_bias is None:
+            n = (r * carry).dot(to_n, precision=self.precision)
+        else:
+            n = r * (carry.dot(to_n, precision=self.precision) + self.recurrent_bias)
+        n = self.activation(x_n + n)
+        h = (1.0 - z) * n + z * carry
+        return h, h
+
+    def initial_carry(self, input_shape, dtype):
+        """The carry before the first step, for inputs of that shape: zeros."""
+        return jnp.zeros((*input_shape[:-1], self.features), dtype)

@@ -1,0 +1,59 @@
+import jax
+import jax.numpy as jnp
+
+from mlax_scaffold.spec import (
+    Activation,
+    Float,
+    Layer,
+    Precision,
+    Size,
+    lecun_normal,
+    ones,
+    orthogonal,
+    per_gate,
+    trainable,
+    zeros,
+)
+
+
+class MGUCell(Layer):
+    """One step of a minimal gated unit: a GRU whose one gate forgets and resets.
+
+    f = sigmoid(x W + h U + b);  n = tanh(x W' + b' + f * (h U' + b''));
+    h' = (1 - f) * n + f * h.  The carry is h, the output is (h', h').
+
+    Zhou et al., 2016, arXiv:1603.09420; and without `reset_gate`, where n is
+    tanh(x W' + b' + h U'), Heck & Salem, 2017, arXiv:1701.03452.
+    """
+
+    in_features: Size  #: size of the last axis of the input
+    features: Size  #: size of the state
+    reset_gate: bool = True  #: whether the gate also resets the candidate's state
+    activation: Activation = jnp.tanh  #: of the candidate
+    gate_activation: Activation = jax.nn.sigmoid  #: of the gate
+    precision: Precision | None = None  #: of the products, see jax.lax.Precision
+
+    def setup(self):
+        size = self.features
+        self.kernel = trainable(lecun_normal(), (self.in_features, 2 * size))
+        self.recurrent_kernel = trainable(per_gate(orthogonal(), 2), (size, 2 * size))
+        self.forget_bias = trainable(ones, (size,))
+        self.bias = trainable(zeros, (size,))
+        self.recurrent_bias = trainable(zeros, (size,)) if self.reset_gate else None
+
+    def forward(
+        self, inputs: Float["*batch in_features"], carry: Float["*batch features"]
+    ) -> tuple[Float["*batch features"], Float["*batch features"]]:
+        x = inputs.dot(self.kernel, precision=self.precision)
+        h = carry.dot(self.recurrent_kernel, precision=self.precision)
+        (x_f, x_n), (h_f, n) = jnp.split(x, 2, -1), jnp.split(h, 2, -1)
+        f = self.gate_activation(x_f + h_f + self.forget_bias)
+        if self.recurrent_bias is not None:
+            n = f * (n + self.recurrent_bias)
+        n = self.activation(x_n + self.bias + n)
+        h = (1.0 - f) * n + f * carry
+        return h, h
+
+    def initial_carry(self, input_shape, dtype):
+        """The carry before the first step, for inputs of that shape: zeros."""
+        return jnp.zeros((*input_shape[:-1], self.features), dtype)

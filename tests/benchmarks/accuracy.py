@@ -1,0 +1,232 @@
+"""How exact layers and functions are in half precision, strictly and with `accum_dtype`.
+
+PYTHONPATH=scaffold:generated_layers python -m tests.benchmarks.accuracy [--write] [name ...]
+
+Every layer, block and function of the library that has an `accum_dtype` is computed in
+float16 and bfloat16, as it is by default and with float32, and compared with itself in
+float64 on the same numbers, with the gradients of the floating inputs and weights. With
+`--write` the figures go to the file that the reference pages take them from.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import importlib
+import json
+import math
+import zlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from mlax_scaffold.model.definition import ArrayType, Definition, Kind
+from mlax_scaffold.model.library import Library
+from mlax_scaffold.render.docs_accuracy import FIGURES, OPTION, accumulates, place
+from mlax_scaffold.render.docs_setup import Setup
+from mlax_scaffold.render.docs_shapes import Sizes
+from mlax_scaffold.render.docs_values import (
+    NoExample,
+    defaults,
+    is_literal,
+    required_values,
+)
+from mlax_scaffold.spec.check_library import LIBRARY_SPECS, find_specs, read_library
+
+HALVES = ("float16", "bfloat16")
+SIZE, BATCH, SPATIAL = 64, 4, 8
+MEAN, DEVIATION = 1.0, 0.25
+
+Call = Callable[..., Any]
+
+
+def definitions() -> list[Definition]:
+    """Every definition of the library that has figures, in the order of their places."""
+    library: Library = read_library(find_specs(LIBRARY_SPECS, "specs"))
+    return sorted(filter(accumulates, library), key=place)
+
+
+class Subject:
+    """A definition with hyperparameters and inputs of a size at which errors show."""
+
+    def __init__(self, definition: Definition):
+        self.definition = definition
+        if definition.structural():
+            raise NoExample
+        texts = required_values(definition, size=str(SIZE))
+        known = defaults(definition) | {
+            name: ast.literal_eval(text)
+            for name, text in texts.items()
+            if is_literal(text)
+        }
+        known |= Setup(definition).derived(known)
+        self.values = {name: known[name] for name in texts}
+        self.sizes = Sizes(definition, known, SIZE, BATCH, SPATIAL)
+        method = definition.method("forward") or definition.methods[0]
+        self.inputs = [i for i in method.positional if i.default is None]
+        self.arrays = [self._array(i.name, i.type) for i in self.inputs]
+
+    def described(self) -> str:
+        """The inputs, as a reference page says it."""
+        shapes = [
+            f"{i.name} of shape {jax.tree.map(np.shape, a)}"
+            for i, a in zip(self.inputs, self.arrays, strict=True)
+        ]
+        given = ", ".join(f"{name}={value}" for name, value in self.values.items())
+        given = f" ({given})" if given else ""
+        return (
+            f"{', '.join(shapes)}, normal with mean {MEAN:g} and standard deviation "
+            f"{DEVIATION:g}{given}"
+        )
+
+    def _array(self, name: str, array: ArrayType) -> Any:
+        if array.kind == "tuple":
+            return tuple(
+                self._array(f"{name}[{i}]", part) for i, part in enumerate(array.items)
+            )
+        if array.kind == "Key":
+            return np.zeros((), np.int32)
+        shape = (BATCH, SIZE)
+        if array.kind != "PyTree":
+            shape = self.sizes.given(array.shape)
+        if array.kind == "Int":
+            return np.zeros(shape, np.int32)
+        if array.kind == "Bool":
+            return np.ones(shape, bool)
+        return _normal(name, shape, MEAN, DEVIATION)
+
+    def measure(self) -> dict[str, Any]:
+        """The figures, and what they were measured on."""
+        found: dict[str, Any] = {"inputs": self.described()}
+        for half in HALVES:
+            exact = self.run(half, None, exact=True)
+            errors = [
+                [_error(a, e) for a, e in zip(self.run(half, wide), exact, strict=True)]
+                for wide in (None, "float32")
+            ]
+            result, gradient = zip(*errors, strict=True)
+            found[half] = {"result": list(result)}
+            if all(value is not None for value in gradient):
+                found[half]["gradient"] = list(gradient)
+        return found
+
+    def run(
+        self, half: str, wide: str | None, *, exact: bool = False
+    ) -> tuple[Any, Any]:
+        """Results and gradients; `exact`: in float64, of numbers rounded to `half`."""
+        call, weights = self._call(wide)
+
+        def leaf(value: Any) -> Any:
+            if not np.issubdtype(np.asarray(value).dtype, np.floating):
+                return jnp.asarray(value)
+            rounded = np.asarray(value).astype(jnp.dtype(half))
+            return jnp.asarray(rounded.astype(np.float64) if exact else rounded)
+
+        arrays = jax.tree.map(leaf, (self.arrays, weights))
+        leaves, structure = jax.tree.flatten(arrays)
+        floating = [
+            i for i, v in enumerate(leaves) if jnp.issubdtype(v.dtype, jnp.floating)
+        ]
+
+        @jax.jit
+        def both(values: list[Any]) -> tuple[Any, Any]:
+            def of_floats(floats: list[Any]) -> list[Any]:
+                full = list(values)
+                for i, value in zip(floating, floats, strict=True):
+                    full[i] = value
+                y = call(*jax.tree.unflatten(structure, full))
+                return [
+                    v
+                    for v in jax.tree.leaves(y)
+                    if jnp.issubdtype(v.dtype, jnp.floating)
+                ]
+
+            y, vjp = jax.vjp(of_floats, [values[i] for i in floating])
+            cotangents = [
+                jnp.asarray(_normal(f"cotangent {i}", v.shape, 0.0, 1.0), v.dtype)
+                for i, v in enumerate(y)
+            ]
+            return y, vjp(cotangents)
+
+        return both(leaves)
+
+    def _call(self, wide: str | None) -> tuple[Call, Any]:
+        """A function of inputs and weights, and weights of it."""
+        definition = self.definition
+        section = importlib.import_module(f"mlax.{definition.kind.section}")
+        made = getattr(section, definition.name)
+        if definition.kind is Kind.FUNCTION:
+            return lambda x, _: made(*x, **self.values, **{OPTION: wide}), None
+        needs_key = bool(definition.declarations)
+        keys = (jax.random.key(0),) if needs_key else ()
+        trees = made.init(*keys, **self.values, **{OPTION: wide})
+        trainables, non_trainables, hyperparams = trees
+        # Ones and zeros would hide what weights do.
+        weights = jax.tree_util.tree_map_with_path(
+            lambda path, w: (
+                _normal(jax.tree_util.keystr(path), w.shape, 0.0, 0.5) + np.asarray(w)
+            ),
+            trainables,
+        )
+
+        def call(x: Any, weights: Any) -> Any:
+            x = x[0] if len(x) == 1 else tuple(x)
+            key = jax.random.key(1)
+            return made.fwd(x, weights, non_trainables, hyperparams, False, key)[0]
+
+        return call, weights
+
+
+def _normal(name: str, shape: tuple[int, ...], mean: float, deviation: float) -> Any:
+    generator = np.random.default_rng(zlib.crc32(name.encode()))
+    return generator.normal(mean, deviation, shape)
+
+
+def _error(actual: Any, exact: Any) -> float | None:
+    """Relative root mean square, with two digits; None where there is nothing to compare."""
+    pairs = list(zip(jax.tree.leaves(actual), jax.tree.leaves(exact), strict=True))
+    wanted = [np.asarray(e, np.float64) for _, e in pairs]
+    given = [np.asarray(a).astype(np.float64) for a, _ in pairs]
+    size = math.fsum(float(np.sum(w**2)) for w in wanted)
+    if size == 0.0:
+        return None
+    wrong = math.fsum(
+        float(np.sum((g - w) ** 2)) for g, w in zip(given, wanted, strict=True)
+    )
+    return float(f"{math.sqrt(wrong / size):.1e}")
+
+
+def measured(names: list[str] | None = None) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Places and figures, of all definitions or of those that are named."""
+    with jax.enable_x64(True):
+        for definition in definitions():
+            if names and place(definition) not in names:
+                continue
+            try:
+                yield place(definition), Subject(definition).measure()
+            except NoExample:
+                print(f"{place(definition)}: no inputs can be derived")
+
+
+def main() -> None:
+    """Measures, prints, and writes where that is asked for."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument(
+        "names", nargs="*", help='such as "nn/layer_norm"; default: all'
+    )
+    parser.add_argument("--write", action="store_true", help=f"write {FIGURES.name}")
+    given = parser.parse_args()
+    figures = json.loads(FIGURES.read_text()) if given.names else {}
+    for name, found in measured(given.names):
+        figures[name] = found
+        print(name, json.dumps(found))
+    if given.write:
+        lines = [f"{json.dumps(n)}: {json.dumps(figures[n])}" for n in sorted(figures)]
+        FIGURES.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

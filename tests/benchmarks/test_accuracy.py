@@ -1,0 +1,43 @@
+"""The measured errors that the reference pages show hold, on this machine too."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+from . import accuracy
+
+FIGURES = json.loads(accuracy.FIGURES.read_text(encoding="utf-8"))
+MEASURED = {accuracy.place(d): d for d in accuracy.definitions() if not d.structural()}
+COMMAND = (
+    "PYTHONPATH=scaffold:generated_layers python -m tests.benchmarks.accuracy --write"
+)
+FACTOR = 2.0
+
+
+def test_every_spec_that_accumulates_has_figures() -> None:
+    assert set(FIGURES) == set(MEASURED), f"run {COMMAND}"
+
+
+@pytest.mark.parametrize("name", MEASURED)
+def test_figures_hold(name: str) -> None:
+    stored = FIGURES.get(name)
+    assert stored is not None, f"{name} has no figures: run {COMMAND}"
+    with jax.enable_x64(True):
+        found = accuracy.Subject(MEASURED[name]).measure()
+    assert found["inputs"] == stored["inputs"], f"{name} has changed: run {COMMAND}"
+    for dtype in accuracy.HALVES:
+        # Less than the rounding of one number is luck, of a result that is one number.
+        least = float(jnp.finfo(dtype).eps) / 2.0
+        assert found[dtype].keys() == stored[dtype].keys()
+        for key, values in found[dtype].items():
+            pairs: Any = zip(values, stored[dtype][key], strict=True)
+            for now, then in pairs:
+                low, high = sorted((max(now, least), max(then, least)))
+                assert high <= FACTOR * low, (
+                    f"{name}, {dtype}, {key}: {then}, now {now}"
+                )

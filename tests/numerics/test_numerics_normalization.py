@@ -1,0 +1,311 @@
+"""Normalization against flax, equinox and NumPy in float64, with gradients."""
+
+import equinox as eqx
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from numerics_adapter import apply_layer, functional
+from numerics_arrays import assert_close, assert_same_vjp, draw, numpy
+
+from mlax.nn import BatchNorm
+
+
+def channel_first(x, channel_last):
+    return x if channel_last else jnp.moveaxis(x, -1, 1)
+
+
+def channels(names, dtype, size=6):
+    return {
+        n: draw(i, (size,), dtype)
+        for i, n in enumerate(("scale", "bias"))
+        if n in names
+    }
+
+
+PLACES = [(False, ("scale", "bias")), (True, ("scale",)), (True, ())]
+AFFINE = [("scale", "bias"), ("bias",), ()]
+
+
+@pytest.mark.parametrize(
+    ("axis", "names"),
+    [(-1, ("scale", "bias")), ((-2, -1), ("bias",)), (1, ())],
+    ids=str,
+)
+def test_layer_norm(axis, names, dtype):
+    weights, x = channels(names, dtype), draw(2, (2, 3, 6), dtype) + 2.0
+    options = {"use_scale": "scale" in names, "use_bias": "bias" in names}
+    module = nn.LayerNorm(
+        epsilon=1e-5,
+        dtype=dtype,
+        param_dtype=dtype,
+        reduction_axes=axis,
+        use_fast_variance=False,
+        **options,
+    )
+    hyper = {"features": 6, "axis": axis, **options}
+    assert_same_vjp(
+        lambda w, x: apply_layer("nn/layer_norm", hyper, w, x)[0],
+        lambda w, x: module.apply({"params": w}, x),
+        (weights, x),
+        dtype,
+    )
+
+
+@pytest.mark.parametrize("axis", [-1, (-2, -1)], ids=str)
+@pytest.mark.parametrize("use_scale", [True, False])
+def test_rms_norm(axis, use_scale, dtype):
+    weights = channels(("scale",) if use_scale else (), dtype)
+    x = draw(2, (2, 3, 6), dtype)
+    module = nn.RMSNorm(
+        epsilon=1e-6,
+        dtype=dtype,
+        param_dtype=dtype,
+        reduction_axes=axis,
+        use_scale=use_scale,
+    )
+    hyper = {"features": 6, "axis": axis, "use_scale": use_scale}
+    assert_same_vjp(
+        lambda w, x: apply_layer("nn/rms_norm", hyper, w, x)[0],
+        lambda w, x: module.apply({"params": w}, x),
+        (weights, x),
+        dtype,
+    )
+
+
+def test_rms_norm_with_a_bias_is_that_of_equinox(dtype):
+    weights, x = channels(("scale", "bias"), dtype), draw(2, (6,), dtype)
+    module = eqx.nn.RMSNorm(6, eps=1e-6, dtype=dtype)
+    module = eqx.tree_at(
+        lambda m: (m.weight, m.bias), module, (weights["scale"], weights["bias"])
+    )
+    hyper = {"features": 6, "use_bias": True}
+    y, _ = apply_layer("nn/rms_norm", hyper, weights, x)
+    assert_close(y, module(x), dtype)
+
+
+@pytest.mark.parametrize(("channel_last", "names"), PLACES, ids=str)
+def test_instance_norm(channel_last, names, dtype):
+    weights, x = channels(names, dtype), draw(2, (2, 3, 4, 6), dtype)
+    options = {"use_scale": "scale" in names, "use_bias": "bias" in names}
+    module = nn.InstanceNorm(
+        epsilon=1e-5,
+        dtype=dtype,
+        param_dtype=dtype,
+        use_fast_variance=False,
+        **options,
+    )
+    hyper = {"channels": 6, "channel_last": channel_last, **options}
+
+    def ours(w, x):
+        y, _ = apply_layer("nn/instance_norm", hyper, w, channel_first(x, channel_last))
+        return y if channel_last else jnp.moveaxis(y, 1, -1)
+
+    assert_same_vjp(
+        ours, lambda w, x: module.apply({"params": w}, x), (weights, x), dtype
+    )
+
+
+@pytest.mark.parametrize(("channel_last", "names"), PLACES, ids=str)
+def test_group_norm(channel_last, names, dtype):
+    weights, x = channels(names, dtype), draw(2, (2, 3, 4, 6), dtype)
+    options = {"use_scale": "scale" in names, "use_bias": "bias" in names}
+    module = nn.GroupNorm(
+        3,
+        epsilon=1e-5,
+        dtype=dtype,
+        param_dtype=dtype,
+        use_fast_variance=False,
+        **options,
+    )
+    hyper = {"groups": 3, "channels": 6, "channel_last": channel_last, **options}
+
+    def ours(w, x):
+        y, _ = apply_layer("nn/group_norm", hyper, w, channel_first(x, channel_last))
+        return y if channel_last else jnp.moveaxis(y, 1, -1)
+
+    assert_same_vjp(
+        ours, lambda w, x: module.apply({"params": w}, x), (weights, x), dtype
+    )
+
+
+@pytest.mark.parametrize("axis", [-1, (0, 2)], ids=str)
+def test_z_norm(axis, dtype):
+    x = draw(0, (2, 3, 6), dtype)
+    ours = lambda x: apply_layer("nn/z_norm", {"axis": axis}, None, x)[0]  # noqa: E731
+
+    def theirs(x):
+        return jax.nn.standardize(x, axis=axis, epsilon=1e-5)
+
+    assert_same_vjp(ours, theirs, (x,), dtype)
+    a = numpy(x)
+    wanted = (a - a.mean(axis, keepdims=True)) / np.sqrt(
+        a.var(axis, keepdims=True) + 1e-5
+    )
+    assert_close(ours(x), wanted, dtype)
+
+
+@pytest.mark.parametrize("shape", [(5, 6), (3, 2, 6)])
+def test_weight_norm(shape, dtype):
+    weights, kernel = channels(("scale",), dtype), draw(1, shape, dtype)
+    # flax normalizes the weights of a layer as it creates them: here those of a product.
+    x = draw(2, (4, *shape[:-1]), dtype)
+
+    class Product(nn.Module):
+        @nn.compact
+        def __call__(self, x):
+            kernel = self.param("kernel", nn.initializers.ones, shape, dtype)
+            return jnp.tensordot(x, kernel, len(shape) - 1, precision="highest")
+
+    module = nn.WeightNorm(Product(), epsilon=1e-30, param_dtype=dtype)
+
+    def ours(w, kernel):
+        y, _ = apply_layer("nn/weight_norm", {"features": 6}, w, kernel)
+        return jnp.tensordot(x, y, len(shape) - 1, precision="highest")
+
+    names = module.init(jax.random.key(0), x)["params"]
+
+    def theirs(w, kernel):
+        # Whatever flax calls them, their shapes tell them apart.
+        shapes = {shape: kernel, (6,): w["scale"]}
+        given = jax.tree.map(lambda leaf: shapes[leaf.shape], names)
+        return module.apply({"params": given}, x)
+
+    assert_same_vjp(ours, theirs, (weights, kernel), dtype)
+
+
+def test_weight_norm_is_that_of_equinox(dtype):
+    kernel, scale = draw(0, (4, 6), dtype), draw(1, (6,), dtype)
+    y, _ = apply_layer("nn/weight_norm", {"features": 6}, {"scale": scale}, kernel)
+    linear = eqx.nn.Linear(4, 6, use_bias=False, key=jax.random.key(0), dtype=dtype)
+    linear = eqx.tree_at(lambda m: m.weight, linear, kernel.T)
+    module = eqx.nn.WeightNorm(linear, weight_name="weight", axis=0)
+    module = eqx.tree_at(lambda m: m.g, module, scale.reshape(module.g.shape))
+    x = draw(2, (4,), dtype)
+    with jax.default_matmul_precision("highest"):
+        assert_close(x @ y, module(x), dtype)
+
+
+def test_weight_norm_without_a_scale(dtype):
+    kernel = draw(0, (4, 6), dtype)
+    hyper = {"features": 6, "use_scale": False}
+    y, _ = apply_layer("nn/weight_norm", hyper, {}, kernel)
+    assert_close(y, numpy(kernel) / np.linalg.norm(numpy(kernel), axis=0), dtype)
+
+
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize("names", AFFINE, ids=str)
+def test_batch_norm_with_any_weights(names, training, dtype):
+    weights, x = channels(names, dtype, 4), draw(4, (5, 6, 4), dtype) + 3.0
+    states = {"mean": draw(2, (4,), dtype), "var": draw(3, (4,), dtype) ** 2}
+    options = {"use_scale": "scale" in names, "use_bias": "bias" in names}
+    module = nn.BatchNorm(
+        momentum=0.8, dtype=dtype, param_dtype=dtype, use_fast_variance=False, **options
+    )
+    hyper = {"channels": 4, "channel_last": True, "momentum": 0.8, **options}
+
+    def ours(w, x):
+        return apply_layer(
+            "nn/batch_norm", hyper, w, x, states=states, training=training
+        )
+
+    def theirs(w, x):
+        y, new = module.apply(
+            {"params": w, "batch_stats": states},
+            x,
+            use_running_average=not training,
+            mutable=["batch_stats"],
+        )
+        return y, dict(new["batch_stats"])
+
+    assert_same_vjp(ours, theirs, (weights, x), dtype)
+
+
+def test_batch_norm_averages_over_several_mapped_axes(dtype):
+    weights, x = channels(("scale", "bias"), dtype, 2), draw(4, (3, 4, 5, 2), dtype)
+    states = {"mean": jnp.zeros(2, dtype), "var": jnp.ones(2, dtype)}
+
+    def run(axis_name, x):
+        hyper = {"channels": 2, "channel_last": True, "axis_name": axis_name}
+        return apply_layer(
+            "nn/batch_norm", hyper, weights, x, states=states, training=True
+        )
+
+    def mapped(x):
+        inner = jax.vmap(lambda x: run(["a", "b"], x), axis_name="b")
+        return jax.vmap(inner, axis_name="a")(x)
+
+    def first(x):
+        y, new = mapped(x)
+        return y, jax.tree.map(lambda s: s[0, 0], new)
+
+    def whole(x):
+        y, new = run(None, x.reshape(60, 2))
+        return y.reshape(x.shape), new
+
+    cotangent = (
+        draw(5, x.shape, dtype),
+        {"mean": jnp.zeros(2, dtype), "var": jnp.zeros(2, dtype)},
+    )
+
+    def both(x):
+        results = [jax.vjp(f, x) for f in (first, whole)]
+        return [(y, vjp(cotangent)) for y, vjp in results]
+
+    actual, expected = jax.jit(both)(x)
+    assert_close(actual, expected, dtype)
+
+
+@pytest.mark.parametrize(
+    ("half", "weights_dtype"),
+    [("bfloat16", "float32"), ("bfloat16", "bfloat16"), ("float16", "float16")],
+)
+def test_averages_of_half_precision_do_not_stall(half, weights_dtype):
+    trainables, state, hyper = BatchNorm.init(
+        jax.random.key(0), 3, momentum=0.999, dtype=weights_dtype
+    )
+    assert state.mean.dtype == jnp.float32
+    x = draw(0, (64, 3), half) + jnp.asarray(2.0, half)
+
+    @jax.jit
+    def train(state):
+        def step(state, _):
+            return BatchNorm.fwd(x, trainables, state, hyper)[1], None
+
+        return jax.lax.scan(step, state, None, length=2000)[0]
+
+    final = train(state)
+    left = 0.999**2000
+    a = numpy(x)
+    mean, var = a.mean(0) * (1 - left), a.var(0) * (1 - left) + left
+    np.testing.assert_allclose(final.mean, mean, rtol=3e-2)
+    np.testing.assert_allclose(final.var, var, rtol=5e-2)
+
+
+@pytest.mark.parametrize("axis", [None, (-1, 0)], ids=str)
+@pytest.mark.parametrize("name", ["std", "l2_norm", "l2_normalize", "logmeanexp"])
+def test_functions(name, axis, dtype):
+    if name == "l2_normalize" and axis is None:
+        axis = (0, 1, 2)
+    x = draw(0, (2, 3, 4), dtype)
+
+    def theirs(x):
+        match name:
+            case "std":
+                return jnp.std(x, axis=axis)
+            case "l2_norm":
+                return jnp.sqrt(jnp.sum(x**2, axis=axis))
+            case "l2_normalize":
+                return x / jnp.sqrt(jnp.sum(x**2, axis=axis, keepdims=True))
+        return jnp.log(jnp.mean(jnp.exp(x), axis=axis))
+
+    assert_same_vjp(lambda x: functional(name)(x, axis=axis), theirs, (x,), dtype)
+
+
+def test_log1mexp(dtype):
+    x = jnp.asarray([1e-6, 0.1, 0.69, 0.7, 3.0, 30.0], dtype)
+    assert_same_vjp(functional("log1mexp"), jax.nn.log1mexp, (x,), dtype)
+    a = numpy(x)
+    wanted = np.where(a < 0.5, np.log(-np.expm1(-a)), np.log1p(-np.exp(-a)))
+    assert_close(functional("log1mexp")(x), wanted, dtype)
