@@ -65,8 +65,13 @@ def _nested(graph: Graph, params: Params) -> dict[str, Any]:
         if _below(graph.path, path):
             place = root
             for name in path[len(graph.path) : -1]:
+                if isinstance(place.get(name), Param):  # a parameter, and a node
+                    place[name] = {"": place[name]}
                 place = place.setdefault(name, {})
-            place[path[-1]] = param
+            if isinstance(place.get(path[-1]), dict):
+                place[path[-1]][""] = param
+            else:
+                place[path[-1]] = param
     return root
 
 

@@ -8,7 +8,7 @@ from mlax_scaffold.model.project import Project, Rendered
 from mlax_scaffold.render import graph_package, package
 from mlax_scaffold.render.docs import reference_pages
 from mlax_scaffold.render.formatting import format_python
-from mlax_scaffold.render.gate import check_doc, check_module
+from mlax_scaffold.render.gate import check_doc, check_module, check_module_class
 from mlax_scaffold.render.tests import test_module
 from mlax_scaffold.rewrite import Rewritten, rewrite_methods
 
@@ -19,13 +19,16 @@ def render(library: Library, project: Project) -> tuple[Rendered, ...]:
         *package.support(library, project),
         *graph_package.support(library, project),
     ]
+    classes: dict[str, Definition] = {}
     modules: dict[str, tuple[Definition, dict[str, Rewritten]]] = {}
     for definition in library:
         methods = rewrite_methods(definition, library)
         module = package.module(definition, library, methods, project)
         modules[module.path] = definition, methods
         files += [module, test_module(definition, library, project)]
-        files += graph_package.module_class(definition, library, project)
+        for made in graph_package.module_class(definition, library, project):
+            classes[made.path] = definition
+            files.append(made)
     rewritten = {d.reference: methods for d, methods in modules.values()}
     files += reference_pages(library, project, rewritten)
     formatted = format_python(files, project.package)
@@ -34,4 +37,7 @@ def render(library: Library, project: Project) -> tuple[Rendered, ...]:
             definition, methods = modules[file.path]
             check_module(definition, methods, file)
             check_doc(definition, file)
+        elif file.path in classes:
+            check_module_class(classes[file.path], file)
+            check_doc(classes[file.path], file)
     return tuple(sorted(formatted, key=lambda f: f.path))

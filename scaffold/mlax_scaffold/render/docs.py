@@ -13,6 +13,7 @@ from mlax_scaffold.render.docs_sections import page, page_name
 from mlax_scaffold.render.environment import render_template
 from mlax_scaffold.render.formatting import format_python
 from mlax_scaffold.render.function import function_view
+from mlax_scaffold.render.graph import module_class_view
 from mlax_scaffold.render.layer import layer_view
 from mlax_scaffold.render.optimizer import optimizer_view
 from mlax_scaffold.rewrite import Rewritten
@@ -46,6 +47,7 @@ def reference_pages(
                 project,
                 formatted[_snippet(definition, "signature")],
                 formatted[_snippet(definition, "example")],
+                formatted[_snippet(definition, "module")],
             ),
         )
         path = f"{project.docs}/{section}/{page_name(definition)}"
@@ -62,7 +64,12 @@ def _formatted(
         methods = rewritten[definition.reference]
         signature = "\n\n".join(_signatures(definition, library, methods))
         code = example(definition, library, project.package)
-        for kind, text in (("signature", signature), ("example", code)):
+        module = _module_signature(definition, library, project.package)
+        for kind, text in (
+            ("signature", signature),
+            ("example", code),
+            ("module", module),
+        ):
             snippets.append(Rendered(_snippet(definition, kind), text, ""))
     return {f.path: f.text for f in format_python(snippets, project.package)}
 
@@ -95,6 +102,19 @@ def _signatures(
             return
     for f in functions:
         yield f"def {f.name}({f.signature}) -> {f.returns}: ...\n"
+
+
+def _module_signature(definition: Definition, library: Library, package: str) -> str:
+    if definition.kind not in (Kind.LAYER, Kind.BLOCK):
+        return ""
+    view = module_class_view(definition, library, package)
+    methods = [("__init__", view.signature, "None")]
+    methods += [(call.name, call.signature, call.returns) for call in view.calls]
+    body = "\n\n".join(
+        f"    def {name}({signature}) -> {returns}: ..."
+        for name, signature, returns in methods
+    )
+    return f"class {view.name}:\n{body}\n"
 
 
 def _indices(library: Library, project: Project) -> Iterator[Rendered]:

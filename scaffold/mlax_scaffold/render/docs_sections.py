@@ -13,6 +13,7 @@ from mlax_scaffold.render.docs_contract import dtypes, entries, entry_name, erro
 from mlax_scaffold.render.docs_markdown import block, code, paragraphs, prose, table
 from mlax_scaffold.render.docs_plots import plot
 from mlax_scaffold.render.docs_setup import Setup
+from mlax_scaffold.render.graph_sizes import inferred
 from mlax_scaffold.render.modules import file_name
 from mlax_scaffold.render.parameters import array_doc, plain
 from mlax_scaffold.render.text import sentence
@@ -42,6 +43,7 @@ def page(
     project: Project,
     signatures: str,
     example: str,
+    module_signature: str,
 ) -> Page:
     """The page of a definition, from its formatted signatures and example."""
     path = f"{project.package}.{definition.section}.{definition.name}"
@@ -50,6 +52,7 @@ def page(
         Section("Signature", (block(signatures, "python"),)),
         *builder.sections(),
         Section("Example", (block(example, "python"),)) if example else None,
+        Section("Module class", tuple(builder.module_class(module_signature))),
         Section("Plot", tuple(plot(definition))) if example else None,
         Section("Source", tuple(builder.source())),
     ]
@@ -227,6 +230,19 @@ class _Builder:
         ]
         if rows:
             yield table(("name", "what it is"), rows)
+
+    # The module class
+
+    def module_class(self, signature: str) -> Iterator[str]:
+        """How models use the layer; nothing of what has no module class."""
+        if not signature:
+            return
+        definition = self.definition
+        name = f"{self.project.package}.graph.{definition.module_name}"
+        learned = [code(definition.alias(name)) for name in inferred(definition)]
+        taken = f" {', '.join(learned)}: from the first input." if learned else ""
+        yield f"{code(name)} creates its parameters at the first call.{taken}"
+        yield block(signature, "python")
 
     # Source
 

@@ -101,6 +101,38 @@ def _unexpected(file: Rendered, node: ast.stmt | ast.expr) -> GateFault:
     return GateFault(f"{file.path}:{node.lineno}: unexpected statement `{text}`")
 
 
+def check_module_class(definition: Definition, file: Rendered) -> None:
+    """Parse a generated module class: imports and one class, and nothing that runs at import.
+
+    Raises:
+        GateFault: where there is something else.
+    """
+    try:
+        tree = ast.parse(file.text)
+    except (SyntaxError, ValueError) as error:
+        raise GateFault(f"{file.path}: {error}") from error
+    classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
+    if [node.name for node in classes] != [definition.module_name]:
+        raise GateFault(f"{file.path}: expected the class {definition.module_name}")
+    for node in tree.body[1:]:
+        if not isinstance(node, ast.Import | ast.ImportFrom | ast.ClassDef):
+            raise _unexpected(file, node)
+    for item in classes[0].body:
+        match item:
+            case ast.Expr(value=ast.Constant(value=str())):
+                continue
+            case ast.AnnAssign(value=value) if value is not None and not any(
+                isinstance(part, ast.Call) for part in ast.walk(value)
+            ):
+                continue
+            case ast.FunctionDef(decorator_list=decorators) if all(
+                ast.unparse(d) == "property" for d in decorators
+            ):
+                _check_defaults(item, definition, file)
+                continue
+        raise _unexpected(file, item)
+
+
 def check_doc(definition: Definition, file: Rendered) -> None:
     """The docstring of the spec arrives as the same text, and only as text."""
     tree = ast.parse(file.text)

@@ -201,13 +201,11 @@ def _same_modules(definitions: Iterable[Definition]) -> list[Diagnostic]:
             continue
         other = taken.setdefault(definition.module_name, definition)
         if other is not definition or definition.module_name in MODULES:
-            where = (
-                f"{other.source}'s" if other is not definition else "of graph already"
-            )
+            where = "" if other is definition else f", of {other.source}"
             found.append(
                 _at(
                     definition,
-                    f"the module class {definition.module_name} is {where}",
+                    f"there is a module class {definition.module_name} already{where}",
                     f'Give it another name: `class {definition.name}(..., module="...")`.',
                 )
             )

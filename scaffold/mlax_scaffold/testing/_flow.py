@@ -15,10 +15,13 @@ from mlax_scaffold.testing._jaxprs import (
 )
 
 
-def needed_only_by(jaxpr: Jaxpr, outputs: Sequence[bool]) -> set[Var]:
-    """The variables on which the marked outputs depend, and no others."""
-    others = [not marked for marked in outputs]
-    return _needed(jaxpr, outputs)[0] - _needed(jaxpr, others)[0]
+def needed_at_most_by(jaxpr: Jaxpr, outputs: Sequence[bool]) -> set[Var]:
+    """The variables of eqns on which no output depends but the marked ones.
+
+    Those on which none depends are among them: linearization leaves such behind.
+    """
+    needed, _ = _needed(jaxpr, [not marked for marked in outputs])
+    return {v for eqn in jaxpr.eqns for v in eqn.outvars} - needed
 
 
 def sub_kept(eqn: JaxprEqn, sub: SubJaxpr, kept: Sequence[bool]) -> list[bool]:

@@ -165,7 +165,7 @@ class _Audit:
         reach, _ = _jaxprs.reaching(jaxpr, outputs)
         state: set[Var] = set()
         if self.stored and any(kept):
-            state = _flow.needed_only_by(jaxpr, kept)
+            state = _flow.needed_at_most_by(jaxpr, kept)
         for eqn in jaxpr.eqns:
             of_state = [v in state for v in eqn.outvars]
             audit = self.of_state if any(of_state) and all(of_state) else self

@@ -117,3 +117,15 @@ def a_branch_depends_on_it(x, state):
 )
 def test_what_the_output_depends_on_may_not(fn):
     assert audit(fn)
+
+
+def test_the_gradient_may_leave_something_behind():
+    def fn(x, state):
+        def of_x(x):
+            return jnp.sin(x), jnp.minimum(average(x, state), 3.0)
+
+        y, vjp, new = jax.vjp(of_x, x, has_aux=True)
+        return vjp(y)[0], new
+
+    assert audit(fn) == []
+    assert audit(fn, stored=())

@@ -1,0 +1,162 @@
+"""Blocks of modules, recurrent modules, and loops."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import mlax.graph as bx
+from mlax import block
+
+
+class Counting(bx.Module):
+    """A module of one's own: a linear map, dropout, and the number of its calls in training."""
+
+    def __init__(self, graph: bx.Graph, rng: bx.Rng, size: int):
+        super().__init__(graph)
+        self.linear = bx.Linear(graph.child("linear"), size, rng=rng)
+        self.dropout = bx.Dropout(graph.child("dropout"), 0.5, rng=rng)
+
+    def __call__(self, params, x, is_training=False):
+        zero = jax.nn.initializers.zeros
+        count, params = self.get_param(params, "count", (), zero, trainable=False)
+        if is_training:
+            params = self.set_param(params, "count", count + 1)
+        y, params = self.linear(params, x)
+        return self.dropout(params, y, is_training=is_training)
+
+
+def start() -> tuple[bx.Graph, bx.Rng, bx.Params]:
+    graph = bx.Graph("model")
+    rng = bx.Rng(graph.child("rng"))
+    return graph, rng, rng.seed(bx.Params(), seed=0)
+
+
+def series(graph: bx.Graph, rng: bx.Rng) -> bx.Series:
+    """Modules of layers, of blocks and of one's own in series."""
+    inner = bx.MLP(graph.child("inner"), 4, [5], dropout_rate=0.5, rng=rng)
+    return bx.Series(
+        graph.child("series"),
+        [
+            bx.Linear(graph.child("linear"), 8, rng=rng),
+            bx.BatchNorm(graph.child("norm"), channel_last=True, rng=rng),
+            bx.F(graph.child("relu"), jax.nn.relu),
+            Counting(graph.child("own"), rng, 4),
+            bx.Residual(graph.child("residual"), inner),
+            bx.Repeat(graph.child("repeat"), Counting(graph.child("again"), rng, 4), 3),
+        ],
+    )
+
+
+def test_a_block_creates_the_parameters_of_its_modules():
+    graph, rng, params = start()
+    model = series(graph, rng)
+    x = jax.random.normal(jax.random.key(1), (6, 3))
+    y, params = model(params, x)
+    again, after = jax.jit(model)(params.locked(), x)
+    np.testing.assert_allclose(y, again, rtol=1e-5)
+    assert jax.tree.structure(after) == jax.tree.structure(params.locked())
+    kernel = params["model", "again", "linear", "kernel"].value
+    assert kernel.shape == (3, 4, 4)
+    assert not (kernel[0] == kernel[1]).any()
+
+
+def test_a_block_threads_state_and_draws():
+    graph, rng, params = start()
+    model = series(graph, rng)
+    x = jax.random.normal(jax.random.key(1), (6, 3))
+    params = model(params, x)[1].locked()
+    train = jax.jit(lambda params, x: model(params, x, is_training=True))
+    y, after = train(params, x)
+    z, later = train(after, x)
+    assert (y != z).any(), "the counter gives another key"
+    assert later["model", "own", "count"].value == 2
+    np.testing.assert_array_equal(later["model", "again", "count"].value, [2, 2, 2])
+    mean = ("model", "norm", "mean")
+    assert (after[mean].value != params[mean].value).any()
+    seed, counter = rng.paths
+    assert after[seed].value == params[seed].value
+    assert after[counter].value == params[counter].value + 1
+    assert jax.tree.structure(later) == jax.tree.structure(params)
+
+
+def test_a_block_of_modules_is_the_block_of_layers():
+    graph, rng, params = start()
+    layers = [
+        bx.Linear(graph.child("a"), 4, rng=rng),
+        bx.Dropout(graph.child("b"), 0.5, rng=rng),
+    ]
+    model = bx.Series(graph.child("series"), layers)
+    x = jnp.ones((2, 3))
+    params = model(params, x)[1].locked()
+    key, _ = rng(params)
+    y, _ = model(params, x, is_training=True)
+    pair = bx.params_to_pair(model, params)
+    z, _ = block.Series.fwd(x, *pair, model.hyperparams, key=key)
+    np.testing.assert_array_equal(y, z)
+    back = bx.pair_to_params(model, *jax.tree.map(jnp.zeros_like, pair), params)
+    assert jax.tree.structure(back) == jax.tree.structure(params)
+    assert (back["model", "a", "kernel"].value == 0).all()
+
+
+def test_locked_params_refuse_the_modules_of_a_block():
+    graph, rng, params = start()
+    model = series(graph, rng)
+    with pytest.raises(bx.LockedError, match="'linear', 'kernel'"):
+        model(params.locked(), jnp.ones((6, 3)))
+    with pytest.raises(TypeError, match=r"layers\[0\] must be a module"):
+        bx.Series(graph.child("other"), [jax.nn.relu])  # type: ignore[list-item]
+    with pytest.raises(TypeError, match=r"layers\[0\] must be a module or a function"):
+        bx.Sequential(graph.child("third"), [3])  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize("is_static", [True, False])
+def test_a_recurrent_module_runs_a_sequence_as_its_steps(is_static: bool):
+    graph, rng, params = start()
+    lstm = bx.LSTM(graph.child("lstm"), hidden_size=5, is_static=is_static, rng=rng)
+    x = jax.random.normal(jax.random.key(1), (2, 4, 3))
+    (ys, last), params = lstm.apply(params, x)
+    params = params.locked()
+    state, _ = lstm.initial_state(params, x[:, 0])
+    for i in range(4):
+        (y, state), params = lstm(params, x[:, i], state)
+        np.testing.assert_allclose(y, ys[:, i], rtol=1e-6, atol=1e-7)
+    for a, b in zip(last, state, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-6, atol=1e-7)
+    recurrent = bx.Recurrent(graph.child("recurrent"), lstm)
+    np.testing.assert_allclose(recurrent(params, x)[0], ys, rtol=1e-6, atol=1e-7)
+    with pytest.raises(ValueError, match=r"\(batch, time, ...\)"):
+        lstm.apply(params, x[0, 0])
+
+
+@pytest.mark.parametrize("is_static", [True, False])
+def test_weights_are_cast_before_the_loop(is_static: bool):
+    graph, rng, params = start()
+    lstm = bx.LSTM(graph.child("lstm"), hidden_size=5, is_static=is_static, rng=rng)
+    x = jnp.ones((2, 4, 3), jnp.bfloat16)
+    ((ys, _), params) = lstm.apply(params, x)
+    assert ys.dtype == jnp.bfloat16
+    assert params[lstm.param_path("kernel")].value.dtype == jnp.float32
+
+
+@settings(max_examples=15, deadline=None, derandomize=True, database=None)
+@given(st.integers(0, 4), st.booleans(), st.booleans())
+def test_scans_agree(steps: int, reverse: bool, tree: bool):
+    xs = jnp.arange(2.0 * steps).reshape(steps, 2)
+
+    def step(carry, x):
+        x = sum(x) if tree else x
+        return carry * 0.5 + x, (carry, x)
+
+    given = (step, jnp.zeros(2), (xs, xs) if tree else xs)
+    static = bx.static_scan(*given, reverse=reverse)
+    dynamic = bx.dynamic_scan(*given, reverse=reverse)
+    assert jax.tree.structure(static) == jax.tree.structure(dynamic)
+    for a, b in zip(jax.tree.leaves(static), jax.tree.leaves(dynamic), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-6)
+    with pytest.raises(ValueError, match="one length"):
+        bx.static_scan(step, 0.0, None)
