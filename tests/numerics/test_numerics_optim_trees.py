@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import jax
 import optax
 import optax.contrib
 import pytest
@@ -10,14 +9,6 @@ from numerics_optimizers import falling
 from numerics_steps import Pair, assert_parity
 
 from mlax import optim
-
-
-def matrices(path: str, weight: Any) -> bool:
-    return weight.ndim == 2
-
-
-def matrices_of(weights: Any) -> Any:
-    return jax.tree.map(lambda weight: weight.ndim == 2, weights)
 
 
 def value(value: Any, function: Any) -> Any:
@@ -91,22 +82,6 @@ PAIRS = (
         ),
     ),
     Pair(
-        "dog",
-        lambda w: optim.Dog.init(w, reps_rel=0.01),
-        lambda: optax.contrib.dog(init_step=("heuristic", 0.01)),
-    ),
-    Pair(
-        "dog_from_a_distance",
-        lambda w: optim.Dog.init(w, falling, None, 0.1, 0.01, 0.1, matrices),
-        lambda: optax.contrib.dog(falling, ("distance", 0.1), 0.01, 0.1, matrices_of),
-    ),
-    Pair("do_wg", optim.DoWG.init, optax.contrib.dowg),
-    Pair(
-        "do_wg_of_hyperparameters",
-        lambda w: optim.DoWG.init(w, falling, 0.1, 0.01, 0.1, matrices),
-        lambda: optax.contrib.dowg(falling, 0.1, 0.01, 0.1, matrices_of),
-    ),
-    Pair(
         "momo",
         lambda w: optim.Momo.init(w, 0.1),
         lambda: optax.contrib.momo(0.1),
@@ -117,16 +92,6 @@ PAIRS = (
         lambda w: optim.Momo.init(w, falling, 0.8, 2.0, 0.1, True),
         lambda: optax.contrib.momo(falling, 0.8, 2.0, 0.1, True),
         value,
-    ),
-    Pair(
-        "cocob",
-        lambda w: optim.Cocob.init(w, epsilon=0.1),
-        lambda: optax.contrib.cocob(eps=0.1),
-    ),
-    Pair(
-        "cocob_of_hyperparameters",
-        lambda w: optim.Cocob.init(w, 0.5, 10.0, 0.1, 0.1, matrices),
-        lambda: optax.contrib.cocob(0.5, 10.0, 0.1, 0.1, matrices_of),
     ),
     Pair(
         "prodigy",

@@ -255,7 +255,7 @@ def tree_dot(a: Any, b: Any, accum_dtype: DTypeLike | None = None) -> jax.Array:
 
 
 def tree_add(tree: Any, other: Any, scale: Any = 1.0) -> Any:
-    """tree + scale * other, each array in the dtype of its leaf of `tree`."""
+    """A tree plus `scale` times another, each array in the dtype of its leaf of `tree`."""
 
     def leaf(x: jax.Array, y: jax.Array) -> jax.Array:
         return x + jnp.asarray(scale, x.dtype) * y.astype(x.dtype)

@@ -27,8 +27,8 @@ from mlax.optim import clip_by_block_rms as ClipByBlockRms
 from mlax.optim import clip_by_global_norm as ClipByGlobalNorm
 from mlax.optim import cocob as Cocob
 from mlax.optim import d_adapt_adam_w as DAdaptAdamW
+from mlax.optim import do_g as DoG
 from mlax.optim import do_wg as DoWG
-from mlax.optim import dog as Dog
 from mlax.optim import dynamic_loss_scaling as DynamicLossScaling
 from mlax.optim import ema as Ema
 from mlax.optim import freeze as Freeze
@@ -93,8 +93,8 @@ __all__ = [
     "ClipByGlobalNorm",
     "Cocob",
     "DAdaptAdamW",
+    "DoG",
     "DoWG",
-    "Dog",
     "DynamicLossScaling",
     "Ema",
     "Freeze",

@@ -14,7 +14,7 @@ from mlax_scaffold.model.definition import (
 )
 from mlax_scaffold.model.library import Library
 from mlax_scaffold.render.graph_calls import call_view
-from mlax_scaffold.render.graph_sizes import feature_axes, inferred
+from mlax_scaffold.render.graph_sizes import inferred
 from mlax_scaffold.render.layer import FunctionView
 from mlax_scaffold.render.modules import imports
 from mlax_scaffold.render.parameters import (
@@ -52,8 +52,6 @@ class ModuleView:
     signature: str
     body: str
     init: FunctionView
-    feature_axes: str
-    """How many axes of an input belong to one step; empty where that is not said."""
     sizes: str
     """Body of the method that infers hyperparameters; empty where there are none."""
     calls: tuple[FunctionView, ...]
@@ -110,9 +108,6 @@ class _Builder:
             signature=self._signature(),
             body="\n".join(self._body()),
             init=self._init(),
-            feature_axes=feature_axes(self.definition)
-            if self.definition.recurrent
-            else "",
             sizes=self._sizes(),
             calls=tuple(call_view(self.definition, m) for m in entries),
         )
@@ -150,7 +145,7 @@ class _Builder:
             names = {name: self.definition.alias(name) for name in self.inferred}
             yield f"inferred: ClassVar[Mapping[str, str]] = {names!r}"
         if self.traits.draws:
-            yield "draws: ClassVar[bool] = True"
+            yield "draws_keys: ClassVar[bool] = True"
 
     def _declared(self, d) -> str:
         if d.role is not Role.SUB_LAYER:

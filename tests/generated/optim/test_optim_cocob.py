@@ -41,7 +41,7 @@ def cases(draw) -> OptimizerCase:
     """Hyperparameters that Cocob takes."""
     learning_rate = draw(scheduled())
     alpha = draw(positives())
-    epsilon = draw(positives())
+    epsilon = draw(non_negatives())
     weight_decay = draw(non_negatives())
     mask = draw(optional(masks()))
     moment_dtype = draw(optional(accum_dtypes()))
@@ -134,9 +134,8 @@ def test_rejects_weights_that_are_not_floating(case):
         ("alpha", float("inf")),
         ("alpha", "1"),
         ("alpha", None),
-        ("epsilon", 0.0),
         ("epsilon", -1.0),
-        ("epsilon", float("inf")),
+        ("epsilon", float("nan")),
         ("epsilon", "1"),
         ("epsilon", None),
         ("weight_decay", -1.0),

@@ -25,6 +25,7 @@ from mlax_scaffold.testing.refusals import (
     assert_rejects_weights,
 )
 from mlax_scaffold.testing.strategies import (
+    accum_dtypes,
     masks,
     non_negatives,
     optional,
@@ -39,23 +40,29 @@ SPEC = find_spec("scaffold/mlax_scaffold/specs/optim/do_wg.py", near=__file__)
 def cases(draw) -> OptimizerCase:
     """Hyperparameters that DoWG takes."""
     learning_rate = draw(scheduled())
-    first_square_distance = draw(positives())
-    epsilon = draw(positives())
+    first_square = draw(optional(positives()))
+    epsilon = draw(non_negatives())
     weight_decay = draw(non_negatives())
     mask = draw(optional(masks()))
+    moment_dtype = draw(optional(accum_dtypes()))
 
     def init(trainables):
         return DoWG.init(
             trainables,
             learning_rate=learning_rate,
-            first_square_distance=first_square_distance,
+            first_square=first_square,
             epsilon=epsilon,
             weight_decay=weight_decay,
             mask=mask,
+            moment_dtype=moment_dtype,
         )
 
     return OptimizerCase(
-        name="DoWG", init=init, step=DoWG.step, partial_moments=("distance", "squares")
+        name="DoWG",
+        init=init,
+        step=DoWG.step,
+        moment_dtype=moment_dtype,
+        partial_moments=("distance", "squares"),
     )
 
 
@@ -126,14 +133,12 @@ def test_rejects_weights_that_are_not_floating(case):
         ("learning_rate", "0.1"),
         ("learning_rate", float("nan")),
         ("learning_rate", None),
-        ("first_square_distance", 0.0),
-        ("first_square_distance", -1.0),
-        ("first_square_distance", float("inf")),
-        ("first_square_distance", "1"),
-        ("first_square_distance", None),
-        ("epsilon", 0.0),
+        ("first_square", 0.0),
+        ("first_square", -1.0),
+        ("first_square", float("inf")),
+        ("first_square", "1"),
         ("epsilon", -1.0),
-        ("epsilon", float("inf")),
+        ("epsilon", float("nan")),
         ("epsilon", "1"),
         ("epsilon", None),
         ("weight_decay", -1.0),
@@ -142,6 +147,8 @@ def test_rejects_weights_that_are_not_floating(case):
         ("weight_decay", None),
         ("mask", 1),
         ("mask", []),
+        ("moment_dtype", "int32"),
+        ("moment_dtype", "no dtype"),
     ],
 )
 def test_rejects_a_hyperparameter(name, value):

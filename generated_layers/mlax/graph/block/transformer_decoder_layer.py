@@ -66,7 +66,7 @@ class TransformerDecoderLayer(LayerModule):
         "dropout": Dropout.declarations,
     }
     inferred: ClassVar[Mapping[str, str]] = {"features": "features"}
-    draws: ClassVar[bool] = True
+    draws_keys: ClassVar[bool] = True
 
     def __init__(
         self,

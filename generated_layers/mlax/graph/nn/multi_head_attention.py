@@ -95,7 +95,7 @@ class MultiHeadAttention(LayerModule):
         "cached": None,
     }
     inferred: ClassVar[Mapping[str, str]] = {"features": "features"}
-    draws: ClassVar[bool] = True
+    draws_keys: ClassVar[bool] = True
 
     def __init__(
         self,

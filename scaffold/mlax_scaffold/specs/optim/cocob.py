@@ -15,41 +15,41 @@ from mlax_scaffold.spec import (
 
 
 class Cocob(Optimizer):
-    """Continuous coin betting: a step without a learning rate.
+    """Training by coin betting, without a step size.
 
-    L = max(L, |g|);  G = G + |g|;  R = max(R - g (w - w0), 0);  C = C - g;
-    update = w0 - w + C / (L max(G + L, alpha L)) (L + R)
+    With c = learning_rate * (g + weight_decay * weight) and d = weight - first weight:
+    L = max(L, |c|);  G = G + |c|;  R = max(R - c d, 0);  C = C - c;
+    weight = first weight + C (L + R) / (L max(G + L, alpha L))
 
-    Orabona & Tommasi, 2017, arXiv:1705.07795, algorithm 2. Weight decay is part of g.
-    Deviation: epsilon is at least the smallest normal number of the dtype.
+    Orabona & Tommasi, 2017, arXiv:1705.07795. Deviation: `epsilon` is at least the
+    smallest normal number of the dtype.
     """
 
     learning_rate: Scheduled = 1.0  #: factor of the gradients
-    alpha: Positive = 100.0  #: limits the fraction that is bet
-    epsilon: Positive = 1e-8  #: the first L
-    weight_decay: NonNegative = 0.0  #: strength of the decay
-    mask: Mask | None = None  #: the weights that decay; None: all
+    alpha: Positive = 100.0  #: bounds the first bets: larger is more careful
+    epsilon: NonNegative = 1e-8  #: what the largest gradient L begins with
+    weight_decay: NonNegative = 0.0  #: strength of the weight decay
+    mask: Mask | None = None  #: weights that decay; None: all
     moment_dtype: DType | None = None  #: dtype of the moments; None: that of the weight
 
     def setup(self, param):
-        kept = self.moment_dtype or param.dtype
-        least = max(self.epsilon, float(jnp.finfo(kept).tiny))
-        self.first = moment(param, dtype=self.moment_dtype)  #: the first weights.
-        self.total = moment(zeros, param.shape, self.moment_dtype)
-        self.scale = moment(constant(least), param.shape, self.moment_dtype)
-        self.absolute = moment(zeros, param.shape, self.moment_dtype)
-        self.reward = moment(zeros, param.shape, self.moment_dtype)
+        shape, kept = param.shape, self.moment_dtype
+        epsilon = max(self.epsilon, float(jnp.finfo(kept or param.dtype).tiny))
+        self.first = moment(param, dtype=kept)
+        self.largest = moment(constant(epsilon), shape, kept)
+        self.total = moment(zeros, shape, kept)
+        self.reward = moment(zeros, shape, kept)
+        self.trace = moment(zeros, shape, kept)
 
     def update(self, grad, param):
         if self.mask:
             grad = grad + self.weight_decay * param
         grad = self.learning_rate * grad
-        self.scale = jnp.maximum(self.scale, lax.abs(grad))
-        self.absolute = self.absolute + lax.abs(grad)
-        moved = param - self.first
-        self.reward = jnp.maximum(self.reward - grad * moved, 0.0)
-        self.total = self.total - grad
-        # The ratios are of the order of one where their squares would leave the range.
-        most = jnp.maximum(self.absolute + self.scale, self.alpha * self.scale)
-        bet = self.total / most * (1.0 + self.reward / self.scale)
-        return bet - moved
+        reward = self.reward - grad * (param - self.first)
+        self.largest = lax.max(self.largest, lax.abs(grad))
+        self.total = self.total + lax.abs(grad)
+        self.reward = jnp.maximum(reward, 0.0)
+        self.trace = self.trace - grad
+        bound = lax.max(self.total + self.largest, self.alpha * self.largest)
+        bet = self.trace / self.largest * ((self.largest + self.reward) / bound)
+        return self.first - param + bet

@@ -3,6 +3,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from mlax_scaffold.spec import (
+    DType,
     Mask,
     NonNegative,
     Optimizer,
@@ -11,47 +12,53 @@ from mlax_scaffold.spec import (
     constant,
     moment,
     state,
-    tree_add,
     tree_dot,
     zeros,
 )
 
 
 class DoWG(Optimizer):
-    """Distance over weighted gradients: a step size without a learning rate.
+    """DoG whose gradients are weighted by the distance at which they were taken.
 
-    rate = r / (sqrt(sum of r norm(g)^2) + epsilon), with r the largest squared distance
-    from the first weights so far; update = -learning_rate * rate * (g + decay * w).
+    With norms over all weights, and weight_decay * weight added to g:
+    r = max(r, norm(weights - first weights)^2);  G = G + r norm(g)^2;
+    update = -learning_rate * r / (sqrt(G) + epsilon) * g
 
     Khaled et al., 2023, arXiv:2305.16284.
     """
 
-    learning_rate: Scheduled = 1.0  #: factor of the step
-    first_square_distance: Positive = 1e-4  #: the first squared distance
-    epsilon: Positive = 1e-4  #: added to the root
-    weight_decay: NonNegative = 0.0  #: strength of the decay
-    mask: Mask | None = None  #: the weights that decay; None: all
+    learning_rate: Scheduled = 1.0  #: factor of the steps
+    first_square: Positive | None = None  #: what r begins with; None: epsilon
+    epsilon: NonNegative = 1e-4  #: added to the root
+    weight_decay: NonNegative = 0.0  #: strength of the weight decay
+    mask: Mask | None = None  #: weights that decay; None: all
+    moment_dtype: DType | None = None  #: dtype of the first weights; None: the weight's
 
     def setup(self, param):
-        self.first = moment(param)  #: the first weights.
+        self.first = moment(param, dtype=self.moment_dtype)
 
     def setup_tree(self, params):
-        self.distance = state(
-            constant(self.first_square_distance), ()
-        )  #: the largest squared distance
-        self.squares = state(zeros, ())  #: the weighted sum of the squares of gradients
-
-    def decayed(self, grad, param, chosen):
-        """The gradient with weight decay."""
-        return grad + self.weight_decay * param if chosen else grad
+        self.distance = state(constant(self.first_square or self.epsilon), ())
+        self.squares = state(zeros, ())
 
     def prepare(self, grads, params):
-        decayed = jax.tree.map(self.decayed, grads, params, self.mask)
-        moved = tree_add(params, self.first, -1.0)
-        self.distance = jnp.maximum(self.distance, tree_dot(moved, moved))
-        self.squares = self.squares + self.distance * tree_dot(decayed, decayed)
-        root = lax.sqrt(self.squares) + self.epsilon
-        self.rate = self.learning_rate * self.distance / root
+        moved = jax.tree.map(lambda p, f: p - f.astype(p.dtype), params, self.first)
+        self.distance = lax.max(self.distance, tree_dot(moved, moved))
+        decayed = jax.tree.map(
+            lambda g, p, decays: g + self.weight_decay * p if decays else g,
+            grads,
+            params,
+            self.mask,
+        )
+        squares = self.distance * tree_dot(decayed, decayed)
+        self.squares = self.squares + squares
+        epsilon = max(self.epsilon, float(jnp.finfo(self.squares.dtype).tiny))
+        rate = self.distance / (lax.sqrt(self.squares) + epsilon)
+        # A quotient by nothing but epsilon may be infinite in the dtype of a weight.
+        rate = jnp.where(self.squares == 0.0, 0.0, rate)
+        self.rate = self.learning_rate * rate
 
     def update(self, grad, param):
-        return -self.rate * self.decayed(grad, param, self.mask)
+        if self.mask:
+            grad = grad + self.weight_decay * param
+        return -self.rate * grad
