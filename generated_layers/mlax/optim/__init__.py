@@ -18,6 +18,9 @@ from mlax.optim import adopt as ADOPT
 from mlax.optim import ams_grad as AMSGrad
 from mlax.optim import chain as Chain
 from mlax.optim import clip_by_global_norm as ClipByGlobalNorm
+from mlax.optim import cocob as Cocob
+from mlax.optim import do_g as DoG
+from mlax.optim import do_wg as DoWG
 from mlax.optim import fromage as Fromage
 from mlax.optim import lamb as LAMB
 from mlax.optim import lars as LARS
@@ -57,6 +60,9 @@ __all__ = [
     "Adan",
     "Chain",
     "ClipByGlobalNorm",
+    "Cocob",
+    "DoG",
+    "DoWG",
     "Fromage",
     "Lion",
     "MadGrad",
