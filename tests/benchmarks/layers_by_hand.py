@@ -135,7 +135,7 @@ def attention(x: jax.Array, weights: Any, state: Any, key: Any) -> Result:
     batch, time, features = x.shape
     heads = 4
     size = features // heads
-    query, keys, values, output = weights
+    query, keys, values, output, *_ = weights
 
     def project(pair: Any) -> jax.Array:
         return linear(x, pair, None, None)[0].reshape(batch, time, heads, size)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from inspect import signature
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -11,6 +13,7 @@ from hypothesis import strategies as st
 
 import mlax.graph as bx
 from mlax import block
+from mlax.graph._recurrent import RecurrentModule
 
 
 class Counting(bx.Module):
@@ -96,7 +99,7 @@ def test_a_block_of_modules_is_the_block_of_layers():
     key, _ = rng(params)
     y, _ = model(params, x, is_training=True)
     pair = bx.params_to_pair(model, params)
-    z, _ = block.Series.fwd(x, *pair, model.hyperparams, key=key)
+    z, _ = block.Series.fwd(x, pair[0], pair[1], model.hyperparams, key=key)
     np.testing.assert_array_equal(y, z)
     back = bx.pair_to_params(model, *jax.tree.map(jnp.zeros_like, pair), params)
     assert jax.tree.structure(back) == jax.tree.structure(params)
@@ -131,6 +134,25 @@ def test_a_recurrent_module_runs_a_sequence_as_its_steps(is_static: bool):
     np.testing.assert_allclose(recurrent(params, x)[0], ys, rtol=1e-6, atol=1e-7)
     with pytest.raises(ValueError, match=r"\(batch, time, ...\)"):
         lstm.apply(params, x[0, 0])
+
+
+CELLS = sorted(RecurrentModule.__subclasses__(), key=lambda cell: cell.__name__)
+
+
+@pytest.mark.parametrize("cell", CELLS, ids=lambda cell: cell.__name__)
+def test_every_cell_runs_a_sequence(cell: type):
+    graph, rng, params = start()
+    sizes = {"hidden_size": 3, "spatial_dims": 1, "channels": 3, "kernel_size": 3}
+    given = {n: v for n, v in sizes.items() if n in signature(cell).parameters}
+    module = cell(graph.child("cell"), **given, rng=rng)
+    features = (3, 5) if "channels" in given else (3,)
+    x = jax.random.normal(jax.random.key(1), (2, 4, *features))
+    (ys, last), params = module.apply(params, x)
+    state, _ = module.initial_state(params, x[:, 0])
+    for i in range(4):
+        (y, state), _ = module(params.locked(), x[:, i], state)
+        np.testing.assert_allclose(y, ys[:, i], rtol=1e-5, atol=1e-6)
+    assert jax.tree.structure(last) == jax.tree.structure(state)
 
 
 @pytest.mark.parametrize("is_static", [True, False])

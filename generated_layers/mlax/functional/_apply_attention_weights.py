@@ -62,6 +62,8 @@ def apply_attention_weights(
             "apply_attention_weights",
             "the heads of the values must divide the weights'",
         )
+    if kv_heads == heads:
+        return jnp.einsum("...hqk,...khf->...qhf", weights, value, precision=precision)
     grouped = weights.reshape(*batch, kv_heads, heads // kv_heads, queries, keys)
     y = jnp.einsum("...hgqk,...khf->...qhgf", grouped, value, precision=precision)
     return y.reshape(*batch, queries, heads, features)

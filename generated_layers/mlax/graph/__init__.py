@@ -41,7 +41,7 @@ from mlax.graph.nn.bias import Bias
 from mlax.graph.nn.bilinear import Bilinear
 from mlax.graph.nn.conv import Conv
 from mlax.graph.nn.conv_local import ConvLocal
-from mlax.graph.nn.conv_lstm_cell import ConvLSTMCell
+from mlax.graph.nn.conv_lstm_cell import ConvLSTM
 from mlax.graph.nn.conv_transpose import ConvTranspose
 from mlax.graph.nn.depthwise_conv import DepthwiseConv
 from mlax.graph.nn.drop_path import DropPath
@@ -57,7 +57,7 @@ from mlax.graph.nn.global_avg_pool import GlobalAvgPool
 from mlax.graph.nn.global_max_pool import GlobalMaxPool
 from mlax.graph.nn.glu import GLU
 from mlax.graph.nn.group_norm import GroupNorm
-from mlax.graph.nn.gru_cell import GRUCell
+from mlax.graph.nn.gru_cell import GRU
 from mlax.graph.nn.identity import Identity
 from mlax.graph.nn.instance_norm import InstanceNorm
 from mlax.graph.nn.layer_norm import LayerNorm
@@ -70,7 +70,7 @@ from mlax.graph.nn.lru import LRU
 from mlax.graph.nn.lstm_cell import LSTM
 from mlax.graph.nn.max_pool import MaxPool
 from mlax.graph.nn.maxout import Maxout
-from mlax.graph.nn.mgu_cell import MGUCell
+from mlax.graph.nn.mgu_cell import MGU
 from mlax.graph.nn.min_pool import MinPool
 from mlax.graph.nn.multi_head_attention import MultiHeadAttention
 from mlax.graph.nn.p_re_lu import PReLU
@@ -82,7 +82,7 @@ from mlax.graph.nn.rms_norm import RMSNorm
 from mlax.graph.nn.rotary_embedding import RotaryEmbedding
 from mlax.graph.nn.scaler import Scaler
 from mlax.graph.nn.separable_conv import SeparableConv
-from mlax.graph.nn.simple_cell import SimpleCell
+from mlax.graph.nn.simple_cell import SimpleRNN
 from mlax.graph.nn.sinusoidal_embedding import SinusoidalEmbedding
 from mlax.graph.nn.spectral_norm import SpectralNorm
 from mlax.graph.nn.sum_pool import SumPool
@@ -94,8 +94,10 @@ from mlax.graph.nn.z_norm import ZNorm
 __all__ = [
     "GEGLU",
     "GLU",
+    "GRU",
     "LRU",
     "LSTM",
+    "MGU",
     "MLP",
     "AdaptiveAvgPool",
     "AdaptiveMaxPool",
@@ -107,7 +109,7 @@ __all__ = [
     "Bidirectional",
     "Bilinear",
     "Conv",
-    "ConvLSTMCell",
+    "ConvLSTM",
     "ConvLocal",
     "ConvTranspose",
     "DepthwiseConv",
@@ -119,7 +121,6 @@ __all__ = [
     "F",
     "FeedForward",
     "Flatten",
-    "GRUCell",
     "GaussianNoise",
     "GlobalAvgPool",
     "GlobalMaxPool",
@@ -134,7 +135,6 @@ __all__ = [
     "LoRA",
     "LoRALinear",
     "LockedError",
-    "MGUCell",
     "MaxPool",
     "Maxout",
     "Metadata",
@@ -162,7 +162,7 @@ __all__ = [
     "SeparableConv",
     "Sequential",
     "Series",
-    "SimpleCell",
+    "SimpleRNN",
     "SinusoidalEmbedding",
     "SpectralNorm",
     "SumPool",

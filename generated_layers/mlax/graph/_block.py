@@ -125,8 +125,8 @@ class BlockModule(Module):
             return self.trace(params, calls, x, is_training, key, **inputs)
 
         jax.eval_shape(run, x, inputs)
-        for module, count, (x, inputs) in calls:
-            params = _created(module, params, x, is_training, inputs, count)
+        for module, count, (shape, given) in calls:
+            params = _created(module, params, shape, is_training, given, count)
         return params
 
     def trace(

@@ -47,7 +47,7 @@ class LayerModule(Module):
     """What `init` takes keys for."""
     inferred: ClassVar[Mapping[str, str]] = {}
     """The hyperparameters that the shape of an input decides, with their attributes."""
-    draws: ClassVar[bool] = False
+    draws_keys: ClassVar[bool] = False
     """Whether it draws random numbers in training."""
 
     def __init__(
@@ -102,6 +102,11 @@ class LayerModule(Module):
         return jnp.ndim(x) - others if given is None else given
 
     # Running
+
+    @property
+    def draws(self) -> bool:
+        """Whether a call draws random numbers in training."""
+        return self.draws_keys
 
     def call(
         self,
@@ -222,8 +227,8 @@ class LayerModule(Module):
         said = (*sizes.values(), *attributes)
         if self._outlined is None or self._outlined[0] != said:
             made = jax.eval_shape(lambda: self.init(jax.random.key(0), **sizes))
-            trees = (outline_of(self.path, tree) for tree in made[:2])
-            self._outlined = said, Outline(*trees, made[2])
+            weights, state = (outline_of(self.path, tree) for tree in made[:2])
+            self._outlined = said, Outline(weights, state, made[2])
         return self._outlined[1]
 
     # Pairs

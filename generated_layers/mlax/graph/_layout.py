@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import difflib
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 
@@ -42,7 +42,7 @@ class Layout:
         return {entry.path: i for i, entry in enumerate(self.entries)}
 
     @cached_property
-    def keys(self) -> tuple[jax.tree_util.DictKey, ...]:
+    def keys(self) -> tuple[Any, ...]:
         """What `jax.tree_util` calls each parameter."""
         return tuple(jax.tree_util.DictKey(entry.path) for entry in self.entries)
 

@@ -119,7 +119,7 @@ class Module:
                     f"{type(self).__name__}: there is no parameter {path!r}; "
                     "a shape and an initializer would create it"
                 )
-            key = None
+            key: Any = None
             if rng is not None:
                 key, params = rng(params)
             value = create(initializer, key, shape, dtype)
@@ -203,7 +203,8 @@ class Module:
 
     def _kept(self, params: Params) -> list[Path]:
         """What creation leaves as it is: all but the counters of keys."""
-        drawn = {path for m in self.modules() if m.gives_keys for path in m.paths}
+        rngs: list[Any] = [m for m in self.modules() if m.gives_keys]
+        drawn = {path for rng in rngs for path in rng.paths}
         return [path for path in params if path not in drawn]
 
     def run(
@@ -214,7 +215,7 @@ class Module:
         A module of one's own draws from its `Rng`s: they are seeded with the key for the call.
         """
         before = params
-        rngs = [module for module in self.modules() if module.gives_keys]
+        rngs: list[Any] = [m for m in self.modules() if m.gives_keys]
         if key is not None:
             for number, rng in enumerate(rngs):
                 seed = jax.random.fold_in(key, number)

@@ -30,7 +30,7 @@ class Param:
     """An array; or what stands in its place, such as its shape or its sharding."""
     trainable: bool = True
     """Whether it gets gradients."""
-    metadata: Metadata = field(default_factory=Metadata)
+    metadata: Mapping[str, Any] = field(default_factory=Metadata)
     """What else is known, such as its sharding: hashable values by name."""
 
     def __post_init__(self) -> None:
@@ -72,7 +72,7 @@ class Params(Mapping[Path, Param]):
             for path, value in given.items()
         }
         rows = (
-            Entry(path, param.trainable, param.metadata, order)
+            Entry(path, param.trainable, Metadata(param.metadata), order)
             for order, (path, param) in enumerate(made.items())
         )
         _fill(self, Layout(tuple(rows), False), tuple(p.value for p in made.values()))
@@ -235,7 +235,7 @@ class Params(Mapping[Path, Param]):
 
     # Arrays do not compare to one truth value, so a container is equal to itself only.
     __eq__ = object.__eq__
-    __hash__ = object.__hash__
+    __hash__ = object.__hash__  # type: ignore[assignment]
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(

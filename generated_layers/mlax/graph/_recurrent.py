@@ -27,11 +27,6 @@ class RecurrentModule(LayerModule):
     is_static: bool = False
     """Whether `apply` is a Python loop."""
 
-    @property
-    def feature_axes(self) -> int:
-        """How many axes of an input belong to one step of one sample: the last ones."""
-        return 1
-
     def initial_carry(self, input_shape: Any, dtype: Any) -> Any:
         """The state before the first step, for inputs of one step of that shape."""
         return self.static_hyperparams().initial_carry(input_shape, dtype)
@@ -70,7 +65,7 @@ class RecurrentModule(LayerModule):
         """
         is_training = static_flag(self, is_training)
         x = jnp.asarray(x)
-        if x.ndim < 2 + self.feature_axes:
+        if x.ndim < 3:
             raise ValueError(
                 f"{type(self).__name__}: x must have shape (batch, time, ...), got {x.shape}"
             )

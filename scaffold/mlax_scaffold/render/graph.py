@@ -14,7 +14,7 @@ from mlax_scaffold.model.definition import (
 )
 from mlax_scaffold.model.library import Library
 from mlax_scaffold.render.graph_calls import call_view
-from mlax_scaffold.render.graph_sizes import feature_axes, inferred
+from mlax_scaffold.render.graph_sizes import inferred
 from mlax_scaffold.render.layer import FunctionView
 from mlax_scaffold.render.modules import imports
 from mlax_scaffold.render.parameters import (
@@ -52,8 +52,6 @@ class ModuleView:
     signature: str
     body: str
     init: FunctionView
-    feature_axes: str
-    """How many axes of an input belong to one step; empty where that is not said."""
     sizes: str
     """Body of the method that infers hyperparameters; empty where there are none."""
     calls: tuple[FunctionView, ...]
@@ -110,9 +108,6 @@ class _Builder:
             signature=self._signature(),
             body="\n".join(self._body()),
             init=self._init(),
-            feature_axes=feature_axes(self.definition)
-            if self.definition.recurrent
-            else "",
             sizes=self._sizes(),
             calls=tuple(call_view(self.definition, m) for m in entries),
         )
@@ -150,7 +145,7 @@ class _Builder:
             names = {name: self.definition.alias(name) for name in self.inferred}
             yield f"inferred: ClassVar[Mapping[str, str]] = {names!r}"
         if self.traits.draws:
-            yield "draws: ClassVar[bool] = True"
+            yield "draws_keys: ClassVar[bool] = True"
 
     def _declared(self, d) -> str:
         if d.role is not Role.SUB_LAYER:
@@ -204,6 +199,7 @@ class _Builder:
             doc = "whether `apply` is a Python loop, and not a compiled one."
             yield Parameter("is_static", "bool", "False", doc)
         if self.weighted:
+            yield from map(hyperparameter, self.definition.initializers)
             for d in weights(self.definition):
                 yield initializer(self.definition, d)
             doc = "dtype of the weights; None: that of their initializers."
@@ -242,9 +238,15 @@ class _Builder:
             yield f"self.{self.definition.alias(h.name)} = {self._canonical(h)}"
         if self.definition.recurrent:
             yield f"self.is_static = checks.boolean({self.name!r}, is_static=is_static)"
-        if self.weighted:
-            for d in weights(self.definition):
-                yield f"self.{d.name}_initializer = {d.name}_initializer"
+        for name in self._initializers():
+            yield f"self.{name} = {name}"
+
+    def _initializers(self) -> list[str]:
+        """Names of the parameters that are initializers."""
+        if not self.weighted:
+            return []
+        own = [f"{d.name}_initializer" for d in weights(self.definition)]
+        return [*(h.name for h in self.definition.initializers), *own]
 
     def _canonical(self, h: Hyperparameter) -> str:
         alias = self.definition.alias(h.name)
@@ -271,10 +273,7 @@ class _Builder:
             if not h.type.word.structural and h.name not in self.inferred:
                 given.append(f"{h.name}=self.{self.definition.alias(h.name)}")
         if self.weighted:
-            given += [
-                f"{d.name}_initializer=self.{d.name}_initializer"
-                for d in weights(self.definition)
-            ]
+            given += [f"{name}=self.{name}" for name in self._initializers()]
             given.append("dtype=self.dtype")
         if self.inferred:
             given.append("**sizes")

@@ -67,22 +67,5 @@ def _beside(h: Hyperparameter, alias: str, shape: Shape, x: str) -> str | None:
     return None
 
 
-def feature_axes(definition: Definition) -> str:
-    """How many axes of the first input follow those of the batch, as an expression."""
-    method = definition.method("forward")
-    shape = method.positional[0].type.shape if method else None
-    if isinstance(shape, Conditional):
-        shape = shape.if_true
-    if not isinstance(shape, Shape) or not shape.dims:
-        return "1"
-    batch = next((i for i, d in enumerate(shape.dims) if str(d) == "*batch"), 0)
-    rest = shape.dims[batch + 1 :]
-    names = {h.name for h in definition.hyperparameters}
-    counts = [d.counter(names) for d in _variadic(rest) if isinstance(d, Variadic)]
-    fixed = len(rest) - len(_variadic(rest))
-    attributes = [f"self.{definition.alias(name)}" for name in counts if name]
-    return " + ".join([*([str(fixed)] if fixed or not attributes else []), *attributes])
-
-
 def _variadic(dims: tuple[Dim, ...]) -> list[Dim]:
     return [dim for dim in dims if isinstance(dim, Variadic | AnyAxes)]

@@ -22,7 +22,7 @@ RESERVED_IN_MODULES = frozenset(
         "create",
         "declarations",
         "draws",
-        "feature_axes",
+        "draws_keys",
         "from_pair",
         "functions",
         "get_param",

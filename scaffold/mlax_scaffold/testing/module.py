@@ -61,9 +61,9 @@ def assert_module_equals_layer(
             results = {}
             for training in case.modes():
                 key = jax.random.fold_in(rng.get_seed(params), rng.get_counter(params))
-                trees = graph.params_to_pair(module, params)
+                weights, state = graph.params_to_pair(module, params)
                 expected = case.call(
-                    Arguments(x, *trees, hyperparams, inputs),
+                    Arguments(x, weights, state, hyperparams, inputs),
                     training=training,
                     key=key,
                 )

@@ -115,7 +115,7 @@ def module(base: Any, node: Any, rng: Any, make: Callable[..., Initialized]) -> 
     class Toy(base):
         functions = _Functions
         declarations: ClassVar[dict[str, None]] = {"kernel": None, "largest": None}
-        draws = True
+        draws_keys = True
 
         def init(self, key: Any, **sizes: int) -> Initialized:
             return make(key[0] if isinstance(key, list) else key, None)

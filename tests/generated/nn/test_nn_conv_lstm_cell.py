@@ -73,7 +73,7 @@ def cases(draw) -> Case:
         )
 
     def module(node, rng):
-        return graph.ConvLSTMCell(
+        return graph.ConvLSTM(
             node,
             channels=channels,
             kernel_size=kernel_size,

@@ -68,9 +68,9 @@ def cases(draw) -> Case:
         )
 
     def module(node, rng):
-        return graph.GRUCell(
+        return graph.GRU(
             node,
-            features=features,
+            hidden_size=features,
             reset_after=reset_after,
             activation=activation,
             gate_activation=gate_activation,

@@ -68,9 +68,9 @@ def cases(draw) -> Case:
         )
 
     def module(node, rng):
-        return graph.MGUCell(
+        return graph.MGU(
             node,
-            features=features,
+            hidden_size=features,
             reset_gate=reset_gate,
             activation=activation,
             gate_activation=gate_activation,

@@ -66,9 +66,9 @@ def cases(draw) -> Case:
         )
 
     def module(node, rng):
-        return graph.SimpleCell(
+        return graph.SimpleRNN(
             node,
-            features=features,
+            hidden_size=features,
             activation=activation,
             residual=residual,
             precision=precision,

@@ -52,7 +52,7 @@ class FeedForward(LayerModule):
         "narrow": Linear.declarations,
     }
     inferred: ClassVar[Mapping[str, str]] = {"features": "features"}
-    draws: ClassVar[bool] = True
+    draws_keys: ClassVar[bool] = True
 
     def __init__(
         self,

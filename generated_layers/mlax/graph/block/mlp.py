@@ -58,7 +58,7 @@ class MLP(LayerModule):
         "output": Linear.declarations,
     }
     inferred: ClassVar[Mapping[str, str]] = {"in_features": "in_features"}
-    draws: ClassVar[bool] = True
+    draws_keys: ClassVar[bool] = True
 
     def __init__(
         self,

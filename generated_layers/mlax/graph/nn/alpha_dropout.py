@@ -35,7 +35,7 @@ class AlphaDropout(LayerModule):
     """
 
     functions: ClassVar[Any] = pure
-    draws: ClassVar[bool] = True
+    draws_keys: ClassVar[bool] = True
 
     def __init__(
         self, graph: Graph, rate: float = 0.5, *, rng: Rng | None = None

@@ -21,7 +21,7 @@ from mlax.graph.nn.conv import Conv
 from mlax.nn import conv_lstm_cell as pure
 
 
-class ConvLSTMCell(RecurrentModule):
+class ConvLSTM(RecurrentModule):
     """One step of a convolutional long short-term memory: an LSTM over images.
 
     i, f, g, o = split(conv(x) + conv(h));  c' = sigmoid(f + forget_bias) * c
@@ -84,20 +84,20 @@ class ConvLSTMCell(RecurrentModule):
     ) -> None:
         super().__init__(graph, rng=rng, dtype=dtype, metadata=metadata)
         self.spatial_dims = checks.optional(
-            checks.size, "ConvLSTMCell", spatial_dims=spatial_dims
+            checks.size, "ConvLSTM", spatial_dims=spatial_dims
         )
         self.in_channels = checks.optional(
-            checks.size, "ConvLSTMCell", in_channels=in_channels
+            checks.size, "ConvLSTM", in_channels=in_channels
         )
-        self.channels = checks.size("ConvLSTMCell", channels=channels)
+        self.channels = checks.size("ConvLSTM", channels=channels)
         self.kernel_size = kernel_size
-        self.channel_last = checks.boolean("ConvLSTMCell", channel_last=channel_last)
-        self.use_bias = checks.boolean("ConvLSTMCell", use_bias=use_bias)
-        self.forget_bias = checks.number("ConvLSTMCell", forget_bias=forget_bias)
+        self.channel_last = checks.boolean("ConvLSTM", channel_last=channel_last)
+        self.use_bias = checks.boolean("ConvLSTM", use_bias=use_bias)
+        self.forget_bias = checks.number("ConvLSTM", forget_bias=forget_bias)
         self.precision = checks.optional(
-            checks.precision, "ConvLSTMCell", precision=precision
+            checks.precision, "ConvLSTM", precision=precision
         )
-        self.is_static = checks.boolean("ConvLSTMCell", is_static=is_static)
+        self.is_static = checks.boolean("ConvLSTM", is_static=is_static)
 
     def init(self, key: Any, **sizes: int) -> tuple[Any, Any, Any]:
         """`init` of `nn.ConvLSTMCell`."""
@@ -112,11 +112,6 @@ class ConvLSTMCell(RecurrentModule):
             dtype=self.dtype,
             **sizes,
         )
-
-    @property
-    def feature_axes(self) -> int:
-        """How many axes of an input belong to one step of one sample: the last ones."""
-        return 1 + self.spatial_dims
 
     def inferred_sizes(self, x: Any) -> dict[str, int]:
         """The hyperparameters that the shape of an input decides."""

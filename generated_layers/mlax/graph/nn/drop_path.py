@@ -34,7 +34,7 @@ class DropPath(LayerModule):
     """
 
     functions: ClassVar[Any] = pure
-    draws: ClassVar[bool] = True
+    draws_keys: ClassVar[bool] = True
 
     def __init__(
         self, graph: Graph, rate: float = 0.1, *, rng: Rng | None = None

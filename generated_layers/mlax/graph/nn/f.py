@@ -34,7 +34,7 @@ class F(LayerModule):
     """
 
     functions: ClassVar[Any] = pure
-    draws: ClassVar[bool] = True
+    draws_keys: ClassVar[bool] = True
 
     def __init__(
         self,

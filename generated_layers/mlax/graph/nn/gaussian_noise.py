@@ -31,7 +31,7 @@ class GaussianNoise(LayerModule):
     """
 
     functions: ClassVar[Any] = pure
-    draws: ClassVar[bool] = True
+    draws_keys: ClassVar[bool] = True
 
     def __init__(
         self, graph: Graph, std: float = 0.1, *, rng: Rng | None = None

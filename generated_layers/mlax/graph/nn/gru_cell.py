@@ -23,7 +23,7 @@ from mlax.initializers import orthogonal, per_gate
 from mlax.nn import gru_cell as pure
 
 
-class GRUCell(RecurrentModule):
+class GRU(RecurrentModule):
     """One step of a gated recurrent unit.
 
     r, z = sigmoid(x W + h U + b);  h' = (1 - z) * n + z * h, with the candidate
@@ -35,7 +35,7 @@ class GRUCell(RecurrentModule):
 
     Args:
         graph: a node of its own, `graph.child(...)`.
-        features: size of the state (an integer of at least 1).
+        hidden_size: size of the state (an integer of at least 1).
         reset_after: whether the state is reset after its product (True or False).
         activation: of the candidate (a hashable function of an array).
         gate_activation: of the gates (a hashable function of an array).
@@ -70,7 +70,7 @@ class GRUCell(RecurrentModule):
     def __init__(
         self,
         graph: Graph,
-        features: int,
+        hidden_size: int,
         reset_after: bool = True,
         activation: Callable[..., jax.Array] = jnp.tanh,
         gate_activation: Callable[..., jax.Array] = jax.nn.sigmoid,
@@ -87,19 +87,13 @@ class GRUCell(RecurrentModule):
         rng: Rng | None = None,
     ) -> None:
         super().__init__(graph, rng=rng, dtype=dtype, metadata=metadata)
-        self.in_features = checks.optional(
-            checks.size, "GRUCell", in_features=in_features
-        )
-        self.features = checks.size("GRUCell", features=features)
-        self.reset_after = checks.boolean("GRUCell", reset_after=reset_after)
-        self.activation = checks.function("GRUCell", activation=activation)
-        self.gate_activation = checks.function(
-            "GRUCell", gate_activation=gate_activation
-        )
-        self.precision = checks.optional(
-            checks.precision, "GRUCell", precision=precision
-        )
-        self.is_static = checks.boolean("GRUCell", is_static=is_static)
+        self.in_features = checks.optional(checks.size, "GRU", in_features=in_features)
+        self.hidden_size = checks.size("GRU", hidden_size=hidden_size)
+        self.reset_after = checks.boolean("GRU", reset_after=reset_after)
+        self.activation = checks.function("GRU", activation=activation)
+        self.gate_activation = checks.function("GRU", gate_activation=gate_activation)
+        self.precision = checks.optional(checks.precision, "GRU", precision=precision)
+        self.is_static = checks.boolean("GRU", is_static=is_static)
         self.kernel_initializer = kernel_initializer
         self.recurrent_kernel_initializer = recurrent_kernel_initializer
         self.bias_initializer = bias_initializer
@@ -109,7 +103,7 @@ class GRUCell(RecurrentModule):
         """`init` of `nn.GRUCell`."""
         return pure.init(
             key,
-            features=self.features,
+            features=self.hidden_size,
             reset_after=self.reset_after,
             activation=self.activation,
             gate_activation=self.gate_activation,
@@ -121,11 +115,6 @@ class GRUCell(RecurrentModule):
             dtype=self.dtype,
             **sizes,
         )
-
-    @property
-    def feature_axes(self) -> int:
-        """How many axes of an input belong to one step of one sample: the last ones."""
-        return 1
 
     def inferred_sizes(self, x: Any) -> dict[str, int]:
         """The hyperparameters that the shape of an input decides."""

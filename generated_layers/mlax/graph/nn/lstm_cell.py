@@ -113,11 +113,6 @@ class LSTM(RecurrentModule):
             **sizes,
         )
 
-    @property
-    def feature_axes(self) -> int:
-        """How many axes of an input belong to one step of one sample: the last ones."""
-        return 1
-
     def inferred_sizes(self, x: Any) -> dict[str, int]:
         """The hyperparameters that the shape of an input decides."""
         return {"in_features": self.axis_size("in_features", x[0], -1)}

@@ -23,7 +23,7 @@ from mlax.initializers import orthogonal, per_gate
 from mlax.nn import mgu_cell as pure
 
 
-class MGUCell(RecurrentModule):
+class MGU(RecurrentModule):
     """One step of a minimal gated unit: a GRU whose one gate forgets and resets.
 
     f = sigmoid(x W + h U + b);  n = tanh(x W' + b' + f * (h U' + b''));
@@ -34,7 +34,7 @@ class MGUCell(RecurrentModule):
 
     Args:
         graph: a node of its own, `graph.child(...)`.
-        features: size of the state (an integer of at least 1).
+        hidden_size: size of the state (an integer of at least 1).
         reset_gate: whether the gate also resets the candidate's state (True or False).
         activation: of the candidate (a hashable function of an array).
         gate_activation: of the gate (a hashable function of an array).
@@ -71,7 +71,7 @@ class MGUCell(RecurrentModule):
     def __init__(
         self,
         graph: Graph,
-        features: int,
+        hidden_size: int,
         reset_gate: bool = True,
         activation: Callable[..., jax.Array] = jnp.tanh,
         gate_activation: Callable[..., jax.Array] = jax.nn.sigmoid,
@@ -89,19 +89,13 @@ class MGUCell(RecurrentModule):
         rng: Rng | None = None,
     ) -> None:
         super().__init__(graph, rng=rng, dtype=dtype, metadata=metadata)
-        self.in_features = checks.optional(
-            checks.size, "MGUCell", in_features=in_features
-        )
-        self.features = checks.size("MGUCell", features=features)
-        self.reset_gate = checks.boolean("MGUCell", reset_gate=reset_gate)
-        self.activation = checks.function("MGUCell", activation=activation)
-        self.gate_activation = checks.function(
-            "MGUCell", gate_activation=gate_activation
-        )
-        self.precision = checks.optional(
-            checks.precision, "MGUCell", precision=precision
-        )
-        self.is_static = checks.boolean("MGUCell", is_static=is_static)
+        self.in_features = checks.optional(checks.size, "MGU", in_features=in_features)
+        self.hidden_size = checks.size("MGU", hidden_size=hidden_size)
+        self.reset_gate = checks.boolean("MGU", reset_gate=reset_gate)
+        self.activation = checks.function("MGU", activation=activation)
+        self.gate_activation = checks.function("MGU", gate_activation=gate_activation)
+        self.precision = checks.optional(checks.precision, "MGU", precision=precision)
+        self.is_static = checks.boolean("MGU", is_static=is_static)
         self.kernel_initializer = kernel_initializer
         self.recurrent_kernel_initializer = recurrent_kernel_initializer
         self.forget_bias_initializer = forget_bias_initializer
@@ -112,7 +106,7 @@ class MGUCell(RecurrentModule):
         """`init` of `nn.MGUCell`."""
         return pure.init(
             key,
-            features=self.features,
+            features=self.hidden_size,
             reset_gate=self.reset_gate,
             activation=self.activation,
             gate_activation=self.gate_activation,
@@ -125,11 +119,6 @@ class MGUCell(RecurrentModule):
             dtype=self.dtype,
             **sizes,
         )
-
-    @property
-    def feature_axes(self) -> int:
-        """How many axes of an input belong to one step of one sample: the last ones."""
-        return 1
 
     def inferred_sizes(self, x: Any) -> dict[str, int]:
         """The hyperparameters that the shape of an input decides."""

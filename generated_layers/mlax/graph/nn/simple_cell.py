@@ -23,7 +23,7 @@ from mlax.initializers import orthogonal
 from mlax.nn import simple_cell as pure
 
 
-class SimpleCell(RecurrentModule):
+class SimpleRNN(RecurrentModule):
     """One step of a vanilla recurrent network: h' = tanh(x W + h U + b).
 
     The carry is h, the output is (h', h').
@@ -32,7 +32,7 @@ class SimpleCell(RecurrentModule):
 
     Args:
         graph: a node of its own, `graph.child(...)`.
-        features: size of the state (an integer of at least 1).
+        hidden_size: size of the state (an integer of at least 1).
         activation: of the new state (a hashable function of an array).
         residual: whether the old state is added before the activation (True or False).
         precision: of the products, see jax.lax.Precision (what `jax.lax` takes as
@@ -64,7 +64,7 @@ class SimpleCell(RecurrentModule):
     def __init__(
         self,
         graph: Graph,
-        features: int,
+        hidden_size: int,
         activation: Callable[..., jax.Array] = jnp.tanh,
         residual: bool = False,
         precision: PrecisionLike | None = None,
@@ -80,15 +80,15 @@ class SimpleCell(RecurrentModule):
     ) -> None:
         super().__init__(graph, rng=rng, dtype=dtype, metadata=metadata)
         self.in_features = checks.optional(
-            checks.size, "SimpleCell", in_features=in_features
+            checks.size, "SimpleRNN", in_features=in_features
         )
-        self.features = checks.size("SimpleCell", features=features)
-        self.activation = checks.function("SimpleCell", activation=activation)
-        self.residual = checks.boolean("SimpleCell", residual=residual)
+        self.hidden_size = checks.size("SimpleRNN", hidden_size=hidden_size)
+        self.activation = checks.function("SimpleRNN", activation=activation)
+        self.residual = checks.boolean("SimpleRNN", residual=residual)
         self.precision = checks.optional(
-            checks.precision, "SimpleCell", precision=precision
+            checks.precision, "SimpleRNN", precision=precision
         )
-        self.is_static = checks.boolean("SimpleCell", is_static=is_static)
+        self.is_static = checks.boolean("SimpleRNN", is_static=is_static)
         self.kernel_initializer = kernel_initializer
         self.recurrent_kernel_initializer = recurrent_kernel_initializer
         self.bias_initializer = bias_initializer
@@ -97,7 +97,7 @@ class SimpleCell(RecurrentModule):
         """`init` of `nn.SimpleCell`."""
         return pure.init(
             key,
-            features=self.features,
+            features=self.hidden_size,
             activation=self.activation,
             residual=self.residual,
             precision=self.precision,
@@ -107,11 +107,6 @@ class SimpleCell(RecurrentModule):
             dtype=self.dtype,
             **sizes,
         )
-
-    @property
-    def feature_axes(self) -> int:
-        """How many axes of an input belong to one step of one sample: the last ones."""
-        return 1
 
     def inferred_sizes(self, x: Any) -> dict[str, int]:
         """The hyperparameters that the shape of an input decides."""

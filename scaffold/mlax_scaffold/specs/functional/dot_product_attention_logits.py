@@ -23,9 +23,9 @@ def dot_product_attention_logits(
     *batch, queries, heads, features = query.shape
     keys, kv_heads = key.shape[-3:-1]
     require(heads % kv_heads == 0, "the heads of the keys must divide the query's")
-    scale = 1.0 / math.sqrt(features) if scale is None else scale
+    query = query * (1.0 / math.sqrt(features) if scale is None else scale)
+    if kv_heads == heads:
+        return jnp.einsum("...qhf,...khf->...hqk", query, key, precision=precision)
     grouped = query.reshape(*batch, queries, kv_heads, heads // kv_heads, features)
-    logits = jnp.einsum(
-        "...qhgf,...khf->...hgqk", grouped * scale, key, precision=precision
-    )
+    logits = jnp.einsum("...qhgf,...khf->...hgqk", grouped, key, precision=precision)
     return logits.reshape(*batch, heads, queries, keys)

@@ -5,7 +5,7 @@ from mlax_scaffold.spec import Float, Layer, PerDim, Precision, Size
 from mlax_scaffold.specs.nn.conv import Conv
 
 
-class ConvLSTMCell(Layer):
+class ConvLSTMCell(Layer, module="ConvLSTM"):
     """One step of a convolutional long short-term memory: an LSTM over images.
 
     i, f, g, o = split(conv(x) + conv(h));  c' = sigmoid(f + forget_bias) * c

@@ -15,7 +15,7 @@ from mlax_scaffold.spec import (
 )
 
 
-class GRUCell(Layer):
+class GRUCell(Layer, module="GRU", aliases={"features": "hidden_size"}):
     """One step of a gated recurrent unit.
 
     r, z = sigmoid(x W + h U + b);  h' = (1 - z) * n + z * h, with the candidate

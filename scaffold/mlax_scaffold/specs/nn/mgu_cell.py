@@ -16,7 +16,7 @@ from mlax_scaffold.spec import (
 )
 
 
-class MGUCell(Layer):
+class MGUCell(Layer, module="MGU", aliases={"features": "hidden_size"}):
     """One step of a minimal gated unit: a GRU whose one gate forgets and resets.
 
     f = sigmoid(x W + h U + b);  n = tanh(x W' + b' + f * (h U' + b''));

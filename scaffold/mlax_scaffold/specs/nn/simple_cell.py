@@ -13,7 +13,7 @@ from mlax_scaffold.spec import (
 )
 
 
-class SimpleCell(Layer):
+class SimpleCell(Layer, module="SimpleRNN", aliases={"features": "hidden_size"}):
     """One step of a vanilla recurrent network: h' = tanh(x W + h U + b).
 
     The carry is h, the output is (h', h').

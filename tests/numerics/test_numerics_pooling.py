@@ -1,0 +1,156 @@
+"""Pooling against flax and equinox, forward and gradients, and at the edges."""
+
+import equinox as eqx
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from numerics_adapter import apply_layer, functional
+from numerics_arrays import assert_close, draw, numpy
+from numerics_parity import assert_parity
+
+
+def layer(place, hyper):
+    return lambda x: apply_layer(place, hyper, None, x)[0]
+
+
+@pytest.mark.parametrize("name", ["max", "min", "avg"])
+@pytest.mark.parametrize(
+    ("options", "batch"),
+    [
+        ({"window": (3, 2), "strides": 2, "padding": "SAME"}, (2, 2)),
+        ({"window": 3, "padding": ((0, 1), (2, 1))}, ()),
+    ],
+    ids=str,
+)
+def test_as_of_flax(name, options, batch, dtype):
+    hyper = {"spatial_dims": 2, "channel_last": True, **options}
+    window, strides = options["window"], options.get("strides", 1)
+    given = {
+        "window_shape": window if isinstance(window, tuple) else (window,) * 2,
+        "strides": (strides,) * 2,
+        "padding": options["padding"],
+    }
+    theirs = {"max": nn.max_pool, "min": nn.pooling.min_pool, "avg": nn.avg_pool}[name]
+    x = draw(0, (*batch, 6, 5, 3), dtype)
+    assert_parity(
+        layer(f"nn/{name}_pool", hyper), lambda x: theirs(x, **given), dtype, x
+    )
+
+
+def test_avg_pool_that_does_not_count_padding(dtype):
+    options = {"padding": "SAME", "count_include_pad": False}
+    hyper = {"spatial_dims": 2, "window": 3, "channel_last": True, **options}
+    assert_parity(
+        layer("nn/avg_pool", hyper),
+        lambda x: nn.avg_pool(x, (3, 3), **options).astype(dtype),  # it widens
+        dtype,
+        draw(0, (2, 5, 4, 3), dtype),
+    )
+
+
+@pytest.mark.parametrize("name", ["max", "avg"])
+def test_ceil_mode_as_of_equinox(name, dtype):
+    module = {"max": eqx.nn.MaxPool2d, "avg": eqx.nn.AvgPool2d}[name]
+    theirs = module(3, 2, ((1, 0), (0, 1)), use_ceil=True)
+    hyper = {"spatial_dims": 2, "window": 3, "strides": 2, "ceil_mode": True}
+    hyper |= {"padding": ((1, 0), (0, 1))}
+    x = draw(0, (3, 7, 6), dtype)
+    assert_parity(layer(f"nn/{name}_pool", hyper), theirs, dtype, x)
+
+
+def windows(x, size, dilation):
+    """Dilated windows of the last axis, by NumPy."""
+    starts = range(x.shape[-1] - (size - 1) * dilation)
+    return np.stack([x[..., s : s + size * dilation : dilation] for s in starts], -2)
+
+
+@pytest.mark.parametrize("name", ["max", "min", "sum", "avg"])
+def test_dilation(name, dtype):
+    hyper = {"spatial_dims": 1, "window": 3, "dilation": 2}
+    x = draw(0, (2, 3, 9), dtype)
+    parts = windows(numpy(x), 3, 2)
+    reduce = {"max": np.max, "min": np.min, "sum": np.sum, "avg": np.mean}[name]
+    y, gradient = jax.vjp(jax.jit(layer(f"nn/{name}_pool", hyper)), x)
+    assert_close(y, reduce(parts, -1), dtype)
+    # Each window hands its cotangent to the elements that it is made of.
+    cotangent = draw(1, y.shape, dtype)
+    if name in ("max", "min"):
+        chosen = (parts == reduce(parts, -1, keepdims=True)).astype(float)
+    else:
+        chosen = np.full(parts.shape, 1.0 if name == "sum" else 1 / 3)
+    expected = np.zeros(x.shape)
+    for start, offset in np.ndindex(5, 3):
+        share = chosen[..., start, offset] * numpy(cotangent)[..., start]
+        expected[..., start + 2 * offset] += share
+    assert_close(gradient(cotangent)[0], expected, dtype)
+
+
+@pytest.mark.parametrize("name", ["max", "min", "sum", "avg"])
+def test_layers_are_the_functions(name, dtype):
+    hyper = {"spatial_dims": 1, "window": 2, "strides": 2, "padding": ((1, 0),)}
+    x = draw(0, (2, 6), dtype)
+    y = layer(f"nn/{name}_pool", hyper)(x)
+    assert_close(functional(f"{name}_pool")(x, **hyper), y, dtype)
+
+
+@pytest.mark.parametrize("name", ["max", "avg"])
+@pytest.mark.parametrize("output_size", [(3, 2), (7, 1)])
+def test_adaptive_as_of_equinox(name, output_size, dtype):
+    module = {"max": eqx.nn.AdaptiveMaxPool2d, "avg": eqx.nn.AdaptiveAvgPool2d}[name]
+    hyper = {"spatial_dims": 2, "output_size": output_size}
+    x = draw(0, (3, 7, 6), dtype)
+    place = f"nn/adaptive_{name}_pool"
+    assert_parity(layer(place, hyper), module(output_size), dtype, x)
+    last = {**hyper, "channel_last": True}
+    y = layer(place, last)(jnp.moveaxis(x, 0, -1))
+    assert_close(jnp.moveaxis(y, -1, 0), layer(place, hyper)(x), dtype)
+
+
+@pytest.mark.parametrize("keepdims", [False, True])
+@pytest.mark.parametrize("channel_last", [False, True])
+@pytest.mark.parametrize("name", ["max", "avg"])
+def test_global(name, channel_last, keepdims, dtype):
+    hyper = {"spatial_dims": 2, "channel_last": channel_last, "keepdims": keepdims}
+    axes = (-3, -2) if channel_last else (-2, -1)
+    reduce = {"max": jnp.max, "avg": jnp.mean}[name]
+    assert_parity(
+        layer(f"nn/global_{name}_pool", hyper),
+        lambda x: reduce(x, axes, keepdims=keepdims),
+        dtype,
+        draw(0, (2, 3, 4, 5), dtype),
+    )
+
+
+@pytest.mark.parametrize("dilation", [1, 2])
+def test_gradients_of_equal_elements_add_up(dilation, dtype):
+    hyper = {"spatial_dims": 1, "window": 3, "dilation": dilation}
+    x = jnp.zeros((8,), dtype)
+    gradient = jax.grad(lambda x: layer("nn/max_pool", hyper)(x).sum())(x)
+    assert_close(gradient.sum(), jnp.asarray(8 - 2 * dilation, dtype), dtype)
+    assert (gradient >= 0).all()
+
+
+def test_means_of_large_elements_are_finite():
+    x = jnp.full((1, 4, 4), 1e4, jnp.float16)
+    for count_include_pad in (True, False):
+        hyper = {"spatial_dims": 2, "window": 3, "count_include_pad": count_include_pad}
+        y = layer("nn/avg_pool", hyper)(x)
+        np.testing.assert_allclose(np.asarray(y, np.float64), 1e4, rtol=4e-3)
+
+
+@pytest.mark.parametrize(
+    ("place", "options"),
+    [
+        ("nn/max_pool", {"window": 2}),
+        ("nn/avg_pool", {"window": 2, "padding": 1, "count_include_pad": False}),
+        ("nn/adaptive_max_pool", {"output_size": 2}),
+        ("nn/global_max_pool", {}),
+    ],
+)
+def test_empty_batches(place, options):
+    x = jnp.zeros((0, 3, 4, 4), jnp.bfloat16)
+    y, gradient = jax.vjp(layer(place, {"spatial_dims": 2, **options}), x)
+    assert y.shape[:2] == (0, 3)
+    assert gradient(y)[0].shape == x.shape
