@@ -192,7 +192,7 @@ def main() -> int:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", metavar="name", help=", ".join(MLAX))
-    parser.add_argument("--trees", nargs="*", default=["leaves"], choices=TREES)
+    parser.add_argument("--trees", nargs="+", default=["leaves"], choices=TREES)
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--weights", type=int, default=10_000_000)
     arguments = parser.parse_args()

@@ -66,6 +66,11 @@ def test_containers() -> None:
     assert "| mlax.graph, Params " in printed
 
 
+def test_optimizers() -> None:
+    printed = run("optimizers", "lion", "--rounds", "1", "--weights", "4000")
+    assert "lion (leaves), ratio to hand-written" in printed
+
+
 def test_linear() -> None:
     printed = run("linear", "--rounds", "1", "--sizes", "one token")
     assert "| encoder, step, one token (8, 1, 256)" in printed

@@ -66,6 +66,10 @@ class TransformerDecoderLayerHyperparams:
     """Of the feed-forward network."""
     norm_first: bool
     """Whether norms stand before what they belong to."""
+    kv_heads: int | None
+    """Heads of keys and values; None: heads."""
+    rotary: Callable[..., Any] | None
+    """Of queries or keys, and their positions."""
     dropout_rate: float
     """Of weights, hidden elements and results."""
     use_bias: bool
@@ -112,6 +116,8 @@ def init(
     context_features: int | None = None,
     activation: Callable[..., jax.Array] = jax.nn.gelu,
     norm_first: bool = True,
+    kv_heads: int | None = None,
+    rotary: Callable[..., Any] | None = None,
     dropout_rate: float = 0.0,
     use_bias: bool = True,
     accum_dtype: DTypeLike | None = None,
@@ -135,6 +141,9 @@ def init(
             least 1, or None).
         activation: of the feed-forward network (a hashable function of an array).
         norm_first: whether norms stand before what they belong to (True or False).
+        kv_heads: heads of keys and values; None: heads (an integer of at least 1, or
+            None).
+        rotary: of queries or keys, and their positions (a hashable function, or None).
         dropout_rate: of weights, hidden elements and results (a number from 0 to 1).
         use_bias: whether maps and norms add a bias (True or False).
         accum_dtype: of softmax and norms; None: that of x (a floating dtype, or None).
@@ -158,6 +167,10 @@ def init(
     )
     activation = checks.function("TransformerDecoderLayer", activation=activation)
     norm_first = checks.boolean("TransformerDecoderLayer", norm_first=norm_first)
+    kv_heads = checks.optional(
+        checks.size, "TransformerDecoderLayer", kv_heads=kv_heads
+    )
+    rotary = checks.optional(checks.function, "TransformerDecoderLayer", rotary=rotary)
     dropout_rate = checks.probability(
         "TransformerDecoderLayer", dropout_rate=dropout_rate
     )
@@ -171,11 +184,11 @@ def init(
     keys = arrays.declared_keys(key, 7)
     size, bias, wide = features, use_bias, accum_dtype
     inner = {"use_bias": bias, "dropout_rate": dropout_rate, "precision": precision}
-    attention_2 = {**inner, "accum_dtype": wide}
+    attention_2 = {**inner, "accum_dtype": wide, "kv_heads": kv_heads}
     norm = {"use_bias": bias, "accum_dtype": wide}
     source_features = context_features or size
     attention_weights, attention_state, attention_hyperparams = MultiHeadAttention.init(
-        keys[0], size, heads, **attention_2, causal=True, dtype=dtype
+        keys[0], size, heads, **attention_2, causal=True, rotary=rotary, dtype=dtype
     )
     (
         context_attention_weights,
@@ -215,6 +228,8 @@ def init(
         context_features=context_features,
         activation=activation,
         norm_first=norm_first,
+        kv_heads=kv_heads,
+        rotary=rotary,
         dropout_rate=dropout_rate,
         use_bias=use_bias,
         accum_dtype=accum_dtype,
@@ -253,8 +268,9 @@ def fwd(
         inference_mode: static; whether state is kept and nothing is random.
         key: PRNG key; needed in training only.
         context: floating (*batch, keys, source_features), or None.
-        mask: boolean (..., #positions, #positions), or None.
-        context_mask: boolean (..., #positions, #keys), or None.
+        mask: boolean that broadcasts to (*batch, heads, positions, own_keys), or None.
+        context_mask: boolean that broadcasts to (*batch, heads, positions, keys), or
+            None.
 
     Returns:
         `(y, non_trainables)`; y is floating (*batch, positions, features), in the dtype
@@ -295,30 +311,23 @@ def fwd(
             batch=x.shape[:-2],
             source_features=hyperparams.source_features,
         )
-    if mask is not None and (
-        mask.ndim < 2
-        or mask.shape[-2] not in (1, x.shape[-2])
-        or mask.shape[-1] not in (1, x.shape[-2])
-    ):
-        raise checks.shape_error(
+    if mask is not None:
+        checks.broadcasts(
             "TransformerDecoderLayer",
             "mask",
-            "(..., #positions, #positions)",
+            "(*batch, heads, positions, own_keys)",
             mask,
-            positions=x.shape[-2],
+            (*x.shape[:-2], hyperparams.heads, x.shape[-2], None),
         )
-    if context_mask is not None and (
-        context_mask.ndim < 2 or context_mask.shape[-2] not in (1, x.shape[-2])
-    ):
-        raise checks.shape_error(
+    if context_mask is not None:
+        checks.broadcasts(
             "TransformerDecoderLayer",
             "context_mask",
-            "(..., #positions, #keys)",
+            "(*batch, heads, positions, keys)",
             context_mask,
-            positions=x.shape[-2],
+            (*x.shape[:-2], hyperparams.heads, x.shape[-2], None),
         )
     keys = arrays.split_keys(key, 12)
-    # Masks broadcast to (*batch, heads, positions, positions or keys).
     if hyperparams.norm_first:
         attention_norm, _ = LayerNorm.fwd(
             x, trainables.attention_norm, None, hyperparams.attention_norm

@@ -60,6 +60,10 @@ class TransformerEncoderLayerHyperparams:
     """Whether norms stand before what they belong to."""
     causal: bool
     """Whether position i attends to positions up to i only."""
+    kv_heads: int | None
+    """Heads of keys and values; None: heads."""
+    rotary: Callable[..., Any] | None
+    """Of queries or keys, and their positions."""
     dropout_rate: float
     """Of weights, hidden elements and both results."""
     use_bias: bool
@@ -100,6 +104,8 @@ def init(
     activation: Callable[..., jax.Array] = jax.nn.gelu,
     norm_first: bool = True,
     causal: bool = False,
+    kv_heads: int | None = None,
+    rotary: Callable[..., Any] | None = None,
     dropout_rate: float = 0.0,
     use_bias: bool = True,
     accum_dtype: DTypeLike | None = None,
@@ -122,6 +128,9 @@ def init(
         activation: of the feed-forward network (a hashable function of an array).
         norm_first: whether norms stand before what they belong to (True or False).
         causal: whether position i attends to positions up to i only (True or False).
+        kv_heads: heads of keys and values; None: heads (an integer of at least 1, or
+            None).
+        rotary: of queries or keys, and their positions (a hashable function, or None).
         dropout_rate: of weights, hidden elements and both results (a number from 0 to
             1).
         use_bias: whether maps and norms add a bias (True or False).
@@ -144,6 +153,10 @@ def init(
     activation = checks.function("TransformerEncoderLayer", activation=activation)
     norm_first = checks.boolean("TransformerEncoderLayer", norm_first=norm_first)
     causal = checks.boolean("TransformerEncoderLayer", causal=causal)
+    kv_heads = checks.optional(
+        checks.size, "TransformerEncoderLayer", kv_heads=kv_heads
+    )
+    rotary = checks.optional(checks.function, "TransformerEncoderLayer", rotary=rotary)
     dropout_rate = checks.probability(
         "TransformerEncoderLayer", dropout_rate=dropout_rate
     )
@@ -163,6 +176,8 @@ def init(
         heads,
         **inner,
         causal=causal,
+        kv_heads=kv_heads,
+        rotary=rotary,
         accum_dtype=accum_dtype,
         dtype=dtype,
     )
@@ -191,6 +206,8 @@ def init(
         activation=activation,
         norm_first=norm_first,
         causal=causal,
+        kv_heads=kv_heads,
+        rotary=rotary,
         dropout_rate=dropout_rate,
         use_bias=use_bias,
         accum_dtype=accum_dtype,
@@ -223,7 +240,7 @@ def fwd(
         hyperparams: what `init` returned.
         inference_mode: static; whether state is kept and nothing is random.
         key: PRNG key; needed in training only.
-        mask: boolean (..., #positions, #positions), or None.
+        mask: boolean that broadcasts to (*batch, heads, positions, keys), or None.
 
     Returns:
         `(y, non_trainables)`; y is floating (*batch, positions, features), in the dtype
@@ -244,20 +261,15 @@ def fwd(
             x,
             features=hyperparams.features,
         )
-    if mask is not None and (
-        mask.ndim < 2
-        or mask.shape[-2] not in (1, x.shape[-2])
-        or mask.shape[-1] not in (1, x.shape[-2])
-    ):
-        raise checks.shape_error(
+    if mask is not None:
+        checks.broadcasts(
             "TransformerEncoderLayer",
             "mask",
-            "(..., #positions, #positions)",
+            "(*batch, heads, positions, keys)",
             mask,
-            positions=x.shape[-2],
+            (*x.shape[:-2], hyperparams.heads, x.shape[-2], None),
         )
     keys = arrays.split_keys(key, 8)
-    # The mask broadcasts to (*batch, heads, positions, positions).
     if hyperparams.norm_first:
         attention_norm, _ = LayerNorm.fwd(
             x, trainables.attention_norm, None, hyperparams.attention_norm

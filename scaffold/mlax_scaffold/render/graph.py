@@ -199,6 +199,7 @@ class _Builder:
             doc = "whether `apply` is a Python loop, and not a compiled one."
             yield Parameter("is_static", "bool", "False", doc)
         if self.weighted:
+            yield from map(hyperparameter, self.definition.initializers)
             for d in weights(self.definition):
                 yield initializer(self.definition, d)
             doc = "dtype of the weights; None: that of their initializers."
@@ -237,9 +238,15 @@ class _Builder:
             yield f"self.{self.definition.alias(h.name)} = {self._canonical(h)}"
         if self.definition.recurrent:
             yield f"self.is_static = checks.boolean({self.name!r}, is_static=is_static)"
-        if self.weighted:
-            for d in weights(self.definition):
-                yield f"self.{d.name}_initializer = {d.name}_initializer"
+        for name in self._initializers():
+            yield f"self.{name} = {name}"
+
+    def _initializers(self) -> list[str]:
+        """Names of the parameters that are initializers."""
+        if not self.weighted:
+            return []
+        own = [f"{d.name}_initializer" for d in weights(self.definition)]
+        return [*(h.name for h in self.definition.initializers), *own]
 
     def _canonical(self, h: Hyperparameter) -> str:
         alias = self.definition.alias(h.name)
@@ -266,10 +273,7 @@ class _Builder:
             if not h.type.word.structural and h.name not in self.inferred:
                 given.append(f"{h.name}=self.{self.definition.alias(h.name)}")
         if self.weighted:
-            given += [
-                f"{d.name}_initializer=self.{d.name}_initializer"
-                for d in weights(self.definition)
-            ]
+            given += [f"{name}=self.{name}" for name in self._initializers()]
             given.append("dtype=self.dtype")
         if self.inferred:
             given.append("**sizes")

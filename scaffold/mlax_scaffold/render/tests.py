@@ -30,6 +30,8 @@ from mlax_scaffold.render.tests_values import dividing, fixed_axis, per_dim_axes
 _NOT_NEGATIVE = ("var", "positive")
 """Names of inputs that are drawn above zero."""
 _DTYPES = {"Int": ", jnp.int32", "Bool": ", jnp.bool_"}
+_MANY = 12
+"""Hyperparameters and inputs with which an example compiles a large program: there are fewer."""
 _TOYS = {
     "SubLayer": "toys.layer(key, dtype)",
     "Cell": "toys.cell(key, dtype)",
@@ -53,6 +55,8 @@ class TestView:
     arguments: str
     """Arguments of `init`, or of the function, from what was drawn."""
     takes_key: bool
+    compiling: str
+    """The settings of the tests that compile."""
     patterns: str
     known: str
     axes: str
@@ -149,6 +153,9 @@ def _view(definition: Definition, library: Library, project: Project) -> TestVie
             ]
         ),
         takes_key=takes_key,
+        compiling="composing"
+        if len(definition.hyperparameters) + len(method.inputs) >= _MANY
+        else "compiling",
         patterns=", ".join(f"{label!r}: {text!r}" for label, text in patterns),
         known=", ".join(_known(definition, patterns)),
         axes=", ".join(map(repr, per_dim_axes(definition, method))),
@@ -160,7 +167,7 @@ def _view(definition: Definition, library: Library, project: Project) -> TestVie
         y='example["y"]'
         if "y" in definition.example_shapes
         else _expected(method.returns),
-        allow="".join(f"{h.name}, " for h in plain if h.type.word.name == "DType"),
+        allow=_allowed(plain, definition.kind),
         smooth="".join(f"{h.name}, " for h in plain if h.type.word.name == "DType"),
         ranges=_ranges(definition, method),
         key_optional=definition.kind is Kind.BLOCK,
@@ -192,6 +199,16 @@ def _view(definition: Definition, library: Library, project: Project) -> TestVie
         spread=len(method.positional) > 1,
         wrong_input=[i.type.kind for i in method.positional] == ["Float"],
     )
+
+
+def _allowed(plain: list[Hyperparameter], kind: Kind) -> str:
+    """The declared dtypes; those of an optimizer as arguments of its case."""
+    names = [h.name for h in plain if h.type.word.name == "DType"]
+    if kind is not Kind.OPTIMIZER:
+        return "".join(f"{name}, " for name in names)
+    others = "".join(f"{name}, " for name in names if name != "moment_dtype")
+    text = "moment_dtype=moment_dtype, " if "moment_dtype" in names else ""
+    return f"{text}other_dtypes=({others})," if others else text
 
 
 def _requirements(definition: Definition, library: Library) -> Iterator[str]:

@@ -12,7 +12,7 @@ import numpy as np
 from jax.typing import DTypeLike
 
 from mlax_scaffold.testing._functions import assert_static
-from mlax_scaffold.testing.audit import assert_dtypes
+from mlax_scaffold.testing.audit import assert_dtypes, audit_jaxpr, report
 from mlax_scaffold.testing.case import cast
 from mlax_scaffold.testing.compare import assert_matches, assert_same_structure
 from mlax_scaffold.testing.dtypes import precision_for
@@ -40,6 +40,7 @@ class OptimizerCase:
         partial_moments: names of the fields of the state that need not have the structure
             of the weights, such as the states of inner optimizers.
         needs: names of the keyword-only inputs that `step` cannot do without.
+        other_dtypes: other dtypes that the hyperparameters declare.
     """
 
     name: str
@@ -48,6 +49,7 @@ class OptimizerCase:
     moment_dtype: DTypeLike | None = None
     partial_moments: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
+    other_dtypes: tuple[DTypeLike | None, ...] = ()
 
     def take(
         self, gradients: PyTree, state: Any, params: PyTree, hyperparams: Any
@@ -120,7 +122,8 @@ def assert_optimizer_dtypes(
     has one; all other arithmetic is in `dtype`. Compiles nothing.
     """
     gradients_dtype = dtype if gradients_dtype is None else gradients_dtype
-    moment_dtype = () if case.moment_dtype is None else (case.moment_dtype,)
+    declared = (case.moment_dtype, *case.other_dtypes)
+    moment_dtype = tuple(dtype for dtype in declared if dtype is not None)
     what = f"{case.name} with weights in {jnp.dtype(dtype)}"
     with precision_for(dtype, gradients_dtype, *moment_dtype):
         structs = cast(trees()["dict"], dtype)
@@ -134,12 +137,25 @@ def assert_optimizer_dtypes(
 
 
 def assert_mixed_dtypes(case: OptimizerCase) -> None:
-    """In a tree of mixed dtypes each update has its own weight's. Compiles nothing."""
+    """In a tree of mixed dtypes each weight keeps its own. Compiles nothing.
+
+    The update has the dtype of its weight, and what is computed of it is in that dtype or
+    in `moment_dtype`: no weight is rounded to, or widened by, the dtype of another one.
+    Values are known by their shapes, which no two weights share.
+    """
     structs = {
-        "half": jax.ShapeDtypeStruct((2, 3), jnp.bfloat16),
-        "single": jax.ShapeDtypeStruct((3,), jnp.float32),
+        "half": jax.ShapeDtypeStruct((2, 5), jnp.bfloat16),
+        "single": jax.ShapeDtypeStruct((11,), jnp.float32),
     }
-    _trace(case, structs, structs, f"{case.name} with weights of mixed dtypes")
+    what = f"{case.name} with weights of mixed dtypes"
+    moment_dtype = () if case.moment_dtype is None else (case.moment_dtype,)
+    with precision_for(*moment_dtype):
+        jaxpr = _trace(case, structs, structs, what)
+    for name, struct in structs.items():
+        allowed = (struct.dtype, *moment_dtype)
+        findings = [f for f in audit_jaxpr(jaxpr, allowed) if f.shape == struct.shape]
+        if findings:
+            raise AssertionError(report(findings, allowed, what=f"{what}, {name}"))
 
 
 def assert_structure(case: OptimizerCase) -> None:

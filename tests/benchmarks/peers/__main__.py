@@ -43,7 +43,10 @@ def build(library: str, name: str, sizes: Sizes) -> Model:
 
 
 def timed(
-    function: Callable[..., Any], arguments: Sequence[Any], seconds: float
+    function: Callable[..., Any],
+    arguments: Sequence[Any],
+    seconds: float,
+    clock: Callable[[], float] = time.perf_counter,
 ) -> Callable[[], float]:
     """A function that returns the seconds of one call, the mean over calls of `seconds`."""
     jax.block_until_ready(function(*arguments))
@@ -52,10 +55,10 @@ def timed(
     calls = max(1, int(seconds / (time.perf_counter() - start)))
 
     def once() -> float:
-        start = time.perf_counter()
+        start = clock()
         results = [function(*arguments) for _ in range(calls)]
         jax.block_until_ready(results[-1])
-        return (time.perf_counter() - start) / calls
+        return (clock() - start) / calls
 
     return once
 
@@ -64,13 +67,14 @@ def compare(
     title: str,
     functions: dict[str, tuple[Callable[..., Any], Sequence[Any]]],
     rounds: int,
+    clock: Callable[[], float] = time.perf_counter,
 ) -> None:
     """Time functions alternately, and print a table."""
     subjects = {
-        name: timed(function, arguments, 0.05)
+        name: timed(function, arguments, 0.05, clock)
         for name, (function, arguments) in functions.items()
     }
-    subjects[f"{BY_HAND}, again"] = timed(*functions[BY_HAND], 0.05)
+    subjects[f"{BY_HAND}, again"] = timed(*functions[BY_HAND], 0.05, clock)
     samples = measure.alternate(subjects, rounds)
     measure.print_comparison(
         title, samples, peer=BY_HAND, unit="µs", scale=1e6, runs=str(rounds)
@@ -108,7 +112,8 @@ def eager(sizes: Sizes, rounds: int) -> None:
     for library in LIBRARIES:
         model = build(library, "mlp", small)
         functions[library] = (forward(model), (model.trainables, model.state, x))
-    compare("mlp, not compiled", functions, rounds)
+    # What is measured is the Python of one thread: other load on the machine is not.
+    compare("mlp, not compiled", functions, rounds, time.thread_time)
 
 
 def depth(depths: Sequence[int], sizes: Sizes, rounds: int) -> None:

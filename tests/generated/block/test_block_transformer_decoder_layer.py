@@ -37,7 +37,7 @@ from mlax_scaffold.testing.module import (
     assert_module_equals_layer,
 )
 from mlax_scaffold.testing.oracle import assert_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import compiling, composing, each_dtype, tracing
+from mlax_scaffold.testing.profiles import composing, each_dtype, tracing
 from mlax_scaffold.testing.refusals import (
     assert_rejects_another_size,
     assert_rejects_integers,
@@ -46,6 +46,7 @@ from mlax_scaffold.testing.strategies import (
     accum_dtypes,
     activations,
     booleans,
+    functions,
     optional,
     precisions,
     probabilities,
@@ -66,6 +67,8 @@ def cases(draw) -> Case:
     context_features = draw(optional(sizes()))
     activation = draw(activations())
     norm_first = draw(booleans())
+    kv_heads = draw(optional(sizes()))
+    rotary = draw(optional(functions()))
     dropout_rate = draw(probabilities())
     use_bias = draw(booleans())
     accum_dtype = draw(optional(accum_dtypes()))
@@ -80,6 +83,8 @@ def cases(draw) -> Case:
             context_features=context_features,
             activation=activation,
             norm_first=norm_first,
+            kv_heads=kv_heads,
+            rotary=rotary,
             dropout_rate=dropout_rate,
             use_bias=use_bias,
             accum_dtype=accum_dtype,
@@ -95,6 +100,8 @@ def cases(draw) -> Case:
             context_features=context_features,
             activation=activation,
             norm_first=norm_first,
+            kv_heads=kv_heads,
+            rotary=rotary,
             dropout_rate=dropout_rate,
             use_bias=use_bias,
             accum_dtype=accum_dtype,
@@ -121,8 +128,8 @@ def cases(draw) -> Case:
             {
                 "x": "*batch positions features",
                 "context": "*batch keys source_features",
-                "mask": "#positions #positions",
-                "context_mask": "#positions #keys",
+                "mask": "# *batch heads positions own_keys",
+                "context_mask": "# *batch heads positions keys",
             },
             **known(hyperparams),
         )
@@ -182,25 +189,25 @@ def test_needs_a_key_where_it_draws(case):
     assert_key_contract(case)
 
 
-@compiling
+@composing
 @given(cases())
 def test_equals_the_spec(case):
     assert_matches_spec(case, SPEC)
 
 
-@compiling
+@composing
 @given(cases())
 def test_is_the_same_compiled(case):
     assert_jit_equals_eager(case)
 
 
-@compiling
+@composing
 @given(cases())
 def test_maps_over_a_new_axis(case):
     assert_vmap(case)
 
 
-@compiling
+@composing
 @given(cases())
 def test_has_the_gradients_of_finite_differences(case):
     assert_gradients(case)
@@ -212,7 +219,7 @@ def test_hyperparameters_are_static(case):
     assert_static_hyperparams(case)
 
 
-@compiling
+@composing
 @given(cases())
 def test_state_is_stable(case):
     assert_state_stable(case)
@@ -268,6 +275,13 @@ def test_rejects_integers(case):
         ("norm_first", 1),
         ("norm_first", "yes"),
         ("norm_first", None),
+        ("kv_heads", 0),
+        ("kv_heads", -1),
+        ("kv_heads", 2.5),
+        ("kv_heads", "4"),
+        ("kv_heads", True),
+        ("rotary", 1),
+        ("rotary", []),
         ("dropout_rate", -0.1),
         ("dropout_rate", 1.1),
         ("dropout_rate", float("nan")),

@@ -37,7 +37,7 @@ from mlax_scaffold.testing.module import (
     assert_module_equals_layer,
 )
 from mlax_scaffold.testing.oracle import assert_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import compiling, composing, each_dtype, tracing
+from mlax_scaffold.testing.profiles import composing, each_dtype, tracing
 from mlax_scaffold.testing.refusals import (
     assert_rejects_another_size,
     assert_rejects_integers,
@@ -46,6 +46,7 @@ from mlax_scaffold.testing.strategies import (
     accum_dtypes,
     activations,
     booleans,
+    functions,
     optional,
     precisions,
     probabilities,
@@ -66,6 +67,8 @@ def cases(draw) -> Case:
     activation = draw(activations())
     norm_first = draw(booleans())
     causal = draw(booleans())
+    kv_heads = draw(optional(sizes()))
+    rotary = draw(optional(functions()))
     dropout_rate = draw(probabilities())
     use_bias = draw(booleans())
     accum_dtype = draw(optional(accum_dtypes()))
@@ -80,6 +83,8 @@ def cases(draw) -> Case:
             activation=activation,
             norm_first=norm_first,
             causal=causal,
+            kv_heads=kv_heads,
+            rotary=rotary,
             dropout_rate=dropout_rate,
             use_bias=use_bias,
             accum_dtype=accum_dtype,
@@ -95,6 +100,8 @@ def cases(draw) -> Case:
             activation=activation,
             norm_first=norm_first,
             causal=causal,
+            kv_heads=kv_heads,
+            rotary=rotary,
             dropout_rate=dropout_rate,
             use_bias=use_bias,
             accum_dtype=accum_dtype,
@@ -118,7 +125,7 @@ def cases(draw) -> Case:
     )
     shapes = draw(
         shapes_of(
-            {"x": "*batch positions features", "mask": "#positions #positions"},
+            {"x": "*batch positions features", "mask": "# *batch heads positions keys"},
             **known(hyperparams),
         )
     )
@@ -173,25 +180,25 @@ def test_needs_a_key_where_it_draws(case):
     assert_key_contract(case)
 
 
-@compiling
+@composing
 @given(cases())
 def test_equals_the_spec(case):
     assert_matches_spec(case, SPEC)
 
 
-@compiling
+@composing
 @given(cases())
 def test_is_the_same_compiled(case):
     assert_jit_equals_eager(case)
 
 
-@compiling
+@composing
 @given(cases())
 def test_maps_over_a_new_axis(case):
     assert_vmap(case)
 
 
-@compiling
+@composing
 @given(cases())
 def test_has_the_gradients_of_finite_differences(case):
     assert_gradients(case)
@@ -203,7 +210,7 @@ def test_hyperparameters_are_static(case):
     assert_static_hyperparams(case)
 
 
-@compiling
+@composing
 @given(cases())
 def test_state_is_stable(case):
     assert_state_stable(case)
@@ -257,6 +264,13 @@ def test_rejects_integers(case):
         ("causal", 1),
         ("causal", "yes"),
         ("causal", None),
+        ("kv_heads", 0),
+        ("kv_heads", -1),
+        ("kv_heads", 2.5),
+        ("kv_heads", "4"),
+        ("kv_heads", True),
+        ("rotary", 1),
+        ("rotary", []),
         ("dropout_rate", -0.1),
         ("dropout_rate", 1.1),
         ("dropout_rate", float("nan")),

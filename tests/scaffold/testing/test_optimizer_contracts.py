@@ -144,8 +144,21 @@ def test_broken_mixed_dtypes():
     def one_dtype(updates):
         return map_all(lambda u: u.astype(HALF))(updates)
 
-    with pytest.raises(AssertionError, match=r"updates\['single'\] is bfloat16\[3\]"):
+    with pytest.raises(AssertionError, match=r"updates\['single'\] is bfloat16\[11\]"):
         contracts.assert_mixed_dtypes(changed(one_dtype))
+
+
+def rounds_all(gradients, state, params, hyperparams):
+    """A step that rounds every gradient to the narrowest dtype of the tree."""
+    narrow = min((p.dtype for p in jax.tree.leaves(params)), key=lambda d: d.itemsize)
+    rounded = map_all(lambda g: 2 * g.astype(narrow))(gradients)
+    back = jax.tree.map(lambda r, g: r.astype(g.dtype), rounded, gradients)
+    return step(back, state, params, hyperparams)
+
+
+def test_a_weight_rounded_to_the_dtype_of_another_is_found():
+    with pytest.raises(AssertionError, match=r"(?s)dtypes, single.*bfloat16\[11\]"):
+        contracts.assert_mixed_dtypes(case(step=rounds_all))
 
 
 class OtherState(NamedTuple):

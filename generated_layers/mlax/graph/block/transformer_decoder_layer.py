@@ -39,6 +39,9 @@ class TransformerDecoderLayer(LayerModule):
             least 1, or None).
         activation: of the feed-forward network (a hashable function of an array).
         norm_first: whether norms stand before what they belong to (True or False).
+        kv_heads: heads of keys and values; None: heads (an integer of at least 1, or
+            None).
+        rotary: of queries or keys, and their positions (a hashable function, or None).
         dropout_rate: of weights, hidden elements and results (a number from 0 to 1).
         use_bias: whether maps and norms add a bias (True or False).
         accum_dtype: of softmax and norms; None: that of x (a floating dtype, or None).
@@ -76,6 +79,8 @@ class TransformerDecoderLayer(LayerModule):
         context_features: int | None = None,
         activation: Callable[..., jax.Array] = jax.nn.gelu,
         norm_first: bool = True,
+        kv_heads: int | None = None,
+        rotary: Callable[..., Any] | None = None,
         dropout_rate: float = 0.0,
         use_bias: bool = True,
         accum_dtype: DTypeLike | None = None,
@@ -103,6 +108,12 @@ class TransformerDecoderLayer(LayerModule):
         self.norm_first = checks.boolean(
             "TransformerDecoderLayer", norm_first=norm_first
         )
+        self.kv_heads = checks.optional(
+            checks.size, "TransformerDecoderLayer", kv_heads=kv_heads
+        )
+        self.rotary = checks.optional(
+            checks.function, "TransformerDecoderLayer", rotary=rotary
+        )
         self.dropout_rate = checks.probability(
             "TransformerDecoderLayer", dropout_rate=dropout_rate
         )
@@ -123,6 +134,8 @@ class TransformerDecoderLayer(LayerModule):
             context_features=self.context_features,
             activation=self.activation,
             norm_first=self.norm_first,
+            kv_heads=self.kv_heads,
+            rotary=self.rotary,
             dropout_rate=self.dropout_rate,
             use_bias=self.use_bias,
             accum_dtype=self.accum_dtype,
@@ -151,8 +164,9 @@ class TransformerDecoderLayer(LayerModule):
             params: the parameters: those that are missing are created.
             x: floating (*batch, positions, features).
             context: floating (*batch, keys, source_features), or None.
-            mask: boolean (..., #positions, #positions), or None.
-            context_mask: boolean (..., #positions, #keys), or None.
+            mask: boolean that broadcasts to (*batch, heads, positions, own_keys), or None.
+            context_mask: boolean that broadcasts to (*batch, heads, positions, keys), or
+                None.
             is_training: static; whether state changes and something may be random.
 
         Returns:

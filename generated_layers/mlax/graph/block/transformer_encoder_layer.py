@@ -38,6 +38,9 @@ class TransformerEncoderLayer(LayerModule):
         activation: of the feed-forward network (a hashable function of an array).
         norm_first: whether norms stand before what they belong to (True or False).
         causal: whether position i attends to positions up to i only (True or False).
+        kv_heads: heads of keys and values; None: heads (an integer of at least 1, or
+            None).
+        rotary: of queries or keys, and their positions (a hashable function, or None).
         dropout_rate: of weights, hidden elements and both results (a number from 0 to
             1).
         use_bias: whether maps and norms add a bias (True or False).
@@ -74,6 +77,8 @@ class TransformerEncoderLayer(LayerModule):
         activation: Callable[..., jax.Array] = jax.nn.gelu,
         norm_first: bool = True,
         causal: bool = False,
+        kv_heads: int | None = None,
+        rotary: Callable[..., Any] | None = None,
         dropout_rate: float = 0.0,
         use_bias: bool = True,
         accum_dtype: DTypeLike | None = None,
@@ -99,6 +104,12 @@ class TransformerEncoderLayer(LayerModule):
             "TransformerEncoderLayer", norm_first=norm_first
         )
         self.causal = checks.boolean("TransformerEncoderLayer", causal=causal)
+        self.kv_heads = checks.optional(
+            checks.size, "TransformerEncoderLayer", kv_heads=kv_heads
+        )
+        self.rotary = checks.optional(
+            checks.function, "TransformerEncoderLayer", rotary=rotary
+        )
         self.dropout_rate = checks.probability(
             "TransformerEncoderLayer", dropout_rate=dropout_rate
         )
@@ -119,6 +130,8 @@ class TransformerEncoderLayer(LayerModule):
             activation=self.activation,
             norm_first=self.norm_first,
             causal=self.causal,
+            kv_heads=self.kv_heads,
+            rotary=self.rotary,
             dropout_rate=self.dropout_rate,
             use_bias=self.use_bias,
             accum_dtype=self.accum_dtype,
@@ -144,7 +157,7 @@ class TransformerEncoderLayer(LayerModule):
         Args:
             params: the parameters: those that are missing are created.
             x: floating (*batch, positions, features).
-            mask: boolean (..., #positions, #positions), or None.
+            mask: boolean that broadcasts to (*batch, heads, positions, keys), or None.
             is_training: static; whether state changes and something may be random.
 
         Returns:

@@ -8,9 +8,10 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import jax
+from jax.nn.initializers import he_uniform, lecun_normal, zeros
 from jax.typing import DTypeLike
 
-from mlax._core import checks
+from mlax._core import arrays, checks
 from mlax._core.checks import PrecisionLike
 from mlax.graph._graph import Graph
 from mlax.graph._layer import Declarations, LayerModule
@@ -38,6 +39,13 @@ class LoRALinear(LayerModule):
             precision, or None).
         in_features: size of the last axis of the input (an integer of at least 1);
             None: that of the first input.
+        kernel_initializer: of the kernel (an initializer, called `initializer(key,
+            shape, dtype)`).
+        bias_initializer: of the bias (an initializer, called `initializer(key, shape,
+            dtype)`).
+        down_initializer: of A (an initializer, called `initializer(key, shape,
+            dtype)`).
+        up_initializer: of B (an initializer, called `initializer(key, shape, dtype)`).
         dtype: dtype of the weights; None: that of their initializers.
         metadata: of the parameters, by their names, such as `{"kernel": {"sharding":
             P(None, "model")}}`.
@@ -64,6 +72,10 @@ class LoRALinear(LayerModule):
         precision: PrecisionLike | None = None,
         *,
         in_features: int | None = None,
+        kernel_initializer: arrays.Initializer = lecun_normal(),
+        bias_initializer: arrays.Initializer = zeros,
+        down_initializer: arrays.Initializer = he_uniform(),
+        up_initializer: arrays.Initializer = zeros,
         dtype: DTypeLike | None = None,
         metadata: Mapping[str, Any] | None = None,
         rng: Rng | None = None,
@@ -79,6 +91,10 @@ class LoRALinear(LayerModule):
         self.precision = checks.optional(
             checks.precision, "LoRALinear", precision=precision
         )
+        self.kernel_initializer = kernel_initializer
+        self.bias_initializer = bias_initializer
+        self.down_initializer = down_initializer
+        self.up_initializer = up_initializer
 
     def init(self, key: Any, **sizes: int) -> tuple[Any, Any, Any]:
         """`init` of `nn.LoRALinear`."""
@@ -89,6 +105,10 @@ class LoRALinear(LayerModule):
             alpha=self.alpha,
             use_bias=self.use_bias,
             precision=self.precision,
+            kernel_initializer=self.kernel_initializer,
+            bias_initializer=self.bias_initializer,
+            down_initializer=self.down_initializer,
+            up_initializer=self.up_initializer,
             dtype=self.dtype,
             **sizes,
         )

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
 import jax
-from jax.nn.initializers import ones
+from jax.nn.initializers import lecun_normal, ones, zeros
 from jax.typing import DTypeLike
 
 from mlax._core import arrays, checks
@@ -71,6 +71,14 @@ class MultiHeadAttention(LayerModule):
             precision, or None).
         features: size of the last axis of the input (an integer of at least 1); None:
             that of the first input.
+        kernel_initializer: of the kernels (an initializer, called `initializer(key,
+            shape, dtype)`).
+        bias_initializer: of the biases (an initializer, called `initializer(key, shape,
+            dtype)`).
+        out_kernel_initializer: None: kernel_initializer (an initializer, called
+            `initializer(key, shape, dtype)`, or None).
+        out_bias_initializer: None: bias_initializer (an initializer, called
+            `initializer(key, shape, dtype)`, or None).
         query_scale_initializer: initializer of query_scale, of shape (size,).
         key_scale_initializer: initializer of key_scale, of shape (size,).
         dtype: dtype of the weights; None: that of their initializers.
@@ -120,6 +128,10 @@ class MultiHeadAttention(LayerModule):
         precision: PrecisionLike | None = None,
         *,
         features: int | None = None,
+        kernel_initializer: arrays.Initializer = lecun_normal(),
+        bias_initializer: arrays.Initializer = zeros,
+        out_kernel_initializer: arrays.Initializer | None = None,
+        out_bias_initializer: arrays.Initializer | None = None,
         query_scale_initializer: arrays.Initializer = ones,
         key_scale_initializer: arrays.Initializer = ones,
         dtype: DTypeLike | None = None,
@@ -176,6 +188,10 @@ class MultiHeadAttention(LayerModule):
         self.precision = checks.optional(
             checks.precision, "MultiHeadAttention", precision=precision
         )
+        self.kernel_initializer = kernel_initializer
+        self.bias_initializer = bias_initializer
+        self.out_kernel_initializer = out_kernel_initializer
+        self.out_bias_initializer = out_bias_initializer
         self.query_scale_initializer = query_scale_initializer
         self.key_scale_initializer = key_scale_initializer
 
@@ -201,6 +217,10 @@ class MultiHeadAttention(LayerModule):
             chunk_size=self.chunk_size,
             accum_dtype=self.accum_dtype,
             precision=self.precision,
+            kernel_initializer=self.kernel_initializer,
+            bias_initializer=self.bias_initializer,
+            out_kernel_initializer=self.out_kernel_initializer,
+            out_bias_initializer=self.out_bias_initializer,
             query_scale_initializer=self.query_scale_initializer,
             key_scale_initializer=self.key_scale_initializer,
             dtype=self.dtype,

@@ -5,6 +5,7 @@ from mlax_scaffold.spec import (
     Bool,
     DType,
     Float,
+    Function,
     Layer,
     Precision,
     Probability,
@@ -30,6 +31,8 @@ class TransformerDecoderLayer(Layer):
     context_features: Size | None = None  #: size of the context's axis; None: features
     activation: Activation = jax.nn.gelu  #: of the feed-forward network
     norm_first: bool = True  #: whether norms stand before what they belong to
+    kv_heads: Size | None = None  #: heads of keys and values; None: heads
+    rotary: Function | None = None  #: of queries or keys, and their positions
     dropout_rate: Probability = 0.0  #: of weights, hidden elements and results
     use_bias: bool = True  #: whether maps and norms add a bias
     accum_dtype: DType | None = None  #: of softmax and norms; None: that of x
@@ -42,10 +45,20 @@ class TransformerDecoderLayer(Layer):
             "dropout_rate": self.dropout_rate,
             "precision": self.precision,
         }
-        attention = {**inner, "accum_dtype": wide}
+        attention = {
+            **inner,
+            "accum_dtype": wide,
+            "kv_heads": self.kv_heads,
+        }
         norm = {"use_bias": bias, "accum_dtype": wide}
         self.source_features: int = self.context_features or size
-        self.attention = MultiHeadAttention(size, self.heads, causal=True, **attention)
+        self.attention = MultiHeadAttention(
+            size,
+            self.heads,
+            causal=True,
+            rotary=self.rotary,
+            **attention,
+        )
         self.context_attention = MultiHeadAttention(
             size, self.heads, self.source_features, **attention
         )
@@ -62,10 +75,9 @@ class TransformerDecoderLayer(Layer):
         x: Float["*batch positions features"],
         *,
         context: Float["*batch keys source_features"] | None = None,
-        mask: Bool["... #positions #positions"] | None = None,
-        context_mask: Bool["... #positions #keys"] | None = None,
+        mask: Bool["# *batch heads positions own_keys"] | None = None,
+        context_mask: Bool["# *batch heads positions keys"] | None = None,
     ) -> Float["*batch positions features"]:
-        # Masks broadcast to (*batch, heads, positions, positions or keys).
         if self.norm_first:
             y = self.attention(self.attention_norm(x), mask=mask)
             x = x + self.dropout(y)

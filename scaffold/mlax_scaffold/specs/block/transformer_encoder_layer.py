@@ -5,6 +5,7 @@ from mlax_scaffold.spec import (
     Bool,
     DType,
     Float,
+    Function,
     Layer,
     Precision,
     Probability,
@@ -30,6 +31,8 @@ class TransformerEncoderLayer(Layer):
     activation: Activation = jax.nn.gelu  #: of the feed-forward network
     norm_first: bool = True  #: whether norms stand before what they belong to
     causal: bool = False  #: whether position i attends to positions up to i only
+    kv_heads: Size | None = None  #: heads of keys and values; None: heads
+    rotary: Function | None = None  #: of queries or keys, and their positions
     dropout_rate: Probability = 0.0  #: of weights, hidden elements and both results
     use_bias: bool = True  #: whether maps and norms add a bias
     accum_dtype: DType | None = None  #: of softmax and norms; None: that of x
@@ -46,6 +49,8 @@ class TransformerEncoderLayer(Layer):
             self.features,
             self.heads,
             causal=self.causal,
+            kv_heads=self.kv_heads,
+            rotary=self.rotary,
             accum_dtype=self.accum_dtype,
             **inner,
         )
@@ -61,9 +66,8 @@ class TransformerEncoderLayer(Layer):
         self,
         x: Float["*batch positions features"],
         *,
-        mask: Bool["... #positions #positions"] | None = None,
+        mask: Bool["# *batch heads positions keys"] | None = None,
     ) -> Float["*batch positions features"]:
-        # The mask broadcasts to (*batch, heads, positions, positions).
         if self.norm_first:
             y = self.attention(self.attention_norm(x), mask=mask)
             x = x + self.dropout(y)
