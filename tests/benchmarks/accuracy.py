@@ -98,10 +98,10 @@ class Subject:
             return np.ones(shape, bool)
         return _normal(name, shape, MEAN, DEVIATION)
 
-    def measure(self) -> dict[str, Any]:
+    def measure(self, halves: tuple[str, ...] = HALVES) -> dict[str, Any]:
         """The figures, and what they were measured on."""
         found: dict[str, Any] = {"inputs": self.described()}
-        for half in HALVES:
+        for half in halves:
             exact = self.run(half, None, exact=True)
             errors = [
                 [_error(a, e) for a, e in zip(self.run(half, wide), exact, strict=True)]
@@ -156,7 +156,7 @@ class Subject:
     def _call(self, wide: str | None) -> tuple[Call, Any]:
         """A function of inputs and weights, and weights of it."""
         definition = self.definition
-        section = importlib.import_module(f"mlax.{definition.kind.section}")
+        section = importlib.import_module(f"mlax.{definition.section}")
         made = getattr(section, definition.name)
         if definition.kind is Kind.FUNCTION:
             return lambda x, _: made(*x, **self.values, **{OPTION: wide}), None
@@ -213,7 +213,7 @@ def measured(names: list[str] | None = None) -> Iterator[tuple[str, dict[str, An
 
 def main() -> None:
     """Measures, prints, and writes where that is asked for."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument(
         "names", nargs="*", help='such as "nn/layer_norm"; default: all'
     )

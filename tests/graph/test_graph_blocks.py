@@ -101,7 +101,8 @@ def test_a_block_of_modules_is_the_block_of_layers():
     pair = bx.params_to_pair(model, params)
     z, _ = block.Series.fwd(x, pair[0], pair[1], model.hyperparams, key=key)
     np.testing.assert_array_equal(y, z)
-    back = bx.pair_to_params(model, *jax.tree.map(jnp.zeros_like, pair), params)
+    weights, state = jax.tree.map(jnp.zeros_like, pair)
+    back = bx.pair_to_params(model, weights, state, params)
     assert jax.tree.structure(back) == jax.tree.structure(params)
     assert (back["model", "a", "kernel"].value == 0).all()
 

@@ -186,7 +186,7 @@ def test_locked_params_refuse_what_is_new():
         (lambda p: p.merge({}), TypeError, "takes Params"),
         (lambda p: p.remove([("m", "bias")]), KeyError, "no parameter"),
         (lambda p: bx.Param(1, metadata={"axes": ["a"]}), TypeError, "tuple of a list"),
-        (lambda p: bx.Param(1, metadata={1: 2}), TypeError, "a string"),
+        (lambda p: bx.Metadata({1: 2}), TypeError, "a string"),  # type: ignore[dict-item]
     ],
 )
 def test_errors_say_what_to_do(wrong, error, message):

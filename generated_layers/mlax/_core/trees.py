@@ -254,6 +254,66 @@ def tree_dot(a: Any, b: Any, accum_dtype: DTypeLike | None = None) -> jax.Array:
     return total
 
 
+def tree_add(tree: Any, other: Any, scale: Any = 1.0) -> Any:
+    """A tree plus `scale` times another, each array in the dtype of its leaf of `tree`."""
+
+    def leaf(x: jax.Array, y: jax.Array) -> jax.Array:
+        return x + jnp.asarray(scale, x.dtype) * y.astype(x.dtype)
+
+    return jax.tree.map(leaf, tree, other)
+
+
+def tree_select(tree: Any, chosen: Any) -> Any:
+    """The leaves of a tree where a tree of bools is True, None in the place of the others."""
+    return jax.tree.map(lambda leaf, keep: leaf if keep else None, tree, chosen)
+
+
+def tree_merge(parts: Any, tree: Any) -> Any:
+    """A tree with those leaves replaced that `parts` has: it has None for the others."""
+    return jax.tree.map(
+        lambda part, leaf: leaf if part is None else part,
+        parts,
+        tree,
+        is_leaf=lambda part: part is None,
+    )
+
+
+def tree_prune(state: Any, trainables: Any, chosen: Any) -> Any:
+    """The state of an optimizer, its moments without the weights that are not chosen."""
+
+    def prune(moment: Any) -> Any:
+        return tree_select(moment, chosen)
+
+    return _over_moments(prune, lambda value: value, state, trainables)
+
+
+def _over_moments(
+    moment: Callable[[Any], Any],
+    other: Callable[[Any], Any],
+    state: Any,
+    trainables: Any,
+) -> Any:
+    """Call one function on every moment of a state, and another on what else it holds.
+
+    A moment has the structure of the weights, or None in the place of some.
+    """
+    structure = _structure(trainables)
+
+    def field(value: Any) -> Any:
+        if structure.num_leaves and _structure(value) == structure:
+            return moment(value)
+        if isinstance(value, tuple):
+            parts = [field(part) for part in value]
+            return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
+        return other(value)
+
+    return type(state)(*map(field, state))
+
+
+def _structure(tree: Any) -> Any:
+    return jax.tree.structure(tree, is_leaf=lambda leaf: leaf is None)
+
+
 def tree_where(condition: jax.Array, a: Any, b: Any) -> Any:
     """The tree `a` where a scalar condition holds, else the tree `b`."""
     return jax.tree.map(lambda x, y: lax.select_n(condition, y, x), a, b)
@@ -284,7 +344,6 @@ def state_shardings(state: Any, trainables: Any, shardings: Any) -> Any:
     Returns:
         The state, with a sharding in the place of each array.
     """
-    structure = jax.tree.structure(trainables)
     placed = jax.tree.leaves(shardings)
     if not placed:
         return jax.tree.map(lambda _: None, state)
@@ -292,15 +351,15 @@ def state_shardings(state: Any, trainables: Any, shardings: Any) -> Any:
         placed[0].mesh, jax.sharding.PartitionSpec()
     )
 
-    def moment(weight: Any, sharding: Any, value: Any) -> Any:
+    def place(weight: Any, sharding: Any, value: Any) -> Any:
+        if value is None:
+            return None
         return sharding if value.shape == weight.shape else replicated
 
-    def field(value: Any) -> Any:
-        if jax.tree.structure(value) == structure:
-            return jax.tree.map(moment, trainables, shardings, value)
-        if isinstance(value, tuple):
-            parts = [field(part) for part in value]
-            return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
-        return jax.tree.map(lambda _: replicated, value)
+    def moment(values: Any) -> Any:
+        return jax.tree.map(place, trainables, shardings, values)
 
-    return type(state)(*map(field, state))
+    def other(values: Any) -> Any:
+        return jax.tree.map(lambda _: replicated, values)
+
+    return _over_moments(moment, other, state, trainables)

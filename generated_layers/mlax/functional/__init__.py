@@ -11,6 +11,7 @@ from mlax.functional._bias_correction import bias_correction
 from mlax.functional._chunked_attention import chunked_attention
 from mlax.functional._conv import conv
 from mlax.functional._deviations import deviations
+from mlax.functional._dithered_sum import dithered_sum
 from mlax.functional._divide_by_root import divide_by_root
 from mlax.functional._divide_by_scaled_root import divide_by_scaled_root
 from mlax.functional._dot_product_attention import dot_product_attention
@@ -58,6 +59,7 @@ __all__ = [
     "chunked_attention",
     "conv",
     "deviations",
+    "dithered_sum",
     "divide_by_root",
     "divide_by_scaled_root",
     "dot_product_attention",

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import jax
 import jax.numpy as jnp
-from jax import lax
 
 from mlax._core import checks
+from mlax.functional._dithered_sum import dithered_sum
 
 
 def ema(
@@ -44,14 +44,6 @@ def ema(
     if dither is not None and dither.ndim != 0:
         raise checks.shape_error("ema", "dither", "()", dither)
     change = (1.0 - decay) * (new - old)
-    info = jnp.finfo(old.dtype)
-    if dither is None or info.bits > 16:
+    if dither is None or jnp.finfo(old.dtype).bits > 16:
         return old + change
-    # Compilers may keep more bits of a sum than its dtype has, unless they are told.
-    rounded = lax.reduce_precision(old + change, info.nexp, info.nmant)
-    a, b, total = map(lax.stop_gradient, (old, change, rounded))
-    part = total - a
-    lost = (a - (total - part)) + (b - part)
-    toward = jnp.where(lost > 0, jnp.full_like(total, jnp.inf), -jnp.inf)
-    unit = lax.nextafter(total, toward) - total
-    return rounded + jnp.where(abs(lost) > dither * abs(unit), unit, 0.0)
+    return dithered_sum(old, change, jnp.broadcast_to(dither, change.shape))

@@ -2,8 +2,10 @@
 # To change this file, edit the specs and run `mlax-scaffold generate`.
 """Optimizers: each a module with `init` and `step`."""
 
+from mlax._core.optax_adapters import from_optax, to_optax
 from mlax._core.trees import apply_updates, state_shardings
 from mlax.optim import ac_prop as AcProp
+from mlax.optim import accumulate as Accumulate
 from mlax.optim import ad_ema_mix as AdEMAMix
 from mlax.optim import ada_belief as AdaBelief
 from mlax.optim import ada_delta as AdaDelta
@@ -14,31 +16,54 @@ from mlax.optim import adafactor as Adafactor
 from mlax.optim import adam as Adam
 from mlax.optim import adam_w as AdamW
 from mlax.optim import adan as Adan
+from mlax.optim import adaptive_grad_clip as AdaptiveGradClip
 from mlax.optim import adopt as ADOPT
 from mlax.optim import ams_grad as AMSGrad
+from mlax.optim import apply_if_finite as ApplyIfFinite
+from mlax.optim import centralize as Centralize
 from mlax.optim import chain as Chain
+from mlax.optim import clip as Clip
+from mlax.optim import clip_by_block_rms as ClipByBlockRms
 from mlax.optim import clip_by_global_norm as ClipByGlobalNorm
 from mlax.optim import cocob as Cocob
+from mlax.optim import d_adapt_adam_w as DAdaptAdamW
 from mlax.optim import do_g as DoG
 from mlax.optim import do_wg as DoWG
+from mlax.optim import dynamic_loss_scaling as DynamicLossScaling
+from mlax.optim import ema as Ema
+from mlax.optim import freeze as Freeze
 from mlax.optim import fromage as Fromage
 from mlax.optim import lamb as LAMB
 from mlax.optim import lars as LARS
+from mlax.optim import learning_rate as LearningRate
 from mlax.optim import lion as Lion
+from mlax.optim import lookahead as Lookahead
 from mlax.optim import mad_grad as MadGrad
+from mlax.optim import masked as Masked
+from mlax.optim import momo as Momo
 from mlax.optim import n_adam as NAdam
 from mlax.optim import n_adam_w as NAdamW
+from mlax.optim import noisy_sgd as NoisySgd
 from mlax.optim import novo_grad as NovoGrad
 from mlax.optim import optimistic_adam as OptimisticAdam
 from mlax.optim import optimistic_gradient_descent as OptimisticGradientDescent
+from mlax.optim import polyak_sgd as PolyakSgd
+from mlax.optim import prodigy as Prodigy
 from mlax.optim import r_adam as RAdam
 from mlax.optim import r_prop as RProp
+from mlax.optim import reduce_on_plateau as ReduceOnPlateau
 from mlax.optim import rms_prop as RMSProp
+from mlax.optim import sam as Sam
+from mlax.optim import schedule_free as ScheduleFree
 from mlax.optim import sgd as Sgd
 from mlax.optim import sign_sgd as SignSgd
 from mlax.optim import signum as Signum
 from mlax.optim import simplified_ad_ema_mix as SimplifiedAdEMAMix
+from mlax.optim import skip_large_updates as SkipLargeUpdates
 from mlax.optim import sm3 as SM3
+from mlax.optim import stochastic_rounding as StochasticRounding
+from mlax.optim import trust_ratio as TrustRatio
+from mlax.optim import weight_decay as WeightDecay
 from mlax.optim import yogi as Yogi
 
 __all__ = [
@@ -48,6 +73,7 @@ __all__ = [
     "SM3",
     "AMSGrad",
     "AcProp",
+    "Accumulate",
     "AdEMAMix",
     "AdaBelief",
     "AdaDelta",
@@ -58,27 +84,52 @@ __all__ = [
     "Adam",
     "AdamW",
     "Adan",
+    "AdaptiveGradClip",
+    "ApplyIfFinite",
+    "Centralize",
     "Chain",
+    "Clip",
+    "ClipByBlockRms",
     "ClipByGlobalNorm",
     "Cocob",
+    "DAdaptAdamW",
     "DoG",
     "DoWG",
+    "DynamicLossScaling",
+    "Ema",
+    "Freeze",
     "Fromage",
+    "LearningRate",
     "Lion",
+    "Lookahead",
     "MadGrad",
+    "Masked",
+    "Momo",
     "NAdam",
     "NAdamW",
+    "NoisySgd",
     "NovoGrad",
     "OptimisticAdam",
     "OptimisticGradientDescent",
+    "PolyakSgd",
+    "Prodigy",
     "RAdam",
     "RMSProp",
     "RProp",
+    "ReduceOnPlateau",
+    "Sam",
+    "ScheduleFree",
     "Sgd",
     "SignSgd",
     "Signum",
     "SimplifiedAdEMAMix",
+    "SkipLargeUpdates",
+    "StochasticRounding",
+    "TrustRatio",
+    "WeightDecay",
     "Yogi",
     "apply_updates",
+    "from_optax",
     "state_shardings",
+    "to_optax",
 ]

@@ -32,7 +32,7 @@ _IMPORTED = {
     *("Padding", "PaddingLike", "PrecisionLike", "InitializedLayer"),
     *("InitializedOptimizer", "CellHyperparams", "LayerHyperparams"),
     *("OptimizerHyperparams", "annotations", "math", "jax", "jnp", "lax", "arrays"),
-    *("checks", "trees", "static", "apply_updates", "cast"),
+    *("checks", "trees", "static", "apply_updates", "cast", "from_optax", "to_optax"),
 }
 _RESERVED = {*WORDS, *TYPES, *BASES, *DECLARATIONS, *INITIALIZERS, *_IMPORTED}
 

@@ -33,7 +33,7 @@ def accumulates(definition: Definition) -> bool:
 
 def place(definition: Definition) -> str:
     """The name of a definition in the file of figures."""
-    return f"{definition.kind.section}/{definition.module}"
+    return f"{definition.section}/{definition.module}"
 
 
 def accuracy(definition: Definition) -> Iterator[str]:

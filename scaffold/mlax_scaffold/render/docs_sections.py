@@ -189,6 +189,18 @@ class _Builder:
         if rows:
             yield "For each weight `param`, in trees with the structure of the weights:"
             yield table(("name", "shape", "initializer", "dtype"), rows)
+        rows = [
+            (
+                code(d.name),
+                code(self.setup.text(d.shape)),
+                code(self.setup.text(d.initializer)),
+                code(plain(d.dtype)) if d.dtype else "the default float dtype",
+            )
+            for d in self.definition.declared(Role.STATE)
+        ]
+        if rows:
+            yield "For all weights together:"
+            yield table(("name", "shape", "initializer", "dtype"), rows)
         for h in self.definition.structural():
             yield f"The states of {code(h.name)}."
 

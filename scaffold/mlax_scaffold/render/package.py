@@ -105,10 +105,12 @@ def _exports(kind: Kind, library: Library, project: Project) -> list[str]:
     lines: list[str] = []
     names: list[str] = []
     if kind is Kind.OPTIMIZER:
-        lines.append(
-            f"from {project.package}._core.trees import apply_updates, state_shardings"
-        )
-        names += ["apply_updates", "state_shardings"]
+        core = f"{project.package}._core"
+        lines += [
+            f"from {core}.optax_adapters import from_optax, to_optax",
+            f"from {core}.trees import apply_updates, state_shardings",
+        ]
+        names += ["apply_updates", "from_optax", "state_shardings", "to_optax"]
     for definition in library.within(kind.section):
         names.append(definition.name)
         if kind in (Kind.FUNCTION, Kind.SCHEDULE):

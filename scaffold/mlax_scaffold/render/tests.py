@@ -167,7 +167,7 @@ def _view(definition: Definition, library: Library, project: Project) -> TestVie
         y='example["y"]'
         if "y" in definition.example_shapes
         else _expected(method.returns),
-        allow="".join(f"{h.name}, " for h in plain if h.type.word.name == "DType"),
+        allow=_allowed(plain, definition.kind),
         smooth="".join(f"{h.name}, " for h in plain if h.type.word.name == "DType"),
         ranges=_ranges(definition, method),
         key_optional=definition.kind is Kind.BLOCK,
@@ -199,6 +199,16 @@ def _view(definition: Definition, library: Library, project: Project) -> TestVie
         spread=len(method.positional) > 1,
         wrong_input=[i.type.kind for i in method.positional] == ["Float"],
     )
+
+
+def _allowed(plain: list[Hyperparameter], kind: Kind) -> str:
+    """The declared dtypes; those of an optimizer as arguments of its case."""
+    names = [h.name for h in plain if h.type.word.name == "DType"]
+    if kind is not Kind.OPTIMIZER:
+        return "".join(f"{name}, " for name in names)
+    others = "".join(f"{name}, " for name in names if name != "moment_dtype")
+    text = "moment_dtype=moment_dtype, " if "moment_dtype" in names else ""
+    return f"{text}other_dtypes=({others})," if others else text
 
 
 def _requirements(definition: Definition, library: Library) -> Iterator[str]:

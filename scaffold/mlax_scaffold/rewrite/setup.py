@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import libcst as cst
 
-from mlax_scaffold.model.definition import Declaration, Kind, Role
+from mlax_scaffold.model.definition import Declaration, Kind, MethodRole, Role
 from mlax_scaffold.rewrite.context import Context
 from mlax_scaffold.rewrite.hoist import arguments_text
 from mlax_scaffold.rewrite.nodes import (
+    Renamer,
     code,
     expression,
     fresh,
@@ -28,7 +29,11 @@ def keyed(context: Context) -> list[Declaration]:
 
 def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
     """See the module."""
-    return cst.ensure_type(function.visit(_Setup(context)), cst.FunctionDef)
+    function = cst.ensure_type(function.visit(_Setup(context)), cst.FunctionDef)
+    if context.method.role is MethodRole.SETUP_TREE:
+        trees = Renamer({"params": "trainables"})
+        function = cst.ensure_type(function.visit(trees), cst.FunctionDef)
+    return function
 
 
 class _Setup(cst.CSTTransformer):
@@ -169,7 +174,14 @@ class _Setup(cst.CSTTransformer):
     ) -> cst.BaseExpression:
         name = self_attribute(original_node)
         if name is None:
+            owner = self_attribute(original_node.value)
+            state = original_node.attr.value == "state"
+            if state and owner in self.context.sub_optimizers:
+                return expression(f"{owner}_state")
             return updated_node
+        whole = self.context.method.role is MethodRole.SETUP_TREE
+        if whole and name in self.context.fields("Mask"):
+            return expression(f"trees.selected({name}, trainables)")
         method = self.context.definition.method(name)
         return expression(name if method is None else f"hyperparams.{name}")
 

@@ -75,7 +75,11 @@ _HOMES = {
     "require": "declarations",
     "state": "declarations",
     "trainable": "declarations",
+    "tree_add": "trees",
     "tree_dot": "trees",
+    "tree_merge": "trees",
+    "tree_prune": "trees",
+    "tree_select": "trees",
     "tree_where": "trees",
     "truncated_normal": "initializers",
     "uniform": "initializers",
@@ -142,7 +146,11 @@ if TYPE_CHECKING:
     from mlax_scaffold.spec.optimizer import Optimizer as Optimizer
     from mlax_scaffold.spec.schedule import Schedule as Schedule
     from mlax_scaffold.spec.trees import all_finite as all_finite
+    from mlax_scaffold.spec.trees import tree_add as tree_add
     from mlax_scaffold.spec.trees import tree_dot as tree_dot
+    from mlax_scaffold.spec.trees import tree_merge as tree_merge
+    from mlax_scaffold.spec.trees import tree_prune as tree_prune
+    from mlax_scaffold.spec.trees import tree_select as tree_select
     from mlax_scaffold.spec.trees import tree_where as tree_where
     from mlax_scaffold.spec.typing import Activation as Activation
     from mlax_scaffold.spec.typing import Axis as Axis
@@ -198,6 +206,9 @@ if TYPE_CHECKING:
     )
     from mlax_scaffold.specs.functional.conv import conv as conv
     from mlax_scaffold.specs.functional.deviations import deviations as deviations
+    from mlax_scaffold.specs.functional.dithered_sum import (
+        dithered_sum as dithered_sum,
+    )
     from mlax_scaffold.specs.functional.divide_by_root import (
         divide_by_root as divide_by_root,
     )

@@ -51,8 +51,10 @@ def check_locals(
     else:
         made = ("coefficient", "scheduled", *OF_STEPS)
         taken = {n for n, what in attributes.items() if what in made and n in used}
+    if role in (MethodRole.PREPARE, MethodRole.UPDATE, MethodRole.FINISH):
+        taken |= {n for n, what in attributes.items() if what == "moment"}
     if role is MethodRole.UPDATE:
-        taken |= {n for n, what in attributes.items() if what in ("moment", "mask")}
+        taken |= {n for n, what in attributes.items() if what == "mask"}
     own = {
         n.id
         for n in ast.walk(method)
@@ -68,7 +70,16 @@ def check_locals(
 
 
 def check_returns_nothing(source: Source, method: ast.FunctionDef) -> None:
-    """Report returns in the middle of the generated `step`."""
+    """Report what cannot stand in the middle of the generated `step`: returns, and other trees."""
+    trees = {argument.arg for argument in method.args.args} - {"self"}
+    for node in ast.walk(method):
+        match node:
+            case ast.Name(id=name, ctx=ast.Store()) if name in trees:
+                source.report(
+                    node,
+                    f"`{name}` is a tree that the rest of the step takes",
+                    "Choose another name.",
+                )
     pending: list[ast.AST] = list(method.body)
     while pending:
         node = pending.pop()

@@ -83,7 +83,7 @@ UNKNOWN = {
 
 ASSIGNABLE = {
     MethodRole.FINISH: ("state",),
-    MethodRole.PREPARE: ("coefficient", "state"),
+    MethodRole.PREPARE: ("coefficient", "moment", "state"),
     MethodRole.STEP: ("moment", "state"),
     MethodRole.UPDATE: ("moment",),
 }

@@ -54,12 +54,15 @@ class Optimizer:
 
     def initialize(self, params: Any) -> None:
         """Makes what is kept for every leaf and for all, and sets the number of steps to zero."""
+        structure = jax.tree.structure(params)
+        masks = self._masks(params)
+        self._values = {n: structure.unflatten(c) for n, c in masks.items()}
         self.setup_tree(params)
-        declared, self._values = self._values, {}
+        declared = {n: v for n, v in self._values.items() if n not in masks}
+        self._values = {}
         wide = jnp.result_type(float)
         self._state = {name: _created(d, wide) for name, d in declared.items()}
         leaves, structure = jax.tree.flatten(params)
-        masks = self._masks(params)
         made = [
             self._declare(leaf, {n: column[i] for n, column in masks.items()})
             for i, leaf in enumerate(leaves)

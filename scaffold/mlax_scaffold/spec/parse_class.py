@@ -284,6 +284,8 @@ class ClassReader:
             usable = ["hyperparameter", "initializer", "scheduled", "derived"]
             if kind is Kind.OPTIMIZER:
                 usable += ["mask", "method"]
+            if role is MethodRole.SETUP_TREE:
+                usable.append("optimizer")
             known = {name: what for name, what in attributes.items() if what in usable}
             assignable = {d.name for d in declarations}
         elif role in (MethodRole.HYPER, MethodRole.PROPERTY):
@@ -303,6 +305,9 @@ class ClassReader:
                 check_assignments(self.source, node)
             if role in (MethodRole.PREPARE, MethodRole.FINISH):
                 check_returns_nothing(self.source, node)
+        reserved = RESERVED | (OF_OPTIMIZERS if kind is Kind.OPTIMIZER else set())
+        if role is MethodRole.STEP:
+            reserved -= {"updates"}
         BodyChecker(
             self.source,
             node,
@@ -312,7 +317,7 @@ class ClassReader:
             in (MethodRole.PREPARE, MethodRole.SETUP, MethodRole.SETUP_TREE),
             imports=self.imports,
             declare=DECLARE[kind],
-            reserved=RESERVED | OF_OPTIMIZERS if kind is Kind.OPTIMIZER else RESERVED,
+            reserved=reserved,
         ).check()
         UseChecker(self.source, node, known).check()
         check_locals(self.source, node, role, attributes, declarations)

@@ -46,7 +46,11 @@ CORE = {
     "all_finite": "trees",
     "cast": "arrays",
     "explicit_padding": "windows",
+    "tree_add": "trees",
     "tree_dot": "trees",
+    "tree_merge": "trees",
+    "tree_prune": "trees",
+    "tree_select": "trees",
     "tree_where": "trees",
 }
 """Words that are functions of the generated package, and the modules they are in."""

@@ -21,6 +21,41 @@ def tree_dot(a: Any, b: Any, accum_dtype: DTypeLike | None = None) -> jax.Array:
     return total
 
 
+def tree_add(tree: Any, other: Any, scale: Any = 1.0) -> Any:
+    """A tree plus `scale` times another, each array in the dtype of its leaf of `tree`."""
+
+    def leaf(x: jax.Array, y: jax.Array) -> jax.Array:
+        return x + jnp.asarray(scale, x.dtype) * y.astype(x.dtype)
+
+    return jax.tree.map(leaf, tree, other)
+
+
+def tree_select(tree: Any, chosen: Any) -> Any:
+    """The leaves of a tree where a tree of bools is True, None in the place of the others."""
+    return jax.tree.map(lambda leaf, keep: leaf if keep else None, tree, chosen)
+
+
+def tree_merge(parts: Any, tree: Any) -> Any:
+    """A tree with those leaves replaced that `parts` has: it has None for the others."""
+    leaves, structure = jax.tree.flatten(tree)
+    found = structure.flatten_up_to(parts)
+    pairs = zip(found, leaves, strict=True)
+    return structure.unflatten([y if x is None else x for x, y in pairs])
+
+
+def tree_prune(state: Any, params: Any, chosen: Any) -> Any:
+    """The state of an optimizer, its moments without the weights that are not chosen."""
+    structure = jax.tree.structure(params)
+
+    def field(value: Any) -> Any:
+        same = jax.tree.structure(value) == structure and structure.num_leaves
+        return tree_select(value, chosen) if same else value
+
+    if isinstance(state, dict):
+        return {name: field(value) for name, value in state.items()}
+    return type(state)(*map(field, state))
+
+
 def tree_where(condition: jax.Array, a: Any, b: Any) -> Any:
     """The tree `a` where a scalar condition holds, else the tree `b`."""
     return jax.tree.map(lambda x, y: jnp.where(condition, x, y), a, b)

@@ -40,6 +40,7 @@ class OptimizerCase:
         partial_moments: names of the fields of the state that need not have the structure
             of the weights, such as the states of inner optimizers.
         needs: names of the keyword-only inputs that `step` cannot do without.
+        other_dtypes: other dtypes that the hyperparameters declare.
     """
 
     name: str
@@ -48,6 +49,7 @@ class OptimizerCase:
     moment_dtype: DTypeLike | None = None
     partial_moments: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
+    other_dtypes: tuple[DTypeLike | None, ...] = ()
 
     def take(
         self, gradients: PyTree, state: Any, params: PyTree, hyperparams: Any
@@ -120,7 +122,8 @@ def assert_optimizer_dtypes(
     has one; all other arithmetic is in `dtype`. Compiles nothing.
     """
     gradients_dtype = dtype if gradients_dtype is None else gradients_dtype
-    moment_dtype = () if case.moment_dtype is None else (case.moment_dtype,)
+    declared = (case.moment_dtype, *case.other_dtypes)
+    moment_dtype = tuple(dtype for dtype in declared if dtype is not None)
     what = f"{case.name} with weights in {jnp.dtype(dtype)}"
     with precision_for(dtype, gradients_dtype, *moment_dtype):
         structs = cast(trees()["dict"], dtype)

@@ -46,7 +46,7 @@ def cases(draw) -> OptimizerCase:
         name="ClipByGlobalNorm",
         init=init,
         step=ClipByGlobalNorm.step,
-        moment_dtype=accum_dtype,
+        other_dtypes=(accum_dtype,),
     )
 
 

@@ -50,7 +50,7 @@ def cases(draw) -> OptimizerCase:
         )
 
     return OptimizerCase(
-        name="Fromage", init=init, step=Fromage.step, moment_dtype=accum_dtype
+        name="Fromage", init=init, step=Fromage.step, other_dtypes=(accum_dtype,)
     )
 
 

@@ -51,5 +51,5 @@ def test_what_cannot_be_widened_has_none(library):
 
 
 def test_optimizers_are_not_measured(library):
-    kinds = {d.kind.section for d in library if accumulates(d)}
+    kinds = {d.section for d in library if accumulates(d)}
     assert kinds <= {"functional", "nn", "block"}

@@ -1,0 +1,56 @@
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from mlax_scaffold.spec import (
+    DType,
+    Optimizer,
+    Size,
+    SubOptimizer,
+    moment,
+    state,
+    zeros,
+)
+
+
+class Accumulate(Optimizer):
+    """Steps once in several calls, along the mean of their gradients.
+
+    In the calls between, updates are zero. It is what a batch that does not fit into
+    memory needs: one call for each part of it.
+    """
+
+    optimizer: SubOptimizer  #: the optimizer
+    every: Size  #: number of calls for one step
+    accum_dtype: DType | None = None  #: dtype of the mean; None: that of the weight
+
+    def setup(self, param):
+        self.mean = moment(zeros, param.shape, self.accum_dtype)
+
+    def setup_tree(self, params):
+        self.calls = state(zeros, (), jnp.int32)  #: number of calls since the last step
+
+    def step(self, grads, params):
+        # The running mean keeps the range of one gradient: a sum might not, in float16.
+        mean = jax.tree.map(
+            lambda m, g: m + (g.astype(m.dtype) - m) / (1 + self.calls).astype(m.dtype),
+            self.mean,
+            grads,
+        )
+
+        def take(total, inner):
+            grads = jax.tree.map(lambda a, p: a.astype(p.dtype), total, params)
+            updates, inner = self.optimizer.apply(grads, inner, params)
+            return updates, inner, jax.tree.map(jnp.zeros_like, total)
+
+        def wait(total, inner):
+            return jax.tree.map(jnp.zeros_like, params), inner, total
+
+        calls = self.calls + 1
+        updates, inner, kept = lax.cond(
+            calls == self.every, take, wait, mean, self.optimizer.state
+        )
+        self.optimizer.state = inner
+        self.mean = kept
+        self.calls = calls % self.every
+        return updates

@@ -1,0 +1,38 @@
+import jax
+
+from mlax_scaffold.spec import (
+    Optimizer,
+    Probability,
+    Size,
+    SubOptimizer,
+    moment,
+    tree_add,
+    tree_where,
+)
+
+
+class Lookahead(Optimizer):
+    """Every few steps, goes back from the fast weights toward the slow ones.
+
+    slow = slow + slow_step (fast - slow);  fast = slow, in each `period`-th step.
+
+    Zhang et al., 2019, arXiv:1907.08610. The weights that are trained are the fast ones;
+    the slow ones are in the state. The optimizer's state is kept.
+    """
+
+    optimizer: SubOptimizer  #: the optimizer of the fast weights
+    period: Size = 6  #: number of steps between synchronizations
+    slow_step: Probability = 0.5  #: step of the slow weights toward the fast ones
+
+    def setup(self, param):
+        self.slow = moment(param)  #: the slow weights.
+
+    def step(self, grads, params):
+        updates = self.optimizer(grads, params)
+        fast = tree_add(params, updates)
+        difference = tree_add(fast, self.slow, -1.0)
+        slow = tree_add(self.slow, difference, self.slow_step)
+        synchronizes = self.step % self.period == 0
+        self.slow = tree_where(synchronizes, slow, self.slow)
+        back = jax.tree.map(lambda s, p: s - p, slow, params)
+        return tree_where(synchronizes, back, updates)

@@ -1,0 +1,71 @@
+import jax
+import jax.numpy as jnp
+
+from mlax_scaffold.spec import (
+    DType,
+    NonNegative,
+    Optimizer,
+    Positive,
+    Scheduled,
+    SubOptimizer,
+    moment,
+    state,
+    zeros,
+)
+
+
+class ScheduleFree(Optimizer):
+    """Averages the weights of an optimizer in the place of a schedule.
+
+    z = z + the optimizer's update at y;  x = x + c (z - x);  y = (1 - b1) z + b1 x, with
+    c = r^p / (sum of r^p), where r is the largest learning rate so far.
+
+    Defazio et al., 2024, arXiv:2405.15682. The weights that are trained are y; evaluate
+    the model at x, which is `hyperparams.evaluation_weights(state, trainables)`. The
+    optimizer is one without momentum: Sgd, or AdamW with b1=0. Deviation from optax:
+    schedules are called with 0 in the first step.
+    """
+
+    optimizer: SubOptimizer  #: the optimizer of z
+    learning_rate: Scheduled  #: that of the optimizer: it weights the average
+    b1: Positive = 0.9  #: weight of the average in the weights that are trained
+    weight_power: NonNegative = 2.0  #: exponent p of the learning rate
+    moment_dtype: DType | None = None  #: dtype of z; None: that of the weight
+
+    def setup(self, param):
+        self.z = moment(
+            param, dtype=self.moment_dtype
+        )  #: the weights without averaging.
+
+    def setup_tree(self, params):
+        self.largest = state(zeros, ())  #: the largest learning rate so far
+        self.total = state(zeros, ())  #: the sum of the weights of the average
+
+    def evaluation_weights(self, state, trainables):
+        """The average x, at which the model is to be evaluated."""
+
+        def average(y, z):
+            z = z.astype(y.dtype)
+            return z + (y - z) / self.b1
+
+        return jax.tree.map(average, trainables, state.z)
+
+    def step(self, grads, params):
+        self.largest = jnp.maximum(self.largest, self.learning_rate)
+        weight = self.largest**self.weight_power
+        self.total = self.total + weight
+        share = weight / jnp.where(self.total > 0.0, self.total, 1.0)
+
+        def moved(z, u):
+            return z + u.astype(z.dtype)
+
+        def difference(y, old, new):
+            wide, c = y.astype(new.dtype), share.astype(new.dtype)
+            x = old + (wide - old) / self.b1
+            x = x + c * (new - x)
+            return (new + self.b1 * (x - new) - wide).astype(y.dtype)
+
+        z = jax.tree.map(moved, self.z, self.optimizer(grads, params))
+        updates = jax.tree.map(difference, params, self.z, z)
+        self.z = z
+        return updates
