@@ -188,7 +188,9 @@ def step(
         other = inverse * tree_dot(y, direction, accumulate)
         return tree_add(direction, s, share - other), None
 
-    direction, shares = lax.scan(back, gradients, memory, reverse=True)
+    direction, shares = lax.scan(
+        back, gradients, memory, hyperparams.memory_size, reverse=True
+    )
     if hyperparams.scale_init_precond:
         norm = lax.sqrt(tree_dot(gradients, gradients, accumulate))
         begin = 1.0 / jnp.maximum(norm, 1.0)

@@ -74,7 +74,9 @@ class Lbfgs(Optimizer):
             other = inverse * tree_dot(y, direction, accumulate)
             return tree_add(direction, s, share - other), None
 
-        direction, shares = lax.scan(back, grads, memory, reverse=True)
+        direction, shares = lax.scan(
+            back, grads, memory, self.memory_size, reverse=True
+        )
         if self.scale_init_precond:
             norm = lax.sqrt(tree_dot(grads, grads, accumulate))
             begin = 1.0 / jnp.maximum(norm, 1.0)
