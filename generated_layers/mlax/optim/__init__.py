@@ -33,6 +33,7 @@ from mlax.optim import dynamic_loss_scaling as DynamicLossScaling
 from mlax.optim import ema as Ema
 from mlax.optim import freeze as Freeze
 from mlax.optim import fromage as Fromage
+from mlax.optim import galore as Galore
 from mlax.optim import lamb as LAMB
 from mlax.optim import lars as LARS
 from mlax.optim import learning_rate as LearningRate
@@ -41,6 +42,7 @@ from mlax.optim import lookahead as Lookahead
 from mlax.optim import mad_grad as MadGrad
 from mlax.optim import masked as Masked
 from mlax.optim import momo as Momo
+from mlax.optim import muon as Muon
 from mlax.optim import n_adam as NAdam
 from mlax.optim import n_adam_w as NAdamW
 from mlax.optim import noisy_sgd as NoisySgd
@@ -99,12 +101,14 @@ __all__ = [
     "Ema",
     "Freeze",
     "Fromage",
+    "Galore",
     "LearningRate",
     "Lion",
     "Lookahead",
     "MadGrad",
     "Masked",
     "Momo",
+    "Muon",
     "NAdam",
     "NAdamW",
     "NoisySgd",

@@ -137,7 +137,7 @@ class Optimizer:
             value = self._hyperparameters[name]
             if callable(value):
                 value = value(number.astype(dtype))
-            self._values[name] = jnp.asarray(value, dtype)
+            self._values[name] = None if value is None else jnp.asarray(value, dtype)
         structure = jax.tree.structure(params)
         for name, column in self._masks(params).items():
             self._values[name] = structure.unflatten(column)
@@ -187,7 +187,9 @@ class Optimizer:
         dtype = jnp.result_type(float)
         other = {*_INPUTS, *self._fields.named("Mask")}
         found = {
-            n: jnp.asarray(v, dtype) for n, v in self._values.items() if n not in other
+            n: jnp.asarray(v, dtype)
+            for n, v in self._values.items()
+            if n not in other and v is not None
         }
         found |= {n: v for n, v in self._state.items() if n not in self._moments}
         found["dither"] = _dither(self._state.get("step"))

@@ -139,8 +139,8 @@ def assert_optimizer_dtypes(
 def assert_mixed_dtypes(case: OptimizerCase) -> None:
     """In a tree of mixed dtypes each weight keeps its own. Compiles nothing.
 
-    The update has the dtype of its weight, and what is computed of it is in that dtype or
-    in `moment_dtype`: no weight is rounded to, or widened by, the dtype of another one.
+    The update has the dtype of its weight, and what is computed of it is in that dtype, in
+    `moment_dtype`, or in another that the hyperparameters declare: no weight is rounded to, or widened by, the dtype of another one.
     Values are known by their shapes, which no two weights share.
     """
     structs = {
@@ -148,11 +148,11 @@ def assert_mixed_dtypes(case: OptimizerCase) -> None:
         "single": jax.ShapeDtypeStruct((11,), jnp.float32),
     }
     what = f"{case.name} with weights of mixed dtypes"
-    moment_dtype = () if case.moment_dtype is None else (case.moment_dtype,)
-    with precision_for(*moment_dtype):
+    declared = [d for d in (case.moment_dtype, *case.other_dtypes) if d is not None]
+    with precision_for(*declared):
         jaxpr = _trace(case, structs, structs, what)
     for name, struct in structs.items():
-        allowed = (struct.dtype, *moment_dtype)
+        allowed = (struct.dtype, *declared)
         findings = [f for f in audit_jaxpr(jaxpr, allowed) if f.shape == struct.shape]
         if findings:
             raise AssertionError(report(findings, allowed, what=f"{what}, {name}"))
