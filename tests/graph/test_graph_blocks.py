@@ -107,6 +107,27 @@ def test_a_block_of_modules_is_the_block_of_layers():
     assert (back["model", "a", "kernel"].value == 0).all()
 
 
+class Masked(bx.Module):
+    """A module of one's own with a keyword input."""
+
+    def __call__(self, params, x, *, mask=None):
+        return x if mask is None else jnp.where(mask, x, 0.0), params
+
+
+def test_blocks_hand_keyword_inputs_to_the_modules_that_take_them():
+    graph, rng, params = start()
+    linear = bx.Linear(graph.child("linear"), 3, rng=rng)
+    inner = bx.Residual(graph.child("inner"), Masked(graph.child("masked")))
+    model = bx.Series(graph.child("series"), [linear, inner])
+    assert model.keyword_inputs == ("mask",)
+    x, mask = jnp.ones((2, 3)), jnp.array([True, False, True])
+    y, params = model(params, x, mask=mask)
+    h, _ = linear(params.locked(), x)
+    np.testing.assert_allclose(y, h + jnp.where(mask, h, 0.0), rtol=1e-6)
+    with pytest.raises(TypeError, match="no layer takes the keyword input 'bias'"):
+        model(params, x, bias=mask)
+
+
 def test_locked_params_refuse_the_modules_of_a_block():
     graph, rng, params = start()
     model = series(graph, rng)

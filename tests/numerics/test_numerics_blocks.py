@@ -250,6 +250,57 @@ def test_a_repeated_layer_is_compiled_once():
     assert equations(2) == equations(50) == 1
 
 
+def encoder(**options):
+    return mlax.block.TransformerEncoderLayer.init(KEY, SIZE, HEADS, 8, **options)
+
+
+MASK = jnp.tri(LENGTH, dtype=bool)
+
+
+def test_blocks_hand_keyword_inputs_to_the_layers_that_take_them():
+    block, linear = mlax.block, mlax.nn.Linear.init(KEY, SIZE, SIZE)
+    first, last = encoder(), block.TransformerDecoderLayer.init(KEY, SIZE, HEADS, 8)
+    remat = block.Remat.init(block.Residual.init(first))
+    weights, state, hyper = block.Series.init([remat, linear, last])
+    assert set(hyper.keyword_inputs) == {"mask", "context", "context_mask"}
+    x = draw(50, (BATCH, LENGTH, SIZE), "float32")
+    context = draw(51, (BATCH, 3, SIZE), "float32")
+    y, _ = block.Series.fwd(x, weights, state, hyper, True, mask=MASK, context=context)
+    h = x + block.TransformerEncoderLayer.fwd(x, *first, True, mask=MASK)[0]
+    h, _ = mlax.nn.Linear.fwd(h, *linear)
+    given = {"mask": MASK, "context": context}
+    assert_close(
+        y, block.TransformerDecoderLayer.fwd(h, *last, True, **given)[0], "float32"
+    )
+    for layers, message in (([linear], "they take: none"), ([first], "mask")):
+        triple = block.Parallel.init(layers)
+        with pytest.raises(TypeError, match=f"'bias'; .*{message}"):
+            block.Parallel.fwd((x,), *triple, True, bias=MASK)
+
+
+@pytest.mark.parametrize("checkpoint", [False, True])
+def test_a_repeated_layer_gets_the_mask_in_each_turn(checkpoint):
+    layer = mlax.block.TransformerEncoderLayer
+    keys = jax.random.split(KEY, 2)
+    stack = jax.vmap(lambda k: layer.init(k, SIZE, HEADS, 8, dtype="float32"))(keys)
+    weights, state, hyper = mlax.block.Repeat.init(stack, 2, checkpoint=checkpoint)
+    x = draw(50, (BATCH, LENGTH, SIZE), "float32")
+
+    def ours(w, x):
+        return mlax.block.Repeat.fwd(x, w, state, hyper, True, mask=MASK)[0].sum()
+
+    def by_hand(w, x):
+        for i in range(2):
+            own = jax.tree.map(lambda leaf: leaf[i], w.layer)  # noqa: B023
+            x, _ = layer.fwd(x, own, stack[1], stack[2], True, mask=MASK)
+        return x.sum()
+
+    expected, actual = (
+        jax.jit(jax.value_and_grad(f, (0, 1)))(weights, x) for f in (by_hand, ours)
+    )
+    assert_close(actual, expected, "float32")
+
+
 @pytest.mark.parametrize("policy", [None, jax.checkpoint_policies.everything_saveable])
 def test_remat_computes_again_unless_the_policy_keeps(policy, dtype):
     mlp = mlax.block.MLP.init(

@@ -66,6 +66,20 @@ def keyed(key: Any, items: Iterable[Any]) -> list[tuple[Any, Any]]:
     return list(zip(keys, given, strict=True))
 
 
+def keyword_inputs(*layers: Any) -> tuple[str, ...]:
+    """The keyword inputs that some of the layers take, each once."""
+    names = (name for layer in layers for name in getattr(layer, "keyword_inputs", ()))
+    return tuple(dict.fromkeys(names))
+
+
+def taken(layer: Any, inputs: dict[str, Any]) -> dict[str, Any]:
+    """Those of the keyword inputs that the layer takes."""
+    if not inputs:
+        return inputs
+    known = keyword_inputs(layer)
+    return {name: value for name, value in inputs.items() if name in known}
+
+
 def unzip(layers: Iterable[tuple[Any, Any, Any]]) -> tuple[Any, Any, Any]:
     """Weights, states and hyperparameters of initialized layers: a tuple of each."""
     given = list(layers)

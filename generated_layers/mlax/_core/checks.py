@@ -392,6 +392,19 @@ def requirement(owner: str, message: str, /, **given: Any) -> ValueError:
     return ValueError(f"{owner}: {message}" + (f"; got {values}" if values else ""))
 
 
+def passed(owner: str, hyperparams: Any, inputs: dict[str, Any], /) -> None:
+    """Raise a TypeError where a keyword input is one that no layer of a block takes."""
+    if not inputs:
+        return
+    known = hyperparams.keyword_inputs
+    for name in inputs:
+        if name not in known:
+            shown = ", ".join(known) or "none"
+            raise TypeError(
+                f"{owner}: no layer takes the keyword input {name!r}; they take: {shown}"
+            )
+
+
 # Inputs: x = checks.floating("Linear", x=x)
 
 

@@ -8,7 +8,7 @@ the dtype of x. A cell over images needs `time_major`.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -47,6 +47,9 @@ class RecurrentHyperparams:
     """Whether the result is (y, the last carry)."""
     time_major: bool
     """Whether time is the first axis, else the last but one."""
+
+    keyword_inputs: ClassVar[tuple[str, ...]] = ("carry", "reset")
+    """Keyword inputs of `fwd`."""
 
     def apply(
         self,

@@ -40,6 +40,11 @@ class RematHyperparams:
     policy: Callable[..., Any] | None
     """Of jax.checkpoint_policies; None: keep nothing."""
 
+    @property
+    def keyword_inputs(self) -> tuple[str, ...]:
+        """Keyword inputs of `fwd`: those of its layers."""
+        return arrays.keyword_inputs(self.layer)
+
     def apply(
         self,
         x: Any,
@@ -87,6 +92,7 @@ def fwd(
     hyperparams: RematHyperparams,
     inference_mode: bool = False,
     key: jax.Array | None = None,
+    **inputs: Any,
 ) -> tuple[Any, RematNonTrainables]:
     """Apply Remat.
 
@@ -97,14 +103,21 @@ def fwd(
         hyperparams: what `init` returned.
         inference_mode: handed to the layers.
         key: PRNG key, split over the layers.
+        **inputs: keyword inputs, handed to the layers that take them.
 
     Returns:
         `(y, non_trainables)`; y is any tree of arrays.
+
+    Raises:
+        ValueError, TypeError: where an input does not fit.
     """
+    checks.passed("Remat", hyperparams, inputs)
     [draw] = arrays.split_keys(key, 1)
 
     def run(x, weights, states, draw):
-        return hyperparams.layer.apply(x, weights, states, inference_mode, draw)
+        return hyperparams.layer.apply(
+            x, weights, states, inference_mode, draw, **inputs
+        )
 
     y, states = jax.checkpoint(run, policy=hyperparams.policy)(
         x, trainables.layer, non_trainables.layer, draw

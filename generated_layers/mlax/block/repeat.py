@@ -4,6 +4,7 @@
 
 The layer is compiled once, in a scan over its weights, which are stacked along a
 first axis: `jax.vmap(lambda key: Linear.init(key, 8, 8))(keys)` makes such a layer.
+Keyword inputs, such as a mask, are the same for each turn.
 """
 
 from __future__ import annotations
@@ -43,6 +44,11 @@ class RepeatHyperparams:
     """Layers in one turn of the compiled loop; the depth: no loop."""
     checkpoint: bool
     """Whether gradients compute each layer again."""
+
+    @property
+    def keyword_inputs(self) -> tuple[str, ...]:
+        """Keyword inputs of `fwd`: those of its layers."""
+        return arrays.keyword_inputs(self.layer)
 
     def apply(
         self,
@@ -99,6 +105,7 @@ def fwd(
     hyperparams: RepeatHyperparams,
     inference_mode: bool = False,
     key: jax.Array | None = None,
+    **inputs: Any,
 ) -> tuple[Any, RepeatNonTrainables]:
     """Apply Repeat.
 
@@ -109,16 +116,23 @@ def fwd(
         hyperparams: what `init` returned.
         inference_mode: handed to the layers.
         key: PRNG key, split over the layers.
+        **inputs: keyword inputs, handed to the layers that take them.
 
     Returns:
         `(y, non_trainables)`; y is any tree of arrays.
+
+    Raises:
+        ValueError, TypeError: where an input does not fit.
     """
+    checks.passed("Repeat", hyperparams, inputs)
     draws = arrays.split_keys(key, hyperparams.depth)
     draws = None if draws[0] is None else draws
 
     def step(carry, slices):
         weights, states, draw = slices
-        return hyperparams.layer.apply(carry, weights, states, inference_mode, draw)
+        return hyperparams.layer.apply(
+            carry, weights, states, inference_mode, draw, **inputs
+        )
 
     step = jax.checkpoint(step, prevent_cse=False) if hyperparams.checkpoint else step
     stacked = (trainables.layer, non_trainables.layer, draws)

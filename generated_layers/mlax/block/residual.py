@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import jax
 
-from mlax._core import checks
+from mlax._core import arrays, checks
 from mlax._core.static import InitializedLayer, LayerHyperparams, static
 
 
@@ -35,6 +35,11 @@ class ResidualHyperparams:
 
     layer: LayerHyperparams
     """An initialized layer, whose output has the shape of its input."""
+
+    @property
+    def keyword_inputs(self) -> tuple[str, ...]:
+        """Keyword inputs of `fwd`: those of its layers."""
+        return arrays.keyword_inputs(self.layer)
 
     def apply(
         self,
@@ -80,6 +85,7 @@ def fwd(
     hyperparams: ResidualHyperparams,
     inference_mode: bool = False,
     key: jax.Array | None = None,
+    **inputs: Any,
 ) -> tuple[Any, ResidualNonTrainables]:
     """Apply Residual.
 
@@ -90,12 +96,17 @@ def fwd(
         hyperparams: what `init` returned.
         inference_mode: handed to the layers.
         key: PRNG key, split over the layers.
+        **inputs: keyword inputs, handed to the layers that take them.
 
     Returns:
         `(y, non_trainables)`; y is any tree of arrays.
+
+    Raises:
+        ValueError, TypeError: where an input does not fit.
     """
+    checks.passed("Residual", hyperparams, inputs)
     y, layer_state = hyperparams.layer.apply(
-        x, trainables.layer, non_trainables.layer, inference_mode, key
+        x, trainables.layer, non_trainables.layer, inference_mode, key, **inputs
     )
     non_trainables = non_trainables._replace(layer=layer_state)
     return jax.tree.map(lambda a, b: a + b, x, y), non_trainables

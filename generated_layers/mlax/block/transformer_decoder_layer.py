@@ -10,7 +10,7 @@ arXiv:1706.03762. Without a context, what attends to it is left out.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 from jax.typing import DTypeLike
@@ -94,6 +94,9 @@ class TransformerDecoderLayerHyperparams:
     """Those of feed_forward_norm."""
     dropout: Dropout.DropoutHyperparams
     """Those of dropout."""
+
+    keyword_inputs: ClassVar[tuple[str, ...]] = ("context", "mask", "context_mask")
+    """Keyword inputs of `fwd`."""
 
     def apply(
         self,
@@ -188,7 +191,7 @@ def init(
     norm = {"use_bias": bias, "accum_dtype": wide}
     source_features = context_features or size
     attention_weights, attention_state, attention_hyperparams = MultiHeadAttention.init(
-        keys[0], size, heads, **attention_2, causal=True, rotary=rotary, dtype=dtype
+        keys[0], size, heads, causal=True, rotary=rotary, **attention_2, dtype=dtype
     )
     (
         context_attention_weights,

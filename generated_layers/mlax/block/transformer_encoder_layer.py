@@ -10,7 +10,7 @@ arXiv:1706.03762. With `causal` it is the layer of a decoder without context.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 from jax.typing import DTypeLike
@@ -82,6 +82,9 @@ class TransformerEncoderLayerHyperparams:
     """Those of feed_forward_norm."""
     dropout: Dropout.DropoutHyperparams
     """Those of dropout."""
+
+    keyword_inputs: ClassVar[tuple[str, ...]] = ("mask",)
+    """Keyword inputs of `fwd`."""
 
     def apply(
         self,
@@ -174,11 +177,11 @@ def init(
         keys[0],
         features,
         heads,
-        **inner,
         causal=causal,
         kv_heads=kv_heads,
         rotary=rotary,
         accum_dtype=accum_dtype,
+        **inner,
         dtype=dtype,
     )
     feed_forward_weights, _, feed_forward_hyperparams = FeedForward.init(

@@ -33,6 +33,11 @@ class Applied:
         kept = {path: after.value(path) for path in non_trainables}
         return y, non_trainables.update(kept)
 
+    @property
+    def keyword_inputs(self) -> tuple[str, ...]:
+        """The keyword inputs that the module takes."""
+        return self.module.keyword_inputs
+
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or name == "module":
             raise AttributeError(name)

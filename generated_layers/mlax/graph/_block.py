@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import jax
 import jax.numpy as jnp
 
+from mlax._core.arrays import keyword_inputs
 from mlax.graph._applied import Applied
 from mlax.graph._graph import Graph
 from mlax.graph._module import Module, own_params, static_flag
@@ -29,6 +30,8 @@ class BlockModule(Module):
     """The module with `init` and `fwd`."""
     structural: ClassVar[Mapping[str, str]]
     """The fields that hold modules, with their words in the spec."""
+    hands_on: ClassVar[bool] = False
+    """Whether its modules get the keyword inputs that it is given."""
     depth: int
     """How many times a module with stacked weights is applied, where there is one."""
 
@@ -92,6 +95,13 @@ class BlockModule(Module):
         return any(
             module.draws for name in self.structural for module in self._of(name)
         )
+
+    @property
+    def keyword_inputs(self) -> tuple[str, ...]:
+        """The keyword inputs of the block, and those of its modules where it hands them on."""
+        own, hands_on = super().keyword_inputs, self.hands_on
+        modules = [m for name in self.structural if hands_on for m in self._of(name)]
+        return (*own, *keyword_inputs(*modules))
 
     def _rng(self) -> Rng | None:
         return self.rng or next((m for m in self.modules() if isinstance(m, Rng)), None)

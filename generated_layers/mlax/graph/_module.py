@@ -182,6 +182,13 @@ class Module:
     gives_keys: ClassVar[bool] = False
     """Whether this is an `Rng`."""
 
+    @property
+    def keyword_inputs(self) -> tuple[str, ...]:
+        """The keyword inputs that a block may hand to it: those of `__call__`."""
+        parameters = _signature(type(self)).parameters.values()
+        names = (p.name for p in parameters if p.kind is p.KEYWORD_ONLY)
+        return tuple(name for name in names if name != "is_training")
+
     # What a block asks of its modules. The module of a layer has its own answers.
 
     def create(
@@ -294,14 +301,14 @@ def static_flag(owner: Module, is_training: Any) -> bool:
 
 
 @cache
-def _parameters(cls: type) -> frozenset[str]:
-    return frozenset(inspect.signature(cls.__call__).parameters)
+def _signature(cls: type) -> inspect.Signature:
+    return inspect.signature(cls.__call__)
 
 
 def call(
     module: Any, params: Params, x: Any, is_training: bool, **inputs: Any
 ) -> tuple[Any, Params]:
     """A module's call, with `is_training` where it takes that."""
-    if "is_training" in _parameters(type(module)):
+    if "is_training" in _signature(type(module)).parameters:
         inputs = {**inputs, "is_training": is_training}
     return module(params, x, **inputs)

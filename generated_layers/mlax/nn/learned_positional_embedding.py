@@ -8,7 +8,7 @@ outside of the table gives NaN.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -34,6 +34,9 @@ class LearnedPositionalEmbeddingHyperparams:
     """Number of positions in the table."""
     features: int
     """Size of the last axis."""
+
+    keyword_inputs: ClassVar[tuple[str, ...]] = ("positions",)
+    """Keyword inputs of `fwd`."""
 
     def apply(
         self,

@@ -13,7 +13,7 @@ value. Complex numbers are pairs of real ones, which half precision has too.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -64,6 +64,9 @@ class LRUHyperparams:
     """Whether the result is (y, the last carry)."""
     precision: PrecisionLike | None
     """Of the products, see jax.lax.Precision."""
+
+    keyword_inputs: ClassVar[tuple[str, ...]] = ("carry",)
+    """Keyword inputs of `fwd`."""
 
     def apply(
         self,

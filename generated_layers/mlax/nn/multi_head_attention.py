@@ -19,7 +19,7 @@ weights of a layer without a cache fit one with a cache.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -122,6 +122,9 @@ class MultiHeadAttentionHyperparams:
     """Those of to_value."""
     to_output: Linear.LinearHyperparams
     """Those of to_output."""
+
+    keyword_inputs: ClassVar[tuple[str, ...]] = ("context", "mask", "bias", "positions")
+    """Keyword inputs of `fwd`."""
 
     def apply(
         self,

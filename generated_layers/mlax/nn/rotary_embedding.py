@@ -11,7 +11,7 @@ which `MultiHeadAttention` takes as `rotary`.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 
@@ -32,6 +32,9 @@ class RotaryEmbeddingHyperparams:
     """Whether neighbours are a pair, else the two halves."""
     rotary_features: int | None
     """How many features turn; None: all."""
+
+    keyword_inputs: ClassVar[tuple[str, ...]] = ("positions",)
+    """Keyword inputs of `fwd`."""
 
     def apply(
         self,

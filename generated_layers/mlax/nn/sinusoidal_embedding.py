@@ -9,7 +9,7 @@ Vaswani et al., 2017, arXiv:1706.03762. Positions are 0, 1, 2 ... unless given.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -29,6 +29,9 @@ class SinusoidalEmbeddingHyperparams:
     """What the wavelengths grow up to, by 2 pi."""
     interleaved: bool
     """Whether sines and cosines alternate, else sines first."""
+
+    keyword_inputs: ClassVar[tuple[str, ...]] = ("positions",)
+    """Keyword inputs of `fwd`."""
 
     def apply(
         self,

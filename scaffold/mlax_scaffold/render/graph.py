@@ -132,6 +132,8 @@ class _Builder:
         if self.block:
             words = {h.name: h.type.word.name for h in self.definition.structural()}
             yield f"structural: ClassVar[Mapping[str, str]] = {words!r}"
+            if any(m.passes for m in self.definition.methods):
+                yield "hands_on: ClassVar[bool] = True"
             return
         declared = [
             (d.name, self._declared(d))

@@ -17,6 +17,8 @@ from mlax_scaffold.render.text import docstring, paragraphs, section
 _PARAMS = ("params", "the parameters: those that are missing are created.")
 _FLAG = ("is_training", "static; whether state changes and something may be random.")
 
+_PASSED = (("**inputs", "keyword inputs, handed to the modules that take them."),)
+
 
 def call_view(definition: Definition, method: Method) -> FunctionView:
     """The method of a module class that runs an entry point: `__call__` for `fwd`."""
@@ -33,10 +35,12 @@ def call_view(definition: Definition, method: Method) -> FunctionView:
         "*",
         *(p.text for p in keyword),
         "is_training: bool = False",
+        *(["**inputs: Any"] if method.passes else []),
     ]
     names = [p.name for p in positional]
     x = names[0] if len(names) == 1 else f"({', '.join(names)})"
     passed = "".join(f", {p.name}={p.name}" for p in keyword)
+    passed += ", **inputs" if method.passes else ""
     lines = []
     if recurrent:
         lines += [
@@ -84,7 +88,12 @@ def _call_doc(
         first or method.doc or f"Compute {method.name}.",
         section(
             "Args",
-            [_PARAMS, *((p.name, p.doc) for p in (*positional, *keyword)), _FLAG],
+            [
+                _PARAMS,
+                *((p.name, p.doc) for p in (*positional, *keyword)),
+                _FLAG,
+                *(_PASSED if method.passes else ()),
+            ],
         ),
         section("Returns", [("`(y, params)`", f"y is {result}.")]).replace(
             "`(y, params)`: y", "`(y, params)`; y"

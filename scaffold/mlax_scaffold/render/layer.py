@@ -14,6 +14,7 @@ from mlax_scaffold.model.definition import (
     Role,
 )
 from mlax_scaffold.model.library import Library
+from mlax_scaffold.render import keyword_inputs
 from mlax_scaffold.render.input_checks import InputChecks
 from mlax_scaffold.render.parameters import (
     Parameter,
@@ -22,7 +23,6 @@ from mlax_scaffold.render.parameters import (
     check,
     hyperparameter,
     initializer,
-    keyword_input,
     plain,
     weights,
 )
@@ -81,8 +81,8 @@ def layer_view(
 
 
 def hyper_methods(definition: Definition, methods: Mapping[str, Rewritten]) -> str:
-    """Source of the methods of the hyperparameters."""
-    parts = []
+    """Source of the methods of the hyperparameters, and of what they say of keyword inputs."""
+    parts = list(filter(None, [keyword_inputs.source(definition)]))
     for method in definition.methods:
         if method.role not in (MethodRole.HYPER, MethodRole.PROPERTY):
             continue
@@ -267,7 +267,7 @@ class _LayerBuilder:
 
     def _entry(self, method: Method) -> FunctionView:
         name = "fwd" if method.name == "forward" else method.name
-        positional, keyword = method.positional, method.keyword
+        positional = method.positional
         single = len(positional) == 1
         x = array_annotation(positional[0].type) if single else "Any"
         trainables = f"{self.name}Trainables" if self.traits.trainable else "None"
@@ -280,8 +280,7 @@ class _LayerBuilder:
             "inference_mode: bool = False",
             "key: jax.Array | None = None",
         ]
-        if keyword:
-            parameters += ["*", *(keyword_input(i).text for i in keyword)]
+        parameters += keyword_inputs.parameters(method)
         result = "Any" if method.returns is None else array_annotation(method.returns)
         return FunctionView(
             name,
@@ -292,7 +291,7 @@ class _LayerBuilder:
         )
 
     def _entry_doc(self, method: Method, name: str) -> str:
-        positional, keyword = method.positional, method.keyword
+        positional = method.positional
         if len(positional) == 1:
             x_doc = f"{positional[0].doc or array_doc(positional[0].type)}."
         else:
@@ -322,7 +321,7 @@ class _LayerBuilder:
             ("hyperparams", "what `init` returned."),
             ("inference_mode", mode),
             ("key", key),
-            *((p.name, p.doc) for p in map(keyword_input, keyword)),
+            *keyword_inputs.docs(method),
         ]
         result = "anything" if method.returns is None else array_doc(method.returns)
         floating = any("Float" in str(i.type) for i in positional)
@@ -360,6 +359,8 @@ class _LayerBuilder:
             lines.append(
                 f"{names} = checks.unpack({self.name!r}, '({names})', x, {len(positional)})"
             )
+        if method.passes:
+            lines.append(f"checks.passed({self.name!r}, hyperparams, inputs)")
         if self.library.trains(self.definition, method):
             lines.append(f"checks.static_inference_mode({self.name!r}, inference_mode)")
         optional = frozenset(

@@ -9,7 +9,7 @@ _COMMON = (
     "from __future__ import annotations",
     "import math",
     "from collections.abc import Callable, Sequence",
-    "from typing import Any, Literal, NamedTuple",
+    "from typing import Any, ClassVar, Literal, NamedTuple",
     "import jax",
     "import jax.numpy as jnp",
     "from jax import lax",

@@ -30,6 +30,8 @@ from mlax_scaffold.render.tests_values import dividing, fixed_axis, per_dim_axes
 _NOT_NEGATIVE = ("var", "positive")
 """Names of inputs that are drawn above zero."""
 _DTYPES = {"Int": ", jnp.int32", "Bool": ", jnp.bool_"}
+_PASSED = (("shift", 'array(shapes["shift"])', True),)
+"""The keyword input of the layers that blocks are tested with."""
 _MANY = 12
 """Hyperparameters and inputs with which an example compiles a large program: there are fewer."""
 _TOYS = {
@@ -138,6 +140,8 @@ def _view(definition: Definition, library: Library, project: Project) -> TestVie
     takes_key = bool(traits and traits.takes_key and definition.kind is Kind.LAYER)
     plain = [h for h in definition.hyperparameters if not h.type.word.structural]
     patterns = list(_patterns(method.inputs)) if method.inputs else []
+    if method.passes:
+        patterns.append(("shift", "features"))
     return TestView(
         name=name,
         title=f"Property tests of {project.package}.{section}.{name}.",
@@ -163,7 +167,8 @@ def _view(definition: Definition, library: Library, project: Project) -> TestVie
         inputs=tuple(
             (i.name, _abstract(i.name, i.type, definition), i.type.optional)
             for i in method.keyword
-        ),
+        )
+        + _PASSED * method.passes,
         y='example["y"]'
         if "y" in definition.example_shapes
         else _expected(method.returns),

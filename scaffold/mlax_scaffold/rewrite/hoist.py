@@ -135,17 +135,24 @@ def _target(target: cst.BaseAssignTargetExpression) -> str:
 def arguments_text(
     arguments: Sequence[cst.Arg],
 ) -> tuple[list[str], list[tuple[str, str]]]:
-    """Positional arguments, and keyword arguments with their names, as text."""
+    """Positional arguments, and keyword arguments with their names (`**`: none), as text."""
     positional: list[str] = []
     keyword: list[tuple[str, str]] = []
     for argument in arguments:
-        if argument.star:
+        if argument.star == "**":
+            keyword.append(("**", code(argument.value)))
+        elif argument.star:
             positional.append(argument.star + code(argument.value))
         elif argument.keyword is not None:
             keyword.append((argument.keyword.value, code(argument.value)))
         else:
             positional.append(code(argument.value))
     return positional, keyword
+
+
+def keyword_text(name: str, text: str) -> str:
+    """A keyword argument as it stands in a call."""
+    return f"**{text}" if name == "**" else f"{name}={text}"
 
 
 def packed(positional: Sequence[str]) -> str:

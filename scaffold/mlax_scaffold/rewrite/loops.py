@@ -12,7 +12,7 @@ import libcst as cst
 from mlax_scaffold.model.definition import Kind
 from mlax_scaffold.model.library import Traits
 from mlax_scaffold.rewrite.context import Context
-from mlax_scaffold.rewrite.hoist import Hoister, arguments_text, packed
+from mlax_scaffold.rewrite.hoist import Hoister, arguments_text, keyword_text, packed
 from mlax_scaffold.rewrite.nodes import (
     code,
     expression,
@@ -201,7 +201,9 @@ class _Layers(_Thread):
         if t is None or t.draws:
             named = "" if t is None or t.training else "key="
             given.append(f"{named}{self.keys}{turn}")
-        given += [f"{name}={text}" for name, text in keyword]
+        for name, text in keyword:
+            passed = f"arrays.taken({self.variable}, {text})" if name == "**" else text
+            given.append(keyword_text(name, passed))
         new = state if stateful else "_"
         return f"{target}, {new} = {self.called}({', '.join(given)})"
 

@@ -6,7 +6,7 @@ import libcst as cst
 
 from mlax_scaffold.model.definition import Declaration, Kind, MethodRole, Role
 from mlax_scaffold.rewrite.context import Context
-from mlax_scaffold.rewrite.hoist import arguments_text
+from mlax_scaffold.rewrite.hoist import arguments_text, keyword_text
 from mlax_scaffold.rewrite.nodes import (
     Renamer,
     code,
@@ -158,7 +158,7 @@ class _Setup(cst.CSTTransformer):
     def _made(self, declaration: Declaration, call: cst.Call, key: str) -> str:
         assert declaration.reference is not None
         positional, keyword = arguments_text(call.args)
-        given = [*positional, *(f"{k}={v}" for k, v in keyword)]
+        given = [*positional, *(keyword_text(k, v) for k, v in keyword)]
         if self.context.traits[declaration.name].takes_key:
             given = [key, *given, "dtype=dtype"]
         return f"{declaration.reference.name}.init({', '.join(given)})"

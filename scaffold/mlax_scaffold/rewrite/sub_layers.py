@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from mlax_scaffold.rewrite.context import Context
-from mlax_scaffold.rewrite.hoist import Hoister, arguments_text, packed
+from mlax_scaffold.rewrite.hoist import Hoister, arguments_text, keyword_text, packed
 from mlax_scaffold.rewrite.nodes import (
     expression,
     fresh,
@@ -42,7 +42,7 @@ def _threaded_call(
     context: Context, name: str, call: cst.Call, target: str, state: str
 ) -> list[str]:
     positional, keyword = arguments_text(call.args)
-    inputs = [f"{k}={text}" for k, text in keyword if k != "key"]
+    inputs = [keyword_text(k, text) for k, text in keyword if k != "key"]
     key = dict(keyword).get("key")
     traits = context.traits.get(name)
     if traits is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import jax
@@ -16,6 +17,11 @@ class Handle:
         self._block = block
         self.trainables, self.non_trainables, self._hyperparams = initialized
         self._loop_key: jax.Array | None = None
+
+    @property
+    def keyword_inputs(self) -> tuple[str, ...]:
+        """The keyword inputs that the layer takes."""
+        return tuple(getattr(self._hyperparams, "keyword_inputs", ()))
 
     @property
     def initialized(self) -> tuple[Any, Any, Any]:
@@ -84,6 +90,19 @@ class Block(Layer, abstract=True):
             triples = tuple(handle.initialized for handle in handles)
             values[name] = triples if name in self._several() else triples[0]
         return type(self)(**values)
+
+    def _keyword_inputs(self) -> tuple[str, ...]:
+        parameters = inspect.signature(self._entries["forward"]).parameters.values()
+        names = super()._keyword_inputs()
+        if any(p.kind is p.VAR_KEYWORD for p in parameters):
+            handles = [h for several in self._handles().values() for h in several]
+            names += tuple(n for handle in handles for n in handle.keyword_inputs)
+        return names
+
+    def _taken(self, handle: Any, inputs: dict[str, Any]) -> dict[str, Any]:
+        if not isinstance(handle, Handle):
+            return inputs
+        return {n: v for n, v in inputs.items() if n in handle.keyword_inputs}
 
     def keys(self, count: int) -> Any:
         """As many keys as asked for. Calls are numbered before they run."""

@@ -24,6 +24,9 @@ _WITH_LOCALS = (
     MethodRole.FINISH,
     MethodRole.STEP,
 )
+OF_HYPERPARAMS = frozenset(("apply", "keyword_inputs"))
+"""Names that the generated hyperparameters have, beside their fields."""
+
 OF_OPTIMIZERS = frozenset(("gradients", "state", "updates"))
 """Names of the generated `step`, beside the reserved ones."""
 

@@ -16,6 +16,9 @@ OF_OPTIMIZER = ("state", "apply")
 GIVEN = ("key", "inference_mode", "x", "trainables", "non_trainables", "hyperparams")
 """What the generated code itself hands to a layer."""
 
+PASSED = "inputs"
+"""What the keyword inputs are called that a block hands to its layers."""
+
 _LAYERS = ("layer", "sub-layer")
 _SEQUENCES = ("layers", "optimizers")
 
@@ -56,6 +59,8 @@ class UseChecker:
                     "`_` is bound to what is not used, and cannot be read",
                     "Give it a name.",
                 )
+            case ast.Name(id=name) if name == PASSED and self.method.args.kwarg:
+                self._passed(node)
             case ast.Attribute(ctx=ast.Load()):
                 self._read(node)
             case ast.Attribute(ctx=ast.Store()):
@@ -76,6 +81,31 @@ class UseChecker:
                     self.source.report(node, "a raw f-string cannot span lines")
         if isinstance(node, ast.stmt | ast.match_case):
             self._statement(node)
+
+    def _passed(self, node: ast.Name) -> None:
+        """`**inputs` is handed to layers, and nothing else."""
+        match self.parents[node]:
+            case ast.keyword(arg=None) as keyword:
+                call = self.parents[keyword]
+                if isinstance(call, ast.Call) and self._takes_passed(call.func):
+                    return
+        self.source.report(
+            node,
+            f"`{PASSED}` can be handed to the layers of a block, and nothing else",
+            f"Write `self.layer(x, **{PASSED})`.",
+        )
+
+    def _takes_passed(self, called: ast.expr) -> bool:
+        match called:
+            case ast.Attribute(value=owner, attr="apply"):
+                called = owner
+            case ast.Name(id=name):
+                loops = [n for n in ast.walk(self.method) if isinstance(n, ast.For)]
+                pairs = [
+                    p for loop in loops for p in loop_layers(loop, self.attributes)
+                ]
+                return (name, "layers") in pairs
+        return self.attributes.get(self_attribute(called) or "") == "layer"
 
     def _read(self, node: ast.Attribute) -> None:
         name = self_attribute(node)
@@ -227,7 +257,7 @@ class UseChecker:
             if not node.args:
                 self.source.report(node, f"`{shown}` takes an input: `{shown}(x)`")
             for keyword in node.keywords:
-                if keyword.arg is None:
+                if keyword.arg is None and not self._is_passed(keyword.value):
                     self.source.report(
                         keyword.value, "the inputs of a layer are named one by one"
                     )
@@ -237,6 +267,10 @@ class UseChecker:
                         f"`{keyword.arg}` is handed to a layer without being asked for",
                         "Leave it out.",
                     )
+
+    def _is_passed(self, node: ast.expr) -> bool:
+        known = self.method.args.kwarg is not None
+        return known and isinstance(node, ast.Name) and node.id == PASSED
 
     def _is_layer(self, node: ast.Call) -> bool:
         name = self_attribute(node.func)

@@ -211,6 +211,10 @@ class Layer:
         parameters = inspect.signature(self._entries[name]).parameters.values()
         several = [p for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD][1:]
         positional = tuple(x) if len(several) > 1 else (x,)
+        if name == "forward" and (unknown := set(inputs) - set(self._keyword_inputs())):
+            raise TypeError(
+                f"{type(self).__name__} takes no keyword inputs {sorted(unknown)}"
+            )
         positional, inputs = jax.tree.map(_as_array, (positional, dict(inputs)))
         compiled = method(type(self), name)
         outer = self._run
@@ -221,6 +225,14 @@ class Layer:
             return compiled.run(self, *positional, **inputs)
         finally:
             self._run = outer
+
+    def _keyword_inputs(self) -> tuple[str, ...]:
+        """The names of the keyword inputs of `forward`."""
+        parameters = inspect.signature(self._entries["forward"]).parameters.values()
+        return tuple(p.name for p in parameters if p.kind is p.KEYWORD_ONLY)
+
+    def _taken(self, layer: Any, inputs: dict[str, Any]) -> dict[str, Any]:
+        return inputs
 
     def _current(self) -> _Run:
         if self._run is None:

@@ -117,6 +117,7 @@ def parse(function: Any) -> ast.Module:
         *arguments.posonlyargs,
         *arguments.args,
         *arguments.kwonlyargs,
+        *filter(None, [arguments.kwarg]),
     ]:
         argument.annotation = None
     definition.returns = None
@@ -201,6 +202,12 @@ class _Routes(ast.NodeTransformer):
         if name and self._is_sub_layer(name):
             arguments = [ast.Constant(name), number, *node.args]
             return routed(node, "_sub_layer", arguments, node.keywords)
+        if isinstance(node.func, ast.Name):
+            for keyword in node.keywords:
+                # In a loop over layers each gets those of the inputs that it takes.
+                if keyword.arg is None and isinstance(keyword.value, ast.Name):
+                    given = [node.func, keyword.value]
+                    keyword.value = routed(keyword.value, "_taken", given, [])
         return node
 
     def visit_For(self, node: ast.For) -> ast.For:

@@ -20,6 +20,7 @@ from mlax_scaffold.model.definition import (
 )
 from mlax_scaffold.spec.check_body import RESERVED, BodyChecker
 from mlax_scaffold.spec.check_names import (
+    OF_HYPERPARAMS,
     OF_OPTIMIZERS,
     OF_STEPS,
     check_assignments,
@@ -169,7 +170,7 @@ class ClassReader:
             special = method.name in SPECIAL[kind]
             if method.name in seen:
                 self.source.report(method, f"`{method.name}` is declared twice")
-            elif not special and method.name in RESERVED | {"apply"}:
+            elif not special and method.name in RESERVED | OF_HYPERPARAMS:
                 self.source.report(
                     method,
                     f"`{method.name}` is a name of the generated module",
@@ -209,7 +210,7 @@ class ClassReader:
         for declaration in declarations:
             name = declaration.name
             assert declaration.location is not None
-            if name in attributes or name in RESERVED or name == "apply":
+            if name in attributes or name in RESERVED | OF_HYPERPARAMS:
                 self.source.report(
                     declaration.location.line,
                     f"self.{name} is already something else",
@@ -323,7 +324,8 @@ class ClassReader:
         check_locals(self.source, node, role, attributes, declarations)
         if role not in (MethodRole.SETUP, MethodRole.SETUP_TREE):
             check_summary(self.source, node)
-        return read_method(self.source, node, role, attributes)
+        passes = kind is Kind.BLOCK and node.name == "forward"
+        return read_method(self.source, node, role, attributes, passes)
 
 
 def _makes(h: Hyperparameter) -> bool:

@@ -11,6 +11,7 @@ from mlax_scaffold.errors import did_you_mean
 from mlax_scaffold.model.definition import Hyperparameter, Kind
 from mlax_scaffold.model.hyper_types import HyperType
 from mlax_scaffold.spec.check_body import RESERVED
+from mlax_scaffold.spec.check_names import OF_HYPERPARAMS
 from mlax_scaffold.spec.parse_method import is_constant
 from mlax_scaffold.spec.parse_source import Source, dotted
 from mlax_scaffold.spec.parse_types import read_hyper_type
@@ -93,7 +94,7 @@ def _check_initializer(
         )
 
 
-_UNUSABLE = frozenset(("apply",))
+_UNUSABLE = OF_HYPERPARAMS
 """Methods that hyperparameters have."""
 
 

@@ -6,6 +6,7 @@ import ast
 
 from mlax_scaffold.model.definition import Input, Method, MethodRole
 from mlax_scaffold.spec.check_body import RESERVED, ends_in_return
+from mlax_scaffold.spec.check_uses import PASSED
 from mlax_scaffold.spec.parse_source import Source, dotted, self_attribute
 from mlax_scaffold.spec.parse_types import is_array_annotation, read_array_type
 
@@ -34,7 +35,7 @@ def check_summary(source: Source, node: ast.ClassDef | ast.FunctionDef) -> None:
 
 
 def read_inputs(
-    source: Source, arguments: ast.arguments, *, skip: int = 0
+    source: Source, arguments: ast.arguments, *, skip: int = 0, passes: bool = False
 ) -> tuple[tuple[Input, ...], list[tuple[ast.arg, ast.expr | None]]]:
     """Array inputs of a signature, and the parameters that are something else."""
     inputs: list[Input] = []
@@ -46,7 +47,9 @@ def read_inputs(
     )
     for extra in arguments.posonlyargs:
         source.report(extra, "a spec's signature has no /", "Remove it.")
-    for extra in (arguments.vararg, arguments.kwarg):
+    if passes and arguments.kwarg is not None:
+        _check_passed(source, arguments.kwarg)
+    for extra in (arguments.vararg, None if passes else arguments.kwarg):
         if extra is not None:
             source.report(extra, "a spec's signature has no * or ** parameters")
     pairs = [
@@ -76,6 +79,17 @@ def read_inputs(
     return tuple(inputs), others
 
 
+def _check_passed(source: Source, arg: ast.arg) -> None:
+    """The keyword inputs that a block hands to its layers have one name and one type."""
+    given = "" if arg.annotation is None else ast.unparse(arg.annotation)
+    if (arg.arg, given) != (PASSED, "PyTree"):
+        source.report(
+            arg,
+            f"the keyword inputs that a block hands on are not `**{PASSED}: PyTree`",
+            f"Write `**{PASSED}: PyTree`.",
+        )
+
+
 def role_of(method: ast.FunctionDef, special: dict[str, MethodRole]) -> MethodRole:
     """What becomes of a method, by its name, decorators and annotations."""
     if method.name in special:
@@ -93,8 +107,12 @@ def read_method(
     method: ast.FunctionDef,
     role: MethodRole,
     attributes: dict[str, str],
+    passes: bool = False,
 ) -> Method:
-    """The method as a value; what is wrong with its signature is reported."""
+    """The method as a value; what is wrong with its signature is reported.
+
+    `passes` says whether it may take keyword inputs for its layers.
+    """
     first = method.args.args[0].arg if method.args.args else None
     if first != "self":
         source.report(method, f"{method.name} must take self first")
@@ -104,7 +122,7 @@ def read_method(
     inputs: tuple[Input, ...] = ()
     returns = None
     if role is MethodRole.ENTRY:
-        inputs = _entry_inputs(source, method)
+        inputs = _entry_inputs(source, method, passes)
         returns = _entry_returns(source, method)
     elif role in (MethodRole.UPDATE, MethodRole.STEP, MethodRole.VALUE):
         check_returns(source, method)
@@ -126,6 +144,7 @@ def read_method(
         frozenset(facts.reads),
         *names_of(method),
         frozenset(facts.stored),
+        passes and method.args.kwarg is not None,
     )
 
 
@@ -156,8 +175,10 @@ def names_of(node: ast.FunctionDef) -> tuple[frozenset[str], frozenset[str]]:
     return frozenset(names), frozenset(bound)
 
 
-def _entry_inputs(source: Source, method: ast.FunctionDef) -> tuple[Input, ...]:
-    inputs, others = read_inputs(source, method.args, skip=1)
+def _entry_inputs(
+    source: Source, method: ast.FunctionDef, passes: bool
+) -> tuple[Input, ...]:
+    inputs, others = read_inputs(source, method.args, skip=1, passes=passes)
     check_defaults(source, method.args)
     for arg in ast.walk(method.args):
         if isinstance(arg, ast.arg) and arg.arg in RESERVED - {"self"}:

@@ -15,6 +15,7 @@ class EagerHyperparams:
 
     def __init__(self, layer: Layer) -> None:
         self._make = layer._clone
+        self.keyword_inputs = layer._keyword_inputs()
 
     def apply(
         self,

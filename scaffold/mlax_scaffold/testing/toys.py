@@ -35,6 +35,7 @@ class ToyHyperparams:
     """Hyperparameters of a layer that maps (*batch, WIDTH) to (*batch, WIDTH)."""
 
     scale: float = 0.5
+    keyword_inputs: ClassVar[tuple[str, ...]] = ("shift",)
 
     def apply(
         self,
@@ -43,9 +44,12 @@ class ToyHyperparams:
         non_trainables: ToyNonTrainables,
         inference_mode: bool = False,
         key: jax.Array | None = None,
+        shift: jax.Array | None = None,
     ) -> tuple[jax.Array, ToyNonTrainables]:
-        """A product; in training, state that follows it, and signs drawn with the key."""
+        """A product, shifted; in training, state that follows it, and signs drawn with the key."""
         y = self.scale * jnp.dot(x, trainables.kernel.astype(x.dtype))
+        if shift is not None:
+            y = y + shift
         if not inference_mode:
             top = jnp.max(jax.lax.stop_gradient(y), initial=-jnp.inf)
             stored = non_trainables.largest
@@ -116,6 +120,7 @@ def module(base: Any, node: Any, rng: Any, make: Callable[..., Initialized]) -> 
         functions = _Functions
         declarations: ClassVar[dict[str, None]] = {"kernel": None, "largest": None}
         draws_keys = True
+        keyword_inputs = ToyHyperparams.keyword_inputs
 
         def init(self, key: Any, **sizes: int) -> Initialized:
             return make(key[0] if isinstance(key, list) else key, None)
@@ -139,8 +144,11 @@ class _Functions:
         hyperparams: Any,
         inference_mode: bool = False,
         key: jax.Array | None = None,
+        **inputs: Any,
     ) -> tuple[Any, Any]:
-        return hyperparams.apply(x, trainables, non_trainables, inference_mode, key)
+        return hyperparams.apply(
+            x, trainables, non_trainables, inference_mode, key, **inputs
+        )
 
 
 class ToyOptimizerState(NamedTuple):

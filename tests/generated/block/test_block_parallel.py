@@ -57,9 +57,14 @@ def cases(draw) -> Case:
     )
     shapes = draw(
         shapes_of(
-            {"x[0]": "*batch features"}, **known(hyperparams), features=toys.WIDTH
+            {"x[0]": "*batch features", "shift": "features"},
+            **known(hyperparams),
+            features=toys.WIDTH,
         )
     )
+    inputs = {}
+    if draw(st.booleans()):
+        inputs["shift"] = array(shapes["shift"])
     return fitting(
         Case(
             name="Parallel",
@@ -67,6 +72,7 @@ def cases(draw) -> Case:
             fwd=Parallel.fwd,
             module=module,
             x=(array(shapes["x[0]"]),) * count,
+            inputs=inputs,
             key_optional=True,
             draws_keys=True,
             trains=True,

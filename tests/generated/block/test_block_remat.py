@@ -57,8 +57,15 @@ def cases(draw) -> Case:
 
     hyperparams = fitting_hyperparams(init, requirements=[])
     shapes = draw(
-        shapes_of({"x": "*batch features"}, **known(hyperparams), features=toys.WIDTH)
+        shapes_of(
+            {"x": "*batch features", "shift": "features"},
+            **known(hyperparams),
+            features=toys.WIDTH,
+        )
     )
+    inputs = {}
+    if draw(st.booleans()):
+        inputs["shift"] = array(shapes["shift"])
     return fitting(
         Case(
             name="Remat",
@@ -66,6 +73,7 @@ def cases(draw) -> Case:
             fwd=Remat.fwd,
             module=module,
             x=array(shapes["x"]),
+            inputs=inputs,
             key_optional=True,
             draws_keys=True,
             trains=True,

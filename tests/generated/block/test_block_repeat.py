@@ -66,8 +66,15 @@ def cases(draw) -> Case:
 
     hyperparams = fitting_hyperparams(init, requirements=[])
     shapes = draw(
-        shapes_of({"x": "*batch features"}, **known(hyperparams), features=toys.WIDTH)
+        shapes_of(
+            {"x": "*batch features", "shift": "features"},
+            **known(hyperparams),
+            features=toys.WIDTH,
+        )
     )
+    inputs = {}
+    if draw(st.booleans()):
+        inputs["shift"] = array(shapes["shift"])
     return fitting(
         Case(
             name="Repeat",
@@ -75,6 +82,7 @@ def cases(draw) -> Case:
             fwd=Repeat.fwd,
             module=module,
             x=array(shapes["x"]),
+            inputs=inputs,
             key_optional=True,
             draws_keys=True,
             trains=True,

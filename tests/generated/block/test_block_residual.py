@@ -54,8 +54,15 @@ def cases(draw) -> Case:
 
     hyperparams = fitting_hyperparams(init, requirements=[])
     shapes = draw(
-        shapes_of({"x": "*batch features"}, **known(hyperparams), features=toys.WIDTH)
+        shapes_of(
+            {"x": "*batch features", "shift": "features"},
+            **known(hyperparams),
+            features=toys.WIDTH,
+        )
     )
+    inputs = {}
+    if draw(st.booleans()):
+        inputs["shift"] = array(shapes["shift"])
     return fitting(
         Case(
             name="Residual",
@@ -63,6 +70,7 @@ def cases(draw) -> Case:
             fwd=Residual.fwd,
             module=module,
             x=array(shapes["x"]),
+            inputs=inputs,
             key_optional=True,
             draws_keys=True,
             trains=True,

@@ -18,6 +18,8 @@ from mlax.graph._rng import Rng
 class Parallel(BlockModule):
     """Layers side by side: each is applied to its own input; the outputs are a tuple.
 
+    A keyword input goes to each layer that takes one of that name.
+
     Args:
         graph: a node of its own, `graph.child(...)`.
         layers: layers (modules).
@@ -29,6 +31,7 @@ class Parallel(BlockModule):
 
     functions: ClassVar[Any] = pure
     structural: ClassVar[Mapping[str, str]] = {"layers": "SubLayers"}
+    hands_on: ClassVar[bool] = True
 
     def __init__(
         self, graph: Graph, layers: Iterable[Module], *, rng: Rng | None = None
@@ -41,7 +44,12 @@ class Parallel(BlockModule):
         return pure.init(**layers)
 
     def __call__(
-        self, params: Params, x: tuple[Any, ...], *, is_training: bool = False
+        self,
+        params: Params,
+        x: tuple[Any, ...],
+        *,
+        is_training: bool = False,
+        **inputs: Any,
     ) -> tuple[tuple[Any, ...], Params]:
         """Apply the module.
 
@@ -49,6 +57,7 @@ class Parallel(BlockModule):
             params: the parameters: those that are missing are created.
             x: sequence of any number of: any tree of arrays.
             is_training: static; whether state changes and something may be random.
+            **inputs: keyword inputs, handed to the modules that take them.
 
         Returns:
             `(y, params)`; y is sequence of any number of: any tree of arrays.
@@ -57,4 +66,4 @@ class Parallel(BlockModule):
             LockedError: where locked params lack a parameter.
             ValueError, TypeError: where an input does not fit.
         """
-        return self.call(pure.fwd, params, x, is_training)
+        return self.call(pure.fwd, params, x, is_training, **inputs)

@@ -35,6 +35,7 @@ class Remat(BlockModule):
 
     functions: ClassVar[Any] = pure
     structural: ClassVar[Mapping[str, str]] = {"layer": "SubLayer"}
+    hands_on: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -53,7 +54,7 @@ class Remat(BlockModule):
         return pure.init(**layers, policy=self.policy)
 
     def __call__(
-        self, params: Params, x: Any, *, is_training: bool = False
+        self, params: Params, x: Any, *, is_training: bool = False, **inputs: Any
     ) -> tuple[Any, Params]:
         """Apply the module.
 
@@ -61,6 +62,7 @@ class Remat(BlockModule):
             params: the parameters: those that are missing are created.
             x: any tree of arrays.
             is_training: static; whether state changes and something may be random.
+            **inputs: keyword inputs, handed to the modules that take them.
 
         Returns:
             `(y, params)`; y is any tree of arrays.
@@ -69,4 +71,4 @@ class Remat(BlockModule):
             LockedError: where locked params lack a parameter.
             ValueError, TypeError: where an input does not fit.
         """
-        return self.call(pure.fwd, params, x, is_training)
+        return self.call(pure.fwd, params, x, is_training, **inputs)

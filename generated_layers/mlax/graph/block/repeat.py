@@ -21,6 +21,7 @@ class Repeat(BlockModule):
 
     The layer is compiled once, in a scan over its weights, which are stacked along a
     first axis: `jax.vmap(lambda key: Linear.init(key, 8, 8))(keys)` makes such a layer.
+    Keyword inputs, such as a mask, are the same for each turn.
 
     Args:
         graph: a node of its own, `graph.child(...)`.
@@ -39,6 +40,7 @@ class Repeat(BlockModule):
 
     functions: ClassVar[Any] = pure
     structural: ClassVar[Mapping[str, str]] = {"layer": "Stacked"}
+    hands_on: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -63,7 +65,7 @@ class Repeat(BlockModule):
         )
 
     def __call__(
-        self, params: Params, x: Any, *, is_training: bool = False
+        self, params: Params, x: Any, *, is_training: bool = False, **inputs: Any
     ) -> tuple[Any, Params]:
         """Apply the module.
 
@@ -71,6 +73,7 @@ class Repeat(BlockModule):
             params: the parameters: those that are missing are created.
             x: any tree of arrays.
             is_training: static; whether state changes and something may be random.
+            **inputs: keyword inputs, handed to the modules that take them.
 
         Returns:
             `(y, params)`; y is any tree of arrays.
@@ -79,4 +82,4 @@ class Repeat(BlockModule):
             LockedError: where locked params lack a parameter.
             ValueError, TypeError: where an input does not fit.
         """
-        return self.call(pure.fwd, params, x, is_training)
+        return self.call(pure.fwd, params, x, is_training, **inputs)

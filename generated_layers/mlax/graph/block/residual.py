@@ -31,6 +31,7 @@ class Residual(BlockModule):
 
     functions: ClassVar[Any] = pure
     structural: ClassVar[Mapping[str, str]] = {"layer": "SubLayer"}
+    hands_on: ClassVar[bool] = True
 
     def __init__(self, graph: Graph, layer: Module, *, rng: Rng | None = None) -> None:
         super().__init__(graph, rng=rng)
@@ -41,7 +42,7 @@ class Residual(BlockModule):
         return pure.init(**layers)
 
     def __call__(
-        self, params: Params, x: Any, *, is_training: bool = False
+        self, params: Params, x: Any, *, is_training: bool = False, **inputs: Any
     ) -> tuple[Any, Params]:
         """Apply the module.
 
@@ -49,6 +50,7 @@ class Residual(BlockModule):
             params: the parameters: those that are missing are created.
             x: any tree of arrays.
             is_training: static; whether state changes and something may be random.
+            **inputs: keyword inputs, handed to the modules that take them.
 
         Returns:
             `(y, params)`; y is any tree of arrays.
@@ -57,4 +59,4 @@ class Residual(BlockModule):
             LockedError: where locked params lack a parameter.
             ValueError, TypeError: where an input does not fit.
         """
-        return self.call(pure.fwd, params, x, is_training)
+        return self.call(pure.fwd, params, x, is_training, **inputs)

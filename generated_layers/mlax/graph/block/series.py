@@ -18,6 +18,8 @@ from mlax.graph._rng import Rng
 class Series(BlockModule):
     """Layers one after another: the output of each is the input of the next.
 
+    A keyword input, such as a mask, goes to each layer that takes one of that name.
+
     Args:
         graph: a node of its own, `graph.child(...)`.
         layers: layers, in order (modules).
@@ -29,6 +31,7 @@ class Series(BlockModule):
 
     functions: ClassVar[Any] = pure
     structural: ClassVar[Mapping[str, str]] = {"layers": "SubLayers"}
+    hands_on: ClassVar[bool] = True
 
     def __init__(
         self, graph: Graph, layers: Iterable[Module], *, rng: Rng | None = None
@@ -41,7 +44,7 @@ class Series(BlockModule):
         return pure.init(**layers)
 
     def __call__(
-        self, params: Params, x: Any, *, is_training: bool = False
+        self, params: Params, x: Any, *, is_training: bool = False, **inputs: Any
     ) -> tuple[Any, Params]:
         """Apply the module.
 
@@ -49,6 +52,7 @@ class Series(BlockModule):
             params: the parameters: those that are missing are created.
             x: any tree of arrays.
             is_training: static; whether state changes and something may be random.
+            **inputs: keyword inputs, handed to the modules that take them.
 
         Returns:
             `(y, params)`; y is any tree of arrays.
@@ -57,4 +61,4 @@ class Series(BlockModule):
             LockedError: where locked params lack a parameter.
             ValueError, TypeError: where an input does not fit.
         """
-        return self.call(pure.fwd, params, x, is_training)
+        return self.call(pure.fwd, params, x, is_training, **inputs)

@@ -13,11 +13,11 @@ class Remat(Block):
     layer: SubLayer  #: an initialized layer
     policy: Policy | None = None  #: of jax.checkpoint_policies; None: keep nothing
 
-    def forward(self, x: PyTree) -> PyTree:
+    def forward(self, x: PyTree, **inputs: PyTree) -> PyTree:
         [draw] = self.keys(1)
 
         def run(x, weights, states, draw):
-            return self.layer.apply(x, weights, states, draw)
+            return self.layer.apply(x, weights, states, draw, **inputs)
 
         y, states = jax.checkpoint(run, policy=self.policy)(
             x, self.layer.trainables, self.layer.non_trainables, draw

@@ -9,6 +9,7 @@ class Repeat(Block):
 
     The layer is compiled once, in a scan over its weights, which are stacked along a
     first axis: `jax.vmap(lambda key: Linear.init(key, 8, 8))(keys)` makes such a layer.
+    Keyword inputs, such as a mask, are the same for each turn.
     """
 
     layer: Stacked  #: an initialized layer, with arrays stacked along the first axis
@@ -16,13 +17,13 @@ class Repeat(Block):
     unroll: Size = 1  #: layers in one turn of the compiled loop; the depth: no loop
     checkpoint: bool = False  #: whether gradients compute each layer again
 
-    def forward(self, x: PyTree) -> PyTree:
+    def forward(self, x: PyTree, **inputs: PyTree) -> PyTree:
         draws = self.keys(self.depth)
         draws = None if draws[0] is None else draws
 
         def step(carry, slices):
             weights, states, draw = slices
-            return self.layer.apply(carry, weights, states, draw)
+            return self.layer.apply(carry, weights, states, draw, **inputs)
 
         step = jax.checkpoint(step, prevent_cse=False) if self.checkpoint else step
         stacked = (self.layer.trainables, self.layer.non_trainables, draws)

@@ -11,6 +11,6 @@ class Residual(Block):
 
     layer: SubLayer  #: an initialized layer, whose output has the shape of its input
 
-    def forward(self, x: PyTree) -> PyTree:
-        y = self.layer(x)
+    def forward(self, x: PyTree, **inputs: PyTree) -> PyTree:
+        y = self.layer(x, **inputs)
         return jax.tree.map(lambda a, b: a + b, x, y)
