@@ -69,7 +69,7 @@ class GaloreHyperparams:
     moment_dtype: DTypeLike | None
     """Dtype of the moments; None: that of the weight."""
     decomposition_dtype: DTypeLike
-    """Dtype of the singular value decomposition,."""
+    """Dtype of the decomposition: 32 bits or 64."""
 
     def apply(
         self, gradients: Any, state: Any, trainables: Any, **inputs: Any
@@ -138,7 +138,7 @@ def init(
             selected, or None).
         moment_dtype: dtype of the moments; None: that of the weight (a floating dtype,
             or None).
-        decomposition_dtype: dtype of the singular value decomposition, (a floating
+        decomposition_dtype: dtype of the decomposition: 32 bits or 64 (a floating
             dtype).
 
     Returns:

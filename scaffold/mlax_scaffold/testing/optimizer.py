@@ -140,7 +140,8 @@ def assert_mixed_dtypes(case: OptimizerCase) -> None:
     """In a tree of mixed dtypes each weight keeps its own. Compiles nothing.
 
     The update has the dtype of its weight, and what is computed of it is in that dtype, in
-    `moment_dtype`, or in another that the hyperparameters declare: no weight is rounded to, or widened by, the dtype of another one.
+    `moment_dtype`, or in another that the hyperparameters declare: no weight is rounded
+    to, or widened by, the dtype of another one.
     Values are known by their shapes, which no two weights share.
     """
     structs = {

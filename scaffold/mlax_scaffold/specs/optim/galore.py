@@ -41,10 +41,7 @@ class Galore(Optimizer):
     weight_decay: Scheduled = 0.0  #: strength of the weight decay
     mask: Mask | None = None  #: weights that decay; None: all
     moment_dtype: DType | None = None  #: dtype of the moments; None: that of the weight
-    decomposition_dtype: DType = (
-        "float32"  #: dtype of the singular value decomposition,
-    )
-    #: 32 bits or 64
+    decomposition_dtype: DType = "float32"  #: dtype of the decomposition: 32 bits or 64
 
     def setup(self, param):
         sides = self.projected_sides(param.shape) if self.matrices else ()

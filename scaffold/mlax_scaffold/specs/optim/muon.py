@@ -43,28 +43,24 @@ class Muon(Optimizer):
     )
 
     learning_rate: Scheduled  #: step size
-    coefficients: tuple[float, ...] = (
-        3.4445,
-        -4.775,
-        2.0315,
-    )  #: a, b and c, once for all steps of Newton and Schulz, or for each
+    #: a, b and c, once for all steps of Newton and Schulz, or for each
+    coefficients: tuple[float, ...] = (3.4445, -4.775, 2.0315)
     ns_steps: Size = 5  #: number of those steps, where coefficients are given once
     beta: Decay = 0.95  #: decay of the mean of the gradients of matrices
     epsilon: NonNegative = 1e-8  #: added to norms, and to the root of Adam
     weight_decay: Scheduled = 0.0  #: strength of the weight decay of matrices
     mask: Mask | None = None  #: matrices that decay; None: all
     matrices: Mask | None = None  #: weights that may be matrices; None: all
-    more_axes: Literal["adam", "batch", "first", "last"] = (
-        "adam"  #: what weights of three axes or more are: those of Adam, a batch of matrices, or
-    )
-    #: one matrix, whose columns are the first or the last axis
+    #: what weights of three axes or more are: those of Adam, a batch of matrices, or one
+    #: matrix, whose columns are the first or the last axis
+    more_axes: Literal["adam", "batch", "first", "last"] = "adam"
     nesterov: bool = True  #: whether the mean looks one step ahead
     adaptive: bool = False  #: whether steps are scaled by their product with the mean
-    preconditioning: Literal["frobenius", "spectral", "aol", "schatten"] = (
-        "frobenius"  #: what X is divided by at first
-    )
-    consistent_rms: Positive | None = None  #: factor of sqrt(max(rows, columns)), which
-    #: scales X then; None: sqrt(max(1, columns / rows))
+    #: what X is divided by at first
+    preconditioning: Literal["frobenius", "spectral", "aol", "schatten"] = "frobenius"
+    #: X is scaled by this times sqrt(max(rows, columns)); None: by sqrt(max(1,
+    #: columns / rows))
+    consistent_rms: Positive | None = None
     adam_learning_rate: Scheduled | None = None  #: step size of Adam; None: the other
     adam_b1: Decay = 0.9  #: decay of the mean of the other gradients
     adam_b2: Decay = 0.999  #: decay of the mean of their squares
