@@ -129,7 +129,7 @@ class Optimizer:
         self._inputs = {name: inputs[name] for name in _INPUTS[:2]}
         self._stepping = self._whole is not None
         number = self._state.get("step", jnp.zeros((), jnp.int32))
-        self._values = {"step": (number + 1).astype(dtype)}
+        self._values = {"step": (number + 1).astype(dtype), "dither": _dither(number)}
         self._values |= {n: v for n, v in self._inputs.items() if v is not None}
         if inputs["value"] is not None:
             self._values["value"] = jnp.asarray(inputs["value"], dtype)
@@ -192,7 +192,6 @@ class Optimizer:
             if n not in other and v is not None
         }
         found |= {n: v for n, v in self._state.items() if n not in self._moments}
-        found["dither"] = _dither(self._state.get("step"))
         return found | {"step": self._values["step"]}
 
     def _count(self) -> None:
@@ -382,9 +381,7 @@ def _as(new: Any, old: Any) -> jax.Array:
     return jnp.asarray(new, old.dtype)
 
 
-def _dither(step: Any) -> jax.Array:
+def _dither(step: jax.Array) -> jax.Array:
     """Multiples of the golden ratio, without their integers, in fixed point."""
-    if step is None:
-        return jnp.zeros(())
     spread = (step.astype(jnp.uint32) * jnp.uint32(2654435769)) >> 8
     return spread.astype(jnp.result_type(float)) / 2.0**24

@@ -122,34 +122,38 @@ def assert_optimizer_dtypes(
     has one; all other arithmetic is in `dtype`. Compiles nothing.
     """
     gradients_dtype = dtype if gradients_dtype is None else gradients_dtype
-    declared = (case.moment_dtype, *case.other_dtypes)
-    moment_dtype = tuple(dtype for dtype in declared if dtype is not None)
+    declared = _declared(case)
     what = f"{case.name} with weights in {jnp.dtype(dtype)}"
-    with precision_for(dtype, gradients_dtype, *moment_dtype):
+    with precision_for(dtype, gradients_dtype, *declared):
         structs = cast(trees()["dict"], dtype)
         jaxpr = _trace(case, structs, cast(structs, gradients_dtype), what)
         assert_dtypes(
             jaxpr,
-            (dtype, *moment_dtype),
+            (dtype, *declared),
             scalars=(jnp.float32, jnp.result_type(float)),
             what=what,
         )
 
 
+def _declared(case: OptimizerCase) -> tuple[DTypeLike, ...]:
+    """The dtypes that hyperparameters name."""
+    named = (case.moment_dtype, *case.other_dtypes)
+    return tuple(dtype for dtype in named if dtype is not None)
+
+
 def assert_mixed_dtypes(case: OptimizerCase) -> None:
     """In a tree of mixed dtypes each weight keeps its own. Compiles nothing.
 
-    The update has the dtype of its weight, and what is computed of it is in that dtype, in
-    `moment_dtype`, or in another that the hyperparameters declare: no weight is rounded
-    to, or widened by, the dtype of another one.
-    Values are known by their shapes, which no two weights share.
+    The update has the dtype of its weight, and what is computed of it is in that dtype or
+    in one that the hyperparameters declare: no weight is rounded to, or widened by, the
+    dtype of another one. Values are known by their shapes, which no two weights share.
     """
     structs = {
         "half": jax.ShapeDtypeStruct((2, 5), jnp.bfloat16),
         "single": jax.ShapeDtypeStruct((11,), jnp.float32),
     }
     what = f"{case.name} with weights of mixed dtypes"
-    declared = [d for d in (case.moment_dtype, *case.other_dtypes) if d is not None]
+    declared = _declared(case)
     with precision_for(*declared):
         jaxpr = _trace(case, structs, structs, what)
     for name, struct in structs.items():
