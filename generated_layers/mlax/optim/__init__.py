@@ -20,6 +20,7 @@ from mlax.optim import adaptive_grad_clip as AdaptiveGradClip
 from mlax.optim import adopt as ADOPT
 from mlax.optim import ams_grad as AMSGrad
 from mlax.optim import apply_if_finite as ApplyIfFinite
+from mlax.optim import backtracking_search as BacktrackingSearch
 from mlax.optim import centralize as Centralize
 from mlax.optim import chain as Chain
 from mlax.optim import clip as Clip
@@ -36,12 +37,14 @@ from mlax.optim import fromage as Fromage
 from mlax.optim import galore as Galore
 from mlax.optim import lamb as LAMB
 from mlax.optim import lars as LARS
+from mlax.optim import lbfgs as Lbfgs
 from mlax.optim import learning_rate as LearningRate
 from mlax.optim import lion as Lion
 from mlax.optim import lookahead as Lookahead
 from mlax.optim import mad_grad as MadGrad
 from mlax.optim import masked as Masked
 from mlax.optim import momo as Momo
+from mlax.optim import momo_adam as MomoAdam
 from mlax.optim import muon as Muon
 from mlax.optim import n_adam as NAdam
 from mlax.optim import n_adam_w as NAdamW
@@ -63,10 +66,12 @@ from mlax.optim import signum as Signum
 from mlax.optim import simplified_ad_ema_mix as SimplifiedAdEMAMix
 from mlax.optim import skip_large_updates as SkipLargeUpdates
 from mlax.optim import sm3 as SM3
+from mlax.optim import sophia as Sophia
 from mlax.optim import stochastic_rounding as StochasticRounding
 from mlax.optim import trust_ratio as TrustRatio
 from mlax.optim import weight_decay as WeightDecay
 from mlax.optim import yogi as Yogi
+from mlax.optim import zoom_search as ZoomSearch
 
 __all__ = [
     "ADOPT",
@@ -88,6 +93,7 @@ __all__ = [
     "Adan",
     "AdaptiveGradClip",
     "ApplyIfFinite",
+    "BacktrackingSearch",
     "Centralize",
     "Chain",
     "Clip",
@@ -102,12 +108,14 @@ __all__ = [
     "Freeze",
     "Fromage",
     "Galore",
+    "Lbfgs",
     "LearningRate",
     "Lion",
     "Lookahead",
     "MadGrad",
     "Masked",
     "Momo",
+    "MomoAdam",
     "Muon",
     "NAdam",
     "NAdamW",
@@ -128,10 +136,12 @@ __all__ = [
     "Signum",
     "SimplifiedAdEMAMix",
     "SkipLargeUpdates",
+    "Sophia",
     "StochasticRounding",
     "TrustRatio",
     "WeightDecay",
     "Yogi",
+    "ZoomSearch",
     "apply_updates",
     "from_optax",
     "state_shardings",

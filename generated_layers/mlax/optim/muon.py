@@ -62,7 +62,7 @@ class MuonHyperparams:
     matrices: Callable[[str, Any], bool] | None
     """Weights that may be matrices; None: all."""
     more_axes: Literal["adam", "batch", "first", "last"]
-    """What weights of three axes or more are: those of Adam, a batch of matrices, or one matrix, whose columns are the first or the last axis."""
+    """What weights of more axes are: the last two, or the first or last and the others."""
     nesterov: bool
     """Whether the mean looks one step ahead."""
     adaptive: bool
@@ -70,7 +70,7 @@ class MuonHyperparams:
     preconditioning: Literal["frobenius", "spectral", "aol", "schatten"]
     """What X is divided by at first."""
     consistent_rms: float | None
-    """X is scaled by this times sqrt(max(rows, columns)); None: by sqrt(max(1, columns / rows))."""
+    """X is scaled by it times sqrt(max(rows, columns)); None: as above."""
     adam_learning_rate: float | Callable[..., Any] | None
     """Step size of Adam; None: the other."""
     adam_b1: float
@@ -187,16 +187,15 @@ def init(
         matrices: weights that may be matrices; None: all (a hashable function of a
             weight's path (such as 'layers/0/kernel') and the weight, which tells
             whether it is selected, or None).
-        more_axes: what weights of three axes or more are: those of Adam, a batch of
-            matrices, or one matrix, whose columns are the first or the last axis (one
-            of "adam", "batch", "first", "last").
+        more_axes: what weights of more axes are: the last two, or the first or last and
+            the others (one of "adam", "batch", "first", "last").
         nesterov: whether the mean looks one step ahead (True or False).
         adaptive: whether steps are scaled by their product with the mean (True or
             False).
         preconditioning: what X is divided by at first (one of "frobenius", "spectral",
             "aol", "schatten").
-        consistent_rms: X is scaled by this times sqrt(max(rows, columns)); None: by
-            sqrt(max(1, columns / rows)) (a finite number above 0, or None).
+        consistent_rms: X is scaled by it times sqrt(max(rows, columns)); None: as above
+            (a finite number above 0, or None).
         adam_learning_rate: step size of Adam; None: the other (a number, or a schedule:
             a hashable function of the step, or None).
         adam_b1: decay of the mean of the other gradients (a number of at least 0, below

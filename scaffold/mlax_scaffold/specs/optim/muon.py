@@ -51,15 +51,13 @@ class Muon(Optimizer):
     weight_decay: Scheduled = 0.0  #: strength of the weight decay of matrices
     mask: Mask | None = None  #: matrices that decay; None: all
     matrices: Mask | None = None  #: weights that may be matrices; None: all
-    #: what weights of three axes or more are: those of Adam, a batch of matrices, or one
-    #: matrix, whose columns are the first or the last axis
+    #: what weights of more axes are: the last two, or the first or last and the others
     more_axes: Literal["adam", "batch", "first", "last"] = "adam"
     nesterov: bool = True  #: whether the mean looks one step ahead
     adaptive: bool = False  #: whether steps are scaled by their product with the mean
     #: what X is divided by at first
     preconditioning: Literal["frobenius", "spectral", "aol", "schatten"] = "frobenius"
-    #: X is scaled by this times sqrt(max(rows, columns)); None: by sqrt(max(1,
-    #: columns / rows))
+    #: X is scaled by it times sqrt(max(rows, columns)); None: as above
     consistent_rms: Positive | None = None
     adam_learning_rate: Scheduled | None = None  #: step size of Adam; None: the other
     adam_b1: Decay = 0.9  #: decay of the mean of the other gradients
