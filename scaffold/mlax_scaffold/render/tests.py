@@ -275,7 +275,8 @@ def _example(h: Hyperparameter) -> str:
 def _invalid(hyperparameters: list[Hyperparameter]) -> Iterator[tuple[str, str]]:
     for h in hyperparameters:
         for value in h.type.invalid:
-            yield h.name, value
+            if value != "None" or not h.type.optional:
+                yield h.name, value
         if not h.type.optional and h.type.word.name != "Scheduled":
             yield h.name, "None"
 

@@ -99,7 +99,7 @@ class ClassReader:
                 case ast.Expr(value=ast.Constant(value=str())) | ast.Pass():
                     pass
                 case ast.Assign(targets=[ast.Name(id="examples")], value=value) if (
-                    kind is Kind.LAYER
+                    kind in (Kind.LAYER, Kind.OPTIMIZER)
                 ):
                     examples = value
                 case ast.Assign(targets=[ast.Name(id=name)]):
