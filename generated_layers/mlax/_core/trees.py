@@ -142,8 +142,10 @@ def scalar(value: Any) -> jax.Array:
     return jnp.asarray(value, jnp.result_type(float))
 
 
-def scheduled(value: Any, step: jax.Array) -> jax.Array:
-    """The value of a schedule, or the number, at a step."""
+def scheduled(value: Any, step: jax.Array) -> Any:
+    """The value of a schedule, or the number, at a step; None stays None."""
+    if value is None:
+        return None
     return scalar(value(scalar(step)) if callable(value) else value)
 
 

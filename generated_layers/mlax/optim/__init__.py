@@ -35,6 +35,7 @@ from mlax.optim import dynamic_loss_scaling as DynamicLossScaling
 from mlax.optim import ema as Ema
 from mlax.optim import freeze as Freeze
 from mlax.optim import fromage as Fromage
+from mlax.optim import galore as Galore
 from mlax.optim import lamb as LAMB
 from mlax.optim import lars as LARS
 from mlax.optim import lbfgs as Lbfgs
@@ -45,6 +46,7 @@ from mlax.optim import mad_grad as MadGrad
 from mlax.optim import masked as Masked
 from mlax.optim import momo as Momo
 from mlax.optim import momo_adam as MomoAdam
+from mlax.optim import muon as Muon
 from mlax.optim import n_adam as NAdam
 from mlax.optim import n_adam_w as NAdamW
 from mlax.optim import noisy_sgd as NoisySgd
@@ -107,6 +109,7 @@ __all__ = [
     "Ema",
     "Freeze",
     "Fromage",
+    "Galore",
     "Lbfgs",
     "LearningRate",
     "Lion",
@@ -115,6 +118,7 @@ __all__ = [
     "Masked",
     "Momo",
     "MomoAdam",
+    "Muon",
     "NAdam",
     "NAdamW",
     "NoisySgd",
