@@ -41,6 +41,7 @@ class OptimizerCase:
             of the weights, such as the states of inner optimizers.
         needs: names of the keyword-only inputs that `step` cannot do without.
         other_dtypes: other dtypes that the hyperparameters declare.
+        per_example: whether `step` takes the gradients of each example.
     """
 
     name: str
@@ -50,6 +51,13 @@ class OptimizerCase:
     partial_moments: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
     other_dtypes: tuple[DTypeLike | None, ...] = ()
+    per_example: bool = False
+
+    def given(self, gradients: PyTree) -> PyTree:
+        """Gradients as `step` takes them: where it takes several examples, of two."""
+        if not self.per_example:
+            return gradients
+        return jax.tree.map(lambda g: jnp.stack([g, g + g]), gradients)
 
     def take(
         self, gradients: PyTree, state: Any, params: PyTree, hyperparams: Any
@@ -57,7 +65,7 @@ class OptimizerCase:
         """`step` with the inputs that the optimizer needs."""
         inputs = inputs_of_step(gradients, params)
         given = {name: inputs[name] for name in self.needs}
-        return self.step(gradients, state, params, hyperparams, **given)
+        return self.step(self.given(gradients), state, params, hyperparams, **given)
 
 
 def trees() -> dict[str, PyTree]:
@@ -136,17 +144,17 @@ def assert_optimizer_dtypes(
 
 
 def _declared(case: OptimizerCase) -> tuple[DTypeLike, ...]:
-    """The dtypes that the hyperparameters of a case ask for."""
-    declared = (case.moment_dtype, *case.other_dtypes)
-    return tuple(dtype for dtype in declared if dtype is not None)
+    """The dtypes that hyperparameters name."""
+    named = (case.moment_dtype, *case.other_dtypes)
+    return tuple(dtype for dtype in named if dtype is not None)
 
 
 def assert_mixed_dtypes(case: OptimizerCase) -> None:
     """In a tree of mixed dtypes each weight keeps its own. Compiles nothing.
 
     The update has the dtype of its weight, and what is computed of it is in that dtype or
-    in those that the case declares: no weight is rounded to, or widened by, the dtype of another one.
-    Values are known by their shapes, which no two weights share.
+    in one that the hyperparameters declare: no weight is rounded to, or widened by, the
+    dtype of another one. Values are known by their shapes, which no two weights share.
     """
     structs = {
         "half": jax.ShapeDtypeStruct((2, 5), jnp.bfloat16),
