@@ -5,6 +5,7 @@
 Each has a norm and a residual: with `norm_first` y = x + f(norm(x)) (Xiong et al.,
 2020, arXiv:2002.04745), else y = norm(x + f(x)) as in Vaswani et al., 2017,
 arXiv:1706.03762. Without a context, what attends to it is left out.
+With `max_length` it decodes token by token, see MultiHeadAttention.
 """
 
 from __future__ import annotations

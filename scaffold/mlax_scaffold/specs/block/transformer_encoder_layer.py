@@ -27,6 +27,7 @@ class TransformerEncoderLayer(Layer):
     With `norm_first` y = x + f(norm(x)) for both (Xiong et al., 2020, arXiv:2002.04745,
     which trains without warm-up), else y = norm(x + f(x)) as in Vaswani et al., 2017,
     arXiv:1706.03762. With `causal` it is the layer of a decoder without context.
+    With `max_length` it decodes token by token, see MultiHeadAttention.
     """
 
     features: Size  #: size of the last axis of the input and of the output
