@@ -45,3 +45,31 @@ def test_cached_decoding_equals_the_full_pass(name, options, dtype):
             state, y = step(state, x[:, i : i + 1])
             tokens.append(y)
     assert_close(jnp.concatenate(tokens, axis=1), expected, dtype)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("MLP", (3, 2, (4,))),
+        ("FeedForward", (3, 4)),
+        ("TransformerEncoderLayer", (4, 2, 3)),
+        ("TransformerDecoderLayer", (4, 2, 3)),
+        ("ResNetBlock", (1, 2, 4)),
+    ],
+)
+def test_initializers_reach_every_kernel_and_bias(name, arguments):
+    def filled(value):
+        return lambda key, shape, dtype: jnp.full(shape, value, dtype)
+
+    given = {"kernel_initializer": filled(2.0)}
+    if name != "ResNetBlock":
+        given["bias_initializer"] = filled(3.0)
+    layer = getattr(mlax.block, name)
+    weights, _, _ = layer.init(jax.random.key(0), *arguments, **given)
+    leaves = jax.tree_util.tree_leaves_with_path(weights)
+    places = [(jax.tree_util.keystr(path), leaf) for path, leaf in leaves]
+    kernels = [leaf for place, leaf in places if place.endswith(".kernel")]
+    biases = [leaf for p, leaf in places if p.endswith(".bias") and "norm" not in p]
+    assert kernels
+    assert all((leaf == 2.0).all() for leaf in kernels)
+    assert all((leaf == 3.0).all() for leaf in biases)
