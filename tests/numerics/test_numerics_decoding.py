@@ -59,7 +59,7 @@ def test_cached_decoding_equals_the_full_pass(name, options, dtype):
 )
 def test_initializers_reach_every_kernel_and_bias(name, arguments):
     def filled(value):
-        return lambda key, shape, dtype: jnp.full(shape, value, dtype)
+        return lambda key, shape, dtype=None: jnp.full(shape, value, dtype)
 
     given = {"kernel_initializer": filled(2.0)}
     if name != "ResNetBlock":
