@@ -74,3 +74,10 @@ def test_optimizers() -> None:
 def test_linear() -> None:
     printed = run("linear", "--rounds", "1", "--sizes", "one token")
     assert "| encoder, step, one token (8, 1, 256)" in printed
+
+
+def test_optimizer_peers() -> None:
+    printed = run(
+        "optimizer_peers", "sgd", "--rounds", "1", "--weights", "64", "--leaves", "2"
+    )
+    assert "| sgd " in printed

@@ -30,6 +30,16 @@ def at_least(dtype: DTypeLike | None, narrowest: DTypeLike) -> DTypeLike | None:
     return None if dtype is None else jnp.promote_types(dtype, narrowest)
 
 
+def in_dtype(x: Any, dtype: DTypeLike) -> Any:
+    """The array in a dtype, itself where it has it; None stays None.
+
+    Outside of `jax.jit` a cast costs a call even where it changes nothing.
+    """
+    if x is None or (x.dtype == dtype and not getattr(x, "weak_type", False)):
+        return x
+    return x.astype(dtype)
+
+
 def cast(tree: Any, dtype: DTypeLike | None) -> Any:
     """The tree with its floating leaves in another dtype; a dtype of None changes nothing."""
     if dtype is None:

@@ -227,7 +227,7 @@ def fwd(
     tokens = x.reshape(-1, hyperparams.features)
     count = tokens.shape[0]
     logits = tokens.dot(
-        trainables.router.astype(x.dtype), precision=hyperparams.precision
+        arrays.in_dtype(trainables.router, x.dtype), precision=hyperparams.precision
     )
     p = softmax(logits, axis=-1, accum_dtype=hyperparams.accum_dtype)
     gates, chosen = lax.top_k(p, hyperparams.top_k)
@@ -264,17 +264,19 @@ def fwd(
     h = jnp.einsum(
         "erf,efh->erh",
         inputs,
-        trainables.widen.astype(x.dtype),
+        arrays.in_dtype(trainables.widen, x.dtype),
         precision=hyperparams.precision,
     )
-    h = hyperparams.activation(h + trainables.widen_bias.astype(x.dtype)[:, None])
+    h = hyperparams.activation(
+        h + arrays.in_dtype(trainables.widen_bias, x.dtype)[:, None]
+    )
     y = jnp.einsum(
         "erh,ehf->erf",
         h,
-        trainables.narrow.astype(x.dtype),
+        arrays.in_dtype(trainables.narrow, x.dtype),
         precision=hyperparams.precision,
     )
-    y = y + trainables.narrow_bias.astype(x.dtype)[:, None]
+    y = y + arrays.in_dtype(trainables.narrow_bias, x.dtype)[:, None]
     y = y.at[chosen, place].get(mode="fill", fill_value=0)
     y = y.reshape(hyperparams.top_k, count, hyperparams.features) * gates.T[..., None]
     return sum(y, axis=0).reshape(x.shape), non_trainables

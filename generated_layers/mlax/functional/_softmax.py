@@ -42,8 +42,10 @@ def softmax(
     x = checks.floating("softmax", x=x)
     wide = x if accum_dtype is None else x.astype(accum_dtype)
     fixed = lax.stop_gradient(wide)
-    top = jnp.max(fixed, axis=axis, keepdims=True, initial=-jnp.inf)
-    weights = jnp.exp(wide - jnp.where(top == -jnp.inf, jnp.zeros_like(top), top))
+    lowest = float(jnp.finfo(wide.dtype).min)
+    top = jnp.max(fixed, axis=axis, keepdims=True, initial=lowest)
+    weights = jnp.exp(wide - top)
     total = sum(weights, axis=axis, keepdims=True)
-    total = jnp.where(total == 0.0, jnp.ones_like(total), total)
+    # At least 1, but where everything is -inf.
+    total = total + (total == 0.0).astype(total.dtype)
     return (weights / total).astype(x.dtype)

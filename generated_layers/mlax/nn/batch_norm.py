@@ -25,7 +25,7 @@ from jax.typing import DTypeLike
 from mlax._core import arrays, checks
 from mlax._core.arrays import cast
 from mlax._core.static import static
-from mlax.functional import deviations, divide_by_scaled_root, ema, normalize
+from mlax.functional import deviations, divide_by_scaled_root, ema
 
 
 class BatchNormTrainables(NamedTuple):
@@ -207,6 +207,13 @@ def fwd(
     shape = [1] * x.ndim
     shape[channel] = hyperparams.channels
     wide = cast(x, dtype=hyperparams.accum_dtype or x.dtype)
+    weight = (
+        jnp.ones(shape, wide.dtype)
+        if trainables.scale is None
+        else cast(
+            arrays.in_dtype(trainables.scale, x.dtype).reshape(shape), dtype=wide.dtype
+        )
+    )
     if not inference_mode and x.size > 0:
         mean, deviation, square, scale = deviations(
             wide,
@@ -214,7 +221,9 @@ def fwd(
             axis_name=hyperparams.axis_name,
             epsilon=hyperparams.epsilon,
         )
-        y = divide_by_scaled_root(deviation, square, scale, epsilon=hyperparams.epsilon)
+        factor = divide_by_scaled_root(
+            weight, square, scale, epsilon=hyperparams.epsilon
+        )
         mean = mean.reshape(-1).astype(non_trainables.mean.dtype)
         var = square.reshape(-1).astype(non_trainables.var.dtype)
         var = var * lax.square(scale.reshape(-1).astype(var.dtype))
@@ -233,15 +242,12 @@ def fwd(
     else:
         mean = non_trainables.mean.astype(wide.dtype).reshape(shape)
         var = non_trainables.var.astype(wide.dtype).reshape(shape)
-        y = normalize(wide, mean, var, epsilon=hyperparams.epsilon)
-    y = y.astype(x.dtype)
-    y = (
-        y
-        if trainables.scale is None
-        else y * trainables.scale.astype(x.dtype).reshape(shape)
-    )
+        deviation = wide - mean
+        factor = weight * lax.rsqrt(var + hyperparams.epsilon)
+    # With one factor for each channel, every element is multiplied once.
+    y = (deviation * factor).astype(x.dtype)
     return (
         y
         if trainables.bias is None
-        else y + trainables.bias.astype(x.dtype).reshape(shape)
+        else y + arrays.in_dtype(trainables.bias, x.dtype).reshape(shape)
     ), non_trainables

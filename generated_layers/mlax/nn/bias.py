@@ -98,4 +98,4 @@ def fwd(
         raise checks.shape_error(
             "Bias", "x", "(*batch, features)", x, features=hyperparams.features
         )
-    return x + trainables.bias.astype(x.dtype), non_trainables
+    return x + arrays.in_dtype(trainables.bias, x.dtype), non_trainables

@@ -175,10 +175,12 @@ def fwd(
     maps = jnp.einsum(
         "...l,lro->...ro",
         left,
-        trainables.kernel.astype(left.dtype),
+        arrays.in_dtype(trainables.kernel, left.dtype),
         precision=hyperparams.precision,
     )
     y = jnp.einsum("...r,...ro->...o", right, maps, precision=hyperparams.precision)
     return (
-        y if trainables.bias is None else y + trainables.bias.astype(left.dtype)
+        y
+        if trainables.bias is None
+        else y + arrays.in_dtype(trainables.bias, left.dtype)
     ), non_trainables

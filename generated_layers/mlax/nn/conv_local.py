@@ -275,7 +275,7 @@ def fwd(
     layout = (0, channel, *range(first, first + n))
     y = lax.conv_general_dilated_local(
         images,
-        trainables.kernel.astype(x.dtype),
+        arrays.in_dtype(trainables.kernel, x.dtype),
         hyperparams.strides,
         pairs,
         hyperparams.kernel_size,
@@ -285,5 +285,5 @@ def fwd(
     )
     y = y.reshape(*batch, *y.shape[1:])
     return (
-        y if trainables.bias is None else y + trainables.bias.astype(x.dtype)
+        y if trainables.bias is None else y + arrays.in_dtype(trainables.bias, x.dtype)
     ), non_trainables

@@ -299,9 +299,9 @@ def fwd(
             widths[axis] = (low % stride, high % stride)
         images = jnp.pad(images, wrapped, "wrap")
     kernel = (
-        lax.rev(trainables.kernel.astype(x.dtype), spatial)
+        lax.rev(arrays.in_dtype(trainables.kernel, x.dtype), spatial)
         if hyperparams.flip_kernel
-        else trainables.kernel.astype(x.dtype)
+        else arrays.in_dtype(trainables.kernel, x.dtype)
     )
     layout = (0, channel, *spatial)
     y = lax.conv_general_dilated(
@@ -320,5 +320,5 @@ def fwd(
         return y, non_trainables
     after = 0 if hyperparams.channel_last else n
     return y + lax.expand_dims(
-        arrays.cast(trainables.bias, x.dtype), range(1, 1 + after)
+        arrays.in_dtype(trainables.bias, x.dtype), range(1, 1 + after)
     ), non_trainables

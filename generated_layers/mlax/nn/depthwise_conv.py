@@ -225,7 +225,7 @@ def fwd(
         )
     y = conv(
         x,
-        trainables.kernel.astype(x.dtype),
+        arrays.in_dtype(trainables.kernel, x.dtype),
         spatial_dims=hyperparams.spatial_dims,
         strides=hyperparams.strides,
         padding=hyperparams.padding,
@@ -238,5 +238,5 @@ def fwd(
         return y, non_trainables
     after = 0 if hyperparams.channel_last else hyperparams.spatial_dims
     return y + lax.expand_dims(
-        arrays.cast(trainables.bias, x.dtype), range(1, 1 + after)
+        arrays.in_dtype(trainables.bias, x.dtype), range(1, 1 + after)
     ), non_trainables

@@ -184,7 +184,7 @@ def fwd(
     y = jnp.einsum(
         hyperparams.equation,
         x,
-        trainables.kernel.astype(x.dtype),
+        arrays.in_dtype(trainables.kernel, x.dtype),
         precision=hyperparams.precision,
     )
     if trainables.bias is None:
@@ -192,6 +192,6 @@ def fwd(
     first, _, last = hyperparams.result.partition("...")
     free = " " * (y.ndim - len(first) - len(last))
     sizes = dict(zip(hyperparams.kernel_axes, hyperparams.kernel_shape, strict=True))
-    return y + arrays.cast(trainables.bias, x.dtype).reshape(
+    return y + arrays.in_dtype(trainables.bias, x.dtype).reshape(
         [sizes.get(a, 1) for a in first + free + last]
     ), non_trainables

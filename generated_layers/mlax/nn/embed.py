@@ -147,5 +147,6 @@ def attend(
             "Embed", "x", "(*batch, features)", x, features=hyperparams.features
         )
     return x.dot(
-        trainables.embedding.astype(x.dtype).T, precision=hyperparams.precision
+        arrays.in_dtype(trainables.embedding, x.dtype).T,
+        precision=hyperparams.precision,
     ), non_trainables

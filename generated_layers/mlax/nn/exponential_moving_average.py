@@ -126,7 +126,7 @@ def fwd(
         raise checks.shape_error(
             "ExponentialMovingAverage", "x", "(*shape,)", x, shape=hyperparams.shape
         )
-    y = non_trainables.average.astype(x.dtype)
+    y = arrays.in_dtype(non_trainables.average, x.dtype)
     if not inference_mode:
         # Twice: what is returned in the dtype of x, what is kept in its own.
         y = ema(y, x, decay=hyperparams.decay)

@@ -198,11 +198,14 @@ def fwd(
             features=hyperparams.features,
         )
     x = inputs.dot(
-        trainables.kernel.astype(inputs.dtype), precision=hyperparams.precision
-    ) + trainables.bias.astype(inputs.dtype)
+        arrays.in_dtype(trainables.kernel, inputs.dtype),
+        precision=hyperparams.precision,
+    ) + arrays.in_dtype(trainables.bias, inputs.dtype)
     x_gates, x_n = jnp.split(x, [2 * hyperparams.features], -1)
     to_gates, to_n = jnp.split(
-        trainables.recurrent_kernel.astype(inputs.dtype), [2 * hyperparams.features], -1
+        arrays.in_dtype(trainables.recurrent_kernel, inputs.dtype),
+        [2 * hyperparams.features],
+        -1,
     )
     gates = x_gates + carry.dot(to_gates, precision=hyperparams.precision)
     r, z = jnp.split(hyperparams.gate_activation(gates), 2, -1)
@@ -211,7 +214,7 @@ def fwd(
     else:
         n = r * (
             carry.dot(to_n, precision=hyperparams.precision)
-            + trainables.recurrent_bias.astype(inputs.dtype)
+            + arrays.in_dtype(trainables.recurrent_bias, inputs.dtype)
         )
     n = hyperparams.activation(x_n + n)
     h = (1.0 - z) * n + z * carry

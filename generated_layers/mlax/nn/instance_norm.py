@@ -177,10 +177,10 @@ def fwd(
     y = (
         y
         if trainables.scale is None
-        else y * trainables.scale.astype(x.dtype).reshape(shape)
+        else y * arrays.in_dtype(trainables.scale, x.dtype).reshape(shape)
     )
     return (
         y
         if trainables.bias is None
-        else y + trainables.bias.astype(x.dtype).reshape(shape)
+        else y + arrays.in_dtype(trainables.bias, x.dtype).reshape(shape)
     ), non_trainables

@@ -158,7 +158,11 @@ def fwd(
         epsilon=hyperparams.epsilon,
         accum_dtype=hyperparams.accum_dtype,
     )
-    y = y if trainables.scale is None else y * trainables.scale.astype(x.dtype)
+    y = (
+        y
+        if trainables.scale is None
+        else y * arrays.in_dtype(trainables.scale, x.dtype)
+    )
     return (
-        y if trainables.bias is None else y + trainables.bias.astype(x.dtype)
+        y if trainables.bias is None else y + arrays.in_dtype(trainables.bias, x.dtype)
     ), non_trainables

@@ -133,7 +133,7 @@ def fwd(
             positions,
             (*x.shape[:-2], x.shape[-2]),
         )
-    embedding = trainables.embedding.astype(x.dtype)
+    embedding = arrays.in_dtype(trainables.embedding, x.dtype)
     if positions is None:
         if not (x.shape[-2] <= hyperparams.length):
             raise checks.requirement(

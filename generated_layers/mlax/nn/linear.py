@@ -143,8 +143,10 @@ def fwd(
     batch = x.shape[:-1]
     # One matrix product is faster than a batch of them.
     matrix = x.reshape(-1, hyperparams.in_features) if x.ndim > 2 else x
-    y = matrix.dot(trainables.kernel.astype(x.dtype), precision=hyperparams.precision)
-    y = y if trainables.bias is None else y + trainables.bias.astype(x.dtype)
+    y = matrix.dot(
+        arrays.in_dtype(trainables.kernel, x.dtype), precision=hyperparams.precision
+    )
+    y = y if trainables.bias is None else y + arrays.in_dtype(trainables.bias, x.dtype)
     return (
         y.reshape(*batch, hyperparams.out_features) if x.ndim > 2 else y
     ), non_trainables

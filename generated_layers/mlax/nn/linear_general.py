@@ -222,13 +222,13 @@ def fwd(
     summed = tuple(range(len(batch), count))
     y = lax.dot_general(
         x,
-        trainables.kernel.astype(x.dtype),
+        arrays.in_dtype(trainables.kernel, x.dtype),
         ((axis, summed), (batch_axis, batch)),
         precision=hyperparams.precision,
     )
     if trainables.bias is None:
         return y, non_trainables
     free = (1,) * (x.ndim - count)
-    return y + arrays.cast(trainables.bias, x.dtype).reshape(
+    return y + arrays.in_dtype(trainables.bias, x.dtype).reshape(
         *hyperparams.batch_features, *free, *hyperparams.out_features
     ), non_trainables

@@ -137,12 +137,14 @@ def fwd(
         raise checks.shape_error(
             "LoRA", "x", "(*batch, in_features)", x, in_features=hyperparams.in_features
         )
-    low = x.dot(trainables.down.astype(x.dtype), precision=hyperparams.precision)
+    low = x.dot(
+        arrays.in_dtype(trainables.down, x.dtype), precision=hyperparams.precision
+    )
     low = (
         low
         if hyperparams.alpha is None
         else low * (hyperparams.alpha / hyperparams.rank)
     )
     return low.dot(
-        trainables.up.astype(x.dtype), precision=hyperparams.precision
+        arrays.in_dtype(trainables.up, x.dtype), precision=hyperparams.precision
     ), non_trainables

@@ -260,18 +260,22 @@ def fwd(
             batch=x.shape[:-2],
             state_features=hyperparams.state_features,
         )
-    decay = jnp.exp(trainables.log_decay.astype(x.dtype))
-    angle = jnp.exp(trainables.log_phase.astype(x.dtype))
+    decay = jnp.exp(arrays.in_dtype(trainables.log_decay, x.dtype))
+    angle = jnp.exp(arrays.in_dtype(trainables.log_phase, x.dtype))
     # 1 - |a|^2 without cancellation, also where |a| rounds to 1.
     scale = jnp.sqrt(-jnp.expm1(-2.0 * decay))
     a = (jnp.exp(-decay) * jnp.cos(angle), jnp.exp(-decay) * jnp.sin(angle))
     shape = (*(1,) * (x.ndim - 2), x.shape[-2], hyperparams.state_features)
     u = (
         scale
-        * x.dot(trainables.input_real.astype(x.dtype), precision=hyperparams.precision),
+        * x.dot(
+            arrays.in_dtype(trainables.input_real, x.dtype),
+            precision=hyperparams.precision,
+        ),
         scale
         * x.dot(
-            trainables.input_imaginary.astype(x.dtype), precision=hyperparams.precision
+            arrays.in_dtype(trainables.input_imaginary, x.dtype),
+            precision=hyperparams.precision,
         ),
     )
 
@@ -291,12 +295,14 @@ def fwd(
         start = jax.tree.map(lambda part: jnp.expand_dims(part, -2), carry)
         h = add(multiply(powers, start), h)
     y = h[0].dot(
-        trainables.output_real.astype(x.dtype), precision=hyperparams.precision
+        arrays.in_dtype(trainables.output_real, x.dtype),
+        precision=hyperparams.precision,
     )
     y = y - h[1].dot(
-        trainables.output_imaginary.astype(x.dtype), precision=hyperparams.precision
+        arrays.in_dtype(trainables.output_imaginary, x.dtype),
+        precision=hyperparams.precision,
     )
-    y = y + trainables.skip.astype(x.dtype) * x
+    y = y + arrays.in_dtype(trainables.skip, x.dtype) * x
     if not hyperparams.return_carry:
         return y, non_trainables
     return (y, jax.tree.map(lambda part: part[..., -1, :], h)), non_trainables

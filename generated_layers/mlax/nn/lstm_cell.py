@@ -204,13 +204,16 @@ def fwd(
         )
     c, h = carry
     gates = inputs.dot(
-        trainables.kernel.astype(inputs.dtype), precision=hyperparams.precision
-    )
-    gates = gates + h.dot(
-        trainables.recurrent_kernel.astype(inputs.dtype),
+        arrays.in_dtype(trainables.kernel, inputs.dtype),
         precision=hyperparams.precision,
     )
-    i, f, g, o = jnp.split(gates + trainables.bias.astype(inputs.dtype), 4, axis=-1)
+    gates = gates + h.dot(
+        arrays.in_dtype(trainables.recurrent_kernel, inputs.dtype),
+        precision=hyperparams.precision,
+    )
+    i, f, g, o = jnp.split(
+        gates + arrays.in_dtype(trainables.bias, inputs.dtype), 4, axis=-1
+    )
     i, f, o = map(hyperparams.gate_activation, (i, f + hyperparams.forget_bias, o))
     c = f * c + i * hyperparams.activation(g)
     h = o * hyperparams.activation(c)

@@ -145,8 +145,8 @@ def fwd(
             in_features=hyperparams.in_features,
         )
     y = x.reshape(-1, hyperparams.in_features).dot(
-        trainables.kernel.astype(x.dtype), precision=hyperparams.precision
+        arrays.in_dtype(trainables.kernel, x.dtype), precision=hyperparams.precision
     )
-    y = y if trainables.bias is None else y + trainables.bias.astype(x.dtype)
+    y = y if trainables.bias is None else y + arrays.in_dtype(trainables.bias, x.dtype)
     shape = (*x.shape[:-1], hyperparams.pieces, hyperparams.out_features)
     return jnp.max(y.reshape(shape), axis=-2), non_trainables

@@ -203,18 +203,19 @@ def fwd(
             features=hyperparams.features,
         )
     x = inputs.dot(
-        trainables.kernel.astype(inputs.dtype), precision=hyperparams.precision
+        arrays.in_dtype(trainables.kernel, inputs.dtype),
+        precision=hyperparams.precision,
     )
     h = carry.dot(
-        trainables.recurrent_kernel.astype(inputs.dtype),
+        arrays.in_dtype(trainables.recurrent_kernel, inputs.dtype),
         precision=hyperparams.precision,
     )
     (x_f, x_n), (h_f, n) = jnp.split(x, 2, -1), jnp.split(h, 2, -1)
     f = hyperparams.gate_activation(
-        x_f + h_f + trainables.forget_bias.astype(inputs.dtype)
+        x_f + h_f + arrays.in_dtype(trainables.forget_bias, inputs.dtype)
     )
     if trainables.recurrent_bias is not None:
-        n = f * (n + trainables.recurrent_bias.astype(inputs.dtype))
-    n = hyperparams.activation(x_n + trainables.bias.astype(inputs.dtype) + n)
+        n = f * (n + arrays.in_dtype(trainables.recurrent_bias, inputs.dtype))
+    n = hyperparams.activation(x_n + arrays.in_dtype(trainables.bias, inputs.dtype) + n)
     h = (1.0 - f) * n + f * carry
     return (h, h), non_trainables

@@ -108,4 +108,6 @@ def fwd(
             features=hyperparams.features,
             x=x.shape,
         )
-    return jnp.where(x >= 0.0, x, trainables.slope.astype(x.dtype) * x), non_trainables
+    return jnp.where(
+        x >= 0.0, x, arrays.in_dtype(trainables.slope, x.dtype) * x
+    ), non_trainables

@@ -209,7 +209,7 @@ def fwd(
         )
     y = conv(
         x,
-        trainables.kernel.astype(x.dtype),
+        arrays.in_dtype(trainables.kernel, x.dtype),
         spatial_dims=hyperparams.spatial_dims,
         strides=hyperparams.patch_size,
         padding="VALID",
@@ -223,5 +223,5 @@ def fwd(
     else:
         y = jnp.matrix_transpose(y.reshape(*batch, hyperparams.features, tokens))
     return (
-        y if trainables.bias is None else y + trainables.bias.astype(x.dtype)
+        y if trainables.bias is None else y + arrays.in_dtype(trainables.bias, x.dtype)
     ), non_trainables

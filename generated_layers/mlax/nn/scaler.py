@@ -98,4 +98,4 @@ def fwd(
         raise checks.shape_error(
             "Scaler", "x", "(*batch, features)", x, features=hyperparams.features
         )
-    return x * trainables.scale.astype(x.dtype), non_trainables
+    return x * arrays.in_dtype(trainables.scale, x.dtype), non_trainables

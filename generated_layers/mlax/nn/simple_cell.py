@@ -176,10 +176,11 @@ def fwd(
             features=hyperparams.features,
         )
     h = inputs.dot(
-        trainables.kernel.astype(inputs.dtype), precision=hyperparams.precision
-    ) + trainables.bias.astype(inputs.dtype)
+        arrays.in_dtype(trainables.kernel, inputs.dtype),
+        precision=hyperparams.precision,
+    ) + arrays.in_dtype(trainables.bias, inputs.dtype)
     h = h + carry.dot(
-        trainables.recurrent_kernel.astype(inputs.dtype),
+        arrays.in_dtype(trainables.recurrent_kernel, inputs.dtype),
         precision=hyperparams.precision,
     )
     h = hyperparams.activation(h + carry if hyperparams.residual else h)

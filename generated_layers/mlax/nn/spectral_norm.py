@@ -123,8 +123,8 @@ def fwd(
     scaled = x / range_scale(x)
     matrix = scaled.reshape(-1, hyperparams.features)
     fixed = lax.stop_gradient(matrix)
-    u = non_trainables.vector.astype(x.dtype) * lax.rsqrt(
-        sum(lax.square(non_trainables.vector.astype(x.dtype))) + epsilon
+    u = arrays.in_dtype(non_trainables.vector, x.dtype) * lax.rsqrt(
+        sum(lax.square(arrays.in_dtype(non_trainables.vector, x.dtype))) + epsilon
     )
     if not inference_mode:
         for _ in range(hyperparams.iterations):

@@ -132,5 +132,9 @@ def fwd(
     y = l2_normalize(
         matrix, axis=0, epsilon=hyperparams.epsilon, accum_dtype=hyperparams.accum_dtype
     )
-    y = y if trainables.scale is None else y * trainables.scale.astype(x.dtype)
+    y = (
+        y
+        if trainables.scale is None
+        else y * arrays.in_dtype(trainables.scale, x.dtype)
+    )
     return y.reshape(x.shape), non_trainables

@@ -20,6 +20,7 @@ from mlax.optim import adaptive_grad_clip as AdaptiveGradClip
 from mlax.optim import adopt as ADOPT
 from mlax.optim import ams_grad as AMSGrad
 from mlax.optim import apply_if_finite as ApplyIfFinite
+from mlax.optim import backtracking_search as BacktrackingSearch
 from mlax.optim import centralize as Centralize
 from mlax.optim import chain as Chain
 from mlax.optim import clip as Clip
@@ -27,20 +28,25 @@ from mlax.optim import clip_by_block_rms as ClipByBlockRms
 from mlax.optim import clip_by_global_norm as ClipByGlobalNorm
 from mlax.optim import cocob as Cocob
 from mlax.optim import d_adapt_adam_w as DAdaptAdamW
+from mlax.optim import differentially_private as DifferentiallyPrivate
 from mlax.optim import do_g as DoG
 from mlax.optim import do_wg as DoWG
 from mlax.optim import dynamic_loss_scaling as DynamicLossScaling
 from mlax.optim import ema as Ema
 from mlax.optim import freeze as Freeze
 from mlax.optim import fromage as Fromage
+from mlax.optim import galore as Galore
 from mlax.optim import lamb as LAMB
 from mlax.optim import lars as LARS
+from mlax.optim import lbfgs as Lbfgs
 from mlax.optim import learning_rate as LearningRate
 from mlax.optim import lion as Lion
 from mlax.optim import lookahead as Lookahead
 from mlax.optim import mad_grad as MadGrad
 from mlax.optim import masked as Masked
 from mlax.optim import momo as Momo
+from mlax.optim import momo_adam as MomoAdam
+from mlax.optim import muon as Muon
 from mlax.optim import n_adam as NAdam
 from mlax.optim import n_adam_w as NAdamW
 from mlax.optim import noisy_sgd as NoisySgd
@@ -61,10 +67,12 @@ from mlax.optim import signum as Signum
 from mlax.optim import simplified_ad_ema_mix as SimplifiedAdEMAMix
 from mlax.optim import skip_large_updates as SkipLargeUpdates
 from mlax.optim import sm3 as SM3
+from mlax.optim import sophia as Sophia
 from mlax.optim import stochastic_rounding as StochasticRounding
 from mlax.optim import trust_ratio as TrustRatio
 from mlax.optim import weight_decay as WeightDecay
 from mlax.optim import yogi as Yogi
+from mlax.optim import zoom_search as ZoomSearch
 
 __all__ = [
     "ADOPT",
@@ -86,6 +94,7 @@ __all__ = [
     "Adan",
     "AdaptiveGradClip",
     "ApplyIfFinite",
+    "BacktrackingSearch",
     "Centralize",
     "Chain",
     "Clip",
@@ -93,18 +102,23 @@ __all__ = [
     "ClipByGlobalNorm",
     "Cocob",
     "DAdaptAdamW",
+    "DifferentiallyPrivate",
     "DoG",
     "DoWG",
     "DynamicLossScaling",
     "Ema",
     "Freeze",
     "Fromage",
+    "Galore",
+    "Lbfgs",
     "LearningRate",
     "Lion",
     "Lookahead",
     "MadGrad",
     "Masked",
     "Momo",
+    "MomoAdam",
+    "Muon",
     "NAdam",
     "NAdamW",
     "NoisySgd",
@@ -124,10 +138,12 @@ __all__ = [
     "Signum",
     "SimplifiedAdEMAMix",
     "SkipLargeUpdates",
+    "Sophia",
     "StochasticRounding",
     "TrustRatio",
     "WeightDecay",
     "Yogi",
+    "ZoomSearch",
     "apply_updates",
     "from_optax",
     "state_shardings",

@@ -71,10 +71,9 @@ class _State(PresenceTransformer):
         floating = _is_floating(declaration.dtype)
         if dtype is None or floating is False:
             return state
-        absent = declaration.optional and name not in self.present
-        if absent or floating is None:
+        if floating is None:
             return f"arrays.cast({state}, {dtype})"
-        return f"{state}.astype({dtype})"
+        return f"arrays.in_dtype({state}, {dtype})"
 
     def leave_Comparison(
         self, original_node: cst.Comparison, updated_node: cst.Comparison

@@ -86,9 +86,7 @@ class _Trainables(PresenceTransformer):
         dtype = self.context.compute_dtype
         if dtype is None:
             return f"trainables.{name}"
-        if self.context.declarations[name].optional and name not in self.present:
-            return f"arrays.cast(trainables.{name}, {dtype})"
-        return f"trainables.{name}.astype({dtype})"
+        return f"arrays.in_dtype(trainables.{name}, {dtype})"
 
     def leave_Attribute(
         self, original_node: cst.Attribute, updated_node: cst.Attribute

@@ -27,6 +27,7 @@ WIDENING = {
     "jax.nn.softmax": "softmax",
     "jax.nn.standardize": "standardize",
     "jax.random.bernoulli": "bernoulli",
+    "jax.random.rademacher": "bernoulli",
     "jax.scipy.special.logsumexp": "logsumexp",
 }
 """Functions that compute half-precision input in float32, and the strict word to use."""

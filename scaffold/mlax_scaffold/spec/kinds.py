@@ -74,9 +74,9 @@ DECLARE = {
 """How `setup` declares what a method may assign to."""
 
 UNKNOWN = {
-    MethodRole.PREPARE: ("optimizer", "optimizers", "dither"),
+    MethodRole.PREPARE: ("optimizer", "optimizers"),
     MethodRole.FINISH: ("optimizer", "optimizers", "dither", "key"),
-    MethodRole.STEP: ("dither",),
+    MethodRole.STEP: (),
     MethodRole.UPDATE: ("optimizer", "optimizers", "value", "value_and_gradients"),
 }
 """What these methods of an optimizer may not use."""

@@ -27,7 +27,8 @@ class Optimizer:
     _fields: Fields
     _whole: Callable[..., Any] | None
 
-    def __init_subclass__(cls) -> None:
+    def __init_subclass__(cls, per_example: bool = False) -> None:
+        # What gradients are, the generator checks.
         super().__init_subclass__()
         cls._fields = Fields.of(cls)
         # The spec's own `step` is its mathematics; callers call the one below.
@@ -129,7 +130,7 @@ class Optimizer:
         self._inputs = {name: inputs[name] for name in _INPUTS[:2]}
         self._stepping = self._whole is not None
         number = self._state.get("step", jnp.zeros((), jnp.int32))
-        self._values = {"step": (number + 1).astype(dtype)}
+        self._values = {"step": (number + 1).astype(dtype), "dither": _dither(number)}
         self._values |= {n: v for n, v in self._inputs.items() if v is not None}
         if inputs["value"] is not None:
             self._values["value"] = jnp.asarray(inputs["value"], dtype)
@@ -137,7 +138,7 @@ class Optimizer:
             value = self._hyperparameters[name]
             if callable(value):
                 value = value(number.astype(dtype))
-            self._values[name] = jnp.asarray(value, dtype)
+            self._values[name] = None if value is None else jnp.asarray(value, dtype)
         structure = jax.tree.structure(params)
         for name, column in self._masks(params).items():
             self._values[name] = structure.unflatten(column)
@@ -187,10 +188,11 @@ class Optimizer:
         dtype = jnp.result_type(float)
         other = {*_INPUTS, *self._fields.named("Mask")}
         found = {
-            n: jnp.asarray(v, dtype) for n, v in self._values.items() if n not in other
+            n: jnp.asarray(v, dtype)
+            for n, v in self._values.items()
+            if n not in other and v is not None
         }
         found |= {n: v for n, v in self._state.items() if n not in self._moments}
-        found["dither"] = _dither(self._state.get("step"))
         return found | {"step": self._values["step"]}
 
     def _count(self) -> None:
@@ -380,9 +382,7 @@ def _as(new: Any, old: Any) -> jax.Array:
     return jnp.asarray(new, old.dtype)
 
 
-def _dither(step: Any) -> jax.Array:
+def _dither(step: jax.Array) -> jax.Array:
     """Multiples of the golden ratio, without their integers, in fixed point."""
-    if step is None:
-        return jnp.zeros(())
     spread = (step.astype(jnp.uint32) * jnp.uint32(2654435769)) >> 8
     return spread.astype(jnp.result_type(float)) / 2.0**24

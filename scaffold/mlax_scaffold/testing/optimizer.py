@@ -41,6 +41,7 @@ class OptimizerCase:
             of the weights, such as the states of inner optimizers.
         needs: names of the keyword-only inputs that `step` cannot do without.
         other_dtypes: other dtypes that the hyperparameters declare.
+        per_example: whether `step` takes the gradients of each example.
     """
 
     name: str
@@ -50,6 +51,13 @@ class OptimizerCase:
     partial_moments: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
     other_dtypes: tuple[DTypeLike | None, ...] = ()
+    per_example: bool = False
+
+    def given(self, gradients: PyTree) -> PyTree:
+        """Gradients as `step` takes them: where it takes several examples, of two."""
+        if not self.per_example:
+            return gradients
+        return jax.tree.map(lambda g: jnp.stack([g, g + g]), gradients)
 
     def take(
         self, gradients: PyTree, state: Any, params: PyTree, hyperparams: Any
@@ -57,7 +65,7 @@ class OptimizerCase:
         """`step` with the inputs that the optimizer needs."""
         inputs = inputs_of_step(gradients, params)
         given = {name: inputs[name] for name in self.needs}
-        return self.step(gradients, state, params, hyperparams, **given)
+        return self.step(self.given(gradients), state, params, hyperparams, **given)
 
 
 def trees() -> dict[str, PyTree]:
@@ -122,37 +130,42 @@ def assert_optimizer_dtypes(
     has one; all other arithmetic is in `dtype`. Compiles nothing.
     """
     gradients_dtype = dtype if gradients_dtype is None else gradients_dtype
-    declared = (case.moment_dtype, *case.other_dtypes)
-    moment_dtype = tuple(dtype for dtype in declared if dtype is not None)
+    declared = _declared(case)
     what = f"{case.name} with weights in {jnp.dtype(dtype)}"
-    with precision_for(dtype, gradients_dtype, *moment_dtype):
+    with precision_for(dtype, gradients_dtype, *declared):
         structs = cast(trees()["dict"], dtype)
         jaxpr = _trace(case, structs, cast(structs, gradients_dtype), what)
         assert_dtypes(
             jaxpr,
-            (dtype, *moment_dtype),
+            (dtype, *declared),
             scalars=(jnp.float32, jnp.result_type(float)),
             what=what,
         )
+
+
+def _declared(case: OptimizerCase) -> tuple[DTypeLike, ...]:
+    """The dtypes that hyperparameters name."""
+    named = (case.moment_dtype, *case.other_dtypes)
+    return tuple(dtype for dtype in named if dtype is not None)
 
 
 def assert_mixed_dtypes(case: OptimizerCase) -> None:
     """In a tree of mixed dtypes each weight keeps its own. Compiles nothing.
 
     The update has the dtype of its weight, and what is computed of it is in that dtype or
-    in `moment_dtype`: no weight is rounded to, or widened by, the dtype of another one.
-    Values are known by their shapes, which no two weights share.
+    in one that the hyperparameters declare: no weight is rounded to, or widened by, the
+    dtype of another one. Values are known by their shapes, which no two weights share.
     """
     structs = {
         "half": jax.ShapeDtypeStruct((2, 5), jnp.bfloat16),
         "single": jax.ShapeDtypeStruct((11,), jnp.float32),
     }
     what = f"{case.name} with weights of mixed dtypes"
-    moment_dtype = () if case.moment_dtype is None else (case.moment_dtype,)
-    with precision_for(*moment_dtype):
+    declared = _declared(case)
+    with precision_for(*declared):
         jaxpr = _trace(case, structs, structs, what)
     for name, struct in structs.items():
-        allowed = (struct.dtype, *moment_dtype)
+        allowed = (struct.dtype, *declared)
         findings = [f for f in audit_jaxpr(jaxpr, allowed) if f.shape == struct.shape]
         if findings:
             raise AssertionError(report(findings, allowed, what=f"{what}, {name}"))

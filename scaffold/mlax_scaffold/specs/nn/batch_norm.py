@@ -13,7 +13,6 @@ from mlax_scaffold.spec import (
     deviations,
     divide_by_scaled_root,
     ema,
-    normalize,
     ones,
     state,
     trainable,
@@ -58,6 +57,11 @@ class BatchNorm(Layer):
         shape = [1] * x.ndim
         shape[channel] = self.channels
         wide = cast(x, dtype=self.accum_dtype or x.dtype)
+        weight = (
+            jnp.ones(shape, wide.dtype)
+            if self.scale is None
+            else cast(self.scale.reshape(shape), dtype=wide.dtype)
+        )
         if self.training and x.size > 0:
             mean, deviation, square, scale = deviations(
                 wide,
@@ -65,7 +69,7 @@ class BatchNorm(Layer):
                 axis_name=self.axis_name,
                 epsilon=self.epsilon,
             )
-            y = divide_by_scaled_root(deviation, square, scale, epsilon=self.epsilon)
+            factor = divide_by_scaled_root(weight, square, scale, epsilon=self.epsilon)
             mean = mean.reshape(-1).astype(self.stored.mean.dtype)
             var = square.reshape(-1).astype(self.stored.var.dtype)
             var = var * lax.square(scale.reshape(-1).astype(var.dtype))
@@ -76,7 +80,8 @@ class BatchNorm(Layer):
         else:
             mean = self.stored.mean.astype(wide.dtype).reshape(shape)
             var = self.stored.var.astype(wide.dtype).reshape(shape)
-            y = normalize(wide, mean, var, epsilon=self.epsilon)
-        y = y.astype(x.dtype)
-        y = y if self.scale is None else y * self.scale.reshape(shape)
+            deviation = wide - mean
+            factor = weight * lax.rsqrt(var + self.epsilon)
+        # With one factor for each channel, every element is multiplied once.
+        y = (deviation * factor).astype(x.dtype)
         return y if self.bias is None else y + self.bias.reshape(shape)
