@@ -553,8 +553,8 @@ def fwd(
         k = norm(k, axis=-1, epsilon=1e-6, accum_dtype=hyperparams.accum_dtype)
         if trainables.query_scale is not None and trainables.key_scale is not None:
             q, k = (
-                q * arrays.cast(trainables.query_scale, x.dtype),
-                k * arrays.cast(trainables.key_scale, x.dtype),
+                q * arrays.in_dtype(trainables.query_scale, x.dtype),
+                k * arrays.in_dtype(trainables.key_scale, x.dtype),
             )
     at = first + jnp.arange(x.shape[-2])
     if hyperparams.rotary is not None:
