@@ -14,7 +14,7 @@ from mlax._core.arrays import keyword_inputs
 from mlax.graph._applied import Applied
 from mlax.graph._graph import Graph
 from mlax.graph._module import Module, own_params, static_flag
-from mlax.graph._params import Params
+from mlax.graph._params import Params, checked_params
 from mlax.graph._rng import Rng
 
 
@@ -38,7 +38,9 @@ class BlockModule(Module):
     def __init__(self, graph: Graph, rng: Rng | None = None) -> None:
         super().__init__(graph)
         if rng is not None and not isinstance(rng, Rng):
-            raise TypeError(f"{type(self).__name__}: rng must be an Rng, got {rng!r}")
+            raise TypeError(
+                f"{type(self).__name__}: rng must be an Rng, got {type(rng).__name__}"
+            )
         self.rng = rng
 
     def init(self, **layers: Any) -> tuple[Any, Any, Any]:
@@ -55,6 +57,7 @@ class BlockModule(Module):
     ) -> tuple[Any, Params]:
         """An entry point of the block, such as `fwd`, with the parameters of its modules."""
         is_training = static_flag(self, is_training)
+        params = checked_params(self, params)
         params = self.create(params, x, is_training, **inputs)
         key, rng = None, self._rng()
         if is_training and rng is not None and self.draws:

@@ -18,8 +18,10 @@ def display(graph: Graph, params: Params) -> None:
     """Show the parameters below a node: in a notebook with treescope, else as text.
 
     Raises:
+        TypeError: where these are not a node of a graph and parameters.
         ImportError: in a notebook without treescope.
     """
+    _check(graph, params)
     if not _in_notebook():
         print(summary(graph, params))
         return
@@ -34,7 +36,12 @@ def display(graph: Graph, params: Params) -> None:
 
 
 def summary(graph: Graph, params: Params) -> str:
-    """A tree of the parameters below a node: names, shapes, dtypes and numbers of elements."""
+    """A tree of the parameters below a node: names, shapes, dtypes and numbers of elements.
+
+    Raises:
+        TypeError: where these are not a node of a graph and parameters.
+    """
+    _check(graph, params)
     root = _nested(graph, params)
     rows = [(graph.name, type(graph.module).__name__ if graph.module else "", "", "")]
     rows += _rows(root, graph, "")
@@ -56,6 +63,18 @@ def summary(graph: Graph, params: Params) -> str:
         f"{len(sizes)} parameters of {sum(sizes):,} elements, {trained:,} of them trainable; {state}"
     )
     return "\n".join(line.rstrip() for line in lines)
+
+
+def _check(graph: Any, params: Any) -> None:
+    if not isinstance(graph, Graph):
+        raise TypeError(
+            "display: the first argument must be a node of a graph, such as module.graph, "
+            f"got {type(graph).__name__}"
+        )
+    if not isinstance(params, Params):
+        raise TypeError(
+            f"display: the second argument must be Params, got {type(params).__name__}"
+        )
 
 
 def _nested(graph: Graph, params: Params) -> dict[str, Any]:

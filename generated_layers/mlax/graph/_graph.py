@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -45,6 +45,18 @@ class Graph:
         """The names from the root to this node."""
         above = () if self._parent is None else self._parent.path
         return (*above, self._name)
+
+    @property
+    def root(self) -> Graph:
+        """The node that all others are below."""
+        return self if self._parent is None else self._parent.root
+
+    def key_paths(self) -> Iterator[Path]:
+        """The paths of the seeds and counters below this node."""
+        if self._module is not None and self._module.gives_keys:
+            yield from self._module.paths
+        for node in self._children.values():
+            yield from node.key_paths()
 
     @property
     def children(self) -> Mapping[str, Graph]:

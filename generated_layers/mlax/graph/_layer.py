@@ -14,7 +14,7 @@ from jax.typing import DTypeLike
 from mlax._core import checks
 from mlax.graph._graph import Graph, Path
 from mlax.graph._module import Module, static_flag
-from mlax.graph._params import Params
+from mlax.graph._params import Params, checked_params
 from mlax.graph._rng import Rng
 from mlax.graph._trees import Tree, outline_of
 
@@ -60,7 +60,7 @@ class LayerModule(Module):
         super().__init__(graph)
         name = type(self).__name__
         if rng is not None and not isinstance(rng, Rng):
-            raise TypeError(f"{name}: rng must be an Rng, got {rng!r}")
+            raise TypeError(f"{name}: rng must be an Rng, got {type(rng).__name__}")
         self.rng = rng
         self.dtype = checks.optional(checks.dtype, name, dtype=dtype)
         self.metadata = metadata
@@ -118,7 +118,7 @@ class LayerModule(Module):
     ) -> tuple[Any, Params]:
         """An entry point of the layer, such as `fwd`, with the parameters of this module."""
         is_training = static_flag(self, is_training)
-        params = self.create(params, x)
+        params = self.create(checked_params(self, params), x)
         key = None
         if self.draws and is_training and self.rng is not None:
             key, params = self.rng(params)

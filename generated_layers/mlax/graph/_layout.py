@@ -29,11 +29,22 @@ class Layout:
 
     Changing values keeps the layout, so that comparing the layouts of two calls of a
     compiled function mostly is comparing an object with itself.
+
+    Args:
+        entries: one for each parameter.
+        locked: whether no other can be added.
+        changing: the paths whose values may change; None: all.
     """
 
-    def __init__(self, entries: tuple[Entry, ...], locked: bool) -> None:
+    def __init__(
+        self,
+        entries: tuple[Entry, ...],
+        locked: bool,
+        changing: frozenset[Path] | None = None,
+    ) -> None:
         self.entries = entries
         self.locked = locked
+        self.changing = changing
         self._below: dict[object, tuple[Layout, tuple[int, ...]]] = {}
 
     @cached_property
@@ -60,7 +71,7 @@ class Layout:
     @cached_property
     def _identity(self) -> tuple[object, ...]:
         # Not the order: it decides how parts are merged, and nothing about these values.
-        return (self.locked, *(entry[:3] for entry in self.entries))
+        return (self.locked, self.changing, *(entry[:3] for entry in self.entries))
 
     @cached_property
     def _hash(self) -> int:
@@ -68,17 +79,22 @@ class Layout:
 
     def lock(self, locked: bool) -> Layout:
         """The same, locked or not."""
-        return Layout(self.entries, locked)
+        return Layout(self.entries, locked, self.changing)
+
+    def only(self, changing: frozenset[Path] | None) -> Layout:
+        """The same, of which only these paths change."""
+        return Layout(self.entries, self.locked, changing)
 
     def add(self, path: Path, trainable: bool, metadata: Metadata) -> Layout:
         """The same and another entry at the end."""
         order = 1 + max((entry.order for entry in self.entries), default=-1)
         entry = Entry(path, bool(trainable), metadata, order)
-        return Layout((*self.entries, entry), self.locked)
+        return Layout((*self.entries, entry), self.locked, self.changing)
 
     def select(self, indices: tuple[int, ...]) -> Layout:
         """Some of the entries."""
-        return Layout(tuple(self.entries[i] for i in indices), self.locked)
+        entries = tuple(self.entries[i] for i in indices)
+        return Layout(entries, self.locked, self.changing)
 
     def below(
         self, places: frozenset[Path], without: frozenset[Path]
@@ -113,16 +129,19 @@ class Layout:
             seen.add(entry.path)
         order = tuple(sorted(range(len(entries)), key=lambda i: entries[i].order))
         locked = all(part.locked for part in parts)
-        return Layout(tuple(entries[i] for i in order), locked), order
+        return Layout(tuple(entries[i] for i in order), locked, self.changing), order
 
-    def nearest(self, *paths: Path) -> str:
+    def nearest(self, path: Any) -> str:
         """The hint of an error about a path that is not there."""
+        if not isinstance(path, tuple):
+            return '; a path is a tuple of names, such as ("model", "bias")'
+        depth = len(path)
+        below = [e.path[depth] for e in self.entries if e.path[:depth] == path]
+        if below:
+            return f"; it is a node, with {', '.join(map(repr, dict.fromkeys(below)))}"
         known = {repr(entry.path): entry.path for entry in self.entries}
-        for path in paths:
-            close = difflib.get_close_matches(repr(path), known, n=1)
-            if close:
-                return f"; did you mean {close[0]}?"
-        return ""
+        close = difflib.get_close_matches(repr(path), known, n=1, cutoff=0.75)
+        return f"; did you mean {close[0]}?" if close else ""
 
     def __eq__(self, other: object) -> bool:
         if self is other:
@@ -138,7 +157,7 @@ class Layout:
 
     def __reduce__(self) -> tuple[type[Layout], tuple[object, ...]]:
         # Hashes of strings differ between processes.
-        return Layout, (self.entries, self.locked)
+        return Layout, (self.entries, self.locked, self.changing)
 
     def __repr__(self) -> str:
         shown = ", ".join("/".join(entry.path) for entry in self.entries)

@@ -17,7 +17,7 @@ from jax.typing import DTypeLike
 from mlax._core.arrays import Initializer, create
 from mlax.graph._applied import Applied
 from mlax.graph._graph import Graph, Path
-from mlax.graph._params import Params
+from mlax.graph._params import Params, checked_params
 
 if TYPE_CHECKING:
     from mlax.graph._rng import Rng
@@ -109,10 +109,11 @@ class Module:
         Raises:
             KeyError: where it is missing, and there is no initializer.
             LockedError: where it is missing from locked params. It is a KeyError too.
-            ValueError: where it is there in another shape.
+            ValueError: where it is there in another shape, or where the initializer needs a
+                key and there is no rng.
         """
         path = self.param_path(name)
-        if path not in params:
+        if path not in checked_params(self, params):
             params.require_unlocked(path)
             if initializer is None or shape is None:
                 raise KeyError(
@@ -122,7 +123,7 @@ class Module:
             key: Any = None
             if rng is not None:
                 key, params = rng(params)
-            value = create(initializer, key, shape, dtype)
+            value = self._created_value(path, initializer, key, shape, dtype)
             params = params.add(path, value, trainable=trainable, metadata=metadata)
             return value, params
         value = params[path].value
@@ -132,6 +133,24 @@ class Module:
                 f"{tuple(shape)}, got {jnp.shape(value)}"
             )
         return value, params
+
+    def _created_value(
+        self,
+        path: Path,
+        initializer: Initializer,
+        key: Any,
+        shape: Sequence[int],
+        dtype: DTypeLike | None,
+    ) -> Any:
+        try:
+            return create(initializer, key, shape, dtype)
+        except (TypeError, AttributeError) as error:
+            if key is not None:
+                raise
+            raise ValueError(
+                f"{type(self).__name__}: the initializer of {path!r} failed without a key; if "
+                "it draws at random, pass rng=..., an Rng, to get_param"
+            ) from error
 
     def set_param(
         self,
@@ -151,7 +170,7 @@ class Module:
             LockedError: where it is missing from locked params.
         """
         path = self.param_path(name)
-        if path in params:
+        if path in checked_params(self, params):
             return params.set(path, value)
         return params.add(path, value, trainable=trainable, metadata=metadata)
 
@@ -196,7 +215,8 @@ class Module:
     ) -> Params:
         """The params with those that this module lacks for inputs of these shapes.
 
-        A module of one's own is called with zeros, for what it creates.
+        A module of one's own is called with zeros, for what it creates: no value changes in
+        that call but the counters of keys.
 
         Args:
             params: unlocked.
@@ -205,14 +225,11 @@ class Module:
             **inputs: keyword inputs, likewise.
         """
         zeros = jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype), (x, inputs))
+        before = params.changing_only
+        if before is None:
+            params = params.changing(self.graph.root.key_paths())
         _, made = call(self, params, zeros[0], is_training, **zeros[1])
-        return made.update({path: params.value(path) for path in self._kept(params)})
-
-    def _kept(self, params: Params) -> list[Path]:
-        """What creation leaves as it is: all but the counters of keys."""
-        rngs: list[Any] = [m for m in self.modules() if m.gives_keys]
-        drawn = {path for rng in rngs for path in rng.paths}
-        return [path for path in params if path not in drawn]
+        return made.changing(before)
 
     def run(
         self, params: Params, x: Any, is_training: bool, key: Any, **inputs: Any
@@ -308,7 +325,18 @@ def _signature(cls: type) -> inspect.Signature:
 def call(
     module: Any, params: Params, x: Any, is_training: bool, **inputs: Any
 ) -> tuple[Any, Params]:
-    """A module's call, with `is_training` where it takes that."""
+    """A module's call, with `is_training` where it takes that.
+
+    Raises:
+        TypeError: where it returns something else than `(y, params)`.
+    """
     if "is_training" in _signature(type(module)).parameters:
         inputs = {**inputs, "is_training": is_training}
-    return module(params, x, **inputs)
+    result = module(params, x, **inputs)
+    match result:
+        case (_, Params()):
+            return result
+    raise TypeError(
+        f"{type(module).__name__}: a call must return (y, params), "
+        f"got {type(result).__name__}"
+    )

@@ -57,7 +57,7 @@ class Params(Mapping[Path, Param]):
         entries: a `Param`, or an array, which is trainable, for each path.
 
     Raises:
-        TypeError: where a path is not a tuple of strings.
+        TypeError: where a path is not a tuple of strings, or entries are no mapping.
     """
 
     __slots__ = ("__weakref__", "_layout", "_values")
@@ -66,7 +66,11 @@ class Params(Mapping[Path, Param]):
     _values: tuple[Any, ...]
 
     def __init__(self, entries: Mapping[Path, Any] | None = None) -> None:
-        given = {} if entries is None else dict(entries)
+        if not isinstance(entries, Mapping | None):
+            raise TypeError(
+                f"Params: entries must be a mapping of paths to values, got {entries!r}"
+            )
+        given = {} if entries is None else entries
         made = {
             _checked(path): value if isinstance(value, Param) else Param(value)
             for path, value in given.items()
@@ -131,7 +135,7 @@ class Params(Mapping[Path, Param]):
         """
         if not values:
             return self
-        changed = list(self._values)
+        changed, changing = list(self._values), self._layout.changing
         for path, value in values.items():
             index = self._layout.index.get(path)
             if index is None:
@@ -139,7 +143,8 @@ class Params(Mapping[Path, Param]):
                     f"Params: there is no parameter {path!r} to set; `add` makes one"
                     + self._layout.nearest(path)
                 )
-            changed[index] = value
+            if changing is None or path in changing:
+                changed[index] = value
         return _make(self._layout, tuple(changed))
 
     def add(
@@ -172,11 +177,25 @@ class Params(Mapping[Path, Param]):
         """
         if self.is_locked:
             shown = ", ".join(map(repr, missing))
+            hint = self._layout.nearest(*missing) if len(missing) == 1 else ""
             raise LockedError(
-                f"Params is locked: the new parameter {shown} cannot be created; call "
-                "params.unlocked() first, or check the path"
-                + self._layout.nearest(*missing[:1])
+                f"Params is locked: the new parameter{'s' * (len(missing) > 1)} {shown} "
+                f"cannot be created; call params.unlocked() first, or check the path{hint}"
             )
+
+    def changing(self, paths: Iterable[Path] | None) -> Params:
+        """The same parameters, of which only some change; None: all.
+
+        What `update` and `set` are given for others is left out. So a module that is called
+        for the parameters that it creates leaves them as they were created.
+        """
+        only = None if paths is None else frozenset(paths)
+        return _make(self._layout.only(only), self._values)
+
+    @property
+    def changing_only(self) -> frozenset[Path] | None:
+        """The paths that change, where that is said."""
+        return self._layout.changing
 
     def remove(self, paths: Iterable[Path]) -> Params:
         """The parameters without some of them.
@@ -265,15 +284,27 @@ def _make(layout: Layout, values: Iterable[Any]) -> Params:
 
 
 def _checked(path: Any) -> Path:
-    if (
-        not isinstance(path, tuple)
-        or not path
-        or not all(isinstance(part, str) for part in path)
-    ):
+    names = isinstance(path, tuple) and all(isinstance(p, str) and p for p in path)
+    if not path or not names:
         raise TypeError(
-            f'Params: a path must be a tuple of strings, such as ("model", "bias"), got {path!r}'
+            "Params: a path must be a tuple of strings that are not empty, such as "
+            f'("model", "bias"), got {path!r}'
         )
     return path
+
+
+def checked_params(owner: object, params: Any) -> Params:
+    """The first argument of a module.
+
+    Raises:
+        TypeError: where it is something else.
+    """
+    if not isinstance(params, Params):
+        raise TypeError(
+            f"{type(owner).__name__}: the first argument must be Params, as in "
+            f"y, params = module(params, x), got {type(params).__name__}"
+        )
+    return params
 
 
 jax.tree_util.register_pytree_with_keys(

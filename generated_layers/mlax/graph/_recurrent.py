@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from mlax._core.arrays import cast
 from mlax.graph._layer import LayerModule
 from mlax.graph._module import static_flag
-from mlax.graph._params import Params
+from mlax.graph._params import Params, checked_params
 from mlax.graph._scan import dynamic_scan, static_scan
 
 
@@ -73,7 +73,7 @@ class RecurrentModule(LayerModule):
         first = jax.ShapeDtypeStruct(steps.shape[1:], steps.dtype)
         if prev_state is None:
             prev_state = self.initial_carry(first.shape, x.dtype)
-        params = self.create(params, (first, prev_state))
+        params = self.create(checked_params(self, params), (first, prev_state))
         outline = self.outline((first, prev_state))
         weights = {path: params.value(path) for path in outline.trainables.paths}
         moving = {*outline.non_trainables.paths, *(self.rng.paths if self.rng else ())}

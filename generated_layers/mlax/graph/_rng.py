@@ -11,7 +11,7 @@ import jax.numpy as jnp
 
 from mlax.graph._graph import Path
 from mlax.graph._module import Module
-from mlax.graph._params import Params
+from mlax.graph._params import Params, checked_params
 
 
 class Rng(Module):
@@ -47,6 +47,7 @@ class Rng(Module):
             ValueError: where there is no seed, and none is given.
             LockedError: where there is none in locked params.
         """
+        checked_params(self, params)
         if seed is None and self.param_path("seed") not in params:
             raise ValueError(f"Rng: {self.path!r} has no seed yet; pass seed=...")
         if seed is not None:
@@ -75,6 +76,7 @@ class Rng(Module):
         return key, self.set_param(params, "counter", counter + 1)
 
     def _state(self, params: Params) -> tuple[jax.Array, jax.Array]:
+        checked_params(self, params)
         missing = [path for path in self.paths if path not in params]
         if missing:
             raise ValueError(

@@ -22,13 +22,19 @@ class Sequential(Module):
         layers: modules, which get `is_training` where they take it, and functions of an array.
 
     Raises:
-        TypeError: where one is neither.
+        TypeError: where one is neither, or a module returns something else than
+            `(y, params)`.
     """
 
     def __init__(
         self, graph: Graph, layers: Iterable[Module | Callable[[Any], Any]]
     ) -> None:
         super().__init__(graph)
+        if not isinstance(layers, Iterable):
+            raise TypeError(
+                "Sequential: layers must be a sequence of modules and functions, "
+                f"got {layers!r}"
+            )
         self.layers = tuple(layers)
         for i, layer in enumerate(self.layers):
             if not callable(layer):

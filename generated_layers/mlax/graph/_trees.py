@@ -31,7 +31,8 @@ class Tree(NamedTuple):
         if missing:
             params.require_unlocked(*missing)
             raise KeyError(
-                f"{type(owner).__name__}: there is no parameter {missing[0]!r}"
+                f"{type(owner).__name__}: there is no parameter {missing[0]!r}; the first "
+                "call of the module returns params that have it"
             )
         leaves = [params.value(path) for path in self.paths]
         for path, shape, leaf in zip(self.paths, self.shapes, leaves, strict=True):

@@ -28,12 +28,14 @@ from mlax.optim import clip_by_block_rms as ClipByBlockRms
 from mlax.optim import clip_by_global_norm as ClipByGlobalNorm
 from mlax.optim import cocob as Cocob
 from mlax.optim import d_adapt_adam_w as DAdaptAdamW
+from mlax.optim import differentially_private as DifferentiallyPrivate
 from mlax.optim import do_g as DoG
 from mlax.optim import do_wg as DoWG
 from mlax.optim import dynamic_loss_scaling as DynamicLossScaling
 from mlax.optim import ema as Ema
 from mlax.optim import freeze as Freeze
 from mlax.optim import fromage as Fromage
+from mlax.optim import galore as Galore
 from mlax.optim import lamb as LAMB
 from mlax.optim import lars as LARS
 from mlax.optim import lbfgs as Lbfgs
@@ -44,6 +46,7 @@ from mlax.optim import mad_grad as MadGrad
 from mlax.optim import masked as Masked
 from mlax.optim import momo as Momo
 from mlax.optim import momo_adam as MomoAdam
+from mlax.optim import muon as Muon
 from mlax.optim import n_adam as NAdam
 from mlax.optim import n_adam_w as NAdamW
 from mlax.optim import noisy_sgd as NoisySgd
@@ -99,12 +102,14 @@ __all__ = [
     "ClipByGlobalNorm",
     "Cocob",
     "DAdaptAdamW",
+    "DifferentiallyPrivate",
     "DoG",
     "DoWG",
     "DynamicLossScaling",
     "Ema",
     "Freeze",
     "Fromage",
+    "Galore",
     "Lbfgs",
     "LearningRate",
     "Lion",
@@ -113,6 +118,7 @@ __all__ = [
     "Masked",
     "Momo",
     "MomoAdam",
+    "Muon",
     "NAdam",
     "NAdamW",
     "NoisySgd",

@@ -27,7 +27,8 @@ class Optimizer:
     _fields: Fields
     _whole: Callable[..., Any] | None
 
-    def __init_subclass__(cls) -> None:
+    def __init_subclass__(cls, per_example: bool = False) -> None:
+        # What gradients are, the generator checks.
         super().__init_subclass__()
         cls._fields = Fields.of(cls)
         # The spec's own `step` is its mathematics; callers call the one below.
@@ -137,7 +138,7 @@ class Optimizer:
             value = self._hyperparameters[name]
             if callable(value):
                 value = value(number.astype(dtype))
-            self._values[name] = jnp.asarray(value, dtype)
+            self._values[name] = None if value is None else jnp.asarray(value, dtype)
         structure = jax.tree.structure(params)
         for name, column in self._masks(params).items():
             self._values[name] = structure.unflatten(column)
@@ -187,7 +188,9 @@ class Optimizer:
         dtype = jnp.result_type(float)
         other = {*_INPUTS, *self._fields.named("Mask")}
         found = {
-            n: jnp.asarray(v, dtype) for n, v in self._values.items() if n not in other
+            n: jnp.asarray(v, dtype)
+            for n, v in self._values.items()
+            if n not in other and v is not None
         }
         found |= {n: v for n, v in self._state.items() if n not in self._moments}
         return found | {"step": self._values["step"]}
