@@ -297,3 +297,62 @@ def test_a_step_meets_the_strong_wolfe_conditions():
             decrease, flat = jax.jit(partial(meets, scale))()
             assert decrease
             assert flat
+
+
+EXAMPLES = np.array([[1.0, -2.0, 0.5], [0.1, 0.1, 0.0], [3.0, 1.0, -4.0], [0, 0, 0]])
+PRIVATE = {"x": np.array([1.0, -1.0, 0.5]), "y": np.array(0.3)}
+
+
+def of_examples(weights):
+    """The gradients of a regression for each example."""
+
+    def loss(weights, x):
+        return (jnp.dot(x, weights["x"]) + weights["y"] - 1.0) ** 2
+
+    return jax.vmap(jax.grad(loss), (None, 0))(weights, jnp.asarray(EXAMPLES))
+
+
+@pytest.mark.parametrize("clip_norm", [0.5, 3.0])
+def test_clipping_of_examples_is_that_of_optax(clip_norm):
+    weights = jax.tree.map(jnp.asarray, PRIVATE)
+    inner = optim.Sgd.init(weights, 0.1, momentum=0.9)
+    state, hyperparams = optim.DifferentiallyPrivate.init(inner, clip_norm, 0.0)
+    theirs = optax.chain(
+        optax.contrib.differentially_private_aggregate(
+            clip_norm, 0.0, jax.random.key(0)
+        ),
+        optax.sgd(0.1, momentum=0.9),
+    )
+
+    def body(carry, _):
+        ours, state, other, their_state = carry
+        updates, state = hyperparams.apply(
+            of_examples(ours), state, ours, key=jax.random.key(0)
+        )
+        ours = optim.apply_updates(ours, updates)
+        updates, their_state = theirs.update(of_examples(other), their_state, other)
+        other = optax.apply_updates(other, updates)
+        return (ours, state, other, their_state), (ours, other)
+
+    begin = (weights, state, weights, theirs.init(weights))
+    run = jax.jit(lambda carry: jax.lax.scan(body, carry, length=100)[1])
+    assert_close(*run(begin), "float64")
+
+
+def test_noise_has_the_deviation_that_it_is_told():
+    weights = jnp.zeros(20000)
+    inner = optim.Sgd.init(weights, 1.0)
+    state, hyperparams = optim.DifferentiallyPrivate.init(inner, 0.5, 3.0)
+    zeros = jnp.zeros((4, 20000))
+    updates, _ = hyperparams.apply(zeros, state, weights, key=jax.random.key(0))
+    np.testing.assert_allclose(updates.std(), 0.5 * 3.0 / 4, rtol=0.02)
+    np.testing.assert_allclose(updates.mean(), 0.0, atol=0.01)
+
+
+def test_gradients_without_examples_are_refused():
+    weights = {"x": jnp.zeros(3)}
+    state, hyperparams = optim.DifferentiallyPrivate.init(
+        optim.Sgd.init(weights, 1.0), 0.5, 0.0
+    )
+    with pytest.raises(ValueError, match=r"\(examples, \*weight.shape\).*got \(3,\)"):
+        hyperparams.apply(weights, state, weights, key=jax.random.key(0))

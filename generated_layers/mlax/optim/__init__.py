@@ -28,6 +28,7 @@ from mlax.optim import clip_by_block_rms as ClipByBlockRms
 from mlax.optim import clip_by_global_norm as ClipByGlobalNorm
 from mlax.optim import cocob as Cocob
 from mlax.optim import d_adapt_adam_w as DAdaptAdamW
+from mlax.optim import differentially_private as DifferentiallyPrivate
 from mlax.optim import do_g as DoG
 from mlax.optim import do_wg as DoWG
 from mlax.optim import dynamic_loss_scaling as DynamicLossScaling
@@ -101,6 +102,7 @@ __all__ = [
     "ClipByGlobalNorm",
     "Cocob",
     "DAdaptAdamW",
+    "DifferentiallyPrivate",
     "DoG",
     "DoWG",
     "DynamicLossScaling",

@@ -232,6 +232,8 @@ class Definition:
     """What its module class is called, where that is not the name of the layer."""
     aliases: tuple[tuple[str, str], ...] = ()
     """Hyperparameters that the module class calls otherwise, with their names there."""
+    per_example: bool = False
+    """Whether a step takes the gradients of each example, stacked along a first axis."""
 
     @property
     def module_name(self) -> str:

@@ -224,7 +224,7 @@ class _OptimizerBuilder:
                 [
                     (
                         "gradients",
-                        "structured like the weights, with their shapes and dtypes.",
+                        self._gradients(),
                     ),
                     ("state", "of the step before, or from `init`."),
                     ("trainables", "the weights."),
@@ -265,6 +265,14 @@ class _OptimizerBuilder:
             self._step_body(),
         )
 
+    def _gradients(self) -> str:
+        if not self.definition.per_example:
+            return "structured like the weights, with their shapes and dtypes."
+        return (
+            "those of each example, stacked along a first axis: structured like the "
+            "weights, of the shapes (examples, *weight.shape) and their dtypes."
+        )
+
     def _use(self, name: str) -> str:
         """What is said of an input of `step`."""
         if name in self.reads:
@@ -274,9 +282,10 @@ class _OptimizerBuilder:
     def _step_body(self) -> str:
         moments = "".join(f", {d.name!r}" for d in self.moments)
         of = f", trainables{moments}" if moments else ""
+        given = ", per_example=True" if self.definition.per_example else ""
         lines = [
             f"trees.check_state({self.name!r}, state, {self.name}State{of})",
-            f"trees.check_gradients({self.name!r}, gradients, trainables)",
+            f"trees.check_gradients({self.name!r}, gradients, trainables{given})",
         ]
         used = self.reads
         if "step" in used:

@@ -76,6 +76,7 @@ class TestView:
     """Fields of the state that are no moments."""
     needs: tuple[str, ...]
     """Inputs of `step` that an optimizer cannot do without."""
+    per_example: bool
     takes_weights: bool
     """Whether `init` of an optimizer takes the weights."""
     draws_keys: bool
@@ -181,6 +182,7 @@ def _view(definition: Definition, library: Library, project: Project) -> TestVie
             for item in (*definition.structural(), *definition.declared(Role.STATE))
         ),
         needs=tuple(needs(definition)) if definition.kind is Kind.OPTIMIZER else (),
+        per_example=definition.per_example,
         takes_weights=takes_weights,
         draws_keys=bool(traits and traits.draws),
         trains=bool(traits and traits.training),

@@ -27,7 +27,8 @@ class Optimizer:
     _fields: Fields
     _whole: Callable[..., Any] | None
 
-    def __init_subclass__(cls) -> None:
+    def __init_subclass__(cls, per_example: bool = False) -> None:
+        # What gradients are, the generator checks.
         super().__init_subclass__()
         cls._fields = Fields.of(cls)
         # The spec's own `step` is its mathematics; callers call the one below.

@@ -44,7 +44,7 @@ from mlax_scaffold.spec.kinds import (
 from mlax_scaffold.spec.parse_examples import read_examples
 from mlax_scaffold.spec.parse_fields import check_fields, read_hyperparameter
 from mlax_scaffold.spec.parse_imports import BASES
-from mlax_scaffold.spec.parse_keywords import read_keywords
+from mlax_scaffold.spec.parse_keywords import KEYWORDS, read_keywords
 from mlax_scaffold.spec.parse_method import (
     check_summary,
     read_method,
@@ -64,7 +64,7 @@ class ClassReader:
     def read(self, node: ast.ClassDef) -> tuple[Kind, dict[str, Any]] | None:
         """The kind of the definition, and the parts of it that its class holds."""
         bases = [ast.unparse(base) for base in node.bases]
-        others = [k for k in node.keywords if k.arg not in ("module", "aliases")]
+        others = [k for k in node.keywords if k.arg not in KEYWORDS]
         if len(bases) != 1 or bases[0] not in BASES or others:
             given = ", ".join([*bases, *(f"{k.arg}=..." for k in others)])
             close = "" if given in BASES else did_you_mean(given, tuple(BASES))

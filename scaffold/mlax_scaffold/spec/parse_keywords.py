@@ -13,6 +13,9 @@ from mlax_scaffold.spec.check_body import RESERVED
 from mlax_scaffold.spec.parse_method import role_of
 from mlax_scaffold.spec.parse_source import Source
 
+KEYWORDS = ("module", "aliases", "per_example")
+"""What a class may be given beside its base."""
+
 RESERVED_IN_MODULES = frozenset(
     [
         "aliases",
@@ -74,10 +77,23 @@ def read_keywords(
     kind: Kind,
     hyperparameters: Sequence[Hyperparameter],
 ) -> dict[str, Any]:
-    """`module="LSTM"` and `aliases={"features": "hidden_size"}` of a layer or a block."""
+    """`module="LSTM"` and `aliases={"features": "hidden_size"}` of a layer or a block.
+
+    `per_example=True` of an optimizer.
+    """
     found: dict[str, Any] = {}
     for given in node.keywords:
         match given.arg, given.value:
+            case "per_example", ast.Constant(value=bool(chosen)) if (
+                kind is Kind.OPTIMIZER
+            ):
+                found["per_example"] = chosen
+            case "per_example", _:
+                source.report(
+                    given.value,
+                    "per_example is for optimizers, and True or False",
+                    "Remove it, or write `per_example=True`.",
+                )
             case _ if kind not in (Kind.LAYER, Kind.BLOCK):
                 source.report(
                     given.value,

@@ -41,6 +41,7 @@ class OptimizerCase:
             of the weights, such as the states of inner optimizers.
         needs: names of the keyword-only inputs that `step` cannot do without.
         other_dtypes: other dtypes that the hyperparameters declare.
+        per_example: whether `step` takes the gradients of each example.
     """
 
     name: str
@@ -50,6 +51,13 @@ class OptimizerCase:
     partial_moments: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
     other_dtypes: tuple[DTypeLike | None, ...] = ()
+    per_example: bool = False
+
+    def given(self, gradients: PyTree) -> PyTree:
+        """Gradients as `step` takes them: where it takes several examples, of two."""
+        if not self.per_example:
+            return gradients
+        return jax.tree.map(lambda g: jnp.stack([g, g + g]), gradients)
 
     def take(
         self, gradients: PyTree, state: Any, params: PyTree, hyperparams: Any
@@ -57,7 +65,7 @@ class OptimizerCase:
         """`step` with the inputs that the optimizer needs."""
         inputs = inputs_of_step(gradients, params)
         given = {name: inputs[name] for name in self.needs}
-        return self.step(gradients, state, params, hyperparams, **given)
+        return self.step(self.given(gradients), state, params, hyperparams, **given)
 
 
 def trees() -> dict[str, PyTree]:

@@ -168,7 +168,7 @@ def assert_optimizer_matches_spec(
             optimizer.load(state)
             inputs = inputs_of_step(gradients, params)
             given = {name: inputs[name] for name in case.needs}
-            updates = optimizer.step(gradients, params, **given)
+            updates = optimizer.step(case.given(gradients), params, **given)
             return (updates, optimizer.state), case.take(
                 gradients, state, params, hyperparams
             )
