@@ -181,7 +181,7 @@ def test_loss_scaling_skips_and_recovers():
     weights = jnp.ones((3,), jnp.float16)
     inner = optim.Sgd.init(weights, 0.5)
     state, hyperparams = optim.DynamicLossScaling.init(
-        inner, initial_scale=1024.0, period=2
+        inner, initial_scale=1024, period=2
     )
     step = jax.jit(lambda g, s: hyperparams.apply(g, s, weights))
     updates, state = step(jnp.full((3,), 512.0, jnp.float16), state)
