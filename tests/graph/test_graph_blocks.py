@@ -204,3 +204,15 @@ def test_scans_agree(steps: int, reverse: bool, tree: bool):
         np.testing.assert_allclose(a, b, rtol=1e-6)
     with pytest.raises(ValueError, match="one length"):
         bx.static_scan(step, 0.0, None)
+
+
+@pytest.mark.parametrize("channel_last", [False, True])
+def test_channels_of_a_convolution_are_those_of_the_first_input(channel_last: bool):
+    graph, rng, params = start()
+    options = {"kernel_size": 2, "channel_last": channel_last, "rng": rng}
+    conv = bx.Conv(graph.child("conv"), 2, out_channels=4, **options)
+    shape = (2, 7, 6, 5, 3) if channel_last else (2, 7, 3, 6, 5)
+    y, params = conv(params, jnp.ones(shape))
+    kernel = params[conv.param_path("kernel")].value
+    assert kernel.shape == ((4, 2, 2, 3) if channel_last else (4, 3, 2, 2))
+    assert y.shape == ((2, 7, 6, 5, 4) if channel_last else (2, 7, 4, 6, 5))

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
+from jax.nn.initializers import lecun_normal, zeros
 from jax.typing import DTypeLike
 
 from mlax._core import arrays, checks
@@ -73,6 +74,8 @@ def init(
     dropout_rate: float = 0.0,
     use_bias: bool = True,
     precision: PrecisionLike | None = None,
+    kernel_initializer: arrays.Initializer = lecun_normal(),
+    bias_initializer: arrays.Initializer = zeros,
     dtype: DTypeLike | None = None,
 ) -> tuple[FeedForwardTrainables, None, FeedForwardHyperparams]:
     """Create the weights and the hyperparameters of FeedForward.
@@ -87,6 +90,10 @@ def init(
         use_bias: whether the maps add a bias (True or False).
         precision: of the products, see jax.lax.Precision (what `jax.lax` takes as
             precision, or None).
+        kernel_initializer: of the kernels (an initializer, called `initializer(key,
+            shape, dtype)`).
+        bias_initializer: of the biases (an initializer, called `initializer(key, shape,
+            dtype)`).
         dtype: dtype of the weights; None: that of their initializers.
 
     Returns:
@@ -102,13 +109,18 @@ def init(
     use_bias = checks.boolean("FeedForward", use_bias=use_bias)
     precision = checks.optional(checks.precision, "FeedForward", precision=precision)
     keys = arrays.declared_keys(key, 3)
-    options = (use_bias, precision)
+    options = {
+        "use_bias": use_bias,
+        "precision": precision,
+        "kernel_initializer": kernel_initializer,
+        "bias_initializer": bias_initializer,
+    }
     widen_weights, _, widen_hyperparams = Linear.init(
-        keys[0], features, hidden_features, *options, dtype=dtype
+        keys[0], features, hidden_features, **options, dtype=dtype
     )
     _, _, dropout_hyperparams = Dropout.init(dropout_rate)
     narrow_weights, _, narrow_hyperparams = Linear.init(
-        keys[2], hidden_features, features, *options, dtype=dtype
+        keys[2], hidden_features, features, **options, dtype=dtype
     )
     trainables = FeedForwardTrainables(widen=widen_weights, narrow=narrow_weights)
     hyperparams = FeedForwardHyperparams(

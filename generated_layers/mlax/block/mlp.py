@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jax
+from jax.nn.initializers import lecun_normal, zeros
 from jax.typing import DTypeLike
 
 from mlax._core import arrays, checks
@@ -81,6 +82,8 @@ def init(
     dropout_rate: float = 0.0,
     use_bias: bool = True,
     precision: PrecisionLike | None = None,
+    kernel_initializer: arrays.Initializer = lecun_normal(),
+    bias_initializer: arrays.Initializer = zeros,
     dtype: DTypeLike | None = None,
 ) -> tuple[MLPTrainables, None, MLPHyperparams]:
     """Create the weights and the hyperparameters of MLP.
@@ -98,6 +101,10 @@ def init(
         use_bias: whether the maps add a bias (True or False).
         precision: of the products, see jax.lax.Precision (what `jax.lax` takes as
             precision, or None).
+        kernel_initializer: of the kernels (an initializer, called `initializer(key,
+            shape, dtype)`).
+        bias_initializer: of the biases (an initializer, called `initializer(key, shape,
+            dtype)`).
         dtype: dtype of the weights; None: that of their initializers.
 
     Returns:
@@ -118,16 +125,21 @@ def init(
     precision = checks.optional(checks.precision, "MLP", precision=precision)
     keys = arrays.declared_keys(key, 3)
     sizes = (in_features, *hidden)
-    options = (use_bias, precision)
+    options = {
+        "use_bias": use_bias,
+        "precision": precision,
+        "kernel_initializer": kernel_initializer,
+        "bias_initializer": bias_initializer,
+    }
     layers_weights, _, layers_hyperparams = arrays.unzip(
-        Linear.init(own_key, a, b, *options, dtype=dtype)
+        Linear.init(own_key, a, b, **options, dtype=dtype)
         for own_key, (a, b) in arrays.keyed(keys[0], zip(sizes, hidden, strict=False))
     )
     _, _, dropouts_hyperparams = arrays.unzip(
         Dropout.init(dropout_rate) for _ in hidden
     )
     output_weights, _, output_hyperparams = Linear.init(
-        keys[2], sizes[-1], out_features, *options, dtype=dtype
+        keys[2], sizes[-1], out_features, **options, dtype=dtype
     )
     trainables = MLPTrainables(layers=layers_weights, output=output_weights)
     hyperparams = MLPHyperparams(

@@ -110,6 +110,7 @@ def init(
     axis_name: str | None = None,
     accum_dtype: DTypeLike | None = None,
     precision: PrecisionLike | None = None,
+    kernel_initializer: arrays.Initializer | None = None,
     dtype: DTypeLike | None = None,
 ) -> tuple[ResNetBlockTrainables, ResNetBlockNonTrainables, ResNetBlockHyperparams]:
     """Create the weights and the hyperparameters of ResNetBlock.
@@ -135,6 +136,8 @@ def init(
             None).
         precision: of the products, see jax.lax.Precision (what `jax.lax` takes as
             precision, or None).
+        kernel_initializer: None: that of Conv (an initializer, called `initializer(key,
+            shape, dtype)`, or None).
         dtype: dtype of the weights; None: that of their initializers.
 
     Returns:
@@ -172,7 +175,12 @@ def init(
         if bottleneck
         else ((*ends, 3, strides), (ends[1], ends[1], 3, 1))
     )
-    conv = {"channel_last": channel_last, "use_bias": False, "precision": precision}
+    conv = {
+        "channel_last": channel_last,
+        "use_bias": False,
+        "precision": precision,
+        "kernel_initializer": kernel_initializer,
+    }
     norm = {
         "channel_last": channel_last,
         "momentum": momentum,

@@ -5,14 +5,16 @@
 With `norm_first` y = x + f(norm(x)) for both (Xiong et al., 2020, arXiv:2002.04745,
 which trains without warm-up), else y = norm(x + f(x)) as in Vaswani et al., 2017,
 arXiv:1706.03762. With `causal` it is the layer of a decoder without context.
+With `max_length` it decodes token by token, see MultiHeadAttention.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import jax
+from jax.nn.initializers import lecun_normal, zeros
 from jax.typing import DTypeLike
 
 from mlax._core import arrays, checks
@@ -64,6 +66,12 @@ class TransformerEncoderLayerHyperparams:
     """Heads of keys and values; None: heads."""
     rotary: Callable[..., Any] | None
     """Of queries or keys, and their positions."""
+    max_length: int | None
+    """Length of the cache; then it is causal."""
+    batch: tuple[int, ...] | None
+    """Axes before the positions, which a cache needs."""
+    cache_dtype: DTypeLike | None
+    """Dtype of the cache; None: that of the weights."""
     dropout_rate: float
     """Of weights, hidden elements and both results."""
     use_bias: bool
@@ -109,10 +117,15 @@ def init(
     causal: bool = False,
     kv_heads: int | None = None,
     rotary: Callable[..., Any] | None = None,
+    max_length: int | None = None,
+    batch: Sequence[int] | None = None,
+    cache_dtype: DTypeLike | None = None,
     dropout_rate: float = 0.0,
     use_bias: bool = True,
     accum_dtype: DTypeLike | None = None,
     precision: PrecisionLike | None = None,
+    kernel_initializer: arrays.Initializer = lecun_normal(),
+    bias_initializer: arrays.Initializer = zeros,
     dtype: DTypeLike | None = None,
 ) -> tuple[
     TransformerEncoderLayerTrainables,
@@ -134,12 +147,22 @@ def init(
         kv_heads: heads of keys and values; None: heads (an integer of at least 1, or
             None).
         rotary: of queries or keys, and their positions (a hashable function, or None).
+        max_length: length of the cache; then it is causal (an integer of at least 1, or
+            None).
+        batch: axes before the positions, which a cache needs (a sequence of integers of
+            at least 0, or None).
+        cache_dtype: dtype of the cache; None: that of the weights (a floating dtype, or
+            None).
         dropout_rate: of weights, hidden elements and both results (a number from 0 to
             1).
         use_bias: whether maps and norms add a bias (True or False).
         accum_dtype: of softmax and norms; None: that of x (a floating dtype, or None).
         precision: of the products, see jax.lax.Precision (what `jax.lax` takes as
             precision, or None).
+        kernel_initializer: of the kernels (an initializer, called `initializer(key,
+            shape, dtype)`).
+        bias_initializer: of the biases (an initializer, called `initializer(key, shape,
+            dtype)`).
         dtype: dtype of the weights; None: that of their initializers.
 
     Returns:
@@ -160,6 +183,13 @@ def init(
         checks.size, "TransformerEncoderLayer", kv_heads=kv_heads
     )
     rotary = checks.optional(checks.function, "TransformerEncoderLayer", rotary=rotary)
+    max_length = checks.optional(
+        checks.size, "TransformerEncoderLayer", max_length=max_length
+    )
+    batch = checks.optional(checks.shape, "TransformerEncoderLayer", batch=batch)
+    cache_dtype = checks.optional(
+        checks.dtype, "TransformerEncoderLayer", cache_dtype=cache_dtype
+    )
     dropout_rate = checks.probability(
         "TransformerEncoderLayer", dropout_rate=dropout_rate
     )
@@ -172,7 +202,13 @@ def init(
     )
     keys = arrays.declared_keys(key, 5)
     common = {"use_bias": use_bias}
-    inner = {**common, "dropout_rate": dropout_rate, "precision": precision}
+    inner = {
+        **common,
+        "dropout_rate": dropout_rate,
+        "precision": precision,
+        "kernel_initializer": kernel_initializer,
+        "bias_initializer": bias_initializer,
+    }
     attention_weights, attention_state, attention_hyperparams = MultiHeadAttention.init(
         keys[0],
         features,
@@ -180,6 +216,9 @@ def init(
         causal=causal,
         kv_heads=kv_heads,
         rotary=rotary,
+        max_length=max_length,
+        batch=batch,
+        cache_dtype=cache_dtype,
         accum_dtype=accum_dtype,
         **inner,
         dtype=dtype,
@@ -211,6 +250,9 @@ def init(
         causal=causal,
         kv_heads=kv_heads,
         rotary=rotary,
+        max_length=max_length,
+        batch=batch,
+        cache_dtype=cache_dtype,
         dropout_rate=dropout_rate,
         use_bias=use_bias,
         accum_dtype=accum_dtype,
@@ -256,12 +298,17 @@ def fwd(
     x = checks.floating("TransformerEncoderLayer", x=x)
     if mask is not None:
         mask = checks.logical("TransformerEncoderLayer", mask=mask)
-    if x.ndim < 2 or x.shape[-1] != hyperparams.features:
+    if (
+        x.ndim < 2
+        or (hyperparams.batch is not None and x.shape[:-2] != hyperparams.batch)
+        or x.shape[-1] != hyperparams.features
+    ):
         raise checks.shape_error(
             "TransformerEncoderLayer",
             "x",
             "(*batch, positions, features)",
             x,
+            batch=hyperparams.batch,
             features=hyperparams.features,
         )
     if mask is not None:

@@ -568,27 +568,17 @@ def fwd(
         and non_trainables.cached_values is not None
         and inference_mode
     ):
-        non_trainables = non_trainables._replace(
-            cached_keys=jnp.asarray(
-                lax.dynamic_update_slice_in_dim(
-                    arrays.cast(non_trainables.cached_keys, x.dtype), k, first, axis=-3
-                ),
-                non_trainables.cached_keys.dtype,
-            ),
-            cached_values=jnp.asarray(
-                lax.dynamic_update_slice_in_dim(
-                    arrays.cast(non_trainables.cached_values, x.dtype),
-                    v,
-                    first,
-                    axis=-3,
-                ),
-                non_trainables.cached_values.dtype,
-            ),
-            cached=jnp.asarray(first + x.shape[-2], non_trainables.cached.dtype),
+        # A narrower cache rounds what is kept, and not what is attended to now.
+        k = lax.dynamic_update_slice_in_dim(
+            arrays.cast(non_trainables.cached_keys, x.dtype), k, first, axis=-3
         )
-        k, v = (
-            arrays.cast(non_trainables.cached_keys, x.dtype),
-            arrays.cast(non_trainables.cached_values, x.dtype),
+        v = lax.dynamic_update_slice_in_dim(
+            arrays.cast(non_trainables.cached_values, x.dtype), v, first, axis=-3
+        )
+        non_trainables = non_trainables._replace(
+            cached_keys=jnp.asarray(k, non_trainables.cached_keys.dtype),
+            cached_values=jnp.asarray(v, non_trainables.cached_values.dtype),
+            cached=jnp.asarray(first + x.shape[-2], non_trainables.cached.dtype),
         )
         allowed = jnp.arange(length) <= at[:, None]
         mask = allowed if mask is None else mask & allowed

@@ -34,28 +34,46 @@ def _place(
 ) -> str | None:
     alias = definition.alias(h.name)
     if isinstance(shape, Conditional):
-        axes = _axis(h.name, shape.if_true), _axis(h.name, shape.if_false)
+        axes = tuple(
+            _axis(definition, h.name, branch)
+            for branch in (shape.if_true, shape.if_false)
+        )
         if None in axes:
             return _beside(h, alias, shape.if_true, x)
         field = definition.alias(shape.field)
         axis = f"{axes[0]} if self.{field} else {axes[1]}"
         return f"self.axis_size({alias!r}, {x}, {axis})"
     if isinstance(shape, Shape):
-        axis = _axis(h.name, shape)
+        axis = _axis(definition, h.name, shape)
         if axis is None:
             return _beside(h, alias, shape, x)
         return f"self.axis_size({alias!r}, {x}, {axis})"
     return None
 
 
-def _axis(name: str, shape: Shape) -> int | None:
-    """The index of an axis, from the side on which nothing variadic stands."""
+def _axis(definition: Definition, name: str, shape: Shape) -> str | None:
+    """The index of an axis, from the side on which the number of axes is known."""
     for i, dim in enumerate(shape.dims):
         if isinstance(dim, Named) and dim.name == name and not dim.broadcast:
             if not _variadic(shape.dims[:i]):
-                return i
-            if not _variadic(shape.dims[i:]):
-                return i - len(shape.dims)
+                return str(i)
+            after = _variadic(shape.dims[i:])
+            counts = [_count(definition, shape, dim) for dim in after]
+            if None not in counts:
+                fixed = str(i + len(after) - len(shape.dims))
+                return " - ".join([fixed, *map(str, counts)])
+    return None
+
+
+def _count(definition: Definition, shape: Shape, dim: Dim) -> str | None:
+    """The hyperparameter that says how many axes a variadic name is, where it is given."""
+    if not isinstance(dim, Variadic) or len(_variadic(shape.dims)) == 1:
+        return None  # where it is the only one, the input says how many it is
+    for h in definition.hyperparameters:
+        if h.name in dim.counters and not h.type.optional:
+            return f"self.{definition.alias(h.name)}"
+        if h.name == dim.name and h.type.per_dim:
+            return "self.spatial_dims"
     return None
 
 

@@ -21,7 +21,7 @@ from mlax_scaffold.rewrite.nodes import (
     statement,
     with_comments,
 )
-from mlax_scaffold.rewrite.presence import PresenceTransformer, compared_with_none
+from mlax_scaffold.rewrite.presence import compared_with_none
 
 
 def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
@@ -34,9 +34,9 @@ def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
     return cst.ensure_type(function.visit(transformer), cst.FunctionDef)
 
 
-class _State(PresenceTransformer):
+class _State(cst.CSTTransformer):
     def __init__(self, context: Context, states: frozenset[str], taken: set[str]):
-        super().__init__(states)
+        super().__init__()
         self.context = context
         self.states = states
         self.taken = taken

@@ -16,7 +16,7 @@ from mlax_scaffold.rewrite.nodes import (
     self_attribute,
     with_prelude,
 )
-from mlax_scaffold.rewrite.presence import PresenceTransformer, compared_with_none
+from mlax_scaffold.rewrite.presence import compared_with_none
 
 
 def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
@@ -74,9 +74,9 @@ class _Uses(cst.CSTVisitor):
                 self.nested.add(name or "")
 
 
-class _Trainables(PresenceTransformer):
+class _Trainables(cst.CSTTransformer):
     def __init__(self, context: Context, weights: frozenset[str], bound: set[str]):
-        super().__init__(weights)
+        super().__init__()
         self.context = context
         self.weights = weights
         self.bound = bound

@@ -5,8 +5,9 @@ python -m tests.benchmarks.peers [compiled] [eager] [depth] [--models NAME ...] 
 `compiled`: the forward pass and a step of gradient descent of an MLP, a CNN with batch
 norm, a transformer encoder and an LSTM, compiled. `eager`: the forward pass of a small
 MLP, not compiled. `depth`: tracing and compiling the step of transformers of several
-depths, in a scan where the library has one. All three where none is named. Ratios are to
-plain JAX, which is measured twice, so that its second line shows the noise.
+depths, in a scan where the library has one. All three where none is named. Times are of
+the processor, which other load changes less. Ratios are to plain JAX, which is measured
+twice, so that its second line shows the noise.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ def timed(
     function: Callable[..., Any],
     arguments: Sequence[Any],
     seconds: float,
-    clock: Callable[[], float] = time.perf_counter,
+    clock: Callable[[], float],
 ) -> Callable[[], float]:
     """A function that returns the seconds of one call, the mean over calls of `seconds`."""
     jax.block_until_ready(function(*arguments))
@@ -67,7 +68,7 @@ def compare(
     title: str,
     functions: dict[str, tuple[Callable[..., Any], Sequence[Any]]],
     rounds: int,
-    clock: Callable[[], float] = time.perf_counter,
+    clock: Callable[[], float],
 ) -> None:
     """Time functions alternately, and print a table."""
     subjects = {
@@ -101,6 +102,7 @@ def compiled(models: Sequence[str], sizes: Sizes, rounds: int) -> None:
                     for library, model in built.items()
                 },
                 rounds,
+                time.process_time,
             )
 
 
@@ -135,16 +137,16 @@ def depth(depths: Sequence[int], sizes: Sizes, rounds: int) -> None:
 
             def trace(model: Model = model, arguments: Any = arguments) -> float:
                 jax.clear_caches()
-                start = time.perf_counter()
+                start = time.process_time()
                 jax.jit(step(model)).lower(*arguments)
-                return time.perf_counter() - start
+                return time.process_time() - start
 
             def compile_(model: Model = model, arguments: Any = arguments) -> float:
                 lowered = jax.jit(step(model)).lower(*arguments)
                 jax.clear_caches()
-                start = time.perf_counter()
+                start = time.process_time()
                 lowered.compile()
-                return time.perf_counter() - start
+                return time.process_time() - start
 
             tracing[library], compiling[library] = trace, compile_
         for title, subjects in (("trace", tracing), ("compile", compiling)):

@@ -45,6 +45,7 @@ from mlax_scaffold.testing.refusals import (
 from mlax_scaffold.testing.strategies import (
     accum_dtypes,
     activations,
+    array_shapes,
     booleans,
     functions,
     optional,
@@ -69,6 +70,9 @@ def cases(draw) -> Case:
     norm_first = draw(booleans())
     kv_heads = draw(optional(sizes()))
     rotary = draw(optional(functions()))
+    max_length = draw(optional(sizes()))
+    batch = draw(optional(array_shapes()))
+    cache_dtype = draw(optional(accum_dtypes()))
     dropout_rate = draw(probabilities())
     use_bias = draw(booleans())
     accum_dtype = draw(optional(accum_dtypes()))
@@ -85,6 +89,9 @@ def cases(draw) -> Case:
             norm_first=norm_first,
             kv_heads=kv_heads,
             rotary=rotary,
+            max_length=max_length,
+            batch=batch,
+            cache_dtype=cache_dtype,
             dropout_rate=dropout_rate,
             use_bias=use_bias,
             accum_dtype=accum_dtype,
@@ -102,6 +109,9 @@ def cases(draw) -> Case:
             norm_first=norm_first,
             kv_heads=kv_heads,
             rotary=rotary,
+            max_length=max_length,
+            batch=batch,
+            cache_dtype=cache_dtype,
             dropout_rate=dropout_rate,
             use_bias=use_bias,
             accum_dtype=accum_dtype,
@@ -150,8 +160,8 @@ def cases(draw) -> Case:
             x=array(shapes["x"]),
             inputs=inputs,
             y=shapes.expected("*batch positions features"),
-            allow=declared(accum_dtype),
-            smooth=exact(accum_dtype),
+            allow=declared(cache_dtype, accum_dtype),
+            smooth=exact(cache_dtype, accum_dtype),
             draws_keys=True,
             trains=True,
         ),
@@ -282,6 +292,16 @@ def test_rejects_integers(case):
         ("kv_heads", True),
         ("rotary", 1),
         ("rotary", []),
+        ("max_length", 0),
+        ("max_length", -1),
+        ("max_length", 2.5),
+        ("max_length", "4"),
+        ("max_length", True),
+        ("batch", (-1,)),
+        ("batch", 2.5),
+        ("batch", "23"),
+        ("cache_dtype", "int32"),
+        ("cache_dtype", "no dtype"),
         ("dropout_rate", -0.1),
         ("dropout_rate", 1.1),
         ("dropout_rate", float("nan")),

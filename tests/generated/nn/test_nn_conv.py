@@ -91,7 +91,6 @@ def cases(draw) -> Case:
         return graph.Conv(
             node,
             spatial_dims=spatial_dims,
-            in_channels=in_channels,
             out_channels=out_channels,
             kernel_size=kernel_size,
             strides=strides,

@@ -88,7 +88,6 @@ def cases(draw) -> Case:
         return graph.ConvLocal(
             node,
             spatial_dims=spatial_dims,
-            in_channels=in_channels,
             out_channels=out_channels,
             input_size=input_size,
             kernel_size=kernel_size,

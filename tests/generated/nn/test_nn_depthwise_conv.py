@@ -83,7 +83,6 @@ def cases(draw) -> Case:
         return graph.DepthwiseConv(
             node,
             spatial_dims=spatial_dims,
-            channels=channels,
             kernel_size=kernel_size,
             channel_multiplier=channel_multiplier,
             strides=strides,

@@ -76,7 +76,6 @@ def cases(draw) -> Case:
         return graph.PatchEmbed(
             node,
             spatial_dims=spatial_dims,
-            in_channels=in_channels,
             features=features,
             patch_size=patch_size,
             channel_last=channel_last,

@@ -85,7 +85,6 @@ def cases(draw) -> Case:
         return graph.SeparableConv(
             node,
             spatial_dims=spatial_dims,
-            in_channels=in_channels,
             out_channels=out_channels,
             kernel_size=kernel_size,
             channel_multiplier=channel_multiplier,

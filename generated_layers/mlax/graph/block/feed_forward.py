@@ -8,9 +8,10 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 import jax
+from jax.nn.initializers import lecun_normal, zeros
 from jax.typing import DTypeLike
 
-from mlax._core import checks
+from mlax._core import arrays, checks
 from mlax._core.checks import PrecisionLike
 from mlax.block import feed_forward as pure
 from mlax.graph._graph import Graph
@@ -36,6 +37,10 @@ class FeedForward(LayerModule):
             precision, or None).
         features: size of the last axis of the input and of the output (an integer of at
             least 1); None: that of the first input.
+        kernel_initializer: of the kernels (an initializer, called `initializer(key,
+            shape, dtype)`).
+        bias_initializer: of the biases (an initializer, called `initializer(key, shape,
+            dtype)`).
         dtype: dtype of the weights; None: that of their initializers.
         metadata: of the parameters, by their names, such as `{"kernel": {"sharding":
             P(None, "model")}}`.
@@ -64,6 +69,8 @@ class FeedForward(LayerModule):
         precision: PrecisionLike | None = None,
         *,
         features: int | None = None,
+        kernel_initializer: arrays.Initializer = lecun_normal(),
+        bias_initializer: arrays.Initializer = zeros,
         dtype: DTypeLike | None = None,
         metadata: Mapping[str, Any] | None = None,
         rng: Rng | None = None,
@@ -79,6 +86,8 @@ class FeedForward(LayerModule):
         self.precision = checks.optional(
             checks.precision, "FeedForward", precision=precision
         )
+        self.kernel_initializer = kernel_initializer
+        self.bias_initializer = bias_initializer
 
     def init(self, key: Any, **sizes: int) -> tuple[Any, Any, Any]:
         """`init` of `block.FeedForward`."""
@@ -89,6 +98,8 @@ class FeedForward(LayerModule):
             dropout_rate=self.dropout_rate,
             use_bias=self.use_bias,
             precision=self.precision,
+            kernel_initializer=self.kernel_initializer,
+            bias_initializer=self.bias_initializer,
             dtype=self.dtype,
             **sizes,
         )

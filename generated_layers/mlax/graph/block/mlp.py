@@ -8,9 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import jax
+from jax.nn.initializers import lecun_normal, zeros
 from jax.typing import DTypeLike
 
-from mlax._core import checks
+from mlax._core import arrays, checks
 from mlax._core.checks import PrecisionLike
 from mlax.block import mlp as pure
 from mlax.graph._graph import Graph
@@ -42,6 +43,10 @@ class MLP(LayerModule):
             precision, or None).
         in_features: size of the last axis of the input (an integer of at least 1);
             None: that of the first input.
+        kernel_initializer: of the kernels (an initializer, called `initializer(key,
+            shape, dtype)`).
+        bias_initializer: of the biases (an initializer, called `initializer(key, shape,
+            dtype)`).
         dtype: dtype of the weights; None: that of their initializers.
         metadata: of the parameters, by their names, such as `{"kernel": {"sharding":
             P(None, "model")}}`.
@@ -72,6 +77,8 @@ class MLP(LayerModule):
         precision: PrecisionLike | None = None,
         *,
         in_features: int | None = None,
+        kernel_initializer: arrays.Initializer = lecun_normal(),
+        bias_initializer: arrays.Initializer = zeros,
         dtype: DTypeLike | None = None,
         metadata: Mapping[str, Any] | None = None,
         rng: Rng | None = None,
@@ -87,6 +94,8 @@ class MLP(LayerModule):
         self.dropout_rate = checks.probability("MLP", dropout_rate=dropout_rate)
         self.use_bias = checks.boolean("MLP", use_bias=use_bias)
         self.precision = checks.optional(checks.precision, "MLP", precision=precision)
+        self.kernel_initializer = kernel_initializer
+        self.bias_initializer = bias_initializer
 
     def init(self, key: Any, **sizes: int) -> tuple[Any, Any, Any]:
         """`init` of `block.MLP`."""
@@ -99,6 +108,8 @@ class MLP(LayerModule):
             dropout_rate=self.dropout_rate,
             use_bias=self.use_bias,
             precision=self.precision,
+            kernel_initializer=self.kernel_initializer,
+            bias_initializer=self.bias_initializer,
             dtype=self.dtype,
             **sizes,
         )

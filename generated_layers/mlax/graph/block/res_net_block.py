@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import jax
 from jax.typing import DTypeLike
 
-from mlax._core import checks
+from mlax._core import arrays, checks
 from mlax._core.checks import PrecisionLike
 from mlax.block import res_net_block as pure
 from mlax.graph._graph import Graph
@@ -53,6 +53,8 @@ class ResNetBlock(LayerModule):
             the first input.
         in_channels: channels of the input (an integer of at least 1); None: that of the
             first input.
+        kernel_initializer: None: that of Conv (an initializer, called `initializer(key,
+            shape, dtype)`, or None).
         dtype: dtype of the weights; None: that of their initializers.
         metadata: of the parameters, by their names, such as `{"kernel": {"sharding":
             P(None, "model")}}`.
@@ -90,6 +92,7 @@ class ResNetBlock(LayerModule):
         *,
         spatial_dims: int | None = None,
         in_channels: int | None = None,
+        kernel_initializer: arrays.Initializer | None = None,
         dtype: DTypeLike | None = None,
         metadata: Mapping[str, Any] | None = None,
         rng: Rng | None = None,
@@ -117,6 +120,7 @@ class ResNetBlock(LayerModule):
         self.precision = checks.optional(
             checks.precision, "ResNetBlock", precision=precision
         )
+        self.kernel_initializer = kernel_initializer
 
     def init(self, key: Any, **sizes: int) -> tuple[Any, Any, Any]:
         """`init` of `block.ResNetBlock`."""
@@ -132,6 +136,7 @@ class ResNetBlock(LayerModule):
             axis_name=self.axis_name,
             accum_dtype=self.accum_dtype,
             precision=self.precision,
+            kernel_initializer=self.kernel_initializer,
             dtype=self.dtype,
             **sizes,
         )

@@ -4,13 +4,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import jax
+from jax.nn.initializers import lecun_normal, zeros
 from jax.typing import DTypeLike
 
-from mlax._core import checks
+from mlax._core import arrays, checks
 from mlax._core.checks import PrecisionLike
 from mlax.block import transformer_decoder_layer as pure
 from mlax.graph._graph import Graph
@@ -29,6 +30,7 @@ class TransformerDecoderLayer(LayerModule):
     Each has a norm and a residual: with `norm_first` y = x + f(norm(x)) (Xiong et al.,
     2020, arXiv:2002.04745), else y = norm(x + f(x)) as in Vaswani et al., 2017,
     arXiv:1706.03762. Without a context, what attends to it is left out.
+    With `max_length` it decodes token by token, see MultiHeadAttention.
 
     Args:
         graph: a node of its own, `graph.child(...)`.
@@ -42,6 +44,12 @@ class TransformerDecoderLayer(LayerModule):
         kv_heads: heads of keys and values; None: heads (an integer of at least 1, or
             None).
         rotary: of queries or keys, and their positions (a hashable function, or None).
+        max_length: length of the cache; then it is causal (an integer of at least 1, or
+            None).
+        batch: axes before the positions, which a cache needs (a sequence of integers of
+            at least 0, or None).
+        cache_dtype: dtype of the cache; None: that of the weights (a floating dtype, or
+            None).
         dropout_rate: of weights, hidden elements and results (a number from 0 to 1).
         use_bias: whether maps and norms add a bias (True or False).
         accum_dtype: of softmax and norms; None: that of x (a floating dtype, or None).
@@ -49,6 +57,10 @@ class TransformerDecoderLayer(LayerModule):
             precision, or None).
         features: size of the last axis of the input and of the output (an integer of at
             least 1); None: that of the first input.
+        kernel_initializer: of the kernels (an initializer, called `initializer(key,
+            shape, dtype)`).
+        bias_initializer: of the biases (an initializer, called `initializer(key, shape,
+            dtype)`).
         dtype: dtype of the weights; None: that of their initializers.
         metadata: of the parameters, by their names, such as `{"kernel": {"sharding":
             P(None, "model")}}`.
@@ -81,12 +93,17 @@ class TransformerDecoderLayer(LayerModule):
         norm_first: bool = True,
         kv_heads: int | None = None,
         rotary: Callable[..., Any] | None = None,
+        max_length: int | None = None,
+        batch: Sequence[int] | None = None,
+        cache_dtype: DTypeLike | None = None,
         dropout_rate: float = 0.0,
         use_bias: bool = True,
         accum_dtype: DTypeLike | None = None,
         precision: PrecisionLike | None = None,
         *,
         features: int | None = None,
+        kernel_initializer: arrays.Initializer = lecun_normal(),
+        bias_initializer: arrays.Initializer = zeros,
         dtype: DTypeLike | None = None,
         metadata: Mapping[str, Any] | None = None,
         rng: Rng | None = None,
@@ -114,6 +131,15 @@ class TransformerDecoderLayer(LayerModule):
         self.rotary = checks.optional(
             checks.function, "TransformerDecoderLayer", rotary=rotary
         )
+        self.max_length = checks.optional(
+            checks.size, "TransformerDecoderLayer", max_length=max_length
+        )
+        self.batch = checks.optional(
+            checks.shape, "TransformerDecoderLayer", batch=batch
+        )
+        self.cache_dtype = checks.optional(
+            checks.dtype, "TransformerDecoderLayer", cache_dtype=cache_dtype
+        )
         self.dropout_rate = checks.probability(
             "TransformerDecoderLayer", dropout_rate=dropout_rate
         )
@@ -124,6 +150,8 @@ class TransformerDecoderLayer(LayerModule):
         self.precision = checks.optional(
             checks.precision, "TransformerDecoderLayer", precision=precision
         )
+        self.kernel_initializer = kernel_initializer
+        self.bias_initializer = bias_initializer
 
     def init(self, key: Any, **sizes: int) -> tuple[Any, Any, Any]:
         """`init` of `block.TransformerDecoderLayer`."""
@@ -136,10 +164,15 @@ class TransformerDecoderLayer(LayerModule):
             norm_first=self.norm_first,
             kv_heads=self.kv_heads,
             rotary=self.rotary,
+            max_length=self.max_length,
+            batch=self.batch,
+            cache_dtype=self.cache_dtype,
             dropout_rate=self.dropout_rate,
             use_bias=self.use_bias,
             accum_dtype=self.accum_dtype,
             precision=self.precision,
+            kernel_initializer=self.kernel_initializer,
+            bias_initializer=self.bias_initializer,
             dtype=self.dtype,
             **sizes,
         )

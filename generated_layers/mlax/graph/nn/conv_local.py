@@ -30,7 +30,6 @@ class ConvLocal(LayerModule):
     Args:
         graph: a node of its own, `graph.child(...)`.
         spatial_dims: number of spatial axes (an integer of at least 1).
-        in_channels: channels of the input (an integer of at least 1).
         out_channels: channels of the output (an integer of at least 1).
         input_size: sizes of the spatial axes of the input (an integer of at least 1, or
             a sequence of one for each spatial axis).
@@ -48,6 +47,8 @@ class ConvLocal(LayerModule):
         use_bias: whether a bias is added (True or False).
         precision: of the products, see jax.lax.Precision (what `jax.lax` takes as
             precision, or None).
+        in_channels: channels of the input (an integer of at least 1); None: that of the
+            first input.
         kernel_initializer: initializer of kernel, of shape shape; None:
             lecun_normal(in_axis=in_axis, out_axis=0, batch_axis=places).
         bias_initializer: initializer of bias, of shape bias_shape.
@@ -62,12 +63,12 @@ class ConvLocal(LayerModule):
 
     functions: ClassVar[Any] = pure
     declarations: ClassVar[Declarations] = {"kernel": None, "bias": None}
+    inferred: ClassVar[Mapping[str, str]] = {"in_channels": "in_channels"}
 
     def __init__(
         self,
         graph: Graph,
         spatial_dims: int,
-        in_channels: int,
         out_channels: int,
         input_size: int | Sequence[int],
         kernel_size: int | Sequence[int],
@@ -79,6 +80,7 @@ class ConvLocal(LayerModule):
         use_bias: bool = True,
         precision: PrecisionLike | None = None,
         *,
+        in_channels: int | None = None,
         kernel_initializer: arrays.Initializer | None = None,
         bias_initializer: arrays.Initializer = zeros,
         dtype: DTypeLike | None = None,
@@ -87,7 +89,9 @@ class ConvLocal(LayerModule):
     ) -> None:
         super().__init__(graph, rng=rng, dtype=dtype, metadata=metadata)
         self.spatial_dims = checks.size("ConvLocal", spatial_dims=spatial_dims)
-        self.in_channels = checks.size("ConvLocal", in_channels=in_channels)
+        self.in_channels = checks.optional(
+            checks.size, "ConvLocal", in_channels=in_channels
+        )
         self.out_channels = checks.size("ConvLocal", out_channels=out_channels)
         self.input_size = checks.per_dim(
             "ConvLocal", checks.size, spatial_dims, input_size=input_size
@@ -120,7 +124,6 @@ class ConvLocal(LayerModule):
         return pure.init(
             key,
             spatial_dims=self.spatial_dims,
-            in_channels=self.in_channels,
             out_channels=self.out_channels,
             input_size=self.input_size,
             kernel_size=self.kernel_size,
@@ -134,7 +137,16 @@ class ConvLocal(LayerModule):
             kernel_initializer=self.kernel_initializer,
             bias_initializer=self.bias_initializer,
             dtype=self.dtype,
+            **sizes,
         )
+
+    def inferred_sizes(self, x: Any) -> dict[str, int]:
+        """The hyperparameters that the shape of an input decides."""
+        return {
+            "in_channels": self.axis_size(
+                "in_channels", x, -1 if self.channel_last else -1 - self.spatial_dims
+            )
+        }
 
     def __call__(
         self, params: Params, x: jax.Array, *, is_training: bool = False

@@ -36,7 +36,6 @@ class ConvTranspose(LayerModule):
     Args:
         graph: a node of its own, `graph.child(...)`.
         spatial_dims: number of spatial axes (an integer of at least 1).
-        in_channels: channels of the input (an integer of at least 1).
         out_channels: channels of the output (an integer of at least 1).
         kernel_size: size of the kernel (an integer of at least 1, or a sequence of one
             for each spatial axis).
@@ -56,6 +55,8 @@ class ConvTranspose(LayerModule):
         use_bias: whether a bias is added (True or False).
         precision: of the products, see jax.lax.Precision (what `jax.lax` takes as
             precision, or None).
+        in_channels: channels of the input (an integer of at least 1); None: that of the
+            first input.
         kernel_initializer: initializer of kernel, of shape shape; None:
             lecun_normal(in_axis=in_axis, out_axis=0).
         bias_initializer: initializer of bias, of shape (out,).
@@ -70,12 +71,12 @@ class ConvTranspose(LayerModule):
 
     functions: ClassVar[Any] = pure
     declarations: ClassVar[Declarations] = {"kernel": None, "bias": None}
+    inferred: ClassVar[Mapping[str, str]] = {"in_channels": "in_channels"}
 
     def __init__(
         self,
         graph: Graph,
         spatial_dims: int,
-        in_channels: int,
         out_channels: int,
         kernel_size: int | Sequence[int],
         strides: int | Sequence[int] = 1,
@@ -89,6 +90,7 @@ class ConvTranspose(LayerModule):
         use_bias: bool = True,
         precision: PrecisionLike | None = None,
         *,
+        in_channels: int | None = None,
         kernel_initializer: arrays.Initializer | None = None,
         bias_initializer: arrays.Initializer = zeros,
         dtype: DTypeLike | None = None,
@@ -97,7 +99,9 @@ class ConvTranspose(LayerModule):
     ) -> None:
         super().__init__(graph, rng=rng, dtype=dtype, metadata=metadata)
         self.spatial_dims = checks.size("ConvTranspose", spatial_dims=spatial_dims)
-        self.in_channels = checks.size("ConvTranspose", in_channels=in_channels)
+        self.in_channels = checks.optional(
+            checks.size, "ConvTranspose", in_channels=in_channels
+        )
         self.out_channels = checks.size("ConvTranspose", out_channels=out_channels)
         self.kernel_size = checks.per_dim(
             "ConvTranspose", checks.size, spatial_dims, kernel_size=kernel_size
@@ -130,7 +134,6 @@ class ConvTranspose(LayerModule):
         return pure.init(
             key,
             spatial_dims=self.spatial_dims,
-            in_channels=self.in_channels,
             out_channels=self.out_channels,
             kernel_size=self.kernel_size,
             strides=self.strides,
@@ -146,7 +149,16 @@ class ConvTranspose(LayerModule):
             kernel_initializer=self.kernel_initializer,
             bias_initializer=self.bias_initializer,
             dtype=self.dtype,
+            **sizes,
         )
+
+    def inferred_sizes(self, x: Any) -> dict[str, int]:
+        """The hyperparameters that the shape of an input decides."""
+        return {
+            "in_channels": self.axis_size(
+                "in_channels", x, -1 if self.channel_last else -1 - self.spatial_dims
+            )
+        }
 
     def __call__(
         self, params: Params, x: jax.Array, *, is_training: bool = False

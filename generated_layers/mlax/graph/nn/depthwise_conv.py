@@ -29,7 +29,6 @@ class DepthwiseConv(LayerModule):
     Args:
         graph: a node of its own, `graph.child(...)`.
         spatial_dims: number of spatial axes (an integer of at least 1).
-        channels: channels of the input (an integer of at least 1).
         kernel_size: size of the kernel (an integer of at least 1, or a sequence of one
             for each spatial axis).
         channel_multiplier: number of channels that are made of one (an integer of at
@@ -44,6 +43,8 @@ class DepthwiseConv(LayerModule):
         use_bias: whether a bias is added (True or False).
         precision: of the products, see jax.lax.Precision (what `jax.lax` takes as
             precision, or None).
+        channels: channels of the input (an integer of at least 1); None: that of the
+            first input.
         kernel_initializer: initializer of kernel, of shape shape; None:
             lecun_normal(in_axis=in_axis, out_axis=0).
         bias_initializer: initializer of bias, of shape (out_channels,).
@@ -58,12 +59,12 @@ class DepthwiseConv(LayerModule):
 
     functions: ClassVar[Any] = pure
     declarations: ClassVar[Declarations] = {"kernel": None, "bias": None}
+    inferred: ClassVar[Mapping[str, str]] = {"channels": "channels"}
 
     def __init__(
         self,
         graph: Graph,
         spatial_dims: int,
-        channels: int,
         kernel_size: int | Sequence[int],
         channel_multiplier: int = 1,
         strides: int | Sequence[int] = 1,
@@ -73,6 +74,7 @@ class DepthwiseConv(LayerModule):
         use_bias: bool = True,
         precision: PrecisionLike | None = None,
         *,
+        channels: int | None = None,
         kernel_initializer: arrays.Initializer | None = None,
         bias_initializer: arrays.Initializer = zeros,
         dtype: DTypeLike | None = None,
@@ -81,7 +83,7 @@ class DepthwiseConv(LayerModule):
     ) -> None:
         super().__init__(graph, rng=rng, dtype=dtype, metadata=metadata)
         self.spatial_dims = checks.size("DepthwiseConv", spatial_dims=spatial_dims)
-        self.channels = checks.size("DepthwiseConv", channels=channels)
+        self.channels = checks.optional(checks.size, "DepthwiseConv", channels=channels)
         self.kernel_size = checks.per_dim(
             "DepthwiseConv", checks.size, spatial_dims, kernel_size=kernel_size
         )
@@ -108,7 +110,6 @@ class DepthwiseConv(LayerModule):
         return pure.init(
             key,
             spatial_dims=self.spatial_dims,
-            channels=self.channels,
             kernel_size=self.kernel_size,
             channel_multiplier=self.channel_multiplier,
             strides=self.strides,
@@ -120,7 +121,16 @@ class DepthwiseConv(LayerModule):
             kernel_initializer=self.kernel_initializer,
             bias_initializer=self.bias_initializer,
             dtype=self.dtype,
+            **sizes,
         )
+
+    def inferred_sizes(self, x: Any) -> dict[str, int]:
+        """The hyperparameters that the shape of an input decides."""
+        return {
+            "channels": self.axis_size(
+                "channels", x, -1 if self.channel_last else -1 - self.spatial_dims
+            )
+        }
 
     def __call__(
         self, params: Params, x: jax.Array, *, is_training: bool = False

@@ -31,7 +31,6 @@ class PatchEmbed(LayerModule):
     Args:
         graph: a node of its own, `graph.child(...)`.
         spatial_dims: number of spatial axes (an integer of at least 1).
-        in_channels: channels of the image (an integer of at least 1).
         features: features of a token (an integer of at least 1).
         patch_size: size of a patch (an integer of at least 1, or a sequence of one for
             each spatial axis).
@@ -39,6 +38,8 @@ class PatchEmbed(LayerModule):
         use_bias: whether a bias is added (True or False).
         precision: of the products, see jax.lax.Precision (what `jax.lax` takes as
             precision, or None).
+        in_channels: channels of the image (an integer of at least 1); None: that of the
+            first input.
         kernel_initializer: initializer of kernel, of shape shape; None:
             lecun_normal(in_axis=in_axis, out_axis=0).
         bias_initializer: initializer of bias, of shape (features,).
@@ -53,18 +54,19 @@ class PatchEmbed(LayerModule):
 
     functions: ClassVar[Any] = pure
     declarations: ClassVar[Declarations] = {"kernel": None, "bias": None}
+    inferred: ClassVar[Mapping[str, str]] = {"in_channels": "in_channels"}
 
     def __init__(
         self,
         graph: Graph,
         spatial_dims: int,
-        in_channels: int,
         features: int,
         patch_size: int | Sequence[int],
         channel_last: bool = False,
         use_bias: bool = True,
         precision: PrecisionLike | None = None,
         *,
+        in_channels: int | None = None,
         kernel_initializer: arrays.Initializer | None = None,
         bias_initializer: arrays.Initializer = zeros,
         dtype: DTypeLike | None = None,
@@ -73,7 +75,9 @@ class PatchEmbed(LayerModule):
     ) -> None:
         super().__init__(graph, rng=rng, dtype=dtype, metadata=metadata)
         self.spatial_dims = checks.size("PatchEmbed", spatial_dims=spatial_dims)
-        self.in_channels = checks.size("PatchEmbed", in_channels=in_channels)
+        self.in_channels = checks.optional(
+            checks.size, "PatchEmbed", in_channels=in_channels
+        )
         self.features = checks.size("PatchEmbed", features=features)
         self.patch_size = checks.per_dim(
             "PatchEmbed", checks.size, spatial_dims, patch_size=patch_size
@@ -91,7 +95,6 @@ class PatchEmbed(LayerModule):
         return pure.init(
             key,
             spatial_dims=self.spatial_dims,
-            in_channels=self.in_channels,
             features=self.features,
             patch_size=self.patch_size,
             channel_last=self.channel_last,
@@ -100,7 +103,16 @@ class PatchEmbed(LayerModule):
             kernel_initializer=self.kernel_initializer,
             bias_initializer=self.bias_initializer,
             dtype=self.dtype,
+            **sizes,
         )
+
+    def inferred_sizes(self, x: Any) -> dict[str, int]:
+        """The hyperparameters that the shape of an input decides."""
+        return {
+            "in_channels": self.axis_size(
+                "in_channels", x, -1 if self.channel_last else -1 - self.spatial_dims
+            )
+        }
 
     def __call__(
         self, params: Params, x: jax.Array, *, is_training: bool = False

@@ -29,7 +29,6 @@ class SeparableConv(LayerModule):
     Args:
         graph: a node of its own, `graph.child(...)`.
         spatial_dims: number of spatial axes (an integer of at least 1).
-        in_channels: channels of the input (an integer of at least 1).
         out_channels: channels of the output (an integer of at least 1).
         kernel_size: size of the kernel (an integer of at least 1, or a sequence of one
             for each spatial axis).
@@ -45,6 +44,8 @@ class SeparableConv(LayerModule):
         use_bias: whether a bias is added (True or False).
         precision: of the products, see jax.lax.Precision (what `jax.lax` takes as
             precision, or None).
+        in_channels: channels of the input (an integer of at least 1); None: that of the
+            first input.
         dtype: dtype of the weights; None: that of their initializers.
         metadata: of the parameters, by their names, such as `{"kernel": {"sharding":
             P(None, "model")}}`.
@@ -59,12 +60,12 @@ class SeparableConv(LayerModule):
         "depthwise": DepthwiseConv.declarations,
         "pointwise": Conv.declarations,
     }
+    inferred: ClassVar[Mapping[str, str]] = {"in_channels": "in_channels"}
 
     def __init__(
         self,
         graph: Graph,
         spatial_dims: int,
-        in_channels: int,
         out_channels: int,
         kernel_size: int | Sequence[int],
         channel_multiplier: int = 1,
@@ -75,13 +76,16 @@ class SeparableConv(LayerModule):
         use_bias: bool = True,
         precision: PrecisionLike | None = None,
         *,
+        in_channels: int | None = None,
         dtype: DTypeLike | None = None,
         metadata: Mapping[str, Any] | None = None,
         rng: Rng | None = None,
     ) -> None:
         super().__init__(graph, rng=rng, dtype=dtype, metadata=metadata)
         self.spatial_dims = checks.size("SeparableConv", spatial_dims=spatial_dims)
-        self.in_channels = checks.size("SeparableConv", in_channels=in_channels)
+        self.in_channels = checks.optional(
+            checks.size, "SeparableConv", in_channels=in_channels
+        )
         self.out_channels = checks.size("SeparableConv", out_channels=out_channels)
         self.kernel_size = checks.per_dim(
             "SeparableConv", checks.size, spatial_dims, kernel_size=kernel_size
@@ -107,7 +111,6 @@ class SeparableConv(LayerModule):
         return pure.init(
             key,
             spatial_dims=self.spatial_dims,
-            in_channels=self.in_channels,
             out_channels=self.out_channels,
             kernel_size=self.kernel_size,
             channel_multiplier=self.channel_multiplier,
@@ -118,7 +121,16 @@ class SeparableConv(LayerModule):
             use_bias=self.use_bias,
             precision=self.precision,
             dtype=self.dtype,
+            **sizes,
         )
+
+    def inferred_sizes(self, x: Any) -> dict[str, int]:
+        """The hyperparameters that the shape of an input decides."""
+        return {
+            "in_channels": self.axis_size(
+                "in_channels", x, -1 if self.channel_last else -1 - self.spatial_dims
+            )
+        }
 
     def __call__(
         self, params: Params, x: jax.Array, *, is_training: bool = False

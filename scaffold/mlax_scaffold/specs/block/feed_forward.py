@@ -3,10 +3,13 @@ import jax
 from mlax_scaffold.spec import (
     Activation,
     Float,
+    Initializer,
     Layer,
     Precision,
     Probability,
     Size,
+    lecun_normal,
+    zeros,
 )
 from mlax_scaffold.specs.nn.dropout import Dropout
 from mlax_scaffold.specs.nn.linear import Linear
@@ -24,12 +27,19 @@ class FeedForward(Layer):
     dropout_rate: Probability = 0.0  #: after the activation, in training
     use_bias: bool = True  #: whether the maps add a bias
     precision: Precision | None = None  #: of the products, see jax.lax.Precision
+    kernel_initializer: Initializer = lecun_normal()  #: of the kernels
+    bias_initializer: Initializer = zeros  #: of the biases
 
     def setup(self):
-        options = (self.use_bias, self.precision)
-        self.widen = Linear(self.features, self.hidden_features, *options)
+        options = {
+            "use_bias": self.use_bias,
+            "precision": self.precision,
+            "kernel_initializer": self.kernel_initializer,
+            "bias_initializer": self.bias_initializer,
+        }
+        self.widen = Linear(self.features, self.hidden_features, **options)
         self.dropout = Dropout(self.dropout_rate)
-        self.narrow = Linear(self.hidden_features, self.features, *options)
+        self.narrow = Linear(self.hidden_features, self.features, **options)
 
     def forward(self, x: Float["*batch features"]) -> Float["*batch features"]:
         return self.narrow(self.dropout(self.activation(self.widen(x))))

@@ -4,6 +4,7 @@ from mlax_scaffold.spec import (
     Activation,
     DType,
     Float,
+    Initializer,
     Layer,
     Positive,
     Precision,
@@ -37,6 +38,7 @@ class ResNetBlock(Layer):
     axis_name: str | None = None  #: mapped axis of devices to average the moments over
     accum_dtype: DType | None = None  #: dtype of the statistics; None: that of x
     precision: Precision | None = None  #: of the products, see jax.lax.Precision
+    kernel_initializer: Initializer | None = None  #: None: that of Conv
 
     def setup(self):
         require(
@@ -59,6 +61,7 @@ class ResNetBlock(Layer):
             "channel_last": self.channel_last,
             "use_bias": False,
             "precision": self.precision,
+            "kernel_initializer": self.kernel_initializer,
         }
         norm = {
             "channel_last": self.channel_last,

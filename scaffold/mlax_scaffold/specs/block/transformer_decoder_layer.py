@@ -6,10 +6,14 @@ from mlax_scaffold.spec import (
     DType,
     Float,
     Function,
+    Initializer,
     Layer,
     Precision,
     Probability,
+    Shape,
     Size,
+    lecun_normal,
+    zeros,
 )
 from mlax_scaffold.specs.block.feed_forward import FeedForward
 from mlax_scaffold.specs.nn.dropout import Dropout
@@ -23,6 +27,7 @@ class TransformerDecoderLayer(Layer):
     Each has a norm and a residual: with `norm_first` y = x + f(norm(x)) (Xiong et al.,
     2020, arXiv:2002.04745), else y = norm(x + f(x)) as in Vaswani et al., 2017,
     arXiv:1706.03762. Without a context, what attends to it is left out.
+    With `max_length` it decodes token by token, see MultiHeadAttention.
     """
 
     features: Size  #: size of the last axis of the input and of the output
@@ -33,10 +38,15 @@ class TransformerDecoderLayer(Layer):
     norm_first: bool = True  #: whether norms stand before what they belong to
     kv_heads: Size | None = None  #: heads of keys and values; None: heads
     rotary: Function | None = None  #: of queries or keys, and their positions
+    max_length: Size | None = None  #: length of the cache; then it is causal
+    batch: Shape | None = None  #: axes before the positions, which a cache needs
+    cache_dtype: DType | None = None  #: dtype of the cache; None: that of the weights
     dropout_rate: Probability = 0.0  #: of weights, hidden elements and results
     use_bias: bool = True  #: whether maps and norms add a bias
     accum_dtype: DType | None = None  #: of softmax and norms; None: that of x
     precision: Precision | None = None  #: of the products, see jax.lax.Precision
+    kernel_initializer: Initializer = lecun_normal()  #: of the kernels
+    bias_initializer: Initializer = zeros  #: of the biases
 
     def setup(self):
         size, bias, wide = self.features, self.use_bias, self.accum_dtype
@@ -44,6 +54,8 @@ class TransformerDecoderLayer(Layer):
             "use_bias": bias,
             "dropout_rate": self.dropout_rate,
             "precision": self.precision,
+            "kernel_initializer": self.kernel_initializer,
+            "bias_initializer": self.bias_initializer,
         }
         attention = {
             **inner,
@@ -57,6 +69,9 @@ class TransformerDecoderLayer(Layer):
             self.heads,
             causal=True,
             rotary=self.rotary,
+            max_length=self.max_length,
+            batch=self.batch,
+            cache_dtype=self.cache_dtype,
             **attention,
         )
         self.context_attention = MultiHeadAttention(

@@ -194,14 +194,12 @@ class MultiHeadAttention(Layer):
             and self.cached_values is not None
             and not self.training
         ):
-            self.cached_keys = lax.dynamic_update_slice_in_dim(
-                self.cached_keys, k, first, axis=-3
-            )
-            self.cached_values = lax.dynamic_update_slice_in_dim(
-                self.cached_values, v, first, axis=-3
-            )
+            # A narrower cache rounds what is kept, and not what is attended to now.
+            k = lax.dynamic_update_slice_in_dim(self.cached_keys, k, first, axis=-3)
+            v = lax.dynamic_update_slice_in_dim(self.cached_values, v, first, axis=-3)
+            self.cached_keys = k
+            self.cached_values = v
             self.cached = first + x.shape[-2]
-            k, v = self.cached_keys, self.cached_values
             allowed = jnp.arange(length) <= at[:, None]
             mask = allowed if mask is None else mask & allowed
             causal = False
