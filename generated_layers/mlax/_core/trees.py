@@ -27,14 +27,22 @@ def check_weights(owner: str, trainables: Any) -> None:
             )
 
 
-def check_gradients(owner: str, gradients: Any, trainables: Any) -> None:
+def check_gradients(
+    owner: str, gradients: Any, trainables: Any, per_example: bool = False
+) -> None:
     """Gradients have the structure, the shapes and the dtypes of the weights.
+
+    Those of each example have an axis of examples before the shape of the weight.
 
     Raises:
         ValueError, TypeError: where they differ, naming the first differing path.
     """
     given = dict(jax.tree_util.tree_leaves_with_path(gradients))
     expected = dict(jax.tree_util.tree_leaves_with_path(trainables))
+    examples = next((jnp.shape(leaf)[:1] or (1,) for leaf in given.values()), ())
+    leading, what = examples, "shape (examples, *weight.shape),"
+    if not per_example:
+        leading, what = (), "weight's shape"
     for path in [*expected, *given]:
         shown = jax.tree_util.keystr(path) or "the root"
         if (path in given) != (path in expected):
@@ -43,10 +51,11 @@ def check_gradients(owner: str, gradients: Any, trainables: Any) -> None:
                 has, lacks = lacks, has
             raise ValueError(f"{owner}: {has} have a leaf at {shown}, {lacks} do not")
         gradient, weight = given[path], expected[path]
-        if jnp.shape(gradient) != jnp.shape(weight):
+        shape = (*leading, *jnp.shape(weight))
+        if jnp.shape(gradient) != shape:
             raise ValueError(
-                f"{owner}: the gradient at {shown} must have the weight's shape "
-                f"{jnp.shape(weight)}, got {jnp.shape(gradient)}"
+                f"{owner}: the gradient at {shown} must have the {what} "
+                f"{shape}, got {jnp.shape(gradient)}"
             )
         if gradient.dtype != weight.dtype:
             raise TypeError(
