@@ -58,10 +58,10 @@ def test_a_generator_needs_params():
     _, rng, _ = start()
     for wrong in (rng, lambda p: rng.seed(p, seed=0), rng.get_seed):
         with pytest.raises(TypeError, match="Rng: the first argument must be Params"):
-            wrong({})
+            wrong({})  # type: ignore[arg-type]
     linear = bx.LSTM(bx.Graph("a").child("b"), hidden_size=2, rng=rng)
     with pytest.raises(TypeError, match="LSTM: the first argument must be Params"):
-        linear.apply({}, jnp.ones((1, 2, 3)))
+        linear.apply({}, jnp.ones((1, 2, 3)))  # type: ignore[arg-type]
 
 
 def test_messages_say_what_to_write():

@@ -1,5 +1,6 @@
 """What moments and weights of 16 bits can hold."""
 
+import dataclasses
 from typing import Any
 
 import jax
@@ -48,6 +49,77 @@ def test_averages_decay_as_slowly_as_they_should(name, dtype):
     expected = 0.999**1000 * np.asarray([1.0, 0.3, 7.0])
     actual = np.asarray(getattr(state, field), np.float64)
     np.testing.assert_allclose(actual, expected, rtol=0.02)
+
+
+@pytest.mark.parametrize(
+    ("name", "decay", "fields"),
+    [
+        ("ADOPT", {"b2": 0.999}, ["square"]),
+        ("Adan", {"b3": 0.999}, ["square"]),
+        ("AdaDelta", {"decay": 0.999}, ["square", "step_square"]),
+    ],
+)
+def test_averages_of_other_optimizers_fall_in_bfloat16(name, decay, fields):
+    weights = jnp.ones((3,), "bfloat16")
+    state, hyperparams = getattr(optim, name).init(weights, learning_rate=0.0, **decay)
+    start = jnp.asarray([1.0, 0.3, 7.0], "bfloat16")
+    state = state._replace(step=state.step + 1, **dict.fromkeys(fields, start))
+    _, state = scan(hyperparams, weights, state, jnp.zeros((1000, 3), "bfloat16"))
+    expected = 0.999**1000 * np.asarray([1.0, 0.3, 7.0])
+    for field in fields:
+        actual = np.asarray(getattr(state, field), np.float64)
+        np.testing.assert_allclose(actual, expected, rtol=0.02)
+
+
+def test_the_average_of_yogi_rises_in_bfloat16():
+    """By a thousandth of the squares of the gradients, for each of 1000 steps."""
+    weights = jnp.ones((3,), "bfloat16")
+    state, hyperparams = optim.Yogi.init(weights, 0.0)
+    state = state._replace(square=jnp.full((3,), 8.0, "bfloat16"))
+    gradients = jnp.ones((1000, 3), "bfloat16")
+    _, state = scan(hyperparams, weights, state, gradients)
+    np.testing.assert_allclose(np.asarray(state.square, np.float64), 7.0, rtol=0.02)
+
+
+KEEP_SQUARES = (
+    *("AcProp", "AdEMAMix", "AdaBelief", "AdaDelta", "Adafactor", "Adam", "AdamW"),
+    *("ADOPT", "AMSGrad", "Adan", "DAdaptAdamW", "Galore", "LAMB", "Muon", "NAdam"),
+    *("NAdamW", "NovoGrad", "OptimisticAdam", "Prodigy", "RAdam", "RMSProp"),
+    *("SimplifiedAdEMAMix", "Yogi"),
+)
+
+
+@pytest.mark.parametrize("name", KEEP_SQUARES)
+def test_squares_that_overflow_leave_no_nan(name):
+    """3e4 squared is infinite in float16, and the difference of infinities is NaN."""
+    weights = jnp.asarray([[0.5, -1.0, 2.0], [1.0, 3.0, -0.25]], "float16")
+    state, hyperparams = getattr(optim, name).init(weights, learning_rate=0.1)
+    step = jax.jit(hyperparams.apply)
+    for before, size in ((0.0, 1e3), (3e4, 1.0)):
+        given = state
+        for scale in (before, size, 1.0):
+            gradients = jnp.asarray(scale, "float16") * jnp.sign(weights)
+            updates, given = step(gradients, given, weights)
+            for leaf in jax.tree.leaves((updates, given)):
+                assert np.all(np.isfinite(np.asarray(leaf, np.float64))), (scale, leaf)
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass
+class Layer:
+    kernel: jax.Array
+    bias: jax.Array
+
+
+def test_weights_in_a_dataclass_and_a_state_of_others():
+    weights = {"layer": Layer(jnp.ones((2, 3)), jnp.zeros((3,)))}
+    state, hyperparams = optim.Adam.init(weights, 0.1)
+    updates, state = hyperparams.apply(weights, state, weights)
+    assert isinstance(updates["layer"], Layer)
+    np.testing.assert_allclose(updates["layer"].kernel, -0.1, rtol=1e-5)
+    others = weights | {"head": jnp.ones((4,))}
+    with pytest.raises(ValueError, match=r"state.mean .* differ at \['head'\]"):
+        hyperparams.apply(others, state, others)
 
 
 @pytest.mark.parametrize("dtype", HALF)
@@ -109,7 +181,7 @@ def test_loss_scaling_skips_and_recovers():
     weights = jnp.ones((3,), jnp.float16)
     inner = optim.Sgd.init(weights, 0.5)
     state, hyperparams = optim.DynamicLossScaling.init(
-        inner, initial_scale=1024.0, period=2
+        inner, initial_scale=1024, period=2
     )
     step = jax.jit(lambda g, s: hyperparams.apply(g, s, weights))
     updates, state = step(jnp.full((3,), 512.0, jnp.float16), state)

@@ -22,6 +22,7 @@ def adafactor(
     learning_rate,
     min_factored_size=128,
     decay_exponent=0.8,
+    decay_offset=0,
     scale_by_weight=True,
     clipping_threshold=1.0,
     momentum=0.0,
@@ -38,7 +39,9 @@ def adafactor(
             min_dim_size_to_factor=min_factored_size,
             epsilon=eps,
             decay_rate_fn=lambda step, exponent: (
-                1.0 - jnp.asarray(step + 1, "float64") ** -exponent
+                1.0
+                - jnp.maximum(jnp.asarray(step + 1, "float64") - decay_offset, 1.0)
+                ** -exponent
             ),
         ),
         optax.clip_by_block_rms(clipping_threshold or float("inf")),
@@ -120,7 +123,9 @@ ROWS = (
         (
             {"learning_rate": falling, "min_factored_size": 3},
             RATE | DECAY | {"min_factored_size": 2, "scale_by_weight": False},
-            RATE | {"min_factored_size": 3, "momentum": 0.9, "decay_exponent": 0.7},
+            RATE
+            | {"min_factored_size": 3, "momentum": 0.9, "decay_exponent": 0.7}
+            | {"decay_offset": 20},
             RATE | {"min_factored_size": 3, "clipping_threshold": 0.5, "epsilon": 0.1},
             RATE | {"factored": False, "clipping_threshold": None},
             {"learning_rate": 0.1, "weight_decay": falling},

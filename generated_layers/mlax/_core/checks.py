@@ -143,6 +143,14 @@ def non_negative(owner: str, /, **value: Any) -> float:
     return float(given)
 
 
+def fraction(owner: str, /, **value: Any) -> float:
+    """A number above 0, at most 1."""
+    name, given = _named(value)
+    if not _is_number(given) or not 0 < given <= 1:
+        raise _invalid(owner, name, "a number above 0, at most 1", given)
+    return float(given)
+
+
 def decay(owner: str, **value: Any) -> float:
     """A number of at least 0, below 1."""
     name, given = _named(value)

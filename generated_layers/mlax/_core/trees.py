@@ -87,11 +87,24 @@ def check_state(
     for name in moments:
         moment = getattr(state, name)
         if moment is not None and jax.tree.structure(moment) != structure:
+            place = _first_difference(moment, trainables)
             raise ValueError(
-                f"{owner}: state.{name} was made for other weights: it has the structure "
-                f"{jax.tree.structure(moment)}, trainables have {structure}; call init "
-                "with these weights"
+                f"{owner}: state.{name} was made for other weights: they differ{place}; it "
+                f"has the structure {jax.tree.structure(moment)}, trainables have "
+                f"{structure}; call init with these weights"
             )
+
+
+def _first_difference(tree: Any, other: Any) -> str:
+    """Where one of two trees has a leaf and the other has none: "" where nowhere."""
+    paths, others = (
+        [path for path, _ in jax.tree_util.tree_leaves_with_path(each)]
+        for each in (tree, other)
+    )
+    for path in [*others, *paths]:
+        if (path in paths) != (path in others):
+            return f" at {jax.tree_util.keystr(path) or 'the root'}"
+    return ""
 
 
 def required(owner: str, **value: Any) -> Any:

@@ -39,6 +39,7 @@ from mlax.functional._range_scale import range_scale
 from mlax.functional._rectification import rectification
 from mlax.functional._rms_norm import rms_norm
 from mlax.functional._rotary_embedding import rotary_embedding
+from mlax.functional._saturate import saturate
 from mlax.functional._scale_by_trust_ratio import scale_by_trust_ratio
 from mlax.functional._sinusoids import sinusoids
 from mlax.functional._softmax import softmax
@@ -87,6 +88,7 @@ __all__ = [
     "rectification",
     "rms_norm",
     "rotary_embedding",
+    "saturate",
     "scale_by_trust_ratio",
     "sinusoids",
     "softmax",

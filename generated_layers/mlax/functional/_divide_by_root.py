@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from mlax._core import checks
+from mlax.functional._saturate import saturate
 
 
 def divide_by_root(
@@ -16,7 +17,8 @@ def divide_by_root(
     """Division by a root, as in Adam: x / (sqrt(var + epsilon_root) + epsilon).
 
     `epsilon` is at least the smallest normal number of the dtype, so that what is zero
-    in half precision is not divided by. Kingma & Ba, 2015, arXiv:1412.6980.
+    in half precision is not divided by; infinities count as the largest number.
+    Kingma & Ba, 2015, arXiv:1412.6980.
 
     Args:
         x: floating of any shape.
@@ -35,5 +37,6 @@ def divide_by_root(
     x = checks.floating("divide_by_root", x=x)
     var = checks.floating("divide_by_root", var=var)
     checks.same_dtype("divide_by_root", x=x, var=var)
+    x, var = saturate(x), saturate(var)
     least = float(jnp.finfo(x.dtype).tiny)
     return x / (lax.sqrt(var + epsilon_root) + max(epsilon, least))

@@ -334,8 +334,8 @@ def call(
         inputs = {**inputs, "is_training": is_training}
     result = module(params, x, **inputs)
     match result:
-        case (_, Params()):
-            return result
+        case (y, Params() as after):
+            return y, after
     raise TypeError(
         f"{type(module).__name__}: a call must return (y, params), "
         f"got {type(result).__name__}"

@@ -24,7 +24,7 @@ from jax.typing import DTypeLike
 
 from mlax._core import checks, trees
 from mlax._core.static import static
-from mlax.functional import bias_correction, divide_by_root, ema
+from mlax.functional import bias_correction, divide_by_root, ema, saturate
 
 
 class AcPropState(NamedTuple):
@@ -178,8 +178,9 @@ def step(
             1.0,
             square * unbias_square.astype(grad.dtype),
         )
-        scaled = divide_by_root(grad, var, epsilon=hyperparams.epsilon)
-        error = lax.square(grad - mean)
+        # After gradients of zero the root is epsilon.
+        scaled = saturate(divide_by_root(grad, var, epsilon=hyperparams.epsilon))
+        error = saturate(lax.square(grad - mean))
         square = (
             ema(square, error, dither.astype(grad.dtype), decay=hyperparams.b2)
             + hyperparams.epsilon_root

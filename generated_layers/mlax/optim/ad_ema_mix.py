@@ -24,7 +24,7 @@ from jax.typing import DTypeLike
 
 from mlax._core import checks, trees
 from mlax._core.static import static
-from mlax.functional import bias_correction, divide_by_root, ema
+from mlax.functional import bias_correction, divide_by_root, ema, saturate
 
 
 class AdEMAMixState(NamedTuple):
@@ -198,7 +198,10 @@ def step(
         mean = ema(mean, grad, decay=hyperparams.b1)
         slow = slow + slow_rate.astype(grad.dtype) * (grad - slow)
         square = ema(
-            square, lax.square(grad), dither.astype(grad.dtype), decay=hyperparams.b2
+            square,
+            saturate(lax.square(grad)),
+            dither.astype(grad.dtype),
+            decay=hyperparams.b2,
         )
         mean_2 = mean * unbias_mean.astype(grad.dtype) + alpha.astype(grad.dtype) * slow
         step = divide_by_root(

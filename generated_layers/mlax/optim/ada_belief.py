@@ -23,7 +23,7 @@ from jax.typing import DTypeLike
 
 from mlax._core import checks, trees
 from mlax._core.static import static
-from mlax.functional import bias_correction, divide_by_root, ema
+from mlax.functional import bias_correction, divide_by_root, ema, saturate
 
 
 class AdaBeliefState(NamedTuple):
@@ -164,7 +164,7 @@ def step(
 
     def update(grad, param, mean, square):
         mean = ema(mean, grad, decay=hyperparams.b1)
-        error = lax.square(grad - mean)
+        error = saturate(lax.square(grad - mean))
         square = (
             ema(square, error, dither.astype(grad.dtype), decay=hyperparams.b2)
             + hyperparams.epsilon_root

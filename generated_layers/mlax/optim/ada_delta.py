@@ -23,7 +23,7 @@ from jax.typing import DTypeLike
 
 from mlax._core import checks, trees
 from mlax._core.static import static
-from mlax.functional import ema
+from mlax.functional import ema, saturate
 
 
 class AdaDeltaState(NamedTuple):
@@ -155,15 +155,26 @@ def step(
     trees.check_gradients("AdaDelta", gradients, trainables)
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
     weight_decay = trees.scheduled(hyperparams.weight_decay, state.step)
+    dither = trees.dither(state.step)
 
     def update(grad, param, square, step_square, mask):
         epsilon = max(hyperparams.epsilon, float(jnp.finfo(grad.dtype).tiny))
         if mask:
             grad = grad + weight_decay.astype(grad.dtype) * param
-        square = ema(square, lax.square(grad), decay=hyperparams.decay)
+        square = ema(
+            square,
+            saturate(lax.square(grad)),
+            dither.astype(grad.dtype),
+            decay=hyperparams.decay,
+        )
         ratio = lax.sqrt(step_square + epsilon) * lax.rsqrt(square + epsilon)
         step = ratio * grad
-        step_square = ema(step_square, lax.square(step), decay=hyperparams.decay)
+        step_square = ema(
+            step_square,
+            saturate(lax.square(step)),
+            dither.astype(grad.dtype),
+            decay=hyperparams.decay,
+        )
         return -learning_rate.astype(grad.dtype) * step, square, step_square
 
     updates, square, step_square = trees.map_leaves(

@@ -26,7 +26,7 @@ from jax.typing import DTypeLike
 
 from mlax._core import checks, trees
 from mlax._core.static import static
-from mlax.functional import ema, mean
+from mlax.functional import ema, mean, saturate
 
 
 class AdafactorState(NamedTuple):
@@ -242,8 +242,8 @@ def step(
             small, large = axes
             # Squares that several sums share would be stored: each reads the gradient.
             again, once_more = lax.optimization_barrier((grad, grad))
-            row_2 = mean(lax.square(grad), axis=large) + epsilon
-            column_2 = mean(lax.square(again), axis=small) + epsilon
+            row_2 = saturate(mean(lax.square(grad), axis=large) + epsilon)
+            column_2 = saturate(mean(lax.square(again), axis=small) + epsilon)
             row = row + rate.astype(grad.dtype) * (row_2 - row)
             column = column + rate.astype(grad.dtype) * (column_2 - column)
             within = small - 1 if small > large else small
@@ -253,7 +253,7 @@ def step(
             squares = mean(lax.square(once_more) * lax.square(column_2), axis=large)
             squares = squares * lax.square(row_2)
         else:
-            square_2 = lax.square(grad) + epsilon
+            square_2 = saturate(lax.square(grad) + epsilon)
             square = square + rate.astype(grad.dtype) * (square_2 - square)
             u = grad * lax.rsqrt(square)
             squares = lax.square(u)

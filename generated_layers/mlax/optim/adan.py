@@ -25,7 +25,7 @@ from jax.typing import DTypeLike
 
 from mlax._core import checks, trees
 from mlax._core.static import static
-from mlax.functional import bias_correction, divide_by_root, ema
+from mlax.functional import bias_correction, divide_by_root, ema, saturate
 
 
 class AdanState(NamedTuple):
@@ -181,6 +181,7 @@ def step(
     step = trees.scalar(state.step + 1)
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
     weight_decay = trees.scheduled(hyperparams.weight_decay, state.step)
+    dither = trees.dither(state.step)
     unbias_mean = trees.scalar(1.0 / bias_correction(step, decay=hyperparams.b1))
     unbias_change = trees.scalar(1.0 / bias_correction(step, decay=hyperparams.b2))
     unbias_square = trees.scalar(1.0 / bias_correction(step, decay=hyperparams.b3))
@@ -190,8 +191,8 @@ def step(
         previous = grad
         mean = ema(mean, grad, decay=hyperparams.b1)
         change = ema(change, difference, decay=hyperparams.b2)
-        ahead = lax.square(grad + (1.0 - hyperparams.b2) * difference)
-        square = ema(square, ahead, decay=hyperparams.b3)
+        ahead = saturate(lax.square(grad + (1.0 - hyperparams.b2) * difference))
+        square = ema(square, ahead, dither.astype(grad.dtype), decay=hyperparams.b3)
         slope = (1.0 - hyperparams.b2) * change * unbias_change.astype(grad.dtype)
         scaled = divide_by_root(
             mean * unbias_mean.astype(grad.dtype) + slope,

@@ -23,6 +23,7 @@ from jax.typing import DTypeLike
 
 from mlax._core import checks, trees
 from mlax._core.static import static
+from mlax.functional import ema, saturate
 
 
 class ADOPTState(NamedTuple):
@@ -159,10 +160,9 @@ def step(
     trees.check_gradients("ADOPT", gradients, trainables)
     step = trees.scalar(state.step + 1)
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
+    dither = trees.dither(state.step)
     # The first step only fills the mean square.
-    first = step == 1.0
-    mean_rate = trees.scalar(jnp.where(first, 0.0, 1.0 - hyperparams.b1))
-    square_rate = trees.scalar(jnp.where(first, 1.0, 1.0 - hyperparams.b2))
+    mean_rate = trees.scalar(jnp.where(step == 1.0, 0.0, 1.0 - hyperparams.b1))
     bound = trees.scalar((step - 1.0) ** (hyperparams.clipping_exponent or 0.0))
 
     def update(grad, param, mean, square):
@@ -174,7 +174,9 @@ def step(
                 scaled, -bound.astype(grad.dtype), bound.astype(grad.dtype)
             )
         mean = mean + mean_rate.astype(grad.dtype) * (scaled - mean)
-        square = square + square_rate.astype(grad.dtype) * (lax.square(grad) - square)
+        square_2 = saturate(lax.square(grad))
+        average = ema(square, square_2, dither.astype(grad.dtype), decay=hyperparams.b2)
+        square = jnp.where(step.astype(grad.dtype) == 1.0, square_2, average)
         mean_2 = mean
         if hyperparams.nesterov:
             mean_2 = mean_2 + mean_rate.astype(grad.dtype) * (scaled - mean_2)

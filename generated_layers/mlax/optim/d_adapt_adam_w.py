@@ -24,7 +24,7 @@ from jax.nn.initializers import constant, zeros
 from mlax._core import checks, trees
 from mlax._core.static import static
 from mlax._core.trees import tree_dot
-from mlax.functional import bias_correction, ema, sum
+from mlax.functional import bias_correction, ema, saturate, sum
 
 
 class DAdaptAdamWState(NamedTuple):
@@ -204,7 +204,10 @@ def step(
     def update(grad, param, mean, square, total):
         mean = ema(mean, rate.astype(grad.dtype) * grad, decay=hyperparams.b1)
         square = ema(
-            square, lax.square(grad), dither.astype(grad.dtype), decay=hyperparams.b2
+            square,
+            saturate(lax.square(grad)),
+            dither.astype(grad.dtype),
+            decay=hyperparams.b2,
         )
         step = hyperparams.scaled(mean, square)
         return (

@@ -24,7 +24,7 @@ from jax.typing import DTypeLike
 
 from mlax._core import checks, trees
 from mlax._core.static import static
-from mlax.functional import bias_correction, divide_by_root, ema
+from mlax.functional import bias_correction, divide_by_root, ema, saturate
 
 
 class GaloreState(NamedTuple):
@@ -249,9 +249,13 @@ def step(
                 grad,
             )
             low = projection.T @ grad if tall else grad @ projection
+            low = saturate(low)
         mean = ema(mean, low, decay=hyperparams.b1)
         square = ema(
-            square, lax.square(low), dither.astype(grad.dtype), decay=hyperparams.b2
+            square,
+            saturate(lax.square(low)),
+            dither.astype(grad.dtype),
+            decay=hyperparams.b2,
         )
         step = divide_by_root(
             mean * unbias_mean.astype(grad.dtype),

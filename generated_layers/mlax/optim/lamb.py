@@ -22,7 +22,13 @@ from jax.typing import DTypeLike
 
 from mlax._core import checks, trees
 from mlax._core.static import static
-from mlax.functional import bias_correction, divide_by_root, ema, scale_by_trust_ratio
+from mlax.functional import (
+    bias_correction,
+    divide_by_root,
+    ema,
+    saturate,
+    scale_by_trust_ratio,
+)
 
 
 class LAMBState(NamedTuple):
@@ -171,7 +177,10 @@ def step(
     def update(grad, param, mean, square, mask):
         mean = ema(mean, grad, decay=hyperparams.b1)
         square = ema(
-            square, lax.square(grad), dither.astype(grad.dtype), decay=hyperparams.b2
+            square,
+            saturate(lax.square(grad)),
+            dither.astype(grad.dtype),
+            decay=hyperparams.b2,
         )
         step = divide_by_root(
             mean * unbias_mean.astype(grad.dtype),

@@ -26,7 +26,7 @@ from jax.nn.initializers import constant, zeros
 from mlax._core import checks, trees
 from mlax._core.static import static
 from mlax._core.trees import tree_dot
-from mlax.functional import bias_correction, ema
+from mlax.functional import bias_correction, ema, saturate
 
 
 class MomoAdamState(NamedTuple):
@@ -181,7 +181,9 @@ def step(
     dither = trees.dither(state.step)
 
     def squared(v, g):
-        return ema(v, lax.square(g), dither.astype(v.dtype), decay=hyperparams.b2)
+        return ema(
+            v, saturate(lax.square(g)), dither.astype(v.dtype), decay=hyperparams.b2
+        )
 
     def direction(m, v):
         return hyperparams.scaled(m, v, unbias)

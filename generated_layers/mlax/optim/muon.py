@@ -27,7 +27,7 @@ from jax.typing import DTypeLike
 
 from mlax._core import checks, trees
 from mlax._core.static import static
-from mlax.functional import bias_correction, divide_by_root, ema, l2_norm, sum
+from mlax.functional import bias_correction, divide_by_root, ema, l2_norm, saturate, sum
 
 
 class MuonState(NamedTuple):
@@ -347,6 +347,7 @@ def step(
         if hyperparams.nesterov:
             mean_2 = ema(mean * following, grad * now, decay=decay)
         if axes:
+            mean_2 = saturate(mean_2)
             step = hyperparams.orthogonalized(mean_2, axes)
             if hyperparams.adaptive:
                 step = sum(mean_2 * step) * step
@@ -360,7 +361,7 @@ def step(
         else:
             square = ema(
                 square,
-                lax.square(grad),
+                saturate(lax.square(grad)),
                 dither.astype(grad.dtype),
                 decay=hyperparams.adam_b2,
             )

@@ -23,7 +23,7 @@ from jax.typing import DTypeLike
 
 from mlax._core import checks, trees
 from mlax._core.static import static
-from mlax.functional import bias_correction, divide_by_root, ema
+from mlax.functional import bias_correction, divide_by_root, ema, saturate
 
 
 class NAdamWState(NamedTuple):
@@ -175,7 +175,10 @@ def step(
     def update(grad, param, mean, square, mask):
         mean = ema(mean, grad, decay=hyperparams.b1)
         square = ema(
-            square, lax.square(grad), dither.astype(grad.dtype), decay=hyperparams.b2
+            square,
+            saturate(lax.square(grad)),
+            dither.astype(grad.dtype),
+            decay=hyperparams.b2,
         )
         ahead = mean * unbias_next.astype(grad.dtype)
         mean_2 = ema(ahead, grad * unbias_mean.astype(grad.dtype), decay=hyperparams.b1)

@@ -23,7 +23,7 @@ from jax.typing import DTypeLike
 
 from mlax._core import checks, trees
 from mlax._core.static import static
-from mlax.functional import divide_by_root, ema, sum
+from mlax.functional import divide_by_root, ema, saturate, sum
 
 
 class NovoGradState(NamedTuple):
@@ -159,7 +159,7 @@ def step(
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
 
     def update(grad, param, trace, square):
-        new = sum(lax.square(grad))
+        new = saturate(sum(lax.square(grad)))
         mean = ema(square, new, decay=hyperparams.b2)
         square = jnp.where(step.astype(grad.dtype) == 1.0, new, mean)
         scaled = divide_by_root(

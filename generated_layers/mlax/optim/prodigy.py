@@ -24,7 +24,7 @@ from jax.nn.initializers import constant, zeros
 from mlax._core import checks, trees
 from mlax._core.static import static
 from mlax._core.trees import tree_add, tree_dot
-from mlax.functional import bias_correction, ema, sum
+from mlax.functional import bias_correction, ema, saturate, sum
 
 
 class ProdigyState(NamedTuple):
@@ -220,7 +220,10 @@ def step(
         scaled = old.astype(grad.dtype) * grad
         mean = ema(mean, scaled, decay=hyperparams.b1)
         square = ema(
-            square, lax.square(scaled), dither.astype(grad.dtype), decay=hyperparams.b2
+            square,
+            saturate(lax.square(scaled)),
+            dither.astype(grad.dtype),
+            decay=hyperparams.b2,
         )
         tiny = float(jnp.finfo(grad.dtype).tiny)
         epsilon = jnp.maximum(

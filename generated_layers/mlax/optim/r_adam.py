@@ -23,7 +23,13 @@ from jax.typing import DTypeLike
 
 from mlax._core import checks, trees
 from mlax._core.static import static
-from mlax.functional import bias_correction, divide_by_root, ema, rectification
+from mlax.functional import (
+    bias_correction,
+    divide_by_root,
+    ema,
+    rectification,
+    saturate,
+)
 
 
 class RAdamState(NamedTuple):
@@ -174,7 +180,10 @@ def step(
     def update(grad, param, mean, square):
         mean = ema(mean, grad, decay=hyperparams.b1)
         square = ema(
-            square, lax.square(grad), dither.astype(grad.dtype), decay=hyperparams.b2
+            square,
+            saturate(lax.square(grad)),
+            dither.astype(grad.dtype),
+            decay=hyperparams.b2,
         )
         mean_2 = mean * unbias_mean.astype(grad.dtype)
         if hyperparams.nesterov:

@@ -25,7 +25,7 @@ from jax.typing import DTypeLike
 
 from mlax._core import checks, trees
 from mlax._core.static import static
-from mlax.functional import bias_correction, divide_by_root, ema
+from mlax.functional import bias_correction, divide_by_root, ema, saturate
 
 
 class RMSPropState(NamedTuple):
@@ -194,7 +194,10 @@ def step(
 
     def update(grad, param, square, mean, trace):
         square = ema(
-            square, lax.square(grad), dither.astype(grad.dtype), decay=hyperparams.decay
+            square,
+            saturate(lax.square(grad)),
+            dither.astype(grad.dtype),
+            decay=hyperparams.decay,
         )
         var = square * unbias.astype(grad.dtype)
         if mean is not None:

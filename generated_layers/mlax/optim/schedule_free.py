@@ -86,8 +86,8 @@ def init(
         optimizer: the optimizer of z (an initialized optimizer `(state, hyperparams)`).
         learning_rate: that of the optimizer: it weights the average (a number, or a
             schedule: a hashable function of the step).
-        b1: weight of the average in the weights that are trained (a finite number above
-            0).
+        b1: weight of the average in the weights that are trained (a number above 0, at
+            most 1).
         weight_power: exponent p of the learning rate (a finite number of at least 0).
         moment_dtype: dtype of z; None: that of the weight (a floating dtype, or None).
 
@@ -103,7 +103,7 @@ def init(
         "ScheduleFree", optimizer=optimizer
     )
     learning_rate = checks.scheduled("ScheduleFree", learning_rate=learning_rate)
-    b1 = checks.positive("ScheduleFree", b1=b1)
+    b1 = checks.fraction("ScheduleFree", b1=b1)
     weight_power = checks.non_negative("ScheduleFree", weight_power=weight_power)
     moment_dtype = checks.optional(
         checks.dtype, "ScheduleFree", moment_dtype=moment_dtype

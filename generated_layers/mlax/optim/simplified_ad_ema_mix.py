@@ -23,7 +23,7 @@ from jax.typing import DTypeLike
 
 from mlax._core import checks, trees
 from mlax._core.static import static
-from mlax.functional import bias_correction, divide_by_root, ema
+from mlax.functional import bias_correction, divide_by_root, ema, saturate
 
 
 class SimplifiedAdEMAMixState(NamedTuple):
@@ -190,7 +190,10 @@ def step(
     def update(grad, param, trace, square, mask):
         trace = hyperparams.b1 * trace + grad
         square = ema(
-            square, lax.square(grad), dither.astype(grad.dtype), decay=hyperparams.b2
+            square,
+            saturate(lax.square(grad)),
+            dither.astype(grad.dtype),
+            decay=hyperparams.b2,
         )
         step = divide_by_root(
             trace + alpha.astype(grad.dtype) * grad,

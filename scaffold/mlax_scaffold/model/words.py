@@ -45,6 +45,7 @@ _VALUES: dict[str, tuple[str, tuple[str, ...]]] = {
     "Positive": ("0.5", ("0.0", "-1.0", 'float("inf")', '"1"')),
     "NonNegative": ("0.5", ("-1.0", 'float("nan")', '"1"')),
     "Probability": ("0.5", ("-0.1", "1.1", 'float("nan")', '"1"')),
+    "Fraction": ("0.5", ("0.0", "1.5", 'float("nan")', '"1"')),
     "Decay": ("0.5", ("-0.1", "1.0", 'float("nan")', '"1"')),
     "Boundaries": ("(2, 4)", ("(2, 2)", "(4, 2)", "(0, 2)", "2", '"24"')),
     "SubSchedule": ("jnp.sqrt", ("0.1", "[]")),
@@ -111,6 +112,13 @@ WORDS: dict[str, Word] = {
             "probability",
             "float",
             "probabilities()",
+        ),
+        _word(
+            "Fraction",
+            "a number above 0, at most 1",
+            "fraction",
+            "float",
+            "fractions()",
         ),
         _word(
             "Decay",

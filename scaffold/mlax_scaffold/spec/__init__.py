@@ -39,6 +39,7 @@ _HOMES = {
     "Precision": "words",
     "Probability": "words",
     "Decay": "words",
+    "Fraction": "words",
     "Policy": "words",
     "PyTree": "words",
     "Schedule": "schedule",
@@ -162,6 +163,7 @@ if TYPE_CHECKING:
     from mlax_scaffold.spec.typing import Decay as Decay
     from mlax_scaffold.spec.typing import DType as DType
     from mlax_scaffold.spec.typing import Float as Float
+    from mlax_scaffold.spec.typing import Fraction as Fraction
     from mlax_scaffold.spec.typing import Function as Function
     from mlax_scaffold.spec.typing import Initializer as Initializer
     from mlax_scaffold.spec.typing import Int as Int
@@ -250,6 +252,7 @@ if TYPE_CHECKING:
     from mlax_scaffold.specs.functional.rotary_embedding import (
         rotary_embedding as rotary_embedding,
     )
+    from mlax_scaffold.specs.functional.saturate import saturate as saturate
     from mlax_scaffold.specs.functional.scale_by_trust_ratio import (
         scale_by_trust_ratio as scale_by_trust_ratio,
     )

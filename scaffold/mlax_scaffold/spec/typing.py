@@ -27,6 +27,7 @@ Positive = float
 NonNegative = float
 Probability = float
 Decay = float
+Fraction = float
 PerDim = Any
 Padding = Any
 Precision = Any

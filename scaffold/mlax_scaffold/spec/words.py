@@ -257,6 +257,9 @@ NonNegative = Word(
 Probability = Word(
     "Probability", _checked(_real, lambda v: 0 <= v <= 1, "a number from 0 to 1")
 )
+Fraction = Word(
+    "Fraction", _checked(_real, lambda v: 0 < v <= 1, "a number above 0, at most 1")
+)
 Decay = Word(
     "Decay", _checked(_real, lambda v: 0 <= v < 1, "a number of at least 0, below 1")
 )

@@ -80,6 +80,11 @@ def probabilities(min: float = 0.0, max: float = 1.0) -> st.SearchStrategy[float
     return st.sampled_from([*ends, *inside])
 
 
+def fractions() -> st.SearchStrategy[float]:
+    """`Fraction`: a number above 0, at most 1, in steps of 1/64."""
+    return st.sampled_from([step / 64 for step in range(1, 65)])
+
+
 def decays() -> st.SearchStrategy[float]:
     """`Decay`: a number of at least 0, below 1, in steps of 1/64."""
     return st.sampled_from([step / 64 for step in range(64)])

@@ -27,9 +27,9 @@ from mlax_scaffold.testing.refusals import (
 )
 from mlax_scaffold.testing.strategies import (
     accum_dtypes,
+    fractions,
     non_negatives,
     optional,
-    positives,
     scheduled,
 )
 
@@ -40,7 +40,7 @@ SPEC = find_spec("scaffold/mlax_scaffold/specs/optim/schedule_free.py", near=__f
 def cases(draw) -> OptimizerCase:
     """Hyperparameters that ScheduleFree takes."""
     learning_rate = draw(scheduled())
-    b1 = draw(positives())
+    b1 = draw(fractions())
     weight_power = draw(non_negatives())
     moment_dtype = draw(optional(accum_dtypes()))
 

@@ -1,7 +1,7 @@
 import jax.numpy as jnp
 from jax import lax
 
-from mlax_scaffold.spec import Float, NonNegative, function
+from mlax_scaffold.spec import Float, NonNegative, function, saturate
 
 
 @function
@@ -15,7 +15,9 @@ def divide_by_root(
     """Division by a root, as in Adam: x / (sqrt(var + epsilon_root) + epsilon).
 
     `epsilon` is at least the smallest normal number of the dtype, so that what is zero
-    in half precision is not divided by. Kingma & Ba, 2015, arXiv:1412.6980.
+    in half precision is not divided by; infinities count as the largest number.
+    Kingma & Ba, 2015, arXiv:1412.6980.
     """
+    x, var = saturate(x), saturate(var)
     least = float(jnp.finfo(x.dtype).tiny)
     return x / (lax.sqrt(var + epsilon_root) + max(epsilon, least))

@@ -12,6 +12,7 @@ from mlax_scaffold.spec import (
     divide_by_root,
     ema,
     moment,
+    saturate,
     zeros,
 )
 
@@ -47,8 +48,9 @@ class AcProp(Optimizer):
 
     def update(self, grad, param):
         var = jnp.where(self.step == 1.0, 1.0, self.square * self.unbias_square)
-        scaled = divide_by_root(grad, var, epsilon=self.epsilon)
-        error = lax.square(grad - self.mean)
+        # After gradients of zero the root is epsilon.
+        scaled = saturate(divide_by_root(grad, var, epsilon=self.epsilon))
+        error = saturate(lax.square(grad - self.mean))
         self.square = (
             ema(self.square, error, self.dither, decay=self.b2) + self.epsilon_root
         )

@@ -11,6 +11,7 @@ from mlax_scaffold.spec import (
     divide_by_root,
     ema,
     moment,
+    saturate,
     zeros,
 )
 
@@ -51,7 +52,9 @@ class AdEMAMix(Optimizer):
     def update(self, grad, param):
         self.mean = ema(self.mean, grad, decay=self.b1)
         self.slow = self.slow + self.slow_rate * (grad - self.slow)
-        self.square = ema(self.square, lax.square(grad), self.dither, decay=self.b2)
+        self.square = ema(
+            self.square, saturate(lax.square(grad)), self.dither, decay=self.b2
+        )
         mean = self.mean * self.unbias_mean + self.alpha * self.slow
         step = divide_by_root(
             mean,

@@ -10,6 +10,7 @@ from mlax_scaffold.spec import (
     divide_by_root,
     ema,
     moment,
+    saturate,
     zeros,
 )
 
@@ -44,7 +45,7 @@ class AdaBelief(Optimizer):
 
     def update(self, grad, param):
         self.mean = ema(self.mean, grad, decay=self.b1)
-        error = lax.square(grad - self.mean)
+        error = saturate(lax.square(grad - self.mean))
         self.square = (
             ema(self.square, error, self.dither, decay=self.b2) + self.epsilon_root
         )

@@ -10,6 +10,7 @@ from mlax_scaffold.spec import (
     Scheduled,
     ema,
     moment,
+    saturate,
     zeros,
 )
 
@@ -40,8 +41,12 @@ class AdaDelta(Optimizer):
         epsilon = max(self.epsilon, float(jnp.finfo(grad.dtype).tiny))
         if self.mask:
             grad = grad + self.weight_decay * param
-        self.square = ema(self.square, lax.square(grad), decay=self.decay)
+        self.square = ema(
+            self.square, saturate(lax.square(grad)), self.dither, decay=self.decay
+        )
         ratio = lax.sqrt(self.step_square + epsilon) * lax.rsqrt(self.square + epsilon)
         step = ratio * grad
-        self.step_square = ema(self.step_square, lax.square(step), decay=self.decay)
+        self.step_square = ema(
+            self.step_square, saturate(lax.square(step)), self.dither, decay=self.decay
+        )
         return -self.learning_rate * step

@@ -14,6 +14,7 @@ from mlax_scaffold.spec import (
     ema,
     mean,
     moment,
+    saturate,
     zeros,
 )
 
@@ -73,8 +74,8 @@ class Adafactor(Optimizer):
             small, large = axes
             # Squares that several sums share would be stored: each reads the gradient.
             again, once_more = lax.optimization_barrier((grad, grad))
-            row = mean(lax.square(grad), axis=large) + epsilon
-            column = mean(lax.square(again), axis=small) + epsilon
+            row = saturate(mean(lax.square(grad), axis=large) + epsilon)
+            column = saturate(mean(lax.square(again), axis=small) + epsilon)
             self.row = self.row + self.rate * (row - self.row)
             self.column = self.column + self.rate * (column - self.column)
             within = small - 1 if small > large else small
@@ -84,7 +85,7 @@ class Adafactor(Optimizer):
             squares = mean(lax.square(once_more) * lax.square(column), axis=large)
             squares = squares * lax.square(row)
         else:
-            square = lax.square(grad) + epsilon
+            square = saturate(lax.square(grad) + epsilon)
             self.square = self.square + self.rate * (square - self.square)
             u = grad * lax.rsqrt(self.square)
             squares = lax.square(u)

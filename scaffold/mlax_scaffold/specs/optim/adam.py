@@ -10,6 +10,7 @@ from mlax_scaffold.spec import (
     divide_by_root,
     ema,
     moment,
+    saturate,
     zeros,
 )
 
@@ -45,7 +46,9 @@ class Adam(Optimizer):
 
     def update(self, grad, param):
         self.mean = ema(self.mean, grad, decay=self.b1)
-        self.square = ema(self.square, lax.square(grad), self.dither, decay=self.b2)
+        self.square = ema(
+            self.square, saturate(lax.square(grad)), self.dither, decay=self.b2
+        )
         mean = self.mean * self.unbias_mean
         if self.nesterov:
             ahead = self.mean * self.unbias_next

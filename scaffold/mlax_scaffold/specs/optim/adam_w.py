@@ -11,6 +11,7 @@ from mlax_scaffold.spec import (
     divide_by_root,
     ema,
     moment,
+    saturate,
     zeros,
 )
 
@@ -46,7 +47,9 @@ class AdamW(Optimizer):
 
     def update(self, grad, param):
         self.mean = ema(self.mean, grad, decay=self.b1)
-        self.square = ema(self.square, lax.square(grad), self.dither, decay=self.b2)
+        self.square = ema(
+            self.square, saturate(lax.square(grad)), self.dither, decay=self.b2
+        )
         mean = self.mean * self.unbias_mean
         if self.nesterov:
             ahead = self.mean * self.unbias_next

@@ -12,6 +12,7 @@ from mlax_scaffold.spec import (
     divide_by_root,
     ema,
     moment,
+    saturate,
     zeros,
 )
 
@@ -55,8 +56,8 @@ class Adan(Optimizer):
         self.previous = grad
         self.mean = ema(self.mean, grad, decay=self.b1)
         self.change = ema(self.change, difference, decay=self.b2)
-        ahead = lax.square(grad + (1.0 - self.b2) * difference)
-        self.square = ema(self.square, ahead, decay=self.b3)
+        ahead = saturate(lax.square(grad + (1.0 - self.b2) * difference))
+        self.square = ema(self.square, ahead, self.dither, decay=self.b3)
         slope = (1.0 - self.b2) * self.change * self.unbias_change
         scaled = divide_by_root(
             self.mean * self.unbias_mean + slope,

@@ -7,7 +7,9 @@ from mlax_scaffold.spec import (
     NonNegative,
     Optimizer,
     Scheduled,
+    ema,
     moment,
+    saturate,
     zeros,
 )
 
@@ -37,9 +39,7 @@ class ADOPT(Optimizer):
 
     def prepare(self, grads, params):
         # The first step only fills the mean square.
-        first = self.step == 1.0
-        self.mean_rate = jnp.where(first, 0.0, 1.0 - self.b1)
-        self.square_rate = jnp.where(first, 1.0, 1.0 - self.b2)
+        self.mean_rate = jnp.where(self.step == 1.0, 0.0, 1.0 - self.b1)
         self.bound = (self.step - 1.0) ** (self.clipping_exponent or 0.0)
 
     def update(self, grad, param):
@@ -49,7 +49,9 @@ class ADOPT(Optimizer):
         if self.clipping_exponent is not None:
             scaled = jnp.clip(scaled, -self.bound, self.bound)
         self.mean = self.mean + self.mean_rate * (scaled - self.mean)
-        self.square = self.square + self.square_rate * (lax.square(grad) - self.square)
+        square = saturate(lax.square(grad))
+        average = ema(self.square, square, self.dither, decay=self.b2)
+        self.square = jnp.where(self.step == 1.0, square, average)
         mean = self.mean
         if self.nesterov:
             mean = mean + self.mean_rate * (scaled - mean)

@@ -11,6 +11,7 @@ from mlax_scaffold.spec import (
     divide_by_root,
     ema,
     moment,
+    saturate,
     zeros,
 )
 
@@ -48,7 +49,9 @@ class AMSGrad(Optimizer):
 
     def update(self, grad, param):
         self.mean = ema(self.mean, grad, decay=self.b1)
-        self.square = ema(self.square, lax.square(grad), self.dither, decay=self.b2)
+        self.square = ema(
+            self.square, saturate(lax.square(grad)), self.dither, decay=self.b2
+        )
         self.largest = jnp.maximum(self.largest, self.square * self.unbias_square)
         step = divide_by_root(
             self.mean * self.unbias_mean,

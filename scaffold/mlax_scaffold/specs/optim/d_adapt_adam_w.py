@@ -12,6 +12,7 @@ from mlax_scaffold.spec import (
     constant,
     ema,
     moment,
+    saturate,
     state,
     sum,
     tree_dot,
@@ -73,6 +74,8 @@ class DAdaptAdamW(Optimizer):
 
     def update(self, grad, param):
         self.mean = ema(self.mean, self.rate * grad, decay=self.b1)
-        self.square = ema(self.square, lax.square(grad), self.dither, decay=self.b2)
+        self.square = ema(
+            self.square, saturate(lax.square(grad)), self.dither, decay=self.b2
+        )
         step = self.scaled(self.mean, self.square)
         return -step - self.rate * self.weight_decay * param

@@ -13,6 +13,7 @@ from mlax_scaffold.spec import (
     divide_by_root,
     ema,
     moment,
+    saturate,
     zeros,
 )
 
@@ -84,8 +85,11 @@ class Galore(Optimizer):
                 self.phase == 0.0, self.singular_vectors, lambda _: kept, grad
             )
             low = self.projection.T @ grad if tall else grad @ self.projection
+            low = saturate(low)
         self.mean = ema(self.mean, low, decay=self.b1)
-        self.square = ema(self.square, lax.square(low), self.dither, decay=self.b2)
+        self.square = ema(
+            self.square, saturate(lax.square(low)), self.dither, decay=self.b2
+        )
         step = divide_by_root(
             self.mean * self.unbias_mean,
             self.square * self.unbias_square,

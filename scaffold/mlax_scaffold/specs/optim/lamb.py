@@ -11,6 +11,7 @@ from mlax_scaffold.spec import (
     divide_by_root,
     ema,
     moment,
+    saturate,
     scale_by_trust_ratio,
     zeros,
 )
@@ -45,7 +46,9 @@ class LAMB(Optimizer):
 
     def update(self, grad, param):
         self.mean = ema(self.mean, grad, decay=self.b1)
-        self.square = ema(self.square, lax.square(grad), self.dither, decay=self.b2)
+        self.square = ema(
+            self.square, saturate(lax.square(grad)), self.dither, decay=self.b2
+        )
         step = divide_by_root(
             self.mean * self.unbias_mean,
             self.square * self.unbias_square,

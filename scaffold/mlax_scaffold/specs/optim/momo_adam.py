@@ -11,6 +11,7 @@ from mlax_scaffold.spec import (
     constant,
     ema,
     moment,
+    saturate,
     state,
     tree_dot,
     zeros,
@@ -57,7 +58,9 @@ class MomoAdam(Optimizer):
 
     def prepare(self, grads, params):
         def squared(v, g):
-            return ema(v, lax.square(g), self.dither.astype(v.dtype), decay=self.b2)
+            return ema(
+                v, saturate(lax.square(g)), self.dither.astype(v.dtype), decay=self.b2
+            )
 
         def direction(m, v):
             return self.scaled(m, v, self.unbias)

@@ -18,6 +18,7 @@ from mlax_scaffold.spec import (
     ema,
     l2_norm,
     moment,
+    saturate,
     sum,
     zeros,
 )
@@ -142,6 +143,7 @@ class Muon(Optimizer):
         if self.nesterov:
             mean = ema(self.mean * following, grad * now, decay=decay)
         if axes:
+            mean = saturate(mean)
             step = self.orthogonalized(mean, axes)
             if self.adaptive:
                 step = sum(mean * step) * step
@@ -154,7 +156,7 @@ class Muon(Optimizer):
                 step = step + self.weight_decay * param
         else:
             self.square = ema(
-                self.square, lax.square(grad), self.dither, decay=self.adam_b2
+                self.square, saturate(lax.square(grad)), self.dither, decay=self.adam_b2
             )
             step = divide_by_root(
                 mean,

@@ -10,6 +10,7 @@ from mlax_scaffold.spec import (
     divide_by_root,
     ema,
     moment,
+    saturate,
     sum,
     zeros,
 )
@@ -39,7 +40,7 @@ class NovoGrad(Optimizer):
         self.square = moment(zeros, (), self.moment_dtype)
 
     def update(self, grad, param):
-        new = sum(lax.square(grad))
+        new = saturate(sum(lax.square(grad)))
         mean = ema(self.square, new, decay=self.b2)
         self.square = jnp.where(self.step == 1.0, new, mean)
         scaled = divide_by_root(

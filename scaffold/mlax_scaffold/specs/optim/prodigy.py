@@ -12,6 +12,7 @@ from mlax_scaffold.spec import (
     constant,
     ema,
     moment,
+    saturate,
     state,
     sum,
     tree_add,
@@ -73,7 +74,9 @@ class Prodigy(Optimizer):
     def update(self, grad, param):
         scaled = self.old * grad
         self.mean = ema(self.mean, scaled, decay=self.b1)
-        self.square = ema(self.square, lax.square(scaled), self.dither, decay=self.b2)
+        self.square = ema(
+            self.square, saturate(lax.square(scaled)), self.dither, decay=self.b2
+        )
         tiny = float(jnp.finfo(grad.dtype).tiny)
         epsilon = jnp.maximum(self.estimate * self.epsilon, tiny)
         step = self.mean / (lax.sqrt(self.square) + epsilon)

@@ -12,6 +12,7 @@ from mlax_scaffold.spec import (
     divide_by_root,
     ema,
     moment,
+    saturate,
     zeros,
 )
 
@@ -51,7 +52,9 @@ class RMSProp(Optimizer):
         self.unbias = 1.0 / weight if self.unbiased else 1.0
 
     def update(self, grad, param):
-        self.square = ema(self.square, lax.square(grad), self.dither, decay=self.decay)
+        self.square = ema(
+            self.square, saturate(lax.square(grad)), self.dither, decay=self.decay
+        )
         var = self.square * self.unbias
         if self.mean is not None:
             self.mean = ema(self.mean, grad, decay=self.decay)

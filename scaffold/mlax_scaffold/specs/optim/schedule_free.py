@@ -3,9 +3,9 @@ import jax.numpy as jnp
 
 from mlax_scaffold.spec import (
     DType,
+    Fraction,
     NonNegative,
     Optimizer,
-    Positive,
     Scheduled,
     SubOptimizer,
     moment,
@@ -28,7 +28,7 @@ class ScheduleFree(Optimizer):
 
     optimizer: SubOptimizer  #: the optimizer of z
     learning_rate: Scheduled  #: that of the optimizer: it weights the average
-    b1: Positive = 0.9  #: weight of the average in the weights that are trained
+    b1: Fraction = 0.9  #: weight of the average in the weights that are trained
     weight_power: NonNegative = 2.0  #: exponent p of the learning rate
     moment_dtype: DType | None = None  #: dtype of z; None: that of the weight
 

@@ -11,6 +11,7 @@ from mlax_scaffold.spec import (
     divide_by_root,
     ema,
     moment,
+    saturate,
     zeros,
 )
 
@@ -45,7 +46,9 @@ class SimplifiedAdEMAMix(Optimizer):
 
     def update(self, grad, param):
         self.trace = self.b1 * self.trace + grad
-        self.square = ema(self.square, lax.square(grad), self.dither, decay=self.b2)
+        self.square = ema(
+            self.square, saturate(lax.square(grad)), self.dither, decay=self.b2
+        )
         step = divide_by_root(
             self.trace + self.alpha * grad,
             self.square * self.unbias_square,

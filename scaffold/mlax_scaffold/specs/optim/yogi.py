@@ -1,3 +1,4 @@
+import jax.numpy as jnp
 from jax import lax
 
 from mlax_scaffold.spec import (
@@ -8,9 +9,11 @@ from mlax_scaffold.spec import (
     Scheduled,
     bias_correction,
     constant,
+    dithered_sum,
     divide_by_root,
     ema,
     moment,
+    saturate,
 )
 
 
@@ -45,9 +48,14 @@ class Yogi(Optimizer):
 
     def update(self, grad, param):
         self.mean = ema(self.mean, grad, decay=self.b1)
-        new = lax.square(grad)
+        new = saturate(lax.square(grad))
         direction = lax.sign(self.square - new)
-        self.square = self.square - (1.0 - self.b2) * direction * new
+        change = (self.b2 - 1.0) * direction * new
+        if grad.dtype.itemsize > 2:
+            self.square = self.square + change
+        else:
+            dither = jnp.broadcast_to(self.dither, change.shape)
+            self.square = dithered_sum(self.square, change, dither)
         step = divide_by_root(
             self.mean * self.unbias_mean,
             self.square * self.unbias_square,

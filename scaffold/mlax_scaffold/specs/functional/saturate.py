@@ -1,0 +1,14 @@
+import jax.numpy as jnp
+
+from mlax_scaffold.spec import Float, function
+
+
+@function
+def saturate(x: Float["..."]) -> Float["..."]:
+    """The nearest finite number: infinities become the largest numbers of the dtype.
+
+    An average that once is infinite would be inf - inf, which is NaN, in the next step:
+    the square of 256 is infinite in float16. NaN stays NaN.
+    """
+    largest = float(jnp.finfo(x.dtype).max)
+    return jnp.clip(x, -largest, largest)
