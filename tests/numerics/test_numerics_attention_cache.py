@@ -106,7 +106,7 @@ def test_training_needs_no_cache():
         lambda key: MultiHeadAttention.init(key, **options), key
     )
     x = jax.ShapeDtypeStruct((2, 4, 6), jnp.float32)
-    run = jax.jit(lambda x, *trees: MultiHeadAttention.fwd(x, *trees, hyper))
+    run = jax.jit(lambda x, w, state: MultiHeadAttention.fwd(x, w, state, hyper))
     y, _ = jax.eval_shape(run, x, weights, cache)
     assert y.shape == x.shape
     jaxpr = str(run.trace(x, weights, cache).jaxpr)

@@ -1,5 +1,7 @@
 """Blocks against flax, and against NumPy and the same computation written out."""
 
+from typing import Any
+
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
@@ -41,7 +43,7 @@ def attention(w):
     return params
 
 
-def apply(module, params, *inputs, **options):
+def apply(module: Any, params, *inputs, **options):
     return module.apply({"params": params}, *inputs, **options)
 
 

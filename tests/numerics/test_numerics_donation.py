@@ -1,6 +1,7 @@
 """A training step with donated weights and state writes each new array over its old one."""
 
 import re
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -78,6 +79,6 @@ def test_a_step_on_given_gradients_stores_nothing_else(name, hyperparameters):
         return jax.tree.map(jnp.add, weights, updates), state
 
     compiled = jax.jit(step, donate_argnums=(0, 1)).lower(weights, state, weights)
-    analysis = compiled.compile().memory_analysis()
+    analysis: Any = compiled.compile().memory_analysis()
     # What is stored in between would be at least one matrix.
     assert analysis.temp_size_in_bytes < weights["a"].nbytes / 2

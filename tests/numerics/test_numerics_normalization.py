@@ -1,5 +1,7 @@
 """Normalization against flax, equinox and NumPy in float64, with gradients."""
 
+from typing import Any
+
 import equinox as eqx
 import flax.linen as nn
 import jax
@@ -35,7 +37,10 @@ AFFINE = [("scale", "bias"), ("bias",), ()]
 )
 def test_layer_norm(axis, names, dtype):
     weights, x = channels(names, dtype), draw(2, (2, 3, 6), dtype) + 2.0
-    options = {"use_scale": "scale" in names, "use_bias": "bias" in names}
+    options: dict[str, Any] = {
+        "use_scale": "scale" in names,
+        "use_bias": "bias" in names,
+    }
     module = nn.LayerNorm(
         epsilon=1e-5,
         dtype=dtype,
@@ -88,7 +93,10 @@ def test_rms_norm_with_a_bias_is_that_of_equinox(dtype):
 @pytest.mark.parametrize(("channel_last", "names"), PLACES, ids=str)
 def test_instance_norm(channel_last, names, dtype):
     weights, x = channels(names, dtype), draw(2, (2, 3, 4, 6), dtype)
-    options = {"use_scale": "scale" in names, "use_bias": "bias" in names}
+    options: dict[str, Any] = {
+        "use_scale": "scale" in names,
+        "use_bias": "bias" in names,
+    }
     module = nn.InstanceNorm(
         epsilon=1e-5,
         dtype=dtype,
@@ -110,7 +118,10 @@ def test_instance_norm(channel_last, names, dtype):
 @pytest.mark.parametrize(("channel_last", "names"), PLACES, ids=str)
 def test_group_norm(channel_last, names, dtype):
     weights, x = channels(names, dtype), draw(2, (2, 3, 4, 6), dtype)
-    options = {"use_scale": "scale" in names, "use_bias": "bias" in names}
+    options: dict[str, Any] = {
+        "use_scale": "scale" in names,
+        "use_bias": "bias" in names,
+    }
     module = nn.GroupNorm(
         3,
         epsilon=1e-5,
@@ -199,7 +210,10 @@ def test_weight_norm_without_a_scale(dtype):
 def test_batch_norm_with_any_weights(names, training, dtype):
     weights, x = channels(names, dtype, 4), draw(4, (5, 6, 4), dtype) + 3.0
     states = {"mean": draw(2, (4,), dtype), "var": draw(3, (4,), dtype) ** 2}
-    options = {"use_scale": "scale" in names, "use_bias": "bias" in names}
+    options: dict[str, Any] = {
+        "use_scale": "scale" in names,
+        "use_bias": "bias" in names,
+    }
     module = nn.BatchNorm(
         momentum=0.8, dtype=dtype, param_dtype=dtype, use_fast_variance=False, **options
     )

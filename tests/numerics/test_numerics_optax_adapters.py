@@ -26,7 +26,7 @@ def tree(seed: int, dtype: Any = jnp.float32) -> dict[str, jax.Array]:
 
 
 def loss(weights: Any) -> jax.Array:
-    return sum(jnp.sum((w - 1.0) ** 2) for w in jax.tree.leaves(weights))
+    return jnp.asarray(sum(jnp.sum((w - 1.0) ** 2) for w in jax.tree.leaves(weights)))
 
 
 def run(transformation: Any, steps: int = 20, **extra: Any) -> Any:

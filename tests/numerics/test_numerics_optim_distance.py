@@ -1,5 +1,7 @@
 """Optimizers that find their step size from the distance travelled, against optax."""
 
+from typing import Any
+
 import optax.contrib
 import pytest
 from numerics_optimizers import Row, assert_parity, cases, falling, label, matrices
@@ -7,7 +9,7 @@ from numerics_optimizers import Row, assert_parity, cases, falling, label, matri
 DECAY = {"weight_decay": 0.1, "mask": matrices}
 
 
-def dog(first_step="heuristic", first_value=1e-6, **given):
+def dog(first_step: Any = "heuristic", first_value=1e-6, **given):
     """That of optax, which takes the kind of the first step and its value as one."""
     return optax.contrib.dog(init_step=(first_step, first_value), **given)
 

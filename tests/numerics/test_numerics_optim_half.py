@@ -239,7 +239,7 @@ def test_the_learning_rate_of_the_state_changes_without_tracing():
     state, hyperparams = optim.Chain.init(
         [optim.Sgd.init(weights, 1.0), optim.LearningRate.init(weights, 0.5)]
     )
-    step = jax.jit(lambda s: hyperparams.apply(jnp.ones(2), s, weights)[0])
+    step: Any = jax.jit(lambda s: hyperparams.apply(jnp.ones(2), s, weights)[0])
     assert float(step(state)[0]) == -0.5
     sgd, rate = state.transformations
     changed = state._replace(

@@ -336,7 +336,8 @@ def test_clipping_of_examples_is_that_of_optax(clip_norm):
 
     begin = (weights, state, weights, theirs.init(weights))
     run = jax.jit(lambda carry: jax.lax.scan(body, carry, length=100)[1])
-    assert_close(*run(begin), "float64")
+    ours, other = run(begin)
+    assert_close(ours, other, "float64")
 
 
 def test_noise_has_the_deviation_that_it_is_told():

@@ -1,5 +1,7 @@
 """Optimizers that divide by the root of sums or means of squares, against optax."""
 
+from typing import Any
+
 import jax.numpy as jnp
 import optax
 import optax.contrib
@@ -32,17 +34,18 @@ def adafactor(
     factored=True,
 ):
     """optax.adafactor, with its decay computed in float64, where optax has float32."""
+
+    def rate(step: Any, exponent: Any) -> Any:
+        number = jnp.asarray(step + 1, "float64") - decay_offset
+        return 1.0 - jnp.maximum(number, 1.0) ** -exponent
+
     return optax.chain(
         optax.scale_by_factored_rms(
             factored=factored,
             decay_rate=decay_exponent,
             min_dim_size_to_factor=min_factored_size,
             epsilon=eps,
-            decay_rate_fn=lambda step, exponent: (
-                1.0
-                - jnp.maximum(jnp.asarray(step + 1, "float64") - decay_offset, 1.0)
-                ** -exponent
-            ),
+            decay_rate_fn=rate,
         ),
         optax.clip_by_block_rms(clipping_threshold or float("inf")),
         optax.scale_by_learning_rate(learning_rate, flip_sign=False),
@@ -55,10 +58,10 @@ def adafactor(
 
 def madgrad(**given):
     """That of optax, whose root of an integer has 32 bits, of a floating number."""
-    transformation = optax.contrib.madgrad(**given)
+    transformation: Any = optax.contrib.madgrad(**given)
 
-    def init(weights):
-        decay, state = transformation.init(weights)
+    def init(params: Any) -> Any:
+        decay, state = transformation.init(params)
         return decay, state._replace(count=jnp.zeros((), "float64"))
 
     return optax.GradientTransformation(init, transformation.update)

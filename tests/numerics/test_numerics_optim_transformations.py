@@ -12,6 +12,8 @@ from numerics_steps import Pair, assert_parity
 
 from mlax import optim
 
+FREEZE: Any = optax.transforms.freeze
+
 
 def matrices(path: str, weight: Any) -> bool:
     return weight.ndim == 2
@@ -92,7 +94,7 @@ PAIRS = (
     Pair(
         "freeze",
         lambda w: optim.Chain.init([adam(w), optim.Freeze.init(w, matrices)]),
-        lambda: optax.chain(THEIR_ADAM, optax.transforms.freeze(matrices_of)),
+        lambda: optax.chain(THEIR_ADAM, FREEZE(matrices_of)),
     ),
     Pair(
         "masked",

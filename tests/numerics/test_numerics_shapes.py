@@ -1,5 +1,7 @@
 """Layers that change shapes, against jax.image, NumPy and flax."""
 
+from typing import Any
+
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
@@ -114,7 +116,7 @@ def test_pixel_shuffle(factor, channel_last, dtype):
 def test_patch_embed(channel_last, dtype):
     hyper = {"spatial_dims": 2, "in_channels": 3, "features": 5, "patch_size": (2, 3)}
     hyper |= {"channel_last": channel_last, "precision": "highest"}
-    module = nn.Conv(
+    module: Any = nn.Conv(
         5, (2, 3), (2, 3), "VALID", dtype=dtype, param_dtype=dtype, precision="highest"
     )
 

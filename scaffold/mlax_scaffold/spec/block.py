@@ -99,10 +99,10 @@ class Block(Layer, abstract=True):
             names += tuple(n for handle in handles for n in handle.keyword_inputs)
         return names
 
-    def _taken(self, handle: Any, inputs: dict[str, Any]) -> dict[str, Any]:
-        if not isinstance(handle, Handle):
+    def _taken(self, layer: Any, inputs: dict[str, Any]) -> dict[str, Any]:
+        if not isinstance(layer, Handle):
             return inputs
-        return {n: v for n, v in inputs.items() if n in handle.keyword_inputs}
+        return {n: v for n, v in inputs.items() if n in layer.keyword_inputs}
 
     def keys(self, count: int) -> Any:
         """As many keys as asked for. Calls are numbered before they run."""

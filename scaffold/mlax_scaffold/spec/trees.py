@@ -56,7 +56,7 @@ def tree_prune(state: Any, params: Any, chosen: Any) -> Any:
     return type(state)(*map(field, state))
 
 
-def tree_where(condition: jax.Array, a: Any, b: Any) -> Any:
+def tree_where(condition: jax.Array | bool, a: Any, b: Any) -> Any:
     """The tree `a` where a scalar condition holds, else the tree `b`."""
     return jax.tree.map(lambda x, y: jnp.where(condition, x, y), a, b)
 
