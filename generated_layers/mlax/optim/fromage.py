@@ -5,8 +5,8 @@
 c = 1 / sqrt(1 + learning_rate^2);
 update = -c learning_rate * g * norm(weight) / norm(g) + (c - 1) weight
 
-Bernstein et al., 2020, arXiv:2002.03432. Deviation: as in optax norms are at least
-`min_norm`.
+Bernstein et al., 2020, arXiv:2002.03432. Deviations: as in optax norms are at least
+`min_norm`, and that is at least the smallest normal number of the dtype.
 """
 
 from __future__ import annotations
@@ -121,11 +121,9 @@ def step(
     shrink = trees.scalar(-lax.square(rate) / (1.0 + scale))
 
     def update(grad, param):
+        min_norm = max(hyperparams.min_norm, float(jnp.finfo(grad.dtype).tiny))
         step = scale_by_trust_ratio(
-            grad,
-            param,
-            min_norm=hyperparams.min_norm,
-            accum_dtype=hyperparams.accum_dtype,
+            grad, param, min_norm=min_norm, accum_dtype=hyperparams.accum_dtype
         )
         return (shrink.astype(grad.dtype) * param - rate.astype(grad.dtype) * step,)
 

@@ -273,7 +273,7 @@ def assert_scan(case: OptimizerCase, dtype: DTypeLike = jnp.float32) -> None:
 def assert_zero_gradients(
     case: OptimizerCase, dtype: DTypeLike = jnp.float16, steps: int = 3
 ) -> None:
-    """Where gradients are zero, in part or all, updates and state remain finite."""
+    """Where gradients, or weights too, are zero, updates and state remain finite."""
     params = weights(cast(trees()["dict"], dtype))
     state, hyperparams = case.init(params)
 
@@ -286,11 +286,15 @@ def assert_zero_gradients(
         return jax.lax.scan(body, state, length=steps)
 
     zeros = jax.tree.map(jnp.zeros_like, params)
-    for how, gradients in {
-        "zero gradients": zeros,
-        "gradients that are zero in one array": params | {"kernel": zeros["kernel"]},
+    for how, (values, gradients) in {
+        "zero gradients": (params, zeros),
+        "gradients that are zero in one array": (
+            params,
+            params | {"kernel": zeros["kernel"]},
+        ),
+        "zero weights and gradients": (zeros, zeros),
     }.items():
-        new_state, updates = run(params, state, gradients)
+        new_state, updates = run(values, state, gradients)
         results = {"updates": updates, "state": new_state}
         for path, value in jax.tree_util.tree_leaves_with_path(results):
             if not np.all(np.isfinite(np.asarray(value).astype(np.float64))):

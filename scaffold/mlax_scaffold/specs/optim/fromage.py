@@ -1,3 +1,4 @@
+import jax.numpy as jnp
 from jax import lax
 
 from mlax_scaffold.spec import (
@@ -15,8 +16,8 @@ class Fromage(Optimizer):
     c = 1 / sqrt(1 + learning_rate^2);
     update = -c learning_rate * g * norm(weight) / norm(g) + (c - 1) weight
 
-    Bernstein et al., 2020, arXiv:2002.03432. Deviation: as in optax norms are at least
-    `min_norm`.
+    Bernstein et al., 2020, arXiv:2002.03432. Deviations: as in optax norms are at least
+    `min_norm`, and that is at least the smallest normal number of the dtype.
     """
 
     learning_rate: Scheduled  #: step size
@@ -30,7 +31,8 @@ class Fromage(Optimizer):
         self.shrink = -lax.square(self.rate) / (1.0 + scale)
 
     def update(self, grad, param):
+        min_norm = max(self.min_norm, float(jnp.finfo(grad.dtype).tiny))
         step = scale_by_trust_ratio(
-            grad, param, min_norm=self.min_norm, accum_dtype=self.accum_dtype
+            grad, param, min_norm=min_norm, accum_dtype=self.accum_dtype
         )
         return self.shrink * param - self.rate * step
