@@ -56,17 +56,17 @@ def chosen(option: str | None = None) -> str | None:
 
 def tracing(test: T) -> T:
     """Settings of a property test that only traces: tens of milliseconds an example."""
-    return _examples(test, {CI: 6, THOROUGH: 200})
+    return _examples(test, {CI: 4, THOROUGH: 200})
 
 
 def each_dtype(test: T) -> T:
     """Settings of a property test that traces once for each pair of dtypes."""
-    return _examples(test, {CI: 2, THOROUGH: 50})
+    return _examples(test, {CI: 1, THOROUGH: 50})
 
 
 def compiling(test: T) -> T:
     """Settings of a property test that compiles: hundreds of milliseconds an example."""
-    return _examples(test, {CI: 3, THOROUGH: 25})
+    return _examples(test, {CI: 2, THOROUGH: 25})
 
 
 def composing(test: T) -> T:
