@@ -23,6 +23,14 @@ from mlax_scaffold.render.docs_values import (
     only_numbers,
     required_values,
 )
+from mlax_scaffold.render.optimizer import needs
+
+_STEP_INPUTS = {
+    "value": "value",
+    "value_and_gradients": "jax.value_and_grad(loss_fn)",
+    "key": "jax.random.key(0)",
+}
+"""What an example gives to a step that needs more than gradients."""
 
 
 def example(definition: Definition, library: Library, package: str) -> str:
@@ -159,14 +167,29 @@ class _Example:
         given = ", ".join(arguments + self._arguments())
         yield f"state, hyperparams = {self.path}.init({given})"
         yield ""
-        yield "gradients = jax.tree.map(jnp.ones_like, trainables)"
-        yield (
-            f"updates, state = {self.path}.step("
-            "gradients, state, trainables, hyperparams)"
-        )
+        yield from self._step_inputs()
+        given = ["gradients", "state", "trainables", "hyperparams"]
+        needed = [f"{n}={_STEP_INPUTS[n]}" for n in needs(self.definition)]
+        yield f"updates, state = {self.path}.step({', '.join(given + needed)})"
         yield "trainables = optim.apply_updates(trainables, updates)"
         yield 'assert trainables["kernel"].shape == (4, 3)'
         yield 'assert trainables["kernel"].dtype == jnp.bfloat16'
+
+    def _step_inputs(self) -> Iterator[str]:
+        """Gradients, and the loss where a step needs more of it."""
+        if self.definition.per_example:
+            yield "# Gradients of two examples."
+            stacked = "jnp.ones((2, *weight.shape), weight.dtype)"
+            yield f"gradients = jax.tree.map(lambda weight: {stacked}, trainables)"
+        elif {"value", "value_and_gradients"} & set(needs(self.definition)):
+            yield "def loss_fn(trainables):"
+            yield "    leaves = jax.tree.leaves(trainables)"
+            yield "    return sum(jnp.vdot(leaf, leaf) for leaf in leaves)"
+            yield ""
+            yield ""
+            yield "value, gradients = jax.value_and_grad(loss_fn)(trainables)"
+        else:
+            yield "gradients = jax.tree.map(jnp.ones_like, trainables)"
 
     def _transformation(self) -> str:
         for d in self.library.of(Kind.OPTIMIZER):

@@ -18,7 +18,7 @@ from mlax_scaffold.model.shapes import (
 )
 
 _FREE = 3
-_CHOSEN = {"batch": 2, "channels": 4}
+_CHOSEN = {"batch": 2, "channels": 4, "features": 4}
 """Sizes of axes that are not hyperparameters; any other is `_FREE`."""
 
 
