@@ -199,7 +199,8 @@ def test_zero_gradients_in_float16_stay_finite(name):
 
 def test_the_state_has_the_structure_of_the_weights():
     weights = draw_weights("float32")
-    state, _ = init_optimizer("optim/adafactor", {"learning_rate": 0.1}, weights)
+    settings = {"learning_rate": 0.1, "momentum": 0.9}
+    state, _ = init_optimizer("optim/adafactor", settings, weights)
     structure = jax.tree.structure(weights)
     for name in ("row", "column", "square", "trace"):
         assert jax.tree.structure(getattr(state, name)) == structure
