@@ -20,18 +20,20 @@ import jax
 import jax.numpy as jnp
 from flax import nnx
 from tests.benchmarks import measure
-from tests.benchmarks.dispatch import BY_HAND, SIZE, Affine, by_hand_functions, calls
+from tests.benchmarks.dispatch import (
+    BY_HAND,
+    SIZE,
+    Affine,
+    by_hand_functions,
+    calls,
+    descend,
+)
 
 import mlax.graph
 
 GOAL = 1.3
 GRAPH = "mlax.graph, Params"
 KEY = jax.random.key(0)
-
-
-def descend(weights: Any, gradients: Any) -> Any:
-    """One step of gradient descent."""
-    return jax.tree.map(lambda w, g: w - 0.01 * g, weights, gradients)
 
 
 def in_graph(library: Any, layers: int, x: jax.Array) -> tuple[Any, Any, Any]:

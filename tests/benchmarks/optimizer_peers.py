@@ -18,7 +18,13 @@ import jax
 import optax
 import optax.contrib as contrib
 from tests.benchmarks import measure
-from tests.benchmarks.optimizers import Tree, compiled, triad
+from tests.benchmarks.optimizers import (
+    Tree,
+    compiled,
+    mlax_step,
+    optax_step,
+    triad,
+)
 
 from mlax import optim
 
@@ -93,19 +99,12 @@ def rows(name: str, tree: Tree, weights: int, rounds: int) -> tuple[list[Any], f
     initial, grads = tree.make(weights, 0), tree.make(weights, 1)
     transformation = PAIRS[name].theirs
     state, hyperparams = PAIRS[name].ours(initial)
-
-    def ours(weights: Any, state: Any, gradients: Any) -> Any:
-        updates, state = hyperparams.apply(gradients, state, weights)
-        return optim.apply_updates(weights, updates), state
-
-    def theirs(weights: Any, state: Any, gradients: Any) -> Any:
-        updates, state = transformation.update(gradients, state, weights)
-        return optax.apply_updates(weights, updates), state
-
     base = compiled(triad, initial, (), grads)
     steps = {
-        "mlax": compiled(ours, initial, state, grads),
-        "optax": compiled(theirs, initial, transformation.init(initial), grads),
+        "mlax": compiled(mlax_step(hyperparams), initial, state, grads),
+        "optax": compiled(
+            optax_step(transformation), initial, transformation.init(initial), grads
+        ),
     }
     subjects = {TRIAD: base.run, **{n: s.run for n, s in steps.items()}}
     samples = measure.alternate(subjects, rounds)

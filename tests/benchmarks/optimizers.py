@@ -76,23 +76,33 @@ TREES = {
 def ours(name: str, weights: Any) -> tuple[Any, Callable[..., Any]]:
     """The state, and a step of (weights, state, gradients), of mlax."""
     state, hyperparams = MLAX[name](weights)
+    return state, mlax_step(hyperparams)
+
+
+def mlax_step(hyperparams: Any) -> Callable[..., Any]:
+    """A step of (weights, state, gradients) with an optimizer of mlax."""
 
     def step(weights: Any, state: Any, gradients: Any) -> Any:
         updates, state = hyperparams.apply(gradients, state, weights)
         return mlax.optim.apply_updates(weights, updates), state
 
-    return state, step
+    return step
 
 
 def of_optax(name: str, weights: Any) -> tuple[Any, Callable[..., Any]]:
     """The same of optax."""
     transformation = TRANSFORMATIONS[name]()
+    return transformation.init(weights), optax_step(transformation)
+
+
+def optax_step(transformation: Any) -> Callable[..., Any]:
+    """A step of (weights, state, gradients) with a transformation of optax."""
 
     def step(weights: Any, state: Any, gradients: Any) -> Any:
         updates, state = transformation.update(gradients, state, weights)
         return optax.apply_updates(weights, updates), state
 
-    return transformation.init(weights), step
+    return step
 
 
 def written_by_hand(name: str, weights: Any) -> tuple[Any, Callable[..., Any]]:
