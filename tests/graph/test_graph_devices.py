@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import builtins
-import subprocess
 import sys
 import textwrap
 
 import jax
 import jax.numpy as jnp
 import pytest
+from graph_programs import run
 from jax.sharding import PartitionSpec as P
 
 import mlax.graph as bx
@@ -51,12 +51,7 @@ SHARDED = """
 
 
 def test_each_device_creates_its_part_and_computes_with_it():
-    flags = "import os; os.environ['XLA_FLAGS'] = '--xla_force_host_platform_device_count=4'\n"
-    code = flags + textwrap.dedent(SHARDED)
-    run = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False
-    )
-    assert run.returncode == 0, run.stderr
+    run(textwrap.dedent(SHARDED), devices=4)
 
 
 def made(metadata=None) -> tuple[bx.Graph, bx.Params]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import subprocess
 import sys
 from types import SimpleNamespace
 
@@ -11,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from graph_programs import run
 from jax.nn.initializers import normal, zeros
 
 import mlax.graph as bx
@@ -244,10 +244,7 @@ import mlax.graph
 after = {name.partition(".")[0] for name in sys.modules}
 print(sorted(after - before - set(sys.stdlib_module_names)))
 """
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    )
-    assert done.stdout.strip() == "['mlax']"
+    assert run(program, devices=1).strip() == "['mlax']"
 
 
 def test_everything_public_says_what_it_is():
