@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
+from numerics_programs import run_on_devices
 
 PROGRAM = """
 import jax, jax.numpy as jnp
@@ -51,13 +49,4 @@ print("equal on", len(jax.devices()))
 
 
 def test_batch_norm_over_devices() -> None:
-    flags = "--xla_force_host_platform_device_count=8"
-    done = subprocess.run(
-        (sys.executable, "-c", PROGRAM),
-        env={**os.environ, "XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == "equal on 8\n"
+    assert run_on_devices(PROGRAM) == "equal on 8\n"

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
+from numerics_programs import run_on_devices
 
 PROGRAM = """
 import jax, jax.numpy as jnp
@@ -53,13 +51,4 @@ print("placed")
 
 
 def test_states_lie_where_the_weights_lie_and_a_step_moves_nothing():
-    flags = "--xla_force_host_platform_device_count=8"
-    environment = os.environ | {"XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu"}
-    run = subprocess.run(
-        [sys.executable, "-c", PROGRAM],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert run.stdout.strip() == "placed", run.stderr
+    assert run_on_devices(PROGRAM).strip() == "placed"

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
+from numerics_programs import run_on_devices
 
 PROGRAM = """
 import inspect, re
@@ -79,16 +77,8 @@ OTHERS = {
 
 
 def test_steps_move_no_more_than_their_method_needs():
-    flags = "--xla_force_host_platform_device_count=8"
-    run = subprocess.run(
-        [sys.executable, "-c", PROGRAM],
-        env=os.environ | {"XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert run.returncode == 0, run.stderr
-    moved = {name: set(rest) for name, *rest in map(str.split, run.stdout.splitlines())}
+    lines = run_on_devices(PROGRAM).splitlines()
+    moved = {name: set(rest) for name, *rest in map(str.split, lines)}
     assert len(moved) > 40
     needed = {name: {"all-reduce"} for name in NORMS} | OTHERS
     for name, words in moved.items():
