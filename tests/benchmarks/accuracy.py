@@ -64,7 +64,8 @@ class Subject:
         }
         known |= Setup(definition).derived(known)
         self.values = {name: known[name] for name in texts}
-        self.sizes = Sizes(definition, known, SIZE, BATCH, SPATIAL)
+        fields = {"features": SIZE} | known
+        self.sizes = Sizes(definition, fields, SIZE, BATCH, SPATIAL)
         method = definition.method("forward") or definition.methods[0]
         self.inputs = [i for i in method.positional if i.default is None]
         self.arrays = [self._array(i.name, i.type) for i in self.inputs]
