@@ -40,4 +40,5 @@ def layer_norm(
     epsilon = checks.positive("layer_norm", epsilon=epsilon)
     accum_dtype = checks.optional(checks.dtype, "layer_norm", accum_dtype=accum_dtype)
     x = checks.floating("layer_norm", x=x)
+    checks.has_axes("layer_norm", x.ndim, axis=axis)
     return standardize(x, axis=axis, epsilon=epsilon, accum_dtype=accum_dtype)

@@ -190,7 +190,7 @@ def fwd(
     """
     inputs, carry = checks.unpack("ConvLSTMCell", "(inputs, carry)", x, 2)
     inputs = checks.floating("ConvLSTMCell", inputs=inputs)
-    carry = checks.items("ConvLSTMCell", 2, carry=carry)
+    carry = checks.items("ConvLSTMCell", 2, checks.floating, carry=carry)
     checks.same_dtype("ConvLSTMCell", inputs=inputs, carry_0=carry[0], carry_1=carry[1])
     if hyperparams.channel_last and (
         inputs.ndim != hyperparams.spatial_dims + 2

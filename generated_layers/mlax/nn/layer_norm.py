@@ -152,6 +152,7 @@ def fwd(
         raise checks.shape_error(
             "LayerNorm", "x", "(*batch, features)", x, features=hyperparams.features
         )
+    checks.has_axes("LayerNorm", x.ndim, axis=hyperparams.axis)
     y = layer_norm(
         x,
         axis=hyperparams.axis,

@@ -166,7 +166,7 @@ def fwd(
     """
     inputs, carry = checks.unpack("LSTMCell", "(inputs, carry)", x, 2)
     inputs = checks.floating("LSTMCell", inputs=inputs)
-    carry = checks.items("LSTMCell", 2, carry=carry)
+    carry = checks.items("LSTMCell", 2, checks.floating, carry=carry)
     checks.same_dtype("LSTMCell", inputs=inputs, carry_0=carry[0], carry_1=carry[1])
     if inputs.ndim < 1 or inputs.shape[-1] != hyperparams.in_features:
         raise checks.shape_error(

@@ -152,6 +152,7 @@ def fwd(
         raise checks.shape_error(
             "RMSNorm", "x", "(*batch, features)", x, features=hyperparams.features
         )
+    checks.has_axes("RMSNorm", x.ndim, axis=hyperparams.axis)
     y = rms_norm(
         x,
         axis=hyperparams.axis,

@@ -15,7 +15,7 @@ from mlax_scaffold.model.definition import (
 )
 from mlax_scaffold.model.library import Library
 from mlax_scaffold.render import keyword_inputs
-from mlax_scaffold.render.input_checks import InputChecks
+from mlax_scaffold.render.input_checks import InputChecks, counted_axes
 from mlax_scaffold.render.parameters import (
     Parameter,
     array_annotation,
@@ -363,10 +363,9 @@ class _LayerBuilder:
             lines.append(f"checks.passed({self.name!r}, hyperparams, inputs)")
         if self.library.trains(self.definition, method):
             lines.append(f"checks.static_inference_mode({self.name!r}, inference_mode)")
-        optional = frozenset(
-            h.name for h in self.definition.hyperparameters if h.type.optional
-        )
-        checks = InputChecks(self.name, sizes, optional)
+        given = self.definition.hyperparameters
+        optional = frozenset(h.name for h in given if h.type.optional)
+        checks = InputChecks(self.name, sizes, optional, counted_axes(given))
         return [*lines, *checks.statements(method.inputs)]
 
     def _entry_body(self, method: Method) -> str:
