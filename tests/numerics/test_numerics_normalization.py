@@ -198,6 +198,57 @@ def test_weight_norm_is_that_of_equinox(dtype):
         assert_close(x @ y, module(x), dtype)
 
 
+@pytest.mark.parametrize("place", ["nn/weight_norm", "nn/spectral_norm"])
+def test_weights_whose_features_are_first(place, dtype):
+    kernel, scale = draw(0, (6, 4, 3), dtype), draw(1, (6,), dtype)
+    weights = {"scale": scale} if place == "nn/weight_norm" else None
+    states = {"vector": draw(2, (6,), dtype)} if weights is None else None
+
+    def run(kernel, first):
+        hyper = {"features": 6, "features_first": first}
+        return apply_layer(place, hyper, weights, kernel, states=states, training=True)
+
+    (y, new), (moved, _) = run(kernel, True), run(jnp.moveaxis(kernel, 0, -1), False)
+    assert_close(y, jnp.moveaxis(moved, -1, 0), dtype)
+    if weights is None:
+        matrix = numpy(kernel).reshape(6, -1)
+        vector = matrix @ (matrix.T @ numpy(draw(2, (6,), dtype)))
+        vector /= np.linalg.norm(vector)
+        assert_close(new["vector"], vector, dtype)
+        assert_close(y, numpy(kernel) / np.linalg.norm(vector @ matrix), dtype)
+    else:
+        wanted = numpy(kernel) / np.linalg.norm(
+            numpy(kernel), axis=(1, 2), keepdims=True
+        )
+        assert_close(y, wanted * numpy(scale)[:, None, None], dtype)
+
+
+@pytest.mark.parametrize(
+    ("place", "hyper"),
+    [
+        ("nn/layer_norm", {"features": 6, "axis": (-2, -1)}),
+        ("nn/rms_norm", {"features": 6, "axis": (-2, -1)}),
+        ("nn/instance_norm", {"channels": 6, "channel_last": True}),
+        ("nn/group_norm", {"groups": 3, "channels": 6, "channel_last": True}),
+    ],
+    ids=str,
+)
+def test_moments_of_what_devices_share(place, hyper, dtype):
+    """Half of an axis on each device is the whole axis on one, gradients included."""
+    names = ("scale",) if place == "nn/rms_norm" else ("scale", "bias")
+    weights, x = channels(names, dtype), draw(2, (2, 8, 6), dtype) + 2.0
+
+    def run(x, **options):
+        return apply_layer(place, {**hyper, **options}, weights, x)[0]
+
+    def shared(x):
+        halves = jnp.stack(jnp.split(x, 2, 1))
+        y = jax.vmap(lambda x: run(x, axis_name="devices"), axis_name="devices")(halves)
+        return jnp.concatenate(list(y), 1)
+
+    assert_same_vjp(shared, run, (x,), dtype)
+
+
 def test_weight_norm_without_a_scale(dtype):
     kernel = draw(0, (4, 6), dtype)
     hyper = {"features": 6, "use_scale": False}

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import jax
@@ -22,7 +22,8 @@ from mlax.nn import group_norm as pure
 class GroupNorm(LayerModule):
     """Normalizes groups of channels of each example, then scales and shifts channels.
 
-    Wu & He, 2018, arXiv:1803.08494.
+    Wu & He, 2018, arXiv:1803.08494. Epsilon is that of PyTorch and
+    haiku (of flax: 1e-6).
 
     Args:
         graph: a node of its own, `graph.child(...)`.
@@ -32,6 +33,8 @@ class GroupNorm(LayerModule):
         use_scale: whether the result is multiplied by a weight (True or False).
         use_bias: whether a bias is added (True or False).
         epsilon: added to the variance (a finite number above 0).
+        axis_name: mapped axes of devices, averaged over as well (the name of a mapped
+            axis, or a sequence of names, or None).
         accum_dtype: dtype of the statistics; None: that of x (a floating dtype, or
             None).
         channels: number of channels; a multiple of groups (an integer of at least 1);
@@ -59,6 +62,7 @@ class GroupNorm(LayerModule):
         use_scale: bool = True,
         use_bias: bool = True,
         epsilon: float = 1e-05,
+        axis_name: str | Sequence[str] | None = None,
         accum_dtype: DTypeLike | None = None,
         *,
         channels: int | None = None,
@@ -75,6 +79,9 @@ class GroupNorm(LayerModule):
         self.use_scale = checks.boolean("GroupNorm", use_scale=use_scale)
         self.use_bias = checks.boolean("GroupNorm", use_bias=use_bias)
         self.epsilon = checks.positive("GroupNorm", epsilon=epsilon)
+        self.axis_name = checks.optional(
+            checks.axis_name, "GroupNorm", axis_name=axis_name
+        )
         self.accum_dtype = checks.optional(
             checks.dtype, "GroupNorm", accum_dtype=accum_dtype
         )
@@ -90,6 +97,7 @@ class GroupNorm(LayerModule):
             use_scale=self.use_scale,
             use_bias=self.use_bias,
             epsilon=self.epsilon,
+            axis_name=self.axis_name,
             accum_dtype=self.accum_dtype,
             scale_initializer=self.scale_initializer,
             bias_initializer=self.bias_initializer,
