@@ -39,7 +39,7 @@ def function_view(
     if named:
         signature += ["*", *(p.text for p in named)]
     sizes = {h.name: h.name for h in definition.hyperparameters}
-    axes = counted_axes(definition.hyperparameters)
+    axes = counted_axes(definition, method)
     checks = InputChecks(definition.name, sizes, counted=axes)
     lines = [
         *(check(definition.name, h) for h in definition.hyperparameters),

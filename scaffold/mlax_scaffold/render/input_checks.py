@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from mlax_scaffold.model.definition import ArrayType, Hyperparameter, Input
+from mlax_scaffold.model.definition import ArrayType, Definition, Input, Method
 from mlax_scaffold.model.shapes import (
     Anonymous,
     AnyAxes,
@@ -70,11 +70,9 @@ class InputChecks:
         return [f"checks.same_dtype({self.owner!r}, {given})"]
 
     def _has_axes(self, inputs: tuple[Input, ...]) -> list[str]:
-        if not inputs or inputs[0].type.kind not in _KINDS:
-            return []
-        ndim = f"{inputs[0].name}.ndim"
         return [
-            f"checks.has_axes({self.owner!r}, {ndim}, {name}={self.sizes[name]})"
+            f"checks.has_axes({self.owner!r}, {inputs[0].name}.ndim, "
+            f"{name}={self.sizes[name]})"
             for name in self.counted
         ]
 
@@ -385,9 +383,12 @@ def _elements(array: ArrayType) -> tuple[ArrayType, ...]:
     return () if repeated else array.items
 
 
-def counted_axes(hyperparameters: Iterable[Hyperparameter]) -> tuple[str, ...]:
+def counted_axes(definition: Definition, method: Method) -> tuple[str, ...]:
     """The names of the hyperparameters that are axes of the first input."""
-    return tuple(h.name for h in hyperparameters if h.type.word.name == "Axis")
+    if not method.inputs or method.inputs[0].type.kind not in _KINDS:
+        return ()
+    given = definition.hyperparameters
+    return tuple(h.name for h in given if h.type.word.name == "Axis")
 
 
 def shape_text(shape: Shape) -> str:

@@ -363,9 +363,11 @@ class _LayerBuilder:
             lines.append(f"checks.passed({self.name!r}, hyperparams, inputs)")
         if self.library.trains(self.definition, method):
             lines.append(f"checks.static_inference_mode({self.name!r}, inference_mode)")
-        given = self.definition.hyperparameters
-        optional = frozenset(h.name for h in given if h.type.optional)
-        checks = InputChecks(self.name, sizes, optional, counted_axes(given))
+        optional = frozenset(
+            h.name for h in self.definition.hyperparameters if h.type.optional
+        )
+        axes = counted_axes(self.definition, method)
+        checks = InputChecks(self.name, sizes, optional, axes)
         return [*lines, *checks.statements(method.inputs)]
 
     def _entry_body(self, method: Method) -> str:
