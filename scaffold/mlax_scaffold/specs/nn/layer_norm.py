@@ -20,7 +20,7 @@ class LayerNorm(Layer):
     element of several axes, as in PyTorch and equinox, make one axis of them before.
 
     Ba et al., 2016, arXiv:1607.06450. Epsilon is that of PyTorch, equinox and haiku
-    (of flax: 1e-6).
+    (of flax: 1e-6). Deviation from flax: there is no mask of elements.
     """
 
     features: Size  #: size of the last axis, each element of which has its weights

@@ -18,7 +18,7 @@ class RMSNorm(Layer):
 
     y = x / sqrt(mean(x^2) + epsilon) * scale + bias; the weights belong to the last axis.
     Zhang & Sennrich, 2019, arXiv:1910.07467. Epsilon is that of flax (of equinox and
-    haiku: 1e-5).
+    haiku: 1e-5). Deviation from flax: there is no mask of elements.
     """
 
     features: Size  #: size of the last axis, each element of which has its weights
