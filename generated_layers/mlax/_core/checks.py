@@ -12,6 +12,8 @@ import jax.core
 import jax.numpy as jnp
 from jax import lax
 
+from mlax._core.arrays import together
+
 T = TypeVar("T")
 
 PaddingLike = str | int | Sequence[int | tuple[int, int]]
@@ -349,8 +351,13 @@ def sub_layer(owner: str, /, **value: Any) -> tuple[Any, Any, Any]:
     return given
 
 
-def sub_layers(owner: str, /, **value: Any) -> tuple[tuple[Any, ...], ...]:
-    """Trainables, non-trainables and hyperparameters of a sequence of initialized layers."""
+def sub_layers(
+    owner: str, /, **value: Any
+) -> tuple[tuple[Any, ...], tuple[Any, ...] | None, tuple[Any, ...]]:
+    """Trainables, non-trainables and hyperparameters of a sequence of initialized layers.
+
+    The non-trainables are None where no layer has any.
+    """
     name, given = _named(value)
     if not isinstance(given, Iterable) or _applies(getattr(given, "hyperparams", None)):
         raise _invalid(owner, name, "a sequence of initialized layers", given)
@@ -360,7 +367,7 @@ def sub_layers(owner: str, /, **value: Any) -> tuple[tuple[Any, ...], ...]:
     trainables, non_trainables, hyperparams = (
         zip(*layers, strict=True) if layers else ((), (), ())
     )
-    return tuple(trainables), tuple(non_trainables), tuple(hyperparams)
+    return trainables, together(non_trainables), hyperparams
 
 
 def sub_optimizers(owner: str, /, **value: Any) -> tuple[tuple[Any, ...], ...]:

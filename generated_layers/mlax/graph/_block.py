@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import jax
 import jax.numpy as jnp
 
-from mlax._core.arrays import keyword_inputs
+from mlax._core.arrays import each, keyword_inputs
 from mlax.graph._applied import Applied
 from mlax.graph._graph import Graph
 from mlax.graph._module import Module, own_params, static_flag
@@ -177,10 +177,13 @@ class BlockModule(Module):
     def from_pair(self, params: Params, trainables: Any, non_trainables: Any) -> Params:
         """The params with the arrays of a pair."""
         for name, word in self.structural.items():
-            trees = getattr(trainables, name), getattr(non_trainables, name)
-            rows = zip(*trees, strict=True) if word == "SubLayers" else [trees]
-            for module, pair in zip(self._of(name), rows, strict=True):
-                params = module.from_pair(params, *pair)
+            modules = self._of(name)
+            weights, state = getattr(trainables, name), getattr(non_trainables, name)
+            if word != "SubLayers":
+                weights, state = (weights,), (state,)
+            states = each(state, len(modules))
+            for row in zip(modules, weights, states, strict=True):
+                params = row[0].from_pair(params, *row[1:])
         return params
 
 

@@ -147,8 +147,11 @@ class _LayerBuilder:
                 yield Field(d.name, _nested(d, kind), docstring(f"Those of {d.name}."))
         for h in self.definition.structural():
             many = h.type.word.name == "SubLayers"
-            annotation = "tuple[Any, ...]" if many else "Any"
-            yield Field(h.name, annotation, docstring(f"Those of {h.name}."))
+            annotation, absent = "tuple[Any, ...]" if many else "Any", ""
+            if many and role is Role.STATE:
+                annotation = f"{annotation} | None"
+                absent = ", or None where none of them has any"
+            yield Field(h.name, annotation, docstring(f"Those of {h.name}{absent}."))
 
     def _hyper_fields(self):
         for h in self.definition.hyperparameters:

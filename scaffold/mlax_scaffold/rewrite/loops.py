@@ -175,7 +175,10 @@ class _Layers(_Thread):
     @property
     def before(self) -> list[str]:
         lines = []
-        if self.traits is None or self.traits.stateful:
+        if self.traits is None:
+            trees, count = f"non_trainables.{self.field}", f"len(self.{self.field})"
+            lines.append(f"{self.states} = arrays.each({trees}, {count})")
+        elif self.traits.stateful:
             lines.append(f"{self.states} = list(non_trainables.{self.field})")
         if self.traits is None or self.traits.draws:
             lines.append(f"{self.keys} = self.keys(len(self.{self.field}))")
@@ -183,7 +186,9 @@ class _Layers(_Thread):
 
     @property
     def after(self) -> str:
-        return super().after if self.traits is None or self.traits.stateful else ""
+        if self.traits is None:
+            return f"{self.field}=arrays.together({self.states})"
+        return super().after if self.traits.stateful else ""
 
     def call(self, call: cst.Call, target: str) -> str:
         positional, keyword = arguments_text(call.args)

@@ -82,6 +82,8 @@ class Block(Layer, abstract=True):
         for name, handles in self._handles().items():
             trees = tuple(getattr(handle, nested) for handle in handles)
             found[name] = trees if name in self._several() else trees[0]
+            if kind == "state" and all(tree is None for tree in trees):
+                found[name] = None
         return found or None
 
     def _clone(self) -> Block:
