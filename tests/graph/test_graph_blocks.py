@@ -107,6 +107,24 @@ def test_a_block_of_modules_is_the_block_of_layers():
     assert (back["model", "a", "kernel"].value == 0).all()
 
 
+@pytest.mark.parametrize("stateful", [False, True])
+def test_layers_without_state_have_none_together(stateful: bool):
+    """One None for all of them; beside a layer that has state, one for each."""
+    graph, rng, params = start()
+    layers: list[bx.Module] = [bx.F(graph.child(n), jax.nn.relu) for n in "ab"]
+    if stateful:
+        layers.append(bx.BatchNorm(graph.child("norm"), rng=rng))
+    model, x = bx.Series(graph.child("series"), layers), jnp.ones((2, 3))
+    params = model(params, x, is_training=True)[1]
+    weights, state = bx.params_to_pair(model, params)
+    found = state.layers
+    assert found[:2] == (None, None) if stateful else found is None
+    _, after = block.Series.fwd(x, weights, state, model.hyperparams)
+    assert jax.tree.structure(after) == jax.tree.structure(state)
+    back = bx.pair_to_params(model, weights, after, params)
+    assert jax.tree.structure(back) == jax.tree.structure(params)
+
+
 class Masked(bx.Module):
     """A module of one's own with a keyword input."""
 
