@@ -144,6 +144,12 @@ def test_blocks_hand_keyword_inputs_to_the_modules_that_take_them():
     np.testing.assert_allclose(y, h + jnp.where(mask, h, 0.0), rtol=1e-6)
     with pytest.raises(TypeError, match="no layer takes the keyword input 'bias'"):
         model(params, x, bias=mask)
+    chain = bx.Sequential(graph.child("chain"), [linear, jnp.negative, inner])
+    assert chain.keyword_inputs == ("mask",)
+    z, _ = chain(params.locked(), x, mask=mask)
+    np.testing.assert_allclose(z, -y, rtol=1e-6)
+    with pytest.raises(TypeError, match="Sequential: no layer takes .* 'bias'"):
+        chain(params, x, bias=mask)
 
 
 def test_locked_params_refuse_the_modules_of_a_block():

@@ -12,7 +12,7 @@ import jax.core
 import jax.numpy as jnp
 from jax import lax
 
-from mlax._core.arrays import together
+from mlax._core.arrays import keyword_inputs, together
 
 T = TypeVar("T")
 
@@ -407,17 +407,27 @@ def requirement(owner: str, message: str, /, **given: Any) -> ValueError:
     return ValueError(f"{owner}: {message}" + (f"; got {values}" if values else ""))
 
 
-def passed(owner: str, hyperparams: Any, inputs: dict[str, Any], /) -> None:
+def passed(owner: str, layer: Any, inputs: dict[str, Any], /) -> None:
     """Raise a TypeError where a keyword input is one that no layer of a block takes."""
     if not inputs:
         return
-    known = hyperparams.keyword_inputs
+    known = keyword_inputs(layer)
     for name in inputs:
         if name not in known:
             shown = ", ".join(known) or "none"
             raise TypeError(
                 f"{owner}: no layer takes the keyword input {name!r}; they take: {shown}"
             )
+
+
+def handed(owner: str, layer: Any, /, **inputs: Any) -> dict[str, Any]:
+    """The keyword inputs that a block hands to one layer: those that are not None.
+
+    Raises a TypeError where the layer takes no input of that name.
+    """
+    given = {name: value for name, value in inputs.items() if value is not None}
+    passed(owner, layer, given)
+    return given
 
 
 # Inputs: x = checks.floating("Linear", x=x)
