@@ -240,3 +240,11 @@ def test_channels_of_a_convolution_are_those_of_the_first_input(channel_last: bo
     kernel = params[conv.param_path("kernel")].value
     assert kernel.shape == ((4, 2, 2, 3) if channel_last else (4, 3, 2, 2))
     assert y.shape == ((2, 7, 6, 5, 4) if channel_last else (2, 7, 4, 6, 5))
+    local = bx.ConvLocal(graph.child("local"), 2, out_channels=4, **options)
+    z, params = local(params, jnp.ones(shape))
+    assert local.hyperparams.input_size == (6, 5)
+    assert z.shape == y.shape
+    with pytest.raises(ValueError, match=r"input_size is not given, .* no axis -3"):
+        bx.ConvLocal(graph.child("small"), 2, 4, in_channels=3, **options)(
+            params, jnp.ones(shape[-2:])
+        )

@@ -98,7 +98,7 @@ class BatchNorm(LayerModule):
         self.scale_initializer = scale_initializer
         self.bias_initializer = bias_initializer
 
-    def init(self, key: Any, **sizes: int) -> tuple[Any, Any, Any]:
+    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
         """`init` of `nn.BatchNorm`."""
         return pure.init(
             key,
@@ -115,7 +115,7 @@ class BatchNorm(LayerModule):
             **sizes,
         )
 
-    def inferred_sizes(self, x: Any) -> dict[str, int]:
+    def inferred_sizes(self, x: Any) -> dict[str, Any]:
         """The hyperparameters that the shape of an input decides."""
         return {
             "channels": self.axis_size("channels", x, -1 if self.channel_last else 1)

@@ -64,7 +64,7 @@ class Embed(LayerModule):
         self.precision = checks.optional(checks.precision, "Embed", precision=precision)
         self.embedding_initializer = embedding_initializer
 
-    def init(self, key: Any, **sizes: int) -> tuple[Any, Any, Any]:
+    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
         """`init` of `nn.Embed`."""
         return pure.init(
             key,

@@ -67,7 +67,7 @@ class GLU(LayerModule):
         self.activation = checks.function("GLU", activation=activation)
         self.use_bias = checks.boolean("GLU", use_bias=use_bias)
 
-    def init(self, key: Any, **sizes: int) -> tuple[Any, Any, Any]:
+    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
         """`init` of `nn.GLU`."""
         return pure.init(
             key,
@@ -78,7 +78,7 @@ class GLU(LayerModule):
             **sizes,
         )
 
-    def inferred_sizes(self, x: Any) -> dict[str, int]:
+    def inferred_sizes(self, x: Any) -> dict[str, Any]:
         """The hyperparameters that the shape of an input decides."""
         return {"in_features": self.axis_size("in_features", x, -1)}
 

@@ -99,7 +99,7 @@ class GRU(RecurrentModule):
         self.bias_initializer = bias_initializer
         self.recurrent_bias_initializer = recurrent_bias_initializer
 
-    def init(self, key: Any, **sizes: int) -> tuple[Any, Any, Any]:
+    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
         """`init` of `nn.GRUCell`."""
         return pure.init(
             key,
@@ -116,7 +116,7 @@ class GRU(RecurrentModule):
             **sizes,
         )
 
-    def inferred_sizes(self, x: Any) -> dict[str, int]:
+    def inferred_sizes(self, x: Any) -> dict[str, Any]:
         """The hyperparameters that the shape of an input decides."""
         return {"in_features": self.axis_size("in_features", x[0], -1)}
 

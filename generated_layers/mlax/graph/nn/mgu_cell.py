@@ -102,7 +102,7 @@ class MGU(RecurrentModule):
         self.bias_initializer = bias_initializer
         self.recurrent_bias_initializer = recurrent_bias_initializer
 
-    def init(self, key: Any, **sizes: int) -> tuple[Any, Any, Any]:
+    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
         """`init` of `nn.MGUCell`."""
         return pure.init(
             key,
@@ -120,7 +120,7 @@ class MGU(RecurrentModule):
             **sizes,
         )
 
-    def inferred_sizes(self, x: Any) -> dict[str, int]:
+    def inferred_sizes(self, x: Any) -> dict[str, Any]:
         """The hyperparameters that the shape of an input decides."""
         return {"in_features": self.axis_size("in_features", x[0], -1)}
 

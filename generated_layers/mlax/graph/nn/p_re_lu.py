@@ -55,7 +55,7 @@ class PReLU(LayerModule):
         self.features = checks.size("PReLU", features=features)
         self.slope_initializer = slope_initializer
 
-    def init(self, key: Any, **sizes: int) -> tuple[Any, Any, Any]:
+    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
         """`init` of `nn.PReLU`."""
         return pure.init(
             key,

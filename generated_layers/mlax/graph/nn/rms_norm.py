@@ -78,7 +78,7 @@ class RMSNorm(LayerModule):
         self.scale_initializer = scale_initializer
         self.bias_initializer = bias_initializer
 
-    def init(self, key: Any, **sizes: int) -> tuple[Any, Any, Any]:
+    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
         """`init` of `nn.RMSNorm`."""
         return pure.init(
             key,
@@ -93,7 +93,7 @@ class RMSNorm(LayerModule):
             **sizes,
         )
 
-    def inferred_sizes(self, x: Any) -> dict[str, int]:
+    def inferred_sizes(self, x: Any) -> dict[str, Any]:
         """The hyperparameters that the shape of an input decides."""
         return {"features": self.axis_size("features", x, -1)}
 

@@ -106,7 +106,7 @@ class SeparableConv(LayerModule):
             checks.precision, "SeparableConv", precision=precision
         )
 
-    def init(self, key: Any, **sizes: int) -> tuple[Any, Any, Any]:
+    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
         """`init` of `nn.SeparableConv`."""
         return pure.init(
             key,
@@ -124,7 +124,7 @@ class SeparableConv(LayerModule):
             **sizes,
         )
 
-    def inferred_sizes(self, x: Any) -> dict[str, int]:
+    def inferred_sizes(self, x: Any) -> dict[str, Any]:
         """The hyperparameters that the shape of an input decides."""
         return {
             "in_channels": self.axis_size(

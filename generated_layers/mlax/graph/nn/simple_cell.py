@@ -93,7 +93,7 @@ class SimpleRNN(RecurrentModule):
         self.recurrent_kernel_initializer = recurrent_kernel_initializer
         self.bias_initializer = bias_initializer
 
-    def init(self, key: Any, **sizes: int) -> tuple[Any, Any, Any]:
+    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
         """`init` of `nn.SimpleCell`."""
         return pure.init(
             key,
@@ -108,7 +108,7 @@ class SimpleRNN(RecurrentModule):
             **sizes,
         )
 
-    def inferred_sizes(self, x: Any) -> dict[str, int]:
+    def inferred_sizes(self, x: Any) -> dict[str, Any]:
         """The hyperparameters that the shape of an input decides."""
         return {"in_features": self.axis_size("in_features", x[0], -1)}
 

@@ -62,7 +62,7 @@ class SpectralNorm(LayerModule):
         self.iterations = checks.count("SpectralNorm", iterations=iterations)
         self.epsilon = checks.positive("SpectralNorm", epsilon=epsilon)
 
-    def init(self, key: Any, **sizes: int) -> tuple[Any, Any, Any]:
+    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
         """`init` of `nn.SpectralNorm`."""
         return pure.init(
             key,
@@ -72,7 +72,7 @@ class SpectralNorm(LayerModule):
             **sizes,
         )
 
-    def inferred_sizes(self, x: Any) -> dict[str, int]:
+    def inferred_sizes(self, x: Any) -> dict[str, Any]:
         """The hyperparameters that the shape of an input decides."""
         return {"features": self.axis_size("features", x, -1)}
 

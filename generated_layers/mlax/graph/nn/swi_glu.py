@@ -64,7 +64,7 @@ class SwiGLU(LayerModule):
         self.out_features = checks.size("SwiGLU", out_features=out_features)
         self.use_bias = checks.boolean("SwiGLU", use_bias=use_bias)
 
-    def init(self, key: Any, **sizes: int) -> tuple[Any, Any, Any]:
+    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
         """`init` of `nn.SwiGLU`."""
         return pure.init(
             key,
@@ -74,7 +74,7 @@ class SwiGLU(LayerModule):
             **sizes,
         )
 
-    def inferred_sizes(self, x: Any) -> dict[str, int]:
+    def inferred_sizes(self, x: Any) -> dict[str, Any]:
         """The hyperparameters that the shape of an input decides."""
         return {"in_features": self.axis_size("in_features", x, -1)}
 

@@ -74,7 +74,7 @@ class WeightNorm(LayerModule):
         )
         self.scale_initializer = scale_initializer
 
-    def init(self, key: Any, **sizes: int) -> tuple[Any, Any, Any]:
+    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
         """`init` of `nn.WeightNorm`."""
         return pure.init(
             key,
@@ -86,7 +86,7 @@ class WeightNorm(LayerModule):
             **sizes,
         )
 
-    def inferred_sizes(self, x: Any) -> dict[str, int]:
+    def inferred_sizes(self, x: Any) -> dict[str, Any]:
         """The hyperparameters that the shape of an input decides."""
         return {"features": self.axis_size("features", x, -1)}
 
