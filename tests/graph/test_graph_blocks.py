@@ -143,7 +143,7 @@ def test_blocks_hand_keyword_inputs_to_the_modules_that_take_them():
     assert chain.keyword_inputs == ("mask",)
     z, _ = chain(params.locked(), x, mask=mask)
     np.testing.assert_allclose(z, -y, rtol=1e-6)
-    with pytest.raises(TypeError, match="Sequential: no layer takes .* 'bias'"):
+    with pytest.raises(TypeError, match=r"Sequential: no layer takes .* 'bias'"):
         chain(params, x, bias=mask)
 
 
