@@ -3,7 +3,8 @@
 """Normalizes groups of channels of each example, then scales and shifts channels.
 
 Wu & He, 2018, arXiv:1803.08494. Epsilon is that of PyTorch and
-haiku (of flax: 1e-6).
+haiku (of flax: 1e-6). Deviations from flax: there is no mask of elements, and what it
+calls group_size is channels / groups.
 """
 
 from __future__ import annotations

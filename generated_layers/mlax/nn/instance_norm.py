@@ -4,7 +4,7 @@
 
 y = (x - mean) / sqrt(var + epsilon) * scale + bias, with moments over the spatial
 axes. Ulyanov et al., 2016, arXiv:1607.08022. Epsilon is that of PyTorch and
-haiku (of flax: 1e-6).
+haiku (of flax: 1e-6). Deviation from flax: there is no mask of elements.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ Or several axes together; the weights belong to the last one. For weights of eac
 element of several axes, as in PyTorch and equinox, make one axis of them before.
 
 Ba et al., 2016, arXiv:1607.06450. Epsilon is that of PyTorch, equinox and haiku
-(of flax: 1e-6).
+(of flax: 1e-6). Deviation from flax: there is no mask of elements.
 """
 
 from __future__ import annotations

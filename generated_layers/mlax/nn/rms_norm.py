@@ -4,7 +4,7 @@
 
 y = x / sqrt(mean(x^2) + epsilon) * scale + bias; the weights belong to the last axis.
 Zhang & Sennrich, 2019, arXiv:1910.07467. Epsilon is that of flax (of equinox and
-haiku: 1e-5).
+haiku: 1e-5). Deviation from flax: there is no mask of elements.
 """
 
 from __future__ import annotations

@@ -13,8 +13,8 @@ from jax.typing import DTypeLike
 
 from mlax._core import arrays, checks
 from mlax._core.checks import PrecisionLike
+from mlax.graph._declarations import Declarations
 from mlax.graph._graph import Graph
-from mlax.graph._layer import Declarations
 from mlax.graph._params import Params
 from mlax.graph._recurrent import RecurrentModule
 from mlax.graph._rng import Rng
@@ -112,7 +112,7 @@ class ConvLSTM(RecurrentModule):
         self.recurrent_kernel_initializer = recurrent_kernel_initializer
         self.bias_initializer = bias_initializer
 
-    def init(self, key: Any, **sizes: int) -> tuple[Any, Any, Any]:
+    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
         """`init` of `nn.ConvLSTMCell`."""
         return pure.init(
             key,
@@ -129,7 +129,7 @@ class ConvLSTM(RecurrentModule):
             **sizes,
         )
 
-    def inferred_sizes(self, x: Any) -> dict[str, int]:
+    def inferred_sizes(self, x: Any) -> dict[str, Any]:
         """The hyperparameters that the shape of an input decides."""
         return {
             "spatial_dims": self.axes_beside("spatial_dims", x[0], 2),

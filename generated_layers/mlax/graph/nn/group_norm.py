@@ -12,8 +12,9 @@ from jax.nn.initializers import ones, zeros
 from jax.typing import DTypeLike
 
 from mlax._core import arrays, checks
+from mlax.graph._declarations import Declarations
 from mlax.graph._graph import Graph
-from mlax.graph._layer import Declarations, LayerModule
+from mlax.graph._layer import LayerModule
 from mlax.graph._params import Params
 from mlax.graph._rng import Rng
 from mlax.nn import group_norm as pure
@@ -23,7 +24,8 @@ class GroupNorm(LayerModule):
     """Normalizes groups of channels of each example, then scales and shifts channels.
 
     Wu & He, 2018, arXiv:1803.08494. Epsilon is that of PyTorch and
-    haiku (of flax: 1e-6).
+    haiku (of flax: 1e-6). Deviations from flax: there is no mask of elements, and what it
+    calls group_size is channels / groups.
 
     Args:
         graph: a node of its own, `graph.child(...)`.
@@ -88,7 +90,7 @@ class GroupNorm(LayerModule):
         self.scale_initializer = scale_initializer
         self.bias_initializer = bias_initializer
 
-    def init(self, key: Any, **sizes: int) -> tuple[Any, Any, Any]:
+    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
         """`init` of `nn.GroupNorm`."""
         return pure.init(
             key,
@@ -105,7 +107,7 @@ class GroupNorm(LayerModule):
             **sizes,
         )
 
-    def inferred_sizes(self, x: Any) -> dict[str, int]:
+    def inferred_sizes(self, x: Any) -> dict[str, Any]:
         """The hyperparameters that the shape of an input decides."""
         return {
             "channels": self.axis_size("channels", x, -1 if self.channel_last else 1)
