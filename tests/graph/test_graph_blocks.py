@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from graph_models import start
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -31,12 +32,6 @@ class Counting(bx.Module):
             params = self.set_param(params, "count", count + 1)
         y, params = self.linear(params, x)
         return self.dropout(params, y, is_training=is_training)
-
-
-def start() -> tuple[bx.Graph, bx.Rng, bx.Params]:
-    graph = bx.Graph("model")
-    rng = bx.Rng(graph.child("rng"))
-    return graph, rng, rng.seed(bx.Params(), seed=0)
 
 
 def series(graph: bx.Graph, rng: bx.Rng) -> bx.Series:

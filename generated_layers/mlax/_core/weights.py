@@ -45,7 +45,10 @@ def _escaped(key: Any) -> str:
         if hasattr(key, attribute):
             key = getattr(key, attribute)
             break
-    return str(key).replace("~", "~0").replace("/", "~1")
+    # A key that is a path of names, as those of `Params`, has a name for each.
+    path = isinstance(key, tuple) and all(isinstance(name, str) for name in key)
+    names = key if path and key else (key,)
+    return "/".join(str(n).replace("~", "~0").replace("/", "~1") for n in names)
 
 
 def unflatten(arrays: Mapping[str, Any], like: Any) -> Any:

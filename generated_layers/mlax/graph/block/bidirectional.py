@@ -25,7 +25,7 @@ class Bidirectional(BlockModule):
 
     Args:
         graph: a node of its own, `graph.child(...)`.
-        ahead: an layer over sequences, such as Recurrent (a module).
+        ahead: a layer over sequences, such as Recurrent (a module).
         back: another one, which sees time reversed (a module).
         merge: how the two results become one (one of "concatenate", "add", "multiply",
             "average").

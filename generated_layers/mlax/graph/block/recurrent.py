@@ -26,7 +26,7 @@ class Recurrent(BlockModule):
 
     Args:
         graph: a node of its own, `graph.child(...)`.
-        cell: an cell, with a method `initial_carry` (a module).
+        cell: a cell, with a method `initial_carry` (a module).
         reverse: whether time runs from the last step to the first (True or False).
         unroll: steps in one turn of the compiled loop; the length: no loop (an integer
             of at least 1).

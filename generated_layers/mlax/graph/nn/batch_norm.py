@@ -12,8 +12,9 @@ from jax.nn.initializers import ones, zeros
 from jax.typing import DTypeLike
 
 from mlax._core import arrays, checks
+from mlax.graph._declarations import Declarations
 from mlax.graph._graph import Graph
-from mlax.graph._layer import Declarations, LayerModule
+from mlax.graph._layer import LayerModule
 from mlax.graph._params import Params
 from mlax.graph._rng import Rng
 from mlax.nn import batch_norm as pure

@@ -13,8 +13,9 @@ from jax.typing import DTypeLike
 
 from mlax._core import arrays, checks
 from mlax._core.checks import PaddingLike, PrecisionLike
+from mlax.graph._declarations import Declarations
 from mlax.graph._graph import Graph
-from mlax.graph._layer import Declarations, LayerModule
+from mlax.graph._layer import LayerModule
 from mlax.graph._params import Params
 from mlax.graph._rng import Rng
 from mlax.nn import conv as pure

@@ -12,8 +12,8 @@ from jax.typing import DTypeLike
 
 from mlax._core import checks
 from mlax._core.checks import PrecisionLike
+from mlax.graph._declarations import Declarations
 from mlax.graph._graph import Graph
-from mlax.graph._layer import Declarations
 from mlax.graph._params import Params
 from mlax.graph._recurrent import RecurrentModule
 from mlax.graph._rng import Rng

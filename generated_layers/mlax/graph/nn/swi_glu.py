@@ -11,8 +11,9 @@ import jax
 from jax.typing import DTypeLike
 
 from mlax._core import checks
+from mlax.graph._declarations import Declarations
 from mlax.graph._graph import Graph
-from mlax.graph._layer import Declarations, LayerModule
+from mlax.graph._layer import LayerModule
 from mlax.graph._params import Params
 from mlax.graph._rng import Rng
 from mlax.graph.nn.linear import Linear
