@@ -12,6 +12,8 @@ import jax.core
 import jax.numpy as jnp
 from jax import lax
 
+from mlax._core.arrays import keyword_inputs, together
+
 T = TypeVar("T")
 
 PaddingLike = str | int | Sequence[int | tuple[int, int]]
@@ -349,8 +351,13 @@ def sub_layer(owner: str, /, **value: Any) -> tuple[Any, Any, Any]:
     return given
 
 
-def sub_layers(owner: str, /, **value: Any) -> tuple[tuple[Any, ...], ...]:
-    """Trainables, non-trainables and hyperparameters of a sequence of initialized layers."""
+def sub_layers(
+    owner: str, /, **value: Any
+) -> tuple[tuple[Any, ...], tuple[Any, ...] | None, tuple[Any, ...]]:
+    """Trainables, non-trainables and hyperparameters of a sequence of initialized layers.
+
+    The non-trainables are None where no layer has any.
+    """
     name, given = _named(value)
     if not isinstance(given, Iterable) or _applies(getattr(given, "hyperparams", None)):
         raise _invalid(owner, name, "a sequence of initialized layers", given)
@@ -360,7 +367,7 @@ def sub_layers(owner: str, /, **value: Any) -> tuple[tuple[Any, ...], ...]:
     trainables, non_trainables, hyperparams = (
         zip(*layers, strict=True) if layers else ((), (), ())
     )
-    return tuple(trainables), tuple(non_trainables), tuple(hyperparams)
+    return trainables, together(non_trainables), hyperparams
 
 
 def sub_optimizers(owner: str, /, **value: Any) -> tuple[tuple[Any, ...], ...]:
@@ -400,17 +407,27 @@ def requirement(owner: str, message: str, /, **given: Any) -> ValueError:
     return ValueError(f"{owner}: {message}" + (f"; got {values}" if values else ""))
 
 
-def passed(owner: str, hyperparams: Any, inputs: dict[str, Any], /) -> None:
+def passed(owner: str, layer: Any, inputs: dict[str, Any], /) -> None:
     """Raise a TypeError where a keyword input is one that no layer of a block takes."""
     if not inputs:
         return
-    known = hyperparams.keyword_inputs
+    known = keyword_inputs(layer)
     for name in inputs:
         if name not in known:
             shown = ", ".join(known) or "none"
             raise TypeError(
                 f"{owner}: no layer takes the keyword input {name!r}; they take: {shown}"
             )
+
+
+def handed(owner: str, layer: Any, /, **inputs: Any) -> dict[str, Any]:
+    """The keyword inputs that a block hands to one layer: those that are not None.
+
+    Raises a TypeError where the layer takes no input of that name.
+    """
+    given = {name: value for name, value in inputs.items() if value is not None}
+    passed(owner, layer, given)
+    return given
 
 
 # Inputs: x = checks.floating("Linear", x=x)

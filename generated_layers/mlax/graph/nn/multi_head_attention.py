@@ -13,8 +13,9 @@ from jax.typing import DTypeLike
 
 from mlax._core import arrays, checks
 from mlax._core.checks import PrecisionLike
+from mlax.graph._declarations import Declarations
 from mlax.graph._graph import Graph
-from mlax.graph._layer import Declarations, LayerModule
+from mlax.graph._layer import LayerModule
 from mlax.graph._params import Params
 from mlax.graph._rng import Rng
 from mlax.graph.nn.linear import Linear
@@ -203,7 +204,7 @@ class MultiHeadAttention(LayerModule):
         self.query_scale_initializer = query_scale_initializer
         self.key_scale_initializer = key_scale_initializer
 
-    def init(self, key: Any, **sizes: int) -> tuple[Any, Any, Any]:
+    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
         """`init` of `nn.MultiHeadAttention`."""
         return pure.init(
             key,
@@ -236,7 +237,7 @@ class MultiHeadAttention(LayerModule):
             **sizes,
         )
 
-    def inferred_sizes(self, x: Any) -> dict[str, int]:
+    def inferred_sizes(self, x: Any) -> dict[str, Any]:
         """The hyperparameters that the shape of an input decides."""
         return {"features": self.axis_size("features", x, -1)}
 
