@@ -436,7 +436,7 @@ def handed(owner: str, layer: Any, /, **inputs: Any) -> dict[str, Any]:
 def floating(owner: str, /, **value: Any) -> jax.Array:
     """An array of a floating dtype."""
     name, given = _named(value)
-    array = given if isinstance(given, jax.Array) else jnp.asarray(given)
+    array = _array(owner, name, "a floating array", given)
     if not jnp.issubdtype(array.dtype, jnp.floating):
         raise TypeError(
             f"{owner}: {name} must be a floating array, got {array.dtype}; "
@@ -448,7 +448,7 @@ def floating(owner: str, /, **value: Any) -> jax.Array:
 def integral(owner: str, /, **value: Any) -> jax.Array:
     """An array of an integer dtype."""
     name, given = _named(value)
-    array = given if isinstance(given, jax.Array) else jnp.asarray(given)
+    array = _array(owner, name, "an integer array", given)
     if not jnp.issubdtype(array.dtype, jnp.integer):
         raise TypeError(f"{owner}: {name} must be an integer array, got {array.dtype}")
     return array
@@ -457,7 +457,7 @@ def integral(owner: str, /, **value: Any) -> jax.Array:
 def logical(owner: str, /, **value: Any) -> jax.Array:
     """An array of booleans."""
     name, given = _named(value)
-    array = given if isinstance(given, jax.Array) else jnp.asarray(given)
+    array = _array(owner, name, "a boolean array", given)
     if array.dtype != jnp.bool_:
         raise TypeError(
             f"{owner}: {name} must be a boolean array, got {array.dtype}; "
@@ -466,15 +466,46 @@ def logical(owner: str, /, **value: Any) -> jax.Array:
     return array
 
 
-def items(owner: str, count: int, /, **value: Any) -> tuple[Any, ...]:
-    """A tuple of so many elements."""
+def _array(owner: str, name: str, expected: str, given: Any) -> jax.Array:
+    if isinstance(given, jax.Array):
+        return given
+    try:
+        return jnp.asarray(given)
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            f"{owner}: {name} must be {expected}, got {type(given).__name__}"
+        ) from error
+
+
+def items(
+    owner: str, count: int, element: Callable[..., Any] | None = None, /, **value: Any
+) -> tuple[Any, ...]:
+    """A tuple of so many elements, each of which another check takes."""
     name, given = _named(value)
     if not isinstance(given, tuple | list) or len(given) != count:
         found = (
             f"{len(given)}" if isinstance(given, tuple | list) else type(given).__name__
         )
         raise TypeError(f"{owner}: {name} must be a tuple of {count}, got {found}")
-    return tuple(given)
+    if element is None:
+        return tuple(given)
+    return tuple(
+        element(owner, **{f"{name}[{i}]": part}) for i, part in enumerate(given)
+    )
+
+
+def has_axes(owner: str, ndim: int, /, **value: Any) -> None:
+    """Axes, or None, are among those of an array, and none of them is meant twice."""
+    name, given = _named(value)
+    if given is None:
+        return
+    if any(not -ndim <= axis < ndim for axis in given) or (
+        len({axis % ndim for axis in given}) != len(given)
+    ):
+        raise ValueError(
+            f"{owner}: {name} must be different axes of an array of {ndim} axes, "
+            f"got {given}"
+        )
 
 
 def same_dtype(owner: str, /, **arrays: Any) -> None:
@@ -482,7 +513,9 @@ def same_dtype(owner: str, /, **arrays: Any) -> None:
     given = {name: x.dtype for name, x in arrays.items() if x is not None}
     if len(set(given.values())) > 1:
         shown = ", ".join(f"{name}: {dtype}" for name, dtype in given.items())
-        raise TypeError(f"{owner}: inputs must have one dtype, got {shown}")
+        raise TypeError(
+            f"{owner}: inputs must have one dtype, got {shown}; cast them to one"
+        )
 
 
 def shape_error(
