@@ -38,10 +38,12 @@ def cases(draw) -> tuple[Case, dict[str, Any]]:
     rank = draw(sizes(max=3))
     axis = draw(axes(rank))
     epsilon = draw(positives())
+    axis_name = draw(st.none())
     accum_dtype = draw(optional(accum_dtypes()))
     hyperparameters: dict[str, Any] = {
         "axis": axis,
         "epsilon": epsilon,
+        "axis_name": axis_name,
         "accum_dtype": accum_dtype,
     }
     shapes = draw(
@@ -103,6 +105,9 @@ def test_has_the_gradients_of_finite_differences(drawn):
             ("epsilon", float("inf")),
             ("epsilon", "1"),
             ("epsilon", None),
+            ("axis_name", 1),
+            ("axis_name", ("devices", 1)),
+            ("axis_name", ()),
             ("accum_dtype", "int32"),
             ("accum_dtype", "no dtype"),
         ]

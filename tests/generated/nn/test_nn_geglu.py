@@ -37,7 +37,7 @@ from mlax_scaffold.testing.refusals import (
     assert_rejects_another_size,
     assert_rejects_integers,
 )
-from mlax_scaffold.testing.strategies import booleans, sizes
+from mlax_scaffold.testing.strategies import booleans, optional, precisions, sizes
 
 SPEC = find_spec("scaffold/mlax_scaffold/specs/nn/geglu.py", near=__file__)
 
@@ -49,6 +49,7 @@ def cases(draw) -> Case:
     out_features = draw(sizes())
     use_bias = draw(booleans())
     approximate = draw(booleans())
+    precision = draw(optional(precisions()))
 
     def init(key, dtype):
         return GEGLU.init(
@@ -57,6 +58,7 @@ def cases(draw) -> Case:
             out_features=out_features,
             use_bias=use_bias,
             approximate=approximate,
+            precision=precision,
             dtype=dtype,
         )
 
@@ -66,6 +68,7 @@ def cases(draw) -> Case:
             out_features=out_features,
             use_bias=use_bias,
             approximate=approximate,
+            precision=precision,
             rng=rng,
         )
 
@@ -167,6 +170,7 @@ def test_rejects_integers(case):
         ("approximate", 1),
         ("approximate", "yes"),
         ("approximate", None),
+        ("precision", "exact"),
     ],
 )
 def test_rejects_a_hyperparameter(name, value):

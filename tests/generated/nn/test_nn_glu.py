@@ -37,7 +37,13 @@ from mlax_scaffold.testing.refusals import (
     assert_rejects_another_size,
     assert_rejects_integers,
 )
-from mlax_scaffold.testing.strategies import activations, booleans, sizes
+from mlax_scaffold.testing.strategies import (
+    activations,
+    booleans,
+    optional,
+    precisions,
+    sizes,
+)
 
 SPEC = find_spec("scaffold/mlax_scaffold/specs/nn/glu.py", near=__file__)
 
@@ -49,6 +55,7 @@ def cases(draw) -> Case:
     out_features = draw(sizes())
     activation = draw(activations())
     use_bias = draw(booleans())
+    precision = draw(optional(precisions()))
 
     def init(key, dtype):
         return GLU.init(
@@ -57,6 +64,7 @@ def cases(draw) -> Case:
             out_features=out_features,
             activation=activation,
             use_bias=use_bias,
+            precision=precision,
             dtype=dtype,
         )
 
@@ -66,6 +74,7 @@ def cases(draw) -> Case:
             out_features=out_features,
             activation=activation,
             use_bias=use_bias,
+            precision=precision,
             rng=rng,
         )
 
@@ -167,6 +176,7 @@ def test_rejects_integers(case):
         ("use_bias", 1),
         ("use_bias", "yes"),
         ("use_bias", None),
+        ("precision", "exact"),
     ],
 )
 def test_rejects_a_hyperparameter(name, value):

@@ -53,6 +53,7 @@ def cases(draw) -> Case:
     reset_after = draw(booleans())
     activation = draw(activations())
     gate_activation = draw(activations())
+    use_bias = draw(booleans())
     precision = draw(optional(precisions()))
 
     def init(key, dtype):
@@ -63,6 +64,7 @@ def cases(draw) -> Case:
             reset_after=reset_after,
             activation=activation,
             gate_activation=gate_activation,
+            use_bias=use_bias,
             precision=precision,
             dtype=dtype,
         )
@@ -74,6 +76,7 @@ def cases(draw) -> Case:
             reset_after=reset_after,
             activation=activation,
             gate_activation=gate_activation,
+            use_bias=use_bias,
             precision=precision,
             rng=rng,
         )
@@ -180,6 +183,9 @@ def test_hyperparameters_are_static(case):
         ("gate_activation", 1),
         ("gate_activation", []),
         ("gate_activation", None),
+        ("use_bias", 1),
+        ("use_bias", "yes"),
+        ("use_bias", None),
         ("precision", "exact"),
     ],
 )

@@ -60,6 +60,7 @@ def cases(draw) -> Case:
     use_scale = draw(booleans())
     use_bias = draw(booleans())
     epsilon = draw(positives())
+    axis_name = draw(st.none())
     accum_dtype = draw(optional(accum_dtypes()))
 
     def init(key, dtype):
@@ -70,6 +71,7 @@ def cases(draw) -> Case:
             use_scale=use_scale,
             use_bias=use_bias,
             epsilon=epsilon,
+            axis_name=axis_name,
             accum_dtype=accum_dtype,
             dtype=dtype,
         )
@@ -81,6 +83,7 @@ def cases(draw) -> Case:
             use_scale=use_scale,
             use_bias=use_bias,
             epsilon=epsilon,
+            axis_name=axis_name,
             accum_dtype=accum_dtype,
             rng=rng,
         )
@@ -194,6 +197,9 @@ def test_rejects_integers(case):
         ("epsilon", float("inf")),
         ("epsilon", "1"),
         ("epsilon", None),
+        ("axis_name", 1),
+        ("axis_name", ("devices", 1)),
+        ("axis_name", ()),
         ("accum_dtype", "int32"),
         ("accum_dtype", "no dtype"),
     ],

@@ -37,7 +37,7 @@ from mlax_scaffold.testing.refusals import (
     assert_rejects_another_size,
     assert_rejects_integers,
 )
-from mlax_scaffold.testing.strategies import booleans, sizes
+from mlax_scaffold.testing.strategies import booleans, optional, precisions, sizes
 
 SPEC = find_spec("scaffold/mlax_scaffold/specs/nn/re_glu.py", near=__file__)
 
@@ -48,6 +48,7 @@ def cases(draw) -> Case:
     in_features = draw(sizes())
     out_features = draw(sizes())
     use_bias = draw(booleans())
+    precision = draw(optional(precisions()))
 
     def init(key, dtype):
         return ReGLU.init(
@@ -55,11 +56,18 @@ def cases(draw) -> Case:
             in_features=in_features,
             out_features=out_features,
             use_bias=use_bias,
+            precision=precision,
             dtype=dtype,
         )
 
     def module(node, rng):
-        return graph.ReGLU(node, out_features=out_features, use_bias=use_bias, rng=rng)
+        return graph.ReGLU(
+            node,
+            out_features=out_features,
+            use_bias=use_bias,
+            precision=precision,
+            rng=rng,
+        )
 
     hyperparams = fitting_hyperparams(init, requirements=[])
     shapes = draw(shapes_of({"x": "*batch in_features"}, **known(hyperparams)))
@@ -156,6 +164,7 @@ def test_rejects_integers(case):
         ("use_bias", 1),
         ("use_bias", "yes"),
         ("use_bias", None),
+        ("precision", "exact"),
     ],
 )
 def test_rejects_a_hyperparameter(name, value):

@@ -52,6 +52,7 @@ def cases(draw) -> Case:
     features = draw(sizes())
     activation = draw(activations())
     residual = draw(booleans())
+    use_bias = draw(booleans())
     precision = draw(optional(precisions()))
 
     def init(key, dtype):
@@ -61,6 +62,7 @@ def cases(draw) -> Case:
             features=features,
             activation=activation,
             residual=residual,
+            use_bias=use_bias,
             precision=precision,
             dtype=dtype,
         )
@@ -71,6 +73,7 @@ def cases(draw) -> Case:
             hidden_size=features,
             activation=activation,
             residual=residual,
+            use_bias=use_bias,
             precision=precision,
             rng=rng,
         )
@@ -174,6 +177,9 @@ def test_hyperparameters_are_static(case):
         ("residual", 1),
         ("residual", "yes"),
         ("residual", None),
+        ("use_bias", 1),
+        ("use_bias", "yes"),
+        ("use_bias", None),
         ("precision", "exact"),
     ],
 )

@@ -54,6 +54,7 @@ SPEC = find_spec("scaffold/mlax_scaffold/specs/nn/weight_norm.py", near=__file__
 def cases(draw) -> Case:
     """Hyperparameters and inputs of WeightNorm that fit each other."""
     features = draw(sizes())
+    features_first = draw(booleans())
     use_scale = draw(booleans())
     epsilon = draw(positives())
     accum_dtype = draw(optional(accum_dtypes()))
@@ -62,6 +63,7 @@ def cases(draw) -> Case:
         return WeightNorm.init(
             key,
             features=features,
+            features_first=features_first,
             use_scale=use_scale,
             epsilon=epsilon,
             accum_dtype=accum_dtype,
@@ -70,11 +72,21 @@ def cases(draw) -> Case:
 
     def module(node, rng):
         return graph.WeightNorm(
-            node, use_scale=use_scale, epsilon=epsilon, accum_dtype=accum_dtype, rng=rng
+            node,
+            features_first=features_first,
+            use_scale=use_scale,
+            epsilon=epsilon,
+            accum_dtype=accum_dtype,
+            rng=rng,
         )
 
     hyperparams = fitting_hyperparams(init, requirements=[])
-    shapes = draw(shapes_of({"x": "*rest features"}, **known(hyperparams)))
+    shapes = draw(
+        shapes_of(
+            {"x": "features *rest if features_first else *rest features"},
+            **known(hyperparams),
+        )
+    )
     return fitting(
         Case(
             name="WeightNorm",
@@ -82,7 +94,7 @@ def cases(draw) -> Case:
             fwd=WeightNorm.fwd,
             module=module,
             x=array(shapes["x"]),
-            y=shapes.expected("*rest features"),
+            y=shapes.expected("features *rest if features_first else *rest features"),
             allow=declared(accum_dtype),
             smooth=exact(accum_dtype),
         ),
@@ -143,7 +155,9 @@ def test_hyperparameters_are_static(case):
 @tracing
 @given(cases())
 def test_rejects_another_size(case):
-    assert_rejects_another_size(case, "features", of="*rest features")
+    assert_rejects_another_size(
+        case, "features", of="features *rest if features_first else *rest features"
+    )
 
 
 @tracing
@@ -161,6 +175,9 @@ def test_rejects_integers(case):
         ("features", "4"),
         ("features", True),
         ("features", None),
+        ("features_first", 1),
+        ("features_first", "yes"),
+        ("features_first", None),
         ("use_scale", 1),
         ("use_scale", "yes"),
         ("use_scale", None),
