@@ -26,8 +26,8 @@ class ParallelTrainables(NamedTuple):
 class ParallelNonTrainables(NamedTuple):
     """State of Parallel."""
 
-    layers: tuple[Any, ...]
-    """Those of layers."""
+    layers: tuple[Any, ...] | None
+    """Those of layers, or None where none of them has any."""
 
 
 @static
@@ -109,7 +109,7 @@ def fwd(
     if len(x) != len(hyperparams.layers):
         raise checks.requirement("Parallel", "x must hold one input for each layer")
     outputs = []
-    states = list(non_trainables.layers)
+    states = arrays.each(non_trainables.layers, len(hyperparams.layers))
     layer_keys = arrays.split_keys(key, len(hyperparams.layers))
     for i, (layer, item) in enumerate(zip(hyperparams.layers, x, strict=True)):
         layer_output, states[i] = layer.apply(
@@ -121,5 +121,5 @@ def fwd(
             **arrays.taken(layer, inputs),
         )
         outputs.append(layer_output)
-    non_trainables = non_trainables._replace(layers=tuple(states))
+    non_trainables = non_trainables._replace(layers=arrays.together(states))
     return tuple(outputs), non_trainables

@@ -46,6 +46,7 @@ def mean(
     keepdims = checks.boolean("mean", keepdims=keepdims)
     accum_dtype = checks.optional(checks.dtype, "mean", accum_dtype=accum_dtype)
     x = checks.floating("mean", x=x)
+    checks.has_axes("mean", x.ndim, axis=axis)
     size = x.size if axis is None else math.prod(x.shape[a] for a in axis)
     size = max(size, 1)
     wide = x if accum_dtype is None else x.astype(accum_dtype)
@@ -54,7 +55,11 @@ def mean(
     # No factor of the float16 mean, and no partial sum, is out of its range.
     scale = range_scale(wide, axis=axis)
     bits = math.ceil(math.log2(size))
-    total = sum(wide / scale * 2.0 ** (13 - bits), axis=axis, keepdims=True)
+    scaled = lax.stop_gradient(wide) / scale * 2.0 ** (13 - bits)
+    total = sum(scaled, axis=axis, keepdims=True)
     total = total * 2.0**-13 * (2**bits / size) * scale
+    # Times the scale a gradient would be out of range: it goes through the plain mean.
+    plain = sum(wide / size, axis=axis, keepdims=True)
+    total = plain + lax.stop_gradient(total - plain)
     axes = tuple(range(x.ndim)) if axis is None else axis
     return (total if keepdims else lax.squeeze(total, axes)).astype(x.dtype)

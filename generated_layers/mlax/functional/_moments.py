@@ -46,6 +46,7 @@ def moments(
     axis_name = checks.optional(checks.axis_name, "moments", axis_name=axis_name)
     accum_dtype = checks.optional(checks.dtype, "moments", accum_dtype=accum_dtype)
     x = checks.floating("moments", x=x)
+    checks.has_axes("moments", x.ndim, axis=axis)
     wide = x if accum_dtype is None else x.astype(accum_dtype)
     center, _, square, scale = deviations(wide, axis=axis, axis_name=axis_name)
     square = square * scale * scale

@@ -42,6 +42,7 @@ def std(
     keepdims = checks.boolean("std", keepdims=keepdims)
     accum_dtype = checks.optional(checks.dtype, "std", accum_dtype=accum_dtype)
     x = checks.floating("std", x=x)
+    checks.has_axes("std", x.ndim, axis=axis)
     wide = x if accum_dtype is None else x.astype(accum_dtype)
     _, _, square, scale = deviations(wide, axis=axis)
     zero = square == 0.0

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import jax
 import jax.numpy as jnp
 
-from mlax._core.arrays import keyword_inputs
+from mlax._core.arrays import each, keyword_inputs
 from mlax.graph._applied import Applied
 from mlax.graph._graph import Graph
 from mlax.graph._module import Module, own_params, static_flag
@@ -188,10 +188,13 @@ class BlockModule(Module):
                     f"be those of `init` of the block, with {name!r}; got "
                     f"{type(trainables).__name__} and {type(non_trainables).__name__}"
                 )
-            trees = getattr(trainables, name), getattr(non_trainables, name)
-            rows = zip(*trees, strict=True) if word == "SubLayers" else [trees]
-            for module, pair in zip(self._of(name), rows, strict=True):
-                params = module._from_pair(params, *pair)
+            modules = self._of(name)
+            weights, state = getattr(trainables, name), getattr(non_trainables, name)
+            if word != "SubLayers":
+                weights, state = (weights,), (state,)
+            states = each(state, len(modules))
+            for row in zip(modules, weights, states, strict=True):
+                params = row[0]._from_pair(params, *row[1:])
         return params
 
 

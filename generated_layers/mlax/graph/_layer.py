@@ -68,12 +68,12 @@ class LayerModule(Module):
         self.dtype = checks.optional(checks.dtype, name, dtype=dtype)
         self.metadata = checked_metadata(name, metadata, self.declarations)
         self._outlined: tuple[Any, Outline] | None = None
-        self._known: dict[str, int] | None = None
+        self._known: dict[str, Any] | None = None
         reserve(graph, self.declarations)
 
     # What the class of a layer says
 
-    def init(self, key: Any, **sizes: int) -> tuple[Any, Any, Any]:
+    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
         """`init` of the layer with the hyperparameters of this module.
 
         Args:
@@ -82,7 +82,7 @@ class LayerModule(Module):
         """
         raise NotImplementedError
 
-    def inferred_sizes(self, x: Any) -> dict[str, int]:
+    def inferred_sizes(self, x: Any) -> dict[str, Any]:
         """The hyperparameters that the shape of an input decides."""
         return {}
 
@@ -98,6 +98,14 @@ class LayerModule(Module):
                 f"has no axis {axis} to take it from"
             )
         return shape[axis]
+
+    def axis_sizes(self, name: str, x: Any, first: int, count: int) -> tuple[int, ...]:
+        """A hyperparameter that is given, or the sizes of several axes."""
+        given = getattr(self, name)
+        if given is not None:
+            return given
+        sizes = (self.axis_size(name, x, axis) for axis in range(first, first + count))
+        return tuple(sizes)
 
     def axes_beside(self, name: str, x: Any, others: int) -> int:
         """A hyperparameter that is given, or the number of axes beside some others."""
@@ -222,7 +230,7 @@ class LayerModule(Module):
         self._known = self.inferred_sizes(x)
         return self._outline(self._known)
 
-    def _outline(self, sizes: Mapping[str, int]) -> Outline:
+    def _outline(self, sizes: Mapping[str, Any]) -> Outline:
         attributes = (
             (type(value), value)
             for name, value in vars(self).items()

@@ -8,6 +8,7 @@ from mlax_scaffold.model.definition import Definition, Kind, Method, MethodRole
 from mlax_scaffold.model.library import Library
 from mlax_scaffold.render.docs_accuracy import accuracy
 from mlax_scaffold.render.docs_markdown import code, prose, table
+from mlax_scaffold.render.input_checks import counted_axes
 from mlax_scaffold.render.parameters import plain
 
 
@@ -135,6 +136,13 @@ class _Contract:
                     "`TypeError`, `ValueError`",
                     code(f"{name}: ..."),
                     f"{names} of another kind or shape than above",
+                )
+            for axis in counted_axes(self.definition, method):
+                yield (
+                    entry,
+                    "`ValueError`",
+                    code(f"{name}: {axis} must be ..."),
+                    f"not different axes of {code(method.inputs[0].name)}",
                 )
             if self.layer and self.library.trains(self.definition, method):
                 yield (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from mlax_scaffold.model.definition import Definition
-from mlax_scaffold.render.input_checks import InputChecks
+from mlax_scaffold.render.input_checks import InputChecks, counted_axes
 from mlax_scaffold.render.layer import FunctionView
 from mlax_scaffold.render.parameters import (
     Parameter,
@@ -39,9 +39,11 @@ def function_view(
     if named:
         signature += ["*", *(p.text for p in named)]
     sizes = {h.name: h.name for h in definition.hyperparameters}
+    axes = counted_axes(definition, method)
+    checks = InputChecks(definition.name, sizes, counted=axes)
     lines = [
         *(check(definition.name, h) for h in definition.hyperparameters),
-        *InputChecks(definition.name, sizes).statements(method.inputs),
+        *checks.statements(method.inputs),
     ]
     result = "Any" if method.returns is None else array_annotation(method.returns)
     returned = "anything" if method.returns is None else array_doc(method.returns)

@@ -288,7 +288,7 @@ class _Builder:
         if self.inferred:
             given.append("**sizes")
         signature = (
-            "self, **layers: Any" if self.block else "self, key: Any, **sizes: int"
+            "self, **layers: Any" if self.block else "self, key: Any, **sizes: Any"
         )
         section_name = self.definition.section
         return FunctionView(

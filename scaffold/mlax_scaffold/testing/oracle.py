@@ -127,13 +127,13 @@ def _hyperparameters(definition: Any, arguments: Arguments) -> dict[str, Any]:
             continue
         value = getattr(arguments.hyperparams, name)
         if name in structural:
-            trees = (
-                getattr(arguments.trainables, name),
-                getattr(arguments.non_trainables, name),
-                value,
-            )
-            many = structural[name] == "SubLayers"
-            value = list(zip(*trees, strict=True)) if many else trees
+            weights = getattr(arguments.trainables, name)
+            state = getattr(arguments.non_trainables, name)
+            if structural[name] == "SubLayers":
+                states = (None,) * len(value) if state is None else state
+                value = list(zip(weights, states, value, strict=True))
+            else:
+                value = weights, state, value
         given[name] = value
     return given
 

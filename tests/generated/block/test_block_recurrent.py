@@ -34,7 +34,7 @@ from mlax_scaffold.testing.module import (
     assert_module_equals_layer,
 )
 from mlax_scaffold.testing.oracle import assert_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import compiling, composing, each_dtype, tracing
+from mlax_scaffold.testing.profiles import comparing, compiling, each_dtype, tracing
 from mlax_scaffold.testing.refusals import assert_rejects_integers
 from mlax_scaffold.testing.strategies import booleans, sizes
 
@@ -76,6 +76,7 @@ def cases(draw) -> Case:
                 "x": "time *batch features if time_major else *batch time features",
                 "carry": "*batch features",
                 "reset": "time *batch if time_major else *batch time",
+                "shift": "features",
             },
             **known(hyperparams),
             features=toys.WIDTH,
@@ -84,6 +85,8 @@ def cases(draw) -> Case:
     inputs = {}
     if draw(st.booleans()):
         inputs["reset"] = array(shapes["reset"], jnp.bool_)
+    if draw(st.booleans()):
+        inputs["shift"] = array(shapes["shift"])
     return fitting(
         Case(
             name="Recurrent",
@@ -114,7 +117,7 @@ def test_needs_a_key_where_it_draws(case):
     assert_key_contract(case)
 
 
-@compiling
+@comparing
 @given(cases())
 def test_equals_the_spec(case):
     assert_matches_spec(case, SPEC)
@@ -156,13 +159,13 @@ def test_rejects_integers(case):
     assert_rejects_integers(case)
 
 
-@composing
+@tracing
 @given(cases())
 def test_module_equals_the_layer(case):
     assert_module_equals_layer(case, graph)
 
 
-@composing
+@tracing
 @given(cases())
 def test_module_creates_its_parameters_once(case):
     assert_module_creates(case, graph, keys=None)

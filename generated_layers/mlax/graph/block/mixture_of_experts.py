@@ -118,7 +118,7 @@ class MixtureOfExperts(LayerModule):
         self.narrow_initializer = narrow_initializer
         self.narrow_bias_initializer = narrow_bias_initializer
 
-    def init(self, key: Any, **sizes: int) -> tuple[Any, Any, Any]:
+    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
         """`init` of `block.MixtureOfExperts`."""
         return pure.init(
             key,
@@ -138,7 +138,7 @@ class MixtureOfExperts(LayerModule):
             **sizes,
         )
 
-    def inferred_sizes(self, x: Any) -> dict[str, int]:
+    def inferred_sizes(self, x: Any) -> dict[str, Any]:
         """The hyperparameters that the shape of an input decides."""
         return {"features": self.axis_size("features", x, -1)}
 

@@ -123,7 +123,7 @@ class ResNetBlock(LayerModule):
         )
         self.kernel_initializer = kernel_initializer
 
-    def init(self, key: Any, **sizes: int) -> tuple[Any, Any, Any]:
+    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
         """`init` of `block.ResNetBlock`."""
         return pure.init(
             key,
@@ -142,7 +142,7 @@ class ResNetBlock(LayerModule):
             **sizes,
         )
 
-    def inferred_sizes(self, x: Any) -> dict[str, int]:
+    def inferred_sizes(self, x: Any) -> dict[str, Any]:
         """The hyperparameters that the shape of an input decides."""
         return {
             "spatial_dims": self.axes_beside("spatial_dims", x, 2),

@@ -21,7 +21,8 @@ from mlax.nn import avg_pool as pure
 class AvgPool(LayerModule):
     """Mean of each window of the spatial axes.
 
-    Channels that are first are among the batch axes. With `count_include_pad`, what
+    Channels that are first are among the batch axes. Strides are 1 by default, as in
+    flax and equinox (in PyTorch: the window). With `count_include_pad`, what
     `ceil_mode` adds counts too, as in equinox.
 
     Args:
@@ -81,7 +82,7 @@ class AvgPool(LayerModule):
             checks.dtype, "AvgPool", accum_dtype=accum_dtype
         )
 
-    def init(self, key: Any, **sizes: int) -> tuple[Any, Any, Any]:
+    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
         """`init` of `nn.AvgPool`."""
         return pure.init(
             spatial_dims=self.spatial_dims,

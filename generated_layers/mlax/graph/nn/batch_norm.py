@@ -29,7 +29,9 @@ class BatchNorm(LayerModule):
     Ioffe & Szegedy, 2015, arXiv:1502.03167. The averages are computed and kept in at
     least float32: in bfloat16 a decay of 0.999 is 1. An empty batch leaves them alone.
     Deviation: the moving average is that of the biased variance, as in flax; PyTorch's
-    is that of the unbiased one.
+    is that of the unbiased one. `momentum` is the decay, as in flax and equinox, whose
+    default is 0.99; 0.9 is the decay of PyTorch, which calls its complement momentum.
+    There is no mask of elements, which flax has for its norms.
 
     Args:
         graph: a node of its own, `graph.child(...)`.
@@ -99,7 +101,7 @@ class BatchNorm(LayerModule):
         self.scale_initializer = scale_initializer
         self.bias_initializer = bias_initializer
 
-    def init(self, key: Any, **sizes: int) -> tuple[Any, Any, Any]:
+    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
         """`init` of `nn.BatchNorm`."""
         return pure.init(
             key,
@@ -116,7 +118,7 @@ class BatchNorm(LayerModule):
             **sizes,
         )
 
-    def inferred_sizes(self, x: Any) -> dict[str, int]:
+    def inferred_sizes(self, x: Any) -> dict[str, Any]:
         """The hyperparameters that the shape of an input decides."""
         return {
             "channels": self.axis_size("channels", x, -1 if self.channel_last else 1)

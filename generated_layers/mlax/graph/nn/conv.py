@@ -28,7 +28,8 @@ class Conv(LayerModule):
     `channel_last` (out_channels, *kernel_size, in_channels / groups).
 
     As flax's and equinox's. What flax calls the paddings "CIRCULAR" and "REFLECT" is a
-    padding of ((k - 1) // 2, k // 2) for kernels of size k, with that `padding_mode`.
+    padding of ((k - 1) // 2, k // 2) for kernels of size k, with that `padding_mode`. A
+    mask of the kernel, which flax and haiku take, is a product with `trainables.kernel`.
 
     Args:
         graph: a node of its own, `graph.child(...)`.
@@ -122,7 +123,7 @@ class Conv(LayerModule):
         self.kernel_initializer = kernel_initializer
         self.bias_initializer = bias_initializer
 
-    def init(self, key: Any, **sizes: int) -> tuple[Any, Any, Any]:
+    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
         """`init` of `nn.Conv`."""
         return pure.init(
             key,
@@ -144,7 +145,7 @@ class Conv(LayerModule):
             **sizes,
         )
 
-    def inferred_sizes(self, x: Any) -> dict[str, int]:
+    def inferred_sizes(self, x: Any) -> dict[str, Any]:
         """The hyperparameters that the shape of an input decides."""
         return {
             "in_channels": self.axis_size(

@@ -24,7 +24,7 @@ from mlax.nn import embed as pure
 class Embed(LayerModule):
     """Table of vectors: y = E[x]. `attend` gives x E^T, the logits of a tied output.
 
-    An index outside of the table gives NaN.
+    An index outside of the table gives NaN; negative ones count from its end.
 
     Args:
         graph: a node of its own, `graph.child(...)`.
@@ -65,7 +65,7 @@ class Embed(LayerModule):
         self.precision = checks.optional(checks.precision, "Embed", precision=precision)
         self.embedding_initializer = embedding_initializer
 
-    def init(self, key: Any, **sizes: int) -> tuple[Any, Any, Any]:
+    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
         """`init` of `nn.Embed`."""
         return pure.init(
             key,

@@ -62,7 +62,7 @@ class ExponentialMovingAverage(LayerModule):
         self.decay = checks.decay("ExponentialMovingAverage", decay=decay)
         self.debias = checks.boolean("ExponentialMovingAverage", debias=debias)
 
-    def init(self, key: Any, **sizes: int) -> tuple[Any, Any, Any]:
+    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
         """`init` of `nn.ExponentialMovingAverage`."""
         return pure.init(
             key,

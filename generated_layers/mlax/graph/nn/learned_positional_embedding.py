@@ -63,7 +63,7 @@ class LearnedPositionalEmbedding(LayerModule):
         )
         self.embedding_initializer = embedding_initializer
 
-    def init(self, key: Any, **sizes: int) -> tuple[Any, Any, Any]:
+    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
         """`init` of `nn.LearnedPositionalEmbedding`."""
         return pure.init(
             key,
@@ -73,7 +73,7 @@ class LearnedPositionalEmbedding(LayerModule):
             **sizes,
         )
 
-    def inferred_sizes(self, x: Any) -> dict[str, int]:
+    def inferred_sizes(self, x: Any) -> dict[str, Any]:
         """The hyperparameters that the shape of an input decides."""
         return {"features": self.axis_size("features", x, -1)}
 

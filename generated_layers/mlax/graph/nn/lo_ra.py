@@ -76,7 +76,7 @@ class LoRA(LayerModule):
         self.down_initializer = down_initializer
         self.up_initializer = up_initializer
 
-    def init(self, key: Any, **sizes: int) -> tuple[Any, Any, Any]:
+    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
         """`init` of `nn.LoRA`."""
         return pure.init(
             key,
@@ -90,7 +90,7 @@ class LoRA(LayerModule):
             **sizes,
         )
 
-    def inferred_sizes(self, x: Any) -> dict[str, int]:
+    def inferred_sizes(self, x: Any) -> dict[str, Any]:
         """The hyperparameters that the shape of an input decides."""
         return {"in_features": self.axis_size("in_features", x, -1)}
 

@@ -204,7 +204,7 @@ class MultiHeadAttention(LayerModule):
         self.query_scale_initializer = query_scale_initializer
         self.key_scale_initializer = key_scale_initializer
 
-    def init(self, key: Any, **sizes: int) -> tuple[Any, Any, Any]:
+    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
         """`init` of `nn.MultiHeadAttention`."""
         return pure.init(
             key,
@@ -237,7 +237,7 @@ class MultiHeadAttention(LayerModule):
             **sizes,
         )
 
-    def inferred_sizes(self, x: Any) -> dict[str, int]:
+    def inferred_sizes(self, x: Any) -> dict[str, Any]:
         """The hyperparameters that the shape of an input decides."""
         return {"features": self.axis_size("features", x, -1)}
 

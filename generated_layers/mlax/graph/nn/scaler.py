@@ -55,13 +55,13 @@ class Scaler(LayerModule):
         self.features = checks.optional(checks.size, "Scaler", features=features)
         self.scale_initializer = scale_initializer
 
-    def init(self, key: Any, **sizes: int) -> tuple[Any, Any, Any]:
+    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
         """`init` of `nn.Scaler`."""
         return pure.init(
             key, scale_initializer=self.scale_initializer, dtype=self.dtype, **sizes
         )
 
-    def inferred_sizes(self, x: Any) -> dict[str, int]:
+    def inferred_sizes(self, x: Any) -> dict[str, Any]:
         """The hyperparameters that the shape of an input decides."""
         return {"features": self.axis_size("features", x, -1)}
 

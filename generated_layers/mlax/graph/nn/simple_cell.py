@@ -35,6 +35,7 @@ class SimpleRNN(RecurrentModule):
         hidden_size: size of the state (an integer of at least 1).
         activation: of the new state (a hashable function of an array).
         residual: whether the old state is added before the activation (True or False).
+        use_bias: whether a bias is added (True or False).
         precision: of the products, see jax.lax.Precision (what `jax.lax` takes as
             precision, or None).
         in_features: size of the last axis of the input (an integer of at least 1);
@@ -67,6 +68,7 @@ class SimpleRNN(RecurrentModule):
         hidden_size: int,
         activation: Callable[..., jax.Array] = jnp.tanh,
         residual: bool = False,
+        use_bias: bool = True,
         precision: PrecisionLike | None = None,
         *,
         in_features: int | None = None,
@@ -85,6 +87,7 @@ class SimpleRNN(RecurrentModule):
         self.hidden_size = checks.size("SimpleRNN", hidden_size=hidden_size)
         self.activation = checks.function("SimpleRNN", activation=activation)
         self.residual = checks.boolean("SimpleRNN", residual=residual)
+        self.use_bias = checks.boolean("SimpleRNN", use_bias=use_bias)
         self.precision = checks.optional(
             checks.precision, "SimpleRNN", precision=precision
         )
@@ -93,13 +96,14 @@ class SimpleRNN(RecurrentModule):
         self.recurrent_kernel_initializer = recurrent_kernel_initializer
         self.bias_initializer = bias_initializer
 
-    def init(self, key: Any, **sizes: int) -> tuple[Any, Any, Any]:
+    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
         """`init` of `nn.SimpleCell`."""
         return pure.init(
             key,
             features=self.hidden_size,
             activation=self.activation,
             residual=self.residual,
+            use_bias=self.use_bias,
             precision=self.precision,
             kernel_initializer=self.kernel_initializer,
             recurrent_kernel_initializer=self.recurrent_kernel_initializer,
@@ -108,7 +112,7 @@ class SimpleRNN(RecurrentModule):
             **sizes,
         )
 
-    def inferred_sizes(self, x: Any) -> dict[str, int]:
+    def inferred_sizes(self, x: Any) -> dict[str, Any]:
         """The hyperparameters that the shape of an input decides."""
         return {"in_features": self.axis_size("in_features", x[0], -1)}
 

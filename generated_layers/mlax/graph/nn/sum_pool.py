@@ -21,7 +21,8 @@ from mlax.nn import sum_pool as pure
 class SumPool(LayerModule):
     """Sum of each window of the spatial axes.
 
-    Channels that are first are among the batch axes.
+    Channels that are first are among the batch axes. Strides are 1 by default, as in
+    flax and equinox (in PyTorch: the window).
 
     Args:
         graph: a node of its own, `graph.child(...)`.
@@ -75,7 +76,7 @@ class SumPool(LayerModule):
             checks.dtype, "SumPool", accum_dtype=accum_dtype
         )
 
-    def init(self, key: Any, **sizes: int) -> tuple[Any, Any, Any]:
+    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
         """`init` of `nn.SumPool`."""
         return pure.init(
             spatial_dims=self.spatial_dims,

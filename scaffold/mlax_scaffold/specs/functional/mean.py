@@ -27,7 +27,11 @@ def mean(
     # No factor of the float16 mean, and no partial sum, is out of its range.
     scale = range_scale(wide, axis=axis)
     bits = math.ceil(math.log2(size))
-    total = sum(wide / scale * 2.0 ** (13 - bits), axis=axis, keepdims=True)
+    scaled = lax.stop_gradient(wide) / scale * 2.0 ** (13 - bits)
+    total = sum(scaled, axis=axis, keepdims=True)
     total = total * 2.0**-13 * (2**bits / size) * scale
+    # Times the scale a gradient would be out of range: it goes through the plain mean.
+    plain = sum(wide / size, axis=axis, keepdims=True)
+    total = plain + lax.stop_gradient(total - plain)
     axes = tuple(range(x.ndim)) if axis is None else axis
     return (total if keepdims else lax.squeeze(total, axes)).astype(x.dtype)
