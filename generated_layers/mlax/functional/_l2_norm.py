@@ -45,6 +45,7 @@ def l2_norm(
     keepdims = checks.boolean("l2_norm", keepdims=keepdims)
     accum_dtype = checks.optional(checks.dtype, "l2_norm", accum_dtype=accum_dtype)
     x = checks.floating("l2_norm", x=x)
+    checks.has_axes("l2_norm", x.ndim, axis=axis)
     wide = x if accum_dtype is None else x.astype(accum_dtype)
     axes = tuple(range(x.ndim)) if axis is None else axis
     largest = jnp.max(lax.abs(wide), axis=axes, keepdims=True, initial=0.0)
