@@ -49,7 +49,9 @@ def l2_norm(
     wide = x if accum_dtype is None else x.astype(accum_dtype)
     axes = tuple(range(x.ndim)) if axis is None else axis
     largest = jnp.max(lax.abs(wide), axis=axes, keepdims=True, initial=0.0)
-    bound = lax.stop_gradient(jnp.where(largest == 0.0, 1.0, largest))
+    # A divisor whose reciprocal is a normal number, too: compilers multiply by that.
+    least = float(jnp.finfo(wide.dtype).tiny)
+    bound = lax.stop_gradient(jnp.clip(largest, least, 0.25 / least))
     # Squares of at most 1 / sqrt(size) add up to at most sqrt(size), also in float16.
     spread = 2.0 ** (math.log2(max(1, math.prod(x.shape[a] for a in axes))) // 4)
     square = sum(lax.square(wide / bound / spread), axis=axes, keepdims=True)
