@@ -392,8 +392,9 @@ def apply_updates(trainables: Any, updates: Any) -> Any:
 def state_shardings(state: Any, trainables: Any, shardings: Any) -> Any:
     """The shardings of an optimizer's state that go with those of the weights.
 
-    A moment of the weight's shape lies where the weight lies; scalars, and moments of
-    other shapes, are replicated over the same mesh. Nothing then moves in a step.
+    A moment of the weight's shape lies where the weight lies, and so do several that are
+    stacked along a new first axis; scalars, and moments of other shapes, are replicated
+    over the same mesh. No array then moves in a step.
 
     Args:
         state: of any optimizer; `jax.eval_shape` of `init` will do.
@@ -413,7 +414,12 @@ def state_shardings(state: Any, trainables: Any, shardings: Any) -> Any:
     def place(weight: Any, sharding: Any, value: Any) -> Any:
         if value is None:
             return None
-        return sharding if value.shape == weight.shape else replicated
+        if value.shape == weight.shape:
+            return sharding
+        if value.shape[1:] == weight.shape:
+            spec = jax.sharding.PartitionSpec(None, *sharding.spec)
+            return jax.sharding.NamedSharding(sharding.mesh, spec)
+        return replicated
 
     def moment(values: Any) -> Any:
         return jax.tree.map(place, trainables, shardings, values)
