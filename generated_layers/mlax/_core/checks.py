@@ -25,7 +25,26 @@ def _named(value: dict[str, Any]) -> tuple[str, Any]:
 
 
 def _invalid(owner: str, name: str, expected: str, given: Any) -> ValueError:
-    return ValueError(f"{owner}: {name} must be {expected}, got {given!r}")
+    return ValueError(f"{owner}: {name} must be {expected}, got {_shown(given)}")
+
+
+_LONGEST = 200
+"""Characters of a value that a message shows."""
+
+
+def _shown(value: Any) -> str:
+    """A value, in a message: arrays by dtype and shape, and no more than a few lines."""
+    if any(hasattr(leaf, "shape") for leaf in jax.tree.leaves(value)):
+        value = jax.tree.map(
+            lambda leaf: (
+                jax.ShapeDtypeStruct(leaf.shape, leaf.dtype)
+                if hasattr(leaf, "shape")
+                else leaf
+            ),
+            value,
+        )
+    text = repr(value)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
 
 def _is_integer(value: Any) -> bool:
@@ -349,6 +368,32 @@ def sub_layer(owner: str, /, **value: Any) -> tuple[Any, Any, Any]:
     return given
 
 
+def cell(owner: str, /, **value: Any) -> tuple[Any, Any, Any]:
+    """An initialized recurrent cell."""
+    name, given = _named(value)
+    layer = sub_layer(owner, **value)
+    if not callable(getattr(layer[2], "initial_carry", None)):
+        expected = (
+            "an initialized recurrent cell, whose hyperparams have `initial_carry`"
+        )
+        raise _invalid(owner, name, expected, layer[2])
+    return layer
+
+
+def stacked(owner: str, depth: int, /, **value: Any) -> tuple[Any, Any, Any]:
+    """An initialized layer, with `depth` arrays stacked in each of its own."""
+    name, given = _named(value)
+    layer = sub_layer(owner, **value)
+    for leaf in jax.tree.leaves(layer[:2]):
+        if jnp.shape(leaf)[:1] != (depth,):
+            raise ValueError(
+                f"{owner}: {name} must have arrays whose first axis is depth={depth}, "
+                f"got one of shape {jnp.shape(leaf)}; stack them with "
+                f"jax.vmap(lambda key: Layer.init(key, ...))(jax.random.split(key, {depth}))"
+            )
+    return layer
+
+
 def sub_layers(owner: str, /, **value: Any) -> tuple[tuple[Any, ...], ...]:
     """Trainables, non-trainables and hyperparameters of a sequence of initialized layers."""
     name, given = _named(value)
@@ -466,6 +511,20 @@ def same_dtype(owner: str, /, **arrays: Any) -> None:
     if len(set(given.values())) > 1:
         shown = ", ".join(f"{name}: {dtype}" for name, dtype in given.items())
         raise TypeError(f"{owner}: inputs must have one dtype, got {shown}")
+
+
+def axes_fit(owner: str, name: str, array: jax.Array, /, **axes: Any) -> None:
+    """An array has the axes, and none of them is meant twice; None is all of them."""
+    option, given = _named(axes)
+    rank = array.ndim
+    if given is None or len({a % rank for a in given if -rank <= a < rank}) == len(
+        given
+    ):
+        return
+    raise ValueError(
+        f"{owner}: {option} must be different axes of {name}, whose shape is "
+        f"{array.shape}, got {given}"
+    )
 
 
 def shape_error(

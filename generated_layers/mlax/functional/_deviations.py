@@ -45,6 +45,7 @@ def deviations(
     axis_name = checks.optional(checks.axis_name, "deviations", axis_name=axis_name)
     epsilon = checks.non_negative("deviations", epsilon=epsilon)
     x = checks.floating("deviations", x=x)
+    checks.axes_fit("deviations", "x", x, axis=axis)
     center = mean(x, axis=axis, keepdims=True)
     center = center if axis_name is None else lax.pmean(center, axis_name)
     deviation = x - center

@@ -40,4 +40,5 @@ def layer_norm(
     epsilon = checks.positive("layer_norm", epsilon=epsilon)
     accum_dtype = checks.optional(checks.dtype, "layer_norm", accum_dtype=accum_dtype)
     x = checks.floating("layer_norm", x=x)
+    checks.axes_fit("layer_norm", "x", x, axis=axis)
     return standardize(x, axis=axis, epsilon=epsilon, accum_dtype=accum_dtype)

@@ -43,6 +43,7 @@ def rms_norm(
     epsilon = checks.positive("rms_norm", epsilon=epsilon)
     accum_dtype = checks.optional(checks.dtype, "rms_norm", accum_dtype=accum_dtype)
     x = checks.floating("rms_norm", x=x)
+    checks.axes_fit("rms_norm", "x", x, axis=axis)
     wide = x if accum_dtype is None else x.astype(accum_dtype)
     scale = range_scale(wide, axis=axis, at_least=0.5 * epsilon**0.5)
     wide = wide / scale

@@ -14,6 +14,7 @@ from jax.typing import DTypeLike
 
 from mlax._core import arrays, checks
 from mlax._core.static import static
+from mlax.functional import gelu
 from mlax.nn import linear as Linear
 
 
@@ -139,6 +140,4 @@ def fwd(
         )
     gate, _ = Linear.fwd(x, trainables.gate, None, hyperparams.gate)
     value, _ = Linear.fwd(x, trainables.value, None, hyperparams.value)
-    return jax.nn.gelu(
-        gate, approximate=hyperparams.approximate
-    ) * value, non_trainables
+    return gelu(gate, approximate=hyperparams.approximate) * value, non_trainables

@@ -110,6 +110,17 @@ class _Contract:
             )
             for h in self.definition.hyperparameters
         ]
+        if self.definition.kind is Kind.FUNCTION:
+            rows += [
+                (
+                    code(name),
+                    "`ValueError`",
+                    code(f"{name}: {h.name} must be different axes of ..."),
+                    "an axis that the first array has not, or one twice",
+                )
+                for h in self.definition.hyperparameters
+                if h.type.word.name == "Axis"
+            ]
         rows += [
             (
                 code(where.get(r.method, r.method)),

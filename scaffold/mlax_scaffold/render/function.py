@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
-from mlax_scaffold.model.definition import Definition
+from mlax_scaffold.model.definition import Definition, Method
 from mlax_scaffold.render.input_checks import InputChecks
 from mlax_scaffold.render.layer import FunctionView
 from mlax_scaffold.render.parameters import (
@@ -42,6 +42,7 @@ def function_view(
     lines = [
         *(check(definition.name, h) for h in definition.hyperparameters),
         *InputChecks(definition.name, sizes).statements(method.inputs),
+        *_axes_fit(definition, method),
     ]
     result = "Any" if method.returns is None else array_annotation(method.returns)
     returned = "anything" if method.returns is None else array_doc(method.returns)
@@ -63,3 +64,12 @@ def function_view(
         docstring(doc, 4),
         "\n".join([*lines, methods[definition.name].body]),
     )
+
+
+def _axes_fit(definition: Definition, method: Method) -> Iterator[str]:
+    """Checks that the first array has the axes which hyperparameters name."""
+    array = next((i.name for i in method.inputs if i.type.shape is not None), None)
+    for h in definition.hyperparameters:
+        if h.type.word.name == "Axis" and array is not None:
+            given = f"{h.name}={h.name}"
+            yield f"checks.axes_fit({definition.name!r}, {array!r}, {array}, {given})"

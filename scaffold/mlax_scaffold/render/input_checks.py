@@ -35,6 +35,8 @@ class InputChecks:
     """Hyperparameters that may be None: then a `*name` of that name is of any axes."""
     axes: dict[str, str] = field(default_factory=dict)
     """Expressions of the axes that earlier inputs have bound."""
+    branches: dict[tuple[str, bool], dict[str, str]] = field(default_factory=dict)
+    """Those that conditional shapes have bound, where a hyperparameter is true, or is not."""
 
     def statements(self, inputs: Iterable[Input]) -> list[str]:
         """The checks, as statements: first kinds and dtypes, then shapes."""
@@ -76,7 +78,9 @@ class InputChecks:
             yield from self._array(f"{expression}[{i}]", part, guard)
         if isinstance(array.shape, Conditional):
             switch = self.sizes[array.shape.field]
-            yield from self._branches(expression, array.shape, switch, guard)
+            yield from self._branches(
+                expression, array.shape, switch, guard, array.optional
+            )
             # Which axes they are depends on the branch.
             self.axes = before
         elif array.shape is not None:
@@ -85,20 +89,34 @@ class InputChecks:
             self.axes = before
 
     def _branches(
-        self, expression: str, shape: Conditional, switch: str, guard: str
+        self,
+        expression: str,
+        shape: Conditional,
+        switch: str,
+        guard: str,
+        optional: bool,
     ) -> Iterable[str]:
         before = dict(self.axes)
+        known = [
+            before | self.branches.get((shape.field, value), {})
+            for value in (True, False)
+        ]
         if shape.if_true.broadcast or shape.if_false.broadcast:
+            self.axes = known[0]
             yield from self._shape(expression, shape.if_true, _both(guard, switch))
-            self.axes = dict(before)
+            self.axes = known[1]
             yield from self._shape(
                 expression, shape.if_false, _both(guard, f"not {switch}")
             )
             return
         checks = []
-        for branch in (shape.if_true, shape.if_false):
-            self.axes = dict(before)
+        for value, branch, axes in zip(
+            (True, False), (shape.if_true, shape.if_false), known, strict=True
+        ):
+            self.axes = dict(axes)
             checks.append(self._conditions(expression, branch))
+            if not optional:
+                self.branches[shape.field, value] = self.axes
         if checks[0] == checks[1]:
             texts = (shape_text(branch) for branch in (shape.if_true, shape.if_false))
             text = "{0!r} if {2} else {1!r}".format(*texts, switch)

@@ -1,6 +1,4 @@
-import jax
-
-from mlax_scaffold.spec import Float, Layer, Size
+from mlax_scaffold.spec import Float, Layer, Size, gelu
 from mlax_scaffold.specs.nn.linear import Linear
 
 
@@ -20,4 +18,4 @@ class GEGLU(Layer):
         self.value = Linear(self.in_features, self.out_features, self.use_bias)
 
     def forward(self, x: Float["*batch in_features"]) -> Float["*batch out_features"]:
-        return jax.nn.gelu(self.gate(x), approximate=self.approximate) * self.value(x)
+        return gelu(self.gate(x), approximate=self.approximate) * self.value(x)
