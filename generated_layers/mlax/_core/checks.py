@@ -33,17 +33,19 @@ _LONGEST = 200
 
 
 def _shown(value: Any) -> str:
-    """A value, in a message: arrays by dtype and shape, and no more than a few lines."""
-    if any(hasattr(leaf, "shape") for leaf in jax.tree.leaves(value)):
-        value = jax.tree.map(
-            lambda leaf: (
-                jax.ShapeDtypeStruct(leaf.shape, leaf.dtype)
-                if hasattr(leaf, "shape")
-                else leaf
-            ),
-            value,
-        )
+    """A value, in a message: where that is long, arrays by dtype and shape."""
     text = repr(value)
+    if len(text) > _LONGEST:
+        text = repr(
+            jax.tree.map(
+                lambda leaf: (
+                    jax.ShapeDtypeStruct(leaf.shape, leaf.dtype)
+                    if hasattr(leaf, "shape") and hasattr(leaf, "dtype")
+                    else leaf
+                ),
+                value,
+            )
+        )
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
 
