@@ -28,7 +28,7 @@ def _invalid(owner: str, name: str, expected: str, given: Any) -> ValueError:
     return ValueError(f"{owner}: {name} must be {expected}, got {_shown(given)}")
 
 
-_LONGEST = 200
+_LONGEST = 500
 """Characters of a value that a message shows."""
 
 
