@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import mlax
-from mlax import initializers
+from mlax import initializers, nn
 from mlax_scaffold.spec import initializers as words
 
 DTYPES = ("float16", "bfloat16", "float32", "float64")
