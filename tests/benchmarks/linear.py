@@ -3,7 +3,8 @@
 python -m tests.benchmarks.linear [--rounds N] [--sizes NAME ...]
 
 Both ways are timed in turn, forward and in a step of gradient descent: of one affine map,
-and of an encoder layer, whose projections and feed-forward maps are such products.
+of one with a map of low rank beside it, and of an encoder layer, whose projections and
+feed-forward maps are such products.
 Printed is the processor's time, which other load on the machine changes less than the
 clock's; a ratio below one says that the matrix is faster.
 """
@@ -23,6 +24,8 @@ from tests.benchmarks import measure
 Product = Callable[[jax.Array, jax.Array], jax.Array]
 SIZES = {"short": (8, 16, 64), "long": (8, 256, 128), "one token": (8, 1, 256)}
 """Batch, positions and features."""
+RANK = 8
+"""Of the map of low rank."""
 
 
 def direct(x: jax.Array, kernel: jax.Array) -> jax.Array:
@@ -39,6 +42,12 @@ def matrix(x: jax.Array, kernel: jax.Array) -> jax.Array:
 def linear(product: Product, weights: dict[str, Any], x: jax.Array) -> jax.Array:
     """One affine map."""
     return product(x, weights["query"]) + weights["bias"]
+
+
+def low_rank(product: Product, weights: dict[str, Any], x: jax.Array) -> jax.Array:
+    """An affine map with a map of low rank beside it."""
+    low = product(product(x, weights["low_down"]), weights["low_up"])
+    return linear(product, weights, x) + low
 
 
 def encoder(product: Product, weights: dict[str, Any], x: jax.Array) -> jax.Array:
@@ -63,6 +72,7 @@ def draw_weights(features: int) -> dict[str, jax.Array]:
     """Weights of both."""
     shapes = dict.fromkeys(("query", "key", "value", "output"), (features, features))
     shapes |= {"up": (features, 4 * features), "down": (4 * features, features)}
+    shapes |= {"low_down": (features, RANK), "low_up": (RANK, features)}
     keys = jax.random.split(jax.random.key(0), len(shapes))
     weights = {
         name: jax.random.normal(key, shape) / shape[0] ** 0.5
@@ -109,7 +119,7 @@ def main() -> None:
         shape = SIZES[length]
         weights = draw_weights(shape[-1])
         x = jax.random.normal(jax.random.key(1), shape)
-        for model in (linear, encoder):
+        for model in (linear, low_rank, encoder):
             for mode in ("forward", "step"):
                 subjects = {}
                 for product in (matrix, direct):

@@ -76,6 +76,12 @@ def test_linear() -> None:
     assert "| encoder, step, one token (8, 1, 256)" in printed
 
 
+def test_attention() -> None:
+    sizes = ("--lengths", "8", "--chunk", "4")
+    printed = run("attention", "--rounds", "1", *sizes)
+    assert "| gradients, 8 positions" in printed
+
+
 def test_optimizer_peers() -> None:
     printed = run(
         "optimizer_peers", "sgd", "--rounds", "1", "--weights", "64", "--leaves", "2"

@@ -15,7 +15,8 @@ def start(
     program: str, devices: int, arguments: Sequence[str]
 ) -> subprocess.Popen[str]:
     """A Python process with this library, and with a number of simulated devices."""
-    paths = [str(ROOT / "generated_layers"), os.environ.get("PYTHONPATH", "")]
+    paths = [str(ROOT / "generated_layers"), str(Path(__file__).parent)]
+    paths.append(os.environ.get("PYTHONPATH", ""))
     environment = {
         **os.environ,
         "JAX_PLATFORMS": "cpu",

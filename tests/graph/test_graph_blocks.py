@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from graph_models import start
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -31,12 +32,6 @@ class Counting(bx.Module):
             params = self.set_param(params, "count", count + 1)
         y, params = self.linear(params, x)
         return self.dropout(params, y, is_training=is_training)
-
-
-def start() -> tuple[bx.Graph, bx.Rng, bx.Params]:
-    graph = bx.Graph("model")
-    rng = bx.Rng(graph.child("rng"))
-    return graph, rng, rng.seed(bx.Params(), seed=0)
 
 
 def series(graph: bx.Graph, rng: bx.Rng) -> bx.Series:
@@ -107,6 +102,24 @@ def test_a_block_of_modules_is_the_block_of_layers():
     assert (back["model", "a", "kernel"].value == 0).all()
 
 
+@pytest.mark.parametrize("stateful", [False, True])
+def test_layers_without_state_have_none_together(stateful: bool):
+    """One None for all of them; beside a layer that has state, one for each."""
+    graph, rng, params = start()
+    layers: list[bx.Module] = [bx.F(graph.child(n), jax.nn.relu) for n in "ab"]
+    if stateful:
+        layers.append(bx.BatchNorm(graph.child("norm"), rng=rng))
+    model, x = bx.Series(graph.child("series"), layers), jnp.ones((2, 3))
+    params = model(params, x, is_training=True)[1]
+    weights, state = bx.params_to_pair(model, params)
+    found = state.layers
+    assert found[:2] == (None, None) if stateful else found is None
+    _, after = block.Series.fwd(x, weights, state, model.hyperparams)
+    assert jax.tree.structure(after) == jax.tree.structure(state)
+    back = bx.pair_to_params(model, weights, after, params)
+    assert jax.tree.structure(back) == jax.tree.structure(params)
+
+
 class Masked(bx.Module):
     """A module of one's own with a keyword input."""
 
@@ -126,6 +139,12 @@ def test_blocks_hand_keyword_inputs_to_the_modules_that_take_them():
     np.testing.assert_allclose(y, h + jnp.where(mask, h, 0.0), rtol=1e-6)
     with pytest.raises(TypeError, match="no layer takes the keyword input 'bias'"):
         model(params, x, bias=mask)
+    chain = bx.Sequential(graph.child("chain"), [linear, jnp.negative, inner])
+    assert chain.keyword_inputs == ("mask",)
+    z, _ = chain(params.locked(), x, mask=mask)
+    np.testing.assert_allclose(z, -y, rtol=1e-6)
+    with pytest.raises(TypeError, match=r"Sequential: no layer takes .* 'bias'"):
+        chain(params, x, bias=mask)
 
 
 def test_locked_params_refuse_the_modules_of_a_block():
@@ -216,3 +235,11 @@ def test_channels_of_a_convolution_are_those_of_the_first_input(channel_last: bo
     kernel = params[conv.param_path("kernel")].value
     assert kernel.shape == ((4, 2, 2, 3) if channel_last else (4, 3, 2, 2))
     assert y.shape == ((2, 7, 6, 5, 4) if channel_last else (2, 7, 4, 6, 5))
+    local = bx.ConvLocal(graph.child("local"), 2, out_channels=4, **options)
+    z, params = local(params, jnp.ones(shape))
+    assert local.hyperparams.input_size == (6, 5)
+    assert z.shape == y.shape
+    with pytest.raises(ValueError, match=r"input_size is not given, .* no axis -"):
+        bx.ConvLocal(graph.child("small"), 2, 4, in_channels=3, **options)(
+            params, jnp.ones(shape[-1:])
+        )

@@ -1,19 +1,17 @@
-"""What somebody new to modules meets: mistakes and their messages, imports, what is shown."""
+"""What somebody new to modules meets: mistakes and their messages, and what is imported."""
 
 from __future__ import annotations
-
-import html
-import sys
-from types import SimpleNamespace
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from graph_models import start
 from graph_programs import run
 from jax.nn.initializers import normal, zeros
 
 import mlax.graph as bx
+from mlax import nn
 
 X = jnp.ones((2, 3))
 
@@ -28,12 +26,6 @@ class Loose(bx.Module):
     def __call__(self, params, x):
         weight, params = self.get_param(params, "w", self.size, normal(), rng=self.rng)
         return x * weight if self.forgets else (x * weight, params)
-
-
-def start() -> tuple[bx.Graph, bx.Rng, bx.Params]:
-    graph = bx.Graph("model")
-    rng = bx.Rng(graph.child("rng"))
-    return graph, rng, rng.seed(bx.Params(), seed=0)
 
 
 def every_kind(graph: bx.Graph, rng: bx.Rng) -> list[bx.Module]:
@@ -89,6 +81,123 @@ def test_messages_say_what_to_write():
     wider.size = (4,)
     with pytest.raises(ValueError, match=r"must have shape \(4,\), got \(3,\)"):
         wider(params, jnp.ones((2, 4)))
+
+
+def test_a_result_that_was_not_taken_apart_is_no_input():
+    graph, rng, params = start()
+    for i, module in enumerate(every_kind(graph, rng)):
+        y = module(params, X)  # type: ignore[operator]
+        after = bx.Linear(graph.child(f"after_{i}"), 3, rng=rng)
+        with pytest.raises(TypeError, match="take it apart, y, params = module"):
+            after(params, y)
+    state = bx.LSTM(graph.child("lstm"), 2, rng=rng)(params, X)
+    lstm = bx.LSTM(graph.child("later"), 2, rng=rng)
+    with pytest.raises(TypeError, match="LSTM: an input holds Params"):
+        lstm(params, X, state)
+
+
+def test_params_are_not_assigned_to():
+    _, _, params = start()
+    path = ("model", "rng", "counter")
+    with pytest.raises(TypeError, match=r"params = params\.set"):
+        params[path] = 1  # type: ignore[index]
+    with pytest.raises(TypeError, match=r"params = params\.remove"):
+        del params[path]  # type: ignore[attr-defined]
+    for change in (params.set, params.add):
+        new = path if change == params.set else (*path, "new")
+        with pytest.raises(TypeError, match="got a Param; pass its value"):
+            change(new, params[path])
+
+
+def test_params_are_updated_with_params():
+    _, rng, params = start()
+    other = rng.seed(params, seed=1, counter=5).remove([("model", "rng", "seed")])
+    after = params.update(other)
+    assert (rng.get_counter(after), rng.get_counter(params)) == (5, 0)
+    assert rng.get_seed(after) == rng.get_seed(params)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error", "message"),
+    [
+        ({"seed": "x"}, TypeError, "seed must be an integer or a key, got 'x'"),
+        ({"seed": True}, TypeError, "seed must be an integer or a key, got True"),
+        ({"seed": 1.5}, TypeError, "seed must be an integer or a key, got 1.5"),
+        ({"seed": jax.random.split(jax.random.key(0), 3)}, ValueError, "one key"),
+        ({"counter": -1}, TypeError, "an integer of at least 0, got -1"),
+        ({"counter": 1.5}, TypeError, "an integer of at least 0, got 1.5"),
+        ({"counter": "x"}, TypeError, "an integer of at least 0, got 'x'"),
+    ],
+)
+def test_seeds_and_counters_are_integers(wrong, error, message):
+    _, rng, params = start()
+    with pytest.raises(error, match=message):
+        rng.seed(params, **wrong)
+
+
+def test_a_seed_is_any_integer_or_key():
+    _, rng, params = start()
+    for seed in (3, np.uint8(3), jnp.int32(3), jax.random.PRNGKey(3)):
+        assert rng.get_seed(rng.seed(params, seed=seed)) == jax.random.key(3)
+    large = rng.get_seed(rng.seed(params, seed=2**40))
+    assert large == jax.random.key(2**40)
+
+
+def test_a_pair_of_another_layer_is_refused():
+    graph, rng, params = start()
+    linear = bx.Linear(graph.child("linear"), 3, rng=rng)
+    key = jax.random.key(0)
+    norm, bare = nn.LayerNorm.init(key, 3), nn.Linear.init(key, 3, 3, use_bias=False)
+    with pytest.raises(ValueError, match="unexpected 'scale'"):
+        bx.pair_to_params(linear, *norm[:2], params)
+    bx.pair_to_params(linear, *nn.Linear.init(key, 3, 3)[:2])
+    _, params = linear(params, X)
+    for pair, message in (
+        (norm[:2], "unexpected 'scale'; missing 'kernel'"),
+        (bare[:2], "missing 'bias'"),
+        ((None, nn.Linear.init(key, 3, 3)[0]), "unexpected 'kernel', 'bias'"),
+        ((nn.Linear.init(key, 3, 3), None), "unexpected '0/kernel', '0/bias'"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            bx.pair_to_params(linear, *pair, params)
+    block = bx.Residual(graph.child("block"), linear)
+    with pytest.raises(ValueError, match="those of `init` of the block, with 'layer'"):
+        bx.pair_to_params(block, *bare[:2], params)
+    own = Loose(graph.child("own"), rng)
+    with pytest.raises(ValueError, match=r"Loose at .* Params, as params_to_pair"):
+        bx.pair_to_params(own, *bare[:2], params)
+    for wrong in ((graph, params), (params, linear), (linear, {})):
+        with pytest.raises(TypeError, match=r"params_to_pair\(module, params\)"):
+            bx.params_to_pair(*wrong)  # type: ignore[arg-type]
+
+
+class Runner(bx.Module):
+    """A module of one's own whose names are those of what one may call such methods."""
+
+    def __init__(self, graph, rng):
+        super().__init__(graph)
+        self.linear = bx.Linear(graph.child("linear"), 3, rng=rng)
+        self.hyperparams = {"size": 3}
+
+    def create(self):
+        raise NotImplementedError
+
+    run = trace = draws = to_pair = init = create
+
+    def __call__(self, params, x):
+        return self.linear(params, x)
+
+
+def test_names_of_methods_are_those_of_the_user():
+    graph, rng, params = start()
+    own = Runner(graph.child("own"), rng)
+    block = bx.Residual(graph.child("block"), own)
+    y, params = block(params, X, is_training=True)
+    np.testing.assert_array_equal(y, X + own(params, X)[0])
+    pair = bx.params_to_pair(block, params)
+    weights, state = jax.tree.map(jnp.zeros_like, pair)
+    after = bx.pair_to_params(block, weights, state, params)
+    np.testing.assert_array_equal(block(after, X)[0], X)
 
 
 def test_a_key_error_says_where_one_is():
@@ -159,48 +268,6 @@ def test_a_block_creates_state_as_its_module_alone_does():
     assert not (weights[0] == weights[1]).any(), "the generator went on"
     assert not (weights[1][0] == weights[1][1]).any()
     assert rng.get_counter(after) == 3
-
-
-def test_a_notebook_gets_a_tree_of_names_and_values(monkeypatch, capsys):
-    treescope = pytest.importorskip("treescope")
-    graph, rng, params = start()
-    _, params = bx.Linear(graph.child("li<near"), 4, rng=rng)(params, X)
-    shown = []
-    kernel = SimpleNamespace(config={"IPKernelApp": {}})
-    shell = SimpleNamespace(get_ipython=lambda: kernel)
-    monkeypatch.setitem(sys.modules, "IPython", shell)
-    monkeypatch.setattr(treescope, "display", shown.append)
-    bx.display(graph, params)
-    assert capsys.readouterr().out == ""
-    [tree] = shown
-    text = treescope.render_to_text(tree)
-    page = html.unescape(treescope.render_to_html(tree, compressed=False))
-    for name in ("rng", "seed", "counter", "li<near", "kernel", "bias", "trainable"):
-        assert name in text
-        assert name in page
-    assert "float32(3, 4)" in text
-    kernel.config = {}  # IPython in a terminal.
-    bx.display(graph, params)
-    assert "float32[3, 4]" in capsys.readouterr().out
-
-
-def test_a_summary_is_of_one_node():
-    graph, rng, params = start()
-    linear = bx.Linear(graph.child("linear"), 4, rng=rng)
-    _, params = linear(params, X)
-    _, params = bx.Linear(graph.child("other"), 5, rng=rng)(params, X)
-    assert bx.summary(linear.graph, params).endswith(
-        "2 parameters of 16 elements, 16 of them trainable; unlocked"
-    )
-    both = bx.Params({("a", "b"): jnp.ones(2), ("a", "b", "c"): jnp.ones(3)})
-    swapped = bx.Params({path: both[path] for path in reversed(list(both))})
-    for params in (both, swapped):
-        shown = bx.summary(bx.Graph("a"), params)
-        assert shown.count("float32[2]") == shown.count("float32[3]") == 1
-    with pytest.raises(TypeError, match=r"such as module\.graph, got Linear"):
-        bx.display(linear, params)  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="second argument must be Params, got Graph"):
-        bx.summary(graph, graph)  # type: ignore[arg-type]
 
 
 def test_scans_take_a_length():

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from graph_models import start
 from jax.nn.initializers import ones
 
 import mlax.graph as bx
@@ -31,12 +32,6 @@ class Forgetful(bx.Module):
 
     def __call__(self, params: bx.Params, x: jax.Array):
         return self.get_param(params, "scale", x.shape[-1:], ones)
-
-
-def start(seed: int = 0) -> tuple[bx.Graph, bx.Rng, bx.Params]:
-    graph = bx.Graph("model")
-    rng = bx.Rng(graph.child("rng"))
-    return graph, rng, rng.seed(bx.Params(), seed=seed)
 
 
 def test_errors_of_the_graph_say_what_to_do():

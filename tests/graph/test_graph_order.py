@@ -7,16 +7,11 @@ import pickle
 import jax
 import jax.numpy as jnp
 import numpy as np
+from graph_models import start
 
 import mlax.graph as bx
 
 X = jnp.ones((2, 4))
-
-
-def start() -> tuple[bx.Graph, bx.Rng, bx.Params]:
-    graph = bx.Graph("model")
-    rng = bx.Rng(graph.child("rng"))
-    return graph, rng, rng.seed(bx.Params(), seed=0)
 
 
 def test_pickled_parts_merge_in_the_order_of_the_whole():
@@ -25,17 +20,6 @@ def test_pickled_parts_merge_in_the_order_of_the_whole():
     parts = whole.split(lambda path, _: path[0] in "ab")
     first, rest = (pickle.loads(pickle.dumps(part)) for part in parts)
     assert list(first.merge(rest)) == list(rest.merge(first)) == names
-
-
-def test_metadata_of_sub_layers_is_nested():
-    graph, rng, params = start()
-    tags = {"to_query": {"kernel": {"tag": "q"}}, "kernel": {"tag": "none of these"}}
-    attention = bx.MultiHeadAttention(
-        graph.child("attention"), heads=2, rng=rng, metadata=tags
-    )
-    shapes = jax.eval_shape(lambda: attention(params, jnp.ones((1, 3, 4)))[1])
-    tagged = {path: p.metadata["tag"] for path, p in shapes.items() if p.metadata}
-    assert tagged == {("model", "attention", "to_query", "kernel"): "q"}
 
 
 def test_a_pair_that_is_put_into_new_params_has_its_flags():

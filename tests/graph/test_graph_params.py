@@ -13,6 +13,7 @@ from graph_strategies import PATHS, examples, params_of, same
 from hypothesis import given
 from hypothesis import strategies as st
 
+import mlax
 import mlax.graph as bx
 
 
@@ -134,6 +135,14 @@ def test_masks_are_made_of_paths_and_metadata():
         jax.tree.map(jnp.ones_like, trainable), optimizer.init(trainable), trainable
     )
     assert (updates["m", "kernel"].value == -0.5).all()
+
+
+def test_names_in_files_are_paths():
+    params = model_params().unlocked().add(("m", "a/b"), jnp.zeros(2))
+    named = mlax.flatten(params)
+    assert list(named) == ["m/kernel", "m/count", "m/a~1b"]
+    assert same(mlax.unflatten(named, like=params), params)
+    assert "m/kernel" in mlax.summary(params)
 
 
 def test_locked_params_refuse_what_is_new():

@@ -23,13 +23,14 @@ OPTIONS = {
 }
 
 
-def layers(dtype: Any, **options: Any):
+def layers(dtype: Any, shared: Any = None, **options: Any):
     """A layer with a cache, and `fwd` of the same layer without one."""
 
     def init(key):
-        plain = MultiHeadAttention.init(key, causal=True, dtype=dtype, **OPTIONS)
-        sizes = {"max_length": 5, "batch": (2,), **options}
-        return plain, MultiHeadAttention.init(key, dtype=dtype, **OPTIONS, **sizes)
+        both = {**OPTIONS, **(shared or {}), "dtype": dtype}
+        cache = {"max_length": 5, "batch": (2,), **options}
+        plain = MultiHeadAttention.init(key, causal=True, **both)
+        return plain, MultiHeadAttention.init(key, **both, **cache)
 
     (full, state, hyper), (_, cache, cached) = jax.jit(init)(jax.random.key(0))
 
@@ -46,26 +47,38 @@ def layers(dtype: Any, **options: Any):
 
 @pytest.mark.parametrize("chunk_size", [None, 2])
 def test_steps_and_chunks_equal_one_pass(chunk_size: int | None, dtype: Any):
-    expected, decode, fresh = layers(dtype, chunk_size=chunk_size)
-    x = draw(1, (2, 5, 6), dtype)
-    wanted = expected(x)
+    """Of a sequence to itself; and with a context and values of sizes of their own."""
+    sizes = {"context_features": 3, "value_features": 5} if chunk_size else {}
+    expected, decode, fresh = layers(dtype, sizes, chunk_size=chunk_size)
+    x, others = draw(1, (2, 5, 6), dtype), {}
+    if sizes:
+        others = {"context": draw(2, (2, 5, 3), dtype)}
+        others["values"] = draw(3, (2, 5, 5), dtype)
+    wanted = expected(x, **others)
 
     @jax.jit
-    def steps(x):
-        def step(cache, token):
-            y, cache = decode(token[:, None], cache)
+    def steps(x, others):
+        def step(cache, tokens):
+            token, others = jax.tree.map(lambda part: part[:, None], tokens)
+            y, cache = decode(token, cache, **others)
             return cache, y[:, 0]
 
-        return jax.lax.scan(step, fresh, jnp.moveaxis(x, 1, 0))
+        tokens = jax.tree.map(lambda part: jnp.moveaxis(part, 1, 0), (x, others))
+        return jax.lax.scan(step, fresh, tokens)
 
-    cache, y = steps(x)
+    cache, y = steps(x, others)
     assert_close(jnp.moveaxis(y, 0, 1), wanted, dtype)
     assert int(cache.cached) == 5
     # Another sequence: the first state again, or the index alone set to zero.
     for start in (fresh, cache._replace(cached=fresh.cached)):
-        first, cache = decode(x[:, :3], start)
-        second, _ = decode(x[:, 3:], cache)
+        first, cache = decode(
+            x[:, :3], start, **{n: a[:, :3] for n, a in others.items()}
+        )
+        second, _ = decode(x[:, 3:], cache, **{n: a[:, 3:] for n, a in others.items()})
         assert_close(jnp.concatenate([first, second], axis=1), wanted, dtype)
+    if sizes:
+        with pytest.raises(ValueError, match="has the positions of x"):
+            decode(x[:, :3], fresh, **others)
 
 
 def test_the_mask_is_of_the_whole_cache():

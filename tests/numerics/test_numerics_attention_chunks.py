@@ -110,6 +110,21 @@ def test_what_does_not_broadcast_is_refused():
         attend(q, *(jnp.concatenate([a, a[:, :, :1]], 2) for a in (k, v)))
 
 
+def test_chunks_in_the_future_are_not_computed():
+    """The last key is NaN, and follows all queries: it spreads to no result or gradient."""
+    q, k, v, *_ = inputs(jnp.float32, queries=6)
+    k, v = (x.at[:, 6:].set(jnp.nan) for x in (k, v))
+
+    @jax.jit
+    def run(q, k, v):
+        options = {"causal": True, "chunk_size": 3}
+        y, vjp = jax.vjp(lambda *x: attend(*x, **options), q, k, v)
+        return y, *vjp(jnp.ones_like(y))
+
+    for x in run(q, k, v):
+        assert bool(jnp.all(jnp.isfinite(x)))
+
+
 def test_memory_of_chunks_is_linear():
     """Memory of a gradient: four times as much for four times the length, not sixteen."""
 

@@ -50,20 +50,21 @@ def assert_same(
     ("options", "masked"),
     [
         ({"head_features": 3, "out_features": 5}, True),
-        ({"use_bias": False, "context_features": 5}, True),
+        ({"use_bias": False, "context_features": 5, "value_features": 3}, True),
         ({"head_features": 5, "qk_norm": "layer", "chunk_size": 2}, True),
     ],
 )
 def test_flax(options: dict[str, Any], masked: bool, dtype: Any):
     heads, size = 2, options.get("head_features", 2)
     source, out = options.get("context_features", 4), options.get("out_features", 4)
+    value_source = options.get("value_features", source)
     use_bias, norm = options.get("use_bias", True), "qk_norm" in options
     inner = heads * size
     weights = draw_weights(
         dict(
             zip(
                 PARTS,
-                ((4, inner), (source, inner), (source, inner), (inner, out)),
+                ((4, inner), (source, inner), (value_source, inner), (inner, out)),
                 strict=True,
             )
         ),
@@ -75,6 +76,7 @@ def test_flax(options: dict[str, Any], masked: bool, dtype: Any):
         weights["key_scale"] = draw(21, (size,), dtype)
     x = draw(30, (3, 4, 4), dtype)
     context = draw(31, (3, 5, source), dtype) if source != 4 else x
+    values = draw(32, (3, 5, value_source), dtype) if value_source != 4 else x
     keys = context.shape[1]
     mask = jnp.arange(4)[:, None] + 1 >= jnp.arange(keys) if masked else None
     module = nn.MultiHeadDotProductAttention(
@@ -88,7 +90,7 @@ def test_flax(options: dict[str, Any], masked: bool, dtype: Any):
         normalize_qk=norm,
     )
 
-    def theirs(weights, x, context):
+    def theirs(weights, x, context, values):
         params = {}
         for name, part in zip(("query", "key", "value"), PARTS, strict=False):
             shape = {"kernel": (-1, heads, size), "bias": (heads, size)}
@@ -100,17 +102,19 @@ def test_flax(options: dict[str, Any], masked: bool, dtype: Any):
         if norm:
             params["query_ln"] = {"scale": weights["query_scale"]}
             params["key_ln"] = {"scale": weights["key_scale"]}
-        source = x if "context_features" not in options else context
-        return module.apply({"params": params}, x, source, mask=mask)
+        own = "context_features" not in options
+        others = (x, x) if own else (context, values)
+        return module.apply({"params": params}, x, *others, mask=mask)
 
-    def ours(weights, x, context):
-        given = context if "context_features" in options else None
+    def ours(weights, x, context, values):
+        own = "context_features" not in options
+        others = {} if own else {"context": context, "values": values}
         hyper = {"features": 4, "heads": heads, "precision": "highest", **options}
         return apply_layer(
-            "nn/multi_head_attention", hyper, weights, x, context=given, mask=mask
+            "nn/multi_head_attention", hyper, weights, x, mask=mask, **others
         )[0]
 
-    assert_same(ours, theirs, (weights, x, context), dtype)
+    assert_same(ours, theirs, (weights, x, context, values), dtype)
 
 
 def with_weights(module: Any, weights: Any) -> Any:
@@ -127,16 +131,17 @@ def with_weights(module: Any, weights: Any) -> Any:
 
 
 def test_equinox(dtype: Any):
-    """Other sizes of values than of queries, and a mask of each head."""
-    sizes = dict(zip(PARTS, ((4, 6), (5, 6), (5, 4), (4, 3)), strict=True))
+    """Queries, keys and values of three sizes, and a mask of each head."""
+    sizes = dict(zip(PARTS, ((4, 6), (5, 6), (7, 4), (4, 3)), strict=True))
     weights = draw_weights(sizes, dtype)
     x, context = draw(30, (4, 4), dtype), draw(31, (3, 5), dtype)
+    values = draw(32, (3, 7), dtype)
     mask = jnp.array([True, False] * 12).reshape(2, 4, 3).at[:, :, 0].set(True)
     module = eqx.nn.MultiheadAttention(
         2,
         4,
         5,
-        5,
+        7,
         3,
         qk_size=3,
         vo_size=2,
@@ -147,25 +152,25 @@ def test_equinox(dtype: Any):
         key=jax.random.key(0),
     )
 
-    def theirs(weights, x, context):
-        return with_weights(module, weights)(x, context, context, mask=mask)
+    def theirs(weights, x, context, values):
+        return with_weights(module, weights)(x, context, values, mask=mask)
 
-    def ours(weights, x, context):
+    def ours(weights, x, context, values):
         hyper = {
             "features": 4,
             "heads": 2,
             "context_features": 5,
+            "value_features": 7,
             "head_features": 3,
-            "value_features": 2,
+            "value_head_features": 2,
             "out_features": 3,
             "precision": "highest",
         }
-        return apply_layer(
-            "nn/multi_head_attention", hyper, weights, x, context=context, mask=mask
-        )[0]
+        others = {"context": context, "values": values, "mask": mask}
+        return apply_layer("nn/multi_head_attention", hyper, weights, x, **others)[0]
 
     with jax.default_matmul_precision("highest"):
-        assert_same(ours, theirs, (weights, x, context), dtype)
+        assert_same(ours, theirs, (weights, x, context, values), dtype)
 
 
 @pytest.mark.parametrize("chunk_size", [None, 2])

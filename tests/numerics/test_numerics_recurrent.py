@@ -243,19 +243,28 @@ def test_recurrent_is_the_rnn_of_flax(reverse, options, dtype):
     )
 
 
-def test_a_reset_begins_a_sequence_of_its_own(dtype):
+@pytest.mark.parametrize("both_ways", [False, True])
+def test_a_reset_begins_a_sequence_of_its_own(both_ways, dtype):
     weights, hyper = initialized(mlax.nn.GRUCell, dtype)
     block = mlax.block.Recurrent
     trainables, state, recurrent = block.init((weights, None, hyper))
+    if both_ways:
+        other = block.init((redrawn(weights, dtype, 40), None, hyper))
+        block = mlax.block.Bidirectional
+        layers = (trainables, state, recurrent), other
+        trainables, state, recurrent = block.init(*layers)
     x = draw(10, (BATCH, TIME, IN), dtype)
-    # The first sample begins anew at step 2, the second one at steps 1 and 4.
-    reset = jnp.zeros((BATCH, TIME), bool).at[(0, 1, 1), (2, 1, 4)].set(True)
-    y, _ = block.fwd(x, trainables, state, recurrent, reset=reset)
-    for sample, starts in ((0, (0, 2)), (1, (0, 1, 4))):
+
+    @jax.jit
+    def run(x, **inputs):
+        return block.fwd(x, trainables, state, recurrent, **inputs)[0]
+
+    # The first sample begins anew at step 2, the second one at steps 2 and 4.
+    reset = jnp.zeros((BATCH, TIME), bool).at[(0, 1, 1), (2, 2, 4)].set(True)
+    y = run(x, reset=reset)
+    for sample, starts in ((0, (0, 2)), (1, (0, 2, 4))):
         for start, end in zip(starts, (*starts[1:], TIME), strict=True):
-            part = x[sample, start:end]
-            expected, _ = block.fwd(part, trainables, state, recurrent)
-            assert_close(y[sample, start:end], expected, dtype)
+            assert_close(y[sample, start:end], run(x[sample, start:end]), dtype)
 
 
 def test_recurrent_over_images(dtype):
@@ -281,24 +290,31 @@ def test_bidirectional_is_that_of_flax(merge, dtype):
     }
     weights, hyper = initialized(mlax.nn.LSTMCell, dtype)
     other = redrawn(weights, dtype, 40)
-    layers = [mlax.block.Recurrent.init((w, None, hyper)) for w in (weights, other)]
+    layers = [
+        mlax.block.Recurrent.init((w, None, hyper), return_carry=True)
+        for w in (weights, other)
+    ]
     block = mlax.block.Bidirectional
-    trainables, state, bidirectional = block.init(*layers, merge=merge)
+    carries = {"return_carry": True}
+    trainables, state, bidirectional = block.init(*layers, merge=merge, **carries)
     rnns = [nn.RNN(nn.OptimizedLSTMCell(SIZE, **FLAX)) for _ in range(2)]
-    module = nn.Bidirectional(*rnns, merge_fn=functions[merge])
+    module = nn.Bidirectional(*rnns, merge_fn=functions[merge], **carries)
 
-    def of_flax(trainables, x):
+    def of_flax(trainables, x, carry):
         params = {
             "forward_rnn": {"cell": lstm(trainables.ahead.cell)},
             "backward_rnn": {"cell": lstm(trainables.back.cell)},
         }
-        return module.apply({"params": params}, x)
+        carry, y = module.apply({"params": params}, x, initial_carry=carry)
+        return y, carry
 
+    carry = first_carry(hyper, dtype)
     assert_same(
-        lambda t, x: block.fwd(x, t, state, bidirectional)[0],
+        lambda t, x, carry: block.fwd(x, t, state, bidirectional, carry=carry)[0],
         of_flax,
         trainables,
         draw(10, (BATCH, TIME, IN), dtype),
+        (carry, jax.tree.map(jnp.negative, carry)),
     )
 
 

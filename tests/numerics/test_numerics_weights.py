@@ -205,7 +205,7 @@ def test_errors_of_files(tmp_path, monkeypatch):
         mlax.save_safetensors(file, {"a": "text"})
     with pytest.raises(TypeError, match="a traced one is saved after"):
         jax.jit(lambda x: mlax.save_safetensors(file, x))(jnp.ones(3))
-    with pytest.raises(FileNotFoundError, match="folder .* is not there; create it"):
+    with pytest.raises(FileNotFoundError, match=r"folder .* is not there; create it"):
         mlax.save_safetensors(file / "weights", jnp.ones(3))
     assert not list(tmp_path.iterdir())
     with pytest.raises(IsADirectoryError, match="is a folder"):
@@ -214,7 +214,7 @@ def test_errors_of_files(tmp_path, monkeypatch):
     with pytest.raises(ValueError, match="weights' is no safetensors file"):
         mlax.load_safetensors(file)
     mlax.save_safetensors(file, jnp.ones(2, "float8_e5m2"))
-    with pytest.raises(ValueError, match="of a dtype that NumPy has not.*float8_e5m2"):
+    with pytest.raises(ValueError, match=r"of a dtype that NumPy has not.*float8_e5m2"):
         mlax.load_safetensors(file)
     mlax.save_safetensors(file, {"wide": jnp.ones(2, "float64")})
     with pytest.raises(ValueError, match="missing: narrow"):

@@ -7,10 +7,11 @@ Schuster & Paliwal, 1997, IEEE Transactions on Signal Processing 45(11).
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jax import lax
 
 from mlax._core import arrays, checks
 from mlax._core.static import InitializedLayer, LayerHyperparams, static
@@ -44,8 +45,13 @@ class BidirectionalHyperparams:
     """Another one, which sees time reversed."""
     merge: Literal["concatenate", "add", "multiply", "average"]
     """How the two results become one."""
+    return_carry: bool
+    """As of both layers; the carry is (ahead's, back's)."""
     time_major: bool
     """Whether time is the first axis, else the last but one."""
+
+    keyword_inputs: ClassVar[tuple[str, ...]] = ("carry", "reset")
+    """Keyword inputs of `fwd`."""
 
     def apply(
         self,
@@ -64,6 +70,7 @@ def init(
     ahead: InitializedLayer,
     back: InitializedLayer,
     merge: Literal["concatenate", "add", "multiply", "average"] = "concatenate",
+    return_carry: bool = False,
     time_major: bool = False,
 ) -> tuple[
     BidirectionalTrainables, BidirectionalNonTrainables, BidirectionalHyperparams
@@ -77,6 +84,7 @@ def init(
             non_trainables, hyperparams)`).
         merge: how the two results become one (one of "concatenate", "add", "multiply",
             "average").
+        return_carry: as of both layers; the carry is (ahead's, back's) (True or False).
         time_major: whether time is the first axis, else the last but one (True or
             False).
 
@@ -89,6 +97,7 @@ def init(
     merge = checks.choice(
         "Bidirectional", ("concatenate", "add", "multiply", "average"), merge=merge
     )
+    return_carry = checks.boolean("Bidirectional", return_carry=return_carry)
     time_major = checks.boolean("Bidirectional", time_major=time_major)
     ahead_weights, ahead_state, ahead_hyperparams = checks.sub_layer(
         "Bidirectional", ahead=ahead
@@ -102,6 +111,7 @@ def init(
         ahead=ahead_hyperparams,
         back=back_hyperparams,
         merge=merge,
+        return_carry=return_carry,
         time_major=time_major,
     )
     return trainables, non_trainables, hyperparams
@@ -114,7 +124,10 @@ def fwd(
     hyperparams: BidirectionalHyperparams,
     inference_mode: bool = False,
     key: jax.Array | None = None,
-) -> tuple[jax.Array, BidirectionalNonTrainables]:
+    *,
+    carry: Any = None,
+    reset: jax.Array | None = None,
+) -> tuple[Any, BidirectionalNonTrainables]:
     """Apply Bidirectional.
 
     Args:
@@ -125,14 +138,19 @@ def fwd(
         hyperparams: what `init` returned.
         inference_mode: handed to the layers.
         key: PRNG key, split over the layers.
+        carry: any tree of arrays.
+        reset: boolean (time, *batch) where time_major, else (*batch, time), or None.
 
     Returns:
-        `(y, non_trainables)`; y is floating of any shape, in the dtype of the input.
+        `(y, non_trainables)`; y is any tree of arrays, in the dtype of the input.
 
     Raises:
         ValueError, TypeError: where an input does not fit.
+        ValueError: return_carry says whether both layers return (y, carry).
     """
     x = checks.floating("Bidirectional", x=x)
+    if reset is not None:
+        reset = checks.logical("Bidirectional", reset=reset)
     if x.ndim < 2:
         raise checks.shape_error(
             "Bidirectional",
@@ -142,19 +160,54 @@ def fwd(
             else "(*batch, time, features)",
             x,
         )
+    if reset is not None and reset.ndim < 1:
+        raise checks.shape_error(
+            "Bidirectional",
+            "reset",
+            "(time, *batch)" if hyperparams.time_major else "(*batch, time)",
+            reset,
+        )
     keys = arrays.split_keys(key, 2)
+    # A carry is (ahead's before the first step, back's before the last one).
     axis = 0 if hyperparams.time_major else x.ndim - 2
+    start, end = (None, None) if carry is None else carry
+    ends = None
+    if reset is not None:
+        # Going back, a sequence begins where the next one is about to.
+        first = lax.broadcasted_iota(jnp.int32, reset.shape, axis) == 0
+        ends = jnp.roll(jnp.flip(reset, axis), 1, axis) & ~first
     y, ahead_state = hyperparams.ahead.apply(
-        x, trainables.ahead, non_trainables.ahead, inference_mode, keys[0]
+        x,
+        trainables.ahead,
+        non_trainables.ahead,
+        inference_mode,
+        keys[0],
+        **checks.handed("Bidirectional", hyperparams.ahead, carry=start, reset=reset),
     )
     non_trainables = non_trainables._replace(ahead=ahead_state)
-    back, back_state = hyperparams.back.apply(
-        jnp.flip(x, axis), trainables.back, non_trainables.back, inference_mode, keys[1]
+    z, back_state = hyperparams.back.apply(
+        jnp.flip(x, axis),
+        trainables.back,
+        non_trainables.back,
+        inference_mode,
+        keys[1],
+        **checks.handed("Bidirectional", hyperparams.back, carry=end, reset=ends),
     )
     non_trainables = non_trainables._replace(back=back_state)
-    z = jnp.flip(back, axis)
+    for result in (y, z):
+        if isinstance(result, tuple) != hyperparams.return_carry:
+            raise checks.requirement(
+                "Bidirectional",
+                "return_carry says whether both layers return (y, carry)",
+                return_carry=hyperparams.return_carry,
+            )
+    if hyperparams.return_carry:
+        (y, start), (z, end) = y, z
+    z = jnp.flip(z, axis)
     if hyperparams.merge == "concatenate":
-        return jnp.concatenate([y, z], -1), non_trainables
-    if hyperparams.merge == "multiply":
-        return y * z, non_trainables
-    return (y + z if hyperparams.merge == "add" else 0.5 * (y + z)), non_trainables
+        y = jnp.concatenate([y, z], -1)
+    elif hyperparams.merge == "multiply":
+        y = y * z
+    else:
+        y = y + z if hyperparams.merge == "add" else 0.5 * (y + z)
+    return ((y, (start, end)) if hyperparams.return_carry else y), non_trainables

@@ -26,8 +26,8 @@ class SeriesTrainables(NamedTuple):
 class SeriesNonTrainables(NamedTuple):
     """State of Series."""
 
-    layers: tuple[Any, ...]
-    """Those of layers."""
+    layers: tuple[Any, ...] | None
+    """Those of layers, or None where none of them has any."""
 
 
 @static
@@ -105,7 +105,7 @@ def fwd(
         ValueError, TypeError: where an input does not fit.
     """
     checks.passed("Series", hyperparams, inputs)
-    states = list(non_trainables.layers)
+    states = arrays.each(non_trainables.layers, len(hyperparams.layers))
     layer_keys = arrays.split_keys(key, len(hyperparams.layers))
     for i, layer in enumerate(hyperparams.layers):
         x, states[i] = layer.apply(
@@ -116,5 +116,5 @@ def fwd(
             layer_keys[i],
             **arrays.taken(layer, inputs),
         )
-    non_trainables = non_trainables._replace(layers=tuple(states))
+    non_trainables = non_trainables._replace(layers=arrays.together(states))
     return x, non_trainables

@@ -36,7 +36,8 @@ def chunked_attention(
     """`dot_product_attention` in memory that is linear in the length, gradients too.
 
     Rabe & Staats, 2021, arXiv:2112.05682: softmax and sum run over chunks of the keys,
-    for one chunk of the queries after another. Gradients compute the chunks again.
+    for one chunk of the queries after another. Gradients compute the chunks again. Where
+    it is causal, chunks of keys that follow all queries of a chunk are not computed.
 
     It equals `dot_product_attention`, but that another part of the weights is dropped.
 
@@ -166,13 +167,17 @@ def chunked_attention(
                 x = lax.dynamic_slice_in_dim(x, start * size, size, axis)
         return x
 
+    def skip(carry, chunk):
+        """In the place of a chunk that nothing attends to."""
+        return carry
+
     mask = None if mask is None else fill(mask)
     bias = None if bias is None else fill(bias)
 
     def attend(chunk):
         q, row = chunk
 
-        def step(carry, chunk):
+        def attend_to(carry, chunk):
             top, total, y = carry
             k, v, column = chunk
             logits = dot_product_attention_logits(
@@ -206,7 +211,14 @@ def chunked_attention(
                 weights.astype(v.dtype), v, precision=precision
             )
             y = y * jnp.swapaxes(decay, -3, -2) + new.astype(wide)
-            return (new_top, total, y), None
+            return new_top, total, y
+
+        def step(carry, chunk):
+            if not causal:
+                return attend_to(carry, chunk), None
+            # Chunks that are wholly in the future of the queries are left out.
+            *_, column = chunk
+            return lax.cond(column <= row, attend_to, skip, carry, chunk), None
 
         start = (
             jnp.full((*batch, heads, size, 1), -jnp.inf, wide),

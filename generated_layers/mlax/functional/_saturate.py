@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import jax
 import jax.numpy as jnp
+from jax import lax
 
 from mlax._core import checks
 
@@ -25,5 +26,5 @@ def saturate(x: jax.Array) -> jax.Array:
         ValueError, TypeError: where an argument does not fit.
     """
     x = checks.floating("saturate", x=x)
-    largest = float(jnp.finfo(x.dtype).max)
-    return jnp.clip(x, -largest, largest)
+    largest = jnp.finfo(x.dtype).max
+    return lax.clamp(-largest, x, largest)

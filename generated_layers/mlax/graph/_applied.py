@@ -29,7 +29,7 @@ class Applied:
     ) -> tuple[Any, Params]:
         """What a block calls."""
         params = trainables.merge(non_trainables)
-        y, after = self.module.run(params, x, not inference_mode, key, **inputs)
+        y, after = self.module._run(params, x, not inference_mode, key, **inputs)
         kept = {path: after.value(path) for path in non_trainables}
         return y, non_trainables.update(kept)
 
@@ -41,4 +41,4 @@ class Applied:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or name == "module":
             raise AttributeError(name)
-        return getattr(self.module.static_hyperparams(), name)
+        return getattr(self.module._static_hyperparams(), name)

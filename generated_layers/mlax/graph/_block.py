@@ -10,11 +10,11 @@ from typing import Any, ClassVar
 import jax
 import jax.numpy as jnp
 
-from mlax._core.arrays import keyword_inputs
+from mlax._core.arrays import each, keyword_inputs
 from mlax.graph._applied import Applied
 from mlax.graph._graph import Graph
 from mlax.graph._module import Module, own_params, static_flag
-from mlax.graph._params import Params, checked_params
+from mlax.graph._params import Params, checked_call
 from mlax.graph._rng import Rng
 
 
@@ -57,20 +57,20 @@ class BlockModule(Module):
     ) -> tuple[Any, Params]:
         """An entry point of the block, such as `fwd`, with the parameters of its modules."""
         is_training = static_flag(self, is_training)
-        params = checked_params(self, params)
-        params = self.create(params, x, is_training, **inputs)
+        checked_call(self, params, x)
+        params = self._create(params, x, is_training, **inputs)
         key, rng = None, self._rng()
-        if is_training and rng is not None and self.draws:
+        if is_training and rng is not None and self._draws:
             key, params = rng(params)
-        return self._run(entry, params, x, is_training, key, inputs)
+        return self._run_entry(entry, params, x, is_training, key, inputs)
 
-    def run(
+    def _run(
         self, params: Params, x: Any, is_training: bool, key: Any, **inputs: Any
     ) -> tuple[Any, Params]:
         """`fwd` of the block with a key that is given."""
-        return self._run(self.functions.fwd, params, x, is_training, key, inputs)
+        return self._run_entry(self.functions.fwd, params, x, is_training, key, inputs)
 
-    def _run(
+    def _run_entry(
         self,
         entry: Callable[..., Any],
         params: Params,
@@ -93,10 +93,10 @@ class BlockModule(Module):
         return y, params
 
     @property
-    def draws(self) -> bool:
+    def _draws(self) -> bool:
         """Whether one of its modules draws random numbers in training."""
         return any(
-            module.draws for name in self.structural for module in self._of(name)
+            module._draws for name in self.structural for module in self._of(name)
         )
 
     @property
@@ -122,7 +122,7 @@ class BlockModule(Module):
 
     # Creation
 
-    def create(
+    def _create(
         self, params: Params, x: Any, is_training: bool = False, **inputs: Any
     ) -> Params:
         """The params with those that its modules lack for an input of this shape.
@@ -135,14 +135,14 @@ class BlockModule(Module):
 
         def run(x: Any, inputs: Mapping[str, Any]) -> Any:
             key = jax.random.key(0) if is_training else None
-            return self.trace(params, calls, x, is_training, key, **inputs)
+            return self._trace(params, calls, x, is_training, key, **inputs)
 
         jax.eval_shape(run, x, inputs)
         for module, count, (shape, given) in calls:
             params = _created(module, params, shape, is_training, given, count)
         return params
 
-    def trace(
+    def _trace(
         self,
         params: Params,
         calls: list[Call],
@@ -167,20 +167,34 @@ class BlockModule(Module):
     @property
     def hyperparams(self) -> Any:
         """The hyperparameters of `fwd`."""
-        return self._init(lambda _, module: (None, None, module.hyperparams))[2]
+        return self._init(lambda _, m: (None, None, m._pair_hyperparams()))[2]
 
-    def to_pair(self, params: Params) -> tuple[Any, Any]:
+    def _pair_hyperparams(self) -> Any:
+        return self.hyperparams
+
+    def _to_pair(self, params: Params) -> tuple[Any, Any]:
         """`(trainables, non_trainables)` of `fwd`."""
-        made = self._init(lambda _, m: (*m.to_pair(params), m.hyperparams))
+        made = self._init(lambda _, m: (*m._to_pair(params), m._pair_hyperparams()))
         return made[0], made[1]
 
-    def from_pair(self, params: Params, trainables: Any, non_trainables: Any) -> Params:
+    def _from_pair(
+        self, params: Params, trainables: Any, non_trainables: Any
+    ) -> Params:
         """The params with the arrays of a pair."""
         for name, word in self.structural.items():
-            trees = getattr(trainables, name), getattr(non_trainables, name)
-            rows = zip(*trees, strict=True) if word == "SubLayers" else [trees]
-            for module, pair in zip(self._of(name), rows, strict=True):
-                params = module.from_pair(params, *pair)
+            if not (hasattr(trainables, name) and hasattr(non_trainables, name)):
+                raise ValueError(
+                    f"{type(self).__name__} at {self.path!r}: trainables and non_trainables must "
+                    f"be those of `init` of the block, with {name!r}; got "
+                    f"{type(trainables).__name__} and {type(non_trainables).__name__}"
+                )
+            modules = self._of(name)
+            weights, state = getattr(trainables, name), getattr(non_trainables, name)
+            if word != "SubLayers":
+                weights, state = (weights,), (state,)
+            states = each(state, len(modules))
+            for row in zip(modules, weights, states, strict=True):
+                params = row[0]._from_pair(params, *row[1:])
         return params
 
 
@@ -214,7 +228,7 @@ class Noted(Applied):
             shapes = jax.tree.map(_struct, (x, inputs))
             calls.append((module, self.count, shapes))
             calls = []
-        y = module.trace(self.params, calls, x, not inference_mode, key, **inputs)
+        y = module._trace(self.params, calls, x, not inference_mode, key, **inputs)
         return y, non_trainables
 
 
@@ -231,10 +245,10 @@ def _created(
     count: int | None,
 ) -> Params:
     if count is None:
-        return module.create(params, x, is_training, **inputs)
+        return module._create(params, x, is_training, **inputs)
     known, rows = set(params), []
     for _ in range(count):
-        made = module.create(params, x, is_training, **inputs)
+        made = module._create(params, x, is_training, **inputs)
         new, params = made.split(lambda path, _: path not in known)
         rows.append(new)
     return params.merge(jax.tree.map(lambda *leaves: jnp.stack(leaves), *rows))

@@ -27,8 +27,10 @@ def params_to_pair(module: Module, params: Params) -> tuple[Any, Any]:
     Raises:
         KeyError: where a parameter is missing.
         ValueError: where the module learns its sizes from an input, and had none yet.
+        TypeError: where the module is no module, or the params are no `Params`.
     """
-    return module.to_pair(params)
+    _check(module, params)
+    return module._to_pair(params)
 
 
 def pair_to_params(
@@ -47,6 +49,19 @@ def pair_to_params(
 
     Raises:
         LockedError: where one is missing from locked params.
+        ValueError: where the trees are those of another layer.
+        TypeError: where the module is no module, or the params are no `Params`.
     """
     into = Params() if params is None else params
-    return module.from_pair(into, trainables, non_trainables)
+    _check(module, into)
+    return module._from_pair(into, trainables, non_trainables)
+
+
+def _check(module: Any, params: Any) -> None:
+    for name, given, kind in (("module", module, Module), ("params", params, Params)):
+        if not isinstance(given, kind):
+            raise TypeError(
+                f"{name} must be a {kind.__name__}, got {type(given).__name__}; the arguments "
+                "are params_to_pair(module, params) and "
+                "pair_to_params(module, trainables, non_trainables, params)"
+            )

@@ -53,7 +53,7 @@ class Graph:
 
     def key_paths(self) -> Iterator[Path]:
         """The paths of the seeds and counters below this node."""
-        if self._module is not None and self._module.gives_keys:
+        if self._module is not None and self._module._gives_keys:
             yield from self._module.paths
         for node in self._children.values():
             yield from node.key_paths()
@@ -78,7 +78,8 @@ class Graph:
         if _checked(name) in self._children:
             raise ValueError(
                 f"Graph: {self.path} has a child {name!r} already; "
-                "keep the node that the first call returned, or choose another name"
+                "keep the node that the first call returned, or choose another name (in a "
+                "notebook: run the cell that makes the root again)"
             )
         node = Graph(name)
         node._parent = self

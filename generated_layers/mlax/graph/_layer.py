@@ -12,15 +12,18 @@ import jax.numpy as jnp
 from jax.typing import DTypeLike
 
 from mlax._core import checks
+from mlax.graph._declarations import (
+    Declarations,
+    checked_metadata,
+    is_declared,
+    keys_of,
+    reserve,
+)
 from mlax.graph._graph import Graph, Path
 from mlax.graph._module import Module, static_flag
-from mlax.graph._params import Params, checked_params
+from mlax.graph._params import Params, checked_call
 from mlax.graph._rng import Rng
 from mlax.graph._trees import Tree, outline_of
-
-Declarations = Mapping[str, Any]
-"""What `init` takes keys for, in order: None for an array, the declarations of a sub-layer, and
-in a list those of each of several."""
 
 
 class Outline(NamedTuple):
@@ -63,14 +66,14 @@ class LayerModule(Module):
             raise TypeError(f"{name}: rng must be an Rng, got {type(rng).__name__}")
         self.rng = rng
         self.dtype = checks.optional(checks.dtype, name, dtype=dtype)
-        self.metadata = metadata
+        self.metadata = checked_metadata(name, metadata, self.declarations)
         self._outlined: tuple[Any, Outline] | None = None
-        self._known: dict[str, int] | None = None
-        _reserve(graph, self.declarations)
+        self._known: dict[str, Any] | None = None
+        reserve(graph, self.declarations)
 
     # What the class of a layer says
 
-    def init(self, key: Any, **sizes: int) -> tuple[Any, Any, Any]:
+    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
         """`init` of the layer with the hyperparameters of this module.
 
         Args:
@@ -79,7 +82,7 @@ class LayerModule(Module):
         """
         raise NotImplementedError
 
-    def inferred_sizes(self, x: Any) -> dict[str, int]:
+    def inferred_sizes(self, x: Any) -> dict[str, Any]:
         """The hyperparameters that the shape of an input decides."""
         return {}
 
@@ -96,6 +99,14 @@ class LayerModule(Module):
             )
         return shape[axis]
 
+    def axis_sizes(self, name: str, x: Any, first: int, count: int) -> tuple[int, ...]:
+        """A hyperparameter that is given, or the sizes of several axes."""
+        given = getattr(self, name)
+        if given is not None:
+            return given
+        sizes = (self.axis_size(name, x, axis) for axis in range(first, first + count))
+        return tuple(sizes)
+
     def axes_beside(self, name: str, x: Any, others: int) -> int:
         """A hyperparameter that is given, or the number of axes beside some others."""
         given = getattr(self, name)
@@ -104,7 +115,7 @@ class LayerModule(Module):
     # Running
 
     @property
-    def draws(self) -> bool:
+    def _draws(self) -> bool:
         """Whether a call draws random numbers in training."""
         return self.draws_keys
 
@@ -118,19 +129,20 @@ class LayerModule(Module):
     ) -> tuple[Any, Params]:
         """An entry point of the layer, such as `fwd`, with the parameters of this module."""
         is_training = static_flag(self, is_training)
-        params = self.create(checked_params(self, params), x)
+        checked_call(self, params, x)
+        params = self._create(params, x)
         key = None
-        if self.draws and is_training and self.rng is not None:
+        if self._draws and is_training and self.rng is not None:
             key, params = self.rng(params)
-        return self._run(entry, params, x, is_training, key, inputs)
+        return self._run_entry(entry, params, x, is_training, key, inputs)
 
-    def run(
+    def _run(
         self, params: Params, x: Any, is_training: bool, key: Any, **inputs: Any
     ) -> tuple[Any, Params]:
         """`fwd` with a key that is given."""
-        return self._run(self.functions.fwd, params, x, is_training, key, inputs)
+        return self._run_entry(self.functions.fwd, params, x, is_training, key, inputs)
 
-    def _run(
+    def _run_entry(
         self,
         entry: Callable[..., Any],
         params: Params,
@@ -149,7 +161,7 @@ class LayerModule(Module):
             params = params.update(outline.non_trainables.by_path(new))
         return y, params
 
-    def trace(
+    def _trace(
         self,
         params: Params,
         calls: list[Any],
@@ -164,7 +176,7 @@ class LayerModule(Module):
 
     # Parameters
 
-    def create(
+    def _create(
         self, params: Params, x: Any, is_training: bool = False, **inputs: Any
     ) -> Params:
         """The params with those that this module lacks for an input of this shape."""
@@ -182,7 +194,7 @@ class LayerModule(Module):
             key, after[0] = rng(after[0])
             return key
 
-        keys = _keys(draw, self.declarations, outline.hyperparams)
+        keys = keys_of(draw, self.declarations, outline.hyperparams)
         trainables, state, _ = self._initialized(keys, x)
         [params] = after
         for tree, values, trainable in (
@@ -218,7 +230,7 @@ class LayerModule(Module):
         self._known = self.inferred_sizes(x)
         return self._outline(self._known)
 
-    def _outline(self, sizes: Mapping[str, int]) -> Outline:
+    def _outline(self, sizes: Mapping[str, Any]) -> Outline:
         attributes = (
             (type(value), value)
             for name, value in vars(self).items()
@@ -242,7 +254,7 @@ class LayerModule(Module):
         """
         return self._settled().hyperparams
 
-    def static_hyperparams(self) -> Any:
+    def _static_hyperparams(self) -> Any:
         """Hyperparameters, with a size of 1 where nothing said it yet."""
         sizes = {name: size or 1 for name, size in self._given().items()}
         return self._outline(self._known or sizes).hyperparams
@@ -250,8 +262,11 @@ class LayerModule(Module):
     def _given(self) -> dict[str, Any]:
         return {name: getattr(self, own) for name, own in self.inferred.items()}
 
+    def _sizes(self) -> dict[str, Any]:
+        return self._given() if self._known is None else self._known
+
     def _settled(self) -> Outline:
-        sizes = self._given() if self._known is None else self._known
+        sizes = self._sizes()
         missing = [name for name, size in sizes.items() if size is None]
         if missing:
             raise ValueError(
@@ -260,7 +275,7 @@ class LayerModule(Module):
             )
         return self._outline(sizes)
 
-    def to_pair(self, params: Params) -> tuple[Any, Any]:
+    def _to_pair(self, params: Params) -> tuple[Any, Any]:
         """`(trainables, non_trainables)` of `fwd`."""
         outline = self._settled()
         return tuple(
@@ -268,37 +283,53 @@ class LayerModule(Module):
             for tree in (outline.trainables, outline.non_trainables)
         )  # type: ignore[return-value]
 
-    def from_pair(self, params: Params, trainables: Any, non_trainables: Any) -> Params:
+    def _from_pair(
+        self, params: Params, trainables: Any, non_trainables: Any
+    ) -> Params:
         """The params with the arrays of a pair."""
-        for values, trainable in ((trainables, True), (non_trainables, False)):
-            for path, value in outline_of(self.path, values).by_path(values).items():
-                if path in params:
-                    params = params.set(path, value)
-                else:
-                    params = params.add(
-                        path, value, trainable=trainable, metadata=self._metadata(path)
-                    )
+        found = {
+            path: (value, trainable)
+            for tree, trainable in ((trainables, True), (non_trainables, False))
+            for path, value in outline_of(self.path, tree).by_path(tree).items()
+        }
+        self._check_pair({path: trainable for path, (_, trainable) in found.items()})
+        for path, (value, trainable) in found.items():
+            if path in params:
+                params = params.set(path, value)
+            else:
+                params = params.add(
+                    path, value, trainable=trainable, metadata=self._metadata(path)
+                )
         return params
 
+    def _pair_hyperparams(self) -> Any:
+        return self.hyperparams
 
-def _reserve(graph: Graph, declarations: Declarations) -> None:
-    """Nodes for sub-layers, so that nothing else takes their paths."""
-    for name, nested in declarations.items():
-        if isinstance(nested, Mapping):
-            _reserve(graph.child(name), nested)
-        elif nested is not None:
-            graph.child(name)
+    def _check_pair(self, found: Mapping[Path, bool]) -> None:
+        """Refuse trees of another layer, whose arrays this one would never read.
 
-
-def _keys(draw: Callable[[], Any], declarations: Declarations, made: Any) -> Any:
-    """A key for each declaration, nested as `init` takes them."""
-    keys: list[Any] = []
-    for name, nested in declarations.items():
-        part = getattr(made, name, None)
-        if nested is None:
-            keys.append(draw())
-        elif isinstance(nested, list):
-            keys.append([_keys(draw, nested[0], item) for item in part or ()])
-        else:
-            keys.append(_keys(draw, nested, part))
-    return keys[0] if len(keys) == 1 else keys or None
+        Which parameters there are is known when all sizes are; before, only their names.
+        """
+        depth, sizes = len(self.path), self._sizes()
+        unexpected = [
+            path for path in found if not is_declared(path[depth:], self.declarations)
+        ]
+        missing: list[Path] = []
+        if None not in sizes.values():
+            outline = self._outline(sizes)
+            expected = dict.fromkeys(outline.trainables.paths, True)
+            expected |= dict.fromkeys(outline.non_trainables.paths, False)
+            unexpected = [
+                path for path in found if expected.get(path) is not found[path]
+            ]
+            missing = [path for path in expected if path not in found]
+        if unexpected or missing:
+            shown = [
+                f"{what} {', '.join(repr('/'.join(path[depth:])) for path in paths[:4])}"
+                for what, paths in (("unexpected", unexpected), ("missing", missing))
+                if paths
+            ]
+            raise ValueError(
+                f"{type(self).__name__} at {self.path!r}: trainables and non_trainables must be "
+                f"those of `init` with the same hyperparameters; {'; '.join(shown)}"
+            )

@@ -178,27 +178,14 @@ class Module:
 
     def modules(self) -> Iterator[Module]:
         """The module, and those in its attributes, each once, in the order of attributes."""
-        seen: set[int] = set()
-        waiting: list[Any] = [self]
-        while waiting:
-            item = waiting.pop(0)
-            if isinstance(item, Module):
-                if id(item) in seen:
-                    continue
-                seen.add(id(item))
-                yield item
-                waiting = [*vars(item).values(), *waiting]
-            elif isinstance(item, Mapping):
-                waiting = [*item.values(), *waiting]
-            elif isinstance(item, list | tuple | set | frozenset):
-                waiting = [*item, *waiting]
+        return modules_in(self)
 
     @property
-    def draws(self) -> bool:
+    def _draws(self) -> bool:
         """Whether a call draws random numbers in training: an `Rng` is among its attributes."""
-        return any(module.gives_keys for module in self.modules())
+        return any(module._gives_keys for module in self.modules())
 
-    gives_keys: ClassVar[bool] = False
+    _gives_keys: ClassVar[bool] = False
     """Whether this is an `Rng`."""
 
     @property
@@ -210,7 +197,7 @@ class Module:
 
     # What a block asks of its modules. The module of a layer has its own answers.
 
-    def create(
+    def _create(
         self, params: Params, x: Any, is_training: bool = False, **inputs: Any
     ) -> Params:
         """The params with those that this module lacks for inputs of these shapes.
@@ -231,7 +218,7 @@ class Module:
         _, made = call(self, params, zeros[0], is_training, **zeros[1])
         return made.changing(before)
 
-    def run(
+    def _run(
         self, params: Params, x: Any, is_training: bool, key: Any, **inputs: Any
     ) -> tuple[Any, Params]:
         """A call with one key for everything random in it.
@@ -239,7 +226,7 @@ class Module:
         A module of one's own draws from its `Rng`s: they are seeded with the key for the call.
         """
         before = params
-        rngs: list[Any] = [m for m in self.modules() if m.gives_keys]
+        rngs: list[Any] = [m for m in self.modules() if m._gives_keys]
         if key is not None:
             for number, rng in enumerate(rngs):
                 seed = jax.random.fold_in(key, number)
@@ -250,7 +237,7 @@ class Module:
         kept = {path: before.value(path) for path in seeded if path in before}
         return y, params.update(kept).remove(seeded - set(kept))
 
-    def trace(
+    def _trace(
         self,
         params: Params,
         calls: list[Any],
@@ -260,23 +247,30 @@ class Module:
         **inputs: Any,
     ) -> Any:
         """The result of a call whose parameters need not be there. A block notes its `calls`."""
-        return self.run(params.unlocked(), x, is_training, key, **inputs)[0]
+        return self._run(params.unlocked(), x, is_training, key, **inputs)[0]
 
-    @property
-    def hyperparams(self) -> Any:
+    def _pair_hyperparams(self) -> Any:
         """What stands in the place of the hyperparameters of a layer."""
         return Applied(self)
 
-    def static_hyperparams(self) -> Any:
+    def _static_hyperparams(self) -> Any:
         """What a block calls the methods of a layer's hyperparameters on: this module."""
         return self
 
-    def to_pair(self, params: Params) -> tuple[Any, Any]:
+    def _to_pair(self, params: Params) -> tuple[Any, Any]:
         """Its parameters, those that are trainable and the others."""
         return own_params(self, params).split()
 
-    def from_pair(self, params: Params, trainables: Any, non_trainables: Any) -> Params:
+    def _from_pair(
+        self, params: Params, trainables: Any, non_trainables: Any
+    ) -> Params:
         """The params with the arrays of a pair."""
+        for part in (trainables, non_trainables):
+            if not isinstance(part, Params):
+                raise ValueError(
+                    f"{type(self).__name__} at {self.path!r}: the pair of a module of one's own "
+                    f"is Params, as params_to_pair returns them, got {type(part).__name__}"
+                )
         for path, param in trainables.merge(non_trainables).items():
             if path in params:
                 params = params.set(path, param.value)
@@ -287,20 +281,62 @@ class Module:
                 )
         return params
 
+    # Being an object
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name != "_graph":
+            # A module without a node would work until something asks for its path.
+            self.graph  # noqa: B018
+        super().__setattr__(name, value)
+
     def __repr__(self) -> str:
-        shown = ", ".join(
-            f"{name}={value!r}"
-            for name, value in vars(self).items()
-            if not name.startswith("_") and not isinstance(value, Module)
-        )
-        return f"{type(self).__name__}({shown})"
+        """The path, and what differs from the defaults. Modules in it are not shown."""
+        node, defaults = self.__dict__.get("_graph"), _defaults(type(self))
+        shown = [] if node is None else [repr("/".join(node.path))]
+        for name, value in vars(self).items():
+            plain = not name.startswith("_") and next(modules_in(value), None) is None
+            if plain and not _equal(value, defaults.get(name, inspect.Parameter.empty)):
+                shown.append(f"{name}={value!r}")
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+
+def modules_in(value: Any) -> Iterator[Module]:
+    """The modules in a value, such as a list of them, each once."""
+    seen: set[int] = set()
+    waiting: list[Any] = [value]
+    while waiting:
+        item = waiting.pop(0)
+        if isinstance(item, Module):
+            if id(item) in seen:
+                continue
+            seen.add(id(item))
+            yield item
+            waiting = [*vars(item).values(), *waiting]
+        elif isinstance(item, Mapping):
+            waiting = [*item.values(), *waiting]
+        elif isinstance(item, list | tuple | set | frozenset):
+            waiting = [*item, *waiting]
+
+
+@cache
+def _defaults(cls: type) -> dict[str, Any]:
+    parameters = inspect.signature(cls).parameters.values()
+    return {parameter.name: parameter.default for parameter in parameters}
+
+
+def _equal(value: Any, default: Any) -> bool:
+    """Whether a value is a default. Only plain values compare to one truth value."""
+    plain = isinstance(default, bool | int | float | str | tuple)
+    return value is default or (
+        plain and type(value) is type(default) and value == default
+    )
 
 
 def own_params(module: Module, params: Params) -> Params:
     """The parameters of a module and of those in it, without seeds and counters."""
     modules = list(module.modules())
-    places = frozenset(m.path for m in modules if not m.gives_keys)
-    return params.below(places, frozenset(m.path for m in modules if m.gives_keys))
+    places = frozenset(m.path for m in modules if not m._gives_keys)
+    return params.below(places, frozenset(m.path for m in modules if m._gives_keys))
 
 
 def static_flag(owner: Module, is_training: Any) -> bool:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 
@@ -130,11 +130,17 @@ class Params(Mapping[Path, Param]):
     def update(self, values: Mapping[Path, Any]) -> Params:
         """The parameters with other values at some paths; flags and metadata are kept.
 
+        Args:
+            values: arrays by path, or other `Params`, of which the values are taken.
+
         Raises:
             KeyError: where there is no such parameter.
+            TypeError: where a value is a `Param` and not the array in it.
         """
         if not values:
             return self
+        if isinstance(values, Params):
+            values = dict(zip(values, values._values, strict=True))
         changed, changing = list(self._values), self._layout.changing
         for path, value in values.items():
             index = self._layout.index.get(path)
@@ -144,7 +150,7 @@ class Params(Mapping[Path, Param]):
                     + self._layout.nearest(path)
                 )
             if changing is None or path in changing:
-                changed[index] = value
+                changed[index] = _no_param(path, value)
         return _make(self._layout, tuple(changed))
 
     def add(
@@ -160,6 +166,7 @@ class Params(Mapping[Path, Param]):
         Raises:
             LockedError: where they are locked. It is a RuntimeError and a KeyError.
             ValueError: where the path is taken.
+            TypeError: where the value is a `Param` and not the array in it.
         """
         if _checked(path) in self._layout.index:
             raise ValueError(
@@ -167,7 +174,7 @@ class Params(Mapping[Path, Param]):
             )
         self.require_unlocked(path)
         layout = self._layout.add(path, trainable, Metadata(metadata))
-        return _make(layout, (*self._values, value))
+        return _make(layout, (*self._values, _no_param(path, value)))
 
     def require_unlocked(self, *missing: Path) -> None:
         """Refuse new parameters where these are locked.
@@ -256,6 +263,18 @@ class Params(Mapping[Path, Param]):
     __eq__ = object.__eq__
     __hash__ = object.__hash__  # type: ignore[assignment]
 
+    if not TYPE_CHECKING:  # For a type checker there are no such methods.
+
+        def __setitem__(self, path: Path, value: Any) -> None:
+            raise TypeError(
+                f"Params is immutable: params = params.set({path!r}, value) returns another one"
+            )
+
+        def __delitem__(self, path: Path) -> None:
+            raise TypeError(
+                f"Params is immutable: params = params.remove([{path!r}]) returns another one"
+            )
+
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(
             f"Params is immutable: {name} cannot be set; set(...), update(...) and "
@@ -283,6 +302,14 @@ def _make(layout: Layout, values: Iterable[Any]) -> Params:
     return _fill(object.__new__(Params), layout, tuple(values))
 
 
+def _no_param(path: Path, value: Any) -> Any:
+    if isinstance(value, Param):
+        raise TypeError(
+            f"Params: the value of {path!r} must be an array, got a Param; pass its value"
+        )
+    return value
+
+
 def _checked(path: Any) -> Path:
     names = isinstance(path, tuple) and all(isinstance(p, str) and p for p in path)
     if not path or not names:
@@ -291,6 +318,22 @@ def _checked(path: Any) -> Path:
             f'("model", "bias"), got {path!r}'
         )
     return path
+
+
+def checked_call(owner: object, params: Any, x: Any) -> None:
+    """Refuse arguments of a module that are not `Params` and an input.
+
+    Raises:
+        TypeError: where the first is something else, or an input is what a module returned.
+    """
+    checked_params(owner, params)
+    for part in x if isinstance(x, tuple) else ():
+        inner = part if isinstance(part, tuple) else (part,)
+        if any(isinstance(value, Params) for value in inner):
+            raise TypeError(
+                f"{type(owner).__name__}: an input holds Params: it is all that a module "
+                "returned; take it apart, y, params = module(params, x), and pass y"
+            )
 
 
 def checked_params(owner: object, params: Any) -> Params:

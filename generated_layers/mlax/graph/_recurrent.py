@@ -29,7 +29,7 @@ class RecurrentModule(LayerModule):
 
     def initial_carry(self, input_shape: Any, dtype: Any) -> Any:
         """The state before the first step, for inputs of one step of that shape."""
-        return self.static_hyperparams().initial_carry(input_shape, dtype)
+        return self._static_hyperparams().initial_carry(input_shape, dtype)
 
     def initial_state(self, params: Params, x: Any) -> tuple[Any, Params]:
         """The state before the first step, for an input of one step of this shape."""
@@ -73,7 +73,7 @@ class RecurrentModule(LayerModule):
         first = jax.ShapeDtypeStruct(steps.shape[1:], steps.dtype)
         if prev_state is None:
             prev_state = self.initial_carry(first.shape, x.dtype)
-        params = self.create(checked_params(self, params), (first, prev_state))
+        params = self._create(checked_params(self, params), (first, prev_state))
         outline = self.outline((first, prev_state))
         weights = {path: params.value(path) for path in outline.trainables.paths}
         moving = {*outline.non_trainables.paths, *(self.rng.paths if self.rng else ())}

@@ -28,7 +28,7 @@ class Rng(Module):
     numbers. Fold the lane in: `rng.seed(params, seed=fold_in(rng.get_seed(params), lane))`.
     """
 
-    gives_keys = True
+    _gives_keys = True
 
     @property
     def paths(self) -> tuple[Path, Path]:
@@ -44,7 +44,8 @@ class Rng(Module):
             counter: the number of keys that were drawn; None: what is there, else 0.
 
         Raises:
-            ValueError: where there is no seed, and none is given.
+            ValueError: where there is no seed, and none is given; where it is several keys.
+            TypeError: where the seed is no integer and no key, or the counter no integer.
             LockedError: where there is none in locked params.
         """
         checked_params(self, params)
@@ -54,7 +55,7 @@ class Rng(Module):
             params = self.set_param(params, "seed", _key(seed), trainable=False)
         if counter is None and self.param_path("counter") in params:
             return params
-        value = jnp.asarray(0 if counter is None else counter, jnp.uint32)
+        value = _count(0 if counter is None else counter)
         return self.set_param(params, "counter", value, trainable=False)
 
     def get_seed(self, params: Params) -> jax.Array:
@@ -87,10 +88,26 @@ class Rng(Module):
 
 
 def _key(seed: Any) -> jax.Array:
-    value = jnp.asarray(seed)
-    if jnp.issubdtype(value.dtype, jax.dtypes.prng_key):
-        return value
-    if not jnp.issubdtype(value.dtype, jnp.integer):
+    kind = getattr(seed, "dtype", type(seed))
+    if jnp.issubdtype(kind, jax.dtypes.prng_key):
+        key = seed
+    elif jnp.issubdtype(kind, jnp.integer):
+        # A legacy key is an array of integers.
+        key = jax.random.wrap_key_data(seed) if jnp.ndim(seed) else jax.random.key(seed)
+    else:
         raise TypeError(f"Rng: seed must be an integer or a key, got {seed!r}")
-    # A legacy key is an array of integers.
-    return jax.random.wrap_key_data(value) if value.ndim else jax.random.key(value)
+    if key.shape:
+        raise ValueError(
+            f"Rng: seed must be one key, got an array of shape {key.shape}; call in jax.vmap, "
+            "once for each key"
+        )
+    return key
+
+
+def _count(counter: Any) -> jax.Array:
+    integer = jnp.issubdtype(getattr(counter, "dtype", type(counter)), jnp.integer)
+    if not integer or jnp.shape(counter) or (isinstance(counter, int) and counter < 0):
+        raise TypeError(
+            f"Rng: counter must be an integer of at least 0, got {counter!r}"
+        )
+    return jnp.asarray(counter, jnp.uint32)

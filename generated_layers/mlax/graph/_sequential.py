@@ -7,6 +7,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from mlax._core import checks
+from mlax._core.arrays import keyword_inputs, taken
 from mlax.graph._graph import Graph
 from mlax.graph._module import Module, call
 from mlax.graph._params import Params
@@ -19,7 +21,8 @@ class Sequential(Module):
 
     Args:
         graph: a node of its own.
-        layers: modules, which get `is_training` where they take it, and functions of an array.
+        layers: modules, which get `is_training` and keyword inputs where they take them, and
+            functions of an array.
 
     Raises:
         TypeError: where one is neither, or a module returns something else than
@@ -42,8 +45,13 @@ class Sequential(Module):
                     f"Sequential: layers[{i}] must be a module or a function, got {layer!r}"
                 )
 
+    @property
+    def keyword_inputs(self) -> tuple[str, ...]:
+        """The keyword inputs of its modules."""
+        return keyword_inputs(*self.layers)
+
     def __call__(
-        self, params: Params, x: Any, *, is_training: bool = False
+        self, params: Params, x: Any, *, is_training: bool = False, **inputs: Any
     ) -> tuple[Any, Params]:
         """The output of the last one, and the params.
 
@@ -51,10 +59,16 @@ class Sequential(Module):
             params: the parameters.
             x: the input of the first one.
             is_training: static; handed to the modules.
+            **inputs: keyword inputs, handed to the modules that take them.
+
+        Raises:
+            TypeError: where no module takes one of them.
         """
+        checks.passed("Sequential", self, inputs)
         for layer in self.layers:
             if isinstance(layer, Module):
-                x, params = call(layer, params, x, is_training)
+                given = taken(layer, inputs)
+                x, params = call(layer, params, x, is_training, **given)
             else:
                 x = layer(x)
         return x, params

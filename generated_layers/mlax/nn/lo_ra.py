@@ -137,7 +137,10 @@ def fwd(
         raise checks.shape_error(
             "LoRA", "x", "(*batch, in_features)", x, in_features=hyperparams.in_features
         )
-    low = x.dot(
+    batch = x.shape[:-1]
+    # Matrix products are faster than batches of them.
+    matrix = x.reshape(-1, hyperparams.in_features) if x.ndim > 2 else x
+    low = matrix.dot(
         arrays.in_dtype(trainables.down, x.dtype), precision=hyperparams.precision
     )
     low = (
@@ -145,6 +148,9 @@ def fwd(
         if hyperparams.alpha is None
         else low * (hyperparams.alpha / hyperparams.rank)
     )
-    return low.dot(
+    y = low.dot(
         arrays.in_dtype(trainables.up, x.dtype), precision=hyperparams.precision
+    )
+    return (
+        y.reshape(*batch, hyperparams.out_features) if x.ndim > 2 else y
     ), non_trainables

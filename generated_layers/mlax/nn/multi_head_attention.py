@@ -3,7 +3,8 @@
 """MultiHeadAttention: multi-head attention: of a sequence to itself, or to a context.
 
 softmax(Q K^T / sqrt(head_features) + bias) V for each head, with Q = x Wq,
-K = context Wk, V = context Wv; the heads are joined and mapped by Wo.
+K = context Wk, V = values Wv; the heads are joined and mapped by Wo. Without values
+they are the context, and without a context it is x.
 
 Vaswani et al., 2017, arXiv:1706.03762. With `kv_heads` it is grouped-query attention
 (Ainslie et al., 2023, arXiv:2305.13245), with one of them multi-query attention
@@ -12,8 +13,9 @@ Vaswani et al., 2017, arXiv:1706.03762. With `kv_heads` it is grouped-query atte
 
 With `max_length` it decodes: at inference it keeps the keys and values of what it
 was given, so that a sequence may come token by token, or in chunks, and the state
-that `init` returned begins another one. Positions beyond `max_length` are NaN. The
-weights of a layer without a cache fit one with a cache.
+that `init` returned begins another one. Context and values, where there are any,
+come with x, position by position. Positions beyond `max_length` are NaN. The weights
+of a layer without a cache fit one with a cache.
 """
 
 from __future__ import annotations
@@ -72,12 +74,14 @@ class MultiHeadAttentionHyperparams:
     """Number of heads."""
     context_features: int | None
     """Size of the context's axis; None: features."""
+    value_features: int | None
+    """Size of the axis of the values; None: that of the context."""
     kv_heads: int | None
     """Heads of keys and values; None: heads."""
     head_features: int | None
     """Of a query and a key; None: features / heads."""
-    value_features: int | None
-    """Of a value of a head; None: head_features."""
+    value_head_features: int | None
+    """Of a value; None: head_features."""
     out_features: int | None
     """Size of the output's axis; None: features."""
     use_bias: bool
@@ -106,6 +110,8 @@ class MultiHeadAttentionHyperparams:
     """Of the products, see jax.lax.Precision."""
     source_features: int
     """Derived from the others."""
+    value_source_features: int
+    """Derived from the others."""
     result_features: int
     """Derived from the others."""
     query_shape: tuple[int, int]
@@ -123,7 +129,13 @@ class MultiHeadAttentionHyperparams:
     to_output: Linear.LinearHyperparams
     """Those of to_output."""
 
-    keyword_inputs: ClassVar[tuple[str, ...]] = ("context", "mask", "bias", "positions")
+    keyword_inputs: ClassVar[tuple[str, ...]] = (
+        "context",
+        "values",
+        "mask",
+        "bias",
+        "positions",
+    )
     """Keyword inputs of `fwd`."""
 
     def apply(
@@ -144,9 +156,10 @@ def init(
     features: int,
     heads: int,
     context_features: int | None = None,
+    value_features: int | None = None,
     kv_heads: int | None = None,
     head_features: int | None = None,
-    value_features: int | None = None,
+    value_head_features: int | None = None,
     out_features: int | None = None,
     use_bias: bool = True,
     causal: bool = False,
@@ -180,12 +193,14 @@ def init(
         heads: number of heads (an integer of at least 1).
         context_features: size of the context's axis; None: features (an integer of at
             least 1, or None).
+        value_features: size of the axis of the values; None: that of the context (an
+            integer of at least 1, or None).
         kv_heads: heads of keys and values; None: heads (an integer of at least 1, or
             None).
         head_features: of a query and a key; None: features / heads (an integer of at
             least 1, or None).
-        value_features: of a value of a head; None: head_features (an integer of at
-            least 1, or None).
+        value_head_features: of a value; None: head_features (an integer of at least 1,
+            or None).
         out_features: size of the output's axis; None: features (an integer of at least
             1, or None).
         use_bias: whether the four maps add a bias (True or False).
@@ -233,12 +248,15 @@ def init(
     context_features = checks.optional(
         checks.size, "MultiHeadAttention", context_features=context_features
     )
+    value_features = checks.optional(
+        checks.size, "MultiHeadAttention", value_features=value_features
+    )
     kv_heads = checks.optional(checks.size, "MultiHeadAttention", kv_heads=kv_heads)
     head_features = checks.optional(
         checks.size, "MultiHeadAttention", head_features=head_features
     )
-    value_features = checks.optional(
-        checks.size, "MultiHeadAttention", value_features=value_features
+    value_head_features = checks.optional(
+        checks.size, "MultiHeadAttention", value_head_features=value_head_features
     )
     out_features = checks.optional(
         checks.size, "MultiHeadAttention", out_features=out_features
@@ -291,9 +309,11 @@ def init(
             batch=batch,
         )
     size = head_features or features // heads
-    value_size = value_features or size
+    value_size = value_head_features or size
     source = context_features or features
+    value_source = value_features or source
     source_features = source
+    value_source_features = value_source
     result_features = out_features or features
     query_shape = (heads, size)
     key_shape = (groups, size)
@@ -320,7 +340,7 @@ def init(
     )
     to_value_weights, _, to_value_hyperparams = Linear.init(
         keys[2],
-        source,
+        value_source,
         groups * value_size,
         use_bias,
         precision,
@@ -384,9 +404,10 @@ def init(
         features=features,
         heads=heads,
         context_features=context_features,
+        value_features=value_features,
         kv_heads=kv_heads,
         head_features=head_features,
-        value_features=value_features,
+        value_head_features=value_head_features,
         out_features=out_features,
         use_bias=use_bias,
         causal=causal,
@@ -401,6 +422,7 @@ def init(
         accum_dtype=accum_dtype,
         precision=precision,
         source_features=source_features,
+        value_source_features=value_source_features,
         result_features=result_features,
         query_shape=query_shape,
         key_shape=key_shape,
@@ -422,6 +444,7 @@ def fwd(
     key: jax.Array | None = None,
     *,
     context: jax.Array | None = None,
+    values: jax.Array | None = None,
     mask: jax.Array | None = None,
     bias: jax.Array | None = None,
     positions: jax.Array | None = None,
@@ -436,6 +459,7 @@ def fwd(
         inference_mode: static; whether state is kept and nothing is random.
         key: PRNG key; needed in training only.
         context: floating (*batch, keys, source_features), or None.
+        values: floating (*batch, keys, value_source_features), or None.
         mask: boolean that broadcasts to (*batch, heads, queries, keys), or None.
         bias: floating that broadcasts to (*batch, heads, queries, keys), or None.
         positions: integer that broadcasts to (*batch, queries), or None.
@@ -446,8 +470,11 @@ def fwd(
 
     Raises:
         ValueError, TypeError: where an input does not fit.
-        ValueError: self-attention needs context_features to be features.
-        ValueError: attention with a cache takes no context.
+        ValueError: without a context, context_features must be features.
+        ValueError: without values, value_features must be the size of the context's
+            axis.
+        ValueError: there must be a value for each key.
+        ValueError: with a cache the context has the positions of x.
         ValueError: there are at most max_length positions at a time.
         ValueError: the last axis of mask and bias is that of the keys.
     """
@@ -455,13 +482,17 @@ def fwd(
     x = checks.floating("MultiHeadAttention", x=x)
     if context is not None:
         context = checks.floating("MultiHeadAttention", context=context)
+    if values is not None:
+        values = checks.floating("MultiHeadAttention", values=values)
     if mask is not None:
         mask = checks.logical("MultiHeadAttention", mask=mask)
     if bias is not None:
         bias = checks.floating("MultiHeadAttention", bias=bias)
     if positions is not None:
         positions = checks.integral("MultiHeadAttention", positions=positions)
-    checks.same_dtype("MultiHeadAttention", x=x, context=context, bias=bias)
+    checks.same_dtype(
+        "MultiHeadAttention", x=x, context=context, values=values, bias=bias
+    )
     if (
         x.ndim < 2
         or (hyperparams.batch is not None and x.shape[:-2] != hyperparams.batch)
@@ -487,6 +518,19 @@ def fwd(
             context,
             batch=x.shape[:-2],
             source_features=hyperparams.source_features,
+        )
+    if values is not None and (
+        values.ndim < 2
+        or values.shape[:-2] != x.shape[:-2]
+        or values.shape[-1] != hyperparams.value_source_features
+    ):
+        raise checks.shape_error(
+            "MultiHeadAttention",
+            "values",
+            "(*batch, keys, value_source_features)",
+            values,
+            batch=x.shape[:-2],
+            value_source_features=hyperparams.value_source_features,
         )
     if mask is not None:
         checks.broadcasts(
@@ -514,15 +558,26 @@ def fwd(
         )
     # Where there is a cache, its length is that of the keys in mask and bias.
     source = x if context is None else context
+    value_source = source if values is None else values
     if source.shape[-1] != hyperparams.source_features:
         raise checks.requirement(
-            "MultiHeadAttention", "self-attention needs context_features to be features"
+            "MultiHeadAttention", "without a context, context_features must be features"
         )
-    if not (hyperparams.max_length is None or context is None):
+    if value_source.shape[-1] != hyperparams.value_source_features:
         raise checks.requirement(
             "MultiHeadAttention",
-            "attention with a cache takes no context",
+            "without values, value_features must be the size of the context's axis",
+        )
+    if value_source.shape[-2] != source.shape[-2]:
+        raise checks.requirement(
+            "MultiHeadAttention", "there must be a value for each key"
+        )
+    if not (hyperparams.max_length is None or source.shape[-2] == x.shape[-2]):
+        raise checks.requirement(
+            "MultiHeadAttention",
+            "with a cache the context has the positions of x",
             max_length=hyperparams.max_length,
+            x=x.shape,
         )
     first, length = 0, source.shape[-2]
     if non_trainables.cached is not None and hyperparams.max_length is not None:
@@ -545,8 +600,8 @@ def fwd(
     q = to_query.reshape(*x.shape[:-1], *hyperparams.query_shape)
     to_key, _ = Linear.fwd(source, trainables.to_key, None, hyperparams.to_key)
     k = to_key.reshape(*source.shape[:-1], *hyperparams.key_shape)
-    to_value, _ = Linear.fwd(source, trainables.to_value, None, hyperparams.to_value)
-    v = to_value.reshape(*source.shape[:-1], *hyperparams.value_shape)
+    v, _ = Linear.fwd(value_source, trainables.to_value, None, hyperparams.to_value)
+    v = v.reshape(*value_source.shape[:-1], *hyperparams.value_shape)
     if hyperparams.qk_norm is not None:
         norm = layer_norm if hyperparams.qk_norm == "layer" else rms_norm
         q = norm(q, axis=-1, epsilon=1e-6, accum_dtype=hyperparams.accum_dtype)
@@ -560,7 +615,8 @@ def fwd(
     if hyperparams.rotary is not None:
         own = at if positions is None else positions
         q = hyperparams.rotary(q, own)
-        k = hyperparams.rotary(k, own if context is None else jnp.arange(length))
+        with_x = context is None or hyperparams.max_length is not None
+        k = hyperparams.rotary(k, own if with_x else jnp.arange(length))
     causal = hyperparams.causal or hyperparams.max_length is not None
     if (
         non_trainables.cached is not None

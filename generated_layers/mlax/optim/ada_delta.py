@@ -161,21 +161,20 @@ def step(
         epsilon = max(hyperparams.epsilon, float(jnp.finfo(grad.dtype).tiny))
         if mask:
             grad = grad + weight_decay.astype(grad.dtype) * param
+        square_2 = saturate(lax.square(grad))
         square = ema(
-            square,
-            saturate(lax.square(grad)),
-            dither.astype(grad.dtype),
-            decay=hyperparams.decay,
+            square, square_2, dither.astype(grad.dtype), decay=hyperparams.decay
         )
-        ratio = lax.sqrt(step_square + epsilon) * lax.rsqrt(square + epsilon)
-        step = ratio * grad
+        step = lax.sqrt(step_square + epsilon) * lax.rsqrt(square + epsilon)
+        # Its square without its roots: what both need would be stored.
+        square_2 = square_2 / (square + epsilon) * (step_square + epsilon)
         step_square = ema(
             step_square,
-            saturate(lax.square(step)),
+            saturate(square_2),
             dither.astype(grad.dtype),
             decay=hyperparams.decay,
         )
-        return -learning_rate.astype(grad.dtype) * step, square, step_square
+        return -learning_rate.astype(grad.dtype) * step * grad, square, step_square
 
     updates, square, step_square = trees.map_leaves(
         update,

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from mlax_scaffold.model.definition import Definition, Kind, Reference
 from mlax_scaffold.model.library import Library
 from mlax_scaffold.model.project import Project, Rendered
+from mlax_scaffold.render.docs_api import api_pages, render_api_pages
 from mlax_scaffold.render.docs_example import example
 from mlax_scaffold.render.docs_markdown import Table, prose
 from mlax_scaffold.render.docs_sections import page, page_name
@@ -52,7 +53,7 @@ def reference_pages(
         )
         path = f"{project.docs}/{section}/{page_name(definition)}"
         pages.append(Rendered(path, text, definition.source))
-    return (*pages, *_indices(library, project))
+    return (*pages, *render_api_pages(library, project), *_indices(library, project))
 
 
 def _formatted(
@@ -144,13 +145,26 @@ def _indices(library: Library, project: Project) -> Iterator[Rendered]:
         )
         for kind in kinds
     )
+    others = api_pages(library)
+    rows += tuple(
+        (
+            f"[{page.title}]({page.name}.md)",
+            f"`{project.package}{page.place}`",
+            "1",
+            page.summary,
+        )
+        for page in others
+    )
     yield Rendered(
         f"{project.docs}/index.md",
         _index(
             "Reference",
-            f"Everything in `{project.package}`, one page each.",
+            f"Everything in `{project.package}`.",
             Table(("section", "package", "pages", "what it holds"), rows),
-            [f"{kind.section}/index.md" for kind in kinds],
+            [
+                *(f"{kind.section}/index.md" for kind in kinds),
+                *(f"{page.name}.md" for page in others),
+            ],
         ),
         "",
     )

@@ -30,8 +30,9 @@ _SUPPORT = (
     "from typing import Any, ClassVar",
     "from collections.abc import Iterable, Mapping",
     "from {package}.graph._block import BlockModule, checked_module, checked_modules",
+    "from {package}.graph._declarations import Declarations",
     "from {package}.graph._graph import Graph",
-    "from {package}.graph._layer import Declarations, LayerModule",
+    "from {package}.graph._layer import LayerModule",
     "from {package}.graph._module import Module",
     "from {package}.graph._params import Params",
     "from {package}.graph._recurrent import RecurrentModule",
@@ -186,14 +187,21 @@ class _Builder:
         if not h.type.word.structural:
             return replace(parameter, name=self.definition.alias(h.name))
         many = h.type.word.name == "SubLayers"
-        what = "modules" if many else "a module"
+        doc = (
+            h.doc.rstrip(".")
+            .replace("an initialized ", "a ")
+            .replace("initialized ", "")
+        )
+        doc = f"{doc} ({'modules' if many else 'a module'})."
         if h.type.word.name == "Stacked":
-            what = "a module, whose weights get an axis more"
+            doc = (
+                "a module, whose parameters get a first axis: one entry for each time."
+            )
         return Parameter(
             self.definition.alias(h.name),
             "Iterable[Module]" if many else "Module",
             None,
-            f"{h.doc.rstrip('.').replace('initialized ', '')} ({what}).",
+            doc,
         )
 
     def _settings(self) -> Iterator[Parameter]:
@@ -280,7 +288,7 @@ class _Builder:
         if self.inferred:
             given.append("**sizes")
         signature = (
-            "self, **layers: Any" if self.block else "self, key: Any, **sizes: int"
+            "self, **layers: Any" if self.block else "self, key: Any, **sizes: Any"
         )
         section_name = self.definition.section
         return FunctionView(

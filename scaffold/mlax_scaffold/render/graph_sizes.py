@@ -23,6 +23,8 @@ def inferred(definition: Definition) -> dict[str, str]:
     found: dict[str, str] = {}
     for h in definition.hyperparameters:
         if h.default is None and h.type.word.name == "Size" and not h.type.optional:
+            if h.type.per_dim and "spatial_dims" in found:
+                continue  # the number of axes is not known when the module is made
             place = _place(definition, h, shape, x)
             if place is not None:
                 found[h.name] = place
@@ -33,35 +35,37 @@ def _place(
     definition: Definition, h: Hyperparameter, shape: object, x: str
 ) -> str | None:
     alias = definition.alias(h.name)
+    several = ", self.spatial_dims" if h.type.per_dim else ""
+    size = f"self.axis_size{'s' if several else ''}({alias!r}, {x}, {{}}{several})"
     if isinstance(shape, Conditional):
         axes = tuple(
-            _axis(definition, h.name, branch)
-            for branch in (shape.if_true, shape.if_false)
+            _axis(definition, h, branch) for branch in (shape.if_true, shape.if_false)
         )
         if None in axes:
             return _beside(h, alias, shape.if_true, x)
         field = definition.alias(shape.field)
-        axis = f"{axes[0]} if self.{field} else {axes[1]}"
-        return f"self.axis_size({alias!r}, {x}, {axis})"
+        return size.format(f"{axes[0]} if self.{field} else {axes[1]}")
     if isinstance(shape, Shape):
-        axis = _axis(definition, h.name, shape)
+        axis = _axis(definition, h, shape)
         if axis is None:
             return _beside(h, alias, shape, x)
-        return f"self.axis_size({alias!r}, {x}, {axis})"
+        return size.format(axis)
     return None
 
 
-def _axis(definition: Definition, name: str, shape: Shape) -> str | None:
-    """The index of an axis, from the side on which the number of axes is known."""
+def _axis(definition: Definition, h: Hyperparameter, shape: Shape) -> str | None:
+    """The index of its axis, or first axis, from the side where the number is known."""
+    own = Variadic(h.name) if h.type.per_dim else Named(h.name)
     for i, dim in enumerate(shape.dims):
-        if isinstance(dim, Named) and dim.name == name and not dim.broadcast:
+        if dim == own:
             if not _variadic(shape.dims[:i]):
                 return str(i)
             after = _variadic(shape.dims[i:])
             counts = [_count(definition, shape, dim) for dim in after]
             if None not in counts:
-                fixed = str(i + len(after) - len(shape.dims))
-                return " - ".join([fixed, *map(str, counts)])
+                fixed = i + len(after) - len(shape.dims)
+                parts = [*([str(fixed)] if fixed else []), *map(str, counts)]
+                return f"{'' if fixed else '-'}{' - '.join(parts)}"
     return None
 
 

@@ -147,8 +147,11 @@ class _LayerBuilder:
                 yield Field(d.name, _nested(d, kind), docstring(f"Those of {d.name}."))
         for h in self.definition.structural():
             many = h.type.word.name == "SubLayers"
-            annotation = "tuple[Any, ...]" if many else "Any"
-            yield Field(h.name, annotation, docstring(f"Those of {h.name}."))
+            annotation, doc = "tuple[Any, ...]" if many else "Any", f"Those of {h.name}"
+            if many and role is Role.STATE:
+                annotation += " | None"
+                doc += ", or None where none of them has any"
+            yield Field(h.name, annotation, docstring(f"{doc}."))
 
     def _hyper_fields(self):
         for h in self.definition.hyperparameters:
@@ -345,13 +348,9 @@ class _LayerBuilder:
         )
 
     def _entry_checks(self, method: Method) -> list[str]:
-        sizes = {
-            h.name: f"hyperparams.{h.name}" for h in self.definition.hyperparameters
-        }
-        sizes |= {
-            d.name: f"hyperparams.{d.name}"
-            for d in self.definition.declared(Role.DERIVED)
-        }
+        derived = self.definition.declared(Role.DERIVED)
+        named = (*self.definition.hyperparameters, *derived)
+        sizes = {item.name: f"hyperparams.{item.name}" for item in named}
         lines: list[str] = []
         positional = method.positional
         if len(positional) > 1:

@@ -155,6 +155,12 @@ def keyword_text(name: str, text: str) -> str:
     return f"**{text}" if name == "**" else f"{name}={text}"
 
 
+def handed_text(owner: str, layer: str, keyword: Sequence[tuple[str, str]]) -> str:
+    """The named inputs of an initialized layer, as one argument; empty where there are none."""
+    given = [keyword_text(name, text) for name, text in keyword if name != "**"]
+    return f"**checks.handed({owner!r}, {layer}, {', '.join(given)})" if given else ""
+
+
 def packed(positional: Sequence[str]) -> str:
     """The one input that `fwd` takes: several are a tuple."""
     if len(positional) == 1 and not positional[0].startswith("*"):

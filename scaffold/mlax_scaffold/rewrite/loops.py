@@ -12,7 +12,13 @@ import libcst as cst
 from mlax_scaffold.model.definition import Kind
 from mlax_scaffold.model.library import Traits
 from mlax_scaffold.rewrite.context import Context
-from mlax_scaffold.rewrite.hoist import Hoister, arguments_text, keyword_text, packed
+from mlax_scaffold.rewrite.hoist import (
+    Hoister,
+    arguments_text,
+    handed_text,
+    keyword_text,
+    packed,
+)
 from mlax_scaffold.rewrite.nodes import (
     code,
     expression,
@@ -108,7 +114,8 @@ class _Loops(cst.CSTTransformer):
             reference = self.context.declarations[field].reference
             assert reference is not None
             called = f"{reference.name}.fwd"
-        return _Layers(field, variable, index, states, keys, called, traits)
+        owner = self.context.definition.name
+        return _Layers(field, variable, index, states, keys, called, traits, owner)
 
 
 @dataclass(frozen=True)
@@ -166,6 +173,7 @@ class _Layers(_Thread):
     keys: str
     called: str
     traits: Traits | None
+    owner: str
 
     @property
     def indexed(self) -> bool:
@@ -175,7 +183,10 @@ class _Layers(_Thread):
     @property
     def before(self) -> list[str]:
         lines = []
-        if self.traits is None or self.traits.stateful:
+        if self.traits is None:
+            trees, count = f"non_trainables.{self.field}", f"len(self.{self.field})"
+            lines.append(f"{self.states} = arrays.each({trees}, {count})")
+        elif self.traits.stateful:
             lines.append(f"{self.states} = list(non_trainables.{self.field})")
         if self.traits is None or self.traits.draws:
             lines.append(f"{self.keys} = self.keys(len(self.{self.field}))")
@@ -183,7 +194,9 @@ class _Layers(_Thread):
 
     @property
     def after(self) -> str:
-        return super().after if self.traits is None or self.traits.stateful else ""
+        if self.traits is None:
+            return f"{self.field}=arrays.together({self.states})"
+        return super().after if self.traits.stateful else ""
 
     def call(self, call: cst.Call, target: str) -> str:
         positional, keyword = arguments_text(call.args)
@@ -202,8 +215,12 @@ class _Layers(_Thread):
             named = "" if t is None or t.training else "key="
             given.append(f"{named}{self.keys}{turn}")
         for name, text in keyword:
-            passed = f"arrays.taken({self.variable}, {text})" if name == "**" else text
-            given.append(keyword_text(name, passed))
+            if name == "**":
+                given.append(f"**arrays.taken({self.variable}, {text})")
+            elif t is not None:
+                given.append(keyword_text(name, text))
+        if t is None and (handed := handed_text(self.owner, self.variable, keyword)):
+            given.append(handed)
         new = state if stateful else "_"
         return f"{target}, {new} = {self.called}({', '.join(given)})"
 

@@ -5,7 +5,13 @@ from __future__ import annotations
 import libcst as cst
 
 from mlax_scaffold.rewrite.context import Context
-from mlax_scaffold.rewrite.hoist import Hoister, arguments_text, keyword_text, packed
+from mlax_scaffold.rewrite.hoist import (
+    Hoister,
+    arguments_text,
+    handed_text,
+    keyword_text,
+    packed,
+)
 from mlax_scaffold.rewrite.nodes import (
     expression,
     fresh,
@@ -42,10 +48,14 @@ def _threaded_call(
     context: Context, name: str, call: cst.Call, target: str, state: str
 ) -> list[str]:
     positional, keyword = arguments_text(call.args)
-    inputs = [keyword_text(k, text) for k, text in keyword if k != "key"]
     key = dict(keyword).get("key")
+    keyword = [(k, text) for k, text in keyword if k != "key"]
+    inputs = [keyword_text(k, text) for k, text in keyword]
     traits = context.traits.get(name)
     if traits is None:
+        layer = f"hyperparams.{name}"
+        inputs = [text for text in inputs if text.startswith("**")]
+        inputs += filter(None, [handed_text(context.definition.name, layer, keyword)])
         given = [
             packed(positional),
             f"trainables.{name}",
@@ -54,7 +64,7 @@ def _threaded_call(
             key or "None",
             *inputs,
         ]
-        called, stateful = f"hyperparams.{name}.apply", True
+        called, stateful = f"{layer}.apply", True
     else:
         reference = context.declarations[name].reference
         assert reference is not None

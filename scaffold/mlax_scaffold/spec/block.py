@@ -29,7 +29,10 @@ class Handle:
         return self.trainables, self.non_trainables, self._hyperparams
 
     def __call__(self, x: Any, **inputs: Any) -> Any:
-        """Runs the layer with the key of its turn in a loop, and keeps its state."""
+        """Runs the layer with the key of its turn in a loop, and keeps its state.
+
+        Keyword inputs that are None are not handed on: the layer need not take them.
+        """
         return self._thread(x, self._loop_key, inputs)
 
     def apply(
@@ -46,8 +49,9 @@ class Handle:
         )
 
     def _thread(self, x: Any, key: jax.Array | None, inputs: Any) -> Any:
+        given = {name: value for name, value in inputs.items() if value is not None}
         y, self.non_trainables = self.apply(
-            x, self.trainables, self.non_trainables, key, **inputs
+            x, self.trainables, self.non_trainables, key, **given
         )
         return y
 
@@ -82,6 +86,8 @@ class Block(Layer, abstract=True):
         for name, handles in self._handles().items():
             trees = tuple(getattr(handle, nested) for handle in handles)
             found[name] = trees if name in self._several() else trees[0]
+            if kind == "state" and all(tree is None for tree in trees):
+                found[name] = None
         return found or None
 
     def _clone(self) -> Block:

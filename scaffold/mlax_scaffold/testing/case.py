@@ -191,26 +191,29 @@ class _Draw:
             generator = np.random.default_rng([self.seed, zlib.crc32(place.encode())])
             shape, dtype = struct.shape, struct.dtype
             chosen = self.ranges.get(place, self.ranges.get(name))
-            if jnp.issubdtype(dtype, jnp.floating):
-                if chosen is not None:
-                    values = generator.uniform(*chosen, shape)
-                    return jnp.asarray(np.asarray(values).astype(dtype))
-                return jnp.asarray(np.asarray(floating(generator, shape)).astype(dtype))
-            if jnp.issubdtype(dtype, jnp.complexfloating):
-                value = floating(generator, shape) + 1j * floating(generator, shape)
-                return jnp.asarray(np.asarray(value).astype(dtype))
-            if dtype == np.bool_:
-                return jnp.asarray(generator.random(shape) < 0.5)
-            if jnp.issubdtype(dtype, jnp.integer):
-                if name == "state":
-                    return jnp.zeros(shape, dtype)
-                low, high = map(int, DEFAULT_RANGE if chosen is None else chosen)
-                return jnp.asarray(generator.integers(low, high, shape).astype(dtype))
             if jnp.issubdtype(dtype, jax.dtypes.prng_key):
                 return jax.random.split(jax.random.key(self.seed), shape)
-            raise TypeError(
-                f"{place} has the dtype {dtype}, of which none can be drawn"
-            )
+            if jnp.issubdtype(dtype, jnp.floating):
+                values = (
+                    floating(generator, shape)
+                    if chosen is None
+                    else generator.uniform(*chosen, shape)
+                )
+            elif jnp.issubdtype(dtype, jnp.complexfloating):
+                values = floating(generator, shape) + 1j * floating(generator, shape)
+            elif dtype == np.bool_:
+                values = generator.random(shape) < 0.5
+            elif not jnp.issubdtype(dtype, jnp.integer):
+                raise TypeError(
+                    f"{place} has the dtype {dtype}, of which none can be drawn"
+                )
+            elif name == "state":
+                values = np.zeros(shape)
+            else:
+                low, high = map(int, DEFAULT_RANGE if chosen is None else chosen)
+                values = generator.integers(low, high, shape)
+            # `jnp.asarray` would compile a program for each shape.
+            return jax.device_put(np.asarray(values).astype(dtype))
 
         return jax.tree_util.tree_map_with_path(leaf, tree)
 

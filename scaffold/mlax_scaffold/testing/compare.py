@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.typing import DTypeLike
+
+from mlax_scaffold.testing._same import output_numbers
 
 PyTree = Any
 DEFAULT_ULPS = 16
@@ -36,6 +39,36 @@ def assert_matches(
     )
     for (path, e), a in pairs:
         _assert_close(e, a, dtype, ulps, what + jax.tree_util.keystr(path))
+
+
+def assert_same_results(
+    pair: Callable[..., tuple[PyTree, PyTree]],
+    *args: PyTree,
+    dtype: DTypeLike,
+    what: str = "result",
+) -> None:
+    """Raise AssertionError unless both results of `pair(*args)` agree to rounding."""
+    program = program_unless_same(pair, *args, what=what)
+    if program is not None:
+        assert_matches(*program(*args), dtype, what=what)
+
+
+def program_unless_same(
+    pair: Callable[..., tuple[PyTree, PyTree]], *args: PyTree, what: str
+) -> Callable[..., tuple[PyTree, PyTree]] | None:
+    """None where tracing shows that both results of `pair` are the same for all arguments.
+
+    That is where they are computed by the same operations: nothing is compiled then.
+    Otherwise `jax.jit(pair)`, to compare what it returns. Raises AssertionError where
+    structures, shapes or dtypes differ.
+    """
+    program = jax.jit(pair)
+    traced = program.trace(*args)
+    expected, actual = traced.out_info
+    assert_same_structure(expected, actual, what=what)
+    numbers = output_numbers(traced.jaxpr)
+    half = len(numbers) // 2
+    return None if numbers[:half] == numbers[half:] else program
 
 
 def assert_same_structure(expected: PyTree, actual: PyTree, *, what: str) -> None:

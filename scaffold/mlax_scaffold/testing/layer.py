@@ -125,8 +125,8 @@ def assert_vmap(
                 return case.call(_with_arrays(first, (x, *rest)))[0]
 
             stacked = jax.tree.map(lambda *v: jnp.stack(v), *xs)
-            one_by_one = jax.tree.map(lambda *v: jnp.stack(v), *map(single, xs))
-            return one_by_one, jax.vmap(single, axis_size=size)(stacked)
+            one_by_one = jax.lax.map(single, stacked)
+            return one_by_one, jax.vmap(single)(stacked)
 
         expected, actual = both(xs, _arrays(first)[1:])
         what = f"{case.name}: vmap, y"

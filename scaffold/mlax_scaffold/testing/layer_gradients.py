@@ -73,15 +73,16 @@ def _derivatives(
     step = 1e-5
 
     def along(direction: list[Any]) -> tuple[Any, Any, Any]:
-        def at(distance: float) -> list[Any]:
+        def at(distance: Any) -> list[Any]:
             moved = [v + distance * d for v, d in zip(floats, direction, strict=True)]
             return fwd(moved, others, state, key)[0]
 
-        pairs = zip(at(step), at(-step), strict=True)
+        # One program of both sides compiles in half the time.
+        sides = jax.lax.map(at, jnp.asarray([step, -step]))
         # An infinity that stays where it is does not change.
         change = [
             jnp.where(up == down, jnp.zeros_like(up), (up - down) / (2 * step))
-            for up, down in pairs
+            for up, down in sides
         ]
         scale = jnp.sqrt(_dot(change, change) * _dot(cotangents, cotangents))
         return _dot(gradients, direction), _dot(cotangents, change), scale

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jax.typing import DTypeLike
 
 from mlax_scaffold.testing.case import Arguments, Case
-from mlax_scaffold.testing.compare import assert_matches
+from mlax_scaffold.testing.compare import assert_same_results
 from mlax_scaffold.testing.dtypes import precision_for
 
 PyTree = Any
@@ -33,8 +33,8 @@ def assert_module_equals_layer(
 ) -> None:
     """The module, with a layer's weights as parameters, returns what `fwd` returns.
 
-    So does its state, in training and in inference; both run in one compiled program. What
-    it draws, it draws with the next key of its `Rng`. Its parameters are locked.
+    So does its state, in training and in inference. What it draws, it draws with the next
+    key of its `Rng`. Its parameters are locked.
     """
     module, rng, params = _made(case, graph)
     with precision_for(dtype, *case.allow):
@@ -56,28 +56,26 @@ def assert_module_equals_layer(
                 f"{jax.tree.structure((trainables, state))}"
             )
 
-        @jax.jit
-        def both(params: Any, x: PyTree, inputs: PyTree) -> dict[bool, PyTree]:
-            results = {}
-            for training in case.modes():
+        for training in case.modes():
+
+            def both(params: Any, x: PyTree, inputs: PyTree) -> tuple[PyTree, PyTree]:
                 key = jax.random.fold_in(rng.get_seed(params), rng.get_counter(params))
                 weights, state = graph.params_to_pair(module, params)
                 expected = case.call(
                     Arguments(x, weights, state, hyperparams, inputs),
-                    training=training,
+                    training=training,  # noqa: B023
                     key=key,
                 )
-                y, after = _call(case, module, params, training, x, inputs)
-                results[training] = (
-                    expected,
-                    (y, graph.params_to_pair(module, after)[1]),
-                )
-            return results
+                y, after = _call(case, module, params, training, x, inputs)  # noqa: B023
+                return expected, (y, graph.params_to_pair(module, after)[1])
 
-        for training, (expected, actual) in both(params.locked(), x, inputs).items():
-            mode = "training" if training else "inference"
-            assert_matches(
-                expected, actual, dtype, what=f"{case.name}: module in {mode}"
+            assert_same_results(
+                both,
+                params.locked(),
+                x,
+                inputs,
+                dtype=dtype,
+                what=f"{case.name}: module in {'training' if training else 'inference'}",
             )
 
 

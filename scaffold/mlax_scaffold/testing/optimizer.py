@@ -116,7 +116,7 @@ def weights(structs: PyTree, seed: int = 0) -> PyTree:
 
     def draw(struct: Any) -> Any:
         values = np.asarray(generator.standard_normal(struct.shape))
-        return jnp.asarray(values.astype(struct.dtype))
+        return jax.device_put(values.astype(struct.dtype))
 
     return jax.tree.map(draw, structs)
 

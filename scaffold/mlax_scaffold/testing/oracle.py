@@ -14,7 +14,11 @@ from jax.typing import DTypeLike
 import mlax_scaffold
 from mlax_scaffold.spec.loading import load
 from mlax_scaffold.testing.case import Arguments, Case, cast
-from mlax_scaffold.testing.compare import assert_matches
+from mlax_scaffold.testing.compare import (
+    assert_matches,
+    assert_same_results,
+    program_unless_same,
+)
 from mlax_scaffold.testing.dtypes import precision_for
 from mlax_scaffold.testing.optimizer import (
     OptimizerCase,
@@ -56,35 +60,29 @@ def find_spec(path: str, near: str) -> Spec:
 
 
 def assert_matches_spec(case: Case, spec: Spec, dtype: DTypeLike = jnp.float64) -> None:
-    """`fwd` gives the values and the state of the spec, in training and inference.
-
-    Both run in one compiled program.
-    """
+    """`fwd` gives the values and the state of the spec, in training and inference."""
     definition = spec.load()
-    for training in case.modes():
-        with precision_for(dtype):
-            arguments = case.arguments(dtype, dtype)
-            hyperparams = arguments.hyperparams
+    with precision_for(dtype):
+        arguments = case.arguments(dtype, dtype)
+        hyperparams = arguments.hyperparams
+        for training in case.modes():
             key = jax.random.key(1) if training and case.draws_keys else None
 
-            @jax.jit
             def both(x, trainables, non_trainables, inputs, key):
-                given = Arguments(x, trainables, non_trainables, hyperparams, inputs)  # noqa: B023
-                expected = _run_spec(definition, given, training, key)  # noqa: B023
-                return expected, case.call(given, training=training, key=key)  # noqa: B023
+                given = Arguments(x, trainables, non_trainables, hyperparams, inputs)
+                y, state = _run_spec(definition, given, training, key)  # noqa: B023
+                actual, new_state = case.call(given, training=training, key=key)  # noqa: B023
+                return (y, state), (actual, _fields(new_state, state))
 
-            (y, state), (actual_y, actual_state) = both(
+            assert_same_results(
+                both,
                 arguments.x,
                 arguments.trainables,
                 arguments.non_trainables,
                 arguments.inputs,
                 key,
-            )
-            mode = "training" if training else "inference"
-            what = f"{case.name} in {mode}"
-            assert_matches(y, actual_y, dtype, what=f"{what}: the output")
-            assert_matches(
-                state, _fields(actual_state, state), dtype, what=f"{what}: the state"
+                dtype=dtype,
+                what=f"{case.name} in {'training' if training else 'inference'}: y and state",
             )
 
 
@@ -94,18 +92,16 @@ def assert_function_matches_spec(
     hyperparameters: Mapping[str, Any],
     dtype: DTypeLike = jnp.float64,
 ) -> None:
-    """A function gives the value of its spec. Both run in one compiled program."""
+    """A function gives the value of its spec."""
     definition = spec.load()
     with precision_for(dtype):
         arguments = case.arguments(dtype, dtype)
 
-        @jax.jit
         def both(x):
             given = arguments._replace(x=x)
             return definition(*x, **hyperparameters), case.call(given)[0]
 
-        expected, actual = both(arguments.x)
-        assert_matches(expected, actual, dtype, what=case.name)
+        assert_same_results(both, arguments.x, dtype=dtype, what=case.name)
 
 
 def _run_spec(
@@ -131,13 +127,13 @@ def _hyperparameters(definition: Any, arguments: Arguments) -> dict[str, Any]:
             continue
         value = getattr(arguments.hyperparams, name)
         if name in structural:
-            trees = (
-                getattr(arguments.trainables, name),
-                getattr(arguments.non_trainables, name),
-                value,
-            )
-            many = structural[name] == "SubLayers"
-            value = list(zip(*trees, strict=True)) if many else trees
+            weights = getattr(arguments.trainables, name)
+            state = getattr(arguments.non_trainables, name)
+            if structural[name] == "SubLayers":
+                states = (None,) * len(value) if state is None else state
+                value = list(zip(weights, states, value, strict=True))
+            else:
+                value = weights, state, value
         given[name] = value
     return given
 
@@ -164,26 +160,27 @@ def assert_optimizer_matches_spec(
             **_optimizer_hyperparameters(definition, state, hyperparams)
         )
 
-        def run(gradients: Any, state: Any, params: Any) -> Any:
+        def both(gradients: Any, state: Any, params: Any) -> Any:
             optimizer.load(state)
             inputs = inputs_of_step(gradients, params)
             given = {name: inputs[name] for name in case.needs}
             updates = optimizer.step(case.given(gradients), params, **given)
-            return (updates, optimizer.state), case.take(
-                gradients, state, params, hyperparams
-            )
+            fields = {name: optimizer.state[name] for name in state._fields}
+            actual, new = case.take(gradients, state, params, hyperparams)
+            return (updates, type(new)(**fields)), (actual, new)
 
-        both = jax.jit(run)
+        gradients = weights(structs, seed=1)
+        what = f"{case.name}: updates and state"
+        program = program_unless_same(both, gradients, state, params, what=what)
+        if program is None:
+            return
         for number in range(steps):
             gradients = weights(structs, seed=1 + number)
-            (updates, expected), (actual, state) = both(gradients, state, params)
-            what = f"{case.name} in step {number + 1}"
-            assert_matches(updates, actual, jnp.float64, what=f"{what}: updates")
-            fields = {name: expected[name] for name in state._fields}
-            assert_matches(
-                fields, state._asdict(), jnp.float64, what=f"{what}: the state"
-            )
-            params = jax.tree.map(jnp.add, params, actual)
+            expected, actual = program(gradients, state, params)
+            what = f"{case.name} in step {number + 1}: updates and state"
+            assert_matches(expected, actual, jnp.float64, what=what)
+            updates, state = actual
+            params = jax.tree.map(jnp.add, params, updates)
 
 
 def _optimizer_hyperparameters(
@@ -204,8 +201,9 @@ def assert_schedule_matches_spec(schedule: Any, spec: Spec) -> None:
         fields = definition._fields.annotations
         expected = definition(**{name: getattr(schedule, name) for name in fields})
         counts = jnp.asarray([0.0, 1.0, 2.0, 3.0, 7.0, 20.0, 100.0, 1e6])
-        both = jax.jit(
-            lambda counts: (jax.vmap(expected)(counts), jax.vmap(schedule)(counts))
+        assert_same_results(
+            lambda counts: (jax.vmap(expected)(counts), jax.vmap(schedule)(counts)),
+            counts,
+            dtype=jnp.float64,
+            what=type(schedule).__name__,
         )
-        wanted, given = both(counts)
-        assert_matches(wanted, given, jnp.float64, what=type(schedule).__name__)

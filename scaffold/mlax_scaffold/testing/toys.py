@@ -67,6 +67,7 @@ class ToyCellHyperparams:
     """Hyperparameters of a recurrent cell of that layer."""
 
     inner: ToyHyperparams = ToyHyperparams()
+    keyword_inputs: ClassVar[tuple[str, ...]] = ToyHyperparams.keyword_inputs
 
     def apply(
         self,
@@ -75,11 +76,12 @@ class ToyCellHyperparams:
         non_trainables: ToyNonTrainables,
         inference_mode: bool = False,
         key: jax.Array | None = None,
+        shift: jax.Array | None = None,
     ) -> tuple[tuple[jax.Array, jax.Array], ToyNonTrainables]:
         """Carry' = tanh(inputs + layer(carry)); the output is (carry', carry')."""
         inputs, carry = x
         y, non_trainables = self.inner.apply(
-            carry, trainables, non_trainables, inference_mode, key
+            carry, trainables, non_trainables, inference_mode, key, shift
         )
         carry = jnp.tanh(inputs + y)
         return (carry, carry), non_trainables

@@ -2,6 +2,7 @@
 # To change this file, edit that spec and run `mlax-scaffold generate`.
 """Property tests of mlax.block.Bidirectional."""
 
+import jax.numpy as jnp
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -44,6 +45,7 @@ SPEC = find_spec("scaffold/mlax_scaffold/specs/block/bidirectional.py", near=__f
 def cases(draw) -> Case:
     """Hyperparameters and inputs of Bidirectional that fit each other."""
     merge = draw(choices("concatenate", "add", "multiply", "average"))
+    return_carry = draw(booleans())
     time_major = draw(booleans())
 
     def init(key, dtype):
@@ -51,6 +53,7 @@ def cases(draw) -> Case:
             ahead=toys.layer(key, dtype),
             back=toys.layer(key, dtype),
             merge=merge,
+            return_carry=return_carry,
             time_major=time_major,
         )
 
@@ -60,18 +63,28 @@ def cases(draw) -> Case:
             ahead=toys.module(LayerModule, node.child("ahead"), rng, toys.layer),
             back=toys.module(LayerModule, node.child("back"), rng, toys.layer),
             merge=merge,
+            return_carry=return_carry,
             time_major=time_major,
             rng=rng,
         )
 
-    hyperparams = fitting_hyperparams(init, requirements=[])
+    hyperparams = fitting_hyperparams(
+        init, requirements=["return_carry says whether both layers return (y, carry)"]
+    )
     shapes = draw(
         shapes_of(
-            {"x": "time *batch features if time_major else *batch time features"},
+            {
+                "x": "time *batch features if time_major else *batch time features",
+                "carry": "*batch features",
+                "reset": "time *batch if time_major else *batch time",
+            },
             **known(hyperparams),
             features=toys.WIDTH,
         )
     )
+    inputs = {}
+    if draw(st.booleans()):
+        inputs["reset"] = array(shapes["reset"], jnp.bool_)
     return fitting(
         Case(
             name="Bidirectional",
@@ -79,11 +92,12 @@ def cases(draw) -> Case:
             fwd=Bidirectional.fwd,
             module=module,
             x=array(shapes["x"]),
+            inputs=inputs,
             key_optional=True,
             draws_keys=True,
             trains=True,
         ),
-        requirements=[],
+        requirements=["return_carry says whether both layers return (y, carry)"],
     )
 
 

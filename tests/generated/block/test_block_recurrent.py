@@ -76,6 +76,7 @@ def cases(draw) -> Case:
                 "x": "time *batch features if time_major else *batch time features",
                 "carry": "*batch features",
                 "reset": "time *batch if time_major else *batch time",
+                "shift": "features",
             },
             **known(hyperparams),
             features=toys.WIDTH,
@@ -84,6 +85,8 @@ def cases(draw) -> Case:
     inputs = {}
     if draw(st.booleans()):
         inputs["reset"] = array(shapes["reset"], jnp.bool_)
+    if draw(st.booleans()):
+        inputs["shift"] = array(shapes["shift"])
     return fitting(
         Case(
             name="Recurrent",

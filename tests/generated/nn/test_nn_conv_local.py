@@ -89,7 +89,6 @@ def cases(draw) -> Case:
             node,
             spatial_dims=spatial_dims,
             out_channels=out_channels,
-            input_size=input_size,
             kernel_size=kernel_size,
             strides=strides,
             padding=padding,

@@ -66,9 +66,10 @@ def cases(draw) -> Case:
     features = draw(sizes())
     heads = draw(sizes())
     context_features = draw(optional(sizes()))
+    value_features = draw(optional(sizes()))
     kv_heads = draw(optional(sizes()))
     head_features = draw(optional(sizes()))
-    value_features = draw(optional(sizes()))
+    value_head_features = draw(optional(sizes()))
     out_features = draw(optional(sizes()))
     use_bias = draw(booleans())
     causal = draw(booleans())
@@ -89,9 +90,10 @@ def cases(draw) -> Case:
             features=features,
             heads=heads,
             context_features=context_features,
+            value_features=value_features,
             kv_heads=kv_heads,
             head_features=head_features,
-            value_features=value_features,
+            value_head_features=value_head_features,
             out_features=out_features,
             use_bias=use_bias,
             causal=causal,
@@ -113,9 +115,10 @@ def cases(draw) -> Case:
             node,
             heads=heads,
             context_features=context_features,
+            value_features=value_features,
             kv_heads=kv_heads,
             head_features=head_features,
-            value_features=value_features,
+            value_head_features=value_head_features,
             out_features=out_features,
             use_bias=use_bias,
             causal=causal,
@@ -138,8 +141,10 @@ def cases(draw) -> Case:
             "heads must divide features, or head_features is given",
             "kv_heads must divide heads",
             "a cache of max_length needs batch, the axes before the positions",
-            "self-attention needs context_features to be features",
-            "attention with a cache takes no context",
+            "without a context, context_features must be features",
+            "without values, value_features must be the size of the context's axis",
+            "there must be a value for each key",
+            "with a cache the context has the positions of x",
             "there are at most max_length positions at a time",
             "the last axis of mask and bias is that of the keys",
             "the heads of the values must divide the weights'",
@@ -151,6 +156,7 @@ def cases(draw) -> Case:
             {
                 "x": "*batch queries features",
                 "context": "*batch keys source_features",
+                "values": "*batch keys value_source_features",
                 "mask": "# *batch heads queries keys",
                 "bias": "# *batch heads queries keys",
                 "positions": "# *batch queries",
@@ -161,6 +167,8 @@ def cases(draw) -> Case:
     inputs = {}
     if draw(st.booleans()):
         inputs["context"] = array(shapes["context"])
+    if draw(st.booleans()):
+        inputs["values"] = array(shapes["values"])
     if draw(st.booleans()):
         inputs["mask"] = array(shapes["mask"], jnp.bool_)
     if draw(st.booleans()):
@@ -185,9 +193,10 @@ def cases(draw) -> Case:
                         features,
                         heads,
                         context_features,
+                        value_features,
                         kv_heads,
                         head_features,
-                        value_features,
+                        value_head_features,
                         out_features,
                         max_length,
                         chunk_size,
@@ -201,8 +210,10 @@ def cases(draw) -> Case:
             "heads must divide features, or head_features is given",
             "kv_heads must divide heads",
             "a cache of max_length needs batch, the axes before the positions",
-            "self-attention needs context_features to be features",
-            "attention with a cache takes no context",
+            "without a context, context_features must be features",
+            "without values, value_features must be the size of the context's axis",
+            "there must be a value for each key",
+            "with a cache the context has the positions of x",
             "there are at most max_length positions at a time",
             "the last axis of mask and bias is that of the keys",
             "the heads of the values must divide the weights'",
@@ -305,6 +316,11 @@ def test_rejects_integers(case):
         ("context_features", 2.5),
         ("context_features", "4"),
         ("context_features", True),
+        ("value_features", 0),
+        ("value_features", -1),
+        ("value_features", 2.5),
+        ("value_features", "4"),
+        ("value_features", True),
         ("kv_heads", 0),
         ("kv_heads", -1),
         ("kv_heads", 2.5),
@@ -315,11 +331,11 @@ def test_rejects_integers(case):
         ("head_features", 2.5),
         ("head_features", "4"),
         ("head_features", True),
-        ("value_features", 0),
-        ("value_features", -1),
-        ("value_features", 2.5),
-        ("value_features", "4"),
-        ("value_features", True),
+        ("value_head_features", 0),
+        ("value_head_features", -1),
+        ("value_head_features", 2.5),
+        ("value_head_features", "4"),
+        ("value_head_features", True),
         ("out_features", 0),
         ("out_features", -1),
         ("out_features", 2.5),

@@ -7,12 +7,14 @@ import math
 import posixpath
 import re
 from collections.abc import Callable
+from inspect import isfunction
 from typing import Any
 
 import jax
 import pytest
 from docs_blocks import ROOT, blocks, links
 
+import mlax
 from mlax_scaffold.spec.check_library import LIBRARY_SPECS, find_specs
 
 DEFINITIONS = [
@@ -20,6 +22,12 @@ DEFINITIONS = [
     for spec in find_specs(LIBRARY_SPECS, "specs")
 ]
 WEIGHTED = [name for name in DEFINITIONS if name.startswith("nn/")]
+API = {
+    "initializers": {*mlax.initializers.__all__} - {"ones", "zeros"},
+    "weights": {name for name in mlax.__all__ if isfunction(getattr(mlax, name))},
+    "updates": {n for n in mlax.optim.__all__ if isfunction(getattr(mlax.optim, n))},
+}
+"""What no spec decides, by the page that it stands on; two initializers are those of jax."""
 
 _COUNT = re.compile(r"^Number of weights: `([^`]+)`\.$", re.MULTILINE)
 
@@ -76,9 +84,24 @@ def test_every_definition_has_a_page_in_the_indices(site):
     listed = {"docs/reference/index.md"}
     for entry in links(pages["docs/reference/index.md"]):
         index = f"docs/reference/{entry}"
-        listed |= {index, *(f"{index[:-8]}{page}" for page in links(pages[index]))}
+        listed.add(index)
+        if index.endswith("/index.md"):
+            listed |= {f"{index[:-8]}{page}" for page in links(pages[index])}
     assert listed == set(pages)
-    assert len(listed) == len(DEFINITIONS) + 6
+    assert len(listed) == len(DEFINITIONS) + 6 + len(API)
+
+
+@pytest.mark.parametrize("page", API)
+def test_every_public_function_has_its_place(site, page):
+    text = site.pages[f"docs/reference/{page}.md"]
+    described = re.split(r"^## ", text, flags=re.MULTILINE)[1:]
+    names = [part.partition("\n")[0].replace("\\", "") for part in described]
+    assert sorted(names) == sorted(API[page])
+    assert not re.search(r"^(Args|Returns|Raises):$", text, flags=re.MULTILINE)
+    for part in described:
+        name, signature, doc = part.split("\n\n", 2)
+        assert signature.startswith("```python\n"), name
+        assert doc.strip(), name
 
 
 def test_links_resolve(site):

@@ -25,10 +25,11 @@ class Bidirectional(BlockModule):
 
     Args:
         graph: a node of its own, `graph.child(...)`.
-        ahead: an layer over sequences, such as Recurrent (a module).
+        ahead: a layer over sequences, such as Recurrent (a module).
         back: another one, which sees time reversed (a module).
         merge: how the two results become one (one of "concatenate", "add", "multiply",
             "average").
+        return_carry: as of both layers; the carry is (ahead's, back's) (True or False).
         time_major: whether time is the first axis, else the last but one (True or
             False).
         rng: gives the key in training; None: the first one among the modules.
@@ -46,6 +47,7 @@ class Bidirectional(BlockModule):
         ahead: Module,
         back: Module,
         merge: Literal["concatenate", "add", "multiply", "average"] = "concatenate",
+        return_carry: bool = False,
         time_major: bool = False,
         *,
         rng: Rng | None = None,
@@ -56,28 +58,42 @@ class Bidirectional(BlockModule):
         self.merge = checks.choice(
             "Bidirectional", ("concatenate", "add", "multiply", "average"), merge=merge
         )
+        self.return_carry = checks.boolean("Bidirectional", return_carry=return_carry)
         self.time_major = checks.boolean("Bidirectional", time_major=time_major)
 
     def init(self, **layers: Any) -> tuple[Any, Any, Any]:
         """`init` of `block.Bidirectional`."""
-        return pure.init(**layers, merge=self.merge, time_major=self.time_major)
+        return pure.init(
+            **layers,
+            merge=self.merge,
+            return_carry=self.return_carry,
+            time_major=self.time_major,
+        )
 
     def __call__(
-        self, params: Params, x: jax.Array, *, is_training: bool = False
-    ) -> tuple[jax.Array, Params]:
+        self,
+        params: Params,
+        x: jax.Array,
+        *,
+        carry: Any = None,
+        reset: jax.Array | None = None,
+        is_training: bool = False,
+    ) -> tuple[Any, Params]:
         """Apply the module.
 
         Args:
             params: the parameters: those that are missing are created.
             x: floating (time, *batch, features) where time_major, else (*batch, time,
                 features).
+            carry: any tree of arrays.
+            reset: boolean (time, *batch) where time_major, else (*batch, time), or None.
             is_training: static; whether state changes and something may be random.
 
         Returns:
-            `(y, params)`; y is floating of any shape.
+            `(y, params)`; y is any tree of arrays.
 
         Raises:
             LockedError: where locked params lack a parameter.
             ValueError, TypeError: where an input does not fit.
         """
-        return self.call(pure.fwd, params, x, is_training)
+        return self.call(pure.fwd, params, x, is_training, carry=carry, reset=reset)

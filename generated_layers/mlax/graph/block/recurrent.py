@@ -22,11 +22,12 @@ class Recurrent(BlockModule):
     """A cell along the axis of time: (y_t, carry) = cell((x_t, carry)).
 
     The weights are cast once, before the loop, so that their gradients accumulate in
-    the dtype of x. A cell over images needs `time_major`.
+    the dtype of x. A cell over images needs `time_major`. Other keyword inputs are the
+    cell's, and the same in each step.
 
     Args:
         graph: a node of its own, `graph.child(...)`.
-        cell: an cell, with a method `initial_carry` (a module).
+        cell: a cell, with a method `initial_carry` (a module).
         reverse: whether time runs from the last step to the first (True or False).
         unroll: steps in one turn of the compiled loop; the length: no loop (an integer
             of at least 1).
@@ -41,6 +42,7 @@ class Recurrent(BlockModule):
 
     functions: ClassVar[Any] = pure
     structural: ClassVar[Mapping[str, str]] = {"cell": "Cell"}
+    hands_on: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -78,6 +80,7 @@ class Recurrent(BlockModule):
         carry: Any = None,
         reset: jax.Array | None = None,
         is_training: bool = False,
+        **inputs: Any,
     ) -> tuple[Any, Params]:
         """Apply the module.
 
@@ -88,6 +91,7 @@ class Recurrent(BlockModule):
             carry: any tree of arrays.
             reset: boolean (time, *batch) where time_major, else (*batch, time), or None.
             is_training: static; whether state changes and something may be random.
+            **inputs: keyword inputs, handed to the modules that take them.
 
         Returns:
             `(y, params)`; y is any tree of arrays.
@@ -96,4 +100,6 @@ class Recurrent(BlockModule):
             LockedError: where locked params lack a parameter.
             ValueError, TypeError: where an input does not fit.
         """
-        return self.call(pure.fwd, params, x, is_training, carry=carry, reset=reset)
+        return self.call(
+            pure.fwd, params, x, is_training, carry=carry, reset=reset, **inputs
+        )

@@ -24,7 +24,7 @@ class Remat(BlockModule):
 
     Args:
         graph: a node of its own, `graph.child(...)`.
-        layer: an layer (a module).
+        layer: a layer (a module).
         policy: of jax.checkpoint_policies; None: keep nothing (a hashable policy, as in
             `jax.checkpoint_policies`, or None).
         rng: gives the key in training; None: the first one among the modules.

@@ -25,8 +25,7 @@ class Repeat(BlockModule):
 
     Args:
         graph: a node of its own, `graph.child(...)`.
-        layer: an layer, with arrays stacked along the first axis (a module, whose
-            weights get an axis more).
+        layer: a module, whose parameters get a first axis: one entry for each time.
         depth: how many times it is applied: the size of that axis (an integer of at
             least 1).
         unroll: layers in one turn of the compiled loop; the depth: no loop (an integer

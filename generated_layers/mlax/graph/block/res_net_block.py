@@ -13,8 +13,9 @@ from jax.typing import DTypeLike
 from mlax._core import arrays, checks
 from mlax._core.checks import PrecisionLike
 from mlax.block import res_net_block as pure
+from mlax.graph._declarations import Declarations
 from mlax.graph._graph import Graph
-from mlax.graph._layer import Declarations, LayerModule
+from mlax.graph._layer import LayerModule
 from mlax.graph._params import Params
 from mlax.graph._rng import Rng
 from mlax.graph.nn.batch_norm import BatchNorm
@@ -122,7 +123,7 @@ class ResNetBlock(LayerModule):
         )
         self.kernel_initializer = kernel_initializer
 
-    def init(self, key: Any, **sizes: int) -> tuple[Any, Any, Any]:
+    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
         """`init` of `block.ResNetBlock`."""
         return pure.init(
             key,
@@ -141,7 +142,7 @@ class ResNetBlock(LayerModule):
             **sizes,
         )
 
-    def inferred_sizes(self, x: Any) -> dict[str, int]:
+    def inferred_sizes(self, x: Any) -> dict[str, Any]:
         """The hyperparameters that the shape of an input decides."""
         return {
             "spatial_dims": self.axes_beside("spatial_dims", x, 2),

@@ -22,7 +22,7 @@ class Residual(BlockModule):
 
     Args:
         graph: a node of its own, `graph.child(...)`.
-        layer: an layer, whose output has the shape of its input (a module).
+        layer: a layer, whose output has the shape of its input (a module).
         rng: gives the key in training; None: the first one among the modules.
 
     Raises:

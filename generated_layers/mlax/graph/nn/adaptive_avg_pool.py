@@ -56,7 +56,7 @@ class AdaptiveAvgPool(LayerModule):
             checks.dtype, "AdaptiveAvgPool", accum_dtype=accum_dtype
         )
 
-    def init(self, key: Any, **sizes: int) -> tuple[Any, Any, Any]:
+    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
         """`init` of `nn.AdaptiveAvgPool`."""
         return pure.init(
             spatial_dims=self.spatial_dims,

@@ -50,7 +50,7 @@ class AdaptiveMaxPool(LayerModule):
         )
         self.channel_last = checks.boolean("AdaptiveMaxPool", channel_last=channel_last)
 
-    def init(self, key: Any, **sizes: int) -> tuple[Any, Any, Any]:
+    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
         """`init` of `nn.AdaptiveMaxPool`."""
         return pure.init(
             spatial_dims=self.spatial_dims,

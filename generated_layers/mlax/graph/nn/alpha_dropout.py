@@ -43,7 +43,7 @@ class AlphaDropout(LayerModule):
         super().__init__(graph, rng=rng)
         self.rate = checks.probability("AlphaDropout", rate=rate)
 
-    def init(self, key: Any, **sizes: int) -> tuple[Any, Any, Any]:
+    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
         """`init` of `nn.AlphaDropout`."""
         return pure.init(rate=self.rate)
 

@@ -81,7 +81,7 @@ class AvgPool(LayerModule):
             checks.dtype, "AvgPool", accum_dtype=accum_dtype
         )
 
-    def init(self, key: Any, **sizes: int) -> tuple[Any, Any, Any]:
+    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
         """`init` of `nn.AvgPool`."""
         return pure.init(
             spatial_dims=self.spatial_dims,

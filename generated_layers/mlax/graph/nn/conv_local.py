@@ -13,8 +13,9 @@ from jax.typing import DTypeLike
 
 from mlax._core import arrays, checks
 from mlax._core.checks import PaddingLike, PrecisionLike
+from mlax.graph._declarations import Declarations
 from mlax.graph._graph import Graph
-from mlax.graph._layer import Declarations, LayerModule
+from mlax.graph._layer import LayerModule
 from mlax.graph._params import Params
 from mlax.graph._rng import Rng
 from mlax.nn import conv_local as pure
@@ -31,8 +32,6 @@ class ConvLocal(LayerModule):
         graph: a node of its own, `graph.child(...)`.
         spatial_dims: number of spatial axes (an integer of at least 1).
         out_channels: channels of the output (an integer of at least 1).
-        input_size: sizes of the spatial axes of the input (an integer of at least 1, or
-            a sequence of one for each spatial axis).
         kernel_size: size of the kernel (an integer of at least 1, or a sequence of one
             for each spatial axis).
         strides: steps from window to window (an integer of at least 1, or a sequence of
@@ -49,6 +48,8 @@ class ConvLocal(LayerModule):
             precision, or None).
         in_channels: channels of the input (an integer of at least 1); None: that of the
             first input.
+        input_size: sizes of the spatial axes of the input (an integer of at least 1, or
+            a sequence of one for each spatial axis); None: that of the first input.
         kernel_initializer: initializer of kernel, of shape shape; None:
             lecun_normal(in_axis=in_axis, out_axis=0, batch_axis=places).
         bias_initializer: initializer of bias, of shape bias_shape.
@@ -63,14 +64,16 @@ class ConvLocal(LayerModule):
 
     functions: ClassVar[Any] = pure
     declarations: ClassVar[Declarations] = {"kernel": None, "bias": None}
-    inferred: ClassVar[Mapping[str, str]] = {"in_channels": "in_channels"}
+    inferred: ClassVar[Mapping[str, str]] = {
+        "in_channels": "in_channels",
+        "input_size": "input_size",
+    }
 
     def __init__(
         self,
         graph: Graph,
         spatial_dims: int,
         out_channels: int,
-        input_size: int | Sequence[int],
         kernel_size: int | Sequence[int],
         strides: int | Sequence[int] = 1,
         padding: PaddingLike = "SAME",
@@ -81,6 +84,7 @@ class ConvLocal(LayerModule):
         precision: PrecisionLike | None = None,
         *,
         in_channels: int | None = None,
+        input_size: int | Sequence[int] | None = None,
         kernel_initializer: arrays.Initializer | None = None,
         bias_initializer: arrays.Initializer = zeros,
         dtype: DTypeLike | None = None,
@@ -93,8 +97,12 @@ class ConvLocal(LayerModule):
             checks.size, "ConvLocal", in_channels=in_channels
         )
         self.out_channels = checks.size("ConvLocal", out_channels=out_channels)
-        self.input_size = checks.per_dim(
-            "ConvLocal", checks.size, spatial_dims, input_size=input_size
+        self.input_size = checks.optional(
+            checks.per_dim,
+            "ConvLocal",
+            checks.size,
+            spatial_dims,
+            input_size=input_size,
         )
         self.kernel_size = checks.per_dim(
             "ConvLocal", checks.size, spatial_dims, kernel_size=kernel_size
@@ -119,13 +127,12 @@ class ConvLocal(LayerModule):
         self.kernel_initializer = kernel_initializer
         self.bias_initializer = bias_initializer
 
-    def init(self, key: Any, **sizes: int) -> tuple[Any, Any, Any]:
+    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
         """`init` of `nn.ConvLocal`."""
         return pure.init(
             key,
             spatial_dims=self.spatial_dims,
             out_channels=self.out_channels,
-            input_size=self.input_size,
             kernel_size=self.kernel_size,
             strides=self.strides,
             padding=self.padding,
@@ -140,12 +147,18 @@ class ConvLocal(LayerModule):
             **sizes,
         )
 
-    def inferred_sizes(self, x: Any) -> dict[str, int]:
+    def inferred_sizes(self, x: Any) -> dict[str, Any]:
         """The hyperparameters that the shape of an input decides."""
         return {
             "in_channels": self.axis_size(
                 "in_channels", x, -1 if self.channel_last else -1 - self.spatial_dims
-            )
+            ),
+            "input_size": self.axis_sizes(
+                "input_size",
+                x,
+                -1 - self.spatial_dims if self.channel_last else -self.spatial_dims,
+                self.spatial_dims,
+            ),
         }
 
     def __call__(

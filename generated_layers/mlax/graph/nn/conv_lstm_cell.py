@@ -12,8 +12,8 @@ from jax.typing import DTypeLike
 
 from mlax._core import checks
 from mlax._core.checks import PrecisionLike
+from mlax.graph._declarations import Declarations
 from mlax.graph._graph import Graph
-from mlax.graph._layer import Declarations
 from mlax.graph._params import Params
 from mlax.graph._recurrent import RecurrentModule
 from mlax.graph._rng import Rng
@@ -99,7 +99,7 @@ class ConvLSTM(RecurrentModule):
         )
         self.is_static = checks.boolean("ConvLSTM", is_static=is_static)
 
-    def init(self, key: Any, **sizes: int) -> tuple[Any, Any, Any]:
+    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
         """`init` of `nn.ConvLSTMCell`."""
         return pure.init(
             key,
@@ -113,7 +113,7 @@ class ConvLSTM(RecurrentModule):
             **sizes,
         )
 
-    def inferred_sizes(self, x: Any) -> dict[str, int]:
+    def inferred_sizes(self, x: Any) -> dict[str, Any]:
         """The hyperparameters that the shape of an input decides."""
         return {
             "spatial_dims": self.axes_beside("spatial_dims", x[0], 2),

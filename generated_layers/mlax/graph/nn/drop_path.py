@@ -42,7 +42,7 @@ class DropPath(LayerModule):
         super().__init__(graph, rng=rng)
         self.rate = checks.probability("DropPath", rate=rate)
 
-    def init(self, key: Any, **sizes: int) -> tuple[Any, Any, Any]:
+    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
         """`init` of `nn.DropPath`."""
         return pure.init(rate=self.rate)
 

@@ -48,7 +48,7 @@ class Dropout(LayerModule):
         self.rate = checks.probability("Dropout", rate=rate)
         self.broadcast_axis = checks.axes("Dropout", broadcast_axis=broadcast_axis)
 
-    def init(self, key: Any, **sizes: int) -> tuple[Any, Any, Any]:
+    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
         """`init` of `nn.Dropout`."""
         return pure.init(rate=self.rate, broadcast_axis=self.broadcast_axis)
 

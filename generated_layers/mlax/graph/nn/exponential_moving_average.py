@@ -11,8 +11,9 @@ import jax
 from jax.typing import DTypeLike
 
 from mlax._core import checks
+from mlax.graph._declarations import Declarations
 from mlax.graph._graph import Graph
-from mlax.graph._layer import Declarations, LayerModule
+from mlax.graph._layer import LayerModule
 from mlax.graph._params import Params
 from mlax.graph._rng import Rng
 from mlax.nn import exponential_moving_average as pure
@@ -61,7 +62,7 @@ class ExponentialMovingAverage(LayerModule):
         self.decay = checks.decay("ExponentialMovingAverage", decay=decay)
         self.debias = checks.boolean("ExponentialMovingAverage", debias=debias)
 
-    def init(self, key: Any, **sizes: int) -> tuple[Any, Any, Any]:
+    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
         """`init` of `nn.ExponentialMovingAverage`."""
         return pure.init(
             key,

@@ -52,7 +52,7 @@ class F(LayerModule):
         )
         self.takes_key = checks.boolean("F", takes_key=takes_key)
 
-    def init(self, key: Any, **sizes: int) -> tuple[Any, Any, Any]:
+    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
         """`init` of `nn.F`."""
         return pure.init(
             function=self.function,

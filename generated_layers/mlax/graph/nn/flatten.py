@@ -33,7 +33,7 @@ class Flatten(LayerModule):
         super().__init__(graph)
         self.batch_dims = checks.count("Flatten", batch_dims=batch_dims)
 
-    def init(self, key: Any, **sizes: int) -> tuple[Any, Any, Any]:
+    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
         """`init` of `nn.Flatten`."""
         return pure.init(batch_dims=self.batch_dims)
 

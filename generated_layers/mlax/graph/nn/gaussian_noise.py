@@ -39,7 +39,7 @@ class GaussianNoise(LayerModule):
         super().__init__(graph, rng=rng)
         self.std = checks.non_negative("GaussianNoise", std=std)
 
-    def init(self, key: Any, **sizes: int) -> tuple[Any, Any, Any]:
+    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
         """`init` of `nn.GaussianNoise`."""
         return pure.init(std=self.std)
 

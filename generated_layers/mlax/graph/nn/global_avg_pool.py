@@ -49,7 +49,7 @@ class GlobalAvgPool(LayerModule):
             checks.dtype, "GlobalAvgPool", accum_dtype=accum_dtype
         )
 
-    def init(self, key: Any, **sizes: int) -> tuple[Any, Any, Any]:
+    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
         """`init` of `nn.GlobalAvgPool`."""
         return pure.init(
             spatial_dims=self.spatial_dims,

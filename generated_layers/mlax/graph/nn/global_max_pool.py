@@ -43,7 +43,7 @@ class GlobalMaxPool(LayerModule):
         self.channel_last = checks.boolean("GlobalMaxPool", channel_last=channel_last)
         self.keepdims = checks.boolean("GlobalMaxPool", keepdims=keepdims)
 
-    def init(self, key: Any, **sizes: int) -> tuple[Any, Any, Any]:
+    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
         """`init` of `nn.GlobalMaxPool`."""
         return pure.init(
             spatial_dims=self.spatial_dims,

@@ -11,8 +11,9 @@ import jax
 from jax.typing import DTypeLike
 
 from mlax._core import checks
+from mlax.graph._declarations import Declarations
 from mlax.graph._graph import Graph
-from mlax.graph._layer import Declarations, LayerModule
+from mlax.graph._layer import LayerModule
 from mlax.graph._params import Params
 from mlax.graph._rng import Rng
 from mlax.graph.nn.linear import Linear
@@ -67,7 +68,7 @@ class GLU(LayerModule):
         self.activation = checks.function("GLU", activation=activation)
         self.use_bias = checks.boolean("GLU", use_bias=use_bias)
 
-    def init(self, key: Any, **sizes: int) -> tuple[Any, Any, Any]:
+    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
         """`init` of `nn.GLU`."""
         return pure.init(
             key,
@@ -78,7 +79,7 @@ class GLU(LayerModule):
             **sizes,
         )
 
-    def inferred_sizes(self, x: Any) -> dict[str, int]:
+    def inferred_sizes(self, x: Any) -> dict[str, Any]:
         """The hyperparameters that the shape of an input decides."""
         return {"in_features": self.axis_size("in_features", x, -1)}
 

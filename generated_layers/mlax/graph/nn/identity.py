@@ -27,7 +27,7 @@ class Identity(LayerModule):
     def __init__(self, graph: Graph) -> None:
         super().__init__(graph)
 
-    def init(self, key: Any, **sizes: int) -> tuple[Any, Any, Any]:
+    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
         """`init` of `nn.Identity`."""
         return pure.init()
 

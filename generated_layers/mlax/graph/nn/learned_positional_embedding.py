@@ -12,8 +12,9 @@ from jax.nn.initializers import normal
 from jax.typing import DTypeLike
 
 from mlax._core import arrays, checks
+from mlax.graph._declarations import Declarations
 from mlax.graph._graph import Graph
-from mlax.graph._layer import Declarations, LayerModule
+from mlax.graph._layer import LayerModule
 from mlax.graph._params import Params
 from mlax.graph._rng import Rng
 from mlax.nn import learned_positional_embedding as pure
@@ -62,7 +63,7 @@ class LearnedPositionalEmbedding(LayerModule):
         )
         self.embedding_initializer = embedding_initializer
 
-    def init(self, key: Any, **sizes: int) -> tuple[Any, Any, Any]:
+    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
         """`init` of `nn.LearnedPositionalEmbedding`."""
         return pure.init(
             key,
@@ -72,7 +73,7 @@ class LearnedPositionalEmbedding(LayerModule):
             **sizes,
         )
 
-    def inferred_sizes(self, x: Any) -> dict[str, int]:
+    def inferred_sizes(self, x: Any) -> dict[str, Any]:
         """The hyperparameters that the shape of an input decides."""
         return {"features": self.axis_size("features", x, -1)}
 

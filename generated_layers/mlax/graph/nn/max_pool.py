@@ -70,7 +70,7 @@ class MaxPool(LayerModule):
         self.ceil_mode = checks.boolean("MaxPool", ceil_mode=ceil_mode)
         self.channel_last = checks.boolean("MaxPool", channel_last=channel_last)
 
-    def init(self, key: Any, **sizes: int) -> tuple[Any, Any, Any]:
+    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
         """`init` of `nn.MaxPool`."""
         return pure.init(
             spatial_dims=self.spatial_dims,

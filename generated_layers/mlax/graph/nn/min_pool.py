@@ -70,7 +70,7 @@ class MinPool(LayerModule):
         self.ceil_mode = checks.boolean("MinPool", ceil_mode=ceil_mode)
         self.channel_last = checks.boolean("MinPool", channel_last=channel_last)
 
-    def init(self, key: Any, **sizes: int) -> tuple[Any, Any, Any]:
+    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
         """`init` of `nn.MinPool`."""
         return pure.init(
             spatial_dims=self.spatial_dims,

@@ -13,8 +13,9 @@ from jax.typing import DTypeLike
 
 from mlax._core import arrays, checks
 from mlax._core.checks import PrecisionLike
+from mlax.graph._declarations import Declarations
 from mlax.graph._graph import Graph
-from mlax.graph._layer import Declarations, LayerModule
+from mlax.graph._layer import LayerModule
 from mlax.graph._params import Params
 from mlax.graph._rng import Rng
 from mlax.graph.nn.linear import Linear
@@ -25,7 +26,8 @@ class MultiHeadAttention(LayerModule):
     """Multi-head attention: of a sequence to itself, or to a context.
 
     softmax(Q K^T / sqrt(head_features) + bias) V for each head, with Q = x Wq,
-    K = context Wk, V = context Wv; the heads are joined and mapped by Wo.
+    K = context Wk, V = values Wv; the heads are joined and mapped by Wo. Without values
+    they are the context, and without a context it is x.
 
     Vaswani et al., 2017, arXiv:1706.03762. With `kv_heads` it is grouped-query attention
     (Ainslie et al., 2023, arXiv:2305.13245), with one of them multi-query attention
@@ -34,20 +36,23 @@ class MultiHeadAttention(LayerModule):
 
     With `max_length` it decodes: at inference it keeps the keys and values of what it
     was given, so that a sequence may come token by token, or in chunks, and the state
-    that `init` returned begins another one. Positions beyond `max_length` are NaN. The
-    weights of a layer without a cache fit one with a cache.
+    that `init` returned begins another one. Context and values, where there are any,
+    come with x, position by position. Positions beyond `max_length` are NaN. The weights
+    of a layer without a cache fit one with a cache.
 
     Args:
         graph: a node of its own, `graph.child(...)`.
         heads: number of heads (an integer of at least 1).
         context_features: size of the context's axis; None: features (an integer of at
             least 1, or None).
+        value_features: size of the axis of the values; None: that of the context (an
+            integer of at least 1, or None).
         kv_heads: heads of keys and values; None: heads (an integer of at least 1, or
             None).
         head_features: of a query and a key; None: features / heads (an integer of at
             least 1, or None).
-        value_features: of a value of a head; None: head_features (an integer of at
-            least 1, or None).
+        value_head_features: of a value; None: head_features (an integer of at least 1,
+            or None).
         out_features: size of the output's axis; None: features (an integer of at least
             1, or None).
         use_bias: whether the four maps add a bias (True or False).
@@ -110,9 +115,10 @@ class MultiHeadAttention(LayerModule):
         graph: Graph,
         heads: int,
         context_features: int | None = None,
+        value_features: int | None = None,
         kv_heads: int | None = None,
         head_features: int | None = None,
-        value_features: int | None = None,
+        value_head_features: int | None = None,
         out_features: int | None = None,
         use_bias: bool = True,
         causal: bool = False,
@@ -146,14 +152,17 @@ class MultiHeadAttention(LayerModule):
         self.context_features = checks.optional(
             checks.size, "MultiHeadAttention", context_features=context_features
         )
+        self.value_features = checks.optional(
+            checks.size, "MultiHeadAttention", value_features=value_features
+        )
         self.kv_heads = checks.optional(
             checks.size, "MultiHeadAttention", kv_heads=kv_heads
         )
         self.head_features = checks.optional(
             checks.size, "MultiHeadAttention", head_features=head_features
         )
-        self.value_features = checks.optional(
-            checks.size, "MultiHeadAttention", value_features=value_features
+        self.value_head_features = checks.optional(
+            checks.size, "MultiHeadAttention", value_head_features=value_head_features
         )
         self.out_features = checks.optional(
             checks.size, "MultiHeadAttention", out_features=out_features
@@ -195,15 +204,16 @@ class MultiHeadAttention(LayerModule):
         self.query_scale_initializer = query_scale_initializer
         self.key_scale_initializer = key_scale_initializer
 
-    def init(self, key: Any, **sizes: int) -> tuple[Any, Any, Any]:
+    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
         """`init` of `nn.MultiHeadAttention`."""
         return pure.init(
             key,
             heads=self.heads,
             context_features=self.context_features,
+            value_features=self.value_features,
             kv_heads=self.kv_heads,
             head_features=self.head_features,
-            value_features=self.value_features,
+            value_head_features=self.value_head_features,
             out_features=self.out_features,
             use_bias=self.use_bias,
             causal=self.causal,
@@ -227,7 +237,7 @@ class MultiHeadAttention(LayerModule):
             **sizes,
         )
 
-    def inferred_sizes(self, x: Any) -> dict[str, int]:
+    def inferred_sizes(self, x: Any) -> dict[str, Any]:
         """The hyperparameters that the shape of an input decides."""
         return {"features": self.axis_size("features", x, -1)}
 
@@ -237,6 +247,7 @@ class MultiHeadAttention(LayerModule):
         x: jax.Array,
         *,
         context: jax.Array | None = None,
+        values: jax.Array | None = None,
         mask: jax.Array | None = None,
         bias: jax.Array | None = None,
         positions: jax.Array | None = None,
@@ -248,6 +259,7 @@ class MultiHeadAttention(LayerModule):
             params: the parameters: those that are missing are created.
             x: floating (*batch, queries, features).
             context: floating (*batch, keys, source_features), or None.
+            values: floating (*batch, keys, value_source_features), or None.
             mask: boolean that broadcasts to (*batch, heads, queries, keys), or None.
             bias: floating that broadcasts to (*batch, heads, queries, keys), or None.
             positions: integer that broadcasts to (*batch, queries), or None.
@@ -266,6 +278,7 @@ class MultiHeadAttention(LayerModule):
             x,
             is_training,
             context=context,
+            values=values,
             mask=mask,
             bias=bias,
             positions=positions,

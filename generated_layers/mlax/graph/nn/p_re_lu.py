@@ -12,8 +12,9 @@ from jax.nn.initializers import constant
 from jax.typing import DTypeLike
 
 from mlax._core import arrays, checks
+from mlax.graph._declarations import Declarations
 from mlax.graph._graph import Graph
-from mlax.graph._layer import Declarations, LayerModule
+from mlax.graph._layer import LayerModule
 from mlax.graph._params import Params
 from mlax.graph._rng import Rng
 from mlax.nn import p_re_lu as pure
@@ -55,7 +56,7 @@ class PReLU(LayerModule):
         self.features = checks.size("PReLU", features=features)
         self.slope_initializer = slope_initializer
 
-    def init(self, key: Any, **sizes: int) -> tuple[Any, Any, Any]:
+    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
         """`init` of `nn.PReLU`."""
         return pure.init(
             key,

@@ -52,7 +52,7 @@ class PixelShuffle(LayerModule):
         )
         self.channel_last = checks.boolean("PixelShuffle", channel_last=channel_last)
 
-    def init(self, key: Any, **sizes: int) -> tuple[Any, Any, Any]:
+    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
         """`init` of `nn.PixelShuffle`."""
         return pure.init(
             spatial_dims=self.spatial_dims,

@@ -11,8 +11,9 @@ import jax
 from jax.typing import DTypeLike
 
 from mlax._core import checks
+from mlax.graph._declarations import Declarations
 from mlax.graph._graph import Graph
-from mlax.graph._layer import Declarations, LayerModule
+from mlax.graph._layer import LayerModule
 from mlax.graph._params import Params
 from mlax.graph._rng import Rng
 from mlax.graph.nn.linear import Linear
@@ -64,7 +65,7 @@ class ReGLU(LayerModule):
         self.out_features = checks.size("ReGLU", out_features=out_features)
         self.use_bias = checks.boolean("ReGLU", use_bias=use_bias)
 
-    def init(self, key: Any, **sizes: int) -> tuple[Any, Any, Any]:
+    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
         """`init` of `nn.ReGLU`."""
         return pure.init(
             key,
@@ -74,7 +75,7 @@ class ReGLU(LayerModule):
             **sizes,
         )
 
-    def inferred_sizes(self, x: Any) -> dict[str, int]:
+    def inferred_sizes(self, x: Any) -> dict[str, Any]:
         """The hyperparameters that the shape of an input decides."""
         return {"in_features": self.axis_size("in_features", x, -1)}
 

@@ -60,7 +60,7 @@ class RotaryEmbedding(LayerModule):
             checks.size, "RotaryEmbedding", rotary_features=rotary_features
         )
 
-    def init(self, key: Any, **sizes: int) -> tuple[Any, Any, Any]:
+    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
         """`init` of `nn.RotaryEmbedding`."""
         return pure.init(
             base=self.base,
@@ -69,7 +69,7 @@ class RotaryEmbedding(LayerModule):
             **sizes,
         )
 
-    def inferred_sizes(self, x: Any) -> dict[str, int]:
+    def inferred_sizes(self, x: Any) -> dict[str, Any]:
         """The hyperparameters that the shape of an input decides."""
         return {"features": self.axis_size("features", x, -1)}
 

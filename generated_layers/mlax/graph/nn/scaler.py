@@ -12,8 +12,9 @@ from jax.nn.initializers import ones
 from jax.typing import DTypeLike
 
 from mlax._core import arrays, checks
+from mlax.graph._declarations import Declarations
 from mlax.graph._graph import Graph
-from mlax.graph._layer import Declarations, LayerModule
+from mlax.graph._layer import LayerModule
 from mlax.graph._params import Params
 from mlax.graph._rng import Rng
 from mlax.nn import scaler as pure
@@ -54,13 +55,13 @@ class Scaler(LayerModule):
         self.features = checks.optional(checks.size, "Scaler", features=features)
         self.scale_initializer = scale_initializer
 
-    def init(self, key: Any, **sizes: int) -> tuple[Any, Any, Any]:
+    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
         """`init` of `nn.Scaler`."""
         return pure.init(
             key, scale_initializer=self.scale_initializer, dtype=self.dtype, **sizes
         )
 
-    def inferred_sizes(self, x: Any) -> dict[str, int]:
+    def inferred_sizes(self, x: Any) -> dict[str, Any]:
         """The hyperparameters that the shape of an input decides."""
         return {"features": self.axis_size("features", x, -1)}
 

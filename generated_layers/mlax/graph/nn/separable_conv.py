@@ -12,8 +12,9 @@ from jax.typing import DTypeLike
 
 from mlax._core import checks
 from mlax._core.checks import PaddingLike, PrecisionLike
+from mlax.graph._declarations import Declarations
 from mlax.graph._graph import Graph
-from mlax.graph._layer import Declarations, LayerModule
+from mlax.graph._layer import LayerModule
 from mlax.graph._params import Params
 from mlax.graph._rng import Rng
 from mlax.graph.nn.conv import Conv
@@ -106,7 +107,7 @@ class SeparableConv(LayerModule):
             checks.precision, "SeparableConv", precision=precision
         )
 
-    def init(self, key: Any, **sizes: int) -> tuple[Any, Any, Any]:
+    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
         """`init` of `nn.SeparableConv`."""
         return pure.init(
             key,
@@ -124,7 +125,7 @@ class SeparableConv(LayerModule):
             **sizes,
         )
 
-    def inferred_sizes(self, x: Any) -> dict[str, int]:
+    def inferred_sizes(self, x: Any) -> dict[str, Any]:
         """The hyperparameters that the shape of an input decides."""
         return {
             "in_channels": self.axis_size(

@@ -55,11 +55,11 @@ class SinusoidalEmbedding(LayerModule):
             "SinusoidalEmbedding", interleaved=interleaved
         )
 
-    def init(self, key: Any, **sizes: int) -> tuple[Any, Any, Any]:
+    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
         """`init` of `nn.SinusoidalEmbedding`."""
         return pure.init(base=self.base, interleaved=self.interleaved, **sizes)
 
-    def inferred_sizes(self, x: Any) -> dict[str, int]:
+    def inferred_sizes(self, x: Any) -> dict[str, Any]:
         """The hyperparameters that the shape of an input decides."""
         return {"features": self.axis_size("features", x, -1)}
 

@@ -11,8 +11,9 @@ import jax
 from jax.typing import DTypeLike
 
 from mlax._core import checks
+from mlax.graph._declarations import Declarations
 from mlax.graph._graph import Graph
-from mlax.graph._layer import Declarations, LayerModule
+from mlax.graph._layer import LayerModule
 from mlax.graph._params import Params
 from mlax.graph._rng import Rng
 from mlax.nn import spectral_norm as pure
@@ -62,7 +63,7 @@ class SpectralNorm(LayerModule):
         self.iterations = checks.count("SpectralNorm", iterations=iterations)
         self.epsilon = checks.positive("SpectralNorm", epsilon=epsilon)
 
-    def init(self, key: Any, **sizes: int) -> tuple[Any, Any, Any]:
+    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
         """`init` of `nn.SpectralNorm`."""
         return pure.init(
             key,
@@ -72,7 +73,7 @@ class SpectralNorm(LayerModule):
             **sizes,
         )
 
-    def inferred_sizes(self, x: Any) -> dict[str, int]:
+    def inferred_sizes(self, x: Any) -> dict[str, Any]:
         """The hyperparameters that the shape of an input decides."""
         return {"features": self.axis_size("features", x, -1)}
 

@@ -75,7 +75,7 @@ class SumPool(LayerModule):
             checks.dtype, "SumPool", accum_dtype=accum_dtype
         )
 
-    def init(self, key: Any, **sizes: int) -> tuple[Any, Any, Any]:
+    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
         """`init` of `nn.SumPool`."""
         return pure.init(
             spatial_dims=self.spatial_dims,

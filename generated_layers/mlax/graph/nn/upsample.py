@@ -53,7 +53,7 @@ class Upsample(LayerModule):
         self.method = checks.choice("Upsample", ("nearest", "linear"), method=method)
         self.channel_last = checks.boolean("Upsample", channel_last=channel_last)
 
-    def init(self, key: Any, **sizes: int) -> tuple[Any, Any, Any]:
+    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
         """`init` of `nn.Upsample`."""
         return pure.init(
             spatial_dims=self.spatial_dims,

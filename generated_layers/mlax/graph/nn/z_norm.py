@@ -47,7 +47,7 @@ class ZNorm(LayerModule):
             checks.dtype, "ZNorm", accum_dtype=accum_dtype
         )
 
-    def init(self, key: Any, **sizes: int) -> tuple[Any, Any, Any]:
+    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
         """`init` of `nn.ZNorm`."""
         return pure.init(
             axis=self.axis, epsilon=self.epsilon, accum_dtype=self.accum_dtype

@@ -1,6 +1,7 @@
 import jax.numpy as jnp
+from jax import lax
 
-from mlax_scaffold.spec import Block, Float, Literal, SubLayer
+from mlax_scaffold.spec import Block, Bool, Float, Literal, PyTree, SubLayer, require
 
 
 class Bidirectional(Block):
@@ -13,17 +14,38 @@ class Bidirectional(Block):
     back: SubLayer  #: another one, which sees time reversed
     #: how the two results become one
     merge: Literal["concatenate", "add", "multiply", "average"] = "concatenate"
+    return_carry: bool = False  #: as of both layers; the carry is (ahead's, back's)
     time_major: bool = False  #: whether time is the first axis, else the last but one
 
     def forward(
         self,
         x: Float["time *batch features if time_major else *batch time features"],
-    ) -> Float["..."]:
+        *,
+        carry: PyTree | None = None,
+        reset: Bool["time *batch if time_major else *batch time"] | None = None,
+    ) -> PyTree:
+        # A carry is (ahead's before the first step, back's before the last one).
         axis = 0 if self.time_major else x.ndim - 2
-        y = self.ahead(x)
-        z = jnp.flip(self.back(jnp.flip(x, axis)), axis)
+        start, end = (None, None) if carry is None else carry
+        ends = None
+        if reset is not None:
+            # Going back, a sequence begins where the next one is about to.
+            first = lax.broadcasted_iota(jnp.int32, reset.shape, axis) == 0
+            ends = jnp.roll(jnp.flip(reset, axis), 1, axis) & ~first
+        y = self.ahead(x, carry=start, reset=reset)
+        z = self.back(jnp.flip(x, axis), carry=end, reset=ends)
+        for result in (y, z):
+            require(
+                isinstance(result, tuple) == self.return_carry,
+                "return_carry says whether both layers return (y, carry)",
+            )
+        if self.return_carry:
+            (y, start), (z, end) = y, z
+        z = jnp.flip(z, axis)
         if self.merge == "concatenate":
-            return jnp.concatenate([y, z], -1)
-        if self.merge == "multiply":
-            return y * z
-        return y + z if self.merge == "add" else 0.5 * (y + z)
+            y = jnp.concatenate([y, z], -1)
+        elif self.merge == "multiply":
+            y = y * z
+        else:
+            y = y + z if self.merge == "add" else 0.5 * (y + z)
+        return (y, (start, end)) if self.return_carry else y

@@ -9,7 +9,8 @@ class Recurrent(Block):
     """A cell along the axis of time: (y_t, carry) = cell((x_t, carry)).
 
     The weights are cast once, before the loop, so that their gradients accumulate in
-    the dtype of x. A cell over images needs `time_major`.
+    the dtype of x. A cell over images needs `time_major`. Other keyword inputs are the
+    cell's, and the same in each step.
     """
 
     cell: Cell  #: an initialized cell, with a method `initial_carry`
@@ -24,6 +25,7 @@ class Recurrent(Block):
         *,
         carry: PyTree | None = None,
         reset: Bool["time *batch if time_major else *batch time"] | None = None,
+        **inputs: PyTree,
     ) -> PyTree:
         # Where `reset` is True, the carry is the initial one before the step.
         axis = 0 if self.time_major else x.ndim - 2
@@ -36,7 +38,7 @@ class Recurrent(Block):
 
         def step(loop, slices):
             carry, states = loop
-            inputs, fresh, draw = slices
+            x, fresh, draw = slices
             if fresh is not None:
                 carry = jax.tree.map(
                     lambda s, c: jnp.where(
@@ -45,7 +47,9 @@ class Recurrent(Block):
                     start,
                     carry,
                 )
-            (y, carry), states = self.cell.apply((inputs, carry), weights, states, draw)
+            (y, carry), states = self.cell.apply(
+                (x, carry), weights, states, draw, **inputs
+            )
             return (carry, states), y
 
         resets = None if reset is None else jnp.moveaxis(reset, axis, 0)

@@ -1,4 +1,5 @@
 import jax.numpy as jnp
+from jax import lax
 
 from mlax_scaffold.spec import Float, function
 
@@ -10,5 +11,5 @@ def saturate(x: Float["..."]) -> Float["..."]:
     An average that once is infinite would be inf - inf, which is NaN, in the next step:
     the square of 256 is infinite in float16. NaN stays NaN.
     """
-    largest = float(jnp.finfo(x.dtype).max)
-    return jnp.clip(x, -largest, largest)
+    largest = jnp.finfo(x.dtype).max
+    return lax.clamp(-largest, x, largest)

@@ -28,6 +28,10 @@ class LoRA(Layer):
         self.up = trainable(zeros, (self.rank, self.out_features))
 
     def forward(self, x: Float["*batch in_features"]) -> Float["*batch out_features"]:
-        low = x.dot(self.down, precision=self.precision)
+        batch = x.shape[:-1]
+        # Matrix products are faster than batches of them.
+        matrix = x.reshape(-1, self.in_features) if x.ndim > 2 else x
+        low = matrix.dot(self.down, precision=self.precision)
         low = low if self.alpha is None else low * (self.alpha / self.rank)
-        return low.dot(self.up, precision=self.precision)
+        y = low.dot(self.up, precision=self.precision)
+        return y.reshape(*batch, self.out_features) if x.ndim > 2 else y

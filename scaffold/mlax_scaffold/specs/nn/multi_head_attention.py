@@ -31,7 +31,8 @@ class MultiHeadAttention(Layer):
     """Multi-head attention: of a sequence to itself, or to a context.
 
     softmax(Q K^T / sqrt(head_features) + bias) V for each head, with Q = x Wq,
-    K = context Wk, V = context Wv; the heads are joined and mapped by Wo.
+    K = context Wk, V = values Wv; the heads are joined and mapped by Wo. Without values
+    they are the context, and without a context it is x.
 
     Vaswani et al., 2017, arXiv:1706.03762. With `kv_heads` it is grouped-query attention
     (Ainslie et al., 2023, arXiv:2305.13245), with one of them multi-query attention
@@ -40,16 +41,19 @@ class MultiHeadAttention(Layer):
 
     With `max_length` it decodes: at inference it keeps the keys and values of what it
     was given, so that a sequence may come token by token, or in chunks, and the state
-    that `init` returned begins another one. Positions beyond `max_length` are NaN. The
-    weights of a layer without a cache fit one with a cache.
+    that `init` returned begins another one. Context and values, where there are any,
+    come with x, position by position. Positions beyond `max_length` are NaN. The weights
+    of a layer without a cache fit one with a cache.
     """
 
     features: Size  #: size of the last axis of the input
     heads: Size  #: number of heads
     context_features: Size | None = None  #: size of the context's axis; None: features
+    #: size of the axis of the values; None: that of the context
+    value_features: Size | None = None
     kv_heads: Size | None = None  #: heads of keys and values; None: heads
     head_features: Size | None = None  #: of a query and a key; None: features / heads
-    value_features: Size | None = None  #: of a value of a head; None: head_features
+    value_head_features: Size | None = None  #: of a value; None: head_features
     out_features: Size | None = None  #: size of the output's axis; None: features
     use_bias: bool = True  #: whether the four maps add a bias
     causal: bool = False  #: whether position i attends to positions up to i only
@@ -80,9 +84,11 @@ class MultiHeadAttention(Layer):
             "a cache of max_length needs batch, the axes before the positions",
         )
         size = self.head_features or self.features // self.heads
-        value_size = self.value_features or size
+        value_size = self.value_head_features or size
         source = self.context_features or self.features
+        value_source = self.value_features or source
         self.source_features: int = source
+        self.value_source_features: int = value_source
         self.result_features: int = self.out_features or self.features
         self.query_shape: tuple[int, int] = (self.heads, size)
         self.key_shape: tuple[int, int] = (groups, size)
@@ -104,7 +110,7 @@ class MultiHeadAttention(Layer):
             bias_initializer=self.bias_initializer,
         )
         self.to_value = Linear(
-            source,
+            value_source,
             groups * value_size,
             self.use_bias,
             self.precision,
@@ -146,19 +152,29 @@ class MultiHeadAttention(Layer):
         x: Float["*batch queries features"],
         *,
         context: Float["*batch keys source_features"] | None = None,
+        values: Float["*batch keys value_source_features"] | None = None,
         mask: Bool["# *batch heads queries keys"] | None = None,
         bias: Float["# *batch heads queries keys"] | None = None,
         positions: Int["# *batch queries"] | None = None,
     ) -> Float["*batch queries result_features"]:
         # Where there is a cache, its length is that of the keys in mask and bias.
         source = x if context is None else context
+        value_source = source if values is None else values
         require(
             source.shape[-1] == self.source_features,
-            "self-attention needs context_features to be features",
+            "without a context, context_features must be features",
         )
         require(
-            self.max_length is None or context is None,
-            "attention with a cache takes no context",
+            value_source.shape[-1] == self.value_source_features,
+            "without values, value_features must be the size of the context's axis",
+        )
+        require(
+            value_source.shape[-2] == source.shape[-2],
+            "there must be a value for each key",
+        )
+        require(
+            self.max_length is None or source.shape[-2] == x.shape[-2],
+            "with a cache the context has the positions of x",
         )
         first, length = 0, source.shape[-2]
         if self.cached is not None and self.max_length is not None:
@@ -175,7 +191,8 @@ class MultiHeadAttention(Layer):
             )
         q = self.to_query(x).reshape(*x.shape[:-1], *self.query_shape)
         k = self.to_key(source).reshape(*source.shape[:-1], *self.key_shape)
-        v = self.to_value(source).reshape(*source.shape[:-1], *self.value_shape)
+        v = self.to_value(value_source)
+        v = v.reshape(*value_source.shape[:-1], *self.value_shape)
         if self.qk_norm is not None:
             norm = layer_norm if self.qk_norm == "layer" else rms_norm
             q = norm(q, axis=-1, epsilon=1e-6, accum_dtype=self.accum_dtype)
@@ -186,7 +203,8 @@ class MultiHeadAttention(Layer):
         if self.rotary is not None:
             own = at if positions is None else positions
             q = self.rotary(q, own)
-            k = self.rotary(k, own if context is None else jnp.arange(length))
+            with_x = context is None or self.max_length is not None
+            k = self.rotary(k, own if with_x else jnp.arange(length))
         causal = self.causal or self.max_length is not None
         if (
             self.cached is not None

@@ -41,12 +41,12 @@ class AdaDelta(Optimizer):
         epsilon = max(self.epsilon, float(jnp.finfo(grad.dtype).tiny))
         if self.mask:
             grad = grad + self.weight_decay * param
-        self.square = ema(
-            self.square, saturate(lax.square(grad)), self.dither, decay=self.decay
-        )
-        ratio = lax.sqrt(self.step_square + epsilon) * lax.rsqrt(self.square + epsilon)
-        step = ratio * grad
+        square = saturate(lax.square(grad))
+        self.square = ema(self.square, square, self.dither, decay=self.decay)
+        step = lax.sqrt(self.step_square + epsilon) * lax.rsqrt(self.square + epsilon)
+        # Its square without its roots: what both need would be stored.
+        square = square / (self.square + epsilon) * (self.step_square + epsilon)
         self.step_square = ema(
-            self.step_square, saturate(lax.square(step)), self.dither, decay=self.decay
+            self.step_square, saturate(square), self.dither, decay=self.decay
         )
-        return -self.learning_rate * step
+        return -self.learning_rate * step * grad
