@@ -11,6 +11,11 @@ from jax.nn.initializers import ones
 
 import mlax.graph as bx
 from mlax import nn
+from mlax.graph._block import BlockModule
+from mlax.graph._layer import LayerModule
+from mlax_scaffold.spec.check_body import RESERVED
+from mlax_scaffold.spec.check_names import OF_HYPERPARAMS
+from mlax_scaffold.spec.parse_keywords import RESERVED_IN_MODULES
 
 
 class Scale(bx.Module):
@@ -239,3 +244,9 @@ def test_pairs_are_params_and_params_pairs():
     np.testing.assert_array_equal(linear(other, x)[0], nn.Linear.fwd(x, *made)[0])
     with pytest.raises(RuntimeError, match="locked"):
         bx.pair_to_params(linear, made[0], made[1], bx.Params().locked())
+
+
+@pytest.mark.parametrize("base", [LayerModule, BlockModule])
+def test_no_field_of_a_spec_hides_what_a_module_has(base):
+    names = {name for name in dir(base) if not name.startswith("_")}
+    assert names <= RESERVED_IN_MODULES | RESERVED | OF_HYPERPARAMS

@@ -21,6 +21,10 @@ NAMES = {"epsilon": "eps", "epsilon_root": "eps_root", "moment_dtype": "mu_dtype
 """What most of the optimizers of optax call these hyperparameters."""
 
 Arrays = dict[str, np.ndarray]
+Init = Callable[[Any], Any]
+"""The state of an optimizer for weights."""
+Step = Callable[[Any, Any, Any], tuple[Any, Any]]
+"""The updates and the new state, from what a step is given, the state, and weights."""
 
 
 @dataclass(frozen=True)
@@ -100,45 +104,19 @@ def _draw(seed: int, leading: tuple[int, ...], row: Row, dtype: str) -> Arrays:
     }
 
 
-def run_ours(row: Row, setting: Mapping[str, Any], dtype: str) -> Any:
-    """The updates of every step, and the first and the last weights."""
-    weights = draw_weights(row, dtype)
+def run_steps(init: Init, step: Step, weights: Any, given: Any) -> Any:
+    """The updates of every step, and the first and the last weights, compiled once."""
 
-    def run(weights: Any, gradients: Any) -> Any:
-        state, hyperparams = init_optimizer(f"optim/{row.ours}", setting, weights)
+    def body(carry: Any, given: Any) -> Any:
+        weights, state = carry
+        updates, state = step(given, state, weights)
+        return (jax.tree.map(lax.add, weights, updates), state), updates
 
-        def body(carry: Any, gradients: Any) -> Any:
-            weights, state = carry
-            updates, state = step_optimizer(hyperparams, gradients, state, weights)
-            return (jax.tree.map(lax.add, weights, updates), state), updates
-
-        (last, _), updates = lax.scan(body, (weights, state), gradients)
+    def run(weights: Any, given: Any) -> Any:
+        (last, _), updates = lax.scan(body, (weights, init(weights)), given)
         return updates, jax.tree.map(lambda *ends: jnp.stack(ends), weights, last)
 
-    return jax.jit(run, compiler_options=FAST_COMPILATION)(
-        weights, draw_gradients(row, dtype)
-    )
-
-
-def run_theirs(row: Row, setting: Mapping[str, Any], dtype: str) -> Any:
-    """The same with optax."""
-    transformation = row.transformation(setting)
-
-    def run(weights: Any, gradients: Any) -> Any:
-        def body(carry: Any, gradients: Any) -> Any:
-            weights, state = carry
-            updates, state = transformation.update(gradients, state, weights)
-            updates = row.their_updates(updates, state)
-            return (jax.tree.map(lax.add, weights, updates), state), updates
-
-        carry = (weights, transformation.init(weights))
-        (last, _), updates = lax.scan(body, carry, gradients)
-        return updates, jax.tree.map(lambda *ends: jnp.stack(ends), weights, last)
-
-    weights = jax.tree.map(jnp.asarray, draw_weights(row, dtype))
-    return jax.jit(run, compiler_options=FAST_COMPILATION)(
-        weights, draw_gradients(row, dtype)
-    )
+    return jax.jit(run, compiler_options=FAST_COMPILATION)(weights, given)
 
 
 def assert_close(actual: Any, expected: Any, dtype: str) -> None:
@@ -159,13 +137,42 @@ def assert_close(actual: Any, expected: Any, dtype: str) -> None:
         )
 
 
-def assert_parity(row: Row, setting: Mapping[str, Any]) -> None:
+def assert_same_steps(
+    ours: tuple[Init, Step],
+    theirs: tuple[Init, Step],
+    draw: Callable[[str], tuple[Any, Any]],
+) -> None:
     """Ours takes the steps of optax: in float64, and up to rounding in float32.
 
-    The run in float32 is one without 64-bit numbers, so that coefficients are of 32 bits.
+    Both get the weights and what is given in each step that `draw` makes for a dtype. The
+    run in float32 is one without 64-bit numbers, so that coefficients are of 32 bits.
     """
-    expected = run_theirs(row, setting, "float64")
-    assert_close(run_ours(row, setting, "float64"), expected, "float64")
+    expected = run_steps(*theirs, *draw("float64"))
+    assert_close(run_steps(*ours, *draw("float64")), expected, "float64")
     with jax.enable_x64(False):
-        single = run_ours(row, setting, "float32")
+        single = run_steps(*ours, *draw("float32"))
     assert_close(single, expected, "float32")
+
+
+def assert_parity(row: Row, setting: Mapping[str, Any]) -> None:
+    """Ours takes the steps of optax along the same gradients."""
+    transformation = row.transformation(setting)
+
+    def init(weights: Any) -> Any:
+        return init_optimizer(f"optim/{row.ours}", setting, weights)
+
+    def step(gradients: Any, carried: Any, weights: Any) -> Any:
+        # Hyperparameters have no leaves, and may be carried along.
+        state, hyperparams = carried
+        updates, state = step_optimizer(hyperparams, gradients, state, weights)
+        return updates, (state, hyperparams)
+
+    def step_of_optax(gradients: Any, state: Any, weights: Any) -> Any:
+        updates, state = transformation.update(gradients, state, weights)
+        return row.their_updates(updates, state), state
+
+    assert_same_steps(
+        (init, step),
+        (transformation.init, step_of_optax),
+        lambda dtype: (draw_weights(row, dtype), draw_gradients(row, dtype)),
+    )

@@ -37,6 +37,15 @@ def test_prelu_with_a_slope_for_each_feature_is_that_of_equinox(dtype):
     )
 
 
+def test_prelu_with_slopes_of_channels_that_are_first(dtype):
+    slopes, x = draw(0, (4,), dtype), draw(1, (3, 4, 2, 2), dtype)
+    for axis in (1, -3):
+        hyper = {"features": 4, "axis": axis}
+        y, _ = apply_layer("nn/p_re_lu", hyper, {"slope": slopes}, x)
+        wanted = np.where(x >= 0, x, numpy(slopes)[:, None, None] * numpy(x))
+        assert_close(y, wanted, dtype)
+
+
 def test_prelu_begins_with_a_quarter(dtype):
     trainables, _, _ = init_layer(
         "nn/p_re_lu", {"features": 3}, jax.random.key(0), dtype

@@ -144,6 +144,32 @@ def test_huge_numbers_of_float16_are_normalized_too(place):
         np.testing.assert_allclose(state.var, 0.9 + 0.1 * a.var(axis), rtol=1e-2)
 
 
+@pytest.mark.parametrize("mean", [0.0, 1e4])
+def test_constants_of_float16_are_normalized_to_zero(mean):
+    """Also where the mean must be rounded, and the cotangents add up to a large number."""
+    x = jnp.full((1024,), mean, "float16")
+    cotangent = jnp.cos(jnp.arange(1024)).astype("float16")
+
+    @jax.jit
+    def run(x, cotangent):
+        y, vjp = jax.vjp(functional("layer_norm"), x)
+        return y, vjp(jnp.ones_like(y))[0], vjp(cotangent)[0]
+
+    y, nothing, gradient = run(x, cotangent)
+    np.testing.assert_array_equal(numpy(y), 0.0)
+    # Everything is divided by the root of epsilon, also what is left by rounding.
+    np.testing.assert_allclose(numpy(nothing), 0.0, atol=1.0)
+    wanted = (numpy(cotangent) - numpy(cotangent).mean()) / np.sqrt(1e-5)
+    np.testing.assert_allclose(numpy(gradient), wanted, rtol=2e-2, atol=1.0)
+
+
+def test_the_gradient_of_the_mean_of_huge_numbers_of_float16():
+    x = jnp.asarray(1e4 * np.linspace(-1.0, 1.0, 8), "float16")
+    _, vjp = jax.vjp(functional("mean"), x)
+    gradient = vjp(jnp.asarray(400.0, "float16"))[0]
+    np.testing.assert_allclose(numpy(gradient), 50.0, rtol=1e-3)
+
+
 @pytest.mark.parametrize(
     ("name", "wanted"),
     [("mean", 1e4), ("std", 0.0), ("var", 0.0), ("l2_norm", 2e4), ("logmeanexp", 1e4)],

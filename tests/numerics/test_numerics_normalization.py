@@ -1,5 +1,6 @@
 """Normalization against flax, equinox and NumPy in float64, with gradients."""
 
+import functools
 from typing import Any
 
 import equinox as eqx
@@ -196,6 +197,64 @@ def test_weight_norm_is_that_of_equinox(dtype):
     x = draw(2, (4,), dtype)
     with jax.default_matmul_precision("highest"):
         assert_close(x @ y, module(x), dtype)
+
+
+def test_weights_whose_features_are_first():
+    kernel, scale = draw(0, (6, 4, 3), "float32"), draw(1, (6,), "float32")
+    vector = draw(2, (6,), "float32")
+
+    @jax.jit
+    def both(kernel):
+        hyper = {"features": 6, "features_first": True}
+        weights, states = {"scale": scale}, {"vector": vector}
+        y, _ = apply_layer("nn/weight_norm", hyper, weights, kernel)
+        return y, apply_layer(
+            "nn/spectral_norm", hyper, None, kernel, states=states, training=True
+        )
+
+    scaled, (y, new) = both(kernel)
+    matrix = numpy(kernel).reshape(6, -1)
+    wanted = matrix / np.linalg.norm(matrix, axis=1, keepdims=True)
+    wanted = (wanted * numpy(scale)[:, None]).reshape(6, 4, 3)
+    assert_close(scaled, wanted, "float32")
+    u = matrix @ (matrix.T @ numpy(vector))
+    u /= np.linalg.norm(u)
+    assert_close(new["vector"], u, "float32")
+    assert_close(y, numpy(kernel) / np.linalg.norm(u @ matrix), "float32")
+
+
+SHARED = {
+    "nn/layer_norm": {"features": 6, "axis": (-2, -1)},
+    "nn/rms_norm": {"features": 6, "axis": (-2, -1)},
+    "nn/instance_norm": {"channels": 6, "channel_last": True},
+    "nn/group_norm": {"groups": 3, "channels": 6, "channel_last": True},
+}
+
+
+def test_moments_of_what_devices_share():
+    """Half of an axis on each device is the whole axis on one, gradients included."""
+    x, cotangent = (draw(i, (2, 8, 6), "float64") + 2.0 for i in (2, 3))
+
+    def run(place, x, **options):
+        names = ("scale",) if place == "nn/rms_norm" else ("scale", "bias")
+        hyper, weights = {**SHARED[place], **options}, channels(names, "float64")
+        return apply_layer(place, hyper, weights, x)[0]
+
+    def shared(place, x):
+        halves = jnp.stack(jnp.split(x, 2, 1))
+        part = functools.partial(run, place, axis_name="devices")
+        return jnp.concatenate(list(jax.vmap(part, axis_name="devices")(halves)), 1)
+
+    @jax.jit
+    def both(x):
+        found = []
+        for place in SHARED:
+            for f in (shared, run):
+                y, vjp = jax.vjp(functools.partial(f, place), x)
+                found.append((y, vjp(cotangent)))
+        return found[::2], found[1::2]
+
+    assert_close(*both(x), "float64")
 
 
 def test_weight_norm_without_a_scale(dtype):

@@ -1,82 +1,75 @@
-"""What blocks and functions refuse, and what they take at the edge of it."""
+"""What layers and functions refuse, and what they say."""
 
-from typing import Any
+import re
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 from numerics_adapter import functional
 
-from mlax import block, nn
+from mlax import nn
 
 KEY = jax.random.key(0)
-LINEAR = nn.Linear.init(KEY, 4, 4)
-CELL = nn.SimpleCell.init(KEY, 4, 5)
+X = jnp.ones((2, 4))
 
 
-def run(module: Any, layer: tuple[Any, Any, Any], x: Any, **inputs: Any) -> Any:
-    return module.fwd(x, *layer, **inputs)[0]
+@pytest.mark.parametrize(
+    ("layer", "name", "given"),
+    [
+        (nn.LayerNorm.init(KEY, 4, axis=2), "axis", "(2,)"),
+        (nn.RMSNorm.init(KEY, 4, axis=(-3, -1)), "axis", "(-3, -1)"),
+        (nn.ZNorm.init(axis=(1, -1)), "axis", "(1, -1)"),
+        (nn.Dropout.init(0.5, broadcast_axis=5), "broadcast_axis", "(5,)"),
+        (nn.LinearGeneral.init(KEY, (4,), (3,), axis=3), "axis", "(3,)"),
+        (
+            nn.LinearGeneral.init(KEY, (4,), (3,), batch_features=(2,), batch_axis=-3),
+            "batch_axis",
+            "(-3,)",
+        ),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_axes_that_the_input_does_not_have(layer, name, given):
+    trainables, state, hyperparams = layer
+    owner = type(hyperparams).__name__.removesuffix("Hyperparams")
+    message = f"{owner}: {name} must be different axes of an array of 2 axes, got "
+    with pytest.raises(ValueError, match=re.escape(message + given)):
+        hyperparams.apply(X, trainables, state, False, KEY)
 
 
-@pytest.mark.parametrize("axis", [2, -3, (0, -2), (0, 5)], ids=str)
-@pytest.mark.parametrize("name", ["sum", "prod", "mean", "std", "softmax", "l2_norm"])
-def test_axes_that_an_array_has_not(name, axis):
-    message = rf"{name}: axis must be different axes of x, whose shape is \(2, 3\), got"
-    with pytest.raises(ValueError, match=message):
-        functional(name)(jnp.ones((2, 3)), axis=axis)
+@pytest.mark.parametrize("name", ["sum", "mean", "var", "softmax", "l2_norm", "prod"])
+@pytest.mark.parametrize("axis", [2, (0, -2)])
+def test_axes_of_functions(name, axis):
+    with pytest.raises(ValueError, match=f"{name}: axis must be different axes"):
+        functional(name)(X, axis=axis)
 
 
-def test_axes_of_dropout():
-    with pytest.raises(ValueError, match="broadcast_axis must be different axes of x"):
-        functional("dropout")(jnp.ones((2, 3)), KEY, rate=0.5, broadcast_axis=2)
+@pytest.mark.parametrize("given", [None, "x", object()], ids=repr)
+def test_inputs_that_are_no_arrays(given):
+    trainables, _, hyperparams = nn.Linear.init(KEY, 4, 3)
+    kind = type(given).__name__
+    with pytest.raises(
+        TypeError, match=f"Linear: x must be a floating array, got {kind}"
+    ):
+        nn.Linear.fwd(given, trainables, None, hyperparams)
+    trainables, _, hyperparams = nn.Embed.init(KEY, 4, 3)
+    with pytest.raises(
+        TypeError, match=f"Embed: x must be an integer array, got {kind}"
+    ):
+        nn.Embed.fwd(given, trainables, None, hyperparams)
 
 
-def test_a_cell_has_an_initial_carry():
-    with pytest.raises(ValueError, match="cell must be an initialized recurrent cell"):
-        block.Recurrent.init(LINEAR)
-
-
-def test_layers_are_stacked_as_deep_as_they_are_repeated():
-    stacked = jax.vmap(lambda key: nn.Linear.init(key, 4, 4))(jax.random.split(KEY, 3))
-    with pytest.raises(ValueError, match=r"first axis is depth=2, got .*\(3, 4, 4\)"):
-        block.Repeat.init(stacked, 2)
-    with pytest.raises(ValueError, match=r"first axis is depth=3, got .*\(4, 4\)"):
-        block.Repeat.init(LINEAR, 3)
-    # A layer without arrays has nothing to stack.
-    twice = block.Repeat.init(nn.F.init(jnp.cos), 2)
-    assert run(block.Repeat, twice, jnp.zeros(())) == jnp.cos(1.0)
-
-
-def test_resets_are_given_for_each_step_of_each_sequence():
-    layer = block.Recurrent.init(CELL)
-    x = jnp.ones((2, 3, 4))
-    for shape in [(3,), (1, 3), (3, 2), (2, 4)]:
-        with pytest.raises(
-            ValueError, match=r"reset must have shape \(\*batch, time\)"
-        ):
-            run(block.Recurrent, layer, x, reset=jnp.zeros(shape, bool))
-
-
-def test_a_sequence_of_no_steps():
-    layer = block.Recurrent.init(CELL, return_carry=True)
-    y, carry = run(block.Recurrent, layer, jnp.ones((2, 0, 4)), key=KEY)
-    assert y.shape == (2, 0, 5)
-    assert not bool(jnp.any(carry))
-
-
-def test_a_residual_does_not_broadcast():
-    layer = block.Residual.init(nn.Linear.init(KEY, 4, 1))
-    with pytest.raises(ValueError, match="the output of the layer must have the shape"):
-        run(block.Residual, layer, jnp.ones((2, 4)))
-
-
-def test_inputs_side_by_side_are_a_tuple():
-    layer = block.Parallel.init([LINEAR, LINEAR])
-    with pytest.raises(ValueError, match="x must be a tuple of one input for each"):
-        run(block.Parallel, layer, jnp.ones((2, 4)))
-
-
-def test_messages_do_not_show_the_numbers_of_weights():
-    layer: Any = nn.Linear.init(KEY, 40, 40)
-    with pytest.raises(ValueError, match=r"kernel=ShapeDtypeStruct\(shape=\(40, 40\)"):
-        block.Series.init(layer)
+def test_carries_of_arrays_of_numpy_and_of_lists():
+    trainables, _, hyperparams = nn.LSTMCell.init(KEY, 4, 3)
+    x, zeros = np.ones((2, 4)), np.zeros((2, 3))
+    carry = (jnp.asarray(zeros), jnp.asarray(zeros))
+    expected, _ = nn.LSTMCell.fwd(
+        (jnp.asarray(x), carry), trainables, None, hyperparams
+    )
+    for given in ((x, (zeros, zeros)), (x.tolist(), [zeros.tolist()] * 2)):
+        y, _ = nn.LSTMCell.fwd(given, trainables, None, hyperparams)
+        jax.tree.map(np.testing.assert_array_equal, y, expected)
+    message = r"LSTMCell: carry\[1\] must be a floating array, got int"
+    with pytest.raises(TypeError, match=message):
+        nn.LSTMCell.fwd((x, (zeros, zeros.astype(int))), trainables, None, hyperparams)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import jax
 from jax.typing import DTypeLike
@@ -18,6 +19,7 @@ def group_norm(
     groups: int,
     channel_last: bool = False,
     epsilon: float = 1e-05,
+    axis_name: str | Sequence[str] | None = None,
     accum_dtype: DTypeLike | None = None,
 ) -> jax.Array:
     """Normalizes groups of channels of each example, with the spatial axes.
@@ -33,6 +35,8 @@ def group_norm(
         channel_last: whether channels are the last axis, else the second (True or
             False).
         epsilon: added to the variance (a finite number above 0).
+        axis_name: mapped axes that are averaged over as well (the name of a mapped
+            axis, or a sequence of names, or None).
         accum_dtype: dtype of the computation; None: that of x (a floating dtype, or
             None).
 
@@ -46,6 +50,7 @@ def group_norm(
     groups = checks.size("group_norm", groups=groups)
     channel_last = checks.boolean("group_norm", channel_last=channel_last)
     epsilon = checks.positive("group_norm", epsilon=epsilon)
+    axis_name = checks.optional(checks.axis_name, "group_norm", axis_name=axis_name)
     accum_dtype = checks.optional(checks.dtype, "group_norm", accum_dtype=accum_dtype)
     x = checks.floating("group_norm", x=x)
     if x.ndim < 2:
@@ -68,5 +73,11 @@ def group_norm(
     else:
         shape, axis = (groups, size // groups), (2,)
     grouped = x.reshape(batch, *shape)
-    y = standardize(grouped, axis=axis, epsilon=epsilon, accum_dtype=accum_dtype)
+    y = standardize(
+        grouped,
+        axis=axis,
+        epsilon=epsilon,
+        axis_name=axis_name,
+        accum_dtype=accum_dtype,
+    )
     return y.reshape(x.shape)

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import jax
 from jax.typing import DTypeLike
 
@@ -15,6 +17,7 @@ def instance_norm(
     *,
     channel_last: bool = False,
     epsilon: float = 1e-05,
+    axis_name: str | Sequence[str] | None = None,
     accum_dtype: DTypeLike | None = None,
 ) -> jax.Array:
     """Normalizes each channel of each example over the spatial axes.
@@ -28,6 +31,8 @@ def instance_norm(
         channel_last: whether channels are the last axis, else the second (True or
             False).
         epsilon: added to the variance (a finite number above 0).
+        axis_name: mapped axes that are averaged over as well (the name of a mapped
+            axis, or a sequence of names, or None).
         accum_dtype: dtype of the computation; None: that of x (a floating dtype, or
             None).
 
@@ -40,6 +45,7 @@ def instance_norm(
     """
     channel_last = checks.boolean("instance_norm", channel_last=channel_last)
     epsilon = checks.positive("instance_norm", epsilon=epsilon)
+    axis_name = checks.optional(checks.axis_name, "instance_norm", axis_name=axis_name)
     accum_dtype = checks.optional(
         checks.dtype, "instance_norm", accum_dtype=accum_dtype
     )
@@ -54,4 +60,6 @@ def instance_norm(
             x,
         )
     spatial = tuple(range(1, x.ndim - 1) if channel_last else range(2, x.ndim))
-    return standardize(x, axis=spatial, epsilon=epsilon, accum_dtype=accum_dtype)
+    return standardize(
+        x, axis=spatial, epsilon=epsilon, axis_name=axis_name, accum_dtype=accum_dtype
+    )

@@ -2,7 +2,8 @@
 # To change this file, edit that spec and run `mlax-scaffold generate`.
 """AvgPool: mean of each window of the spatial axes.
 
-Channels that are first are among the batch axes. With `count_include_pad`, what
+Channels that are first are among the batch axes. Strides are 1 by default, as in
+flax and equinox (in PyTorch: the window). With `count_include_pad`, what
 `ceil_mode` adds counts too, as in equinox.
 """
 

@@ -8,7 +8,9 @@ in training, and with their moving averages at inference.
 Ioffe & Szegedy, 2015, arXiv:1502.03167. The averages are computed and kept in at
 least float32: in bfloat16 a decay of 0.999 is 1. An empty batch leaves them alone.
 Deviation: the moving average is that of the biased variance, as in flax; PyTorch's
-is that of the unbiased one.
+is that of the unbiased one. `momentum` is the decay, as in flax and equinox, whose
+default is 0.99; 0.9 is the decay of PyTorch, which calls its complement momentum.
+There is no mask of elements, which flax has for its norms.
 """
 
 from __future__ import annotations

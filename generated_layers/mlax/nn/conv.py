@@ -6,7 +6,8 @@ The kernel is (out_channels, in_channels / groups, *kernel_size), and with
 `channel_last` (out_channels, *kernel_size, in_channels / groups).
 
 As flax's and equinox's. What flax calls the paddings "CIRCULAR" and "REFLECT" is a
-padding of ((k - 1) // 2, k // 2) for kernels of size k, with that `padding_mode`.
+padding of ((k - 1) // 2, k // 2) for kernels of size k, with that `padding_mode`. A
+mask of the kernel, which flax and haiku take, is a product with `trainables.kernel`.
 """
 
 from __future__ import annotations

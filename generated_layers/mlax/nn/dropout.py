@@ -87,6 +87,7 @@ def fwd(
     """
     checks.static_inference_mode("Dropout", inference_mode)
     x = checks.floating("Dropout", x=x)
+    checks.has_axes("Dropout", x.ndim, broadcast_axis=hyperparams.broadcast_axis)
     if inference_mode or hyperparams.rate == 0.0:
         return x, non_trainables
     return (

@@ -2,7 +2,7 @@
 # To change this file, edit that spec and run `mlax-scaffold generate`.
 """Embed: table of vectors: y = E[x]. `attend` gives x E^T, the logits of a tied output.
 
-An index outside of the table gives NaN.
+An index outside of the table gives NaN; negative ones count from its end.
 """
 
 from __future__ import annotations

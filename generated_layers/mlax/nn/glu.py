@@ -13,9 +13,11 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
+from jax.nn.initializers import lecun_normal, zeros
 from jax.typing import DTypeLike
 
 from mlax._core import arrays, checks
+from mlax._core.checks import PrecisionLike
 from mlax._core.static import static
 from mlax.nn import linear as Linear
 
@@ -41,6 +43,8 @@ class GLUHyperparams:
     """Of the gate."""
     use_bias: bool
     """Whether biases are added."""
+    precision: PrecisionLike | None
+    """Of the products, see jax.lax.Precision."""
     gate: Linear.LinearHyperparams
     """Those of gate."""
     value: Linear.LinearHyperparams
@@ -65,6 +69,9 @@ def init(
     out_features: int,
     activation: Callable[..., jax.Array] = jax.nn.sigmoid,
     use_bias: bool = True,
+    precision: PrecisionLike | None = None,
+    kernel_initializer: arrays.Initializer = lecun_normal(),
+    bias_initializer: arrays.Initializer = zeros,
     dtype: DTypeLike | None = None,
 ) -> tuple[GLUTrainables, None, GLUHyperparams]:
     """Create the weights and the hyperparameters of GLU.
@@ -75,6 +82,12 @@ def init(
         out_features: size of the last axis of the output (an integer of at least 1).
         activation: of the gate (a hashable function of an array).
         use_bias: whether biases are added (True or False).
+        precision: of the products, see jax.lax.Precision (what `jax.lax` takes as
+            precision, or None).
+        kernel_initializer: of both kernels (an initializer, called `initializer(key,
+            shape, dtype)`).
+        bias_initializer: of both biases (an initializer, called `initializer(key,
+            shape, dtype)`).
         dtype: dtype of the weights; None: that of their initializers.
 
     Returns:
@@ -87,12 +100,18 @@ def init(
     out_features = checks.size("GLU", out_features=out_features)
     activation = checks.function("GLU", activation=activation)
     use_bias = checks.boolean("GLU", use_bias=use_bias)
+    precision = checks.optional(checks.precision, "GLU", precision=precision)
     keys = arrays.declared_keys(key, 2)
+    sizes = (in_features, out_features, use_bias, precision)
+    initializers = {
+        "kernel_initializer": kernel_initializer,
+        "bias_initializer": bias_initializer,
+    }
     gate_weights, _, gate_hyperparams = Linear.init(
-        keys[0], in_features, out_features, use_bias, dtype=dtype
+        keys[0], *sizes, **initializers, dtype=dtype
     )
     value_weights, _, value_hyperparams = Linear.init(
-        keys[1], in_features, out_features, use_bias, dtype=dtype
+        keys[1], *sizes, **initializers, dtype=dtype
     )
     trainables = GLUTrainables(gate=gate_weights, value=value_weights)
     hyperparams = GLUHyperparams(
@@ -100,6 +119,7 @@ def init(
         out_features=out_features,
         activation=activation,
         use_bias=use_bias,
+        precision=precision,
         gate=gate_hyperparams,
         value=value_hyperparams,
     )

@@ -2,11 +2,14 @@
 # To change this file, edit that spec and run `mlax-scaffold generate`.
 """Normalizes groups of channels of each example, then scales and shifts channels.
 
-Wu & He, 2018, arXiv:1803.08494.
+Wu & He, 2018, arXiv:1803.08494. Epsilon is that of PyTorch and
+haiku (of flax: 1e-6). Deviations from flax: there is no mask of elements, and what it
+calls group_size is channels / groups.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -43,6 +46,8 @@ class GroupNormHyperparams:
     """Whether a bias is added."""
     epsilon: float
     """Added to the variance."""
+    axis_name: str | tuple[str, ...] | None
+    """Mapped axes of devices, averaged over as well."""
     accum_dtype: DTypeLike | None
     """Dtype of the statistics; None: that of x."""
 
@@ -67,6 +72,7 @@ def init(
     use_scale: bool = True,
     use_bias: bool = True,
     epsilon: float = 1e-05,
+    axis_name: str | Sequence[str] | None = None,
     accum_dtype: DTypeLike | None = None,
     scale_initializer: arrays.Initializer = ones,
     bias_initializer: arrays.Initializer = zeros,
@@ -83,6 +89,8 @@ def init(
         use_scale: whether the result is multiplied by a weight (True or False).
         use_bias: whether a bias is added (True or False).
         epsilon: added to the variance (a finite number above 0).
+        axis_name: mapped axes of devices, averaged over as well (the name of a mapped
+            axis, or a sequence of names, or None).
         accum_dtype: dtype of the statistics; None: that of x (a floating dtype, or
             None).
         scale_initializer: initializer of scale, of shape (channels,).
@@ -102,6 +110,7 @@ def init(
     use_scale = checks.boolean("GroupNorm", use_scale=use_scale)
     use_bias = checks.boolean("GroupNorm", use_bias=use_bias)
     epsilon = checks.positive("GroupNorm", epsilon=epsilon)
+    axis_name = checks.optional(checks.axis_name, "GroupNorm", axis_name=axis_name)
     accum_dtype = checks.optional(checks.dtype, "GroupNorm", accum_dtype=accum_dtype)
     keys = arrays.declared_keys(key, 2)
     if channels % groups != 0:
@@ -126,6 +135,7 @@ def init(
         use_scale=use_scale,
         use_bias=use_bias,
         epsilon=epsilon,
+        axis_name=axis_name,
         accum_dtype=accum_dtype,
     )
     return trainables, None, hyperparams
@@ -181,6 +191,7 @@ def fwd(
         groups=hyperparams.groups,
         channel_last=hyperparams.channel_last,
         epsilon=hyperparams.epsilon,
+        axis_name=hyperparams.axis_name,
         accum_dtype=hyperparams.accum_dtype,
     )
     shape = [1] * x.ndim

@@ -33,10 +33,10 @@ class GRUCellTrainables(NamedTuple):
     """(in_features, 3 * size)."""
     recurrent_kernel: jax.Array
     """(size, 3 * size)."""
-    bias: jax.Array
-    """(3 * size,)."""
+    bias: jax.Array | None
+    """(3 * size,), or None unless use_bias."""
     recurrent_bias: jax.Array | None
-    """(size,), or None unless reset_after."""
+    """(size,), or None unless reset_after and use_bias."""
 
 
 @static
@@ -53,6 +53,8 @@ class GRUCellHyperparams:
     """Of the candidate."""
     gate_activation: Callable[..., jax.Array]
     """Of the gates."""
+    use_bias: bool
+    """Whether biases are added."""
     precision: PrecisionLike | None
     """Of the products, see jax.lax.Precision."""
 
@@ -80,6 +82,7 @@ def init(
     reset_after: bool = True,
     activation: Callable[..., jax.Array] = jnp.tanh,
     gate_activation: Callable[..., jax.Array] = jax.nn.sigmoid,
+    use_bias: bool = True,
     precision: PrecisionLike | None = None,
     kernel_initializer: arrays.Initializer = lecun_normal(),
     recurrent_kernel_initializer: arrays.Initializer = per_gate(orthogonal(), 3),
@@ -96,6 +99,7 @@ def init(
         reset_after: whether the state is reset after its product (True or False).
         activation: of the candidate (a hashable function of an array).
         gate_activation: of the gates (a hashable function of an array).
+        use_bias: whether biases are added (True or False).
         precision: of the products, see jax.lax.Precision (what `jax.lax` takes as
             precision, or None).
         kernel_initializer: initializer of kernel, of shape (in_features, 3 * size).
@@ -116,6 +120,7 @@ def init(
     reset_after = checks.boolean("GRUCell", reset_after=reset_after)
     activation = checks.function("GRUCell", activation=activation)
     gate_activation = checks.function("GRUCell", gate_activation=gate_activation)
+    use_bias = checks.boolean("GRUCell", use_bias=use_bias)
     precision = checks.optional(checks.precision, "GRUCell", precision=precision)
     keys = arrays.declared_keys(key, 4)
     size = features
@@ -123,10 +128,14 @@ def init(
     recurrent_kernel = arrays.create(
         recurrent_kernel_initializer, keys[1], (size, 3 * size), dtype
     )
-    bias = arrays.create(bias_initializer, keys[2], (3 * size,), dtype)
+    bias = (
+        arrays.create(bias_initializer, keys[2], (3 * size,), dtype)
+        if use_bias
+        else None
+    )
     recurrent_bias = (
         arrays.create(recurrent_bias_initializer, keys[3], (size,), dtype)
-        if reset_after
+        if reset_after and use_bias
         else None
     )
     trainables = GRUCellTrainables(
@@ -141,6 +150,7 @@ def init(
         reset_after=reset_after,
         activation=activation,
         gate_activation=gate_activation,
+        use_bias=use_bias,
         precision=precision,
     )
     return trainables, None, hyperparams
@@ -200,7 +210,12 @@ def fwd(
     x = inputs.dot(
         arrays.in_dtype(trainables.kernel, inputs.dtype),
         precision=hyperparams.precision,
-    ) + arrays.in_dtype(trainables.bias, inputs.dtype)
+    )
+    x = (
+        x
+        if trainables.bias is None
+        else x + arrays.in_dtype(trainables.bias, inputs.dtype)
+    )
     x_gates, x_n = jnp.split(x, [2 * hyperparams.features], -1)
     to_gates, to_n = jnp.split(
         arrays.in_dtype(trainables.recurrent_kernel, inputs.dtype),
@@ -209,13 +224,15 @@ def fwd(
     )
     gates = x_gates + carry.dot(to_gates, precision=hyperparams.precision)
     r, z = jnp.split(hyperparams.gate_activation(gates), 2, -1)
-    if trainables.recurrent_bias is None:
-        n = (r * carry).dot(to_n, precision=hyperparams.precision)
-    else:
+    if hyperparams.reset_after:
+        n = carry.dot(to_n, precision=hyperparams.precision)
         n = r * (
-            carry.dot(to_n, precision=hyperparams.precision)
-            + arrays.in_dtype(trainables.recurrent_bias, inputs.dtype)
+            n
+            if trainables.recurrent_bias is None
+            else n + arrays.in_dtype(trainables.recurrent_bias, inputs.dtype)
         )
+    else:
+        n = (r * carry).dot(to_n, precision=hyperparams.precision)
     n = hyperparams.activation(x_n + n)
     h = (1.0 - z) * n + z * carry
     return (h, h), non_trainables

@@ -3,11 +3,13 @@
 """Normalizes each channel of each example, then scales and shifts channels.
 
 y = (x - mean) / sqrt(var + epsilon) * scale + bias, with moments over the spatial
-axes. Ulyanov et al., 2016, arXiv:1607.08022.
+axes. Ulyanov et al., 2016, arXiv:1607.08022. Epsilon is that of PyTorch and
+haiku (of flax: 1e-6). Deviation from flax: there is no mask of elements.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -42,6 +44,8 @@ class InstanceNormHyperparams:
     """Whether a bias is added."""
     epsilon: float
     """Added to the variance."""
+    axis_name: str | tuple[str, ...] | None
+    """Mapped axes of devices, averaged over as well."""
     accum_dtype: DTypeLike | None
     """Dtype of the statistics; None: that of x."""
 
@@ -65,6 +69,7 @@ def init(
     use_scale: bool = True,
     use_bias: bool = True,
     epsilon: float = 1e-05,
+    axis_name: str | Sequence[str] | None = None,
     accum_dtype: DTypeLike | None = None,
     scale_initializer: arrays.Initializer = ones,
     bias_initializer: arrays.Initializer = zeros,
@@ -80,6 +85,8 @@ def init(
         use_scale: whether the result is multiplied by a weight (True or False).
         use_bias: whether a bias is added (True or False).
         epsilon: added to the variance (a finite number above 0).
+        axis_name: mapped axes of devices, averaged over as well (the name of a mapped
+            axis, or a sequence of names, or None).
         accum_dtype: dtype of the statistics; None: that of x (a floating dtype, or
             None).
         scale_initializer: initializer of scale, of shape (channels,).
@@ -97,6 +104,7 @@ def init(
     use_scale = checks.boolean("InstanceNorm", use_scale=use_scale)
     use_bias = checks.boolean("InstanceNorm", use_bias=use_bias)
     epsilon = checks.positive("InstanceNorm", epsilon=epsilon)
+    axis_name = checks.optional(checks.axis_name, "InstanceNorm", axis_name=axis_name)
     accum_dtype = checks.optional(checks.dtype, "InstanceNorm", accum_dtype=accum_dtype)
     keys = arrays.declared_keys(key, 2)
     scale = (
@@ -116,6 +124,7 @@ def init(
         use_scale=use_scale,
         use_bias=use_bias,
         epsilon=epsilon,
+        axis_name=axis_name,
         accum_dtype=accum_dtype,
     )
     return trainables, None, hyperparams
@@ -170,6 +179,7 @@ def fwd(
         x,
         channel_last=hyperparams.channel_last,
         epsilon=hyperparams.epsilon,
+        axis_name=hyperparams.axis_name,
         accum_dtype=hyperparams.accum_dtype,
     )
     shape = [1] * x.ndim

@@ -2,8 +2,11 @@
 # To change this file, edit that spec and run `mlax-scaffold generate`.
 """Normalizes the last axis: y = (x - mean) / sqrt(var + epsilon) * scale + bias.
 
-Or several axes together; the weights belong to the last one.
-Ba et al., 2016, arXiv:1607.06450.
+Or several axes together; the weights belong to the last one. For weights of each
+element of several axes, as in PyTorch and equinox, make one axis of them before.
+
+Ba et al., 2016, arXiv:1607.06450. Epsilon is that of PyTorch, equinox and haiku
+(of flax: 1e-6). Deviation from flax: there is no mask of elements.
 """
 
 from __future__ import annotations
@@ -43,6 +46,8 @@ class LayerNormHyperparams:
     """Whether a bias is added."""
     epsilon: float
     """Added to the variance."""
+    axis_name: str | tuple[str, ...] | None
+    """Mapped axes of devices, averaged over as well."""
     accum_dtype: DTypeLike | None
     """Dtype of the statistics; None: that of x."""
 
@@ -66,6 +71,7 @@ def init(
     use_scale: bool = True,
     use_bias: bool = True,
     epsilon: float = 1e-05,
+    axis_name: str | Sequence[str] | None = None,
     accum_dtype: DTypeLike | None = None,
     scale_initializer: arrays.Initializer = ones,
     bias_initializer: arrays.Initializer = zeros,
@@ -81,6 +87,8 @@ def init(
         use_scale: whether the result is multiplied by a weight (True or False).
         use_bias: whether a bias is added (True or False).
         epsilon: added to the variance (a finite number above 0).
+        axis_name: mapped axes of devices, averaged over as well (the name of a mapped
+            axis, or a sequence of names, or None).
         accum_dtype: dtype of the statistics; None: that of x (a floating dtype, or
             None).
         scale_initializer: initializer of scale, of shape (features,).
@@ -98,6 +106,7 @@ def init(
     use_scale = checks.boolean("LayerNorm", use_scale=use_scale)
     use_bias = checks.boolean("LayerNorm", use_bias=use_bias)
     epsilon = checks.positive("LayerNorm", epsilon=epsilon)
+    axis_name = checks.optional(checks.axis_name, "LayerNorm", axis_name=axis_name)
     accum_dtype = checks.optional(checks.dtype, "LayerNorm", accum_dtype=accum_dtype)
     keys = arrays.declared_keys(key, 2)
     scale = (
@@ -117,6 +126,7 @@ def init(
         use_scale=use_scale,
         use_bias=use_bias,
         epsilon=epsilon,
+        axis_name=axis_name,
         accum_dtype=accum_dtype,
     )
     return trainables, None, hyperparams
@@ -152,10 +162,12 @@ def fwd(
         raise checks.shape_error(
             "LayerNorm", "x", "(*batch, features)", x, features=hyperparams.features
         )
+    checks.has_axes("LayerNorm", x.ndim, axis=hyperparams.axis)
     y = layer_norm(
         x,
         axis=hyperparams.axis,
         epsilon=hyperparams.epsilon,
+        axis_name=hyperparams.axis_name,
         accum_dtype=hyperparams.accum_dtype,
     )
     y = (

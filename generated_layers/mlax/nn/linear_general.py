@@ -193,6 +193,8 @@ def fwd(
         ValueError: the batch axes have the sizes batch_features.
     """
     x = checks.floating("LinearGeneral", x=x)
+    checks.has_axes("LinearGeneral", x.ndim, axis=hyperparams.axis)
+    checks.has_axes("LinearGeneral", x.ndim, batch_axis=hyperparams.batch_axis)
     count = len(hyperparams.axis) + len(hyperparams.batch_axis)
     if not (x.ndim >= count):
         raise checks.requirement(

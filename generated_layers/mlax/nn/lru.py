@@ -223,7 +223,7 @@ def fwd(
     """
     x = checks.floating("LRU", x=x)
     if carry is not None:
-        carry = checks.items("LRU", 2, carry=carry)
+        carry = checks.items("LRU", 2, checks.floating, carry=carry)
     checks.same_dtype(
         "LRU",
         x=x,

@@ -33,8 +33,8 @@ class LSTMCellTrainables(NamedTuple):
     """(in_features, gates)."""
     recurrent_kernel: jax.Array
     """(features, gates)."""
-    bias: jax.Array
-    """(gates,)."""
+    bias: jax.Array | None
+    """(gates,), or None unless use_bias."""
 
 
 @static
@@ -51,6 +51,8 @@ class LSTMCellHyperparams:
     """Of the gates."""
     forget_bias: float
     """Added to the forget gate; 1 keeps memory at first."""
+    use_bias: bool
+    """Whether a bias is added."""
     precision: PrecisionLike | None
     """Of the products, see jax.lax.Precision."""
 
@@ -79,6 +81,7 @@ def init(
     activation: Callable[..., jax.Array] = jnp.tanh,
     gate_activation: Callable[..., jax.Array] = jax.nn.sigmoid,
     forget_bias: float = 0.0,
+    use_bias: bool = True,
     precision: PrecisionLike | None = None,
     kernel_initializer: arrays.Initializer = lecun_normal(),
     recurrent_kernel_initializer: arrays.Initializer = per_gate(orthogonal(), 4),
@@ -96,6 +99,7 @@ def init(
         gate_activation: of the gates (a hashable function of an array).
         forget_bias: added to the forget gate; 1 keeps memory at first (a finite
             number).
+        use_bias: whether a bias is added (True or False).
         precision: of the products, see jax.lax.Precision (what `jax.lax` takes as
             precision, or None).
         kernel_initializer: initializer of kernel, of shape (in_features, gates).
@@ -115,6 +119,7 @@ def init(
     activation = checks.function("LSTMCell", activation=activation)
     gate_activation = checks.function("LSTMCell", gate_activation=gate_activation)
     forget_bias = checks.number("LSTMCell", forget_bias=forget_bias)
+    use_bias = checks.boolean("LSTMCell", use_bias=use_bias)
     precision = checks.optional(checks.precision, "LSTMCell", precision=precision)
     keys = arrays.declared_keys(key, 3)
     gates = 4 * features
@@ -122,7 +127,9 @@ def init(
     recurrent_kernel = arrays.create(
         recurrent_kernel_initializer, keys[1], (features, gates), dtype
     )
-    bias = arrays.create(bias_initializer, keys[2], (gates,), dtype)
+    bias = (
+        arrays.create(bias_initializer, keys[2], (gates,), dtype) if use_bias else None
+    )
     trainables = LSTMCellTrainables(
         kernel=kernel, recurrent_kernel=recurrent_kernel, bias=bias
     )
@@ -132,6 +139,7 @@ def init(
         activation=activation,
         gate_activation=gate_activation,
         forget_bias=forget_bias,
+        use_bias=use_bias,
         precision=precision,
     )
     return trainables, None, hyperparams
@@ -166,7 +174,7 @@ def fwd(
     """
     inputs, carry = checks.unpack("LSTMCell", "(inputs, carry)", x, 2)
     inputs = checks.floating("LSTMCell", inputs=inputs)
-    carry = checks.items("LSTMCell", 2, carry=carry)
+    carry = checks.items("LSTMCell", 2, checks.floating, carry=carry)
     checks.same_dtype("LSTMCell", inputs=inputs, carry_0=carry[0], carry_1=carry[1])
     if inputs.ndim < 1 or inputs.shape[-1] != hyperparams.in_features:
         raise checks.shape_error(
@@ -211,9 +219,12 @@ def fwd(
         arrays.in_dtype(trainables.recurrent_kernel, inputs.dtype),
         precision=hyperparams.precision,
     )
-    i, f, g, o = jnp.split(
-        gates + arrays.in_dtype(trainables.bias, inputs.dtype), 4, axis=-1
+    gates = (
+        gates
+        if trainables.bias is None
+        else gates + arrays.in_dtype(trainables.bias, inputs.dtype)
     )
+    i, f, g, o = jnp.split(gates, 4, axis=-1)
     i, f, o = map(hyperparams.gate_activation, (i, f + hyperparams.forget_bias, o))
     c = f * c + i * hyperparams.activation(g)
     h = o * hyperparams.activation(c)

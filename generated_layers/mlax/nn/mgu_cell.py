@@ -32,12 +32,12 @@ class MGUCellTrainables(NamedTuple):
     """(in_features, 2 * size)."""
     recurrent_kernel: jax.Array
     """(size, 2 * size)."""
-    forget_bias: jax.Array
-    """(size,)."""
-    bias: jax.Array
-    """(size,)."""
+    forget_bias: jax.Array | None
+    """(size,), or None unless use_bias."""
+    bias: jax.Array | None
+    """(size,), or None unless use_bias."""
     recurrent_bias: jax.Array | None
-    """(size,), or None unless reset_gate."""
+    """(size,), or None unless reset_gate and use_bias."""
 
 
 @static
@@ -54,6 +54,8 @@ class MGUCellHyperparams:
     """Of the candidate."""
     gate_activation: Callable[..., jax.Array]
     """Of the gate."""
+    use_bias: bool
+    """Whether biases are added."""
     precision: PrecisionLike | None
     """Of the products, see jax.lax.Precision."""
 
@@ -81,6 +83,7 @@ def init(
     reset_gate: bool = True,
     activation: Callable[..., jax.Array] = jnp.tanh,
     gate_activation: Callable[..., jax.Array] = jax.nn.sigmoid,
+    use_bias: bool = True,
     precision: PrecisionLike | None = None,
     kernel_initializer: arrays.Initializer = lecun_normal(),
     recurrent_kernel_initializer: arrays.Initializer = per_gate(orthogonal(), 2),
@@ -98,6 +101,7 @@ def init(
         reset_gate: whether the gate also resets the candidate's state (True or False).
         activation: of the candidate (a hashable function of an array).
         gate_activation: of the gate (a hashable function of an array).
+        use_bias: whether biases are added (True or False).
         precision: of the products, see jax.lax.Precision (what `jax.lax` takes as
             precision, or None).
         kernel_initializer: initializer of kernel, of shape (in_features, 2 * size).
@@ -119,6 +123,7 @@ def init(
     reset_gate = checks.boolean("MGUCell", reset_gate=reset_gate)
     activation = checks.function("MGUCell", activation=activation)
     gate_activation = checks.function("MGUCell", gate_activation=gate_activation)
+    use_bias = checks.boolean("MGUCell", use_bias=use_bias)
     precision = checks.optional(checks.precision, "MGUCell", precision=precision)
     keys = arrays.declared_keys(key, 5)
     size = features
@@ -126,11 +131,17 @@ def init(
     recurrent_kernel = arrays.create(
         recurrent_kernel_initializer, keys[1], (size, 2 * size), dtype
     )
-    forget_bias = arrays.create(forget_bias_initializer, keys[2], (size,), dtype)
-    bias = arrays.create(bias_initializer, keys[3], (size,), dtype)
+    forget_bias = (
+        arrays.create(forget_bias_initializer, keys[2], (size,), dtype)
+        if use_bias
+        else None
+    )
+    bias = (
+        arrays.create(bias_initializer, keys[3], (size,), dtype) if use_bias else None
+    )
     recurrent_bias = (
         arrays.create(recurrent_bias_initializer, keys[4], (size,), dtype)
-        if reset_gate
+        if reset_gate and use_bias
         else None
     )
     trainables = MGUCellTrainables(
@@ -146,6 +157,7 @@ def init(
         reset_gate=reset_gate,
         activation=activation,
         gate_activation=gate_activation,
+        use_bias=use_bias,
         precision=precision,
     )
     return trainables, None, hyperparams
@@ -211,11 +223,22 @@ def fwd(
         precision=hyperparams.precision,
     )
     (x_f, x_n), (h_f, n) = jnp.split(x, 2, -1), jnp.split(h, 2, -1)
-    f = hyperparams.gate_activation(
-        x_f + h_f + arrays.in_dtype(trainables.forget_bias, inputs.dtype)
+    f = (
+        x_f + h_f
+        if trainables.forget_bias is None
+        else x_f + h_f + arrays.in_dtype(trainables.forget_bias, inputs.dtype)
     )
-    if trainables.recurrent_bias is not None:
-        n = f * (n + arrays.in_dtype(trainables.recurrent_bias, inputs.dtype))
-    n = hyperparams.activation(x_n + arrays.in_dtype(trainables.bias, inputs.dtype) + n)
+    f = hyperparams.gate_activation(f)
+    n = (
+        n
+        if trainables.recurrent_bias is None
+        else n + arrays.in_dtype(trainables.recurrent_bias, inputs.dtype)
+    )
+    n = f * n if hyperparams.reset_gate else n
+    n = hyperparams.activation(
+        x_n + n
+        if trainables.bias is None
+        else x_n + arrays.in_dtype(trainables.bias, inputs.dtype) + n
+    )
     h = (1.0 - f) * n + f * carry
     return (h, h), non_trainables

@@ -2,7 +2,8 @@
 # To change this file, edit that spec and run `mlax-scaffold generate`.
 """MinPool: smallest element of each window of the spatial axes.
 
-Channels that are first are among the batch axes. Where elements are equal,
+Channels that are first are among the batch axes. Strides are 1 by default, as in
+flax and equinox (in PyTorch: the window). Where elements are equal,
 the gradient goes to one of them, or in parts to all.
 """
 

@@ -30,7 +30,9 @@ class PReLUHyperparams:
     """Hyperparameters of PReLU: canonical, hashable, static."""
 
     features: int
-    """Number of slopes: the size of the last axis, or 1 for all."""
+    """Number of slopes: the size of their axis, or 1 for all."""
+    axis: int
+    """Axis that has the slopes."""
 
     def apply(
         self,
@@ -48,6 +50,7 @@ class PReLUHyperparams:
 def init(
     key: jax.Array,
     features: int = 1,
+    axis: int = -1,
     slope_initializer: arrays.Initializer = constant(0.25),
     dtype: DTypeLike | None = None,
 ) -> tuple[PReLUTrainables, None, PReLUHyperparams]:
@@ -55,8 +58,9 @@ def init(
 
     Args:
         key: PRNG key of the weights.
-        features: number of slopes: the size of the last axis, or 1 for all (an integer
-            of at least 1).
+        features: number of slopes: the size of their axis, or 1 for all (an integer of
+            at least 1).
+        axis: axis that has the slopes (an integer).
         slope_initializer: initializer of slope, of shape (features,).
         dtype: dtype of the weights; None: that of their initializers.
 
@@ -67,9 +71,10 @@ def init(
         ValueError: where a hyperparameter is not what it may be.
     """
     features = checks.size("PReLU", features=features)
+    axis = checks.integer("PReLU", axis=axis)
     slope = arrays.create(slope_initializer, key, (features,), dtype)
     trainables = PReLUTrainables(slope=slope)
-    hyperparams = PReLUHyperparams(features=features)
+    hyperparams = PReLUHyperparams(features=features, axis=axis)
     return trainables, None, hyperparams
 
 
@@ -84,7 +89,7 @@ def fwd(
     """Apply PReLU.
 
     Args:
-        x: floating (*batch, size).
+        x: floating (*shape,).
         trainables: weights, cast to the dtype of the input.
         non_trainables: None.
         hyperparams: what `init` returned.
@@ -92,22 +97,27 @@ def fwd(
         key: not used.
 
     Returns:
-        `(y, non_trainables)`; y is floating (*batch, size), in the dtype of the input.
+        `(y, non_trainables)`; y is floating (*shape,), in the dtype of the input.
 
     Raises:
         ValueError, TypeError: where an input does not fit.
-        ValueError: features must be 1 or the size of the last axis.
+        ValueError: features must be 1 or the size of the axis.
     """
     x = checks.floating("PReLU", x=x)
-    if x.ndim < 1:
-        raise checks.shape_error("PReLU", "x", "(*batch, size)", x)
-    if hyperparams.features not in (1, x.shape[-1]):
-        raise checks.requirement(
-            "PReLU",
-            "features must be 1 or the size of the last axis",
-            features=hyperparams.features,
-            x=x.shape,
-        )
-    return jnp.where(
-        x >= 0.0, x, arrays.in_dtype(trainables.slope, x.dtype) * x
-    ), non_trainables
+    if hyperparams.features == 1:
+        slope = arrays.in_dtype(trainables.slope, x.dtype).reshape(())
+    else:
+        if x.shape[hyperparams.axis : hyperparams.axis + 1 or None] != (
+            hyperparams.features,
+        ):
+            raise checks.requirement(
+                "PReLU",
+                "features must be 1 or the size of the axis",
+                axis=hyperparams.axis,
+                features=hyperparams.features,
+                x=x.shape,
+            )
+        shape = [1] * x.ndim
+        shape[hyperparams.axis] = hyperparams.features
+        slope = arrays.in_dtype(trainables.slope, x.dtype).reshape(shape)
+    return jnp.where(x >= 0.0, x, slope * x), non_trainables

@@ -10,9 +10,11 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import jax
+from jax.nn.initializers import lecun_normal, zeros
 from jax.typing import DTypeLike
 
 from mlax._core import arrays, checks
+from mlax._core.checks import PrecisionLike
 from mlax._core.static import static
 from mlax.nn import linear as Linear
 
@@ -36,6 +38,8 @@ class ReGLUHyperparams:
     """Size of the last axis of the output."""
     use_bias: bool
     """Whether biases are added."""
+    precision: PrecisionLike | None
+    """Of the products, see jax.lax.Precision."""
     gate: Linear.LinearHyperparams
     """Those of gate."""
     value: Linear.LinearHyperparams
@@ -59,6 +63,9 @@ def init(
     in_features: int,
     out_features: int,
     use_bias: bool = False,
+    precision: PrecisionLike | None = None,
+    kernel_initializer: arrays.Initializer = lecun_normal(),
+    bias_initializer: arrays.Initializer = zeros,
     dtype: DTypeLike | None = None,
 ) -> tuple[ReGLUTrainables, None, ReGLUHyperparams]:
     """Create the weights and the hyperparameters of ReGLU.
@@ -68,6 +75,12 @@ def init(
         in_features: size of the last axis of the input (an integer of at least 1).
         out_features: size of the last axis of the output (an integer of at least 1).
         use_bias: whether biases are added (True or False).
+        precision: of the products, see jax.lax.Precision (what `jax.lax` takes as
+            precision, or None).
+        kernel_initializer: of both kernels (an initializer, called `initializer(key,
+            shape, dtype)`).
+        bias_initializer: of both biases (an initializer, called `initializer(key,
+            shape, dtype)`).
         dtype: dtype of the weights; None: that of their initializers.
 
     Returns:
@@ -79,18 +92,25 @@ def init(
     in_features = checks.size("ReGLU", in_features=in_features)
     out_features = checks.size("ReGLU", out_features=out_features)
     use_bias = checks.boolean("ReGLU", use_bias=use_bias)
+    precision = checks.optional(checks.precision, "ReGLU", precision=precision)
     keys = arrays.declared_keys(key, 2)
+    sizes = (in_features, out_features, use_bias, precision)
+    initializers = {
+        "kernel_initializer": kernel_initializer,
+        "bias_initializer": bias_initializer,
+    }
     gate_weights, _, gate_hyperparams = Linear.init(
-        keys[0], in_features, out_features, use_bias, dtype=dtype
+        keys[0], *sizes, **initializers, dtype=dtype
     )
     value_weights, _, value_hyperparams = Linear.init(
-        keys[1], in_features, out_features, use_bias, dtype=dtype
+        keys[1], *sizes, **initializers, dtype=dtype
     )
     trainables = ReGLUTrainables(gate=gate_weights, value=value_weights)
     hyperparams = ReGLUHyperparams(
         in_features=in_features,
         out_features=out_features,
         use_bias=use_bias,
+        precision=precision,
         gate=gate_hyperparams,
         value=value_hyperparams,
     )

@@ -3,7 +3,8 @@
 """RMSNorm: divides the last axis, or several, by the root mean square.
 
 y = x / sqrt(mean(x^2) + epsilon) * scale + bias; the weights belong to the last axis.
-Zhang & Sennrich, 2019, arXiv:1910.07467.
+Zhang & Sennrich, 2019, arXiv:1910.07467. Epsilon is that of flax (of equinox and
+haiku: 1e-5). Deviation from flax: there is no mask of elements.
 """
 
 from __future__ import annotations
@@ -43,6 +44,8 @@ class RMSNormHyperparams:
     """Whether a bias is added."""
     epsilon: float
     """Added to the mean square."""
+    axis_name: str | tuple[str, ...] | None
+    """Mapped axes of devices, averaged over as well."""
     accum_dtype: DTypeLike | None
     """Dtype of the statistics; None: that of x."""
 
@@ -66,6 +69,7 @@ def init(
     use_scale: bool = True,
     use_bias: bool = False,
     epsilon: float = 1e-06,
+    axis_name: str | Sequence[str] | None = None,
     accum_dtype: DTypeLike | None = None,
     scale_initializer: arrays.Initializer = ones,
     bias_initializer: arrays.Initializer = zeros,
@@ -81,6 +85,8 @@ def init(
         use_scale: whether the result is multiplied by a weight (True or False).
         use_bias: whether a bias is added (True or False).
         epsilon: added to the mean square (a finite number above 0).
+        axis_name: mapped axes of devices, averaged over as well (the name of a mapped
+            axis, or a sequence of names, or None).
         accum_dtype: dtype of the statistics; None: that of x (a floating dtype, or
             None).
         scale_initializer: initializer of scale, of shape (features,).
@@ -98,6 +104,7 @@ def init(
     use_scale = checks.boolean("RMSNorm", use_scale=use_scale)
     use_bias = checks.boolean("RMSNorm", use_bias=use_bias)
     epsilon = checks.positive("RMSNorm", epsilon=epsilon)
+    axis_name = checks.optional(checks.axis_name, "RMSNorm", axis_name=axis_name)
     accum_dtype = checks.optional(checks.dtype, "RMSNorm", accum_dtype=accum_dtype)
     keys = arrays.declared_keys(key, 2)
     scale = (
@@ -117,6 +124,7 @@ def init(
         use_scale=use_scale,
         use_bias=use_bias,
         epsilon=epsilon,
+        axis_name=axis_name,
         accum_dtype=accum_dtype,
     )
     return trainables, None, hyperparams
@@ -152,10 +160,12 @@ def fwd(
         raise checks.shape_error(
             "RMSNorm", "x", "(*batch, features)", x, features=hyperparams.features
         )
+    checks.has_axes("RMSNorm", x.ndim, axis=hyperparams.axis)
     y = rms_norm(
         x,
         axis=hyperparams.axis,
         epsilon=hyperparams.epsilon,
+        axis_name=hyperparams.axis_name,
         accum_dtype=hyperparams.accum_dtype,
     )
     y = (

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax
+from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
 from mlax._core import arrays, checks
@@ -86,6 +87,9 @@ def init(
     channel_last: bool = False,
     use_bias: bool = True,
     precision: PrecisionLike | None = None,
+    depthwise_initializer: arrays.Initializer | None = None,
+    pointwise_initializer: arrays.Initializer | None = None,
+    bias_initializer: arrays.Initializer = zeros,
     dtype: DTypeLike | None = None,
 ) -> tuple[SeparableConvTrainables, None, SeparableConvHyperparams]:
     """Create the weights and the hyperparameters of SeparableConv.
@@ -109,6 +113,12 @@ def init(
         use_bias: whether a bias is added (True or False).
         precision: of the products, see jax.lax.Precision (what `jax.lax` takes as
             precision, or None).
+        depthwise_initializer: of the first kernel (an initializer, called
+            `initializer(key, shape, dtype)`, or None).
+        pointwise_initializer: of the second kernel (an initializer, called
+            `initializer(key, shape, dtype)`, or None).
+        bias_initializer: of the bias (an initializer, called `initializer(key, shape,
+            dtype)`).
         dtype: dtype of the weights; None: that of their initializers.
 
     Returns:
@@ -149,6 +159,7 @@ def init(
         channel_last,
         use_bias=False,
         precision=precision,
+        kernel_initializer=depthwise_initializer,
         dtype=dtype,
     )
     pointwise_weights, _, pointwise_hyperparams = Conv.init(
@@ -160,6 +171,8 @@ def init(
         channel_last=channel_last,
         use_bias=use_bias,
         precision=precision,
+        kernel_initializer=pointwise_initializer,
+        bias_initializer=bias_initializer,
         dtype=dtype,
     )
     trainables = SeparableConvTrainables(

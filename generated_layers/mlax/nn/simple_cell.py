@@ -30,8 +30,8 @@ class SimpleCellTrainables(NamedTuple):
     """(in_features, features)."""
     recurrent_kernel: jax.Array
     """(features, features)."""
-    bias: jax.Array
-    """(features,)."""
+    bias: jax.Array | None
+    """(features,), or None unless use_bias."""
 
 
 @static
@@ -46,6 +46,8 @@ class SimpleCellHyperparams:
     """Of the new state."""
     residual: bool
     """Whether the old state is added before the activation."""
+    use_bias: bool
+    """Whether a bias is added."""
     precision: PrecisionLike | None
     """Of the products, see jax.lax.Precision."""
 
@@ -72,6 +74,7 @@ def init(
     features: int,
     activation: Callable[..., jax.Array] = jnp.tanh,
     residual: bool = False,
+    use_bias: bool = True,
     precision: PrecisionLike | None = None,
     kernel_initializer: arrays.Initializer = lecun_normal(),
     recurrent_kernel_initializer: arrays.Initializer = orthogonal(),
@@ -86,6 +89,7 @@ def init(
         features: size of the state (an integer of at least 1).
         activation: of the new state (a hashable function of an array).
         residual: whether the old state is added before the activation (True or False).
+        use_bias: whether a bias is added (True or False).
         precision: of the products, see jax.lax.Precision (what `jax.lax` takes as
             precision, or None).
         kernel_initializer: initializer of kernel, of shape (in_features, features).
@@ -104,13 +108,18 @@ def init(
     features = checks.size("SimpleCell", features=features)
     activation = checks.function("SimpleCell", activation=activation)
     residual = checks.boolean("SimpleCell", residual=residual)
+    use_bias = checks.boolean("SimpleCell", use_bias=use_bias)
     precision = checks.optional(checks.precision, "SimpleCell", precision=precision)
     keys = arrays.declared_keys(key, 3)
     kernel = arrays.create(kernel_initializer, keys[0], (in_features, features), dtype)
     recurrent_kernel = arrays.create(
         recurrent_kernel_initializer, keys[1], (features, features), dtype
     )
-    bias = arrays.create(bias_initializer, keys[2], (features,), dtype)
+    bias = (
+        arrays.create(bias_initializer, keys[2], (features,), dtype)
+        if use_bias
+        else None
+    )
     trainables = SimpleCellTrainables(
         kernel=kernel, recurrent_kernel=recurrent_kernel, bias=bias
     )
@@ -119,6 +128,7 @@ def init(
         features=features,
         activation=activation,
         residual=residual,
+        use_bias=use_bias,
         precision=precision,
     )
     return trainables, None, hyperparams
@@ -178,7 +188,12 @@ def fwd(
     h = inputs.dot(
         arrays.in_dtype(trainables.kernel, inputs.dtype),
         precision=hyperparams.precision,
-    ) + arrays.in_dtype(trainables.bias, inputs.dtype)
+    )
+    h = (
+        h
+        if trainables.bias is None
+        else h + arrays.in_dtype(trainables.bias, inputs.dtype)
+    )
     h = h + carry.dot(
         arrays.in_dtype(trainables.recurrent_kernel, inputs.dtype),
         precision=hyperparams.precision,

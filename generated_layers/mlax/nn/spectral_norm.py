@@ -36,7 +36,9 @@ class SpectralNormHyperparams:
     """Hyperparameters of SpectralNorm: canonical, hashable, static."""
 
     features: int
-    """Size of the last axis of the weight."""
+    """Size of the last axis of the weight, or of its first one."""
+    features_first: bool
+    """Whether that is its first axis, as in Conv."""
     iterations: int
     """Steps of power iteration in training."""
     epsilon: float
@@ -58,6 +60,7 @@ class SpectralNormHyperparams:
 def init(
     key: jax.Array,
     features: int,
+    features_first: bool = False,
     iterations: int = 1,
     epsilon: float = 1e-12,
     dtype: DTypeLike | None = None,
@@ -66,7 +69,9 @@ def init(
 
     Args:
         key: PRNG key of the weights.
-        features: size of the last axis of the weight (an integer of at least 1).
+        features: size of the last axis of the weight, or of its first one (an integer
+            of at least 1).
+        features_first: whether that is its first axis, as in Conv (True or False).
         iterations: steps of power iteration in training (an integer of at least 0).
         epsilon: added to the squares of norms (a finite number above 0).
         dtype: dtype of the weights; None: that of their initializers.
@@ -78,12 +83,16 @@ def init(
         ValueError: where a hyperparameter is not what it may be.
     """
     features = checks.size("SpectralNorm", features=features)
+    features_first = checks.boolean("SpectralNorm", features_first=features_first)
     iterations = checks.count("SpectralNorm", iterations=iterations)
     epsilon = checks.positive("SpectralNorm", epsilon=epsilon)
     vector = arrays.create(normal(1.0), key, (features,), dtype)
     non_trainables = SpectralNormNonTrainables(vector=vector)
     hyperparams = SpectralNormHyperparams(
-        features=features, iterations=iterations, epsilon=epsilon
+        features=features,
+        features_first=features_first,
+        iterations=iterations,
+        epsilon=epsilon,
     )
     return None, non_trainables, hyperparams
 
@@ -99,7 +108,7 @@ def fwd(
     """Apply SpectralNorm.
 
     Args:
-        x: floating (*rest, features).
+        x: floating (features, *rest) where features_first, else (*rest, features).
         trainables: None.
         non_trainables: state, kept in its own dtype.
         hyperparams: what `init` returned.
@@ -107,21 +116,32 @@ def fwd(
         key: not used.
 
     Returns:
-        `(y, non_trainables)`; y is floating (*rest, features), in the dtype of the
-        input.
+        `(y, non_trainables)`; y is floating (features, *rest) where features_first,
+        else (*rest, features), in the dtype of the input.
 
     Raises:
         ValueError, TypeError: where an input does not fit.
     """
     checks.static_inference_mode("SpectralNorm", inference_mode)
     x = checks.floating("SpectralNorm", x=x)
-    if x.ndim < 1 or x.shape[-1] != hyperparams.features:
+    if hyperparams.features_first and (
+        x.ndim < 1 or x.shape[0] != hyperparams.features
+    ):
+        raise checks.shape_error(
+            "SpectralNorm", "x", "(features, *rest)", x, features=hyperparams.features
+        )
+    if not hyperparams.features_first and (
+        x.ndim < 1 or x.shape[-1] != hyperparams.features
+    ):
         raise checks.shape_error(
             "SpectralNorm", "x", "(*rest, features)", x, features=hyperparams.features
         )
     epsilon = max(hyperparams.epsilon, float(jnp.finfo(x.dtype).tiny))
     scaled = x / range_scale(x)
-    matrix = scaled.reshape(-1, hyperparams.features)
+    if hyperparams.features_first:
+        matrix = scaled.reshape(hyperparams.features, -1).T
+    else:
+        matrix = scaled.reshape(-1, hyperparams.features)
     fixed = lax.stop_gradient(matrix)
     u = arrays.in_dtype(non_trainables.vector, x.dtype) * lax.rsqrt(
         sum(lax.square(arrays.in_dtype(non_trainables.vector, x.dtype))) + epsilon

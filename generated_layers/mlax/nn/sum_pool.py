@@ -2,7 +2,8 @@
 # To change this file, edit that spec and run `mlax-scaffold generate`.
 """SumPool: sum of each window of the spatial axes.
 
-Channels that are first are among the batch axes.
+Channels that are first are among the batch axes. Strides are 1 by default, as in
+flax and equinox (in PyTorch: the window).
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 # To change this file, edit that spec and run `mlax-scaffold generate`.
 """WeightNorm: separates the length of a weight from its direction: y = scale * W / |W|.
 
-The input is the weight W, a matrix (everything else, features), and each of its
-columns has its length. Apply the layer to a kernel, and hand the result to the
-layer that the kernel belongs to.
+The input is the weight W, and each of its features has its length: that of all the
+numbers that make it, |W| over the other axes. Apply the layer to a kernel, and hand
+the result to the layer that the kernel belongs to.
 
 Salimans & Kingma, 2016, arXiv:1602.07868. Deviation from equinox: `scale` begins
 with one, as in flax, and not with |W|.
@@ -15,6 +15,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import jax
+from jax import lax
 from jax.nn.initializers import ones
 from jax.typing import DTypeLike
 
@@ -35,9 +36,11 @@ class WeightNormHyperparams:
     """Hyperparameters of WeightNorm: canonical, hashable, static."""
 
     features: int
-    """Size of the last axis of the weight."""
+    """Size of the last axis of the weight, or of its first one."""
+    features_first: bool
+    """Whether that is its first axis, as in Conv."""
     use_scale: bool
-    """Whether columns have a length, else they have length one."""
+    """Whether features have a length, else they have length one."""
     epsilon: float
     """The least length to divide by."""
     accum_dtype: DTypeLike | None
@@ -59,6 +62,7 @@ class WeightNormHyperparams:
 def init(
     key: jax.Array,
     features: int,
+    features_first: bool = False,
     use_scale: bool = True,
     epsilon: float = 1e-12,
     accum_dtype: DTypeLike | None = None,
@@ -69,8 +73,10 @@ def init(
 
     Args:
         key: PRNG key of the weights.
-        features: size of the last axis of the weight (an integer of at least 1).
-        use_scale: whether columns have a length, else they have length one (True or
+        features: size of the last axis of the weight, or of its first one (an integer
+            of at least 1).
+        features_first: whether that is its first axis, as in Conv (True or False).
+        use_scale: whether features have a length, else they have length one (True or
             False).
         epsilon: the least length to divide by (a finite number above 0).
         accum_dtype: dtype of the norm; None: that of the weight (a floating dtype, or
@@ -85,6 +91,7 @@ def init(
         ValueError: where a hyperparameter is not what it may be.
     """
     features = checks.size("WeightNorm", features=features)
+    features_first = checks.boolean("WeightNorm", features_first=features_first)
     use_scale = checks.boolean("WeightNorm", use_scale=use_scale)
     epsilon = checks.positive("WeightNorm", epsilon=epsilon)
     accum_dtype = checks.optional(checks.dtype, "WeightNorm", accum_dtype=accum_dtype)
@@ -93,7 +100,11 @@ def init(
     )
     trainables = WeightNormTrainables(scale=scale)
     hyperparams = WeightNormHyperparams(
-        features=features, use_scale=use_scale, epsilon=epsilon, accum_dtype=accum_dtype
+        features=features,
+        features_first=features_first,
+        use_scale=use_scale,
+        epsilon=epsilon,
+        accum_dtype=accum_dtype,
     )
     return trainables, None, hyperparams
 
@@ -109,7 +120,7 @@ def fwd(
     """Apply WeightNorm.
 
     Args:
-        x: floating (*rest, features).
+        x: floating (features, *rest) where features_first, else (*rest, features).
         trainables: weights, cast to the dtype of the input.
         non_trainables: None.
         hyperparams: what `init` returned.
@@ -117,24 +128,32 @@ def fwd(
         key: not used.
 
     Returns:
-        `(y, non_trainables)`; y is floating (*rest, features), in the dtype of the
-        input.
+        `(y, non_trainables)`; y is floating (features, *rest) where features_first,
+        else (*rest, features), in the dtype of the input.
 
     Raises:
         ValueError, TypeError: where an input does not fit.
     """
     x = checks.floating("WeightNorm", x=x)
-    if x.ndim < 1 or x.shape[-1] != hyperparams.features:
+    if hyperparams.features_first and (
+        x.ndim < 1 or x.shape[0] != hyperparams.features
+    ):
+        raise checks.shape_error(
+            "WeightNorm", "x", "(features, *rest)", x, features=hyperparams.features
+        )
+    if not hyperparams.features_first and (
+        x.ndim < 1 or x.shape[-1] != hyperparams.features
+    ):
         raise checks.shape_error(
             "WeightNorm", "x", "(*rest, features)", x, features=hyperparams.features
         )
-    matrix = x.reshape(-1, hyperparams.features)
+    scale = arrays.in_dtype(trainables.scale, x.dtype)
+    rest = tuple(range(1, x.ndim) if hyperparams.features_first else range(x.ndim - 1))
     y = l2_normalize(
-        matrix, axis=0, epsilon=hyperparams.epsilon, accum_dtype=hyperparams.accum_dtype
+        x, axis=rest, epsilon=hyperparams.epsilon, accum_dtype=hyperparams.accum_dtype
     )
-    y = (
-        y
-        if trainables.scale is None
-        else y * arrays.in_dtype(trainables.scale, x.dtype)
-    )
-    return y.reshape(x.shape), non_trainables
+    if scale is None:
+        return y, non_trainables
+    return (
+        y * (lax.expand_dims(scale, rest) if hyperparams.features_first else scale)
+    ), non_trainables

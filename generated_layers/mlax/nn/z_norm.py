@@ -90,6 +90,7 @@ def fwd(
         ValueError, TypeError: where an input does not fit.
     """
     x = checks.floating("ZNorm", x=x)
+    checks.has_axes("ZNorm", x.ndim, axis=hyperparams.axis)
     return (
         z_norm(
             x,

@@ -8,6 +8,7 @@ from mlax_scaffold.model.definition import Definition, Kind, Method, MethodRole
 from mlax_scaffold.model.library import Library
 from mlax_scaffold.render.docs_accuracy import accuracy
 from mlax_scaffold.render.docs_markdown import code, prose, table
+from mlax_scaffold.render.input_checks import counted_axes
 from mlax_scaffold.render.parameters import plain
 
 
@@ -110,17 +111,6 @@ class _Contract:
             )
             for h in self.definition.hyperparameters
         ]
-        if self.definition.kind is Kind.FUNCTION:
-            rows += [
-                (
-                    code(name),
-                    "`ValueError`",
-                    code(f"{name}: {h.name} must be different axes of ..."),
-                    "an axis that the first array has not, or one twice",
-                )
-                for h in self.definition.hyperparameters
-                if h.type.word.name == "Axis"
-            ]
         rows += [
             (
                 code(where.get(r.method, r.method)),
@@ -146,6 +136,13 @@ class _Contract:
                     "`TypeError`, `ValueError`",
                     code(f"{name}: ..."),
                     f"{names} of another kind or shape than above",
+                )
+            for axis in counted_axes(self.definition, method):
+                yield (
+                    entry,
+                    "`ValueError`",
+                    code(f"{name}: {axis} must be ..."),
+                    f"not different axes of {code(method.inputs[0].name)}",
                 )
             if self.layer and self.library.trains(self.definition, method):
                 yield (

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
-from mlax_scaffold.model.definition import Definition, Method
-from mlax_scaffold.render.input_checks import InputChecks
+from mlax_scaffold.model.definition import Definition
+from mlax_scaffold.render.input_checks import InputChecks, counted_axes
 from mlax_scaffold.render.layer import FunctionView
 from mlax_scaffold.render.parameters import (
     Parameter,
@@ -39,10 +39,11 @@ def function_view(
     if named:
         signature += ["*", *(p.text for p in named)]
     sizes = {h.name: h.name for h in definition.hyperparameters}
+    axes = counted_axes(definition, method)
+    checks = InputChecks(definition.name, sizes, counted=axes)
     lines = [
         *(check(definition.name, h) for h in definition.hyperparameters),
-        *InputChecks(definition.name, sizes).statements(method.inputs),
-        *_axes_fit(definition, method),
+        *checks.statements(method.inputs),
     ]
     result = "Any" if method.returns is None else array_annotation(method.returns)
     returned = "anything" if method.returns is None else array_doc(method.returns)
@@ -64,12 +65,3 @@ def function_view(
         docstring(doc, 4),
         "\n".join([*lines, methods[definition.name].body]),
     )
-
-
-def _axes_fit(definition: Definition, method: Method) -> Iterator[str]:
-    """Checks that the first array has the axes which hyperparameters name."""
-    array = next((i.name for i in method.inputs if i.type.shape is not None), None)
-    for h in definition.hyperparameters:
-        if h.type.word.name == "Axis" and array is not None:
-            given = f"{h.name}={h.name}"
-            yield f"checks.axes_fit({definition.name!r}, {array!r}, {array}, {given})"

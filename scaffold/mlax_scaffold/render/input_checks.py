@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from mlax_scaffold.model.definition import ArrayType, Input
+from mlax_scaffold.model.definition import ArrayType, Definition, Input, Method
 from mlax_scaffold.model.shapes import (
     Anonymous,
     AnyAxes,
@@ -33,6 +33,8 @@ class InputChecks:
     sizes: Mapping[str, str]
     optional: frozenset[str] = frozenset()
     """Hyperparameters that may be None: then a `*name` of that name is of any axes."""
+    counted: tuple[str, ...] = ()
+    """Hyperparameters that are axes of the first input."""
     axes: dict[str, str] = field(default_factory=dict)
     """Expressions of the axes that earlier inputs have bound."""
     branches: dict[tuple[str, bool], dict[str, str]] = field(default_factory=dict)
@@ -43,13 +45,16 @@ class InputChecks:
         inputs = tuple(inputs)
         kinds = [line for item in inputs for line in self._kind(item)]
         shapes = [line for item in inputs for line in self._shapes(item)]
-        return [*kinds, *self._same_dtype(inputs), *shapes]
+        return [*kinds, *self._same_dtype(inputs), *shapes, *self._has_axes(inputs)]
 
     def _kind(self, item: Input) -> list[str]:
         given = f"{item.name}={item.name}"
         elements = _elements(item.type)
         if elements:
-            line = f"checks.items({self.owner!r}, {len(elements)}, {given})"
+            kinds = {element.kind for element in elements}
+            check = _KINDS.get(kinds.pop()) if len(kinds) == 1 else None
+            element = f", checks.{check}" if check else ""
+            line = f"checks.items({self.owner!r}, {len(elements)}{element}, {given})"
         elif item.type.kind in _KINDS:
             line = f"checks.{_KINDS[item.type.kind]}({self.owner!r}, {given})"
         else:
@@ -65,6 +70,13 @@ class InputChecks:
             return []
         given = ", ".join(f"{label}={expression}" for label, expression in floating)
         return [f"checks.same_dtype({self.owner!r}, {given})"]
+
+    def _has_axes(self, inputs: tuple[Input, ...]) -> list[str]:
+        return [
+            f"checks.has_axes({self.owner!r}, {inputs[0].name}.ndim, "
+            f"{name}={self.sizes[name]})"
+            for name in self.counted
+        ]
 
     def _shapes(self, item: Input) -> list[str]:
         return list(self._array(item.name, item.type, ""))
@@ -387,6 +399,14 @@ def _elements(array: ArrayType) -> tuple[ArrayType, ...]:
     """The elements of a tuple; none where there may be any number of them."""
     repeated = any(item.kind == "..." for item in array.items)
     return () if repeated else array.items
+
+
+def counted_axes(definition: Definition, method: Method) -> tuple[str, ...]:
+    """The names of the hyperparameters that are axes of the first input."""
+    if not method.inputs or method.inputs[0].type.kind not in _KINDS:
+        return ()
+    given = definition.hyperparameters
+    return tuple(h.name for h in given if h.type.word.name == "Axis")
 
 
 def shape_text(shape: Shape) -> str:

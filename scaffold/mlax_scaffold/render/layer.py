@@ -15,7 +15,7 @@ from mlax_scaffold.model.definition import (
 )
 from mlax_scaffold.model.library import Library
 from mlax_scaffold.render import keyword_inputs
-from mlax_scaffold.render.input_checks import InputChecks
+from mlax_scaffold.render.input_checks import InputChecks, counted_axes
 from mlax_scaffold.render.parameters import (
     Parameter,
     array_annotation,
@@ -365,7 +365,8 @@ class _LayerBuilder:
         optional = frozenset(
             h.name for h in self.definition.hyperparameters if h.type.optional
         )
-        checks = InputChecks(self.name, sizes, optional)
+        axes = counted_axes(self.definition, method)
+        checks = InputChecks(self.name, sizes, optional, axes)
         return [*lines, *checks.statements(method.inputs)]
 
     def _entry_body(self, method: Method) -> str:

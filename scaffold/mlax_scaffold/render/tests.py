@@ -32,8 +32,6 @@ _NOT_NEGATIVE = ("var", "positive")
 _DTYPES = {"Int": ", jnp.int32", "Bool": ", jnp.bool_"}
 _PASSED = (("shift", 'array(shapes["shift"])', True),)
 """The keyword input of the layers that blocks are tested with."""
-_MANY = 12
-"""Hyperparameters and inputs with which an example compiles a large program: there are fewer."""
 _TOYS = {
     "SubLayer": "toys.layer(key, dtype)",
     "Cell": "toys.cell(key, dtype)",
@@ -57,8 +55,6 @@ class TestView:
     arguments: str
     """Arguments of `init`, or of the function, from what was drawn."""
     takes_key: bool
-    compiling: str
-    """The settings of the tests that compile."""
     patterns: str
     known: str
     axes: str
@@ -158,9 +154,6 @@ def _view(definition: Definition, library: Library, project: Project) -> TestVie
             ]
         ),
         takes_key=takes_key,
-        compiling="composing"
-        if len(definition.hyperparameters) + len(method.inputs) >= _MANY
-        else "compiling",
         patterns=", ".join(f"{label!r}: {text!r}" for label, text in patterns),
         known=", ".join(_known(definition, patterns)),
         axes=", ".join(map(repr, per_dim_axes(definition, method))),

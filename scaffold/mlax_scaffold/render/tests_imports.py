@@ -36,7 +36,7 @@ from mlax_scaffold.testing.oracle import (
     assert_function_matches_spec, assert_matches_spec, assert_optimizer_matches_spec,
     assert_schedule_matches_spec, find_spec
 )
-from mlax_scaffold.testing.profiles import composing, compiling, each_dtype, tracing
+from mlax_scaffold.testing.profiles import comparing, compiling, each_dtype, tracing
 from mlax_scaffold.testing.refusals import (
     assert_rejects_another_size, assert_rejects_gradients, assert_rejects_integers,
     assert_rejects_missing_inputs, assert_rejects_state, assert_rejects_weights

@@ -61,7 +61,7 @@ def tracing(test: T) -> T:
 
 def each_dtype(test: T) -> T:
     """Settings of a property test that traces once for each pair of dtypes."""
-    return _examples(test, {CI: 1, THOROUGH: 50})
+    return _examples(test, {CI: 2, THOROUGH: 50})
 
 
 def compiling(test: T) -> T:
@@ -69,9 +69,9 @@ def compiling(test: T) -> T:
     return _examples(test, {CI: 2, THOROUGH: 25})
 
 
-def composing(test: T) -> T:
-    """Settings of a property test that compiles, and draws what others have drawn."""
-    return _examples(test, {CI: 2, THOROUGH: 25})
+def comparing(test: T) -> T:
+    """Settings of a property test that traces, and compiles where that does not decide."""
+    return _examples(test, {CI: 6, THOROUGH: 100})
 
 
 def _examples(test: T, examples: dict[str, int]) -> T:

@@ -36,7 +36,7 @@ from mlax_scaffold.testing.module import (
     assert_module_equals_layer,
 )
 from mlax_scaffold.testing.oracle import assert_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import compiling, composing, each_dtype, tracing
+from mlax_scaffold.testing.profiles import comparing, compiling, each_dtype, tracing
 from mlax_scaffold.testing.refusals import (
     assert_rejects_another_size,
     assert_rejects_integers,
@@ -134,7 +134,7 @@ def test_needs_a_key_where_it_draws(case):
     assert_key_contract(case)
 
 
-@compiling
+@comparing
 @given(cases())
 def test_equals_the_spec(case):
     assert_matches_spec(case, SPEC)
@@ -233,13 +233,13 @@ def test_rejects_a_hyperparameter(name, value):
         MixtureOfExperts.init(jax.random.key(0), **{**valid, name: value})
 
 
-@composing
+@tracing
 @given(cases())
 def test_module_equals_the_layer(case):
     assert_module_equals_layer(case, graph)
 
 
-@composing
+@tracing
 @given(cases())
 def test_module_creates_its_parameters_once(case):
     assert_module_creates(case, graph, keys=6)

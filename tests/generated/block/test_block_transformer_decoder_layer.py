@@ -37,7 +37,7 @@ from mlax_scaffold.testing.module import (
     assert_module_equals_layer,
 )
 from mlax_scaffold.testing.oracle import assert_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import composing, each_dtype, tracing
+from mlax_scaffold.testing.profiles import comparing, compiling, each_dtype, tracing
 from mlax_scaffold.testing.refusals import (
     assert_rejects_another_size,
     assert_rejects_integers,
@@ -203,25 +203,25 @@ def test_needs_a_key_where_it_draws(case):
     assert_key_contract(case)
 
 
-@composing
+@comparing
 @given(cases())
 def test_equals_the_spec(case):
     assert_matches_spec(case, SPEC)
 
 
-@composing
+@compiling
 @given(cases())
 def test_is_the_same_compiled(case):
     assert_jit_equals_eager(case)
 
 
-@composing
+@compiling
 @given(cases())
 def test_maps_over_a_new_axis(case):
     assert_vmap(case)
 
 
-@composing
+@compiling
 @given(cases())
 def test_has_the_gradients_of_finite_differences(case):
     assert_gradients(case)
@@ -233,7 +233,7 @@ def test_hyperparameters_are_static(case):
     assert_static_hyperparams(case)
 
 
-@composing
+@compiling
 @given(cases())
 def test_state_is_stable(case):
     assert_state_stable(case)
@@ -325,13 +325,13 @@ def test_rejects_a_hyperparameter(name, value):
         TransformerDecoderLayer.init(jax.random.key(0), **{**valid, name: value})
 
 
-@composing
+@tracing
 @given(cases())
 def test_module_equals_the_layer(case):
     assert_module_equals_layer(case, graph)
 
 
-@composing
+@tracing
 @given(cases())
 def test_module_creates_its_parameters_once(case):
     assert_module_creates(case, graph, keys=36)

@@ -22,7 +22,7 @@ from mlax_scaffold.testing.layer import (
     assert_shapes,
 )
 from mlax_scaffold.testing.oracle import assert_function_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import composing, each_dtype, tracing
+from mlax_scaffold.testing.profiles import comparing, compiling, each_dtype, tracing
 from mlax_scaffold.testing.strategies import (
     accum_dtypes,
     booleans,
@@ -106,21 +106,21 @@ def test_has_the_annotated_shape(drawn):
     assert_shapes(case, case.y)
 
 
-@composing
+@comparing
 @given(cases())
 def test_equals_the_spec(drawn):
     case, hyperparameters = drawn
     assert_function_matches_spec(case, SPEC, hyperparameters)
 
 
-@composing
+@compiling
 @given(cases())
 def test_is_the_same_compiled(drawn):
     case, _ = drawn
     assert_jit_equals_eager(case)
 
 
-@composing
+@compiling
 @given(cases())
 def test_has_the_gradients_of_finite_differences(drawn):
     case, _ = drawn

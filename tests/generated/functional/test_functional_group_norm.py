@@ -21,7 +21,7 @@ from mlax_scaffold.testing.layer import (
     assert_shapes,
 )
 from mlax_scaffold.testing.oracle import assert_function_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import compiling, each_dtype, tracing
+from mlax_scaffold.testing.profiles import comparing, compiling, each_dtype, tracing
 from mlax_scaffold.testing.strategies import (
     accum_dtypes,
     booleans,
@@ -39,11 +39,13 @@ def cases(draw) -> tuple[Case, dict[str, Any]]:
     groups = draw(sizes())
     channel_last = draw(booleans())
     epsilon = draw(positives())
+    axis_name = draw(st.none())
     accum_dtype = draw(optional(accum_dtypes()))
     hyperparameters: dict[str, Any] = {
         "groups": groups,
         "channel_last": channel_last,
         "epsilon": epsilon,
+        "axis_name": axis_name,
         "accum_dtype": accum_dtype,
     }
     shapes = draw(
@@ -83,7 +85,7 @@ def test_has_the_annotated_shape(drawn):
     assert_shapes(case, case.y)
 
 
-@compiling
+@comparing
 @given(cases())
 def test_equals_the_spec(drawn):
     case, hyperparameters = drawn
@@ -123,6 +125,9 @@ def test_has_the_gradients_of_finite_differences(drawn):
             ("epsilon", float("inf")),
             ("epsilon", "1"),
             ("epsilon", None),
+            ("axis_name", 1),
+            ("axis_name", ("devices", 1)),
+            ("axis_name", ()),
             ("accum_dtype", "int32"),
             ("accum_dtype", "no dtype"),
         ]

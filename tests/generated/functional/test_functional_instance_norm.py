@@ -21,7 +21,7 @@ from mlax_scaffold.testing.layer import (
     assert_shapes,
 )
 from mlax_scaffold.testing.oracle import assert_function_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import compiling, each_dtype, tracing
+from mlax_scaffold.testing.profiles import comparing, compiling, each_dtype, tracing
 from mlax_scaffold.testing.strategies import accum_dtypes, booleans, optional, positives
 
 SPEC = find_spec(
@@ -34,10 +34,12 @@ def cases(draw) -> tuple[Case, dict[str, Any]]:
     """Hyperparameters and inputs of instance_norm that fit each other."""
     channel_last = draw(booleans())
     epsilon = draw(positives())
+    axis_name = draw(st.none())
     accum_dtype = draw(optional(accum_dtypes()))
     hyperparameters: dict[str, Any] = {
         "channel_last": channel_last,
         "epsilon": epsilon,
+        "axis_name": axis_name,
         "accum_dtype": accum_dtype,
     }
     shapes = draw(
@@ -77,7 +79,7 @@ def test_has_the_annotated_shape(drawn):
     assert_shapes(case, case.y)
 
 
-@compiling
+@comparing
 @given(cases())
 def test_equals_the_spec(drawn):
     case, hyperparameters = drawn
@@ -111,6 +113,9 @@ def test_has_the_gradients_of_finite_differences(drawn):
             ("epsilon", float("inf")),
             ("epsilon", "1"),
             ("epsilon", None),
+            ("axis_name", 1),
+            ("axis_name", ("devices", 1)),
+            ("axis_name", ()),
             ("accum_dtype", "int32"),
             ("accum_dtype", "no dtype"),
         ]

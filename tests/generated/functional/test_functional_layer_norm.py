@@ -20,7 +20,7 @@ from mlax_scaffold.testing.layer import (
     assert_jit_equals_eager,
 )
 from mlax_scaffold.testing.oracle import assert_function_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import compiling, each_dtype, tracing
+from mlax_scaffold.testing.profiles import comparing, compiling, each_dtype, tracing
 from mlax_scaffold.testing.strategies import (
     accum_dtypes,
     axes,
@@ -38,10 +38,12 @@ def cases(draw) -> tuple[Case, dict[str, Any]]:
     rank = draw(sizes(max=3))
     axis = draw(axes(rank))
     epsilon = draw(positives())
+    axis_name = draw(st.none())
     accum_dtype = draw(optional(accum_dtypes()))
     hyperparameters: dict[str, Any] = {
         "axis": axis,
         "epsilon": epsilon,
+        "axis_name": axis_name,
         "accum_dtype": accum_dtype,
     }
     shapes = draw(
@@ -68,7 +70,7 @@ def test_keeps_the_dtype(drawn, dtype):
     assert_dtype_contract(case, dtype, dtype)
 
 
-@compiling
+@comparing
 @given(cases())
 def test_equals_the_spec(drawn):
     case, hyperparameters = drawn
@@ -103,6 +105,9 @@ def test_has_the_gradients_of_finite_differences(drawn):
             ("epsilon", float("inf")),
             ("epsilon", "1"),
             ("epsilon", None),
+            ("axis_name", 1),
+            ("axis_name", ("devices", 1)),
+            ("axis_name", ()),
             ("accum_dtype", "int32"),
             ("accum_dtype", "no dtype"),
         ]

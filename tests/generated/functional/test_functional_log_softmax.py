@@ -20,7 +20,7 @@ from mlax_scaffold.testing.layer import (
     assert_jit_equals_eager,
 )
 from mlax_scaffold.testing.oracle import assert_function_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import compiling, each_dtype, tracing
+from mlax_scaffold.testing.profiles import comparing, compiling, each_dtype, tracing
 from mlax_scaffold.testing.strategies import accum_dtypes, axes, optional, sizes
 
 SPEC = find_spec(
@@ -59,7 +59,7 @@ def test_keeps_the_dtype(drawn, dtype):
     assert_dtype_contract(case, dtype, dtype)
 
 
-@compiling
+@comparing
 @given(cases())
 def test_equals_the_spec(drawn):
     case, hyperparameters = drawn

@@ -32,12 +32,18 @@ from mlax_scaffold.testing.module import (
     assert_module_equals_layer,
 )
 from mlax_scaffold.testing.oracle import assert_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import compiling, composing, each_dtype, tracing
+from mlax_scaffold.testing.profiles import comparing, compiling, each_dtype, tracing
 from mlax_scaffold.testing.refusals import (
     assert_rejects_another_size,
     assert_rejects_integers,
 )
-from mlax_scaffold.testing.strategies import activations, booleans, sizes
+from mlax_scaffold.testing.strategies import (
+    activations,
+    booleans,
+    optional,
+    precisions,
+    sizes,
+)
 
 SPEC = find_spec("scaffold/mlax_scaffold/specs/nn/glu.py", near=__file__)
 
@@ -49,6 +55,7 @@ def cases(draw) -> Case:
     out_features = draw(sizes())
     activation = draw(activations())
     use_bias = draw(booleans())
+    precision = draw(optional(precisions()))
 
     def init(key, dtype):
         return GLU.init(
@@ -57,6 +64,7 @@ def cases(draw) -> Case:
             out_features=out_features,
             activation=activation,
             use_bias=use_bias,
+            precision=precision,
             dtype=dtype,
         )
 
@@ -66,6 +74,7 @@ def cases(draw) -> Case:
             out_features=out_features,
             activation=activation,
             use_bias=use_bias,
+            precision=precision,
             rng=rng,
         )
 
@@ -104,7 +113,7 @@ def test_needs_a_key_where_it_draws(case):
     assert_key_contract(case)
 
 
-@compiling
+@comparing
 @given(cases())
 def test_equals_the_spec(case):
     assert_matches_spec(case, SPEC)
@@ -167,6 +176,7 @@ def test_rejects_integers(case):
         ("use_bias", 1),
         ("use_bias", "yes"),
         ("use_bias", None),
+        ("precision", "exact"),
     ],
 )
 def test_rejects_a_hyperparameter(name, value):
@@ -175,13 +185,13 @@ def test_rejects_a_hyperparameter(name, value):
         GLU.init(jax.random.key(0), **{**valid, name: value})
 
 
-@composing
+@tracing
 @given(cases())
 def test_module_equals_the_layer(case):
     assert_module_equals_layer(case, graph)
 
 
-@composing
+@tracing
 @given(cases())
 def test_module_creates_its_parameters_once(case):
     assert_module_creates(case, graph, keys=4)

@@ -33,7 +33,7 @@ from mlax_scaffold.testing.module import (
     assert_module_equals_layer,
 )
 from mlax_scaffold.testing.oracle import assert_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import compiling, composing, each_dtype, tracing
+from mlax_scaffold.testing.profiles import comparing, compiling, each_dtype, tracing
 from mlax_scaffold.testing.strategies import (
     activations,
     booleans,
@@ -53,6 +53,7 @@ def cases(draw) -> Case:
     reset_after = draw(booleans())
     activation = draw(activations())
     gate_activation = draw(activations())
+    use_bias = draw(booleans())
     precision = draw(optional(precisions()))
 
     def init(key, dtype):
@@ -63,6 +64,7 @@ def cases(draw) -> Case:
             reset_after=reset_after,
             activation=activation,
             gate_activation=gate_activation,
+            use_bias=use_bias,
             precision=precision,
             dtype=dtype,
         )
@@ -74,6 +76,7 @@ def cases(draw) -> Case:
             reset_after=reset_after,
             activation=activation,
             gate_activation=gate_activation,
+            use_bias=use_bias,
             precision=precision,
             rng=rng,
         )
@@ -126,7 +129,7 @@ def test_needs_a_key_where_it_draws(case):
     assert_key_contract(case)
 
 
-@compiling
+@comparing
 @given(cases())
 def test_equals_the_spec(case):
     assert_matches_spec(case, SPEC)
@@ -180,6 +183,9 @@ def test_hyperparameters_are_static(case):
         ("gate_activation", 1),
         ("gate_activation", []),
         ("gate_activation", None),
+        ("use_bias", 1),
+        ("use_bias", "yes"),
+        ("use_bias", None),
         ("precision", "exact"),
     ],
 )
@@ -189,13 +195,13 @@ def test_rejects_a_hyperparameter(name, value):
         GRUCell.init(jax.random.key(0), **{**valid, name: value})
 
 
-@composing
+@tracing
 @given(cases())
 def test_module_equals_the_layer(case):
     assert_module_equals_layer(case, graph)
 
 
-@composing
+@tracing
 @given(cases())
 def test_module_creates_its_parameters_once(case):
     assert_module_creates(case, graph, keys=4)

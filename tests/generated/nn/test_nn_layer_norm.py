@@ -34,7 +34,7 @@ from mlax_scaffold.testing.module import (
     assert_module_equals_layer,
 )
 from mlax_scaffold.testing.oracle import assert_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import compiling, composing, each_dtype, tracing
+from mlax_scaffold.testing.profiles import comparing, compiling, each_dtype, tracing
 from mlax_scaffold.testing.refusals import (
     assert_rejects_another_size,
     assert_rejects_integers,
@@ -60,6 +60,7 @@ def cases(draw) -> Case:
     use_scale = draw(booleans())
     use_bias = draw(booleans())
     epsilon = draw(positives())
+    axis_name = draw(st.none())
     accum_dtype = draw(optional(accum_dtypes()))
 
     def init(key, dtype):
@@ -70,6 +71,7 @@ def cases(draw) -> Case:
             use_scale=use_scale,
             use_bias=use_bias,
             epsilon=epsilon,
+            axis_name=axis_name,
             accum_dtype=accum_dtype,
             dtype=dtype,
         )
@@ -81,6 +83,7 @@ def cases(draw) -> Case:
             use_scale=use_scale,
             use_bias=use_bias,
             epsilon=epsilon,
+            axis_name=axis_name,
             accum_dtype=accum_dtype,
             rng=rng,
         )
@@ -128,7 +131,7 @@ def test_needs_a_key_where_it_draws(case):
     assert_key_contract(case)
 
 
-@compiling
+@comparing
 @given(cases())
 def test_equals_the_spec(case):
     assert_matches_spec(case, SPEC)
@@ -194,6 +197,9 @@ def test_rejects_integers(case):
         ("epsilon", float("inf")),
         ("epsilon", "1"),
         ("epsilon", None),
+        ("axis_name", 1),
+        ("axis_name", ("devices", 1)),
+        ("axis_name", ()),
         ("accum_dtype", "int32"),
         ("accum_dtype", "no dtype"),
     ],
@@ -204,13 +210,13 @@ def test_rejects_a_hyperparameter(name, value):
         LayerNorm.init(jax.random.key(0), **{**valid, name: value})
 
 
-@composing
+@tracing
 @given(cases())
 def test_module_equals_the_layer(case):
     assert_module_equals_layer(case, graph)
 
 
-@composing
+@tracing
 @given(cases())
 def test_module_creates_its_parameters_once(case):
     assert_module_creates(case, graph, keys=2)

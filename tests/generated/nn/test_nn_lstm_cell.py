@@ -33,9 +33,10 @@ from mlax_scaffold.testing.module import (
     assert_module_equals_layer,
 )
 from mlax_scaffold.testing.oracle import assert_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import compiling, composing, each_dtype, tracing
+from mlax_scaffold.testing.profiles import comparing, compiling, each_dtype, tracing
 from mlax_scaffold.testing.strategies import (
     activations,
+    booleans,
     finite_floats,
     optional,
     precisions,
@@ -53,6 +54,7 @@ def cases(draw) -> Case:
     activation = draw(activations())
     gate_activation = draw(activations())
     forget_bias = draw(finite_floats())
+    use_bias = draw(booleans())
     precision = draw(optional(precisions()))
 
     def init(key, dtype):
@@ -63,6 +65,7 @@ def cases(draw) -> Case:
             activation=activation,
             gate_activation=gate_activation,
             forget_bias=forget_bias,
+            use_bias=use_bias,
             precision=precision,
             dtype=dtype,
         )
@@ -74,6 +77,7 @@ def cases(draw) -> Case:
             activation=activation,
             gate_activation=gate_activation,
             forget_bias=forget_bias,
+            use_bias=use_bias,
             precision=precision,
             rng=rng,
         )
@@ -139,7 +143,7 @@ def test_needs_a_key_where_it_draws(case):
     assert_key_contract(case)
 
 
-@compiling
+@comparing
 @given(cases())
 def test_equals_the_spec(case):
     assert_matches_spec(case, SPEC)
@@ -194,6 +198,9 @@ def test_hyperparameters_are_static(case):
         ("forget_bias", float("nan")),
         ("forget_bias", float("inf")),
         ("forget_bias", None),
+        ("use_bias", 1),
+        ("use_bias", "yes"),
+        ("use_bias", None),
         ("precision", "exact"),
     ],
 )
@@ -203,13 +210,13 @@ def test_rejects_a_hyperparameter(name, value):
         LSTMCell.init(jax.random.key(0), **{**valid, name: value})
 
 
-@composing
+@tracing
 @given(cases())
 def test_module_equals_the_layer(case):
     assert_module_equals_layer(case, graph)
 
 
-@composing
+@tracing
 @given(cases())
 def test_module_creates_its_parameters_once(case):
     assert_module_creates(case, graph, keys=3)

@@ -32,9 +32,8 @@ from mlax_scaffold.testing.module import (
     assert_module_equals_layer,
 )
 from mlax_scaffold.testing.oracle import assert_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import compiling, composing, each_dtype, tracing
+from mlax_scaffold.testing.profiles import comparing, compiling, each_dtype, tracing
 from mlax_scaffold.testing.refusals import assert_rejects_integers
-from mlax_scaffold.testing.strategies import sizes
 
 SPEC = find_spec("scaffold/mlax_scaffold/specs/nn/p_re_lu.py", near=__file__)
 
@@ -42,18 +41,30 @@ SPEC = find_spec("scaffold/mlax_scaffold/specs/nn/p_re_lu.py", near=__file__)
 @st.composite
 def cases(draw) -> Case:
     """Hyperparameters and inputs of PReLU that fit each other."""
-    features = draw(sizes())
+    example = draw(
+        st.sampled_from(
+            [
+                {"features": 1, "axis": -1, "x": (2, 3), "y": (2, 3)},
+                {"features": 3, "axis": -1, "x": (2, 3), "y": (2, 3)},
+                {"features": 4, "axis": 1, "x": (2, 4, 3, 1), "y": (2, 4, 3, 1)},
+            ]
+        )
+    )
+    features = example["features"]
+    axis = example["axis"]
 
     def init(key, dtype):
-        return PReLU.init(key, features=features, dtype=dtype)
+        return PReLU.init(key, features=features, axis=axis, dtype=dtype)
 
     def module(node, rng):
-        return graph.PReLU(node, features=features, rng=rng)
+        return graph.PReLU(node, features=features, axis=axis, rng=rng)
 
     hyperparams = fitting_hyperparams(
-        init, requirements=["features must be 1 or the size of the last axis"]
+        init, requirements=["features must be 1 or the size of the axis"]
     )
-    shapes = draw(shapes_of({"x": "*batch size"}, **known(hyperparams)))
+    shapes = draw(
+        shapes_of({"x": "*shape"}, **known(hyperparams), given={"x": example["x"]})
+    )
     return fitting(
         Case(
             name="PReLU",
@@ -61,9 +72,9 @@ def cases(draw) -> Case:
             fwd=PReLU.fwd,
             module=module,
             x=array(shapes["x"]),
-            y=shapes.expected("*batch size"),
+            y=example["y"],
         ),
-        requirements=["features must be 1 or the size of the last axis"],
+        requirements=["features must be 1 or the size of the axis"],
     )
 
 
@@ -87,7 +98,7 @@ def test_needs_a_key_where_it_draws(case):
     assert_key_contract(case)
 
 
-@compiling
+@comparing
 @given(cases())
 def test_equals_the_spec(case):
     assert_matches_spec(case, SPEC)
@@ -132,21 +143,24 @@ def test_rejects_integers(case):
         ("features", "4"),
         ("features", True),
         ("features", None),
+        ("axis", 2.5),
+        ("axis", "1"),
+        ("axis", None),
     ],
 )
 def test_rejects_a_hyperparameter(name, value):
-    valid = {}
+    valid = {"features": 1, "axis": -1}
     with pytest.raises(ValueError, match=f"PReLU: {name}"):
         PReLU.init(jax.random.key(0), **{**valid, name: value})
 
 
-@composing
+@tracing
 @given(cases())
 def test_module_equals_the_layer(case):
     assert_module_equals_layer(case, graph)
 
 
-@composing
+@tracing
 @given(cases())
 def test_module_creates_its_parameters_once(case):
     assert_module_creates(case, graph, keys=1)

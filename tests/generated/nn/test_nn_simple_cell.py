@@ -33,7 +33,7 @@ from mlax_scaffold.testing.module import (
     assert_module_equals_layer,
 )
 from mlax_scaffold.testing.oracle import assert_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import compiling, composing, each_dtype, tracing
+from mlax_scaffold.testing.profiles import comparing, compiling, each_dtype, tracing
 from mlax_scaffold.testing.strategies import (
     activations,
     booleans,
@@ -52,6 +52,7 @@ def cases(draw) -> Case:
     features = draw(sizes())
     activation = draw(activations())
     residual = draw(booleans())
+    use_bias = draw(booleans())
     precision = draw(optional(precisions()))
 
     def init(key, dtype):
@@ -61,6 +62,7 @@ def cases(draw) -> Case:
             features=features,
             activation=activation,
             residual=residual,
+            use_bias=use_bias,
             precision=precision,
             dtype=dtype,
         )
@@ -71,6 +73,7 @@ def cases(draw) -> Case:
             hidden_size=features,
             activation=activation,
             residual=residual,
+            use_bias=use_bias,
             precision=precision,
             rng=rng,
         )
@@ -123,7 +126,7 @@ def test_needs_a_key_where_it_draws(case):
     assert_key_contract(case)
 
 
-@compiling
+@comparing
 @given(cases())
 def test_equals_the_spec(case):
     assert_matches_spec(case, SPEC)
@@ -174,6 +177,9 @@ def test_hyperparameters_are_static(case):
         ("residual", 1),
         ("residual", "yes"),
         ("residual", None),
+        ("use_bias", 1),
+        ("use_bias", "yes"),
+        ("use_bias", None),
         ("precision", "exact"),
     ],
 )
@@ -183,13 +189,13 @@ def test_rejects_a_hyperparameter(name, value):
         SimpleCell.init(jax.random.key(0), **{**valid, name: value})
 
 
-@composing
+@tracing
 @given(cases())
 def test_module_equals_the_layer(case):
     assert_module_equals_layer(case, graph)
 
 
-@composing
+@tracing
 @given(cases())
 def test_module_creates_its_parameters_once(case):
     assert_module_creates(case, graph, keys=3)

@@ -34,12 +34,12 @@ from mlax_scaffold.testing.module import (
     assert_module_equals_layer,
 )
 from mlax_scaffold.testing.oracle import assert_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import compiling, composing, each_dtype, tracing
+from mlax_scaffold.testing.profiles import comparing, compiling, each_dtype, tracing
 from mlax_scaffold.testing.refusals import (
     assert_rejects_another_size,
     assert_rejects_integers,
 )
-from mlax_scaffold.testing.strategies import counts, positives, sizes
+from mlax_scaffold.testing.strategies import booleans, counts, positives, sizes
 
 SPEC = find_spec("scaffold/mlax_scaffold/specs/nn/spectral_norm.py", near=__file__)
 
@@ -48,19 +48,36 @@ SPEC = find_spec("scaffold/mlax_scaffold/specs/nn/spectral_norm.py", near=__file
 def cases(draw) -> Case:
     """Hyperparameters and inputs of SpectralNorm that fit each other."""
     features = draw(sizes())
+    features_first = draw(booleans())
     iterations = draw(counts())
     epsilon = draw(positives())
 
     def init(key, dtype):
         return SpectralNorm.init(
-            key, features=features, iterations=iterations, epsilon=epsilon, dtype=dtype
+            key,
+            features=features,
+            features_first=features_first,
+            iterations=iterations,
+            epsilon=epsilon,
+            dtype=dtype,
         )
 
     def module(node, rng):
-        return graph.SpectralNorm(node, iterations=iterations, epsilon=epsilon, rng=rng)
+        return graph.SpectralNorm(
+            node,
+            features_first=features_first,
+            iterations=iterations,
+            epsilon=epsilon,
+            rng=rng,
+        )
 
     hyperparams = fitting_hyperparams(init, requirements=[])
-    shapes = draw(shapes_of({"x": "*rest features"}, **known(hyperparams)))
+    shapes = draw(
+        shapes_of(
+            {"x": "features *rest if features_first else *rest features"},
+            **known(hyperparams),
+        )
+    )
     return fitting(
         Case(
             name="SpectralNorm",
@@ -68,7 +85,7 @@ def cases(draw) -> Case:
             fwd=SpectralNorm.fwd,
             module=module,
             x=array(shapes["x"]),
-            y=shapes.expected("*rest features"),
+            y=shapes.expected("features *rest if features_first else *rest features"),
             trains=True,
         ),
         requirements=[],
@@ -95,7 +112,7 @@ def test_needs_a_key_where_it_draws(case):
     assert_key_contract(case)
 
 
-@compiling
+@comparing
 @given(cases())
 def test_equals_the_spec(case):
     assert_matches_spec(case, SPEC)
@@ -140,7 +157,9 @@ def test_rejects_a_traced_inference_mode(case):
 @tracing
 @given(cases())
 def test_rejects_another_size(case):
-    assert_rejects_another_size(case, "features", of="*rest features")
+    assert_rejects_another_size(
+        case, "features", of="features *rest if features_first else *rest features"
+    )
 
 
 @tracing
@@ -158,6 +177,9 @@ def test_rejects_integers(case):
         ("features", "4"),
         ("features", True),
         ("features", None),
+        ("features_first", 1),
+        ("features_first", "yes"),
+        ("features_first", None),
         ("iterations", -1),
         ("iterations", 2.5),
         ("iterations", "1"),
@@ -175,13 +197,13 @@ def test_rejects_a_hyperparameter(name, value):
         SpectralNorm.init(jax.random.key(0), **{**valid, name: value})
 
 
-@composing
+@tracing
 @given(cases())
 def test_module_equals_the_layer(case):
     assert_module_equals_layer(case, graph)
 
 
-@composing
+@tracing
 @given(cases())
 def test_module_creates_its_parameters_once(case):
     assert_module_creates(case, graph, keys=1)

@@ -32,12 +32,12 @@ from mlax_scaffold.testing.module import (
     assert_module_equals_layer,
 )
 from mlax_scaffold.testing.oracle import assert_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import compiling, composing, each_dtype, tracing
+from mlax_scaffold.testing.profiles import comparing, compiling, each_dtype, tracing
 from mlax_scaffold.testing.refusals import (
     assert_rejects_another_size,
     assert_rejects_integers,
 )
-from mlax_scaffold.testing.strategies import booleans, sizes
+from mlax_scaffold.testing.strategies import booleans, optional, precisions, sizes
 
 SPEC = find_spec("scaffold/mlax_scaffold/specs/nn/swi_glu.py", near=__file__)
 
@@ -48,6 +48,7 @@ def cases(draw) -> Case:
     in_features = draw(sizes())
     out_features = draw(sizes())
     use_bias = draw(booleans())
+    precision = draw(optional(precisions()))
 
     def init(key, dtype):
         return SwiGLU.init(
@@ -55,11 +56,18 @@ def cases(draw) -> Case:
             in_features=in_features,
             out_features=out_features,
             use_bias=use_bias,
+            precision=precision,
             dtype=dtype,
         )
 
     def module(node, rng):
-        return graph.SwiGLU(node, out_features=out_features, use_bias=use_bias, rng=rng)
+        return graph.SwiGLU(
+            node,
+            out_features=out_features,
+            use_bias=use_bias,
+            precision=precision,
+            rng=rng,
+        )
 
     hyperparams = fitting_hyperparams(init, requirements=[])
     shapes = draw(shapes_of({"x": "*batch in_features"}, **known(hyperparams)))
@@ -96,7 +104,7 @@ def test_needs_a_key_where_it_draws(case):
     assert_key_contract(case)
 
 
-@compiling
+@comparing
 @given(cases())
 def test_equals_the_spec(case):
     assert_matches_spec(case, SPEC)
@@ -156,6 +164,7 @@ def test_rejects_integers(case):
         ("use_bias", 1),
         ("use_bias", "yes"),
         ("use_bias", None),
+        ("precision", "exact"),
     ],
 )
 def test_rejects_a_hyperparameter(name, value):
@@ -164,13 +173,13 @@ def test_rejects_a_hyperparameter(name, value):
         SwiGLU.init(jax.random.key(0), **{**valid, name: value})
 
 
-@composing
+@tracing
 @given(cases())
 def test_module_equals_the_layer(case):
     assert_module_equals_layer(case, graph)
 
 
-@composing
+@tracing
 @given(cases())
 def test_module_creates_its_parameters_once(case):
     assert_module_creates(case, graph, keys=4)

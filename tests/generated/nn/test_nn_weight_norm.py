@@ -34,7 +34,7 @@ from mlax_scaffold.testing.module import (
     assert_module_equals_layer,
 )
 from mlax_scaffold.testing.oracle import assert_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import compiling, composing, each_dtype, tracing
+from mlax_scaffold.testing.profiles import comparing, compiling, each_dtype, tracing
 from mlax_scaffold.testing.refusals import (
     assert_rejects_another_size,
     assert_rejects_integers,
@@ -54,6 +54,7 @@ SPEC = find_spec("scaffold/mlax_scaffold/specs/nn/weight_norm.py", near=__file__
 def cases(draw) -> Case:
     """Hyperparameters and inputs of WeightNorm that fit each other."""
     features = draw(sizes())
+    features_first = draw(booleans())
     use_scale = draw(booleans())
     epsilon = draw(positives())
     accum_dtype = draw(optional(accum_dtypes()))
@@ -62,6 +63,7 @@ def cases(draw) -> Case:
         return WeightNorm.init(
             key,
             features=features,
+            features_first=features_first,
             use_scale=use_scale,
             epsilon=epsilon,
             accum_dtype=accum_dtype,
@@ -70,11 +72,21 @@ def cases(draw) -> Case:
 
     def module(node, rng):
         return graph.WeightNorm(
-            node, use_scale=use_scale, epsilon=epsilon, accum_dtype=accum_dtype, rng=rng
+            node,
+            features_first=features_first,
+            use_scale=use_scale,
+            epsilon=epsilon,
+            accum_dtype=accum_dtype,
+            rng=rng,
         )
 
     hyperparams = fitting_hyperparams(init, requirements=[])
-    shapes = draw(shapes_of({"x": "*rest features"}, **known(hyperparams)))
+    shapes = draw(
+        shapes_of(
+            {"x": "features *rest if features_first else *rest features"},
+            **known(hyperparams),
+        )
+    )
     return fitting(
         Case(
             name="WeightNorm",
@@ -82,7 +94,7 @@ def cases(draw) -> Case:
             fwd=WeightNorm.fwd,
             module=module,
             x=array(shapes["x"]),
-            y=shapes.expected("*rest features"),
+            y=shapes.expected("features *rest if features_first else *rest features"),
             allow=declared(accum_dtype),
             smooth=exact(accum_dtype),
         ),
@@ -110,7 +122,7 @@ def test_needs_a_key_where_it_draws(case):
     assert_key_contract(case)
 
 
-@compiling
+@comparing
 @given(cases())
 def test_equals_the_spec(case):
     assert_matches_spec(case, SPEC)
@@ -143,7 +155,9 @@ def test_hyperparameters_are_static(case):
 @tracing
 @given(cases())
 def test_rejects_another_size(case):
-    assert_rejects_another_size(case, "features", of="*rest features")
+    assert_rejects_another_size(
+        case, "features", of="features *rest if features_first else *rest features"
+    )
 
 
 @tracing
@@ -161,6 +175,9 @@ def test_rejects_integers(case):
         ("features", "4"),
         ("features", True),
         ("features", None),
+        ("features_first", 1),
+        ("features_first", "yes"),
+        ("features_first", None),
         ("use_scale", 1),
         ("use_scale", "yes"),
         ("use_scale", None),
@@ -179,13 +196,13 @@ def test_rejects_a_hyperparameter(name, value):
         WeightNorm.init(jax.random.key(0), **{**valid, name: value})
 
 
-@composing
+@tracing
 @given(cases())
 def test_module_equals_the_layer(case):
     assert_module_equals_layer(case, graph)
 
 
-@composing
+@tracing
 @given(cases())
 def test_module_creates_its_parameters_once(case):
     assert_module_creates(case, graph, keys=1)

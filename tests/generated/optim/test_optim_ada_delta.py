@@ -18,7 +18,7 @@ from mlax_scaffold.testing.optimizer import (
     assert_zero_gradients,
 )
 from mlax_scaffold.testing.oracle import assert_optimizer_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import compiling, each_dtype, tracing
+from mlax_scaffold.testing.profiles import comparing, compiling, each_dtype, tracing
 from mlax_scaffold.testing.refusals import (
     assert_rejects_gradients,
     assert_rejects_state,
@@ -87,7 +87,7 @@ def test_state_is_stable(case):
     assert_scan(case)
 
 
-@compiling
+@comparing
 @given(cases())
 def test_equals_the_spec(case):
     assert_optimizer_matches_spec(case, SPEC)

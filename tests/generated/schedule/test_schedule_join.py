@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from mlax.schedule._join import Join
 from mlax_scaffold.testing.fitting import fitting_schedule
 from mlax_scaffold.testing.oracle import assert_schedule_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import compiling, tracing
+from mlax_scaffold.testing.profiles import comparing, tracing
 from mlax_scaffold.testing.schedule import (
     assert_schedule_dtype,
     assert_schedule_of_integers,
@@ -36,7 +36,7 @@ def schedules(draw) -> Join:
     )
 
 
-@compiling
+@comparing
 @given(schedules())
 def test_equals_the_spec(schedule):
     assert_schedule_matches_spec(schedule, SPEC)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from mlax.schedule._linear import Linear
 from mlax_scaffold.testing.oracle import assert_schedule_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import compiling, tracing
+from mlax_scaffold.testing.profiles import comparing, tracing
 from mlax_scaffold.testing.schedule import (
     assert_schedule_dtype,
     assert_schedule_of_integers,
@@ -34,7 +34,7 @@ def schedules(draw) -> Linear:
     )
 
 
-@compiling
+@comparing
 @given(schedules())
 def test_equals_the_spec(schedule):
     assert_schedule_matches_spec(schedule, SPEC)

@@ -21,7 +21,8 @@ from mlax.nn import avg_pool as pure
 class AvgPool(LayerModule):
     """Mean of each window of the spatial axes.
 
-    Channels that are first are among the batch axes. With `count_include_pad`, what
+    Channels that are first are among the batch axes. Strides are 1 by default, as in
+    flax and equinox (in PyTorch: the window). With `count_include_pad`, what
     `ceil_mode` adds counts too, as in equinox.
 
     Args:

@@ -28,7 +28,8 @@ class Conv(LayerModule):
     `channel_last` (out_channels, *kernel_size, in_channels / groups).
 
     As flax's and equinox's. What flax calls the paddings "CIRCULAR" and "REFLECT" is a
-    padding of ((k - 1) // 2, k // 2) for kernels of size k, with that `padding_mode`.
+    padding of ((k - 1) // 2, k // 2) for kernels of size k, with that `padding_mode`. A
+    mask of the kernel, which flax and haiku take, is a product with `trainables.kernel`.
 
     Args:
         graph: a node of its own, `graph.child(...)`.

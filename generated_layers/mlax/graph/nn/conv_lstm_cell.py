@@ -8,9 +8,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import jax
+from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
-from mlax._core import checks
+from mlax._core import arrays, checks
 from mlax._core.checks import PrecisionLike
 from mlax.graph._declarations import Declarations
 from mlax.graph._graph import Graph
@@ -46,6 +47,12 @@ class ConvLSTM(RecurrentModule):
         in_channels: channels of the input (an integer of at least 1); None: that of the
             first input.
         is_static: whether `apply` is a Python loop, and not a compiled one.
+        kernel_initializer: of the kernel of the input (an initializer, called
+            `initializer(key, shape, dtype)`, or None).
+        recurrent_kernel_initializer: of that of the state (an initializer, called
+            `initializer(key, shape, dtype)`, or None).
+        bias_initializer: of both biases (an initializer, called `initializer(key,
+            shape, dtype)`).
         dtype: dtype of the weights; None: that of their initializers.
         metadata: of the parameters, by their names, such as `{"kernel": {"sharding":
             P(None, "model")}}`.
@@ -78,6 +85,9 @@ class ConvLSTM(RecurrentModule):
         spatial_dims: int | None = None,
         in_channels: int | None = None,
         is_static: bool = False,
+        kernel_initializer: arrays.Initializer | None = None,
+        recurrent_kernel_initializer: arrays.Initializer | None = None,
+        bias_initializer: arrays.Initializer = zeros,
         dtype: DTypeLike | None = None,
         metadata: Mapping[str, Any] | None = None,
         rng: Rng | None = None,
@@ -98,6 +108,9 @@ class ConvLSTM(RecurrentModule):
             checks.precision, "ConvLSTM", precision=precision
         )
         self.is_static = checks.boolean("ConvLSTM", is_static=is_static)
+        self.kernel_initializer = kernel_initializer
+        self.recurrent_kernel_initializer = recurrent_kernel_initializer
+        self.bias_initializer = bias_initializer
 
     def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
         """`init` of `nn.ConvLSTMCell`."""
@@ -109,6 +122,9 @@ class ConvLSTM(RecurrentModule):
             use_bias=self.use_bias,
             forget_bias=self.forget_bias,
             precision=self.precision,
+            kernel_initializer=self.kernel_initializer,
+            recurrent_kernel_initializer=self.recurrent_kernel_initializer,
+            bias_initializer=self.bias_initializer,
             dtype=self.dtype,
             **sizes,
         )

@@ -24,7 +24,7 @@ from mlax.nn import embed as pure
 class Embed(LayerModule):
     """Table of vectors: y = E[x]. `attend` gives x E^T, the logits of a tied output.
 
-    An index outside of the table gives NaN.
+    An index outside of the table gives NaN; negative ones count from its end.
 
     Args:
         graph: a node of its own, `graph.child(...)`.

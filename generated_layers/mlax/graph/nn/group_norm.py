@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import jax
@@ -23,7 +23,9 @@ from mlax.nn import group_norm as pure
 class GroupNorm(LayerModule):
     """Normalizes groups of channels of each example, then scales and shifts channels.
 
-    Wu & He, 2018, arXiv:1803.08494.
+    Wu & He, 2018, arXiv:1803.08494. Epsilon is that of PyTorch and
+    haiku (of flax: 1e-6). Deviations from flax: there is no mask of elements, and what it
+    calls group_size is channels / groups.
 
     Args:
         graph: a node of its own, `graph.child(...)`.
@@ -33,6 +35,8 @@ class GroupNorm(LayerModule):
         use_scale: whether the result is multiplied by a weight (True or False).
         use_bias: whether a bias is added (True or False).
         epsilon: added to the variance (a finite number above 0).
+        axis_name: mapped axes of devices, averaged over as well (the name of a mapped
+            axis, or a sequence of names, or None).
         accum_dtype: dtype of the statistics; None: that of x (a floating dtype, or
             None).
         channels: number of channels; a multiple of groups (an integer of at least 1);
@@ -60,6 +64,7 @@ class GroupNorm(LayerModule):
         use_scale: bool = True,
         use_bias: bool = True,
         epsilon: float = 1e-05,
+        axis_name: str | Sequence[str] | None = None,
         accum_dtype: DTypeLike | None = None,
         *,
         channels: int | None = None,
@@ -76,6 +81,9 @@ class GroupNorm(LayerModule):
         self.use_scale = checks.boolean("GroupNorm", use_scale=use_scale)
         self.use_bias = checks.boolean("GroupNorm", use_bias=use_bias)
         self.epsilon = checks.positive("GroupNorm", epsilon=epsilon)
+        self.axis_name = checks.optional(
+            checks.axis_name, "GroupNorm", axis_name=axis_name
+        )
         self.accum_dtype = checks.optional(
             checks.dtype, "GroupNorm", accum_dtype=accum_dtype
         )
@@ -91,6 +99,7 @@ class GroupNorm(LayerModule):
             use_scale=self.use_scale,
             use_bias=self.use_bias,
             epsilon=self.epsilon,
+            axis_name=self.axis_name,
             accum_dtype=self.accum_dtype,
             scale_initializer=self.scale_initializer,
             bias_initializer=self.bias_initializer,

@@ -39,6 +39,7 @@ class GRU(RecurrentModule):
         reset_after: whether the state is reset after its product (True or False).
         activation: of the candidate (a hashable function of an array).
         gate_activation: of the gates (a hashable function of an array).
+        use_bias: whether biases are added (True or False).
         precision: of the products, see jax.lax.Precision (what `jax.lax` takes as
             precision, or None).
         in_features: size of the last axis of the input (an integer of at least 1);
@@ -74,6 +75,7 @@ class GRU(RecurrentModule):
         reset_after: bool = True,
         activation: Callable[..., jax.Array] = jnp.tanh,
         gate_activation: Callable[..., jax.Array] = jax.nn.sigmoid,
+        use_bias: bool = True,
         precision: PrecisionLike | None = None,
         *,
         in_features: int | None = None,
@@ -92,6 +94,7 @@ class GRU(RecurrentModule):
         self.reset_after = checks.boolean("GRU", reset_after=reset_after)
         self.activation = checks.function("GRU", activation=activation)
         self.gate_activation = checks.function("GRU", gate_activation=gate_activation)
+        self.use_bias = checks.boolean("GRU", use_bias=use_bias)
         self.precision = checks.optional(checks.precision, "GRU", precision=precision)
         self.is_static = checks.boolean("GRU", is_static=is_static)
         self.kernel_initializer = kernel_initializer
@@ -107,6 +110,7 @@ class GRU(RecurrentModule):
             reset_after=self.reset_after,
             activation=self.activation,
             gate_activation=self.gate_activation,
+            use_bias=self.use_bias,
             precision=self.precision,
             kernel_initializer=self.kernel_initializer,
             recurrent_kernel_initializer=self.recurrent_kernel_initializer,

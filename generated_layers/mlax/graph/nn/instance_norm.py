@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import jax
@@ -24,7 +24,8 @@ class InstanceNorm(LayerModule):
     """Normalizes each channel of each example, then scales and shifts channels.
 
     y = (x - mean) / sqrt(var + epsilon) * scale + bias, with moments over the spatial
-    axes. Ulyanov et al., 2016, arXiv:1607.08022.
+    axes. Ulyanov et al., 2016, arXiv:1607.08022. Epsilon is that of PyTorch and
+    haiku (of flax: 1e-6). Deviation from flax: there is no mask of elements.
 
     Args:
         graph: a node of its own, `graph.child(...)`.
@@ -33,6 +34,8 @@ class InstanceNorm(LayerModule):
         use_scale: whether the result is multiplied by a weight (True or False).
         use_bias: whether a bias is added (True or False).
         epsilon: added to the variance (a finite number above 0).
+        axis_name: mapped axes of devices, averaged over as well (the name of a mapped
+            axis, or a sequence of names, or None).
         accum_dtype: dtype of the statistics; None: that of x (a floating dtype, or
             None).
         channels: number of channels (an integer of at least 1); None: that of the first
@@ -59,6 +62,7 @@ class InstanceNorm(LayerModule):
         use_scale: bool = True,
         use_bias: bool = True,
         epsilon: float = 1e-05,
+        axis_name: str | Sequence[str] | None = None,
         accum_dtype: DTypeLike | None = None,
         *,
         channels: int | None = None,
@@ -74,6 +78,9 @@ class InstanceNorm(LayerModule):
         self.use_scale = checks.boolean("InstanceNorm", use_scale=use_scale)
         self.use_bias = checks.boolean("InstanceNorm", use_bias=use_bias)
         self.epsilon = checks.positive("InstanceNorm", epsilon=epsilon)
+        self.axis_name = checks.optional(
+            checks.axis_name, "InstanceNorm", axis_name=axis_name
+        )
         self.accum_dtype = checks.optional(
             checks.dtype, "InstanceNorm", accum_dtype=accum_dtype
         )
@@ -88,6 +95,7 @@ class InstanceNorm(LayerModule):
             use_scale=self.use_scale,
             use_bias=self.use_bias,
             epsilon=self.epsilon,
+            axis_name=self.axis_name,
             accum_dtype=self.accum_dtype,
             scale_initializer=self.scale_initializer,
             bias_initializer=self.bias_initializer,

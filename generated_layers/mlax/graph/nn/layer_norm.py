@@ -23,8 +23,11 @@ from mlax.nn import layer_norm as pure
 class LayerNorm(LayerModule):
     """Normalizes the last axis: y = (x - mean) / sqrt(var + epsilon) * scale + bias.
 
-    Or several axes together; the weights belong to the last one.
-    Ba et al., 2016, arXiv:1607.06450.
+    Or several axes together; the weights belong to the last one. For weights of each
+    element of several axes, as in PyTorch and equinox, make one axis of them before.
+
+    Ba et al., 2016, arXiv:1607.06450. Epsilon is that of PyTorch, equinox and haiku
+    (of flax: 1e-6). Deviation from flax: there is no mask of elements.
 
     Args:
         graph: a node of its own, `graph.child(...)`.
@@ -32,6 +35,8 @@ class LayerNorm(LayerModule):
         use_scale: whether the result is multiplied by a weight (True or False).
         use_bias: whether a bias is added (True or False).
         epsilon: added to the variance (a finite number above 0).
+        axis_name: mapped axes of devices, averaged over as well (the name of a mapped
+            axis, or a sequence of names, or None).
         accum_dtype: dtype of the statistics; None: that of x (a floating dtype, or
             None).
         features: size of the last axis, each element of which has its weights (an
@@ -58,6 +63,7 @@ class LayerNorm(LayerModule):
         use_scale: bool = True,
         use_bias: bool = True,
         epsilon: float = 1e-05,
+        axis_name: str | Sequence[str] | None = None,
         accum_dtype: DTypeLike | None = None,
         *,
         features: int | None = None,
@@ -73,6 +79,9 @@ class LayerNorm(LayerModule):
         self.use_scale = checks.boolean("LayerNorm", use_scale=use_scale)
         self.use_bias = checks.boolean("LayerNorm", use_bias=use_bias)
         self.epsilon = checks.positive("LayerNorm", epsilon=epsilon)
+        self.axis_name = checks.optional(
+            checks.axis_name, "LayerNorm", axis_name=axis_name
+        )
         self.accum_dtype = checks.optional(
             checks.dtype, "LayerNorm", accum_dtype=accum_dtype
         )
@@ -87,6 +96,7 @@ class LayerNorm(LayerModule):
             use_scale=self.use_scale,
             use_bias=self.use_bias,
             epsilon=self.epsilon,
+            axis_name=self.axis_name,
             accum_dtype=self.accum_dtype,
             scale_initializer=self.scale_initializer,
             bias_initializer=self.bias_initializer,

@@ -41,6 +41,7 @@ class LSTM(RecurrentModule):
         gate_activation: of the gates (a hashable function of an array).
         forget_bias: added to the forget gate; 1 keeps memory at first (a finite
             number).
+        use_bias: whether a bias is added (True or False).
         precision: of the products, see jax.lax.Precision (what `jax.lax` takes as
             precision, or None).
         in_features: size of the last axis of the input (an integer of at least 1);
@@ -74,6 +75,7 @@ class LSTM(RecurrentModule):
         activation: Callable[..., jax.Array] = jnp.tanh,
         gate_activation: Callable[..., jax.Array] = jax.nn.sigmoid,
         forget_bias: float = 0.0,
+        use_bias: bool = True,
         precision: PrecisionLike | None = None,
         *,
         in_features: int | None = None,
@@ -91,6 +93,7 @@ class LSTM(RecurrentModule):
         self.activation = checks.function("LSTM", activation=activation)
         self.gate_activation = checks.function("LSTM", gate_activation=gate_activation)
         self.forget_bias = checks.number("LSTM", forget_bias=forget_bias)
+        self.use_bias = checks.boolean("LSTM", use_bias=use_bias)
         self.precision = checks.optional(checks.precision, "LSTM", precision=precision)
         self.is_static = checks.boolean("LSTM", is_static=is_static)
         self.kernel_initializer = kernel_initializer
@@ -105,6 +108,7 @@ class LSTM(RecurrentModule):
             activation=self.activation,
             gate_activation=self.gate_activation,
             forget_bias=self.forget_bias,
+            use_bias=self.use_bias,
             precision=self.precision,
             kernel_initializer=self.kernel_initializer,
             recurrent_kernel_initializer=self.recurrent_kernel_initializer,

@@ -38,6 +38,7 @@ class MGU(RecurrentModule):
         reset_gate: whether the gate also resets the candidate's state (True or False).
         activation: of the candidate (a hashable function of an array).
         gate_activation: of the gate (a hashable function of an array).
+        use_bias: whether biases are added (True or False).
         precision: of the products, see jax.lax.Precision (what `jax.lax` takes as
             precision, or None).
         in_features: size of the last axis of the input (an integer of at least 1);
@@ -75,6 +76,7 @@ class MGU(RecurrentModule):
         reset_gate: bool = True,
         activation: Callable[..., jax.Array] = jnp.tanh,
         gate_activation: Callable[..., jax.Array] = jax.nn.sigmoid,
+        use_bias: bool = True,
         precision: PrecisionLike | None = None,
         *,
         in_features: int | None = None,
@@ -94,6 +96,7 @@ class MGU(RecurrentModule):
         self.reset_gate = checks.boolean("MGU", reset_gate=reset_gate)
         self.activation = checks.function("MGU", activation=activation)
         self.gate_activation = checks.function("MGU", gate_activation=gate_activation)
+        self.use_bias = checks.boolean("MGU", use_bias=use_bias)
         self.precision = checks.optional(checks.precision, "MGU", precision=precision)
         self.is_static = checks.boolean("MGU", is_static=is_static)
         self.kernel_initializer = kernel_initializer
@@ -110,6 +113,7 @@ class MGU(RecurrentModule):
             reset_gate=self.reset_gate,
             activation=self.activation,
             gate_activation=self.gate_activation,
+            use_bias=self.use_bias,
             precision=self.precision,
             kernel_initializer=self.kernel_initializer,
             recurrent_kernel_initializer=self.recurrent_kernel_initializer,

@@ -27,8 +27,9 @@ class PReLU(LayerModule):
 
     Args:
         graph: a node of its own, `graph.child(...)`.
-        features: number of slopes: the size of the last axis, or 1 for all (an integer
-            of at least 1).
+        features: number of slopes: the size of their axis, or 1 for all (an integer of
+            at least 1).
+        axis: axis that has the slopes (an integer).
         slope_initializer: initializer of slope, of shape (features,).
         dtype: dtype of the weights; None: that of their initializers.
         metadata: of the parameters, by their names, such as `{"kernel": {"sharding":
@@ -46,6 +47,7 @@ class PReLU(LayerModule):
         self,
         graph: Graph,
         features: int = 1,
+        axis: int = -1,
         *,
         slope_initializer: arrays.Initializer = constant(0.25),
         dtype: DTypeLike | None = None,
@@ -54,6 +56,7 @@ class PReLU(LayerModule):
     ) -> None:
         super().__init__(graph, rng=rng, dtype=dtype, metadata=metadata)
         self.features = checks.size("PReLU", features=features)
+        self.axis = checks.integer("PReLU", axis=axis)
         self.slope_initializer = slope_initializer
 
     def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
@@ -61,6 +64,7 @@ class PReLU(LayerModule):
         return pure.init(
             key,
             features=self.features,
+            axis=self.axis,
             slope_initializer=self.slope_initializer,
             dtype=self.dtype,
         )
@@ -72,11 +76,11 @@ class PReLU(LayerModule):
 
         Args:
             params: the parameters: those that are missing are created.
-            x: floating (*batch, size).
+            x: floating (*shape,).
             is_training: static; whether state changes and something may be random.
 
         Returns:
-            `(y, params)`; y is floating (*batch, size).
+            `(y, params)`; y is floating (*shape,).
 
         Raises:
             LockedError: where locked params lack a parameter.

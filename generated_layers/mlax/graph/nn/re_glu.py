@@ -8,9 +8,11 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import jax
+from jax.nn.initializers import lecun_normal, zeros
 from jax.typing import DTypeLike
 
-from mlax._core import checks
+from mlax._core import arrays, checks
+from mlax._core.checks import PrecisionLike
 from mlax.graph._declarations import Declarations
 from mlax.graph._graph import Graph
 from mlax.graph._layer import LayerModule
@@ -29,8 +31,14 @@ class ReGLU(LayerModule):
         graph: a node of its own, `graph.child(...)`.
         out_features: size of the last axis of the output (an integer of at least 1).
         use_bias: whether biases are added (True or False).
+        precision: of the products, see jax.lax.Precision (what `jax.lax` takes as
+            precision, or None).
         in_features: size of the last axis of the input (an integer of at least 1);
             None: that of the first input.
+        kernel_initializer: of both kernels (an initializer, called `initializer(key,
+            shape, dtype)`).
+        bias_initializer: of both biases (an initializer, called `initializer(key,
+            shape, dtype)`).
         dtype: dtype of the weights; None: that of their initializers.
         metadata: of the parameters, by their names, such as `{"kernel": {"sharding":
             P(None, "model")}}`.
@@ -52,8 +60,11 @@ class ReGLU(LayerModule):
         graph: Graph,
         out_features: int,
         use_bias: bool = False,
+        precision: PrecisionLike | None = None,
         *,
         in_features: int | None = None,
+        kernel_initializer: arrays.Initializer = lecun_normal(),
+        bias_initializer: arrays.Initializer = zeros,
         dtype: DTypeLike | None = None,
         metadata: Mapping[str, Any] | None = None,
         rng: Rng | None = None,
@@ -64,6 +75,9 @@ class ReGLU(LayerModule):
         )
         self.out_features = checks.size("ReGLU", out_features=out_features)
         self.use_bias = checks.boolean("ReGLU", use_bias=use_bias)
+        self.precision = checks.optional(checks.precision, "ReGLU", precision=precision)
+        self.kernel_initializer = kernel_initializer
+        self.bias_initializer = bias_initializer
 
     def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
         """`init` of `nn.ReGLU`."""
@@ -71,6 +85,9 @@ class ReGLU(LayerModule):
             key,
             out_features=self.out_features,
             use_bias=self.use_bias,
+            precision=self.precision,
+            kernel_initializer=self.kernel_initializer,
+            bias_initializer=self.bias_initializer,
             dtype=self.dtype,
             **sizes,
         )

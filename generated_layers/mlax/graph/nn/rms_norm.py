@@ -24,7 +24,8 @@ class RMSNorm(LayerModule):
     """Divides the last axis, or several, by the root mean square.
 
     y = x / sqrt(mean(x^2) + epsilon) * scale + bias; the weights belong to the last axis.
-    Zhang & Sennrich, 2019, arXiv:1910.07467.
+    Zhang & Sennrich, 2019, arXiv:1910.07467. Epsilon is that of flax (of equinox and
+    haiku: 1e-5). Deviation from flax: there is no mask of elements.
 
     Args:
         graph: a node of its own, `graph.child(...)`.
@@ -32,6 +33,8 @@ class RMSNorm(LayerModule):
         use_scale: whether the result is multiplied by a weight (True or False).
         use_bias: whether a bias is added (True or False).
         epsilon: added to the mean square (a finite number above 0).
+        axis_name: mapped axes of devices, averaged over as well (the name of a mapped
+            axis, or a sequence of names, or None).
         accum_dtype: dtype of the statistics; None: that of x (a floating dtype, or
             None).
         features: size of the last axis, each element of which has its weights (an
@@ -58,6 +61,7 @@ class RMSNorm(LayerModule):
         use_scale: bool = True,
         use_bias: bool = False,
         epsilon: float = 1e-06,
+        axis_name: str | Sequence[str] | None = None,
         accum_dtype: DTypeLike | None = None,
         *,
         features: int | None = None,
@@ -73,6 +77,9 @@ class RMSNorm(LayerModule):
         self.use_scale = checks.boolean("RMSNorm", use_scale=use_scale)
         self.use_bias = checks.boolean("RMSNorm", use_bias=use_bias)
         self.epsilon = checks.positive("RMSNorm", epsilon=epsilon)
+        self.axis_name = checks.optional(
+            checks.axis_name, "RMSNorm", axis_name=axis_name
+        )
         self.accum_dtype = checks.optional(
             checks.dtype, "RMSNorm", accum_dtype=accum_dtype
         )
@@ -87,6 +94,7 @@ class RMSNorm(LayerModule):
             use_scale=self.use_scale,
             use_bias=self.use_bias,
             epsilon=self.epsilon,
+            axis_name=self.axis_name,
             accum_dtype=self.accum_dtype,
             scale_initializer=self.scale_initializer,
             bias_initializer=self.bias_initializer,

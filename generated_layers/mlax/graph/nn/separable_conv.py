@@ -8,9 +8,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import jax
+from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
-from mlax._core import checks
+from mlax._core import arrays, checks
 from mlax._core.checks import PaddingLike, PrecisionLike
 from mlax.graph._declarations import Declarations
 from mlax.graph._graph import Graph
@@ -47,6 +48,12 @@ class SeparableConv(LayerModule):
             precision, or None).
         in_channels: channels of the input (an integer of at least 1); None: that of the
             first input.
+        depthwise_initializer: of the first kernel (an initializer, called
+            `initializer(key, shape, dtype)`, or None).
+        pointwise_initializer: of the second kernel (an initializer, called
+            `initializer(key, shape, dtype)`, or None).
+        bias_initializer: of the bias (an initializer, called `initializer(key, shape,
+            dtype)`).
         dtype: dtype of the weights; None: that of their initializers.
         metadata: of the parameters, by their names, such as `{"kernel": {"sharding":
             P(None, "model")}}`.
@@ -78,6 +85,9 @@ class SeparableConv(LayerModule):
         precision: PrecisionLike | None = None,
         *,
         in_channels: int | None = None,
+        depthwise_initializer: arrays.Initializer | None = None,
+        pointwise_initializer: arrays.Initializer | None = None,
+        bias_initializer: arrays.Initializer = zeros,
         dtype: DTypeLike | None = None,
         metadata: Mapping[str, Any] | None = None,
         rng: Rng | None = None,
@@ -106,6 +116,9 @@ class SeparableConv(LayerModule):
         self.precision = checks.optional(
             checks.precision, "SeparableConv", precision=precision
         )
+        self.depthwise_initializer = depthwise_initializer
+        self.pointwise_initializer = pointwise_initializer
+        self.bias_initializer = bias_initializer
 
     def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
         """`init` of `nn.SeparableConv`."""
@@ -121,6 +134,9 @@ class SeparableConv(LayerModule):
             channel_last=self.channel_last,
             use_bias=self.use_bias,
             precision=self.precision,
+            depthwise_initializer=self.depthwise_initializer,
+            pointwise_initializer=self.pointwise_initializer,
+            bias_initializer=self.bias_initializer,
             dtype=self.dtype,
             **sizes,
         )

@@ -35,6 +35,7 @@ class SimpleRNN(RecurrentModule):
         hidden_size: size of the state (an integer of at least 1).
         activation: of the new state (a hashable function of an array).
         residual: whether the old state is added before the activation (True or False).
+        use_bias: whether a bias is added (True or False).
         precision: of the products, see jax.lax.Precision (what `jax.lax` takes as
             precision, or None).
         in_features: size of the last axis of the input (an integer of at least 1);
@@ -67,6 +68,7 @@ class SimpleRNN(RecurrentModule):
         hidden_size: int,
         activation: Callable[..., jax.Array] = jnp.tanh,
         residual: bool = False,
+        use_bias: bool = True,
         precision: PrecisionLike | None = None,
         *,
         in_features: int | None = None,
@@ -85,6 +87,7 @@ class SimpleRNN(RecurrentModule):
         self.hidden_size = checks.size("SimpleRNN", hidden_size=hidden_size)
         self.activation = checks.function("SimpleRNN", activation=activation)
         self.residual = checks.boolean("SimpleRNN", residual=residual)
+        self.use_bias = checks.boolean("SimpleRNN", use_bias=use_bias)
         self.precision = checks.optional(
             checks.precision, "SimpleRNN", precision=precision
         )
@@ -100,6 +103,7 @@ class SimpleRNN(RecurrentModule):
             features=self.hidden_size,
             activation=self.activation,
             residual=self.residual,
+            use_bias=self.use_bias,
             precision=self.precision,
             kernel_initializer=self.kernel_initializer,
             recurrent_kernel_initializer=self.recurrent_kernel_initializer,

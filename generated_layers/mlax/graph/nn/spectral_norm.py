@@ -30,10 +30,11 @@ class SpectralNorm(LayerModule):
 
     Args:
         graph: a node of its own, `graph.child(...)`.
+        features_first: whether that is its first axis, as in Conv (True or False).
         iterations: steps of power iteration in training (an integer of at least 0).
         epsilon: added to the squares of norms (a finite number above 0).
-        features: size of the last axis of the weight (an integer of at least 1); None:
-            that of the first input.
+        features: size of the last axis of the weight, or of its first one (an integer
+            of at least 1); None: that of the first input.
         dtype: dtype of the weights; None: that of their initializers.
         metadata: of the parameters, by their names, such as `{"kernel": {"sharding":
             P(None, "model")}}`.
@@ -50,6 +51,7 @@ class SpectralNorm(LayerModule):
     def __init__(
         self,
         graph: Graph,
+        features_first: bool = False,
         iterations: int = 1,
         epsilon: float = 1e-12,
         *,
@@ -60,6 +62,9 @@ class SpectralNorm(LayerModule):
     ) -> None:
         super().__init__(graph, rng=rng, dtype=dtype, metadata=metadata)
         self.features = checks.optional(checks.size, "SpectralNorm", features=features)
+        self.features_first = checks.boolean(
+            "SpectralNorm", features_first=features_first
+        )
         self.iterations = checks.count("SpectralNorm", iterations=iterations)
         self.epsilon = checks.positive("SpectralNorm", epsilon=epsilon)
 
@@ -67,6 +72,7 @@ class SpectralNorm(LayerModule):
         """`init` of `nn.SpectralNorm`."""
         return pure.init(
             key,
+            features_first=self.features_first,
             iterations=self.iterations,
             epsilon=self.epsilon,
             dtype=self.dtype,
@@ -75,7 +81,9 @@ class SpectralNorm(LayerModule):
 
     def inferred_sizes(self, x: Any) -> dict[str, Any]:
         """The hyperparameters that the shape of an input decides."""
-        return {"features": self.axis_size("features", x, -1)}
+        return {
+            "features": self.axis_size("features", x, 0 if self.features_first else -1)
+        }
 
     def __call__(
         self, params: Params, x: jax.Array, *, is_training: bool = False
@@ -84,11 +92,12 @@ class SpectralNorm(LayerModule):
 
         Args:
             params: the parameters: those that are missing are created.
-            x: floating (*rest, features).
+            x: floating (features, *rest) where features_first, else (*rest, features).
             is_training: static; whether state changes and something may be random.
 
         Returns:
-            `(y, params)`; y is floating (*rest, features).
+            `(y, params)`; y is floating (features, *rest) where features_first, else
+                (*rest, features).
 
         Raises:
             LockedError: where locked params lack a parameter.

@@ -21,7 +21,8 @@ from mlax.nn import sum_pool as pure
 class SumPool(LayerModule):
     """Sum of each window of the spatial axes.
 
-    Channels that are first are among the batch axes.
+    Channels that are first are among the batch axes. Strides are 1 by default, as in
+    flax and equinox (in PyTorch: the window).
 
     Args:
         graph: a node of its own, `graph.child(...)`.

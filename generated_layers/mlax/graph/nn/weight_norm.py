@@ -23,22 +23,23 @@ from mlax.nn import weight_norm as pure
 class WeightNorm(LayerModule):
     """Separates the length of a weight from its direction: y = scale * W / |W|.
 
-    The input is the weight W, a matrix (everything else, features), and each of its
-    columns has its length. Apply the layer to a kernel, and hand the result to the
-    layer that the kernel belongs to.
+    The input is the weight W, and each of its features has its length: that of all the
+    numbers that make it, |W| over the other axes. Apply the layer to a kernel, and hand
+    the result to the layer that the kernel belongs to.
 
     Salimans & Kingma, 2016, arXiv:1602.07868. Deviation from equinox: `scale` begins
     with one, as in flax, and not with |W|.
 
     Args:
         graph: a node of its own, `graph.child(...)`.
-        use_scale: whether columns have a length, else they have length one (True or
+        features_first: whether that is its first axis, as in Conv (True or False).
+        use_scale: whether features have a length, else they have length one (True or
             False).
         epsilon: the least length to divide by (a finite number above 0).
         accum_dtype: dtype of the norm; None: that of the weight (a floating dtype, or
             None).
-        features: size of the last axis of the weight (an integer of at least 1); None:
-            that of the first input.
+        features: size of the last axis of the weight, or of its first one (an integer
+            of at least 1); None: that of the first input.
         scale_initializer: initializer of scale, of shape (features,).
         dtype: dtype of the weights; None: that of their initializers.
         metadata: of the parameters, by their names, such as `{"kernel": {"sharding":
@@ -56,6 +57,7 @@ class WeightNorm(LayerModule):
     def __init__(
         self,
         graph: Graph,
+        features_first: bool = False,
         use_scale: bool = True,
         epsilon: float = 1e-12,
         accum_dtype: DTypeLike | None = None,
@@ -68,6 +70,9 @@ class WeightNorm(LayerModule):
     ) -> None:
         super().__init__(graph, rng=rng, dtype=dtype, metadata=metadata)
         self.features = checks.optional(checks.size, "WeightNorm", features=features)
+        self.features_first = checks.boolean(
+            "WeightNorm", features_first=features_first
+        )
         self.use_scale = checks.boolean("WeightNorm", use_scale=use_scale)
         self.epsilon = checks.positive("WeightNorm", epsilon=epsilon)
         self.accum_dtype = checks.optional(
@@ -79,6 +84,7 @@ class WeightNorm(LayerModule):
         """`init` of `nn.WeightNorm`."""
         return pure.init(
             key,
+            features_first=self.features_first,
             use_scale=self.use_scale,
             epsilon=self.epsilon,
             accum_dtype=self.accum_dtype,
@@ -89,7 +95,9 @@ class WeightNorm(LayerModule):
 
     def inferred_sizes(self, x: Any) -> dict[str, Any]:
         """The hyperparameters that the shape of an input decides."""
-        return {"features": self.axis_size("features", x, -1)}
+        return {
+            "features": self.axis_size("features", x, 0 if self.features_first else -1)
+        }
 
     def __call__(
         self, params: Params, x: jax.Array, *, is_training: bool = False
@@ -98,11 +106,12 @@ class WeightNorm(LayerModule):
 
         Args:
             params: the parameters: those that are missing are created.
-            x: floating (*rest, features).
+            x: floating (features, *rest) where features_first, else (*rest, features).
             is_training: static; whether state changes and something may be random.
 
         Returns:
-            `(y, params)`; y is floating (*rest, features).
+            `(y, params)`; y is floating (features, *rest) where features_first, else
+                (*rest, features).
 
         Raises:
             LockedError: where locked params lack a parameter.

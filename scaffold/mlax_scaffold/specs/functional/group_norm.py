@@ -1,6 +1,7 @@
 import math
 
 from mlax_scaffold.spec import (
+    AxisName,
     DType,
     Float,
     Positive,
@@ -18,6 +19,7 @@ def group_norm(
     groups: Size,  #: number of groups; divides the number of channels
     channel_last: bool = False,  #: whether channels are the last axis, else the second
     epsilon: Positive = 1e-5,  #: added to the variance
+    axis_name: AxisName | None = None,  #: mapped axes that are averaged over as well
     accum_dtype: DType | None = None,  #: dtype of the computation; None: that of x
 ) -> Float["batch *spatial channels if channel_last else batch channels *spatial"]:
     """Normalizes groups of channels of each example, with the spatial axes.
@@ -33,5 +35,11 @@ def group_norm(
     else:
         shape, axis = (groups, size // groups), (2,)
     grouped = x.reshape(batch, *shape)
-    y = standardize(grouped, axis=axis, epsilon=epsilon, accum_dtype=accum_dtype)
+    y = standardize(
+        grouped,
+        axis=axis,
+        epsilon=epsilon,
+        axis_name=axis_name,
+        accum_dtype=accum_dtype,
+    )
     return y.reshape(x.shape)

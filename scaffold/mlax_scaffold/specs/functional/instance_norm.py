@@ -1,4 +1,4 @@
-from mlax_scaffold.spec import DType, Float, Positive, function, standardize
+from mlax_scaffold.spec import AxisName, DType, Float, Positive, function, standardize
 
 
 @function
@@ -7,6 +7,7 @@ def instance_norm(
     *,
     channel_last: bool = False,  #: whether channels are the last axis, else the second
     epsilon: Positive = 1e-5,  #: added to the variance
+    axis_name: AxisName | None = None,  #: mapped axes that are averaged over as well
     accum_dtype: DType | None = None,  #: dtype of the computation; None: that of x
 ) -> Float["batch *spatial channels if channel_last else batch channels *spatial"]:
     """Normalizes each channel of each example over the spatial axes.
@@ -15,4 +16,6 @@ def instance_norm(
     Ulyanov et al., 2016, arXiv:1607.08022, without the affine map.
     """
     spatial = tuple(range(1, x.ndim - 1) if channel_last else range(2, x.ndim))
-    return standardize(x, axis=spatial, epsilon=epsilon, accum_dtype=accum_dtype)
+    return standardize(
+        x, axis=spatial, epsilon=epsilon, axis_name=axis_name, accum_dtype=accum_dtype
+    )

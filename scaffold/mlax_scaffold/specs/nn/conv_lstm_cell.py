@@ -1,7 +1,15 @@
 import jax.numpy as jnp
 from jax import lax
 
-from mlax_scaffold.spec import Float, Layer, PerDim, Precision, Size
+from mlax_scaffold.spec import (
+    Float,
+    Initializer,
+    Layer,
+    PerDim,
+    Precision,
+    Size,
+    zeros,
+)
 from mlax_scaffold.specs.nn.conv import Conv
 
 
@@ -23,6 +31,9 @@ class ConvLSTMCell(Layer, module="ConvLSTM"):
     use_bias: bool = True  #: whether both convolutions add a bias
     forget_bias: float = 1.0  #: added to the forget gate
     precision: Precision | None = None  #: of the products, see jax.lax.Precision
+    kernel_initializer: Initializer | None = None  #: of the kernel of the input
+    recurrent_kernel_initializer: Initializer | None = None  #: of that of the state
+    bias_initializer: Initializer = zeros  #: of both biases
 
     def setup(self):
         gates = 4 * self.channels
@@ -30,10 +41,23 @@ class ConvLSTMCell(Layer, module="ConvLSTM"):
             "channel_last": self.channel_last,
             "use_bias": self.use_bias,
             "precision": self.precision,
+            "bias_initializer": self.bias_initializer,
         }
         sizes = (gates, self.kernel_size)
-        self.of_input = Conv(self.spatial_dims, self.in_channels, *sizes, **rest)
-        self.of_state = Conv(self.spatial_dims, self.channels, *sizes, **rest)
+        self.of_input = Conv(
+            self.spatial_dims,
+            self.in_channels,
+            *sizes,
+            **rest,
+            kernel_initializer=self.kernel_initializer,
+        )
+        self.of_state = Conv(
+            self.spatial_dims,
+            self.channels,
+            *sizes,
+            **rest,
+            kernel_initializer=self.recurrent_kernel_initializer,
+        )
 
     def forward(
         self,

@@ -14,7 +14,7 @@ from mlax_scaffold.spec import (
 class Embed(Layer):
     """Table of vectors: y = E[x]. `attend` gives x E^T, the logits of a tied output.
 
-    An index outside of the table gives NaN.
+    An index outside of the table gives NaN; negative ones count from its end.
     """
 
     entries: Size  #: number of vectors

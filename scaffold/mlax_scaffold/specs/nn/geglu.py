@@ -1,4 +1,13 @@
-from mlax_scaffold.spec import Float, Layer, Size, gelu
+from mlax_scaffold.spec import (
+    Float,
+    Initializer,
+    Layer,
+    Precision,
+    Size,
+    gelu,
+    lecun_normal,
+    zeros,
+)
 from mlax_scaffold.specs.nn.linear import Linear
 
 
@@ -12,10 +21,18 @@ class GEGLU(Layer):
     out_features: Size  #: size of the last axis of the output
     use_bias: bool = False  #: whether biases are added
     approximate: bool = False  #: whether GELU is approximated by a tanh
+    precision: Precision | None = None  #: of the products, see jax.lax.Precision
+    kernel_initializer: Initializer = lecun_normal()  #: of both kernels
+    bias_initializer: Initializer = zeros  #: of both biases
 
     def setup(self):
-        self.gate = Linear(self.in_features, self.out_features, self.use_bias)
-        self.value = Linear(self.in_features, self.out_features, self.use_bias)
+        sizes = (self.in_features, self.out_features, self.use_bias, self.precision)
+        initializers = {
+            "kernel_initializer": self.kernel_initializer,
+            "bias_initializer": self.bias_initializer,
+        }
+        self.gate = Linear(*sizes, **initializers)
+        self.value = Linear(*sizes, **initializers)
 
     def forward(self, x: Float["*batch in_features"]) -> Float["*batch out_features"]:
         return gelu(self.gate(x), approximate=self.approximate) * self.value(x)

@@ -1,4 +1,5 @@
 from mlax_scaffold.spec import (
+    AxisName,
     DType,
     Float,
     Layer,
@@ -15,7 +16,9 @@ from mlax_scaffold.spec import (
 class GroupNorm(Layer):
     """Normalizes groups of channels of each example, then scales and shifts channels.
 
-    Wu & He, 2018, arXiv:1803.08494.
+    Wu & He, 2018, arXiv:1803.08494. Epsilon is that of PyTorch and
+    haiku (of flax: 1e-6). Deviations from flax: there is no mask of elements, and what it
+    calls group_size is channels / groups.
     """
 
     groups: Size  #: number of groups
@@ -24,6 +27,7 @@ class GroupNorm(Layer):
     use_scale: bool = True  #: whether the result is multiplied by a weight
     use_bias: bool = True  #: whether a bias is added
     epsilon: Positive = 1e-5  #: added to the variance
+    axis_name: AxisName | None = None  #: mapped axes of devices, averaged over as well
     accum_dtype: DType | None = None  #: dtype of the statistics; None: that of x
 
     def setup(self):
@@ -42,6 +46,7 @@ class GroupNorm(Layer):
             groups=self.groups,
             channel_last=self.channel_last,
             epsilon=self.epsilon,
+            axis_name=self.axis_name,
             accum_dtype=self.accum_dtype,
         )
         shape = [1] * x.ndim

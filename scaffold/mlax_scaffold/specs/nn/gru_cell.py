@@ -31,27 +31,32 @@ class GRUCell(Layer, module="GRU", aliases={"features": "hidden_size"}):
     reset_after: bool = True  #: whether the state is reset after its product
     activation: Activation = jnp.tanh  #: of the candidate
     gate_activation: Activation = jax.nn.sigmoid  #: of the gates
+    use_bias: bool = True  #: whether biases are added
     precision: Precision | None = None  #: of the products, see jax.lax.Precision
 
     def setup(self):
         size = self.features
         self.kernel = trainable(lecun_normal(), (self.in_features, 3 * size))
         self.recurrent_kernel = trainable(per_gate(orthogonal(), 3), (size, 3 * size))
-        self.bias = trainable(zeros, (3 * size,))
-        self.recurrent_bias = trainable(zeros, (size,)) if self.reset_after else None
+        self.bias = trainable(zeros, (3 * size,)) if self.use_bias else None
+        self.recurrent_bias = (
+            trainable(zeros, (size,)) if self.reset_after and self.use_bias else None
+        )
 
     def forward(
         self, inputs: Float["*batch in_features"], carry: Float["*batch features"]
     ) -> tuple[Float["*batch features"], Float["*batch features"]]:
-        x = inputs.dot(self.kernel, precision=self.precision) + self.bias
+        x = inputs.dot(self.kernel, precision=self.precision)
+        x = x if self.bias is None else x + self.bias
         x_gates, x_n = jnp.split(x, [2 * self.features], -1)
         to_gates, to_n = jnp.split(self.recurrent_kernel, [2 * self.features], -1)
         gates = x_gates + carry.dot(to_gates, precision=self.precision)
         r, z = jnp.split(self.gate_activation(gates), 2, -1)
-        if self.recurrent_bias is None:
-            n = (r * carry).dot(to_n, precision=self.precision)
+        if self.reset_after:
+            n = carry.dot(to_n, precision=self.precision)
+            n = r * (n if self.recurrent_bias is None else n + self.recurrent_bias)
         else:
-            n = r * (carry.dot(to_n, precision=self.precision) + self.recurrent_bias)
+            n = (r * carry).dot(to_n, precision=self.precision)
         n = self.activation(x_n + n)
         h = (1.0 - z) * n + z * carry
         return h, h

@@ -1,4 +1,5 @@
 from mlax_scaffold.spec import (
+    AxisName,
     DType,
     Float,
     Layer,
@@ -15,7 +16,8 @@ class InstanceNorm(Layer):
     """Normalizes each channel of each example, then scales and shifts channels.
 
     y = (x - mean) / sqrt(var + epsilon) * scale + bias, with moments over the spatial
-    axes. Ulyanov et al., 2016, arXiv:1607.08022.
+    axes. Ulyanov et al., 2016, arXiv:1607.08022. Epsilon is that of PyTorch and
+    haiku (of flax: 1e-6). Deviation from flax: there is no mask of elements.
     """
 
     channels: Size  #: number of channels
@@ -23,6 +25,7 @@ class InstanceNorm(Layer):
     use_scale: bool = True  #: whether the result is multiplied by a weight
     use_bias: bool = True  #: whether a bias is added
     epsilon: Positive = 1e-5  #: added to the variance
+    axis_name: AxisName | None = None  #: mapped axes of devices, averaged over as well
     accum_dtype: DType | None = None  #: dtype of the statistics; None: that of x
 
     def setup(self):
@@ -39,6 +42,7 @@ class InstanceNorm(Layer):
             x,
             channel_last=self.channel_last,
             epsilon=self.epsilon,
+            axis_name=self.axis_name,
             accum_dtype=self.accum_dtype,
         )
         shape = [1] * x.ndim

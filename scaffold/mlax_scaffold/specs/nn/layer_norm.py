@@ -1,5 +1,6 @@
 from mlax_scaffold.spec import (
     Axis,
+    AxisName,
     DType,
     Float,
     Layer,
@@ -15,8 +16,11 @@ from mlax_scaffold.spec import (
 class LayerNorm(Layer):
     """Normalizes the last axis: y = (x - mean) / sqrt(var + epsilon) * scale + bias.
 
-    Or several axes together; the weights belong to the last one.
-    Ba et al., 2016, arXiv:1607.06450.
+    Or several axes together; the weights belong to the last one. For weights of each
+    element of several axes, as in PyTorch and equinox, make one axis of them before.
+
+    Ba et al., 2016, arXiv:1607.06450. Epsilon is that of PyTorch, equinox and haiku
+    (of flax: 1e-6). Deviation from flax: there is no mask of elements.
     """
 
     features: Size  #: size of the last axis, each element of which has its weights
@@ -24,6 +28,7 @@ class LayerNorm(Layer):
     use_scale: bool = True  #: whether the result is multiplied by a weight
     use_bias: bool = True  #: whether a bias is added
     epsilon: Positive = 1e-5  #: added to the variance
+    axis_name: AxisName | None = None  #: mapped axes of devices, averaged over as well
     accum_dtype: DType | None = None  #: dtype of the statistics; None: that of x
 
     def setup(self):
@@ -32,7 +37,11 @@ class LayerNorm(Layer):
 
     def forward(self, x: Float["*batch features"]) -> Float["*batch features"]:
         y = layer_norm(
-            x, axis=self.axis, epsilon=self.epsilon, accum_dtype=self.accum_dtype
+            x,
+            axis=self.axis,
+            epsilon=self.epsilon,
+            axis_name=self.axis_name,
+            accum_dtype=self.accum_dtype,
         )
         y = y if self.scale is None else y * self.scale
         return y if self.bias is None else y + self.bias

@@ -31,6 +31,7 @@ class LSTMCell(Layer, module="LSTM", aliases={"features": "hidden_size"}):
     activation: Activation = jnp.tanh  #: of the candidate and of the output
     gate_activation: Activation = jax.nn.sigmoid  #: of the gates
     forget_bias: float = 0.0  #: added to the forget gate; 1 keeps memory at first
+    use_bias: bool = True  #: whether a bias is added
     precision: Precision | None = None  #: of the products, see jax.lax.Precision
 
     def setup(self):
@@ -39,7 +40,7 @@ class LSTMCell(Layer, module="LSTM", aliases={"features": "hidden_size"}):
         self.recurrent_kernel = trainable(
             per_gate(orthogonal(), 4), (self.features, gates)
         )
-        self.bias = trainable(zeros, (gates,))
+        self.bias = trainable(zeros, (gates,)) if self.use_bias else None
 
     def forward(
         self,
@@ -52,7 +53,8 @@ class LSTMCell(Layer, module="LSTM", aliases={"features": "hidden_size"}):
         c, h = carry
         gates = inputs.dot(self.kernel, precision=self.precision)
         gates = gates + h.dot(self.recurrent_kernel, precision=self.precision)
-        i, f, g, o = jnp.split(gates + self.bias, 4, axis=-1)
+        gates = gates if self.bias is None else gates + self.bias
+        i, f, g, o = jnp.split(gates, 4, axis=-1)
         i, f, o = map(self.gate_activation, (i, f + self.forget_bias, o))
         c = f * c + i * self.activation(g)
         h = o * self.activation(c)

@@ -4,7 +4,8 @@ from mlax_scaffold.spec import Float, Layer, Padding, PerDim, Size, max_pool
 class MaxPool(Layer):
     """Largest element of each window of the spatial axes.
 
-    Channels that are first are among the batch axes. Where elements are equal,
+    Channels that are first are among the batch axes. Strides are 1 by default, as in
+    flax and equinox (in PyTorch: the window). Where elements are equal,
     the gradient goes to one of them, or in parts to all.
     """
 

@@ -31,15 +31,18 @@ class MGUCell(Layer, module="MGU", aliases={"features": "hidden_size"}):
     reset_gate: bool = True  #: whether the gate also resets the candidate's state
     activation: Activation = jnp.tanh  #: of the candidate
     gate_activation: Activation = jax.nn.sigmoid  #: of the gate
+    use_bias: bool = True  #: whether biases are added
     precision: Precision | None = None  #: of the products, see jax.lax.Precision
 
     def setup(self):
         size = self.features
         self.kernel = trainable(lecun_normal(), (self.in_features, 2 * size))
         self.recurrent_kernel = trainable(per_gate(orthogonal(), 2), (size, 2 * size))
-        self.forget_bias = trainable(ones, (size,))
-        self.bias = trainable(zeros, (size,))
-        self.recurrent_bias = trainable(zeros, (size,)) if self.reset_gate else None
+        self.forget_bias = trainable(ones, (size,)) if self.use_bias else None
+        self.bias = trainable(zeros, (size,)) if self.use_bias else None
+        self.recurrent_bias = (
+            trainable(zeros, (size,)) if self.reset_gate and self.use_bias else None
+        )
 
     def forward(
         self, inputs: Float["*batch in_features"], carry: Float["*batch features"]
@@ -47,10 +50,11 @@ class MGUCell(Layer, module="MGU", aliases={"features": "hidden_size"}):
         x = inputs.dot(self.kernel, precision=self.precision)
         h = carry.dot(self.recurrent_kernel, precision=self.precision)
         (x_f, x_n), (h_f, n) = jnp.split(x, 2, -1), jnp.split(h, 2, -1)
-        f = self.gate_activation(x_f + h_f + self.forget_bias)
-        if self.recurrent_bias is not None:
-            n = f * (n + self.recurrent_bias)
-        n = self.activation(x_n + self.bias + n)
+        f = x_f + h_f if self.forget_bias is None else x_f + h_f + self.forget_bias
+        f = self.gate_activation(f)
+        n = n if self.recurrent_bias is None else n + self.recurrent_bias
+        n = f * n if self.reset_gate else n
+        n = self.activation(x_n + n if self.bias is None else x_n + self.bias + n)
         h = (1.0 - f) * n + f * carry
         return h, h
 

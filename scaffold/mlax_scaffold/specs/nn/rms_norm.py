@@ -1,5 +1,6 @@
 from mlax_scaffold.spec import (
     Axis,
+    AxisName,
     DType,
     Float,
     Layer,
@@ -16,7 +17,8 @@ class RMSNorm(Layer):
     """Divides the last axis, or several, by the root mean square.
 
     y = x / sqrt(mean(x^2) + epsilon) * scale + bias; the weights belong to the last axis.
-    Zhang & Sennrich, 2019, arXiv:1910.07467.
+    Zhang & Sennrich, 2019, arXiv:1910.07467. Epsilon is that of flax (of equinox and
+    haiku: 1e-5). Deviation from flax: there is no mask of elements.
     """
 
     features: Size  #: size of the last axis, each element of which has its weights
@@ -24,6 +26,7 @@ class RMSNorm(Layer):
     use_scale: bool = True  #: whether the result is multiplied by a weight
     use_bias: bool = False  #: whether a bias is added
     epsilon: Positive = 1e-6  #: added to the mean square
+    axis_name: AxisName | None = None  #: mapped axes of devices, averaged over as well
     accum_dtype: DType | None = None  #: dtype of the statistics; None: that of x
 
     def setup(self):
@@ -32,7 +35,11 @@ class RMSNorm(Layer):
 
     def forward(self, x: Float["*batch features"]) -> Float["*batch features"]:
         y = rms_norm(
-            x, axis=self.axis, epsilon=self.epsilon, accum_dtype=self.accum_dtype
+            x,
+            axis=self.axis,
+            epsilon=self.epsilon,
+            axis_name=self.axis_name,
+            accum_dtype=self.accum_dtype,
         )
         y = y if self.scale is None else y * self.scale
         return y if self.bias is None else y + self.bias

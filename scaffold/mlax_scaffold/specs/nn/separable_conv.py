@@ -1,4 +1,13 @@
-from mlax_scaffold.spec import Float, Layer, Padding, PerDim, Precision, Size
+from mlax_scaffold.spec import (
+    Float,
+    Initializer,
+    Layer,
+    Padding,
+    PerDim,
+    Precision,
+    Size,
+    zeros,
+)
 from mlax_scaffold.specs.nn.conv import Conv
 from mlax_scaffold.specs.nn.depthwise_conv import DepthwiseConv
 
@@ -20,6 +29,9 @@ class SeparableConv(Layer):
     channel_last: bool = False  #: whether channels are the last axis
     use_bias: bool = True  #: whether a bias is added
     precision: Precision | None = None  #: of the products, see jax.lax.Precision
+    depthwise_initializer: Initializer | None = None  #: of the first kernel
+    pointwise_initializer: Initializer | None = None  #: of the second kernel
+    bias_initializer: Initializer = zeros  #: of the bias
 
     def setup(self):
         self.depthwise = DepthwiseConv(
@@ -33,6 +45,7 @@ class SeparableConv(Layer):
             self.channel_last,
             use_bias=False,
             precision=self.precision,
+            kernel_initializer=self.depthwise_initializer,
         )
         self.pointwise = Conv(
             self.spatial_dims,
@@ -42,6 +55,8 @@ class SeparableConv(Layer):
             channel_last=self.channel_last,
             use_bias=self.use_bias,
             precision=self.precision,
+            kernel_initializer=self.pointwise_initializer,
+            bias_initializer=self.bias_initializer,
         )
 
     def forward(

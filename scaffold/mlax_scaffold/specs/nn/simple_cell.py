@@ -25,17 +25,19 @@ class SimpleCell(Layer, module="SimpleRNN", aliases={"features": "hidden_size"})
     features: Size  #: size of the state
     activation: Activation = jnp.tanh  #: of the new state
     residual: bool = False  #: whether the old state is added before the activation
+    use_bias: bool = True  #: whether a bias is added
     precision: Precision | None = None  #: of the products, see jax.lax.Precision
 
     def setup(self):
         self.kernel = trainable(lecun_normal(), (self.in_features, self.features))
         self.recurrent_kernel = trainable(orthogonal(), (self.features, self.features))
-        self.bias = trainable(zeros, (self.features,))
+        self.bias = trainable(zeros, (self.features,)) if self.use_bias else None
 
     def forward(
         self, inputs: Float["*batch in_features"], carry: Float["*batch features"]
     ) -> tuple[Float["*batch features"], Float["*batch features"]]:
-        h = inputs.dot(self.kernel, precision=self.precision) + self.bias
+        h = inputs.dot(self.kernel, precision=self.precision)
+        h = h if self.bias is None else h + self.bias
         h = h + carry.dot(self.recurrent_kernel, precision=self.precision)
         h = self.activation(h + carry if self.residual else h)
         return h, h

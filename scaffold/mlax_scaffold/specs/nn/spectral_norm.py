@@ -24,17 +24,23 @@ class SpectralNorm(Layer):
     Miyato et al., 2018, arXiv:1802.05957. Deviation: nothing is iterated at inference.
     """
 
-    features: Size  #: size of the last axis of the weight
+    features: Size  #: size of the last axis of the weight, or of its first one
+    features_first: bool = False  #: whether that is its first axis, as in Conv
     iterations: Count = 1  #: steps of power iteration in training
     epsilon: Positive = 1e-12  #: added to the squares of norms
 
     def setup(self):
         self.vector = state(normal(1.0), (self.features,))
 
-    def forward(self, x: Float["*rest features"]) -> Float["*rest features"]:
+    def forward(
+        self, x: Float["features *rest if features_first else *rest features"]
+    ) -> Float["features *rest if features_first else *rest features"]:
         epsilon = max(self.epsilon, float(jnp.finfo(x.dtype).tiny))
         scaled = x / range_scale(x)
-        matrix = scaled.reshape(-1, self.features)
+        if self.features_first:
+            matrix = scaled.reshape(self.features, -1).T
+        else:
+            matrix = scaled.reshape(-1, self.features)
         fixed = lax.stop_gradient(matrix)
         u = self.vector * lax.rsqrt(sum(lax.square(self.vector)) + epsilon)
         if self.training:

@@ -4,7 +4,8 @@ from mlax_scaffold.spec import DType, Float, Layer, Padding, PerDim, Size, sum_p
 class SumPool(Layer):
     """Sum of each window of the spatial axes.
 
-    Channels that are first are among the batch axes.
+    Channels that are first are among the batch axes. Strides are 1 by default, as in
+    flax and equinox (in PyTorch: the window).
     """
 
     spatial_dims: Size  #: number of spatial axes
