@@ -22,8 +22,8 @@ def scale_by_trust_ratio(
 ) -> jax.Array:
     """The update times coefficient * norm(param) / (norm(update) + epsilon).
 
-    Where either norm is zero the update stays as it is. You et al., 2017,
-    arXiv:1708.03888.
+    Where the norm of the weight is zero, or that of the update is below the normal
+    numbers of the dtype, the update stays as it is. You et al., 2017, arXiv:1708.03888.
 
     Args:
         update: floating of any shape.
@@ -51,7 +51,8 @@ def scale_by_trust_ratio(
     checks.same_dtype("scale_by_trust_ratio", update=update, param=param)
     size = jnp.maximum(l2_norm(param, accum_dtype=accum_dtype), min_norm)
     length = jnp.maximum(l2_norm(update, accum_dtype=accum_dtype), min_norm)
-    undefined = (size == 0.0) | (length == 0.0)
+    least = float(jnp.finfo(length.dtype).tiny)
+    undefined = (size == 0.0) | (length < least)
     # In this order no factor is larger than the norm of the weight.
     direction = update / jnp.where(undefined, 1.0, length + epsilon)
     return direction * jnp.where(undefined, 1.0, coefficient * size)

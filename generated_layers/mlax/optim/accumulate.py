@@ -124,11 +124,13 @@ def step(
     """
     trees.check_state("Accumulate", state, AccumulateState, trainables, "mean")
     trees.check_gradients("Accumulate", gradients, trainables)
+
+    def share(x):
+        return x / (1 + state.calls).astype(x.dtype)
+
     # The running mean keeps the range of one gradient: a sum might not, in float16.
     mean = jax.tree.map(
-        lambda m, g: m + (g.astype(m.dtype) - m) / (1 + state.calls).astype(m.dtype),
-        state.mean,
-        gradients,
+        lambda m, g: m + (share(g.astype(m.dtype)) - share(m)), state.mean, gradients
     )
 
     def take(total, inner):

@@ -160,7 +160,7 @@ def step(
     def update(grad, param, square, step_square, mask):
         epsilon = max(hyperparams.epsilon, float(jnp.finfo(grad.dtype).tiny))
         if mask:
-            grad = grad + weight_decay.astype(grad.dtype) * param
+            grad = saturate(grad + weight_decay.astype(grad.dtype) * param)
         square_2 = saturate(lax.square(grad))
         square = ema(
             square, square_2, dither.astype(grad.dtype), decay=hyperparams.decay
@@ -174,7 +174,11 @@ def step(
             dither.astype(grad.dtype),
             decay=hyperparams.decay,
         )
-        return -learning_rate.astype(grad.dtype) * step * grad, square, step_square
+        return (
+            -saturate(learning_rate.astype(grad.dtype) * step * grad),
+            square,
+            step_square,
+        )
 
     updates, square, step_square = trees.map_leaves(
         update,

@@ -21,6 +21,7 @@ from jax.typing import DTypeLike
 
 from mlax._core import checks, trees
 from mlax._core.static import static
+from mlax.functional import saturate
 
 
 class AdaGradState(NamedTuple):
@@ -137,7 +138,7 @@ def step(
 
     def update(grad, param, square):
         epsilon = max(hyperparams.epsilon, float(jnp.finfo(grad.dtype).tiny))
-        square = square + lax.square(grad)
+        square = saturate(square + lax.square(grad))
         return -learning_rate.astype(grad.dtype) * grad * lax.rsqrt(
             square + epsilon
         ), square

@@ -187,7 +187,9 @@ def step(
     unbias_square = trees.scalar(1.0 / bias_correction(step, decay=hyperparams.b3))
 
     def update(grad, param, mean, change, square, previous, mask):
-        difference = jnp.where(step.astype(grad.dtype) == 1.0, 0.0, grad - previous)
+        difference = saturate(
+            jnp.where(step.astype(grad.dtype) == 1.0, 0.0, grad - previous)
+        )
         previous = grad
         mean = ema(mean, grad, decay=hyperparams.b1)
         change = ema(change, difference, decay=hyperparams.b2)

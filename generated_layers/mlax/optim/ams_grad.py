@@ -188,7 +188,8 @@ def step(
             dither.astype(grad.dtype),
             decay=hyperparams.b2,
         )
-        largest = jnp.maximum(largest, square * unbias_square.astype(grad.dtype))
+        square_2 = saturate(square * unbias_square.astype(grad.dtype))
+        largest = jnp.maximum(largest, square_2)
         step = divide_by_root(
             mean * unbias_mean.astype(grad.dtype),
             largest,

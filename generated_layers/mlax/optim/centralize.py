@@ -16,7 +16,7 @@ import jax
 
 from mlax._core import checks, trees
 from mlax._core.static import static
-from mlax.functional import mean
+from mlax.functional import mean, saturate
 
 
 class CentralizeState(NamedTuple):
@@ -97,7 +97,7 @@ def step(
         axes = [a for a in range(grad.ndim) if a != hyperparams.unit_axis % grad.ndim]
         if not axes or grad.size == 0:
             return (grad,)
-        return (grad - mean(grad, axis=tuple(axes), keepdims=True),)
+        return (saturate(grad - mean(grad, axis=tuple(axes), keepdims=True)),)
 
     (updates,) = trees.map_leaves(update, trainables, gradients)
     return updates, CentralizeState()

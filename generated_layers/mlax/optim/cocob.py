@@ -23,6 +23,7 @@ from jax.typing import DTypeLike
 
 from mlax._core import checks, trees
 from mlax._core.static import static
+from mlax.functional import saturate
 
 
 class CocobState(NamedTuple):
@@ -181,15 +182,17 @@ def step(
 
     def update(grad, param, first, largest, total, reward, trace, mask):
         if mask:
-            grad = grad + hyperparams.weight_decay * param
-        grad = learning_rate.astype(grad.dtype) * grad
-        reward_2 = reward - grad * (param - first)
+            grad = saturate(grad + hyperparams.weight_decay * param)
+        grad = saturate(learning_rate.astype(grad.dtype) * grad)
+        reward_2 = saturate(reward - grad * (param - first))
         largest = lax.max(largest, lax.abs(grad))
-        total = total + lax.abs(grad)
+        total = saturate(total + lax.abs(grad))
         reward = jnp.maximum(reward_2, 0.0)
-        trace = trace - grad
+        trace = saturate(trace - grad)
         bound = lax.max(total + largest, hyperparams.alpha * largest)
-        bet = trace / largest * ((largest + reward) / bound)
+        bound = saturate(bound)
+        share = largest / bound + reward / bound
+        bet = saturate(trace / largest * share)
         return first - param + bet, first, largest, total, reward, trace
 
     updates, first, largest, total, reward, trace = trees.map_leaves(

@@ -177,15 +177,12 @@ def step(
     product = tree_dot(
         gradients, jax.tree.map(hyperparams.scaled, state.total, state.square)
     )
-    state = state._replace(
-        product=trees.stored(
-            q * state.product + (1.0 - q) * rate * product, state.product
-        )
-    )
+    product = q * state.product + (1.0 - q) * rate * product
+    state = state._replace(product=trees.stored(saturate(product), state.product))
     rate_2 = rate
 
     def summed(s, g):
-        return s + (1.0 - q) * (rate_2.astype(s.dtype) * g - s)
+        return ema(s, saturate(rate_2.astype(s.dtype) * g), decay=q)
 
     state = state._replace(
         total=trees.stored(jax.tree.map(summed, state.total, gradients), state.total)
@@ -202,7 +199,7 @@ def step(
     )
 
     def update(grad, param, mean, square, total):
-        mean = ema(mean, rate.astype(grad.dtype) * grad, decay=hyperparams.b1)
+        mean = ema(mean, saturate(rate.astype(grad.dtype) * grad), decay=hyperparams.b1)
         square = ema(
             square,
             saturate(lax.square(grad)),

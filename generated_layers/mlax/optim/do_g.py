@@ -25,6 +25,7 @@ from jax.typing import DTypeLike
 from mlax._core import checks, trees
 from mlax._core.static import static
 from mlax._core.trees import tree_dot
+from mlax.functional import saturate
 
 
 class DoGState(NamedTuple):
@@ -180,13 +181,17 @@ def step(
         distance=trees.stored(lax.max(start, distance), state.distance)
     )
     decayed = jax.tree.map(
-        lambda g, p, decays: g + hyperparams.weight_decay * p if decays else g,
+        lambda g, p, decays: (
+            saturate(g + hyperparams.weight_decay * p) if decays else g
+        ),
         gradients,
         trainables,
         trees.selected(hyperparams.mask, trainables),
     )
     state = state._replace(
-        squares=trees.stored(state.squares + tree_dot(decayed, decayed), state.squares)
+        squares=trees.stored(
+            saturate(state.squares + tree_dot(decayed, decayed)), state.squares
+        )
     )
     epsilon = max(hyperparams.epsilon, float(jnp.finfo(state.squares.dtype).tiny))
     rate_2 = state.distance * lax.rsqrt(state.squares + epsilon)
@@ -198,8 +203,8 @@ def step(
 
     def update(grad, param, first, mask):
         if mask:
-            grad = grad + hyperparams.weight_decay * param
-        return -rate.astype(grad.dtype) * grad, first
+            grad = saturate(grad + hyperparams.weight_decay * param)
+        return -saturate(saturate(rate.astype(grad.dtype)) * grad), first
 
     updates, first = trees.map_leaves(
         update,

@@ -23,6 +23,7 @@ from jax.typing import DTypeLike
 from mlax._core import checks, trees
 from mlax._core.static import static
 from mlax._core.trees import tree_dot
+from mlax.functional import saturate
 
 
 class DoWGState(NamedTuple):
@@ -164,13 +165,17 @@ def step(
         )
     )
     decayed = jax.tree.map(
-        lambda g, p, decays: g + hyperparams.weight_decay * p if decays else g,
+        lambda g, p, decays: (
+            saturate(g + hyperparams.weight_decay * p) if decays else g
+        ),
         gradients,
         trainables,
         trees.selected(hyperparams.mask, trainables),
     )
     squares = state.distance * tree_dot(decayed, decayed)
-    state = state._replace(squares=trees.stored(state.squares + squares, state.squares))
+    state = state._replace(
+        squares=trees.stored(saturate(state.squares + squares), state.squares)
+    )
     epsilon = max(hyperparams.epsilon, float(jnp.finfo(state.squares.dtype).tiny))
     rate_2 = state.distance / (lax.sqrt(state.squares) + epsilon)
     # A quotient by nothing but epsilon may be infinite in the dtype of a weight.
@@ -179,8 +184,8 @@ def step(
 
     def update(grad, param, first, mask):
         if mask:
-            grad = grad + hyperparams.weight_decay * param
-        return -rate.astype(grad.dtype) * grad, first
+            grad = saturate(grad + hyperparams.weight_decay * param)
+        return -saturate(saturate(rate.astype(grad.dtype)) * grad), first
 
     updates, first = trees.map_leaves(
         update,

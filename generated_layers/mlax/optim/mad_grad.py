@@ -23,6 +23,7 @@ from jax.typing import DTypeLike
 
 from mlax._core import checks, trees
 from mlax._core.static import static
+from mlax.functional import saturate
 
 
 class MadGradState(NamedTuple):
@@ -153,9 +154,10 @@ def step(
 
     def update(grad, param, first, trace, square):
         epsilon = max(hyperparams.epsilon, float(jnp.finfo(grad.dtype).tiny))
-        grad = grad + hyperparams.weight_decay * param
-        trace = trace + rate.astype(grad.dtype) * grad
-        square = square + rate.astype(grad.dtype) * lax.square(grad)
+        grad = saturate(grad + hyperparams.weight_decay * param)
+        trace = saturate(trace + rate.astype(grad.dtype) * grad)
+        square_2 = rate.astype(grad.dtype) * saturate(lax.square(grad))
+        square = saturate(square + square_2)
         point = first - trace / (lax.cbrt(square) + epsilon)
         return (1.0 - hyperparams.momentum) * (point - param), first, trace, square
 

@@ -21,6 +21,7 @@ from jax.nn.initializers import constant, zeros
 from mlax._core import checks, trees
 from mlax._core.static import static
 from mlax._core.trees import tree_dot
+from mlax.functional import saturate
 
 
 class MomoState(NamedTuple):
@@ -155,7 +156,8 @@ def step(
     decay = jnp.where(step == 1.0, 0.0, hyperparams.decay)
 
     def averaged(m, g):
-        return m + (1.0 - decay).astype(m.dtype) * (g - m)
+        rate = (1.0 - decay).astype(m.dtype)
+        return jnp.where(step == 1.0, g, m + (rate * g - rate * m))
 
     state = state._replace(
         mean=trees.stored(jax.tree.map(averaged, state.mean, gradients), state.mean)
@@ -170,7 +172,7 @@ def step(
     product = tree_dot(gradients, trainables)
     state = state._replace(
         product=trees.stored(
-            decay * state.product + (1.0 - decay) * product, state.product
+            saturate(decay * state.product + (1.0 - decay) * product), state.product
         )
     )
     square = tree_dot(state.mean, state.mean)
@@ -182,7 +184,7 @@ def step(
         lower = jnp.maximum(cap / (2.0 * shrink), hyperparams.lower_bound)
         bound = jnp.where(cap < shrink * bound, lower, bound)
     flat = square <= jnp.finfo(square.dtype).eps
-    gap = shrink * (state.loss - bound - state.product) + inner
+    gap = saturate(shrink * (state.loss - bound - state.product) + inner)
     model = jnp.maximum(gap, 0.0) / jnp.where(flat, 1.0, square)
     size = trees.scalar(jnp.minimum(learning_rate, jnp.where(flat, 0.0, model)))
     shrunk = trees.scalar(learning_rate * hyperparams.weight_decay / shrink)

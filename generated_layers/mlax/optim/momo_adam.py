@@ -212,12 +212,8 @@ def step(
         )
     )
     product = tree_dot(gradients, trainables)
-    state = state._replace(
-        product=trees.stored(
-            hyperparams.b1 * state.product + (1.0 - hyperparams.b1) * product,
-            state.product,
-        )
-    )
+    product = hyperparams.b1 * state.product + (1.0 - hyperparams.b1) * product
+    state = state._replace(product=trees.stored(saturate(product), state.product))
     norm = tree_dot(state.mean, jax.tree.map(direction, state.mean, state.square))
     inner = tree_dot(state.mean, trainables)
     shrink = 1.0 + learning_rate * hyperparams.weight_decay
@@ -228,6 +224,7 @@ def step(
         bound = jnp.where(cap < shrink * kept * bound, lower, bound)
     flat = norm <= jnp.finfo(norm.dtype).eps
     gap = shrink * (state.loss - kept * bound - state.product) + inner
+    gap = saturate(gap)
     model = jnp.maximum(gap, 0.0) / jnp.where(flat, 1.0, norm)
     size = trees.scalar(jnp.minimum(learning_rate / kept, jnp.where(flat, 0.0, model)))
     shrunk = trees.scalar(learning_rate * hyperparams.weight_decay / shrink)

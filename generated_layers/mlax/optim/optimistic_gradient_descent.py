@@ -20,6 +20,7 @@ from jax.typing import DTypeLike
 
 from mlax._core import checks, trees
 from mlax._core.static import static
+from mlax.functional import saturate
 
 
 class OptimisticGradientDescentState(NamedTuple):
@@ -144,11 +145,14 @@ def step(
     beta = trees.scheduled(hyperparams.beta, state.step)
 
     def update(grad, param, previous):
-        change = jnp.where(step.astype(grad.dtype) == 1.0, 0.0, grad - previous)
+        change = saturate(
+            jnp.where(step.astype(grad.dtype) == 1.0, 0.0, grad - previous)
+        )
         previous = grad
-        return -learning_rate.astype(grad.dtype) * (
+        step_2 = saturate(
             alpha.astype(grad.dtype) * grad + beta.astype(grad.dtype) * change
-        ), previous
+        )
+        return -learning_rate.astype(grad.dtype) * step_2, previous
 
     updates, previous = trees.map_leaves(
         update, trainables, gradients, state.previous, dtype=hyperparams.moment_dtype

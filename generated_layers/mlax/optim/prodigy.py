@@ -195,11 +195,8 @@ def step(
     rate = trees.scalar(state.estimate * learning_rate * unbias)
     relative = state.estimate / hyperparams.first_estimate
     product = tree_dot(gradients, tree_add(state.first, trainables, -1.0))
-    state = state._replace(
-        product=trees.stored(
-            b3 * state.product + relative * rate * product, state.product
-        )
-    )
+    product = b3 * state.product + relative * rate * product
+    state = state._replace(product=trees.stored(saturate(product), state.product))
     weight = relative * (state.estimate if hyperparams.safeguard_warmup else rate)
     decayed = jax.tree.map(lambda s: b3 * s, state.total)
     state = state._replace(
@@ -217,7 +214,7 @@ def step(
     )
 
     def update(grad, param, mean, square, total, first):
-        scaled = old.astype(grad.dtype) * grad
+        scaled = saturate(old.astype(grad.dtype) * grad)
         mean = ema(mean, scaled, decay=hyperparams.b1)
         square = ema(
             square,

@@ -185,11 +185,13 @@ def step(
             dither.astype(grad.dtype),
             decay=hyperparams.b2,
         )
-        mean_2 = mean * unbias_mean.astype(grad.dtype)
+        mean_2 = saturate(mean * unbias_mean.astype(grad.dtype))
         if hyperparams.nesterov:
-            ahead = mean * unbias_next.astype(grad.dtype)
+            ahead = saturate(mean * unbias_next.astype(grad.dtype))
             mean_2 = ema(
-                ahead, grad * unbias_mean.astype(grad.dtype), decay=hyperparams.b1
+                ahead,
+                saturate(grad * unbias_mean.astype(grad.dtype)),
+                decay=hyperparams.b1,
             )
         step = divide_by_root(
             mean_2,

@@ -208,12 +208,11 @@ def step(
             scaled = grad * lax.rsqrt(var + epsilon)
         else:
             scaled = divide_by_root(grad, var, epsilon=hyperparams.epsilon)
-        update = -learning_rate.astype(grad.dtype) * scaled
+        update = -learning_rate.astype(grad.dtype) * saturate(scaled)
         if trace is not None:
-            trace = hyperparams.momentum * trace + update
-            update = (
-                hyperparams.momentum * trace + update if hyperparams.nesterov else trace
-            )
+            trace = saturate(hyperparams.momentum * trace + update)
+            ahead = saturate(hyperparams.momentum * trace + update)
+            update = ahead if hyperparams.nesterov else trace
         return update, square, mean, trace
 
     updates, square, mean, trace = trees.map_leaves(

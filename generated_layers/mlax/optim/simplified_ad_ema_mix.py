@@ -188,7 +188,7 @@ def step(
     unbias_square = trees.scalar(1.0 / bias_correction(step, decay=hyperparams.b2))
 
     def update(grad, param, trace, square, mask):
-        trace = hyperparams.b1 * trace + grad
+        trace = saturate(hyperparams.b1 * trace + grad)
         square = ema(
             square,
             saturate(lax.square(grad)),

@@ -18,7 +18,7 @@ from jax.typing import DTypeLike
 
 from mlax._core import checks, trees
 from mlax._core.static import InitializedOptimizer, OptimizerHyperparams, static
-from mlax._core.trees import tree_dot
+from mlax._core.trees import all_finite, tree_dot
 
 
 class SkipLargeUpdatesState(NamedTuple):
@@ -114,7 +114,7 @@ def step(
     trees.check_state("SkipLargeUpdates", state, SkipLargeUpdatesState)
     trees.check_gradients("SkipLargeUpdates", gradients, trainables)
     square = tree_dot(gradients, gradients, hyperparams.accum_dtype)
-    small = square <= hyperparams.max_norm**2
+    small = all_finite(gradients) & (square <= hyperparams.max_norm**2)
 
     def take(inner):
         return hyperparams.optimizer.apply(

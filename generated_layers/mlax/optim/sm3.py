@@ -23,7 +23,7 @@ from jax.typing import DTypeLike
 
 from mlax._core import checks, trees
 from mlax._core.static import static
-from mlax.functional import ema
+from mlax.functional import ema, saturate
 
 
 class SM3State(NamedTuple):
@@ -147,7 +147,7 @@ def step(
                 bound = lax.slice_in_dim(bounds, start, start + size)
                 bound = lax.broadcast_in_dim(bound, param.shape, (axis,))
                 total, start = lax.min(total, bound), start + size
-        total = total + lax.square(grad)
+        total = saturate(total + lax.square(grad))
         bounds = total
         if param.ndim > 1:
             axes = range(param.ndim)

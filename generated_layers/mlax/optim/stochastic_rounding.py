@@ -22,7 +22,7 @@ from jax.typing import DTypeLike
 
 from mlax._core import checks, trees
 from mlax._core.static import static
-from mlax.functional import dithered_sum
+from mlax.functional import dithered_sum, saturate
 
 
 class StochasticRoundingState(NamedTuple):
@@ -109,7 +109,7 @@ def step(
         )
         # Small numbers keep their precision in the cast: they are what matters.
         noise = lax.convert_element_type(noise, grad.dtype)
-        return (dithered_sum(param, grad, noise) - param,)
+        return (saturate(saturate(dithered_sum(param, grad, noise)) - param),)
 
     (updates,) = trees.map_leaves(
         update, trainables, gradients, key=trees.required("StochasticRounding", key=key)

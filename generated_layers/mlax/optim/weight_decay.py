@@ -16,6 +16,7 @@ import jax.numpy as jnp
 
 from mlax._core import checks, trees
 from mlax._core.static import static
+from mlax.functional import saturate
 
 
 class WeightDecayState(NamedTuple):
@@ -105,7 +106,13 @@ def step(
     weight_decay = trees.scheduled(hyperparams.weight_decay, state.step)
 
     def update(grad, param, mask):
-        return ((grad + weight_decay.astype(grad.dtype) * param if mask else grad),)
+        return (
+            (
+                saturate(grad + weight_decay.astype(grad.dtype) * param)
+                if mask
+                else grad
+            ),
+        )
 
     (updates,) = trees.map_leaves(
         update,

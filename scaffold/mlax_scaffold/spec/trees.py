@@ -14,18 +14,28 @@ def tree_dot(a: Any, b: Any, accum_dtype: DTypeLike | None = None) -> jax.Array:
     """Inner product of two trees: a scalar in the default float dtype."""
     total = jnp.zeros((), jnp.result_type(float))
     for x, y in zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True):
-        dtype = x.dtype if accum_dtype is None else accum_dtype
+        dtype = jnp.dtype(x.dtype if accum_dtype is None else accum_dtype)
+        # Squares of float16 are out of its range: they are scaled in the library.
+        dtype = jnp.dtype(jnp.float32) if dtype == jnp.float16 else dtype
+        largest = float(jnp.finfo(dtype).max) / max(1, x.size)
         products = (x.astype(dtype) * y.astype(dtype)).ravel()
+        products = jnp.clip(products, -largest, largest)
         summed = lax.reduce(products, products.dtype.type(0), lax.add, (0,))
         total = total + summed.astype(total.dtype)
-    return total
+    return _saturated(total)
+
+
+def _saturated(x: jax.Array) -> jax.Array:
+    largest = float(jnp.finfo(x.dtype).max)
+    return jnp.clip(x, -largest, largest)
 
 
 def tree_add(tree: Any, other: Any, scale: Any = 1.0) -> Any:
     """A tree plus `scale` times another, each array in the dtype of its leaf of `tree`."""
 
     def leaf(x: jax.Array, y: jax.Array) -> jax.Array:
-        return x + jnp.asarray(scale, x.dtype) * y.astype(x.dtype)
+        factor = _saturated(jnp.asarray(scale, x.dtype))
+        return _saturated(x + factor * y.astype(x.dtype))
 
     return jax.tree.map(leaf, tree, other)
 

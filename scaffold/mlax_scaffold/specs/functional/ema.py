@@ -13,15 +13,18 @@ def ema(
 ) -> Float["..."]:
     """Exponential moving average: decay * old + (1 - decay) * new.
 
-    As old + (1 - decay) * (new - old): a decay near one, such as 0.999, is not a number
-    of 16 bits, but its complement is near one.
+    As old + ((1 - decay) * new - (1 - decay) * old): a decay near one, such as 0.999, is
+    not a number of 16 bits, but its complement is near one. A decay below a half weighs
+    the old value likewise. No difference overflows, of whatever numbers.
 
     In 16 bits, a step below half a unit in the last place is lost to rounding: with a
     decay of 0.999 an average in bfloat16 never falls. With a `dither`, a number in
     [0, 1) that is another one in each step, the sum is rounded up or down in proportion
     to what is lost, so that the average follows. Wider dtypes ignore it.
     """
-    change = (1.0 - decay) * (new - old)
+    if decay < 0.5:
+        return new + (decay * old - decay * new)
+    change = (1.0 - decay) * new - (1.0 - decay) * old
     if dither is None or jnp.finfo(old.dtype).bits > 16:
         return old + change
     return dithered_sum(old, change, jnp.broadcast_to(dither, change.shape))

@@ -29,8 +29,9 @@ def l2_norm(
     def parts(x):
         """The norm, and the unit vector, which is the gradient of the norm."""
         largest = jnp.max(lax.abs(x), axis=axes, keepdims=True, initial=0.0)
-        usual = (largest > 0.0) & (largest < jnp.inf)
-        bound = lax.stop_gradient(jnp.where(usual, largest, 1.0))
+        # A divisor whose reciprocal is a normal number, too: compilers multiply by that.
+        least = float(jnp.finfo(x.dtype).tiny)
+        bound = lax.stop_gradient(jnp.clip(largest, least, 0.25 / least))
         scaled = x / bound / spread
         square = sum(lax.square(scaled), axis=axes, keepdims=True)
         root = lax.sqrt(jnp.where(square == 0.0, 1.0, square))

@@ -31,11 +31,12 @@ class Accumulate(Optimizer):
         self.calls = state(zeros, (), jnp.int32)  #: number of calls since the last step
 
     def step(self, grads, params):
+        def share(x):
+            return x / (1 + self.calls).astype(x.dtype)
+
         # The running mean keeps the range of one gradient: a sum might not, in float16.
         mean = jax.tree.map(
-            lambda m, g: m + (g.astype(m.dtype) - m) / (1 + self.calls).astype(m.dtype),
-            self.mean,
-            grads,
+            lambda m, g: m + (share(g.astype(m.dtype)) - share(m)), self.mean, grads
         )
 
         def take(total, inner):

@@ -40,7 +40,7 @@ class AdaDelta(Optimizer):
     def update(self, grad, param):
         epsilon = max(self.epsilon, float(jnp.finfo(grad.dtype).tiny))
         if self.mask:
-            grad = grad + self.weight_decay * param
+            grad = saturate(grad + self.weight_decay * param)
         square = saturate(lax.square(grad))
         self.square = ema(self.square, square, self.dither, decay=self.decay)
         step = lax.sqrt(self.step_square + epsilon) * lax.rsqrt(self.square + epsilon)
@@ -49,4 +49,4 @@ class AdaDelta(Optimizer):
         self.step_square = ema(
             self.step_square, saturate(square), self.dither, decay=self.decay
         )
-        return -self.learning_rate * step * grad
+        return -saturate(self.learning_rate * step * grad)

@@ -8,6 +8,7 @@ from mlax_scaffold.spec import (
     Scheduled,
     constant,
     moment,
+    saturate,
 )
 
 
@@ -32,5 +33,5 @@ class AdaGrad(Optimizer):
 
     def update(self, grad, param):
         epsilon = max(self.epsilon, float(jnp.finfo(grad.dtype).tiny))
-        self.square = self.square + lax.square(grad)
+        self.square = saturate(self.square + lax.square(grad))
         return -self.learning_rate * grad * lax.rsqrt(self.square + epsilon)

@@ -52,7 +52,7 @@ class Adan(Optimizer):
         self.unbias_square = 1.0 / bias_correction(self.step, decay=self.b3)
 
     def update(self, grad, param):
-        difference = jnp.where(self.step == 1.0, 0.0, grad - self.previous)
+        difference = saturate(jnp.where(self.step == 1.0, 0.0, grad - self.previous))
         self.previous = grad
         self.mean = ema(self.mean, grad, decay=self.b1)
         self.change = ema(self.change, difference, decay=self.b2)

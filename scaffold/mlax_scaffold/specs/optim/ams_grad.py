@@ -52,7 +52,8 @@ class AMSGrad(Optimizer):
         self.square = ema(
             self.square, saturate(lax.square(grad)), self.dither, decay=self.b2
         )
-        self.largest = jnp.maximum(self.largest, self.square * self.unbias_square)
+        square = saturate(self.square * self.unbias_square)
+        self.largest = jnp.maximum(self.largest, square)
         step = divide_by_root(
             self.mean * self.unbias_mean,
             self.largest,

@@ -1,4 +1,4 @@
-from mlax_scaffold.spec import Optimizer, mean
+from mlax_scaffold.spec import Optimizer, mean, saturate
 
 
 class Centralize(Optimizer):
@@ -15,4 +15,4 @@ class Centralize(Optimizer):
         axes = [a for a in range(grad.ndim) if a != self.unit_axis % grad.ndim]
         if not axes or grad.size == 0:
             return grad
-        return grad - mean(grad, axis=tuple(axes), keepdims=True)
+        return saturate(grad - mean(grad, axis=tuple(axes), keepdims=True))

@@ -10,6 +10,7 @@ from mlax_scaffold.spec import (
     Scheduled,
     constant,
     moment,
+    saturate,
     zeros,
 )
 
@@ -43,13 +44,15 @@ class Cocob(Optimizer):
 
     def update(self, grad, param):
         if self.mask:
-            grad = grad + self.weight_decay * param
-        grad = self.learning_rate * grad
-        reward = self.reward - grad * (param - self.first)
+            grad = saturate(grad + self.weight_decay * param)
+        grad = saturate(self.learning_rate * grad)
+        reward = saturate(self.reward - grad * (param - self.first))
         self.largest = lax.max(self.largest, lax.abs(grad))
-        self.total = self.total + lax.abs(grad)
+        self.total = saturate(self.total + lax.abs(grad))
         self.reward = jnp.maximum(reward, 0.0)
-        self.trace = self.trace - grad
+        self.trace = saturate(self.trace - grad)
         bound = lax.max(self.total + self.largest, self.alpha * self.largest)
-        bet = self.trace / self.largest * ((self.largest + self.reward) / bound)
+        bound = saturate(bound)
+        share = self.largest / bound + self.reward / bound
+        bet = saturate(self.trace / self.largest * share)
         return self.first - param + bet

@@ -59,11 +59,12 @@ class DAdaptAdamW(Optimizer):
         unbias = unbias / bias_correction(self.step, decay=self.b1)
         self.rate = self.estimate * self.learning_rate * unbias
         product = tree_dot(grads, jax.tree.map(self.scaled, self.total, self.square))
-        self.product = q * self.product + (1.0 - q) * self.rate * product
+        product = q * self.product + (1.0 - q) * self.rate * product
+        self.product = saturate(product)
         rate = self.rate
 
         def summed(s, g):
-            return s + (1.0 - q) * (rate.astype(s.dtype) * g - s)
+            return ema(s, saturate(rate.astype(s.dtype) * g), decay=q)
 
         self.total = jax.tree.map(summed, self.total, grads)
         norm = jnp.zeros_like(rate)
@@ -73,7 +74,7 @@ class DAdaptAdamW(Optimizer):
         self.estimate = jnp.maximum(self.estimate, jnp.where(norm > 0.0, found, 0.0))
 
     def update(self, grad, param):
-        self.mean = ema(self.mean, self.rate * grad, decay=self.b1)
+        self.mean = ema(self.mean, saturate(self.rate * grad), decay=self.b1)
         self.square = ema(
             self.square, saturate(lax.square(grad)), self.dither, decay=self.b2
         )

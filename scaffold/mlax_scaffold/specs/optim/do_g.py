@@ -11,6 +11,7 @@ from mlax_scaffold.spec import (
     Positive,
     Scheduled,
     moment,
+    saturate,
     state,
     tree_dot,
     zeros,
@@ -55,12 +56,12 @@ class DoG(Optimizer):
         start = jnp.where(self.step == 1.0, start, self.distance)
         self.distance = lax.max(start, distance)
         decayed = jax.tree.map(
-            lambda g, p, decays: g + self.weight_decay * p if decays else g,
+            lambda g, p, decays: saturate(g + self.weight_decay * p) if decays else g,
             grads,
             params,
             self.mask,
         )
-        self.squares = self.squares + tree_dot(decayed, decayed)
+        self.squares = saturate(self.squares + tree_dot(decayed, decayed))
         epsilon = max(self.epsilon, float(jnp.finfo(self.squares.dtype).tiny))
         rate = self.distance * lax.rsqrt(self.squares + epsilon)
         # A quotient by nothing but epsilon may be infinite in the dtype of a weight.
@@ -71,5 +72,5 @@ class DoG(Optimizer):
 
     def update(self, grad, param):
         if self.mask:
-            grad = grad + self.weight_decay * param
-        return -self.rate * grad
+            grad = saturate(grad + self.weight_decay * param)
+        return -saturate(saturate(self.rate) * grad)

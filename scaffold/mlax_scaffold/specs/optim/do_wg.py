@@ -11,6 +11,7 @@ from mlax_scaffold.spec import (
     Scheduled,
     constant,
     moment,
+    saturate,
     state,
     tree_dot,
     zeros,
@@ -45,13 +46,13 @@ class DoWG(Optimizer):
         moved = jax.tree.map(lambda p, f: p - f.astype(p.dtype), params, self.first)
         self.distance = lax.max(self.distance, tree_dot(moved, moved))
         decayed = jax.tree.map(
-            lambda g, p, decays: g + self.weight_decay * p if decays else g,
+            lambda g, p, decays: saturate(g + self.weight_decay * p) if decays else g,
             grads,
             params,
             self.mask,
         )
         squares = self.distance * tree_dot(decayed, decayed)
-        self.squares = self.squares + squares
+        self.squares = saturate(self.squares + squares)
         epsilon = max(self.epsilon, float(jnp.finfo(self.squares.dtype).tiny))
         rate = self.distance / (lax.sqrt(self.squares) + epsilon)
         # A quotient by nothing but epsilon may be infinite in the dtype of a weight.
@@ -60,5 +61,5 @@ class DoWG(Optimizer):
 
     def update(self, grad, param):
         if self.mask:
-            grad = grad + self.weight_decay * param
-        return -self.rate * grad
+            grad = saturate(grad + self.weight_decay * param)
+        return -saturate(saturate(self.rate) * grad)

@@ -8,6 +8,7 @@ from mlax_scaffold.spec import (
     Optimizer,
     Scheduled,
     moment,
+    saturate,
     zeros,
 )
 
@@ -39,8 +40,9 @@ class MadGrad(Optimizer):
 
     def update(self, grad, param):
         epsilon = max(self.epsilon, float(jnp.finfo(grad.dtype).tiny))
-        grad = grad + self.weight_decay * param
-        self.trace = self.trace + self.rate * grad
-        self.square = self.square + self.rate * lax.square(grad)
+        grad = saturate(grad + self.weight_decay * param)
+        self.trace = saturate(self.trace + self.rate * grad)
+        square = self.rate * saturate(lax.square(grad))
+        self.square = saturate(self.square + square)
         point = self.first - self.trace / (lax.cbrt(self.square) + epsilon)
         return (1.0 - self.momentum) * (point - param)

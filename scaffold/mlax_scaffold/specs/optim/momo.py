@@ -8,6 +8,7 @@ from mlax_scaffold.spec import (
     Scheduled,
     constant,
     moment,
+    saturate,
     state,
     tree_dot,
     zeros,
@@ -45,12 +46,13 @@ class Momo(Optimizer):
         decay = jnp.where(self.step == 1.0, 0.0, self.decay)
 
         def averaged(m, g):
-            return m + (1.0 - decay).astype(m.dtype) * (g - m)
+            rate = (1.0 - decay).astype(m.dtype)
+            return jnp.where(self.step == 1.0, g, m + (rate * g - rate * m))
 
         self.mean = jax.tree.map(averaged, self.mean, grads)
         self.loss = decay * self.loss + (1.0 - decay) * self.value
         product = tree_dot(grads, params)
-        self.product = decay * self.product + (1.0 - decay) * product
+        self.product = saturate(decay * self.product + (1.0 - decay) * product)
         square = tree_dot(self.mean, self.mean)
         inner = tree_dot(self.mean, params)
         shrink = 1.0 + self.learning_rate * self.weight_decay
@@ -60,7 +62,7 @@ class Momo(Optimizer):
             lower = jnp.maximum(cap / (2.0 * shrink), self.lower_bound)
             bound = jnp.where(cap < shrink * bound, lower, bound)
         flat = square <= jnp.finfo(square.dtype).eps
-        gap = shrink * (self.loss - bound - self.product) + inner
+        gap = saturate(shrink * (self.loss - bound - self.product) + inner)
         model = jnp.maximum(gap, 0.0) / jnp.where(flat, 1.0, square)
         self.size = jnp.minimum(self.learning_rate, jnp.where(flat, 0.0, model))
         self.shrunk = self.learning_rate * self.weight_decay / shrink

@@ -73,7 +73,8 @@ class MomoAdam(Optimizer):
         kept = bias_correction(self.step, decay=self.b1)
         self.loss = self.b1 * self.loss + (1.0 - self.b1) * self.value
         product = tree_dot(grads, params)
-        self.product = self.b1 * self.product + (1.0 - self.b1) * product
+        product = self.b1 * self.product + (1.0 - self.b1) * product
+        self.product = saturate(product)
         norm = tree_dot(self.mean, jax.tree.map(direction, self.mean, self.square))
         inner = tree_dot(self.mean, params)
         shrink = 1.0 + self.learning_rate * self.weight_decay
@@ -84,6 +85,7 @@ class MomoAdam(Optimizer):
             bound = jnp.where(cap < shrink * kept * bound, lower, bound)
         flat = norm <= jnp.finfo(norm.dtype).eps
         gap = shrink * (self.loss - kept * bound - self.product) + inner
+        gap = saturate(gap)
         model = jnp.maximum(gap, 0.0) / jnp.where(flat, 1.0, norm)
         self.size = jnp.minimum(self.learning_rate / kept, jnp.where(flat, 0.0, model))
         self.shrunk = self.learning_rate * self.weight_decay / shrink

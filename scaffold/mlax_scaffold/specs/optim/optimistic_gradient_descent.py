@@ -1,6 +1,6 @@
 import jax.numpy as jnp
 
-from mlax_scaffold.spec import DType, Optimizer, Scheduled, moment, zeros
+from mlax_scaffold.spec import DType, Optimizer, Scheduled, moment, saturate, zeros
 
 
 class OptimisticGradientDescent(Optimizer):
@@ -21,6 +21,7 @@ class OptimisticGradientDescent(Optimizer):
         self.previous = moment(zeros, param.shape, self.moment_dtype)
 
     def update(self, grad, param):
-        change = jnp.where(self.step == 1.0, 0.0, grad - self.previous)
+        change = saturate(jnp.where(self.step == 1.0, 0.0, grad - self.previous))
         self.previous = grad
-        return -self.learning_rate * (self.alpha * grad + self.beta * change)
+        step = saturate(self.alpha * grad + self.beta * change)
+        return -self.learning_rate * step

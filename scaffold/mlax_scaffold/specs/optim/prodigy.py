@@ -61,7 +61,8 @@ class Prodigy(Optimizer):
         self.rate = self.estimate * self.learning_rate * unbias
         relative = self.estimate / self.first_estimate
         product = tree_dot(grads, tree_add(self.first, params, -1.0))
-        self.product = b3 * self.product + relative * self.rate * product
+        product = b3 * self.product + relative * self.rate * product
+        self.product = saturate(product)
         weight = relative * (self.estimate if self.safeguard_warmup else self.rate)
         decayed = jax.tree.map(lambda s: b3 * s, self.total)
         self.total = tree_add(decayed, grads, weight)
@@ -72,7 +73,7 @@ class Prodigy(Optimizer):
         self.estimate = jnp.maximum(self.estimate, jnp.where(norm > 0.0, found, 0.0))
 
     def update(self, grad, param):
-        scaled = self.old * grad
+        scaled = saturate(self.old * grad)
         self.mean = ema(self.mean, scaled, decay=self.b1)
         self.square = ema(
             self.square, saturate(lax.square(scaled)), self.dither, decay=self.b2

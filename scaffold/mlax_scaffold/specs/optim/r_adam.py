@@ -52,10 +52,10 @@ class RAdam(Optimizer):
         self.square = ema(
             self.square, saturate(lax.square(grad)), self.dither, decay=self.b2
         )
-        mean = self.mean * self.unbias_mean
+        mean = saturate(self.mean * self.unbias_mean)
         if self.nesterov:
-            ahead = self.mean * self.unbias_next
-            mean = ema(ahead, grad * self.unbias_mean, decay=self.b1)
+            ahead = saturate(self.mean * self.unbias_next)
+            mean = ema(ahead, saturate(grad * self.unbias_mean), decay=self.b1)
         step = divide_by_root(
             mean,
             self.square * self.unbias_square,

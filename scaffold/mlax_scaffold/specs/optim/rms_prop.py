@@ -64,10 +64,9 @@ class RMSProp(Optimizer):
             scaled = grad * lax.rsqrt(var + epsilon)
         else:
             scaled = divide_by_root(grad, var, epsilon=self.epsilon)
-        update = -self.learning_rate * scaled
+        update = -self.learning_rate * saturate(scaled)
         if self.trace is not None:
-            self.trace = self.momentum * self.trace + update
-            update = (
-                self.momentum * self.trace + update if self.nesterov else self.trace
-            )
+            self.trace = saturate(self.momentum * self.trace + update)
+            ahead = saturate(self.momentum * self.trace + update)
+            update = ahead if self.nesterov else self.trace
         return update

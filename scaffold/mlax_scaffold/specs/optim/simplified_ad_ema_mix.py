@@ -45,7 +45,7 @@ class SimplifiedAdEMAMix(Optimizer):
         self.unbias_square = 1.0 / bias_correction(self.step, decay=self.b2)
 
     def update(self, grad, param):
-        self.trace = self.b1 * self.trace + grad
+        self.trace = saturate(self.b1 * self.trace + grad)
         self.square = ema(
             self.square, saturate(lax.square(grad)), self.dither, decay=self.b2
         )

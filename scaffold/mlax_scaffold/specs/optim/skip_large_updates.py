@@ -7,6 +7,7 @@ from mlax_scaffold.spec import (
     Optimizer,
     Positive,
     SubOptimizer,
+    all_finite,
     state,
     tree_dot,
     zeros,
@@ -28,7 +29,7 @@ class SkipLargeUpdates(Optimizer):
 
     def step(self, grads, params):
         square = tree_dot(grads, grads, self.accum_dtype)
-        small = square <= self.max_norm**2
+        small = all_finite(grads) & (square <= self.max_norm**2)
 
         def take(inner):
             return self.optimizer.apply(grads, inner, params)

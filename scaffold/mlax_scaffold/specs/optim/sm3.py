@@ -9,6 +9,7 @@ from mlax_scaffold.spec import (
     Scheduled,
     ema,
     moment,
+    saturate,
     zeros,
 )
 
@@ -43,7 +44,7 @@ class SM3(Optimizer):
                 bound = lax.slice_in_dim(self.bounds, start, start + size)
                 bound = lax.broadcast_in_dim(bound, param.shape, (axis,))
                 total, start = lax.min(total, bound), start + size
-        total = total + lax.square(grad)
+        total = saturate(total + lax.square(grad))
         self.bounds = total
         if param.ndim > 1:
             axes = range(param.ndim)

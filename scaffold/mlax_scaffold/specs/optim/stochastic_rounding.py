@@ -1,7 +1,7 @@
 import jax
 from jax import lax
 
-from mlax_scaffold.spec import DType, Optimizer, dithered_sum
+from mlax_scaffold.spec import DType, Optimizer, dithered_sum, saturate
 
 
 class StochasticRounding(Optimizer):
@@ -24,4 +24,4 @@ class StochasticRounding(Optimizer):
         noise = jax.random.uniform(self.key(), grad.shape, self.noise_dtype)
         # Small numbers keep their precision in the cast: they are what matters.
         noise = lax.convert_element_type(noise, grad.dtype)
-        return dithered_sum(param, grad, noise) - param
+        return saturate(saturate(dithered_sum(param, grad, noise)) - param)

@@ -1,4 +1,4 @@
-from mlax_scaffold.spec import Mask, Optimizer, Scheduled
+from mlax_scaffold.spec import Mask, Optimizer, Scheduled, saturate
 
 
 class WeightDecay(Optimizer):
@@ -12,4 +12,4 @@ class WeightDecay(Optimizer):
     mask: Mask | None = None  #: the weights that decay; None: all
 
     def update(self, grad, param):
-        return grad + self.weight_decay * param if self.mask else grad
+        return saturate(grad + self.weight_decay * param) if self.mask else grad
