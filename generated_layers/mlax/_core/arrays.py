@@ -97,6 +97,19 @@ def taken(layer: Any, inputs: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in inputs.items() if name in known}
 
 
+def each(trees: Sequence[Any] | None, count: int) -> list[Any]:
+    """The trees of several layers: as many times None where there are none."""
+    return [None] * count if trees is None else list(trees)
+
+
+def together(trees: Sequence[Any]) -> tuple[Any, ...] | None:
+    """The trees of several layers; None where no layer has one.
+
+    A compiled function takes and returns every None of a tuple by itself, at each call.
+    """
+    return None if all(tree is None for tree in trees) else tuple(trees)
+
+
 def unzip(layers: Iterable[tuple[Any, Any, Any]]) -> tuple[Any, Any, Any]:
     """Weights, states and hyperparameters of initialized layers: a tuple of each."""
     given = list(layers)

@@ -12,6 +12,8 @@ import jax.core
 import jax.numpy as jnp
 from jax import lax
 
+from mlax._core.arrays import keyword_inputs, together
+
 T = TypeVar("T")
 
 PaddingLike = str | int | Sequence[int | tuple[int, int]]
@@ -372,7 +374,7 @@ def sub_layer(owner: str, /, **value: Any) -> tuple[Any, Any, Any]:
 
 def cell(owner: str, /, **value: Any) -> tuple[Any, Any, Any]:
     """An initialized recurrent cell."""
-    name, given = _named(value)
+    name, _ = _named(value)
     layer = sub_layer(owner, **value)
     if not callable(getattr(layer[2], "initial_carry", None)):
         expected = (
@@ -384,7 +386,7 @@ def cell(owner: str, /, **value: Any) -> tuple[Any, Any, Any]:
 
 def stacked(owner: str, depth: int, /, **value: Any) -> tuple[Any, Any, Any]:
     """An initialized layer, with `depth` arrays stacked in each of its own."""
-    name, given = _named(value)
+    name, _ = _named(value)
     layer = sub_layer(owner, **value)
     for leaf in jax.tree.leaves(layer[:2]):
         if jnp.shape(leaf)[:1] != (depth,):
@@ -396,8 +398,13 @@ def stacked(owner: str, depth: int, /, **value: Any) -> tuple[Any, Any, Any]:
     return layer
 
 
-def sub_layers(owner: str, /, **value: Any) -> tuple[tuple[Any, ...], ...]:
-    """Trainables, non-trainables and hyperparameters of a sequence of initialized layers."""
+def sub_layers(
+    owner: str, /, **value: Any
+) -> tuple[tuple[Any, ...], tuple[Any, ...] | None, tuple[Any, ...]]:
+    """Trainables, non-trainables and hyperparameters of a sequence of initialized layers.
+
+    The non-trainables are None where no layer has any.
+    """
     name, given = _named(value)
     if not isinstance(given, Iterable) or _applies(getattr(given, "hyperparams", None)):
         raise _invalid(owner, name, "a sequence of initialized layers", given)
@@ -407,7 +414,7 @@ def sub_layers(owner: str, /, **value: Any) -> tuple[tuple[Any, ...], ...]:
     trainables, non_trainables, hyperparams = (
         zip(*layers, strict=True) if layers else ((), (), ())
     )
-    return tuple(trainables), tuple(non_trainables), tuple(hyperparams)
+    return trainables, together(non_trainables), hyperparams
 
 
 def sub_optimizers(owner: str, /, **value: Any) -> tuple[tuple[Any, ...], ...]:
@@ -447,11 +454,11 @@ def requirement(owner: str, message: str, /, **given: Any) -> ValueError:
     return ValueError(f"{owner}: {message}" + (f"; got {values}" if values else ""))
 
 
-def passed(owner: str, hyperparams: Any, inputs: dict[str, Any], /) -> None:
+def passed(owner: str, layer: Any, inputs: dict[str, Any], /) -> None:
     """Raise a TypeError where a keyword input is one that no layer of a block takes."""
     if not inputs:
         return
-    known = hyperparams.keyword_inputs
+    known = keyword_inputs(layer)
     for name in inputs:
         if name not in known:
             shown = ", ".join(known) or "none"
@@ -460,13 +467,23 @@ def passed(owner: str, hyperparams: Any, inputs: dict[str, Any], /) -> None:
             )
 
 
+def handed(owner: str, layer: Any, /, **inputs: Any) -> dict[str, Any]:
+    """The keyword inputs that a block hands to one layer: those that are not None.
+
+    Raises a TypeError where the layer takes no input of that name.
+    """
+    given = {name: value for name, value in inputs.items() if value is not None}
+    passed(owner, layer, given)
+    return given
+
+
 # Inputs: x = checks.floating("Linear", x=x)
 
 
 def floating(owner: str, /, **value: Any) -> jax.Array:
     """An array of a floating dtype."""
     name, given = _named(value)
-    array = given if isinstance(given, jax.Array) else jnp.asarray(given)
+    array = _array(owner, name, "a floating array", given)
     if not jnp.issubdtype(array.dtype, jnp.floating):
         raise TypeError(
             f"{owner}: {name} must be a floating array, got {array.dtype}; "
@@ -478,7 +495,7 @@ def floating(owner: str, /, **value: Any) -> jax.Array:
 def integral(owner: str, /, **value: Any) -> jax.Array:
     """An array of an integer dtype."""
     name, given = _named(value)
-    array = given if isinstance(given, jax.Array) else jnp.asarray(given)
+    array = _array(owner, name, "an integer array", given)
     if not jnp.issubdtype(array.dtype, jnp.integer):
         raise TypeError(f"{owner}: {name} must be an integer array, got {array.dtype}")
     return array
@@ -487,7 +504,7 @@ def integral(owner: str, /, **value: Any) -> jax.Array:
 def logical(owner: str, /, **value: Any) -> jax.Array:
     """An array of booleans."""
     name, given = _named(value)
-    array = given if isinstance(given, jax.Array) else jnp.asarray(given)
+    array = _array(owner, name, "a boolean array", given)
     if array.dtype != jnp.bool_:
         raise TypeError(
             f"{owner}: {name} must be a boolean array, got {array.dtype}; "
@@ -496,15 +513,46 @@ def logical(owner: str, /, **value: Any) -> jax.Array:
     return array
 
 
-def items(owner: str, count: int, /, **value: Any) -> tuple[Any, ...]:
-    """A tuple of so many elements."""
+def _array(owner: str, name: str, expected: str, given: Any) -> jax.Array:
+    if isinstance(given, jax.Array):
+        return given
+    try:
+        return jnp.asarray(given)
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            f"{owner}: {name} must be {expected}, got {type(given).__name__}"
+        ) from error
+
+
+def items(
+    owner: str, count: int, element: Callable[..., Any] | None = None, /, **value: Any
+) -> tuple[Any, ...]:
+    """A tuple of so many elements, each of which another check takes."""
     name, given = _named(value)
     if not isinstance(given, tuple | list) or len(given) != count:
         found = (
             f"{len(given)}" if isinstance(given, tuple | list) else type(given).__name__
         )
         raise TypeError(f"{owner}: {name} must be a tuple of {count}, got {found}")
-    return tuple(given)
+    if element is None:
+        return tuple(given)
+    return tuple(
+        element(owner, **{f"{name}[{i}]": part}) for i, part in enumerate(given)
+    )
+
+
+def has_axes(owner: str, ndim: int, /, **value: Any) -> None:
+    """Axes, or None, are among those of an array, and none of them is meant twice."""
+    name, given = _named(value)
+    if given is None:
+        return
+    if any(not -ndim <= axis < ndim for axis in given) or (
+        len({axis % ndim for axis in given}) != len(given)
+    ):
+        raise ValueError(
+            f"{owner}: {name} must be different axes of an array of {ndim} axes, "
+            f"got {given}"
+        )
 
 
 def same_dtype(owner: str, /, **arrays: Any) -> None:
@@ -512,21 +560,9 @@ def same_dtype(owner: str, /, **arrays: Any) -> None:
     given = {name: x.dtype for name, x in arrays.items() if x is not None}
     if len(set(given.values())) > 1:
         shown = ", ".join(f"{name}: {dtype}" for name, dtype in given.items())
-        raise TypeError(f"{owner}: inputs must have one dtype, got {shown}")
-
-
-def axes_fit(owner: str, name: str, array: jax.Array, /, **axes: Any) -> None:
-    """An array has the axes, and none of them is meant twice; None is all of them."""
-    option, given = _named(axes)
-    rank = array.ndim
-    if given is None or len({a % rank for a in given if -rank <= a < rank}) == len(
-        given
-    ):
-        return
-    raise ValueError(
-        f"{owner}: {option} must be different axes of {name}, whose shape is "
-        f"{array.shape}, got {given}"
-    )
+        raise TypeError(
+            f"{owner}: inputs must have one dtype, got {shown}; cast them to one"
+        )
 
 
 def shape_error(

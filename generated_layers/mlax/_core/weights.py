@@ -18,7 +18,8 @@ def flatten(tree: Any) -> dict[str, Any]:
     """The leaves of a tree by their paths: names and indices, joined by `/`.
 
     A `/` in a name is written `~1` and a `~` is written `~0`, as in a JSON pointer
-    (RFC 6901), so that no two leaves have the same path. None is no leaf.
+    (RFC 6901), so that no two leaves have the same path. None is no leaf. A key that is a
+    tuple of names, as those of `Params` are, is a path already.
 
     Args:
         tree: any pytree, of arrays or of `jax.ShapeDtypeStruct`.
@@ -45,7 +46,9 @@ def _escaped(key: Any) -> str:
         if hasattr(key, attribute):
             key = getattr(key, attribute)
             break
-    return str(key).replace("~", "~0").replace("/", "~1")
+    path = isinstance(key, tuple) and all(isinstance(name, str) for name in key)
+    names = key if path and key else (key,)
+    return "/".join(str(n).replace("~", "~0").replace("/", "~1") for n in names)
 
 
 def unflatten(arrays: Mapping[str, Any], like: Any) -> Any:

@@ -26,8 +26,8 @@ class ParallelTrainables(NamedTuple):
 class ParallelNonTrainables(NamedTuple):
     """State of Parallel."""
 
-    layers: tuple[Any, ...]
-    """Those of layers."""
+    layers: tuple[Any, ...] | None
+    """Those of layers, or None where none of them has any."""
 
 
 @static
@@ -111,7 +111,7 @@ def fwd(
             "Parallel", "x must be a tuple of one input for each layer"
         )
     outputs = []
-    states = list(non_trainables.layers)
+    states = arrays.each(non_trainables.layers, len(hyperparams.layers))
     layer_keys = arrays.split_keys(key, len(hyperparams.layers))
     for i, (layer, item) in enumerate(zip(hyperparams.layers, x, strict=True)):
         layer_output, states[i] = layer.apply(
@@ -123,5 +123,5 @@ def fwd(
             **arrays.taken(layer, inputs),
         )
         outputs.append(layer_output)
-    non_trainables = non_trainables._replace(layers=tuple(states))
+    non_trainables = non_trainables._replace(layers=arrays.together(states))
     return tuple(outputs), non_trainables

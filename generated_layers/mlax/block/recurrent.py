@@ -3,12 +3,13 @@
 """Recurrent: a cell along the axis of time: (y_t, carry) = cell((x_t, carry)).
 
 The weights are cast once, before the loop, so that their gradients accumulate in
-the dtype of x. A cell over images needs `time_major`.
+the dtype of x. A cell over images needs `time_major`. Other keyword inputs are the
+cell's, and the same in each step.
 """
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -48,8 +49,10 @@ class RecurrentHyperparams:
     time_major: bool
     """Whether time is the first axis, else the last but one."""
 
-    keyword_inputs: ClassVar[tuple[str, ...]] = ("carry", "reset")
-    """Keyword inputs of `fwd`."""
+    @property
+    def keyword_inputs(self) -> tuple[str, ...]:
+        """Keyword inputs of `fwd`: those of its layers."""
+        return (*("carry", "reset"), *arrays.keyword_inputs(self.cell))
 
     def apply(
         self,
@@ -116,6 +119,7 @@ def fwd(
     *,
     carry: Any = None,
     reset: jax.Array | None = None,
+    **inputs: Any,
 ) -> tuple[Any, RecurrentNonTrainables]:
     """Apply Recurrent.
 
@@ -129,6 +133,7 @@ def fwd(
         key: PRNG key, split over the layers.
         carry: any tree of arrays.
         reset: boolean (time, *batch) where time_major, else (*batch, time), or None.
+        **inputs: keyword inputs, handed to the layers that take them.
 
     Returns:
         `(y, non_trainables)`; y is any tree of arrays, in the dtype of the input.
@@ -136,6 +141,7 @@ def fwd(
     Raises:
         ValueError, TypeError: where an input does not fit.
     """
+    checks.passed("Recurrent", hyperparams, inputs)
     x = checks.floating("Recurrent", x=x)
     if reset is not None:
         reset = checks.logical("Recurrent", reset=reset)
@@ -193,7 +199,7 @@ def fwd(
 
     def step(loop, slices):
         carry, states = loop
-        inputs, fresh, draw = slices
+        x, fresh, draw = slices
         if fresh is not None:
             carry = jax.tree.map(
                 lambda s, c: jnp.where(
@@ -203,7 +209,7 @@ def fwd(
                 carry,
             )
         (y, carry), states = hyperparams.cell.apply(
-            (inputs, carry), weights, states, inference_mode, draw
+            (x, carry), weights, states, inference_mode, draw, **inputs
         )
         return (carry, states), y
 

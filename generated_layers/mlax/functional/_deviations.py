@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import jax
+import jax.numpy as jnp
 from jax import lax
 
 from mlax._core import checks
@@ -45,14 +46,25 @@ def deviations(
     axis_name = checks.optional(checks.axis_name, "deviations", axis_name=axis_name)
     epsilon = checks.non_negative("deviations", epsilon=epsilon)
     x = checks.floating("deviations", x=x)
-    checks.axes_fit("deviations", "x", x, axis=axis)
+    checks.has_axes("deviations", x.ndim, axis=axis)
+    narrow = jnp.finfo(x.dtype).maxexp <= 16
     center = mean(x, axis=axis, keepdims=True)
     center = center if axis_name is None else lax.pmean(center, axis_name)
-    deviation = x - center
+    deviation = x - (lax.stop_gradient(center) if narrow else center)
+    if narrow:
+        # What the rounding of a large mean has left.
+        rest = mean(lax.stop_gradient(deviation), axis=axis, keepdims=True)
+        rest = rest if axis_name is None else lax.pmean(rest, axis_name)
+        deviation = deviation - rest
     scale = range_scale(
         deviation, axis=axis, axis_name=axis_name, at_least=0.5 * epsilon**0.5
     )
     deviation = deviation / scale
+    if narrow:
+        # The gradient of the mean goes through here, where it stays in range.
+        rest = mean(deviation, axis=axis, keepdims=True)
+        rest = rest if axis_name is None else lax.pmean(rest, axis_name)
+        deviation = deviation - rest
     square = mean(lax.square(deviation), axis=axis, keepdims=True)
     square = square if axis_name is None else lax.pmean(square, axis_name)
     return center, deviation, square, scale

@@ -39,7 +39,7 @@ def dropout(
     rate = checks.probability("dropout", rate=rate)
     broadcast_axis = checks.axes("dropout", broadcast_axis=broadcast_axis)
     x = checks.floating("dropout", x=x)
-    checks.axes_fit("dropout", "x", x, broadcast_axis=broadcast_axis)
+    checks.has_axes("dropout", x.ndim, broadcast_axis=broadcast_axis)
     if rate == 1.0:
         return jnp.zeros_like(x)
     together = {axis % x.ndim for axis in broadcast_axis}

@@ -45,7 +45,7 @@ def l2_norm(
     keepdims = checks.boolean("l2_norm", keepdims=keepdims)
     accum_dtype = checks.optional(checks.dtype, "l2_norm", accum_dtype=accum_dtype)
     x = checks.floating("l2_norm", x=x)
-    checks.axes_fit("l2_norm", "x", x, axis=axis)
+    checks.has_axes("l2_norm", x.ndim, axis=axis)
     wide = x if accum_dtype is None else x.astype(accum_dtype)
     axes = tuple(range(x.ndim)) if axis is None else axis
     # Squares of at most 1 / sqrt(size) add up to at most sqrt(size), also in float16.
@@ -54,8 +54,9 @@ def l2_norm(
     def parts(x):
         """The norm, and the unit vector, which is the gradient of the norm."""
         largest = jnp.max(lax.abs(x), axis=axes, keepdims=True, initial=0.0)
-        usual = (largest > 0.0) & (largest < jnp.inf)
-        bound = lax.stop_gradient(jnp.where(usual, largest, 1.0))
+        # A divisor whose reciprocal is a normal number, too: compilers multiply by that.
+        least = float(jnp.finfo(x.dtype).tiny)
+        bound = lax.stop_gradient(jnp.clip(largest, least, 0.25 / least))
         scaled = x / bound / spread
         square = sum(lax.square(scaled), axis=axes, keepdims=True)
         root = lax.sqrt(jnp.where(square == 0.0, 1.0, square))

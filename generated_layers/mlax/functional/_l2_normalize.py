@@ -44,7 +44,7 @@ def l2_normalize(
     epsilon = checks.positive("l2_normalize", epsilon=epsilon)
     accum_dtype = checks.optional(checks.dtype, "l2_normalize", accum_dtype=accum_dtype)
     x = checks.floating("l2_normalize", x=x)
-    checks.axes_fit("l2_normalize", "x", x, axis=axis)
+    checks.has_axes("l2_normalize", x.ndim, axis=axis)
     wide = x if accum_dtype is None else x.astype(accum_dtype)
     least = max(epsilon, float(jnp.finfo(wide.dtype).tiny))
     # In the gradient a length is squared: it must be near one.

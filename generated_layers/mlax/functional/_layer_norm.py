@@ -17,6 +17,7 @@ def layer_norm(
     *,
     axis: int | Sequence[int] = -1,
     epsilon: float = 1e-05,
+    axis_name: str | Sequence[str] | None = None,
     accum_dtype: DTypeLike | None = None,
 ) -> jax.Array:
     """(x - mean(x)) / sqrt(var(x) + epsilon) over the last axis, or over several.
@@ -27,6 +28,8 @@ def layer_norm(
         x: floating of any shape.
         axis: axes that are normalized together (an axis or a sequence of axes).
         epsilon: added to the variance (a finite number above 0).
+        axis_name: mapped axes that are averaged over as well (the name of a mapped
+            axis, or a sequence of names, or None).
         accum_dtype: dtype of the computation; None: that of x (a floating dtype, or
             None).
 
@@ -38,7 +41,10 @@ def layer_norm(
     """
     axis = checks.axes("layer_norm", axis=axis)
     epsilon = checks.positive("layer_norm", epsilon=epsilon)
+    axis_name = checks.optional(checks.axis_name, "layer_norm", axis_name=axis_name)
     accum_dtype = checks.optional(checks.dtype, "layer_norm", accum_dtype=accum_dtype)
     x = checks.floating("layer_norm", x=x)
-    checks.axes_fit("layer_norm", "x", x, axis=axis)
-    return standardize(x, axis=axis, epsilon=epsilon, accum_dtype=accum_dtype)
+    checks.has_axes("layer_norm", x.ndim, axis=axis)
+    return standardize(
+        x, axis=axis, epsilon=epsilon, axis_name=axis_name, accum_dtype=accum_dtype
+    )

@@ -39,7 +39,7 @@ def log_softmax(
     axis = checks.axes("log_softmax", axis=axis)
     accum_dtype = checks.optional(checks.dtype, "log_softmax", accum_dtype=accum_dtype)
     x = checks.floating("log_softmax", x=x)
-    checks.axes_fit("log_softmax", "x", x, axis=axis)
+    checks.has_axes("log_softmax", x.ndim, axis=axis)
     wide = x if accum_dtype is None else x.astype(accum_dtype)
     total = logsumexp(wide, axis=axis, keepdims=True)
     total = jnp.where(total == -jnp.inf, jnp.zeros_like(total), total)

@@ -39,7 +39,7 @@ def logmeanexp(
     keepdims = checks.boolean("logmeanexp", keepdims=keepdims)
     accum_dtype = checks.optional(checks.dtype, "logmeanexp", accum_dtype=accum_dtype)
     x = checks.floating("logmeanexp", x=x)
-    checks.axes_fit("logmeanexp", "x", x, axis=axis)
+    checks.has_axes("logmeanexp", x.ndim, axis=axis)
     size = x.size if axis is None else math.prod(x.shape[a] for a in axis)
     wide = x if accum_dtype is None else x.astype(accum_dtype)
     total = logsumexp(wide, axis=axis, keepdims=keepdims)

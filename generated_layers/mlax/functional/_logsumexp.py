@@ -42,7 +42,7 @@ def logsumexp(
     keepdims = checks.boolean("logsumexp", keepdims=keepdims)
     accum_dtype = checks.optional(checks.dtype, "logsumexp", accum_dtype=accum_dtype)
     x = checks.floating("logsumexp", x=x)
-    checks.axes_fit("logsumexp", "x", x, axis=axis)
+    checks.has_axes("logsumexp", x.ndim, axis=axis)
     wide = x if accum_dtype is None else x.astype(accum_dtype)
     fixed = lax.stop_gradient(wide)
     top = jnp.max(fixed, axis=axis, keepdims=True, initial=-jnp.inf)

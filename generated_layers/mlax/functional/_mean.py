@@ -46,7 +46,7 @@ def mean(
     keepdims = checks.boolean("mean", keepdims=keepdims)
     accum_dtype = checks.optional(checks.dtype, "mean", accum_dtype=accum_dtype)
     x = checks.floating("mean", x=x)
-    checks.axes_fit("mean", "x", x, axis=axis)
+    checks.has_axes("mean", x.ndim, axis=axis)
     size = x.size if axis is None else math.prod(x.shape[a] for a in axis)
     size = max(size, 1)
     wide = x if accum_dtype is None else x.astype(accum_dtype)

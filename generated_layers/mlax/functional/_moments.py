@@ -48,7 +48,7 @@ def moments(
     axis_name = checks.optional(checks.axis_name, "moments", axis_name=axis_name)
     accum_dtype = checks.optional(checks.dtype, "moments", accum_dtype=accum_dtype)
     x = checks.floating("moments", x=x)
-    checks.axes_fit("moments", "x", x, axis=axis)
+    checks.has_axes("moments", x.ndim, axis=axis)
     wide = x if accum_dtype is None else x.astype(accum_dtype)
     axes = tuple(range(x.ndim)) if axis is None else axis
     size = max(math.prod(x.shape[a] for a in axes), 1)

@@ -38,7 +38,7 @@ def prod(
     keepdims = checks.boolean("prod", keepdims=keepdims)
     accum_dtype = checks.optional(checks.dtype, "prod", accum_dtype=accum_dtype)
     x = checks.floating("prod", x=x)
-    checks.axes_fit("prod", "x", x, axis=axis)
+    checks.has_axes("prod", x.ndim, axis=axis)
     axes = range(x.ndim) if axis is None else sorted(a % x.ndim for a in axis)
     wide = x if accum_dtype is None else x.astype(accum_dtype)
     total = lax.reduce(wide, wide.dtype.type(1), lax.mul, tuple(axes))

@@ -20,6 +20,7 @@ def rms_norm(
     *,
     axis: int | Sequence[int] = -1,
     epsilon: float = 1e-06,
+    axis_name: str | Sequence[str] | None = None,
     accum_dtype: DTypeLike | None = None,
 ) -> jax.Array:
     """Divides by the root mean square: x / sqrt(mean(x^2) + epsilon).
@@ -30,6 +31,8 @@ def rms_norm(
         x: floating of any shape.
         axis: axes that are normalized together (an axis or a sequence of axes).
         epsilon: added to the mean square (a finite number above 0).
+        axis_name: mapped axes that are averaged over as well (the name of a mapped
+            axis, or a sequence of names, or None).
         accum_dtype: dtype of the computation; None: that of x (a floating dtype, or
             None).
 
@@ -41,11 +44,15 @@ def rms_norm(
     """
     axis = checks.axes("rms_norm", axis=axis)
     epsilon = checks.positive("rms_norm", epsilon=epsilon)
+    axis_name = checks.optional(checks.axis_name, "rms_norm", axis_name=axis_name)
     accum_dtype = checks.optional(checks.dtype, "rms_norm", accum_dtype=accum_dtype)
     x = checks.floating("rms_norm", x=x)
-    checks.axes_fit("rms_norm", "x", x, axis=axis)
+    checks.has_axes("rms_norm", x.ndim, axis=axis)
     wide = x if accum_dtype is None else x.astype(accum_dtype)
-    scale = range_scale(wide, axis=axis, at_least=0.5 * epsilon**0.5)
+    scale = range_scale(
+        wide, axis=axis, axis_name=axis_name, at_least=0.5 * epsilon**0.5
+    )
     wide = wide / scale
     square = mean(lax.square(wide), axis=axis, keepdims=True)
+    square = square if axis_name is None else lax.pmean(square, axis_name)
     return divide_by_scaled_root(wide, square, scale, epsilon=epsilon).astype(x.dtype)

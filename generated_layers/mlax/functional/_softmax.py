@@ -40,7 +40,7 @@ def softmax(
     axis = checks.axes("softmax", axis=axis)
     accum_dtype = checks.optional(checks.dtype, "softmax", accum_dtype=accum_dtype)
     x = checks.floating("softmax", x=x)
-    checks.axes_fit("softmax", "x", x, axis=axis)
+    checks.has_axes("softmax", x.ndim, axis=axis)
     wide = x if accum_dtype is None else x.astype(accum_dtype)
     fixed = lax.stop_gradient(wide)
     lowest = float(jnp.finfo(wide.dtype).min)

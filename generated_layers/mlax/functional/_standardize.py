@@ -44,7 +44,7 @@ def standardize(
     axis_name = checks.optional(checks.axis_name, "standardize", axis_name=axis_name)
     accum_dtype = checks.optional(checks.dtype, "standardize", accum_dtype=accum_dtype)
     x = checks.floating("standardize", x=x)
-    checks.axes_fit("standardize", "x", x, axis=axis)
+    checks.has_axes("standardize", x.ndim, axis=axis)
     wide = x if accum_dtype is None else x.astype(accum_dtype)
     _, deviation, square, scale = deviations(
         wide, axis=axis, axis_name=axis_name, epsilon=epsilon

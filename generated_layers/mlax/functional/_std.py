@@ -45,7 +45,7 @@ def std(
     keepdims = checks.boolean("std", keepdims=keepdims)
     accum_dtype = checks.optional(checks.dtype, "std", accum_dtype=accum_dtype)
     x = checks.floating("std", x=x)
-    checks.axes_fit("std", "x", x, axis=axis)
+    checks.has_axes("std", x.ndim, axis=axis)
     wide = x if accum_dtype is None else x.astype(accum_dtype)
     axes = tuple(range(x.ndim)) if axis is None else axis
     size = max(math.prod(x.shape[a] for a in axes), 1)

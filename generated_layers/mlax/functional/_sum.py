@@ -37,7 +37,7 @@ def sum(
     keepdims = checks.boolean("sum", keepdims=keepdims)
     accum_dtype = checks.optional(checks.dtype, "sum", accum_dtype=accum_dtype)
     x = checks.floating("sum", x=x)
-    checks.axes_fit("sum", "x", x, axis=axis)
+    checks.has_axes("sum", x.ndim, axis=axis)
     axes = range(x.ndim) if axis is None else sorted(a % x.ndim for a in axis)
     wide = x if accum_dtype is None else x.astype(accum_dtype)
     total = lax.reduce(wide, wide.dtype.type(0), lax.add, tuple(axes))

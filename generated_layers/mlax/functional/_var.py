@@ -38,5 +38,5 @@ def var(
     keepdims = checks.boolean("var", keepdims=keepdims)
     accum_dtype = checks.optional(checks.dtype, "var", accum_dtype=accum_dtype)
     x = checks.floating("var", x=x)
-    checks.axes_fit("var", "x", x, axis=axis)
+    checks.has_axes("var", x.ndim, axis=axis)
     return moments(x, axis=axis, keepdims=keepdims, accum_dtype=accum_dtype)[1]

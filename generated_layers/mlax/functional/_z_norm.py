@@ -38,5 +38,5 @@ def z_norm(
     epsilon = checks.positive("z_norm", epsilon=epsilon)
     accum_dtype = checks.optional(checks.dtype, "z_norm", accum_dtype=accum_dtype)
     x = checks.floating("z_norm", x=x)
-    checks.axes_fit("z_norm", "x", x, axis=axis)
+    checks.has_axes("z_norm", x.ndim, axis=axis)
     return standardize(x, axis=axis, epsilon=epsilon, accum_dtype=accum_dtype)

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 from jax import lax
+from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
 from mlax._core import arrays, checks
@@ -93,6 +94,9 @@ def init(
     use_bias: bool = True,
     forget_bias: float = 1.0,
     precision: PrecisionLike | None = None,
+    kernel_initializer: arrays.Initializer | None = None,
+    recurrent_kernel_initializer: arrays.Initializer | None = None,
+    bias_initializer: arrays.Initializer = zeros,
     dtype: DTypeLike | None = None,
 ) -> tuple[ConvLSTMCellTrainables, None, ConvLSTMCellHyperparams]:
     """Create the weights and the hyperparameters of ConvLSTMCell.
@@ -110,6 +114,12 @@ def init(
         forget_bias: added to the forget gate (a finite number).
         precision: of the products, see jax.lax.Precision (what `jax.lax` takes as
             precision, or None).
+        kernel_initializer: of the kernel of the input (an initializer, called
+            `initializer(key, shape, dtype)`, or None).
+        recurrent_kernel_initializer: of that of the state (an initializer, called
+            `initializer(key, shape, dtype)`, or None).
+        bias_initializer: of both biases (an initializer, called `initializer(key,
+            shape, dtype)`).
         dtype: dtype of the weights; None: that of their initializers.
 
     Returns:
@@ -130,13 +140,30 @@ def init(
     precision = checks.optional(checks.precision, "ConvLSTMCell", precision=precision)
     keys = arrays.declared_keys(key, 2)
     gates = 4 * channels
-    rest = {"channel_last": channel_last, "use_bias": use_bias, "precision": precision}
+    rest = {
+        "channel_last": channel_last,
+        "use_bias": use_bias,
+        "precision": precision,
+        "bias_initializer": bias_initializer,
+    }
     sizes = (gates, kernel_size)
     of_input_weights, _, of_input_hyperparams = Conv.init(
-        keys[0], spatial_dims, in_channels, *sizes, **rest, dtype=dtype
+        keys[0],
+        spatial_dims,
+        in_channels,
+        *sizes,
+        **rest,
+        kernel_initializer=kernel_initializer,
+        dtype=dtype,
     )
     of_state_weights, _, of_state_hyperparams = Conv.init(
-        keys[1], spatial_dims, channels, *sizes, **rest, dtype=dtype
+        keys[1],
+        spatial_dims,
+        channels,
+        *sizes,
+        **rest,
+        kernel_initializer=recurrent_kernel_initializer,
+        dtype=dtype,
     )
     trainables = ConvLSTMCellTrainables(
         of_input=of_input_weights, of_state=of_state_weights
@@ -190,7 +217,7 @@ def fwd(
     """
     inputs, carry = checks.unpack("ConvLSTMCell", "(inputs, carry)", x, 2)
     inputs = checks.floating("ConvLSTMCell", inputs=inputs)
-    carry = checks.items("ConvLSTMCell", 2, carry=carry)
+    carry = checks.items("ConvLSTMCell", 2, checks.floating, carry=carry)
     checks.same_dtype("ConvLSTMCell", inputs=inputs, carry_0=carry[0], carry_1=carry[1])
     if hyperparams.channel_last and (
         inputs.ndim != hyperparams.spatial_dims + 2

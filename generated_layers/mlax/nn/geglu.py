@@ -10,9 +10,11 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import jax
+from jax.nn.initializers import lecun_normal, zeros
 from jax.typing import DTypeLike
 
 from mlax._core import arrays, checks
+from mlax._core.checks import PrecisionLike
 from mlax._core.static import static
 from mlax.functional import gelu
 from mlax.nn import linear as Linear
@@ -39,6 +41,8 @@ class GEGLUHyperparams:
     """Whether biases are added."""
     approximate: bool
     """Whether GELU is approximated by a tanh."""
+    precision: PrecisionLike | None
+    """Of the products, see jax.lax.Precision."""
     gate: Linear.LinearHyperparams
     """Those of gate."""
     value: Linear.LinearHyperparams
@@ -63,6 +67,9 @@ def init(
     out_features: int,
     use_bias: bool = False,
     approximate: bool = False,
+    precision: PrecisionLike | None = None,
+    kernel_initializer: arrays.Initializer = lecun_normal(),
+    bias_initializer: arrays.Initializer = zeros,
     dtype: DTypeLike | None = None,
 ) -> tuple[GEGLUTrainables, None, GEGLUHyperparams]:
     """Create the weights and the hyperparameters of GEGLU.
@@ -73,6 +80,12 @@ def init(
         out_features: size of the last axis of the output (an integer of at least 1).
         use_bias: whether biases are added (True or False).
         approximate: whether GELU is approximated by a tanh (True or False).
+        precision: of the products, see jax.lax.Precision (what `jax.lax` takes as
+            precision, or None).
+        kernel_initializer: of both kernels (an initializer, called `initializer(key,
+            shape, dtype)`).
+        bias_initializer: of both biases (an initializer, called `initializer(key,
+            shape, dtype)`).
         dtype: dtype of the weights; None: that of their initializers.
 
     Returns:
@@ -85,12 +98,18 @@ def init(
     out_features = checks.size("GEGLU", out_features=out_features)
     use_bias = checks.boolean("GEGLU", use_bias=use_bias)
     approximate = checks.boolean("GEGLU", approximate=approximate)
+    precision = checks.optional(checks.precision, "GEGLU", precision=precision)
     keys = arrays.declared_keys(key, 2)
+    sizes = (in_features, out_features, use_bias, precision)
+    initializers = {
+        "kernel_initializer": kernel_initializer,
+        "bias_initializer": bias_initializer,
+    }
     gate_weights, _, gate_hyperparams = Linear.init(
-        keys[0], in_features, out_features, use_bias, dtype=dtype
+        keys[0], *sizes, **initializers, dtype=dtype
     )
     value_weights, _, value_hyperparams = Linear.init(
-        keys[1], in_features, out_features, use_bias, dtype=dtype
+        keys[1], *sizes, **initializers, dtype=dtype
     )
     trainables = GEGLUTrainables(gate=gate_weights, value=value_weights)
     hyperparams = GEGLUHyperparams(
@@ -98,6 +117,7 @@ def init(
         out_features=out_features,
         use_bias=use_bias,
         approximate=approximate,
+        precision=precision,
         gate=gate_hyperparams,
         value=value_hyperparams,
     )

@@ -33,7 +33,7 @@ from mlax_scaffold.testing.module import (
     assert_module_equals_layer,
 )
 from mlax_scaffold.testing.oracle import assert_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import compiling, composing, each_dtype, tracing
+from mlax_scaffold.testing.profiles import comparing, compiling, each_dtype, tracing
 
 SPEC = find_spec("scaffold/mlax_scaffold/specs/block/residual.py", near=__file__)
 
@@ -95,7 +95,7 @@ def test_needs_a_key_where_it_draws(case):
     assert_key_contract(case)
 
 
-@compiling
+@comparing
 @given(cases())
 def test_equals_the_spec(case):
     assert_matches_spec(case, SPEC)
@@ -131,13 +131,13 @@ def test_state_is_stable(case):
     assert_state_stable(case)
 
 
-@composing
+@tracing
 @given(cases())
 def test_module_equals_the_layer(case):
     assert_module_equals_layer(case, graph)
 
 
-@composing
+@tracing
 @given(cases())
 def test_module_creates_its_parameters_once(case):
     assert_module_creates(case, graph, keys=None)

@@ -21,7 +21,7 @@ from mlax_scaffold.testing.layer import (
     assert_shapes,
 )
 from mlax_scaffold.testing.oracle import assert_function_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import compiling, each_dtype, tracing
+from mlax_scaffold.testing.profiles import comparing, compiling, each_dtype, tracing
 from mlax_scaffold.testing.strategies import booleans
 
 SPEC = find_spec("scaffold/mlax_scaffold/specs/functional/gelu.py", near=__file__)
@@ -58,7 +58,7 @@ def test_has_the_annotated_shape(drawn):
     assert_shapes(case, case.y)
 
 
-@compiling
+@comparing
 @given(cases())
 def test_equals_the_spec(drawn):
     case, hyperparameters = drawn

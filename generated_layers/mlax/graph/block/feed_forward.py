@@ -15,8 +15,9 @@ from mlax._core import arrays, checks
 from mlax._core.checks import PrecisionLike
 from mlax.block import feed_forward as pure
 from mlax.functional import gelu
+from mlax.graph._declarations import Declarations
 from mlax.graph._graph import Graph
-from mlax.graph._layer import Declarations, LayerModule
+from mlax.graph._layer import LayerModule
 from mlax.graph._params import Params
 from mlax.graph._rng import Rng
 from mlax.graph.nn.dropout import Dropout
@@ -90,7 +91,7 @@ class FeedForward(LayerModule):
         self.kernel_initializer = kernel_initializer
         self.bias_initializer = bias_initializer
 
-    def init(self, key: Any, **sizes: int) -> tuple[Any, Any, Any]:
+    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
         """`init` of `block.FeedForward`."""
         return pure.init(
             key,
@@ -105,7 +106,7 @@ class FeedForward(LayerModule):
             **sizes,
         )
 
-    def inferred_sizes(self, x: Any) -> dict[str, int]:
+    def inferred_sizes(self, x: Any) -> dict[str, Any]:
         """The hyperparameters that the shape of an input decides."""
         return {"features": self.axis_size("features", x, -1)}
 

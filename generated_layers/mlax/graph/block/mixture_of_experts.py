@@ -15,8 +15,9 @@ from mlax._core import arrays, checks
 from mlax._core.checks import PrecisionLike
 from mlax.block import mixture_of_experts as pure
 from mlax.functional import gelu
+from mlax.graph._declarations import Declarations
 from mlax.graph._graph import Graph
-from mlax.graph._layer import Declarations, LayerModule
+from mlax.graph._layer import LayerModule
 from mlax.graph._params import Params
 from mlax.graph._rng import Rng
 
@@ -118,7 +119,7 @@ class MixtureOfExperts(LayerModule):
         self.narrow_initializer = narrow_initializer
         self.narrow_bias_initializer = narrow_bias_initializer
 
-    def init(self, key: Any, **sizes: int) -> tuple[Any, Any, Any]:
+    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
         """`init` of `block.MixtureOfExperts`."""
         return pure.init(
             key,
@@ -138,7 +139,7 @@ class MixtureOfExperts(LayerModule):
             **sizes,
         )
 
-    def inferred_sizes(self, x: Any) -> dict[str, int]:
+    def inferred_sizes(self, x: Any) -> dict[str, Any]:
         """The hyperparameters that the shape of an input decides."""
         return {"features": self.axis_size("features", x, -1)}
 
