@@ -177,7 +177,16 @@ class variance_scaling:  # noqa: N801
     def __call__(
         self, key: jax.Array, shape: Sequence[int], dtype: DTypeLike | None = None
     ) -> jax.Array:
-        """An array of that shape."""
+        """An array of that shape, which has the axes that the fans are computed from."""
+        named = (*self.in_axis, *self.out_axis, *self.batch_axis)
+        if not all(-len(shape) <= axis < len(shape) for axis in named):
+            raise ValueError(
+                f"variance_scaling: shape must have in_axis={self.in_axis}, "
+                f"out_axis={self.out_axis} and batch_axis={self.batch_axis}, "
+                f"got {tuple(shape)}"
+            )
+        if 0 in shape:
+            return jnp.zeros(tuple(shape), _default("variance_scaling", dtype))
         initialize = jax.nn.initializers.variance_scaling(
             self.scale,
             self.mode,
@@ -242,9 +251,10 @@ class orthogonal:  # noqa: N801
     ) -> jax.Array:
         """An array of that shape, of at least two axes."""
         dtype = _default("orthogonal", dtype)
-        if len(shape) < 2:
+        if len(shape) < 2 or not -len(shape) <= self.column_axis < len(shape):
             raise ValueError(
-                f"orthogonal: shape must have at least two axes, got {tuple(shape)}"
+                "orthogonal: shape must have at least two axes, and column_axis="
+                f"{self.column_axis} among them, got {tuple(shape)}"
             )
         computed = dtype if dtype.itemsize >= 4 else jnp.float32
         initialize = jax.nn.initializers.orthogonal(self.scale, self.column_axis)

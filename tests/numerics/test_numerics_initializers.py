@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import mlax
-from mlax import initializers
+from mlax import initializers, nn
 from mlax_scaffold.spec import initializers as words
 
 DTYPES = ("float16", "bfloat16", "float32", "float64")
@@ -205,6 +205,29 @@ wrong: Any = initializers
         (lambda: wrong.per_gate(3, 4), "initializer must be"),
         (lambda: initializers.per_gate(initializers.normal(), 0), "gates must be"),
         (lambda: initializers.orthogonal()(jax.random.key(0), (3,)), "two axes"),
+        (
+            lambda: initializers.orthogonal(1.0, 5)(jax.random.key(0), (3, 3)),
+            "column_axis=5 among them",
+        ),
+        (
+            lambda: initializers.lecun_normal()(jax.random.key(0), (3,)),
+            "shape must have",
+        ),
+        (
+            lambda: nn.Linear.init(
+                jax.random.key(0),
+                2,
+                3,
+                kernel_initializer=jax.nn.initializers.he_normal,
+            ),
+            "called with them first",
+        ),
+        (
+            lambda: nn.Linear.init(
+                jax.random.key(0), 2, 3, kernel_initializer=lambda *_: jnp.ones((3, 2))
+            ),
+            r"must return an array of shape \(2, 3\), got \(3, 2\)",
+        ),
         (lambda: initializers.normal()(jax.random.key(0), (3,), int), "dtype must be"),
         (lambda: initializers.identity()(None, (3, 3, 3)), "two axes"),
         (

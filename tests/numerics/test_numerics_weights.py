@@ -112,6 +112,8 @@ def test_what_does_not_fit_is_named_all_at_once():
     half = {name: w.astype("bfloat16") for name, w in mlax.flatten(layer).items()}
     with pytest.raises(ValueError, match=r"expected float32\[4\], got bfloat16\[4\]"):
         mlax.unflatten(half, layer)
+    with pytest.raises(TypeError, match="got LinearTrainables; the tree to fill is"):
+        mlax.unflatten(layer, arrays)  # pyright: ignore[reportArgumentType]
     with pytest.raises(ValueError, match="and 90 more"):
         mlax.unflatten({str(i): 0.0 for i in range(100)}, None)
 
@@ -199,7 +201,21 @@ def test_errors_of_files(tmp_path, monkeypatch):
         mlax.save_safetensors(file, jax.eval_shape(tree))
     with pytest.raises(ValueError, match="reserves"):
         mlax.save_safetensors(file, {"__metadata__": jnp.ones(3)})
+    with pytest.raises(TypeError, match=r"a must be an array, got 'text'"):
+        mlax.save_safetensors(file, {"a": "text"})
+    with pytest.raises(TypeError, match="a traced one is saved after"):
+        jax.jit(lambda x: mlax.save_safetensors(file, x))(jnp.ones(3))
+    with pytest.raises(FileNotFoundError, match=r"folder .* is not there; create it"):
+        mlax.save_safetensors(file / "weights", jnp.ones(3))
     assert not list(tmp_path.iterdir())
+    with pytest.raises(IsADirectoryError, match="is a folder"):
+        mlax.load_safetensors(tmp_path)
+    file.write_text("no header")
+    with pytest.raises(ValueError, match="weights' is no safetensors file"):
+        mlax.load_safetensors(file)
+    mlax.save_safetensors(file, jnp.ones(2, "float8_e5m2"))
+    with pytest.raises(ValueError, match=r"of a dtype that NumPy has not.*float8_e5m2"):
+        mlax.load_safetensors(file)
     mlax.save_safetensors(file, {"wide": jnp.ones(2, "float64")})
     with pytest.raises(ValueError, match="missing: narrow"):
         mlax.load_safetensors(file, {"narrow": jnp.ones(2)})

@@ -20,9 +20,16 @@ def create(
     dtype: DTypeLike | None,
 ) -> jax.Array:
     """A new array on the default device; a dtype of None is the initializer's own."""
-    if dtype is None:
-        return initializer(key, tuple(shape))
-    return initializer(key, tuple(shape), dtype)
+    shape = tuple(shape)
+    arguments = () if dtype is None else (dtype,)
+    weight = initializer(key, shape, *arguments)
+    if getattr(weight, "shape", None) != shape:
+        raise ValueError(
+            f"the initializer {initializer!r} must return an array of shape {shape}, got "
+            f"{getattr(weight, 'shape', weight)}; one that takes arguments is called with "
+            "them first, as in lecun_normal()"
+        )
+    return weight
 
 
 def at_least(dtype: DTypeLike | None, narrowest: DTypeLike) -> DTypeLike | None:

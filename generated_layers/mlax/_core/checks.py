@@ -27,7 +27,28 @@ def _named(value: dict[str, Any]) -> tuple[str, Any]:
 
 
 def _invalid(owner: str, name: str, expected: str, given: Any) -> ValueError:
-    return ValueError(f"{owner}: {name} must be {expected}, got {given!r}")
+    return ValueError(f"{owner}: {name} must be {expected}, got {_shown(given)}")
+
+
+_LONGEST = 500
+"""Characters of a value that a message shows."""
+
+
+def _shown(value: Any) -> str:
+    """A value, in a message: where that is long, arrays by dtype and shape."""
+    text = repr(value)
+    if len(text) > _LONGEST:
+        text = repr(
+            jax.tree.map(
+                lambda leaf: (
+                    jax.ShapeDtypeStruct(leaf.shape, leaf.dtype)
+                    if hasattr(leaf, "shape") and hasattr(leaf, "dtype")
+                    else leaf
+                ),
+                value,
+            )
+        )
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
 
 def _is_integer(value: Any) -> bool:
@@ -349,6 +370,32 @@ def sub_layer(owner: str, /, **value: Any) -> tuple[Any, Any, Any]:
     if not isinstance(given, tuple) or len(given) != 3 or not _applies(given[2]):
         raise _invalid(owner, name, expected, given)
     return given
+
+
+def cell(owner: str, /, **value: Any) -> tuple[Any, Any, Any]:
+    """An initialized recurrent cell."""
+    name, _ = _named(value)
+    layer = sub_layer(owner, **value)
+    if not callable(getattr(layer[2], "initial_carry", None)):
+        expected = (
+            "an initialized recurrent cell, whose hyperparams have `initial_carry`"
+        )
+        raise _invalid(owner, name, expected, layer[2])
+    return layer
+
+
+def stacked(owner: str, depth: int, /, **value: Any) -> tuple[Any, Any, Any]:
+    """An initialized layer, with `depth` arrays stacked in each of its own."""
+    name, _ = _named(value)
+    layer = sub_layer(owner, **value)
+    for leaf in jax.tree.leaves(layer[:2]):
+        if jnp.shape(leaf)[:1] != (depth,):
+            raise ValueError(
+                f"{owner}: {name} must have arrays whose first axis is depth={depth}, "
+                f"got one of shape {jnp.shape(leaf)}; stack them with "
+                f"jax.vmap(lambda key: Layer.init(key, ...))(jax.random.split(key, {depth}))"
+            )
+    return layer
 
 
 def sub_layers(

@@ -63,6 +63,11 @@ def unflatten(arrays: Mapping[str, Any], like: Any) -> Any:
         ValueError: where paths are missing or unexpected, or shapes or dtypes differ; it
             names them all.
     """
+    if not isinstance(arrays, Mapping):
+        raise TypeError(
+            "unflatten: arrays must be a dict of arrays by path, got "
+            f"{type(arrays).__name__}; the tree to fill is the second argument"
+        )
     expected = flatten(like)
     problems = [
         *_listed("missing", [name for name in expected if name not in arrays]),
@@ -71,7 +76,8 @@ def unflatten(arrays: Mapping[str, Any], like: Any) -> Any:
     ]
     if problems:
         raise ValueError(
-            "unflatten: the arrays do not fit the tree.\n" + "\n".join(problems)
+            "unflatten: the arrays do not fit the tree; rename, reshape or cast them.\n"
+            + "\n".join(problems)
         )
     leaves = [arrays[name] for name in expected]
     return jax.tree.unflatten(jax.tree.structure(like), leaves)
@@ -89,6 +95,10 @@ def _differences(
 
 def _described(array: Any) -> str:
     return f"{_dtype(array)}{list(jnp.shape(array))}"
+
+
+def _is_array(leaf: Any) -> bool:
+    return hasattr(leaf, "dtype") or isinstance(leaf, bool | int | float | complex)
 
 
 def _dtype(array: Any) -> Any:
@@ -118,12 +128,24 @@ def save_safetensors(
         TypeError: where a leaf is no array of numbers (a PRNG key: store its
             `jax.random.key_data`).
         ValueError: where a leaf is called `__metadata__`, which the format reserves.
+        FileNotFoundError: where the folder of the file is not there.
     """
     library = _safetensors("save_safetensors")
+    final = os.fspath(path)
+    folder = os.path.dirname(final) or "."
+    if not os.path.isdir(folder):
+        raise FileNotFoundError(
+            f"save_safetensors: the folder {folder!r} of {final!r} is not there; create it"
+        )
     named = flatten(tree)
     if "__metadata__" in named:
         raise ValueError("save_safetensors: the format reserves the name __metadata__")
     for name, leaf in named.items():
+        if isinstance(leaf, jax.core.Tracer) or not _is_array(leaf):
+            raise TypeError(
+                f"save_safetensors: {name or 'the root'} must be an array, got {leaf!r}; "
+                "a traced one is saved after the compiled function has returned it"
+            )
         if jnp.issubdtype(_dtype(leaf), jax.dtypes.prng_key):
             raise TypeError(
                 f"save_safetensors: {name} is a PRNG key; store jax.random.key_data of it"
@@ -137,7 +159,6 @@ def save_safetensors(
             jax.device_get(leaf if hasattr(leaf, "dtype") else jnp.asarray(leaf))
         ]
     }
-    final = os.fspath(path)
     written = f"{final}.{os.getpid()}.tmp"
     try:
         library.save_file(arrays, written, None if metadata is None else dict(metadata))
@@ -160,9 +181,26 @@ def load_safetensors(path: str | os.PathLike[str], like: Any = None) -> Any:
 
     Raises:
         ModuleNotFoundError: where the package `safetensors` is not installed.
-        ValueError: where the arrays do not fit `like`, or have 64 bits while JAX has not.
+        FileNotFoundError, IsADirectoryError: where there is no such file.
+        ValueError: where it is no safetensors file, the arrays do not fit `like`, or
+            have 64 bits while JAX has not.
     """
-    arrays = _safetensors("load_safetensors").load_file(os.fspath(path))
+    library, file = _safetensors("load_safetensors"), os.fspath(path)
+    if os.path.isdir(file):
+        raise IsADirectoryError(f"load_safetensors: {file!r} is a folder; name a file")
+    try:
+        arrays = library.load_file(file)
+    except _safetensors_error() as error:
+        raise ValueError(
+            f"load_safetensors: {file!r} is no safetensors file, or not a complete one: "
+            f"{error}"
+        ) from error
+    except (
+        AttributeError
+    ) as error:  # a dtype that its reader for NumPy looks for in vain
+        raise ValueError(
+            f"load_safetensors: {file!r} has arrays of a dtype that NumPy has not: {error}"
+        ) from error
     for name, array in arrays.items():
         if jax.dtypes.canonicalize_dtype(array.dtype) != array.dtype:
             raise ValueError(
@@ -179,6 +217,12 @@ def _placed(array: Any, like: Any) -> jax.Array:
     if isinstance(sharding, jax.sharding.NamedSharding):
         return jax.device_put(array, sharding)
     return jnp.asarray(array)
+
+
+def _safetensors_error() -> type[Exception]:
+    import safetensors
+
+    return safetensors.SafetensorError
 
 
 def _safetensors(owner: str) -> Any:

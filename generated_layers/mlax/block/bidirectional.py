@@ -160,12 +160,39 @@ def fwd(
             else "(*batch, time, features)",
             x,
         )
-    if reset is not None and reset.ndim < 1:
+    if (
+        reset is not None
+        and hyperparams.time_major
+        and (
+            reset.ndim < 1
+            or reset.shape[0] != x.shape[0]
+            or reset.shape[1:] != x.shape[1:-1]
+        )
+    ):
         raise checks.shape_error(
             "Bidirectional",
             "reset",
-            "(time, *batch)" if hyperparams.time_major else "(*batch, time)",
+            "(time, *batch)",
             reset,
+            time=x.shape[0],
+            batch=x.shape[1:-1],
+        )
+    if (
+        reset is not None
+        and not hyperparams.time_major
+        and (
+            reset.ndim < 1
+            or reset.shape[:-1] != x.shape[:-2]
+            or reset.shape[-1] != x.shape[-2]
+        )
+    ):
+        raise checks.shape_error(
+            "Bidirectional",
+            "reset",
+            "(*batch, time)",
+            reset,
+            batch=x.shape[:-2],
+            time=x.shape[-2],
         )
     keys = arrays.split_keys(key, 2)
     # A carry is (ahead's before the first step, back's before the last one).

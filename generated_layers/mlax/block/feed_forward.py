@@ -17,6 +17,7 @@ from jax.typing import DTypeLike
 from mlax._core import arrays, checks
 from mlax._core.checks import PrecisionLike
 from mlax._core.static import static
+from mlax.functional import gelu
 from mlax.nn import dropout as Dropout
 from mlax.nn import linear as Linear
 
@@ -70,7 +71,7 @@ def init(
     key: jax.Array,
     features: int,
     hidden_features: int,
-    activation: Callable[..., jax.Array] = jax.nn.gelu,
+    activation: Callable[..., jax.Array] = gelu,
     dropout_rate: float = 0.0,
     use_bias: bool = True,
     precision: PrecisionLike | None = None,

@@ -26,7 +26,7 @@ from jax.typing import DTypeLike
 from mlax._core import arrays, checks
 from mlax._core.checks import PrecisionLike
 from mlax._core.static import static
-from mlax.functional import mean, softmax, sum
+from mlax.functional import gelu, mean, softmax, sum
 
 
 class MixtureOfExpertsTrainables(NamedTuple):
@@ -92,7 +92,7 @@ def init(
     experts: int,
     top_k: int = 2,
     capacity_factor: float | None = 1.25,
-    activation: Callable[..., jax.Array] = jax.nn.gelu,
+    activation: Callable[..., jax.Array] = gelu,
     accum_dtype: DTypeLike | None = None,
     precision: PrecisionLike | None = None,
     router_initializer: arrays.Initializer = lecun_normal(),

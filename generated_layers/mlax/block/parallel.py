@@ -103,11 +103,13 @@ def fwd(
 
     Raises:
         ValueError, TypeError: where an input does not fit.
-        ValueError: x must hold one input for each layer.
+        ValueError: x must be a tuple of one input for each layer.
     """
     checks.passed("Parallel", hyperparams, inputs)
-    if len(x) != len(hyperparams.layers):
-        raise checks.requirement("Parallel", "x must hold one input for each layer")
+    if not (isinstance(x, tuple | list) and len(x) == len(hyperparams.layers)):
+        raise checks.requirement(
+            "Parallel", "x must be a tuple of one input for each layer"
+        )
     outputs = []
     states = arrays.each(non_trainables.layers, len(hyperparams.layers))
     layer_keys = arrays.split_keys(key, len(hyperparams.layers))

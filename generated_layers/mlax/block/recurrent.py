@@ -96,9 +96,7 @@ def init(
     unroll = checks.size("Recurrent", unroll=unroll)
     return_carry = checks.boolean("Recurrent", return_carry=return_carry)
     time_major = checks.boolean("Recurrent", time_major=time_major)
-    cell_weights, cell_state, cell_hyperparams = checks.sub_layer(
-        "Recurrent", cell=cell
-    )
+    cell_weights, cell_state, cell_hyperparams = checks.cell("Recurrent", cell=cell)
     trainables = RecurrentTrainables(cell=cell_weights)
     non_trainables = RecurrentNonTrainables(cell=cell_state)
     hyperparams = RecurrentHyperparams(
@@ -156,12 +154,39 @@ def fwd(
             else "(*batch, time, features)",
             x,
         )
-    if reset is not None and reset.ndim < 1:
+    if (
+        reset is not None
+        and hyperparams.time_major
+        and (
+            reset.ndim < 1
+            or reset.shape[0] != x.shape[0]
+            or reset.shape[1:] != x.shape[1:-1]
+        )
+    ):
         raise checks.shape_error(
             "Recurrent",
             "reset",
-            "(time, *batch)" if hyperparams.time_major else "(*batch, time)",
+            "(time, *batch)",
             reset,
+            time=x.shape[0],
+            batch=x.shape[1:-1],
+        )
+    if (
+        reset is not None
+        and not hyperparams.time_major
+        and (
+            reset.ndim < 1
+            or reset.shape[:-1] != x.shape[:-2]
+            or reset.shape[-1] != x.shape[-2]
+        )
+    ):
+        raise checks.shape_error(
+            "Recurrent",
+            "reset",
+            "(*batch, time)",
+            reset,
+            batch=x.shape[:-2],
+            time=x.shape[-2],
         )
     # Where `reset` is True, the carry is the initial one before the step.
     axis = 0 if hyperparams.time_major else x.ndim - 2
@@ -169,8 +194,8 @@ def fwd(
     start = hyperparams.cell.initial_carry(x.shape[1:], x.dtype)
     carry = start if carry is None else carry
     weights = cast(trainables.cell, dtype=x.dtype)
-    draws = arrays.split_keys(key, x.shape[0])
-    draws = None if draws[0] is None else draws
+    draws = arrays.split_keys(key, max(x.shape[0], 1))
+    draws = None if draws[0] is None else draws[: x.shape[0]]
 
     def step(loop, slices):
         carry, states = loop

@@ -87,8 +87,8 @@ def init(
     depth = checks.size("Repeat", depth=depth)
     unroll = checks.size("Repeat", unroll=unroll)
     checkpoint = checks.boolean("Repeat", checkpoint=checkpoint)
-    layer_weights, layer_state, layer_hyperparams = checks.sub_layer(
-        "Repeat", layer=layer
+    layer_weights, layer_state, layer_hyperparams = checks.stacked(
+        "Repeat", depth, layer=layer
     )
     trainables = RepeatTrainables(layer=layer_weights)
     non_trainables = RepeatNonTrainables(layer=layer_state)

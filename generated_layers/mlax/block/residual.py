@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 
 from mlax._core import arrays, checks
 from mlax._core.static import InitializedLayer, LayerHyperparams, static
@@ -103,10 +104,15 @@ def fwd(
 
     Raises:
         ValueError, TypeError: where an input does not fit.
+        ValueError: the output of the layer must have the shape of its input.
     """
     checks.passed("Residual", hyperparams, inputs)
     y, layer_state = hyperparams.layer.apply(
         x, trainables.layer, non_trainables.layer, inference_mode, key, **inputs
     )
     non_trainables = non_trainables._replace(layer=layer_state)
+    if jax.tree.map(jnp.shape, x) != jax.tree.map(jnp.shape, y):
+        raise checks.requirement(
+            "Residual", "the output of the layer must have the shape of its input"
+        )
     return jax.tree.map(lambda a, b: a + b, x, y), non_trainables

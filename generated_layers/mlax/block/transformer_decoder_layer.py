@@ -21,6 +21,7 @@ from mlax._core import arrays, checks
 from mlax._core.checks import PrecisionLike
 from mlax._core.static import static
 from mlax.block import feed_forward as FeedForward
+from mlax.functional import gelu
 from mlax.nn import dropout as Dropout
 from mlax.nn import layer_norm as LayerNorm
 from mlax.nn import multi_head_attention as MultiHeadAttention
@@ -125,7 +126,7 @@ def init(
     heads: int,
     hidden_features: int,
     context_features: int | None = None,
-    activation: Callable[..., jax.Array] = jax.nn.gelu,
+    activation: Callable[..., jax.Array] = gelu,
     norm_first: bool = True,
     kv_heads: int | None = None,
     rotary: Callable[..., Any] | None = None,

@@ -18,6 +18,7 @@ from mlax.functional._dot_product_attention import dot_product_attention
 from mlax.functional._dot_product_attention_logits import dot_product_attention_logits
 from mlax.functional._dropout import dropout
 from mlax.functional._ema import ema
+from mlax.functional._gelu import gelu
 from mlax.functional._group_norm import group_norm
 from mlax.functional._identity import identity
 from mlax.functional._instance_norm import instance_norm
@@ -67,6 +68,7 @@ __all__ = [
     "dot_product_attention_logits",
     "dropout",
     "ema",
+    "gelu",
     "group_norm",
     "identity",
     "instance_norm",

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import jax
@@ -11,6 +12,7 @@ from jax.typing import DTypeLike
 
 from mlax._core import checks
 from mlax.functional._deviations import deviations
+from mlax.functional._sum import sum
 
 
 def moments(
@@ -48,9 +50,31 @@ def moments(
     x = checks.floating("moments", x=x)
     checks.has_axes("moments", x.ndim, axis=axis)
     wide = x if accum_dtype is None else x.astype(accum_dtype)
-    center, _, square, scale = deviations(wide, axis=axis, axis_name=axis_name)
-    square = square * scale * scale
+    axes = tuple(range(x.ndim)) if axis is None else axis
+    size = max(math.prod(x.shape[a] for a in axes), 1)
+
+    @jax.custom_jvp
+    def both(x):
+        center, _, square, scale = deviations(x, axis=axes, axis_name=axis_name)
+        return center, square * scale * scale
+
+    @both.defjvp
+    def tangent(primals, tangents):
+        # The scale would be a factor of a gradient, which has a range of its own.
+        center, deviation, square, scale = deviations(
+            *primals, axis=axes, axis_name=axis_name
+        )
+        half = 2.0 ** (size.bit_length() // 2)
+        slopes = 1.0 / half, deviation * scale * (2.0 / half)
+        changes = [
+            sum(slope * tangents[0], axis=axes, keepdims=True) * (half / size)
+            for slope in slopes
+        ]
+        if axis_name is not None:
+            changes = [lax.pmean(change, axis_name) for change in changes]
+        return (center, square * scale * scale), tuple(changes)
+
+    mean, var = both(wide)
     if not keepdims:
-        axes = tuple(range(x.ndim)) if axis is None else axis
-        center, square = lax.squeeze(center, axes), lax.squeeze(square, axes)
-    return center.astype(x.dtype), square.astype(x.dtype)
+        mean, var = lax.squeeze(mean, axes), lax.squeeze(var, axes)
+    return mean.astype(x.dtype), var.astype(x.dtype)

@@ -54,6 +54,8 @@ def range_scale(
     fixed = lax.stop_gradient(x)
     top = jnp.max(lax.abs(fixed), axis=axis, keepdims=True, initial=0.0)
     top = top if axis_name is None else lax.pmax(top, axis_name)
-    # Without a mantissa, what is left of a number is a power of two.
+    # Without a mantissa, what is left of a number is a power of two. One with an inverse
+    # that is subnormal would not do: compilers divide by multiplying with that.
     scale = lax.reduce_precision(jnp.maximum(0.5 * top, at_least), info.nexp, 0)
+    scale = jnp.minimum(scale, 2.0 ** (info.maxexp - 2))
     return jnp.where((scale > 0.0) & jnp.isfinite(scale), scale, jnp.ones_like(scale))

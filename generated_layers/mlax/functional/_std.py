@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import jax
@@ -11,7 +12,9 @@ from jax import lax
 from jax.typing import DTypeLike
 
 from mlax._core import checks
-from mlax.functional._deviations import deviations
+from mlax.functional._mean import mean
+from mlax.functional._range_scale import range_scale
+from mlax.functional._sum import sum
 
 
 def std(
@@ -44,9 +47,29 @@ def std(
     x = checks.floating("std", x=x)
     checks.has_axes("std", x.ndim, axis=axis)
     wide = x if accum_dtype is None else x.astype(accum_dtype)
-    _, _, square, scale = deviations(wide, axis=axis)
-    zero = square == 0.0
-    root = lax.sqrt(jnp.where(zero, jnp.ones_like(square), square)) * scale
-    root = jnp.where(zero, jnp.zeros_like(root), root)
     axes = tuple(range(x.ndim)) if axis is None else axis
-    return (root if keepdims else lax.squeeze(root, axes)).astype(x.dtype)
+    size = max(math.prod(x.shape[a] for a in axes), 1)
+
+    def parts(x):
+        """The deviation, and the standard scores, which make its gradient."""
+        scores = x - mean(x, axis=axes, keepdims=True)
+        scale = range_scale(scores, axis=axes, only_float16=False)
+        scores = scores / scale
+        square = mean(lax.square(scores), axis=axes, keepdims=True)
+        root = lax.sqrt(jnp.where(square == 0.0, 1.0, square))
+        return jnp.where(square == 0.0, 0.0, root * scale), scores / root
+
+    @jax.custom_jvp
+    def root(x):
+        return parts(x)[0]
+
+    @root.defjvp
+    def tangent(primals, tangents):
+        # The scale would be a factor of a gradient, which has a range of its own.
+        y, scores = parts(*primals)
+        half = 2.0 ** (size.bit_length() // 2)
+        change = sum((scores / half) * tangents[0], axis=axes, keepdims=True)
+        return y, change * (half / size)
+
+    y = root(wide)
+    return (y if keepdims else lax.squeeze(y, axes)).astype(x.dtype)

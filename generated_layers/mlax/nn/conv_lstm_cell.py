@@ -244,7 +244,9 @@ def fwd(
             in_channels=hyperparams.in_channels,
         )
     if hyperparams.channel_last and (
-        carry[0].ndim != hyperparams.spatial_dims + 2
+        carry[0].ndim < 2
+        or carry[0].shape[0] != inputs.shape[0]
+        or carry[0].shape[1:-1] != inputs.shape[1:-1]
         or carry[0].shape[-1] != hyperparams.channels
     ):
         raise checks.shape_error(
@@ -252,23 +254,29 @@ def fwd(
             "carry[0]",
             "(batch, *spatial, channels)",
             carry[0],
-            spatial_dims=hyperparams.spatial_dims,
+            batch=inputs.shape[0],
+            spatial=inputs.shape[1:-1],
             channels=hyperparams.channels,
         )
     if not hyperparams.channel_last and (
-        carry[0].ndim != hyperparams.spatial_dims + 2
+        carry[0].ndim < 2
+        or carry[0].shape[0] != inputs.shape[0]
         or carry[0].shape[1] != hyperparams.channels
+        or carry[0].shape[2:] != inputs.shape[2:]
     ):
         raise checks.shape_error(
             "ConvLSTMCell",
             "carry[0]",
             "(batch, channels, *spatial)",
             carry[0],
-            spatial_dims=hyperparams.spatial_dims,
+            batch=inputs.shape[0],
             channels=hyperparams.channels,
+            spatial=inputs.shape[2:],
         )
     if hyperparams.channel_last and (
-        carry[1].ndim != hyperparams.spatial_dims + 2
+        carry[1].ndim < 2
+        or carry[1].shape[0] != inputs.shape[0]
+        or carry[1].shape[1:-1] != inputs.shape[1:-1]
         or carry[1].shape[-1] != hyperparams.channels
     ):
         raise checks.shape_error(
@@ -276,20 +284,24 @@ def fwd(
             "carry[1]",
             "(batch, *spatial, channels)",
             carry[1],
-            spatial_dims=hyperparams.spatial_dims,
+            batch=inputs.shape[0],
+            spatial=inputs.shape[1:-1],
             channels=hyperparams.channels,
         )
     if not hyperparams.channel_last and (
-        carry[1].ndim != hyperparams.spatial_dims + 2
+        carry[1].ndim < 2
+        or carry[1].shape[0] != inputs.shape[0]
         or carry[1].shape[1] != hyperparams.channels
+        or carry[1].shape[2:] != inputs.shape[2:]
     ):
         raise checks.shape_error(
             "ConvLSTMCell",
             "carry[1]",
             "(batch, channels, *spatial)",
             carry[1],
-            spatial_dims=hyperparams.spatial_dims,
+            batch=inputs.shape[0],
             channels=hyperparams.channels,
+            spatial=inputs.shape[2:],
         )
     c, h = carry
     of_input, _ = Conv.fwd(inputs, trainables.of_input, None, hyperparams.of_input)

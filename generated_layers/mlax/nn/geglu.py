@@ -16,6 +16,7 @@ from jax.typing import DTypeLike
 from mlax._core import arrays, checks
 from mlax._core.checks import PrecisionLike
 from mlax._core.static import static
+from mlax.functional import gelu
 from mlax.nn import linear as Linear
 
 
@@ -159,6 +160,4 @@ def fwd(
         )
     gate, _ = Linear.fwd(x, trainables.gate, None, hyperparams.gate)
     value, _ = Linear.fwd(x, trainables.value, None, hyperparams.value)
-    return jax.nn.gelu(
-        gate, approximate=hyperparams.approximate
-    ) * value, non_trainables
+    return gelu(gate, approximate=hyperparams.approximate) * value, non_trainables

@@ -239,7 +239,7 @@ WORDS: dict[str, Word] = {
         Word(
             "Cell",
             "an initialized recurrent cell: it maps (inputs, carry) to (outputs, carry)",
-            "sub_layer",
+            "cell",
             "InitializedLayer",
             "CellHyperparams",
             "",
@@ -249,7 +249,7 @@ WORDS: dict[str, Word] = {
             "Stacked",
             "initialized layers with stacked weights, as `jax.vmap` of `init` over keys "
             "returns them",
-            "sub_layer",
+            "stacked",
             "InitializedLayer",
             "LayerHyperparams",
             "",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from mlax_scaffold.model.definition import ArrayType, Definition, Input, Method
@@ -12,12 +12,12 @@ from mlax_scaffold.model.shapes import (
     AnyAxes,
     Computed,
     Conditional,
-    Dim,
     Fixed,
     Named,
     Shape,
     Variadic,
 )
+from mlax_scaffold.render.shape_indices import Indices
 
 _KINDS = {"Float": "floating", "Int": "integral", "Bool": "logical"}
 
@@ -37,6 +37,8 @@ class InputChecks:
     """Hyperparameters that are axes of the first input."""
     axes: dict[str, str] = field(default_factory=dict)
     """Expressions of the axes that earlier inputs have bound."""
+    branches: dict[tuple[str, bool], dict[str, str]] = field(default_factory=dict)
+    """Those that conditional shapes have bound, where a hyperparameter is true, or is not."""
 
     def statements(self, inputs: Iterable[Input]) -> list[str]:
         """The checks, as statements: first kinds and dtypes, then shapes."""
@@ -88,7 +90,9 @@ class InputChecks:
             yield from self._array(f"{expression}[{i}]", part, guard)
         if isinstance(array.shape, Conditional):
             switch = self.sizes[array.shape.field]
-            yield from self._branches(expression, array.shape, switch, guard)
+            yield from self._branches(
+                expression, array.shape, switch, guard, array.optional
+            )
             # Which axes they are depends on the branch.
             self.axes = before
         elif array.shape is not None:
@@ -97,20 +101,34 @@ class InputChecks:
             self.axes = before
 
     def _branches(
-        self, expression: str, shape: Conditional, switch: str, guard: str
+        self,
+        expression: str,
+        shape: Conditional,
+        switch: str,
+        guard: str,
+        optional: bool,
     ) -> Iterable[str]:
         before = dict(self.axes)
+        known = [
+            before | self.branches.get((shape.field, value), {})
+            for value in (True, False)
+        ]
         if shape.if_true.broadcast or shape.if_false.broadcast:
+            self.axes = known[0]
             yield from self._shape(expression, shape.if_true, _both(guard, switch))
-            self.axes = dict(before)
+            self.axes = known[1]
             yield from self._shape(
                 expression, shape.if_false, _both(guard, f"not {switch}")
             )
             return
         checks = []
-        for branch in (shape.if_true, shape.if_false):
-            self.axes = dict(before)
+        for value, branch, axes in zip(
+            (True, False), (shape.if_true, shape.if_false), known, strict=True
+        ):
+            self.axes = dict(axes)
             checks.append(self._conditions(expression, branch))
+            if not optional:
+                self.branches[shape.field, value] = self.axes
         if checks[0] == checks[1]:
             texts = (shape_text(branch) for branch in (shape.if_true, shape.if_false))
             text = "{0!r} if {2} else {1!r}".format(*texts, switch)
@@ -283,78 +301,6 @@ class InputChecks:
             return
         shown[dim.name] = wanted
         conditions.append(f"{actual} != {wanted}")
-
-
-@dataclass(frozen=True)
-class Indices:
-    """Where the axes of a shape are: expressions of indices and slices.
-
-    `counts` has the expression of the number of axes of each `*name`, where it is known.
-    """
-
-    shape: Shape
-    counts: Mapping[str, str]
-
-    @property
-    def open(self) -> bool:
-        """Whether a number of axes is not known."""
-        return any(self._unknown(dim) for dim in self.shape.dims)
-
-    @property
-    def total(self) -> str:
-        """The number of axes, but for the one number that is not known."""
-        return self._sum(self.shape.dims)
-
-    def of(self, i: int) -> str:
-        """The index of a dim that is one axis: from the end where that says less."""
-        before, after = self.shape.dims[:i], self.shape.dims[i:]
-        from_end = any(map(self._unknown, before)) or (
-            any(map(self._variadic, before)) and not any(map(self._variadic, after))
-        )
-        return self._negative(after) if from_end else self._sum(before)
-
-    def slice(self, i: int, array: str) -> str:
-        """The text between the brackets that take the axes of a `*name`; empty for all."""
-        before, after = self.shape.dims[:i], self.shape.dims[i + 1 :]
-        if any(map(self._unknown, before)):
-            start = self._from_end(self.shape.dims[i:], array)
-        else:
-            start = self._sum(before) if before else ""
-        if not after:
-            stop = ""
-        elif any(map(self._unknown, after)):
-            stop = self._sum(self.shape.dims[: i + 1])
-        else:
-            stop = self._from_end(after, array)
-        return f"{start}:{stop}" if start or stop else ""
-
-    def _from_end(self, dims: Sequence[Dim], array: str) -> str:
-        """Where the last dims start. With no axes of its own, -0 would be the first axis."""
-        if any(not self._variadic(dim) for dim in dims):
-            return self._negative(dims)
-        return " - ".join([f"{array}.ndim", *self._numbers(dims)])
-
-    def _negative(self, dims: Sequence[Dim]) -> str:
-        numbers = self._numbers(dims)
-        return " - ".join([f"-{len(dims) - len(numbers)}", *numbers])
-
-    def _sum(self, dims: Sequence[Dim]) -> str:
-        """The number of axes of the dims, but for those of an unknown number."""
-        numbers = self._numbers(dims)
-        ones = sum(not self._variadic(dim) for dim in dims)
-        return " + ".join([*numbers, *([str(ones)] if ones or not numbers else [])])
-
-    def _numbers(self, dims: Sequence[Dim]) -> list[str]:
-        """The numbers of axes of the variadic dims, where they are known."""
-        names = [dim.name for dim in dims if isinstance(dim, Variadic)]
-        return [self.counts[name] for name in names if name in self.counts]
-
-    def _unknown(self, dim: Dim) -> bool:
-        return self._variadic(dim) and getattr(dim, "name", None) not in self.counts
-
-    @staticmethod
-    def _variadic(dim: Dim) -> bool:
-        return isinstance(dim, Variadic | AnyAxes)
 
 
 def _both(guard: str, condition: str) -> str:

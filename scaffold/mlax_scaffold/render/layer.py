@@ -217,11 +217,11 @@ class _LayerBuilder:
             if not h.type.word.structural:
                 lines.append(check(self.name, h))
         for h in self.definition.structural():
-            many = h.type.word.name == "SubLayers"
-            function = "sub_layers" if many else "sub_layer"
+            word = h.type.word
+            number = "depth, " if word.name == "Stacked" else ""
             lines.append(
                 f"{h.name}_weights, {h.name}_state, {h.name}_hyperparams = "
-                f"checks.{function}({self.name!r}, {h.name}={h.name})"
+                f"checks.{word.check}({self.name!r}, {number}{h.name}={h.name})"
             )
         keyed = [d for d in self.definition.declarations if d.role is not Role.DERIVED]
         if takes_key and len(keyed) > 1:

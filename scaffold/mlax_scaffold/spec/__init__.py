@@ -225,6 +225,7 @@ if TYPE_CHECKING:
     )
     from mlax_scaffold.specs.functional.dropout import dropout as dropout
     from mlax_scaffold.specs.functional.ema import ema as ema
+    from mlax_scaffold.specs.functional.gelu import gelu as gelu
     from mlax_scaffold.specs.functional.group_norm import group_norm as group_norm
     from mlax_scaffold.specs.functional.identity import identity as identity
     from mlax_scaffold.specs.functional.instance_norm import (

@@ -53,7 +53,7 @@ def cases(draw) -> Case:
         )
 
     hyperparams = fitting_hyperparams(
-        init, requirements=["x must hold one input for each layer"]
+        init, requirements=["x must be a tuple of one input for each layer"]
     )
     shapes = draw(
         shapes_of(
@@ -77,7 +77,7 @@ def cases(draw) -> Case:
             draws_keys=True,
             trains=True,
         ),
-        requirements=["x must hold one input for each layer"],
+        requirements=["x must be a tuple of one input for each layer"],
     )
 
 

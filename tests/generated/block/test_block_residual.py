@@ -52,7 +52,9 @@ def cases(draw) -> Case:
             rng=rng,
         )
 
-    hyperparams = fitting_hyperparams(init, requirements=[])
+    hyperparams = fitting_hyperparams(
+        init, requirements=["the output of the layer must have the shape of its input"]
+    )
     shapes = draw(
         shapes_of(
             {"x": "*batch features", "shift": "features"},
@@ -75,7 +77,7 @@ def cases(draw) -> Case:
             draws_keys=True,
             trains=True,
         ),
-        requirements=[],
+        requirements=["the output of the layer must have the shape of its input"],
     )
 
 

@@ -14,6 +14,7 @@ from jax.typing import DTypeLike
 from mlax._core import arrays, checks
 from mlax._core.checks import PrecisionLike
 from mlax.block import feed_forward as pure
+from mlax.functional import gelu
 from mlax.graph._declarations import Declarations
 from mlax.graph._graph import Graph
 from mlax.graph._layer import LayerModule
@@ -64,7 +65,7 @@ class FeedForward(LayerModule):
         self,
         graph: Graph,
         hidden_features: int,
-        activation: Callable[..., jax.Array] = jax.nn.gelu,
+        activation: Callable[..., jax.Array] = gelu,
         dropout_rate: float = 0.0,
         use_bias: bool = True,
         precision: PrecisionLike | None = None,

@@ -14,6 +14,7 @@ from jax.typing import DTypeLike
 from mlax._core import arrays, checks
 from mlax._core.checks import PrecisionLike
 from mlax.block import mixture_of_experts as pure
+from mlax.functional import gelu
 from mlax.graph._declarations import Declarations
 from mlax.graph._graph import Graph
 from mlax.graph._layer import LayerModule
@@ -79,7 +80,7 @@ class MixtureOfExperts(LayerModule):
         experts: int,
         top_k: int = 2,
         capacity_factor: float | None = 1.25,
-        activation: Callable[..., jax.Array] = jax.nn.gelu,
+        activation: Callable[..., jax.Array] = gelu,
         accum_dtype: DTypeLike | None = None,
         precision: PrecisionLike | None = None,
         *,

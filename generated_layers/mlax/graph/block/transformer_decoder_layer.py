@@ -14,6 +14,7 @@ from jax.typing import DTypeLike
 from mlax._core import arrays, checks
 from mlax._core.checks import PrecisionLike
 from mlax.block import transformer_decoder_layer as pure
+from mlax.functional import gelu
 from mlax.graph._declarations import Declarations
 from mlax.graph._graph import Graph
 from mlax.graph._layer import LayerModule
@@ -90,7 +91,7 @@ class TransformerDecoderLayer(LayerModule):
         heads: int,
         hidden_features: int,
         context_features: int | None = None,
-        activation: Callable[..., jax.Array] = jax.nn.gelu,
+        activation: Callable[..., jax.Array] = gelu,
         norm_first: bool = True,
         kv_heads: int | None = None,
         rotary: Callable[..., Any] | None = None,

@@ -14,6 +14,7 @@ from jax.typing import DTypeLike
 from mlax._core import arrays, checks
 from mlax._core.checks import PrecisionLike
 from mlax.block import transformer_encoder_layer as pure
+from mlax.functional import gelu
 from mlax.graph._declarations import Declarations
 from mlax.graph._graph import Graph
 from mlax.graph._layer import LayerModule
@@ -87,7 +88,7 @@ class TransformerEncoderLayer(LayerModule):
         graph: Graph,
         heads: int,
         hidden_features: int,
-        activation: Callable[..., jax.Array] = jax.nn.gelu,
+        activation: Callable[..., jax.Array] = gelu,
         norm_first: bool = True,
         causal: bool = False,
         kv_heads: int | None = None,

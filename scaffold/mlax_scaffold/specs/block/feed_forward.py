@@ -1,5 +1,3 @@
-import jax
-
 from mlax_scaffold.spec import (
     Activation,
     Float,
@@ -8,6 +6,7 @@ from mlax_scaffold.spec import (
     Precision,
     Probability,
     Size,
+    gelu,
     lecun_normal,
     zeros,
 )
@@ -23,7 +22,7 @@ class FeedForward(Layer):
 
     features: Size  #: size of the last axis of the input and of the output
     hidden_features: Size  #: size between the two maps
-    activation: Activation = jax.nn.gelu  #: between the two maps
+    activation: Activation = gelu  #: between the two maps
     dropout_rate: Probability = 0.0  #: after the activation, in training
     use_bias: bool = True  #: whether the maps add a bias
     precision: Precision | None = None  #: of the products, see jax.lax.Precision

@@ -12,6 +12,7 @@ from mlax_scaffold.spec import (
     Positive,
     Precision,
     Size,
+    gelu,
     lecun_normal,
     mean,
     require,
@@ -40,7 +41,7 @@ class MixtureOfExperts(Layer):
     experts: Size  #: number of experts
     top_k: Size = 2  #: number of experts that a position takes
     capacity_factor: Positive | None = 1.25  #: room of the experts; None: for all
-    activation: Activation = jax.nn.gelu  #: between the two maps of an expert
+    activation: Activation = gelu  #: between the two maps of an expert
     accum_dtype: DType | None = None  #: of the router's softmax; None: that of x
     precision: Precision | None = None  #: of the products, see jax.lax.Precision
 

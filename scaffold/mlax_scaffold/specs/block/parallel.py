@@ -10,7 +10,10 @@ class Parallel(Block):
     layers: SubLayers  #: initialized layers
 
     def forward(self, x: tuple[PyTree, ...], **inputs: PyTree) -> tuple[PyTree, ...]:
-        require(len(x) == len(self.layers), "x must hold one input for each layer")
+        require(
+            isinstance(x, tuple | list) and len(x) == len(self.layers),
+            "x must be a tuple of one input for each layer",
+        )
         outputs = []
         for layer, item in zip(self.layers, x, strict=True):
             outputs.append(layer(item, **inputs))

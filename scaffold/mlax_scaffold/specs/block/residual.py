@@ -1,6 +1,7 @@
 import jax
+import jax.numpy as jnp
 
-from mlax_scaffold.spec import Block, PyTree, SubLayer
+from mlax_scaffold.spec import Block, PyTree, SubLayer, require
 
 
 class Residual(Block):
@@ -13,4 +14,8 @@ class Residual(Block):
 
     def forward(self, x: PyTree, **inputs: PyTree) -> PyTree:
         y = self.layer(x, **inputs)
+        require(
+            jax.tree.map(jnp.shape, x) == jax.tree.map(jnp.shape, y),
+            "the output of the layer must have the shape of its input",
+        )
         return jax.tree.map(lambda a, b: a + b, x, y)

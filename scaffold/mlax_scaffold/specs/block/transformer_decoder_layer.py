@@ -1,5 +1,3 @@
-import jax
-
 from mlax_scaffold.spec import (
     Activation,
     Bool,
@@ -12,6 +10,7 @@ from mlax_scaffold.spec import (
     Probability,
     Shape,
     Size,
+    gelu,
     lecun_normal,
     zeros,
 )
@@ -34,7 +33,7 @@ class TransformerDecoderLayer(Layer):
     heads: Size  #: number of heads; divides features
     hidden_features: Size  #: size between the maps of the feed-forward network
     context_features: Size | None = None  #: size of the context's axis; None: features
-    activation: Activation = jax.nn.gelu  #: of the feed-forward network
+    activation: Activation = gelu  #: of the feed-forward network
     norm_first: bool = True  #: whether norms stand before what they belong to
     kv_heads: Size | None = None  #: heads of keys and values; None: heads
     rotary: Function | None = None  #: of queries or keys, and their positions

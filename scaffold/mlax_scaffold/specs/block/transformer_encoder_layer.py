@@ -1,5 +1,3 @@
-import jax
-
 from mlax_scaffold.spec import (
     Activation,
     Bool,
@@ -12,6 +10,7 @@ from mlax_scaffold.spec import (
     Probability,
     Shape,
     Size,
+    gelu,
     lecun_normal,
     zeros,
 )
@@ -33,7 +32,7 @@ class TransformerEncoderLayer(Layer):
     features: Size  #: size of the last axis of the input and of the output
     heads: Size  #: number of heads; divides features
     hidden_features: Size  #: size between the maps of the feed-forward network
-    activation: Activation = jax.nn.gelu  #: of the feed-forward network
+    activation: Activation = gelu  #: of the feed-forward network
     norm_first: bool = True  #: whether norms stand before what they belong to
     causal: bool = False  #: whether position i attends to positions up to i only
     kv_heads: Size | None = None  #: heads of keys and values; None: heads

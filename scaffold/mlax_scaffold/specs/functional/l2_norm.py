@@ -1,5 +1,6 @@
 import math
 
+import jax
 import jax.numpy as jnp
 from jax import lax
 
@@ -22,14 +23,31 @@ def l2_norm(
     """
     wide = x if accum_dtype is None else x.astype(accum_dtype)
     axes = tuple(range(x.ndim)) if axis is None else axis
-    largest = jnp.max(lax.abs(wide), axis=axes, keepdims=True, initial=0.0)
-    # A divisor whose reciprocal is a normal number, too: compilers multiply by that.
-    least = float(jnp.finfo(wide.dtype).tiny)
-    bound = lax.stop_gradient(jnp.clip(largest, least, 0.25 / least))
     # Squares of at most 1 / sqrt(size) add up to at most sqrt(size), also in float16.
     spread = 2.0 ** (math.log2(max(1, math.prod(x.shape[a] for a in axes))) // 4)
-    square = sum(lax.square(wide / bound / spread), axis=axes, keepdims=True)
-    root = lax.sqrt(jnp.where(square == 0.0, 1.0, square))
-    norm = jnp.where(square == 0.0, 0.0, root * spread * bound)
+
+    def parts(x):
+        """The norm, and the unit vector, which is the gradient of the norm."""
+        largest = jnp.max(lax.abs(x), axis=axes, keepdims=True, initial=0.0)
+        # A divisor whose reciprocal is a normal number, too: compilers multiply by that.
+        least = float(jnp.finfo(x.dtype).tiny)
+        bound = lax.stop_gradient(jnp.clip(largest, least, 0.25 / least))
+        scaled = x / bound / spread
+        square = sum(lax.square(scaled), axis=axes, keepdims=True)
+        root = lax.sqrt(jnp.where(square == 0.0, 1.0, square))
+        norm = jnp.where(square == 0.0, 0.0, root * spread * bound)
+        return norm, scaled / root
+
+    @jax.custom_jvp
+    def length(x):
+        return parts(x)[0]
+
+    @length.defjvp
+    def tangent(primals, tangents):
+        # The bound would be a factor of a gradient, which has a range of its own.
+        norm, unit = parts(*primals)
+        return norm, sum(unit * tangents[0], axis=axes, keepdims=True)
+
+    norm = length(wide)
     norm = norm if keepdims else lax.squeeze(norm, axes)
     return norm.astype(x.dtype)

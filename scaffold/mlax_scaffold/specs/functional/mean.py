@@ -1,5 +1,6 @@
 import math
 
+import jax
 import jax.numpy as jnp
 from jax import lax
 
@@ -24,14 +25,22 @@ def mean(
     wide = x if accum_dtype is None else x.astype(accum_dtype)
     if jnp.finfo(wide.dtype).maxexp > 16:
         return (sum(wide, axis=axis, keepdims=keepdims) / size).astype(x.dtype)
-    # No factor of the float16 mean, and no partial sum, is out of its range.
-    scale = range_scale(wide, axis=axis)
     bits = math.ceil(math.log2(size))
-    scaled = lax.stop_gradient(wide) / scale * 2.0 ** (13 - bits)
-    total = sum(scaled, axis=axis, keepdims=True)
-    total = total * 2.0**-13 * (2**bits / size) * scale
-    # Times the scale a gradient would be out of range: it goes through the plain mean.
-    plain = sum(wide / size, axis=axis, keepdims=True)
-    total = plain + lax.stop_gradient(total - plain)
+
+    @jax.custom_jvp
+    def average(x):
+        # No factor of the float16 mean, and no partial sum, is out of its range.
+        scale = range_scale(x, axis=axis)
+        total = sum(x / scale * 2.0 ** (13 - bits), axis=axis, keepdims=True)
+        return total * 2.0**-13 * (2**bits / size) * scale
+
+    @average.defjvp
+    def tangent(primals, tangents):
+        # The scale would be a factor of a gradient, which has a range of its own.
+        half = 2.0 ** (bits // 2)
+        change = sum(tangents[0] / half, axis=axis, keepdims=True)
+        return average(*primals), change * (half / size)
+
+    y = average(wide)
     axes = tuple(range(x.ndim)) if axis is None else axis
-    return (total if keepdims else lax.squeeze(total, axes)).astype(x.dtype)
+    return (y if keepdims else lax.squeeze(y, axes)).astype(x.dtype)

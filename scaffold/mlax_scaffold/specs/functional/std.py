@@ -1,7 +1,10 @@
+import math
+
+import jax
 import jax.numpy as jnp
 from jax import lax
 
-from mlax_scaffold.spec import Axis, DType, Float, deviations, function
+from mlax_scaffold.spec import Axis, DType, Float, function, mean, range_scale, sum
 
 
 @function
@@ -17,9 +20,29 @@ def std(
     Where everything is the same it is 0, and so is its gradient, in the place of NaN.
     """
     wide = x if accum_dtype is None else x.astype(accum_dtype)
-    _, _, square, scale = deviations(wide, axis=axis)
-    zero = square == 0.0
-    root = lax.sqrt(jnp.where(zero, jnp.ones_like(square), square)) * scale
-    root = jnp.where(zero, jnp.zeros_like(root), root)
     axes = tuple(range(x.ndim)) if axis is None else axis
-    return (root if keepdims else lax.squeeze(root, axes)).astype(x.dtype)
+    size = max(math.prod(x.shape[a] for a in axes), 1)
+
+    def parts(x):
+        """The deviation, and the standard scores, which make its gradient."""
+        scores = x - mean(x, axis=axes, keepdims=True)
+        scale = range_scale(scores, axis=axes, only_float16=False)
+        scores = scores / scale
+        square = mean(lax.square(scores), axis=axes, keepdims=True)
+        root = lax.sqrt(jnp.where(square == 0.0, 1.0, square))
+        return jnp.where(square == 0.0, 0.0, root * scale), scores / root
+
+    @jax.custom_jvp
+    def root(x):
+        return parts(x)[0]
+
+    @root.defjvp
+    def tangent(primals, tangents):
+        # The scale would be a factor of a gradient, which has a range of its own.
+        y, scores = parts(*primals)
+        half = 2.0 ** (size.bit_length() // 2)
+        change = sum((scores / half) * tangents[0], axis=axes, keepdims=True)
+        return y, change * (half / size)
+
+    y = root(wide)
+    return (y if keepdims else lax.squeeze(y, axes)).astype(x.dtype)

@@ -1,11 +1,10 @@
-import jax
-
 from mlax_scaffold.spec import (
     Float,
     Initializer,
     Layer,
     Precision,
     Size,
+    gelu,
     lecun_normal,
     zeros,
 )
@@ -36,4 +35,4 @@ class GEGLU(Layer):
         self.value = Linear(*sizes, **initializers)
 
     def forward(self, x: Float["*batch in_features"]) -> Float["*batch out_features"]:
-        return jax.nn.gelu(self.gate(x), approximate=self.approximate) * self.value(x)
+        return gelu(self.gate(x), approximate=self.approximate) * self.value(x)
