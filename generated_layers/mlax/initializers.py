@@ -178,7 +178,10 @@ class variance_scaling:  # noqa: N801
         self, key: jax.Array, shape: Sequence[int], dtype: DTypeLike | None = None
     ) -> jax.Array:
         """An array of that shape, which has the axes that the fans are computed from."""
-        named = (*self.in_axis, *self.out_axis, *self.batch_axis)
+        given = (self.in_axis, self.out_axis, self.batch_axis)
+        named = [
+            a for axes in given for a in checks.axes("variance_scaling", axis=axes)
+        ]
         if not all(-len(shape) <= axis < len(shape) for axis in named):
             raise ValueError(
                 f"variance_scaling: shape must have in_axis={self.in_axis}, "

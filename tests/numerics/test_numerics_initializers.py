@@ -218,7 +218,7 @@ wrong: Any = initializers
                 jax.random.key(0),
                 2,
                 3,
-                kernel_initializer=jax.nn.initializers.he_normal,
+                kernel_initializer=jax.nn.initializers.he_normal,  # pyright: ignore[reportArgumentType]
             ),
             "called with them first",
         ),

@@ -254,7 +254,8 @@ def test_moments_of_what_devices_share():
                 found.append((y, vjp(cotangent)))
         return found[::2], found[1::2]
 
-    assert_close(*both(x), "float64")
+    first, second = both(x)
+    assert_close(first, second, "float64")
 
 
 def test_weight_norm_without_a_scale(dtype):

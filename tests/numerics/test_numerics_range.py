@@ -71,7 +71,7 @@ def test_gelu_is_that_of_jax(approximate, dtype):
         f = lambda x, gelu=gelu: gelu(x, approximate=approximate)  # noqa: E731
         orders = lambda x, f=f: (f(x), jax.grad(f)(x), jax.grad(jax.grad(f))(x))  # noqa: E731
         results.append(jax.jit(jax.vmap(orders))(x))
-    assert_close(*results, dtype)
+    assert_close(results[0], results[1], dtype)
 
 
 def test_the_tail_of_gelu_does_not_cancel():

@@ -1,6 +1,7 @@
 """Recurrent cells and what runs them, against flax, and against NumPy and JAX in float64."""
 
 import functools
+from typing import Any
 
 import flax.linen as nn
 import jax
@@ -246,7 +247,7 @@ def test_recurrent_is_the_rnn_of_flax(reverse, options, dtype):
 @pytest.mark.parametrize("both_ways", [False, True])
 def test_a_reset_begins_a_sequence_of_its_own(both_ways, dtype):
     weights, hyper = initialized(mlax.nn.GRUCell, dtype)
-    block = mlax.block.Recurrent
+    block: Any = mlax.block.Recurrent
     trainables, state, recurrent = block.init((weights, None, hyper))
     if both_ways:
         other = block.init((redrawn(weights, dtype, 40), None, hyper))

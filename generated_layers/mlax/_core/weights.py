@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import jax
+import jax.core
 import jax.numpy as jnp
 
 _SHOWN = 10

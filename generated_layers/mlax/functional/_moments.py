@@ -66,13 +66,13 @@ def moments(
         )
         half = 2.0 ** (size.bit_length() // 2)
         slopes = 1.0 / half, deviation * scale * (2.0 / half)
-        changes = [
+        shift, growth = (
             sum(slope * tangents[0], axis=axes, keepdims=True) * (half / size)
             for slope in slopes
-        ]
+        )
         if axis_name is not None:
-            changes = [lax.pmean(change, axis_name) for change in changes]
-        return (center, square * scale * scale), tuple(changes)
+            shift, growth = lax.pmean((shift, growth), axis_name)
+        return (center, square * scale * scale), (shift, growth)
 
     mean, var = both(wide)
     if not keepdims:
