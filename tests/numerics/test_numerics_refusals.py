@@ -45,7 +45,9 @@ def test_axes_of_functions(name, axis):
         functional(name)(X, axis=axis)
 
 
-@pytest.mark.parametrize("given", [None, "x", object()], ids=repr)
+@pytest.mark.parametrize(
+    "given", [None, "x", object()], ids=lambda value: type(value).__name__
+)
 def test_inputs_that_are_no_arrays(given):
     trainables, _, hyperparams = nn.Linear.init(KEY, 4, 3)
     kind = type(given).__name__
