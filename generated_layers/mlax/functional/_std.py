@@ -68,8 +68,12 @@ def std(
         # The scale would be a factor of a gradient, which has a range of its own.
         y, scores = parts(*primals)
         half = 2.0 ** (size.bit_length() // 2)
-        change = sum((scores / half) * tangents[0], axis=axes, keepdims=True)
-        return y, change * (half / size)
+
+        def average(x):
+            return sum(x / half, axis=axes, keepdims=True) * (half / size)
+
+        # Without their mean, the rounding of the mean of x would be in every score.
+        return y, average(scores * (tangents[0] - average(tangents[0])))
 
     y = root(wide)
     return (y if keepdims else lax.squeeze(y, axes)).astype(x.dtype)

@@ -20,7 +20,6 @@ from jax.typing import DTypeLike
 
 from mlax._core import checks, trees
 from mlax._core.static import static
-from mlax.functional import saturate
 
 
 class SgdState(NamedTuple):
@@ -139,11 +138,9 @@ def step(
     def update(grad, param, trace):
         if trace is None:
             return -learning_rate.astype(grad.dtype) * grad, trace
-        trace = saturate(hyperparams.momentum * trace + grad)
-        if hyperparams.nesterov:
-            ahead = saturate(hyperparams.momentum * trace + grad)
-            return -learning_rate.astype(grad.dtype) * ahead, trace
-        return -learning_rate.astype(grad.dtype) * trace, trace
+        trace = hyperparams.momentum * trace + grad
+        step = hyperparams.momentum * trace + grad if hyperparams.nesterov else trace
+        return -learning_rate.astype(grad.dtype) * step, trace
 
     updates, trace = trees.map_leaves(
         update, trainables, gradients, state.trace, dtype=hyperparams.moment_dtype

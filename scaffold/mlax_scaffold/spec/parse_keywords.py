@@ -21,6 +21,7 @@ RESERVED_IN_MODULES = frozenset(
         "aliases",
         "axes_beside",
         "axis_size",
+        "axis_sizes",
         "call",
         "declarations",
         "draws_keys",

@@ -61,7 +61,7 @@ def tracing(test: T) -> T:
 
 def each_dtype(test: T) -> T:
     """Settings of a property test that traces once for each pair of dtypes."""
-    return _examples(test, {CI: 2, THOROUGH: 50})
+    return _examples(test, {CI: 1, THOROUGH: 50})
 
 
 def compiling(test: T) -> T:
@@ -71,7 +71,7 @@ def compiling(test: T) -> T:
 
 def comparing(test: T) -> T:
     """Settings of a property test that traces, and compiles where that does not decide."""
-    return _examples(test, {CI: 6, THOROUGH: 100})
+    return _examples(test, {CI: 3, THOROUGH: 100})
 
 
 def _examples(test: T, examples: dict[str, int]) -> T:

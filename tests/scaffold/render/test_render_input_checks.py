@@ -18,7 +18,7 @@ from mlax_scaffold.spec.reader import read_spec
 @pytest.fixture(scope="module")
 def checks() -> types.ModuleType:
     """The checks that every generated package has."""
-    text = render_template("package/_core/checks.py.jinja", header="", package="p")
+    text = render_template("package/_core/checks.py.jinja", header="", package="mlax")
     module = types.ModuleType("checks")
     exec(compile(text, "checks.py", "exec"), vars(module))
     return module

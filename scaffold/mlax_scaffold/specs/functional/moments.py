@@ -44,13 +44,14 @@ def moments(
             *primals, axis=axes, axis_name=axis_name
         )
         half = 2.0 ** (size.bit_length() // 2)
-        slopes = 1.0 / half, deviation * scale * (2.0 / half)
-        shift, growth = (
-            sum(slope * tangents[0], axis=axes, keepdims=True) * (half / size)
-            for slope in slopes
-        )
-        if axis_name is not None:
-            shift, growth = lax.pmean((shift, growth), axis_name)
+
+        def average(x):
+            total = sum(x / half, axis=axes, keepdims=True) * (half / size)
+            return total if axis_name is None else lax.pmean(total, axis_name)
+
+        shift = average(tangents[0])
+        # Without the shift, the rounding of the mean would be in every slope.
+        growth = average(2.0 * scale * deviation * (tangents[0] - shift))
         return (center, square * scale * scale), (shift, growth)
 
     mean, var = both(wide)

@@ -4,7 +4,6 @@ from mlax_scaffold.spec import (
     Optimizer,
     Scheduled,
     moment,
-    saturate,
     zeros,
 )
 
@@ -33,8 +32,6 @@ class Sgd(Optimizer):
     def update(self, grad, param):
         if self.trace is None:
             return -self.learning_rate * grad
-        self.trace = saturate(self.momentum * self.trace + grad)
-        if self.nesterov:
-            ahead = saturate(self.momentum * self.trace + grad)
-            return -self.learning_rate * ahead
-        return -self.learning_rate * self.trace
+        self.trace = self.momentum * self.trace + grad
+        step = self.momentum * self.trace + grad if self.nesterov else self.trace
+        return -self.learning_rate * step
