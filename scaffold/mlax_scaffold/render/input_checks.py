@@ -51,8 +51,9 @@ class InputChecks:
         given = f"{item.name}={item.name}"
         elements = _elements(item.type)
         if elements:
-            kinds = {element.kind for element in elements}
-            check = _KINDS.get(kinds.pop()) if len(kinds) == 1 else None
+            # One check for all, which None would not pass.
+            kinds = {None if e.optional else e.kind for e in elements}
+            check = _KINDS.get(kinds.pop() or "") if len(kinds) == 1 else None
             element = f", checks.{check}" if check else ""
             line = f"checks.items({self.owner!r}, {len(elements)}{element}, {given})"
         elif item.type.kind in _KINDS:

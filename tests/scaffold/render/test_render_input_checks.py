@@ -242,7 +242,7 @@ REFUSED = {
         'x: Float["..."], y: Float["..."]',
         "",
         {"x": array(3), "y": array(3, dtype="bfloat16")},
-        "inputs must have one dtype, got x: float32, y: bfloat16",
+        "inputs must have one dtype, got x: float32, y: bfloat16; cast them to one",
     ),
     "too many axes": (
         'x: Float["a b"]',
@@ -358,7 +358,7 @@ REFUSED = {
         'x: Float["n"], c: tuple[PyTree, Float["n"]] | None = None',
         "",
         {"x": array(3), "c": (None, array(3, dtype="float16"))},
-        "inputs must have one dtype, got x: float32, c_1: float16",
+        "inputs must have one dtype, got x: float32, c_1: float16; cast them to one",
     ),
     "length of a tuple": (
         'c: tuple[Float["n"], Float["n"]]',
