@@ -67,12 +67,12 @@ def moments(
         half = 2.0 ** (size.bit_length() // 2)
 
         def average(x):
-            total = sum(x / half, axis=axes, keepdims=True) * (half / size)
+            total = sum(x, axis=axes, keepdims=True) * (half / size)
             return total if axis_name is None else lax.pmean(total, axis_name)
 
-        shift = average(tangents[0])
-        # Without the shift, the rounding of the mean would be in every slope.
-        growth = average(2.0 * scale * deviation * (tangents[0] - shift))
+        # The rounding of the mean is in every deviation, and in their mean.
+        slope = (deviation - average(deviation / half)) * scale * (2.0 / half)
+        shift, growth = average(tangents[0] / half), average(slope * tangents[0])
         return (center, square * scale * scale), (shift, growth)
 
     mean, var = both(wide)
