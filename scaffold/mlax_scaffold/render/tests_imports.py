@@ -22,6 +22,10 @@ from mlax_scaffold.testing.fitting import (
     array, assert_initial_carry, assert_key_contract,
     declared, exact, fitting, fitting_hyperparams, fitting_schedule, known, smallest
 )
+from mlax_scaffold.testing.keys import (
+    assert_function_keys_used_once, assert_keys_used_once,
+    assert_module_keys_used_once, assert_optimizer_keys_used_once
+)
 from mlax_scaffold.testing.layer import (
     assert_dtype_contract, assert_gradients, assert_jit_equals_eager,
     assert_rejects_traced_inference_mode, assert_shapes, assert_state_stable,

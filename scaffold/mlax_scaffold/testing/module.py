@@ -15,14 +15,16 @@ from mlax_scaffold.testing.dtypes import precision_for
 PyTree = Any
 
 
-def _made(case: Case, graph: Any) -> tuple[Any, Any, Any]:
+def module_of(case: Case, graph: Any) -> tuple[Any, Any, Any]:
+    """The module of a case, its `Rng`, and params with a seed."""
     root = graph.Graph("model")
     rng = graph.Rng(root.child("rng"))
     assert case.module is not None
     return case.module(root.child("module"), rng), rng, rng.seed(graph.Params(), seed=1)
 
 
-def _call(case: Case, module: Any, params: Any, training: bool, *arrays: PyTree) -> Any:
+def call(case: Case, module: Any, params: Any, training: bool, *arrays: PyTree) -> Any:
+    """A call of the module of a case, with the values of its inputs."""
     x, inputs = arrays
     given = x if case.spread else (x,)
     return module(params, *given, is_training=training, **inputs)
@@ -36,12 +38,12 @@ def assert_module_equals_layer(
     So does its state, in training and in inference. What it draws, it draws with the next
     key of its `Rng`. Its parameters are locked.
     """
-    module, rng, params = _made(case, graph)
+    module, rng, params = module_of(case, graph)
     with precision_for(dtype, *case.allow):
         arguments = case.arguments(dtype, seed=seed)
         x, trainables, state, hyperparams, inputs = arguments
         created = jax.eval_shape(
-            lambda *arrays: _call(case, module, params, False, *arrays)[1], x, inputs
+            lambda *arrays: call(case, module, params, False, *arrays)[1], x, inputs
         )
         params = graph.pair_to_params(module, trainables, state, params)
         if set(params) != set(created):
@@ -66,7 +68,7 @@ def assert_module_equals_layer(
                     training=training,  # noqa: B023
                     key=key,
                 )
-                y, after = _call(case, module, params, training, x, inputs)  # noqa: B023
+                y, after = call(case, module, params, training, x, inputs)  # noqa: B023
                 return expected, (y, graph.params_to_pair(module, after)[1])
 
             assert_same_results(
@@ -89,13 +91,13 @@ def assert_module_creates(case: Case, graph: Any, keys: int | None) -> None:
 
 
 def _assert_module_creates(case: Case, graph: Any, keys: int | None) -> None:
-    module, rng, params = _made(case, graph)
+    module, rng, params = module_of(case, graph)
     arguments = case.abstract_arguments(jnp.float32, jnp.float32)
     arrays = arguments.x, arguments.inputs
 
     def run(params: Any) -> Any:
         return jax.eval_shape(
-            lambda params, x, inputs: _call(case, module, params, False, x, inputs)[1],
+            lambda params, x, inputs: call(case, module, params, False, x, inputs)[1],
             params,
             *arrays,
         )
