@@ -17,9 +17,7 @@ from mlax import block, nn, optim
 
 def _blocks() -> Any:
     keys = jax.random.split(jax.random.key(0), 3)
-    inner = block.Series.init(
-        [nn.Linear.init(keys[0], 3, 2), nn.F.init(jax.nn.relu)]
-    )
+    inner = block.Series.init([nn.Linear.init(keys[0], 3, 2), nn.F.init(jax.nn.relu)])
     return block.Series.init([inner, nn.LayerNorm.init(keys[1], 2)])[0]
 
 
@@ -177,7 +175,7 @@ def test_a_mask_that_selects_nothing_says_so(name, field):
 
 def test_names_are_shown_up_to_a_number():
     weights = {f"w{i:02}": VECTOR for i in range(14)}
-    with pytest.raises(ValueError, match="w09 and 4 more$"):
+    with pytest.raises(ValueError, match=r"w09 and 4 more$"):
         optim.Freeze.init(weights, lambda path, weight: False)
 
 
@@ -202,9 +200,7 @@ def test_frozen_modules_stay_and_masked_ones_descend():
     sgd = optim.Sgd.init(weights, 0.5)
     frozen = stepped(optim.Chain.init([sgd, optim.Freeze.init(weights, of_linear)]))
     masked = stepped(optim.Masked.init(weights, sgd, of_linear))
-    decayed = stepped(
-        optim.AdamW.init(weights, 0.1, weight_decay=0.5, mask=of_linear)
-    )
+    decayed = stepped(optim.AdamW.init(weights, 0.1, weight_decay=0.5, mask=of_linear))
     for name, leaf in mlax.flatten(weights).items():
         linear = of_linear(name, leaf)
         assert bool((frozen[name] == (0.0 if linear else -0.5)).all()), name
