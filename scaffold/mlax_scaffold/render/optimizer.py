@@ -147,6 +147,11 @@ class _OptimizerBuilder:
                         if r.method in ("setup", "setup_tree")
                     ),
                     *(
+                        ("ValueError", f"where {name} selects no weight.")
+                        for name in self._of("Mask")
+                        if not self._is_optional(name)
+                    ),
+                    *(
                         [("TypeError", "where a weight is not floating.")]
                         if self.definition.takes_weights
                         else []
@@ -174,6 +179,7 @@ class _OptimizerBuilder:
                 )
             else:
                 lines.append(check(self.name, h))
+        lines += [self._check_mask(name) for name in self._of("Mask")]
         fields = []
         if self.counts:
             fields.append("step=jnp.zeros((), jnp.int32)")
@@ -196,6 +202,15 @@ class _OptimizerBuilder:
             "return state, hyperparams",
         ]
         return "\n".join(lines)
+
+    def _is_optional(self, name: str) -> bool:
+        fields = self.definition.hyperparameters
+        return any(h.name == name and h.type.optional for h in fields)
+
+    def _check_mask(self, name: str) -> str:
+        required = "" if self._is_optional(name) else ", required=True"
+        given = f"{self.name!r}, trainables, {name}={name}"
+        return f"trees.check_mask({given}{required})"
 
     def _masks(self, reads: frozenset[str]) -> list[str]:
         """The masks that a function of one leaf is given."""

@@ -77,8 +77,6 @@ class TestView:
     """Whether `init` of an optimizer takes the weights."""
     draws_keys: bool
     trains: bool
-    refuses_tracing: bool
-    """Whether a traced `inference_mode` is an error of its own; a block leaves it to its layers."""
     carries: bool
     """Whether it is a cell, whose hyperparameters make the first carry."""
     stateful: bool
@@ -180,9 +178,6 @@ def _view(definition: Definition, library: Library, project: Project) -> TestVie
         draws_keys=bool(traits and traits.draws)
         or any(i.type.kind == "Key" for i in method.positional),
         trains=bool(traits and traits.training),
-        refuses_tracing=bool(
-            traits and traits.training and definition.kind is Kind.LAYER
-        ),
         carries=definition.method("initial_carry") is not None,
         stateful=bool(traits and traits.stateful),
         stored=bool(traits and traits.stored),

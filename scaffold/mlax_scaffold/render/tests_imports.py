@@ -28,9 +28,10 @@ from mlax_scaffold.testing.keys import (
 )
 from mlax_scaffold.testing.layer import (
     assert_dtype_contract, assert_gradients, assert_jit_equals_eager,
-    assert_rejects_traced_inference_mode, assert_shapes, assert_state_stable,
+    assert_shapes, assert_state_stable,
     assert_static_hyperparams, assert_vmap
 )
+from mlax_scaffold.testing.modes import assert_module_rejects_other_modes, assert_rejects_other_modes
 from mlax_scaffold.testing.module import assert_module_creates, assert_module_equals_layer
 from mlax_scaffold.testing.optimizer import (
     OptimizerCase, assert_jit, assert_mixed_dtypes, assert_optimizer_dtypes,

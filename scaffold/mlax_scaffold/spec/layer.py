@@ -185,7 +185,7 @@ class Layer:
     def __call__(
         self,
         x: Any,
-        training: bool = False,
+        training: bool = True,
         key: jax.Array | None = None,
         **inputs: Any,
     ) -> Any:
@@ -355,7 +355,7 @@ def _entry(name: str) -> Callable[..., Any]:
     def call(
         self: Layer,
         x: Any,
-        training: bool = False,
+        training: bool = True,
         key: jax.Array | None = None,
         **inputs: Any,
     ) -> Any:

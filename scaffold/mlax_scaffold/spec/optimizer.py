@@ -14,6 +14,7 @@ from mlax_scaffold.spec.declarations import Declaration
 from mlax_scaffold.spec.draws import Draws, split
 from mlax_scaffold.spec.fields import Fields
 from mlax_scaffold.spec.optimizer_keys import numbered
+from mlax_scaffold.spec.trees import path_name
 
 _INPUTS = ("value", "value_and_gradients", "key")
 
@@ -221,7 +222,7 @@ class Optimizer:
     def _masks(self, params: Any) -> dict[str, list[bool]]:
         """Whether each weight is selected, for each mask."""
         paths = [
-            (jax.tree_util.keystr(path, simple=True, separator="/"), leaf)
+            (path_name(path), leaf)
             for path, leaf in jax.tree_util.tree_leaves_with_path(params)
         ]
         found = {}

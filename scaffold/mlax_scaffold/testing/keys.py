@@ -16,7 +16,7 @@ import jax.numpy as jnp
 from mlax_scaffold.testing._functions import abstract_key
 from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.dtypes import precision_for
-from mlax_scaffold.testing.module import call, module_of
+from mlax_scaffold.testing.module import call_module, make_module
 from mlax_scaffold.testing.optimizer import (
     OptimizerCase,
     declared_dtypes,
@@ -102,17 +102,17 @@ def assert_module_keys_used_once(case: Case, graph: Any) -> None:
 
     Its `Rng` never sees one counter twice: it would give the same key.
     """
-    module, rng, params = module_of(case, graph)
+    module, rng, params = make_module(case, graph)
     what = f"{case.name}: its module"
     with precision_for(jnp.float32, *case.allow):
         arguments = case.abstract_arguments(jnp.float32, jnp.float32)
         counters: list[Any] = []
 
         def twice(params: Any, x: PyTree, inputs: PyTree) -> Any:
-            first, params = call(case, module, params, True, x, inputs)
+            first, params = call_module(case, module, params, True, x, inputs)
             if not case.draws_keys:
                 return first
-            return first, call(case, module, params, True, x, inputs)[0]
+            return first, call_module(case, module, params, True, x, inputs)[0]
 
         draw = type(rng).__call__
 
