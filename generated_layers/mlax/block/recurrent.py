@@ -141,6 +141,7 @@ def fwd(
     Raises:
         ValueError, TypeError: where an input does not fit.
     """
+    checks.static_flag("Recurrent", inference_mode=inference_mode)
     checks.passed("Recurrent", hyperparams, inputs)
     x = checks.floating("Recurrent", x=x)
     if reset is not None:

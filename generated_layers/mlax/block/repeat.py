@@ -124,6 +124,7 @@ def fwd(
     Raises:
         ValueError, TypeError: where an input does not fit.
     """
+    checks.static_flag("Repeat", inference_mode=inference_mode)
     checks.passed("Repeat", hyperparams, inputs)
     draws = arrays.split_keys(key, hyperparams.depth)
     draws = draws if isinstance(draws, jax.Array) else None

@@ -31,6 +31,10 @@ from mlax_scaffold.testing.layer import (
     assert_shapes,
     assert_static_hyperparams,
 )
+from mlax_scaffold.testing.modes import (
+    assert_module_rejects_other_modes,
+    assert_rejects_other_modes,
+)
 from mlax_scaffold.testing.module import (
     assert_module_creates,
     assert_module_equals_layer,
@@ -117,6 +121,13 @@ def test_is_the_same_compiled(case):
 @given(cases())
 def test_hyperparameters_are_static(case):
     assert_static_hyperparams(case)
+
+
+@each_dtype
+@given(cases())
+def test_trains_or_infers(case):
+    assert_rejects_other_modes(case)
+    assert_module_rejects_other_modes(case, graph)
 
 
 @pytest.mark.parametrize(

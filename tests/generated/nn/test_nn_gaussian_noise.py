@@ -26,10 +26,13 @@ from mlax_scaffold.testing.layer import (
     assert_dtype_contract,
     assert_gradients,
     assert_jit_equals_eager,
-    assert_rejects_traced_inference_mode,
     assert_shapes,
     assert_static_hyperparams,
     assert_vmap,
+)
+from mlax_scaffold.testing.modes import (
+    assert_module_rejects_other_modes,
+    assert_rejects_other_modes,
 )
 from mlax_scaffold.testing.module import (
     assert_module_creates,
@@ -127,10 +130,11 @@ def test_hyperparameters_are_static(case):
     assert_static_hyperparams(case)
 
 
-@tracing
+@each_dtype
 @given(cases())
-def test_rejects_a_traced_inference_mode(case):
-    assert_rejects_traced_inference_mode(case)
+def test_trains_or_infers(case):
+    assert_rejects_other_modes(case)
+    assert_module_rejects_other_modes(case, graph)
 
 
 @tracing

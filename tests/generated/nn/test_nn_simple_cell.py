@@ -32,6 +32,10 @@ from mlax_scaffold.testing.layer import (
     assert_static_hyperparams,
     assert_vmap,
 )
+from mlax_scaffold.testing.modes import (
+    assert_module_rejects_other_modes,
+    assert_rejects_other_modes,
+)
 from mlax_scaffold.testing.module import (
     assert_module_creates,
     assert_module_equals_layer,
@@ -164,6 +168,13 @@ def test_has_the_gradients_of_finite_differences(case):
 @given(cases())
 def test_hyperparameters_are_static(case):
     assert_static_hyperparams(case)
+
+
+@each_dtype
+@given(cases())
+def test_trains_or_infers(case):
+    assert_rejects_other_modes(case)
+    assert_module_rejects_other_modes(case, graph)
 
 
 @pytest.mark.parametrize(
