@@ -67,7 +67,8 @@ for name, create in every():
             weights,
             placed,
         )
-    step = jax.jit(take, static_argnums=0)
+    # Functions share what is compiled for them: this is one of its own.
+    step = jax.jit(lambda *given: take(*given), static_argnums=0)
     program = step.lower(hyperparams, gradients, state, weights).compile(FAST)
     after = program.output_shardings
     found = {
