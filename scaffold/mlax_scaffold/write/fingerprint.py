@@ -17,8 +17,9 @@ def generator_fingerprint() -> str:
     r"""The sha256 of the generator: its sources, its templates, its formatter.
 
     Of the formatter's version major and minor count: patches format alike, and two
-    people with different ones would take turns in changing the record. Where the generator lies does not count, nor that a checkout has `\r\n` in it. The
-    specs are not part of it: the lock file records them one by one.
+    people with different ones would take turns in changing the record. Where the
+    generator lies does not count, nor that a checkout has `\r\n` in it. The specs are
+    not part of it: the lock file records them one by one.
     """
     parts = hashlib.sha256(f"{_FORMATTER} {_version()}\n".encode())
     for name, place in _files():
