@@ -57,6 +57,7 @@ def apply(
     quiet: bool = False,
     style: str = "text",
     empty: str = "",
+    trial: Callable[[Plan], None] | None = None,
 ) -> CommitReport:
     """Carry a plan out and say what changed. The caller holds the mutex.
 
@@ -68,12 +69,17 @@ def apply(
         quiet: print nothing but what needs attention.
         style: "text" or "json".
         empty: what to say where there is nothing to generate.
+        trial: tries a plan, and raises where it is not to be carried out.
     """
     tell_recovery(root)
     plan = make()
     if empty and not plan.statuses and plan.lock.before is None:
         click.echo(empty)
         return CommitReport()
+    if trial is not None:
+        if not force:
+            plan.check_conflicts()
+        trial(plan)
     report = commit(root, plan, title=title, force=force)
     if style == "json":
         content = asdict(report) | {"unchanged": len(plan.unchanged)}
