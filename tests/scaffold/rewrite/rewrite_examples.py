@@ -16,7 +16,8 @@ from mlax_scaffold.render import package
 from mlax_scaffold.render.formatting import format_python
 from mlax_scaffold.render.gate import check_module
 from mlax_scaffold.rewrite import rewrite_methods
-from mlax_scaffold.spec.check_library import SpecFile, read_library
+from mlax_scaffold.spec.check_library import read_library
+from mlax_scaffold.spec.files import SpecFile
 from mlax_scaffold.spec.loading import load
 
 PROJECT = Project("rewritten_examples", "specs", "rewritten_examples", "tests", "docs")
