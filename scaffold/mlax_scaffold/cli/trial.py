@@ -22,23 +22,41 @@ from mlax_scaffold.write import Plan
 LONGEST = 600.0
 """Seconds that a trial may take: importing computes nothing."""
 
+# A module that fails, fails all that import it. So where one does, each is imported again in
+# packages that import nothing themselves, to find the others that fail.
 _IMPORT = """
-import importlib, json, sys, traceback
+import importlib, json, os, sys, traceback, types
 
 root, modules, result = json.loads(sys.argv[1])
-found = []
-for module in modules:
-    try:
-        importlib.import_module(module)
-    except BaseException as error:
-        frames = [
-            (frame.filename, frame.lineno)
-            for frame in traceback.extract_tb(error.__traceback__)
-        ]
-        if isinstance(error, SyntaxError):
-            frames.append((error.filename, error.lineno))
-        frames = [(f[len(root):], n) for f, n in frames if f and f.startswith(root)]
-        found.append((module, f"{type(error).__name__}: {error}", frames))
+
+def failures():
+    found = []
+    for module in modules:
+        try:
+            importlib.import_module(module)
+        except BaseException as error:
+            frames = [
+                (frame.filename, frame.lineno)
+                for frame in traceback.extract_tb(error.__traceback__)
+            ]
+            if isinstance(error, SyntaxError):
+                frames.append((error.filename, error.lineno))
+            frames = [(f[len(root):], n) for f, n in frames if f and f.startswith(root)]
+            found.append((module, f"{type(error).__name__}: {error}", frames))
+    return found
+
+found = failures()
+if found:
+    package = modules[0]
+    [place] = [p for p in sys.path if os.path.isdir(os.path.join(p, *package.split(".")))][:1]
+    for name in [m for m in sys.modules if m.partition(".")[0] == package.partition(".")[0]]:
+        del sys.modules[name]
+    for name in modules:
+        folder = os.path.join(place, *name.split("."))
+        if os.path.isdir(folder):
+            sys.modules[name] = types.ModuleType(name)
+            sys.modules[name].__path__ = [folder]
+    found += [f for f in failures() if "(unknown location)" not in f[1]]
 with open(result, "w", encoding="utf-8") as file:
     json.dump(found, file)
 """
