@@ -214,6 +214,11 @@ def stored(tree: Any, like: Any) -> Any:
     return jax.tree.map(lambda new, old: jnp.asarray(new, old.dtype), tree, like)
 
 
+def incremented(step: jax.Array) -> jax.Array:
+    """The next number of steps. After the largest of its dtype it stays there."""
+    return jnp.minimum(step, jnp.iinfo(step.dtype).max - 1) + 1
+
+
 def dither(step: jax.Array) -> jax.Array:
     """A number in [0, 1) for each step: multiples of the golden ratio, without integers.
 

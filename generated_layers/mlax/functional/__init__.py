@@ -40,6 +40,7 @@ from mlax.functional._range_scale import range_scale
 from mlax.functional._rectification import rectification
 from mlax.functional._rms_norm import rms_norm
 from mlax.functional._rotary_embedding import rotary_embedding
+from mlax.functional._running_sum import running_sum
 from mlax.functional._saturate import saturate
 from mlax.functional._scale_by_trust_ratio import scale_by_trust_ratio
 from mlax.functional._sinusoids import sinusoids
@@ -90,6 +91,7 @@ __all__ = [
     "rectification",
     "rms_norm",
     "rotary_embedding",
+    "running_sum",
     "saturate",
     "scale_by_trust_ratio",
     "sinusoids",

@@ -26,7 +26,7 @@ from jax.typing import DTypeLike
 
 from mlax._core import checks, trees
 from mlax._core.static import static
-from mlax.functional import ema, mean, saturate
+from mlax.functional import ema, mean, running_sum, saturate
 
 
 class AdafactorState(NamedTuple):
@@ -230,9 +230,10 @@ def step(
         "trace",
     )
     trees.check_gradients("Adafactor", gradients, trainables)
-    step = trees.scalar(state.step + 1)
+    step = trees.scalar(trees.incremented(state.step))
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
     weight_decay = trees.scheduled(hyperparams.weight_decay, state.step)
+    dither = trees.dither(state.step)
     number = jnp.maximum(step - hyperparams.decay_offset, 1.0)
     rate = trees.scalar(number**-hyperparams.decay_exponent)
 
@@ -244,8 +245,10 @@ def step(
             again, once_more = lax.optimization_barrier((grad, grad))
             row_2 = saturate(mean(lax.square(grad), axis=large) + epsilon)
             column_2 = saturate(mean(lax.square(again), axis=small) + epsilon)
-            row = row + rate.astype(grad.dtype) * (row_2 - row)
-            column = column + rate.astype(grad.dtype) * (column_2 - column)
+            change = rate.astype(grad.dtype) * (row_2 - row)
+            row = running_sum(row, change, dither.astype(grad.dtype))
+            change = rate.astype(grad.dtype) * (column_2 - column)
+            column = running_sum(column, change, dither.astype(grad.dtype))
             within = small - 1 if small > large else small
             row_2 = lax.rsqrt(row / mean(row, axis=within, keepdims=True))
             column_2 = lax.expand_dims(lax.rsqrt(column), (small,))
@@ -254,7 +257,8 @@ def step(
             squares = squares * lax.square(row_2)
         else:
             square_2 = saturate(lax.square(grad) + epsilon)
-            square = square + rate.astype(grad.dtype) * (square_2 - square)
+            change = rate.astype(grad.dtype) * (square_2 - square)
+            square = running_sum(square, change, dither.astype(grad.dtype))
             u = grad * lax.rsqrt(square)
             squares = lax.square(u)
         if hyperparams.clipping_threshold is not None:
@@ -264,7 +268,7 @@ def step(
         if hyperparams.scale_by_weight:
             u = u * jnp.maximum(lax.sqrt(mean(lax.square(param))), 1e-3)
         if trace is not None:
-            trace = ema(trace, u, decay=hyperparams.momentum)
+            trace = ema(trace, u, dither.astype(grad.dtype), decay=hyperparams.momentum)
             u = trace
         if mask:
             u = u + weight_decay.astype(grad.dtype) * param
@@ -282,5 +286,9 @@ def step(
         masks=(trees.selected(hyperparams.mask, trainables),),
     )
     return updates, AdafactorState(
-        step=state.step + 1, row=row, column=column, square=square, trace=trace
+        step=trees.incremented(state.step),
+        row=row,
+        column=column,
+        square=square,
+        trace=trace,
     )

@@ -167,7 +167,7 @@ def step(
         "DAdaptAdamW", state, DAdaptAdamWState, trainables, "mean", "square", "total"
     )
     trees.check_gradients("DAdaptAdamW", gradients, trainables)
-    step = trees.scalar(state.step + 1)
+    step = trees.scalar(trees.incremented(state.step))
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
     dither = trees.dither(state.step)
     q = hyperparams.b2**0.5
@@ -182,7 +182,8 @@ def step(
     rate_2 = rate
 
     def summed(s, g):
-        return ema(s, saturate(rate_2.astype(s.dtype) * g), decay=q)
+        new = saturate(rate_2.astype(s.dtype) * g.astype(s.dtype))
+        return ema(s, new, dither.astype(s.dtype), decay=q)
 
     state = state._replace(
         total=trees.stored(jax.tree.map(summed, state.total, gradients), state.total)
@@ -199,7 +200,8 @@ def step(
     )
 
     def update(grad, param, mean, square, total):
-        mean = ema(mean, saturate(rate.astype(grad.dtype) * grad), decay=hyperparams.b1)
+        mean_2 = saturate(rate.astype(grad.dtype) * grad)
+        mean = ema(mean, mean_2, dither.astype(grad.dtype), decay=hyperparams.b1)
         square = ema(
             square,
             saturate(lax.square(grad)),
@@ -218,5 +220,5 @@ def step(
         update, trainables, gradients, state.mean, state.square, state.total
     )
     return updates, state._replace(
-        step=state.step + 1, mean=mean, square=square, total=total
+        step=trees.incremented(state.step), mean=mean, square=square, total=total
     )

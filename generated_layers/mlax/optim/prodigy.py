@@ -24,7 +24,7 @@ from jax.nn.initializers import constant, zeros
 from mlax._core import checks, trees
 from mlax._core.static import static
 from mlax._core.trees import tree_add, tree_dot
-from mlax.functional import bias_correction, ema, saturate, sum
+from mlax.functional import bias_correction, ema, running_sum, saturate, sum
 
 
 class ProdigyState(NamedTuple):
@@ -185,7 +185,7 @@ def step(
         "Prodigy", state, ProdigyState, trainables, "mean", "square", "total", "first"
     )
     trees.check_gradients("Prodigy", gradients, trainables)
-    step = trees.scalar(state.step + 1)
+    step = trees.scalar(trees.incremented(state.step))
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
     dither = trees.dither(state.step)
     b3 = hyperparams.b2**0.5 if hyperparams.b3 is None else hyperparams.b3
@@ -198,9 +198,14 @@ def step(
     product = b3 * state.product + relative * rate * product
     state = state._replace(product=trees.stored(saturate(product), state.product))
     weight = relative * (state.estimate if hyperparams.safeguard_warmup else rate)
-    decayed = jax.tree.map(lambda s: b3 * s, state.total)
+
+    def summed(s, g):
+        new = saturate(weight.astype(s.dtype) * g.astype(s.dtype))
+        new = running_sum(s, new, dither.astype(s.dtype), decay=b3)
+        return saturate(new)
+
     state = state._replace(
-        total=trees.stored(tree_add(decayed, gradients, weight), state.total)
+        total=trees.stored(jax.tree.map(summed, state.total, gradients), state.total)
     )
     norm = jnp.zeros_like(rate)
     for leaf in jax.tree.leaves(state.total):
@@ -215,7 +220,7 @@ def step(
 
     def update(grad, param, mean, square, total, first):
         scaled = saturate(old.astype(grad.dtype) * grad)
-        mean = ema(mean, scaled, decay=hyperparams.b1)
+        mean = ema(mean, scaled, dither.astype(grad.dtype), decay=hyperparams.b1)
         square = ema(
             square,
             saturate(lax.square(scaled)),
@@ -245,5 +250,9 @@ def step(
         state.first,
     )
     return updates, state._replace(
-        step=state.step + 1, mean=mean, square=square, total=total, first=first
+        step=trees.incremented(state.step),
+        mean=mean,
+        square=square,
+        total=total,
+        first=first,
     )

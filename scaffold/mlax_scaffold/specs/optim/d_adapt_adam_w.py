@@ -64,7 +64,8 @@ class DAdaptAdamW(Optimizer):
         rate = self.rate
 
         def summed(s, g):
-            return ema(s, saturate(rate.astype(s.dtype) * g), decay=q)
+            new = saturate(rate.astype(s.dtype) * g.astype(s.dtype))
+            return ema(s, new, self.dither.astype(s.dtype), decay=q)
 
         self.total = jax.tree.map(summed, self.total, grads)
         norm = jnp.zeros_like(rate)
@@ -74,7 +75,8 @@ class DAdaptAdamW(Optimizer):
         self.estimate = jnp.maximum(self.estimate, jnp.where(norm > 0.0, found, 0.0))
 
     def update(self, grad, param):
-        self.mean = ema(self.mean, saturate(self.rate * grad), decay=self.b1)
+        mean = saturate(self.rate * grad)
+        self.mean = ema(self.mean, mean, self.dither, decay=self.b1)
         self.square = ema(
             self.square, saturate(lax.square(grad)), self.dither, decay=self.b2
         )

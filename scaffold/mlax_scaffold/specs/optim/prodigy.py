@@ -12,6 +12,7 @@ from mlax_scaffold.spec import (
     constant,
     ema,
     moment,
+    running_sum,
     saturate,
     state,
     sum,
@@ -64,8 +65,13 @@ class Prodigy(Optimizer):
         product = b3 * self.product + relative * self.rate * product
         self.product = saturate(product)
         weight = relative * (self.estimate if self.safeguard_warmup else self.rate)
-        decayed = jax.tree.map(lambda s: b3 * s, self.total)
-        self.total = tree_add(decayed, grads, weight)
+
+        def summed(s, g):
+            new = saturate(weight.astype(s.dtype) * g.astype(s.dtype))
+            new = running_sum(s, new, self.dither.astype(s.dtype), decay=b3)
+            return saturate(new)
+
+        self.total = jax.tree.map(summed, self.total, grads)
         norm = jnp.zeros_like(self.rate)
         for leaf in jax.tree.leaves(self.total):
             norm = norm + sum(lax.abs(leaf)).astype(norm.dtype)
@@ -74,7 +80,7 @@ class Prodigy(Optimizer):
 
     def update(self, grad, param):
         scaled = saturate(self.old * grad)
-        self.mean = ema(self.mean, scaled, decay=self.b1)
+        self.mean = ema(self.mean, scaled, self.dither, decay=self.b1)
         self.square = ema(
             self.square, saturate(lax.square(scaled)), self.dither, decay=self.b2
         )
