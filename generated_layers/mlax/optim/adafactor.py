@@ -26,7 +26,7 @@ from jax.typing import DTypeLike
 
 from mlax._core import checks, trees
 from mlax._core.static import static
-from mlax.functional import ema, mean, running_sum, saturate
+from mlax.functional import ema, mean, rms, running_sum, saturate
 
 
 class AdafactorState(NamedTuple):
@@ -262,13 +262,18 @@ def step(
             u = grad * lax.rsqrt(square)
             squares = lax.square(u)
         if hyperparams.clipping_threshold is not None:
-            rms = lax.sqrt(mean(squares))
-            u = u / jnp.maximum(1.0, rms / hyperparams.clipping_threshold)
+            size = lax.sqrt(mean(squares))
+            u = u / jnp.maximum(1.0, size / hyperparams.clipping_threshold)
         u = learning_rate.astype(grad.dtype) * u
         if hyperparams.scale_by_weight:
-            u = u * jnp.maximum(lax.sqrt(mean(lax.square(param))), 1e-3)
+            u = u * jnp.maximum(rms(param), 1e-3)
         if trace is not None:
-            trace = ema(trace, u, dither.astype(grad.dtype), decay=hyperparams.momentum)
+            trace = ema(
+                trace,
+                saturate(u),
+                dither.astype(grad.dtype),
+                decay=hyperparams.momentum,
+            )
             u = trace
         if mask:
             u = u + weight_decay.astype(grad.dtype) * param

@@ -9,6 +9,7 @@ update = -a (m / (sqrt(v) + d epsilon) + weight_decay w)
 
 Mishchenko & Defazio, 2023, arXiv:2306.06101. As in optax, d is the new one in the
 denominator and the old one elsewhere. b3 is sqrt(b2) where it is None.
+float16 has not the range of the moments: `init` refuses it.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 from jax.nn.initializers import constant, zeros
+from jax.typing import DTypeLike
 
 from mlax._core import checks, trees
 from mlax._core.static import static
@@ -68,6 +70,8 @@ class ProdigyHyperparams:
     """Strength of the decay."""
     safeguard_warmup: bool
     """Whether the learning rate is left out of s."""
+    moment_dtype: DTypeLike | None
+    """Dtype of the moments; None: that of the weight."""
 
     def apply(
         self, gradients: Any, state: Any, trainables: Any, **inputs: Any
@@ -87,6 +91,7 @@ def init(
     growth: float = 1.0,
     weight_decay: float = 0.0,
     safeguard_warmup: bool = False,
+    moment_dtype: DTypeLike | None = None,
 ) -> tuple[ProdigyState, ProdigyHyperparams]:
     """Create the state and the hyperparameters of Prodigy.
 
@@ -104,12 +109,16 @@ def init(
         growth: factor of estimates (a finite number above 0).
         weight_decay: strength of the decay (a finite number of at least 0).
         safeguard_warmup: whether the learning rate is left out of s (True or False).
+        moment_dtype: dtype of the moments; None: that of the weight (a floating dtype,
+            or None).
 
     Returns:
         `(state, hyperparams)`.
 
     Raises:
         ValueError: where a hyperparameter is not what it may be.
+        ValueError: the squares of small estimates are zero in float16: give
+            moment_dtype=jnp.float32.
         TypeError: where a weight is not floating.
     """
     trees.check_weights("Prodigy", trainables)
@@ -122,6 +131,7 @@ def init(
     growth = checks.positive("Prodigy", growth=growth)
     weight_decay = checks.non_negative("Prodigy", weight_decay=weight_decay)
     safeguard_warmup = checks.boolean("Prodigy", safeguard_warmup=safeguard_warmup)
+    moment_dtype = checks.optional(checks.dtype, "Prodigy", moment_dtype=moment_dtype)
     hyperparams = ProdigyHyperparams(
         learning_rate=learning_rate,
         b1=b1,
@@ -132,15 +142,23 @@ def init(
         growth=growth,
         weight_decay=weight_decay,
         safeguard_warmup=safeguard_warmup,
+        moment_dtype=moment_dtype,
     )
     estimate = trees.create_state(constant(first_estimate), (), None)
     product = trees.create_state(zeros, (), None)
 
     def moments(param: jax.Array) -> dict[str, Any]:
-        mean = trees.create_moment(zeros, param.shape, None, param)
-        square = trees.create_moment(zeros, param.shape, None, param)
-        total = trees.create_moment(zeros, param.shape, None, param)
-        first = trees.copied(param, None)
+        if not (jnp.finfo(moment_dtype or param.dtype).maxexp > 16):
+            raise checks.requirement(
+                "Prodigy",
+                "the squares of small estimates are zero in float16: give "
+                "moment_dtype=jnp.float32",
+                moment_dtype=moment_dtype,
+            )
+        mean = trees.create_moment(zeros, param.shape, moment_dtype, param)
+        square = trees.create_moment(zeros, param.shape, moment_dtype, param)
+        total = trees.create_moment(zeros, param.shape, moment_dtype, param)
+        first = trees.copied(param, moment_dtype)
         return {"mean": mean, "square": square, "total": total, "first": first}
 
     state = ProdigyState(
@@ -248,6 +266,7 @@ def step(
         state.square,
         state.total,
         state.first,
+        dtype=hyperparams.moment_dtype,
     )
     return updates, state._replace(
         step=trees.incremented(state.step),

@@ -249,6 +249,7 @@ if TYPE_CHECKING:
     from mlax_scaffold.specs.functional.rectification import (
         rectification as rectification,
     )
+    from mlax_scaffold.specs.functional.rms import rms as rms
     from mlax_scaffold.specs.functional.rms_norm import rms_norm as rms_norm
     from mlax_scaffold.specs.functional.rotary_embedding import (
         rotary_embedding as rotary_embedding,

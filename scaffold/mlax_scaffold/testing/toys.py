@@ -157,7 +157,7 @@ class ToyOptimizerState(NamedTuple):
     """State of a toy optimizer."""
 
     trace: Any
-    """Structured like the weights."""
+    """Structured like the weights, or None."""
 
 
 @jax.tree_util.register_static
@@ -174,7 +174,9 @@ class ToyOptimizerHyperparams:
         trainables: Any,
         **inputs: Any,
     ) -> tuple[Any, ToyOptimizerState]:
-        """The update is the new trace: decay * trace + gradient."""
+        """The update is the new trace: decay * trace + gradient, or the gradient."""
+        if state.trace is None:
+            return gradients, state
         trace = jax.tree.map(lambda t, g: self.decay * t + g, state.trace, gradients)
         return trace, ToyOptimizerState(trace)
 
@@ -185,6 +187,7 @@ def optimizers(trainables: Any, count: int) -> list[tuple[Any, Any]]:
     return [(state, ToyOptimizerHyperparams(0.5 / (i + 1))) for i in range(count)]
 
 
-def optimizer(trainables: Any) -> tuple[Any, Any]:
-    """One initialized optimizer."""
-    return optimizers(trainables, 1)[0]
+def optimizer(trainables: Any, traced: bool = True) -> tuple[Any, Any]:
+    """One initialized optimizer, with a trace or without."""
+    [(state, hyperparams)] = optimizers(trainables, 1)
+    return (state if traced else ToyOptimizerState(None)), hyperparams

@@ -14,6 +14,7 @@ from mlax_scaffold.spec import (
     ema,
     mean,
     moment,
+    rms,
     running_sum,
     saturate,
     zeros,
@@ -94,13 +95,13 @@ class Adafactor(Optimizer):
             u = grad * lax.rsqrt(self.square)
             squares = lax.square(u)
         if self.clipping_threshold is not None:
-            rms = lax.sqrt(mean(squares))
-            u = u / jnp.maximum(1.0, rms / self.clipping_threshold)
+            size = lax.sqrt(mean(squares))
+            u = u / jnp.maximum(1.0, size / self.clipping_threshold)
         u = self.learning_rate * u
         if self.scale_by_weight:
-            u = u * jnp.maximum(lax.sqrt(mean(lax.square(param))), 1e-3)
+            u = u * jnp.maximum(rms(param), 1e-3)
         if self.trace is not None:
-            self.trace = ema(self.trace, u, self.dither, decay=self.momentum)
+            self.trace = ema(self.trace, saturate(u), self.dither, decay=self.momentum)
             u = self.trace
         if self.mask:
             u = u + self.weight_decay * param

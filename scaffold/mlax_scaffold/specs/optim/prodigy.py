@@ -4,6 +4,7 @@ from jax import lax
 
 from mlax_scaffold.spec import (
     Decay,
+    DType,
     NonNegative,
     Optimizer,
     Positive,
@@ -12,6 +13,7 @@ from mlax_scaffold.spec import (
     constant,
     ema,
     moment,
+    require,
     running_sum,
     saturate,
     state,
@@ -32,6 +34,7 @@ class Prodigy(Optimizer):
 
     Mishchenko & Defazio, 2023, arXiv:2306.06101. As in optax, d is the new one in the
     denominator and the old one elsewhere. b3 is sqrt(b2) where it is None.
+    float16 has not the range of the moments: `init` refuses it.
     """
 
     learning_rate: Scheduled = 1.0  #: factor of the step
@@ -43,12 +46,18 @@ class Prodigy(Optimizer):
     growth: Positive = 1.0  #: factor of estimates
     weight_decay: NonNegative = 0.0  #: strength of the decay
     safeguard_warmup: bool = False  #: whether the learning rate is left out of s
+    moment_dtype: DType | None = None  #: dtype of the moments; None: that of the weight
 
     def setup(self, param):
-        self.mean = moment(zeros, param.shape)
-        self.square = moment(zeros, param.shape)
-        self.total = moment(zeros, param.shape)
-        self.first = moment(param)  #: the first weights.
+        require(
+            jnp.finfo(self.moment_dtype or param.dtype).maxexp > 16,
+            "the squares of small estimates are zero in float16: give "
+            "moment_dtype=jnp.float32",
+        )
+        self.mean = moment(zeros, param.shape, self.moment_dtype)
+        self.square = moment(zeros, param.shape, self.moment_dtype)
+        self.total = moment(zeros, param.shape, self.moment_dtype)
+        self.first = moment(param, dtype=self.moment_dtype)  #: the first weights.
 
     def setup_tree(self, params):
         self.estimate = state(constant(self.first_estimate), ())  #: the estimate d
