@@ -1,6 +1,7 @@
 """Every moment of 16 bits follows that of float32, over thousands of steps."""
 
 import inspect
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -53,7 +54,8 @@ def initialized(name: str, weights: Any) -> tuple[Any, Any]:
         given["learning_rate"] = 0.01
     if "optimizer" in taken:
         given["optimizer"] = optim.Sgd.init(weights, 0.01)
-    return init(weights, **given)
+    with warnings.catch_warnings(action="ignore", category=UserWarning):
+        return init(weights, **given)
 
 
 def holds_moments(name: str) -> bool:
@@ -140,3 +142,33 @@ def test_moments_of_16_bits_follow(name, drawn):
                     if not error <= bound * size:
                         errors[field, dtype, part.start] = round(error / size, 3)
     assert not errors
+
+
+def test_gradients_below_float16_reach_the_optimizer():
+    """Loss scaling is for them: the scaled gradient is a number, 1e-8 is none."""
+    weights = jnp.ones((3,), "float16")
+    with pytest.raises(ValueError, match="give moment_dtype"):
+        optim.DynamicLossScaling.init(optim.Adam.init(weights, 0.1))
+    for inner in (
+        optim.Adam.init(weights, 0.1, epsilon=1e-12, moment_dtype="float32"),
+        optim.Sgd.init(weights, 1e7),
+        optim.Chain.init([optim.Clip.init(weights, 1.0), optim.Sgd.init(weights, 1e7)]),
+    ):
+        state, hyperparams = optim.DynamicLossScaling.init(inner)
+        gradients = (1e-8 * state.scale * jnp.ones((3,))).astype("float16")
+        updates, state = hyperparams.apply(gradients, state, weights)
+        assert updates.dtype == weights.dtype
+        np.testing.assert_allclose(updates, -0.1, rtol=0.1)
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_the_mean_over_examples_does_not_depend_on_their_number(dtype):
+    weights = jnp.zeros((3,), dtype)
+    state, hyperparams = optim.DifferentiallyPrivate.init(
+        optim.Sgd.init(weights, 1.0), clip_norm=1.0, noise_multiplier=0.0
+    )
+    for examples in (8, 4096):
+        gradients = jnp.full((examples, 3), 0.5, dtype)
+        key = jax.random.key(0)
+        updates, _ = hyperparams.apply(gradients, state, weights, key=key)
+        np.testing.assert_allclose(np.asarray(updates, float), -0.5, rtol=0.02)
