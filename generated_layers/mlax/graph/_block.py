@@ -17,7 +17,7 @@ from mlax.graph._applied import ChangedWeights
 from mlax.graph._call import keyword_only
 from mlax.graph._creation import Call, Noted, created
 from mlax.graph._graph import Graph, Path
-from mlax.graph._module import Module, own_params, static_flag
+from mlax.graph._module import Module, own_params
 from mlax.graph._params import Params, checked_call
 from mlax.graph._rng import NotSeeded, Rng
 from mlax.graph._run import Run
@@ -63,7 +63,7 @@ class BlockModule(Module):
         **inputs: Any,
     ) -> tuple[Any, Params]:
         """An entry point of the block, such as `fwd`, with the parameters of its modules."""
-        is_training = static_flag(self, is_training)
+        checks.static_flag(type(self).__name__, is_training=is_training)
         checked_call(self, params, x)
         params = self._create(params, x, is_training, **inputs)
         key, rng = None, self._rng() if is_training and self._draws else None

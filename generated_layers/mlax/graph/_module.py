@@ -10,7 +10,6 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import jax
-import jax.core
 import jax.numpy as jnp
 from jax.typing import DTypeLike
 
@@ -394,17 +393,3 @@ def own_params(module: Module, params: Params) -> Params:
     modules = list(module.modules())
     places = frozenset(m.path for m in modules if not m._gives_keys)
     return params.below(places, frozenset(m.path for m in modules if m._gives_keys))
-
-
-def static_flag(owner: Module, is_training: Any) -> bool:
-    """`is_training`, which decides what is computed, so that it cannot be traced.
-
-    Raises:
-        TypeError: where it is.
-    """
-    if isinstance(is_training, jax.core.Tracer):
-        raise TypeError(
-            f"{type(owner).__name__}: is_training is traced; make it static: "
-            'jax.jit(..., static_argnames="is_training")'
-        )
-    return bool(is_training)
