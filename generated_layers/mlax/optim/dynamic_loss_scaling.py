@@ -22,7 +22,7 @@ from jax import lax
 from jax.nn.initializers import constant, zeros
 from jax.typing import DTypeLike
 
-from mlax._core import checks, trees
+from mlax._core import checks, placement, trees
 from mlax._core.static import InitializedOptimizer, OptimizerHyperparams, static
 from mlax._core.trees import all_finite
 
@@ -127,8 +127,8 @@ def init(
             "gradients without their scale are below float16: give "
             "moment_dtype=jnp.float32 to the optimizer",
         )
-    scale = trees.create_state(constant(initial_scale), (), None)
-    good = trees.create_state(zeros, (), jnp.int32)
+    scale = placement.create_state(constant(initial_scale), (), None, optimizer_state)
+    good = placement.create_state(zeros, (), jnp.int32, optimizer_state)
     state = DynamicLossScalingState(scale=scale, good=good, optimizer=optimizer_state)
     return state, hyperparams
 

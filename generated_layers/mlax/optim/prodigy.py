@@ -23,7 +23,7 @@ from jax import lax
 from jax.nn.initializers import constant, zeros
 from jax.typing import DTypeLike
 
-from mlax._core import checks, trees
+from mlax._core import checks, placement, trees
 from mlax._core.static import static
 from mlax._core.trees import tree_add, tree_dot
 from mlax.functional import bias_correction, ema, running_sum, saturate, sum
@@ -144,8 +144,8 @@ def init(
         safeguard_warmup=safeguard_warmup,
         moment_dtype=moment_dtype,
     )
-    estimate = trees.create_state(constant(first_estimate), (), None)
-    product = trees.create_state(zeros, (), None)
+    estimate = placement.create_state(constant(first_estimate), (), None, trainables)
+    product = placement.create_state(zeros, (), None, trainables)
 
     def moments(param: jax.Array) -> dict[str, Any]:
         if not (jnp.finfo(moment_dtype or param.dtype).maxexp > 16):
@@ -155,14 +155,14 @@ def init(
                 "moment_dtype=jnp.float32",
                 moment_dtype=moment_dtype,
             )
-        mean = trees.create_moment(zeros, param.shape, moment_dtype, param)
-        square = trees.create_moment(zeros, param.shape, moment_dtype, param)
-        total = trees.create_moment(zeros, param.shape, moment_dtype, param)
-        first = trees.copied(param, moment_dtype)
+        mean = placement.create_moment(zeros, param.shape, moment_dtype, param)
+        square = placement.create_moment(zeros, param.shape, moment_dtype, param)
+        total = placement.create_moment(zeros, param.shape, moment_dtype, param)
+        first = placement.copied(param, moment_dtype)
         return {"mean": mean, "square": square, "total": total, "first": first}
 
     state = ProdigyState(
-        step=jnp.zeros((), jnp.int32),
+        step=placement.create_count(trainables),
         estimate=estimate,
         product=product,
         **trees.unzip(trainables, moments),

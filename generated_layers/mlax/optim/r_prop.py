@@ -22,7 +22,7 @@ from jax import lax
 from jax.nn.initializers import constant, zeros
 from jax.typing import DTypeLike
 
-from mlax._core import checks, trees
+from mlax._core import checks, placement, trees
 from mlax._core.static import static
 from mlax.functional import running_sum
 
@@ -108,14 +108,14 @@ def init(
     )
 
     def moments(param: jax.Array) -> dict[str, Any]:
-        size = trees.create_moment(
+        size = placement.create_moment(
             constant(learning_rate), param.shape, moment_dtype, param
         )
-        sign = trees.create_moment(zeros, param.shape, moment_dtype, param)
+        sign = placement.create_moment(zeros, param.shape, moment_dtype, param)
         return {"size": size, "sign": sign}
 
     state = RPropState(
-        step=jnp.zeros((), jnp.int32), **trees.unzip(trainables, moments)
+        step=placement.create_count(trainables), **trees.unzip(trainables, moments)
     )
     return state, hyperparams
 
