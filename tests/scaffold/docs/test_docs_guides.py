@@ -133,7 +133,7 @@ def test_languages_are_known(guide):
 def test_shell_blocks_only_install_and_check(guide):
     allowed = re.compile(
         r"python3? -m venv|\. \.venv/bin/activate|pip install"
-        r"|\.venv/bin/(pip install|python -m pytest|ruff check|mlax-scaffold new-layer)"
+        r"|\.venv/bin/(pip install|python -m (pytest|sphinx)|ruff check|mlax-scaffold new-layer)"
     )
     for block in blocks(read(guide)):
         if block.language == "shell":
