@@ -240,20 +240,25 @@ class BlockModule(Module):
                     f"{type(self).__name__} at {self.path!r}: {name} has {len(modules)} modules, "
                     f"and the pair {len(weights)} weights and {len(states)} states"
                 )
-            for module, *part in zip(modules, weights, states, strict=True):
+            for module, weight, state in zip(modules, weights, states, strict=True):
                 if self._is_stacked(name):
-                    params = self._from_stack(params, module, part, stack)
+                    params = self._from_stack(params, module, weight, state, stack)
                 else:
-                    params = module._from_pair(params, *part, stack)
+                    params = module._from_pair(params, weight, state, stack)
                 self._check_again(seen, own_params(module, params))
         return params
 
     def _from_stack(
-        self, params: Params, module: Module, pair: list[Any], stack: tuple[int, ...]
+        self,
+        params: Params,
+        module: Module,
+        weights: Any,
+        state: Any,
+        stack: tuple[int, ...],
     ) -> Params:
         """The params with the arrays of a pair whose first axis is the depth."""
         known = set(params)
-        made = module._from_pair(params, *pair, (*stack, self.depth))
+        made = module._from_pair(params, weights, state, (*stack, self.depth))
         new, rest = made.split(lambda path, _: path not in known)
         return rest.merge(of_all(new))
 
