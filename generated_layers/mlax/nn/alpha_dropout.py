@@ -41,6 +41,10 @@ class AlphaDropoutHyperparams:
         """`fwd` with these hyperparameters: what a block calls."""
         return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
 
+    def outline(self) -> tuple[Any, Any, Any]:
+        """`init` with these hyperparameters: shapes in the place of arrays."""
+        return init(rate=self.rate)
+
 
 def init(rate: float = 0.5) -> tuple[None, None, AlphaDropoutHyperparams]:
     """Create the weights and the hyperparameters of AlphaDropout.
@@ -83,7 +87,9 @@ def fwd(
     Raises:
         ValueError, TypeError: where an input does not fit.
     """
-    checks.static_flag("AlphaDropout", inference_mode=inference_mode)
+    checks.arguments(
+        "AlphaDropout", trainables, non_trainables, hyperparams, inference_mode
+    )
     x = checks.floating("AlphaDropout", x=x)
     if inference_mode or hyperparams.rate == 0.0:
         return x, non_trainables

@@ -38,6 +38,10 @@ class DropPathHyperparams:
         """`fwd` with these hyperparameters: what a block calls."""
         return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
 
+    def outline(self) -> tuple[Any, Any, Any]:
+        """`init` with these hyperparameters: shapes in the place of arrays."""
+        return init(rate=self.rate)
+
 
 def init(rate: float = 0.1) -> tuple[None, None, DropPathHyperparams]:
     """Create the weights and the hyperparameters of DropPath.
@@ -80,7 +84,9 @@ def fwd(
     Raises:
         ValueError, TypeError: where an input does not fit.
     """
-    checks.static_flag("DropPath", inference_mode=inference_mode)
+    checks.arguments(
+        "DropPath", trainables, non_trainables, hyperparams, inference_mode
+    )
     x = checks.floating("DropPath", x=x)
     if x.ndim < 1:
         raise checks.shape_error("DropPath", "x", "(batch, *shape)", x)

@@ -28,6 +28,10 @@ class IdentityHyperparams:
         """`fwd` with these hyperparameters: what a block calls."""
         return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
 
+    def outline(self) -> tuple[Any, Any, Any]:
+        """`init` with these hyperparameters: shapes in the place of arrays."""
+        return init()
+
 
 def init() -> tuple[None, None, IdentityHyperparams]:
     """Create the weights and the hyperparameters of Identity.
@@ -63,5 +67,7 @@ def fwd(
     Raises:
         ValueError, TypeError: where an input does not fit.
     """
-    checks.static_flag("Identity", inference_mode=inference_mode)
+    checks.arguments(
+        "Identity", trainables, non_trainables, hyperparams, inference_mode
+    )
     return x, non_trainables

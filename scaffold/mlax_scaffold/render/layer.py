@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from mlax_scaffold.model.definition import (
     Declaration,
     Definition,
+    Hyperparameter,
     Kind,
     Method,
     MethodRole,
@@ -70,6 +71,8 @@ class LayerView:
     methods: str
     """Source of the methods of the hyperparameters, not indented."""
     init: FunctionView
+    outline: str
+    """The call of `init` that makes shapes in the place of arrays."""
     entries: tuple[FunctionView, ...]
 
 
@@ -119,6 +122,7 @@ class _LayerBuilder:
             hyperparams=tuple(self._hyper_fields()),
             methods=hyper_methods(self.definition, self.methods),
             init=self._init(),
+            outline=self._outline(),
             entries=tuple(self._entry(m) for m in entries),
         )
 
@@ -174,8 +178,17 @@ class _LayerBuilder:
             *(initializer(self.definition, d) for d in weights(self.definition)),
         ]
 
+    @property
+    def _takes_key(self) -> bool:
+        return self.traits.takes_key and self.definition.kind is Kind.LAYER
+
+    def _outline(self) -> str:
+        given = ["outlines.SHAPES"] if self._takes_key else []
+        given += [f"{h.name}={_outlined(h)}" for h in self.definition.hyperparameters]
+        return f"init({', '.join(given)})"
+
     def _init(self) -> FunctionView:
-        takes_key = self.traits.takes_key and self.definition.kind is Kind.LAYER
+        takes_key = self._takes_key
         parameters = list(self._layer_arguments)
         if takes_key:
             parameters.insert(
@@ -351,7 +364,10 @@ class _LayerBuilder:
         derived = self.definition.declared(Role.DERIVED)
         named = (*self.definition.hyperparameters, *derived)
         sizes = {item.name: f"hyperparams.{item.name}" for item in named}
-        lines = [f"checks.static_flag({self.name!r}, inference_mode=inference_mode)"]
+        lines = [
+            f"checks.arguments({self.name!r}, trainables, non_trainables, hyperparams, "
+            "inference_mode)"
+        ]
         positional = method.positional
         if len(positional) > 1:
             names = ", ".join(i.name for i in positional)
@@ -370,6 +386,17 @@ class _LayerBuilder:
     def _entry_body(self, method: Method) -> str:
         body = self.methods[method.name].body
         return "\n".join([*self._entry_checks(method), body])
+
+
+def _outlined(h: Hyperparameter) -> str:
+    """The argument of `init` for a hyperparameter, where it makes shapes."""
+    match h.type.word.name:
+        case "SubLayers":
+            return f"[outlines.layer(part) for part in self.{h.name}]"
+        case "Stacked":
+            return f"outlines.layer(self.{h.name}, self.depth)"
+    structural = h.type.word.structural
+    return f"outlines.layer(self.{h.name})" if structural else f"self.{h.name}"
 
 
 def _nested(d: Declaration, kind: str) -> str:

@@ -85,6 +85,7 @@ _TAKEN = frozenset(
         "checks",
         "fwd",
         "init",
+        "outlines",
         "self",
         "static",
         "step",
