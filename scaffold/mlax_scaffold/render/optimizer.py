@@ -18,6 +18,7 @@ from mlax_scaffold.render.text import (
     wrapped,
 )
 from mlax_scaffold.rewrite import Rewritten
+from mlax_scaffold.rewrite.keys import PREPARE_KEY
 
 NAMES = ("value", "value_and_gradients", "key")
 """The inputs of `step` that are keyword-only."""
@@ -315,6 +316,9 @@ class _OptimizerBuilder:
         if "step" in self.methods:
             return "\n".join([*lines, self.methods["step"].body])
         if "prepare" in self.methods:
+            if "key" in self._reads("prepare") and "key" in self._reads("update"):
+                given = f"trees.required({self.name!r}, key=key)"
+                lines.append(f"{PREPARE_KEY}, key = arrays.split_keys({given}, 2)")
             lines.append(self.methods["prepare"].body.rstrip("\n"))
         names = [d.name for d in self.moments]
         reads = self._reads("update")

@@ -22,6 +22,10 @@ from mlax_scaffold.testing.fitting import (
     array, assert_initial_carry, assert_key_contract,
     declared, exact, fitting, fitting_hyperparams, fitting_schedule, known, smallest
 )
+from mlax_scaffold.testing.keys import (
+    assert_function_keys_used_once, assert_keys_used_once,
+    assert_module_keys_used_once, assert_optimizer_keys_used_once
+)
 from mlax_scaffold.testing.layer import (
     assert_dtype_contract, assert_gradients, assert_jit_equals_eager,
     assert_shapes, assert_state_stable,
@@ -42,6 +46,7 @@ from mlax_scaffold.testing.refusals import (
     assert_rejects_another_size, assert_rejects_gradients, assert_rejects_integers,
     assert_rejects_missing_inputs, assert_rejects_state, assert_rejects_weights
 )
+from mlax_scaffold.testing.weights import assert_module_rejects_other_weights, assert_rejects_other_weights
 from mlax_scaffold.testing.schedule import (
     assert_schedule_dtype, assert_schedule_of_integers, assert_static_schedule
 )

@@ -21,6 +21,10 @@ from mlax_scaffold.testing.fitting import (
     fitting_hyperparams,
     known,
 )
+from mlax_scaffold.testing.keys import (
+    assert_keys_used_once,
+    assert_module_keys_used_once,
+)
 from mlax_scaffold.testing.layer import (
     assert_dtype_contract,
     assert_gradients,
@@ -143,6 +147,12 @@ def test_needs_a_key_where_it_draws(case):
     assert_key_contract(case)
 
 
+@tracing
+@given(cases())
+def test_uses_no_key_twice(case):
+    assert_keys_used_once(case)
+
+
 @comparing
 @given(cases())
 def test_equals_the_spec(case):
@@ -253,3 +263,9 @@ def test_module_equals_the_layer(case):
 @given(cases())
 def test_module_creates_its_parameters_once(case):
     assert_module_creates(case, graph, keys=4)
+
+
+@tracing
+@given(cases())
+def test_module_uses_no_key_twice(case):
+    assert_module_keys_used_once(case, graph)
