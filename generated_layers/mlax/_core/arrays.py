@@ -83,8 +83,13 @@ def split_keys(key: jax.Array | None, count: int) -> Any:
 
 
 def keyed(key: Any, items: Iterable[Any]) -> list[tuple[Any, Any]]:
-    """Each item with a key of its own: split from one, or from a list of as many."""
+    """Each item with a key of its own: split from one, or of a list of as many.
+
+    Where there is no key, each has None.
+    """
     given = list(items)
+    if key is None:
+        return [(None, item) for item in given]
     return list(zip(declared_keys(key, len(given)), given, strict=True))
 
 

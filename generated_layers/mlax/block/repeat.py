@@ -136,7 +136,7 @@ def fwd(
     checks.arguments("Repeat", trainables, non_trainables, hyperparams, inference_mode)
     checks.passed("Repeat", hyperparams, inputs)
     draws = arrays.split_keys(key, hyperparams.depth)
-    draws = None if draws[0] is None else draws
+    draws = draws if isinstance(draws, jax.Array) else None
 
     def step(carry, slices):
         weights, states, draw = slices
