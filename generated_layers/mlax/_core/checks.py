@@ -15,6 +15,7 @@ from jax import lax
 
 from mlax._core import outlines
 from mlax._core.arrays import keyword_inputs, together
+from mlax._core.paths import named_leaves
 
 T = TypeVar("T")
 
@@ -390,11 +391,11 @@ def stacked(owner: str, depth: int, /, **value: Any) -> tuple[Any, Any, Any]:
     """An initialized layer, with `depth` arrays stacked in each of its own."""
     name, _ = _named(value)
     layer = sub_layer(owner, **value)
-    for leaf in jax.tree.leaves(layer[:2]):
+    for place, leaf in (*named_leaves(layer[0]), *named_leaves(layer[1])):
         if leaf is not outlines.ANYTHING and jnp.shape(leaf)[:1] != (depth,):
             raise ValueError(
                 f"{owner}: {name} must have arrays whose first axis is depth={depth}, "
-                f"got one of shape {jnp.shape(leaf)}; stack them with "
+                f"got {place!r} of shape {jnp.shape(leaf)}; stack them with "
                 f"jax.vmap(lambda key: Layer.init(key, ...))(jax.random.split(key, {depth}))"
             )
     return layer

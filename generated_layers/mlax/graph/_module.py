@@ -15,6 +15,7 @@ import jax.numpy as jnp
 from jax.typing import DTypeLike
 
 from mlax._core.arrays import Initializer, create
+from mlax._core.outlines import fits
 from mlax.graph._applied import Applied
 from mlax.graph._graph import Graph, Path
 from mlax.graph._params import Params, checked_params
@@ -127,7 +128,7 @@ class Module:
             params = params.add(path, value, trainable=trainable, metadata=metadata)
             return value, params
         value = params[path].value
-        if shape is not None and jnp.shape(value) != tuple(shape):
+        if shape is not None and not fits(jnp.shape(value), tuple(shape)):
             raise ValueError(
                 f"{type(self).__name__}: the parameter {path!r} must have shape "
                 f"{tuple(shape)}, got {jnp.shape(value)}"

@@ -158,6 +158,4 @@ def fwd(
         arrays.in_dtype(trainables.kernel, x.dtype), precision=hyperparams.precision
     )
     y = y if trainables.bias is None else y + arrays.in_dtype(trainables.bias, x.dtype)
-    return (
-        y.reshape(*batch, hyperparams.out_features) if x.ndim > 2 else y
-    ), non_trainables
+    return (y.reshape(*batch, y.shape[-1]) if x.ndim > 2 else y), non_trainables

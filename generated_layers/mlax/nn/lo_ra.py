@@ -163,6 +163,4 @@ def fwd(
     y = low.dot(
         arrays.in_dtype(trainables.up, x.dtype), precision=hyperparams.precision
     )
-    return (
-        y.reshape(*batch, hyperparams.out_features) if x.ndim > 2 else y
-    ), non_trainables
+    return (y.reshape(*batch, y.shape[-1]) if x.ndim > 2 else y), non_trainables

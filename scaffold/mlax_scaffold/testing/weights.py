@@ -37,11 +37,12 @@ def assert_rejects_other_weights(case: Case) -> None:
                 return case.fwd(x, **trees, hyperparams=hyperparams, **inputs)
 
             place = repr(path) if path else root
-            _assert_refused(call, what, case.name, place)
+            what = f"{what} at {place}"
+            _assert_refused(call, what, case.name, f"{case.name}: ", place)
 
 
 def assert_module_rejects_other_weights(case: Case, graph: Any) -> None:
-    """A ValueError names the module and the parameter where that has another shape. Only traces."""
+    """A ValueError names the parameter where that has another shape. Only traces."""
     module, _, params = make_module(case, graph)
     arguments = case.abstract_arguments(jnp.float32, jnp.float32)
     arrays = arguments.x, arguments.inputs
@@ -58,12 +59,16 @@ def assert_module_rejects_other_weights(case: Case, graph: Any) -> None:
             others = [*leaves[:number], changed, *leaves[number + 1 :]]
             given = jax.tree.unflatten(structure, others)
             _assert_refused(
-                lambda given=given: jax.eval_shape(run, given, *arrays), what, path[-1]
+                lambda given=given: jax.eval_shape(run, given, *arrays),
+                what,
+                case.name,
+                path[-1],
             )
 
 
-def _assert_refused(call: Callable[[], object], what: str, *said: str) -> None:
-    owner = said[0]
+def _assert_refused(
+    call: Callable[[], object], what: str, owner: str, *said: str
+) -> None:
     try:
         call()
     except ValueError as error:
@@ -79,7 +84,7 @@ def _assert_refused(call: Callable[[], object], what: str, *said: str) -> None:
             f"{owner} fails with {what}, expected a ValueError: {error!r}"
         ) from error
     raise AssertionError(
-        f"{owner} takes {what} at {said[-1]}, expected a ValueError that names it"
+        f"{owner} takes {what}, expected a ValueError that says {' and '.join(said)}"
     )
 
 
