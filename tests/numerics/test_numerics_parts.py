@@ -134,7 +134,7 @@ def wraps():
     yield "added", lambda w: w._replace(kernel=w.kernel + jnp.ones((4, 16)))
 
 
-@pytest.mark.parametrize(("name", "wrap"), wraps(), ids=lambda v: str(v)[:12])
+@pytest.mark.parametrize(("name", "wrap"), [*wraps()], ids=lambda v: str(v)[:12])
 def test_what_fits_is_taken(name, wrap):
     weights, state, hyperparams = nn.Linear.init(jax.random.key(0), 4, 16)
     x = jnp.ones((2, 4))
@@ -199,5 +199,5 @@ def test_a_module_names_the_place():
     rng = bx.Rng(graph.child("rng"))
     linear = bx.Linear(graph.child("linear"), 16, rng=rng)
     params = linear(rng.seed(bx.Params(), seed=0), jnp.ones((2, 4)))[1]
-    with pytest.raises(ValueError, match="kernel.*must have shape"):
+    with pytest.raises(ValueError, match=r"kernel.*must have shape"):
         linear(params.locked(), jnp.ones((2, 5)))

@@ -81,6 +81,19 @@ def layer(hyperparams: Any, depth: int | None = None) -> tuple[Any, Any, Any]:
     return *trees, hyperparams
 
 
+def undecided(made: tuple[Any, Any, Any], *names: str) -> tuple[Any, Any, Any]:
+    """An initialized layer of shapes, in which initializers decide whether some are there.
+
+    Hyperparameters do not hold initializers, so that anything may be in these places.
+    """
+    *trees, hyperparams = made
+    for i, tree in enumerate(trees):
+        found = [name for name in names if hasattr(tree, name)]
+        if found:
+            trees[i] = tree._replace(**dict.fromkeys(found, ANYTHING))
+    return *trees, hyperparams  # type: ignore[return-value]
+
+
 def _stacked(x: Any, depth: int) -> Any:
     return x if x is ANYTHING else jax.ShapeDtypeStruct((depth, *x.shape), x.dtype)
 

@@ -155,7 +155,7 @@ def fwd(
         `(y, non_trainables)`; y is any tree of arrays, in the dtype of the input.
 
     Raises:
-        ValueError, TypeError: where an input does not fit.
+        ValueError, TypeError: where an input or a weight does not fit.
         ValueError: return_carry says whether both layers return (y, carry).
     """
     checks.arguments(

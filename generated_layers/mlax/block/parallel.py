@@ -106,7 +106,7 @@ def fwd(
         `(y, non_trainables)`; y is sequence of any number of: any tree of arrays.
 
     Raises:
-        ValueError, TypeError: where an input does not fit.
+        ValueError, TypeError: where an input or a weight does not fit.
         ValueError: x must be a tuple of one input for each layer.
     """
     checks.arguments(

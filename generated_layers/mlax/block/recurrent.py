@@ -149,7 +149,7 @@ def fwd(
         `(y, non_trainables)`; y is any tree of arrays, in the dtype of the input.
 
     Raises:
-        ValueError, TypeError: where an input does not fit.
+        ValueError, TypeError: where an input or a weight does not fit.
     """
     checks.arguments(
         "Recurrent", trainables, non_trainables, hyperparams, inference_mode

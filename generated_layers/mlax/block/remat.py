@@ -113,7 +113,7 @@ def fwd(
         `(y, non_trainables)`; y is any tree of arrays.
 
     Raises:
-        ValueError, TypeError: where an input does not fit.
+        ValueError, TypeError: where an input or a weight does not fit.
     """
     checks.arguments("Remat", trainables, non_trainables, hyperparams, inference_mode)
     checks.passed("Remat", hyperparams, inputs)

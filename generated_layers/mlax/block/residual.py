@@ -107,7 +107,7 @@ def fwd(
         `(y, non_trainables)`; y is any tree of arrays.
 
     Raises:
-        ValueError, TypeError: where an input does not fit.
+        ValueError, TypeError: where an input or a weight does not fit.
         ValueError: the output of the layer must have the shape of its input.
     """
     checks.arguments(

@@ -106,7 +106,7 @@ def fwd(
         `(y, non_trainables)`; y is any tree of arrays.
 
     Raises:
-        ValueError, TypeError: where an input does not fit.
+        ValueError, TypeError: where an input or a weight does not fit.
     """
     checks.arguments("Series", trainables, non_trainables, hyperparams, inference_mode)
     checks.passed("Series", hyperparams, inputs)

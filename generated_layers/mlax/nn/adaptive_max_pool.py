@@ -103,7 +103,7 @@ def fwd(
         channel_last, else (*batch, *output_size), in the dtype of the input.
 
     Raises:
-        ValueError, TypeError: where an input does not fit.
+        ValueError, TypeError: where an input or a weight does not fit.
     """
     checks.arguments(
         "AdaptiveMaxPool", trainables, non_trainables, hyperparams, inference_mode

@@ -98,7 +98,7 @@ def fwd(
         dtype of the input.
 
     Raises:
-        ValueError, TypeError: where an input does not fit.
+        ValueError, TypeError: where an input or a weight does not fit.
     """
     checks.arguments(
         "AlibiBias", trainables, non_trainables, hyperparams, inference_mode

@@ -153,7 +153,7 @@ def fwd(
         channel_last, else (*batch, *out_spatial), in the dtype of the input.
 
     Raises:
-        ValueError, TypeError: where an input does not fit.
+        ValueError, TypeError: where an input or a weight does not fit.
     """
     checks.arguments("AvgPool", trainables, non_trainables, hyperparams, inference_mode)
     x = checks.floating("AvgPool", x=x)

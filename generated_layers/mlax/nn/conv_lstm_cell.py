@@ -227,7 +227,7 @@ def fwd(
         *spatial), in the dtype of the input.
 
     Raises:
-        ValueError, TypeError: where an input does not fit.
+        ValueError, TypeError: where an input or a weight does not fit.
     """
     checks.arguments(
         "ConvLSTMCell", trainables, non_trainables, hyperparams, inference_mode

@@ -257,7 +257,7 @@ def fwd(
         input.
 
     Raises:
-        ValueError, TypeError: where an input does not fit.
+        ValueError, TypeError: where an input or a weight does not fit.
         ValueError: padding must be smaller than the kernel.
     """
     checks.arguments(

@@ -82,7 +82,7 @@ def fwd(
         `(y, non_trainables)`; y is floating (batch, *shape), in the dtype of the input.
 
     Raises:
-        ValueError, TypeError: where an input does not fit.
+        ValueError, TypeError: where an input or a weight does not fit.
     """
     checks.arguments(
         "DropPath", trainables, non_trainables, hyperparams, inference_mode

@@ -188,7 +188,7 @@ def fwd(
         `(y, non_trainables)`; y is floating of any shape, in the dtype of the input.
 
     Raises:
-        ValueError, TypeError: where an input does not fit.
+        ValueError, TypeError: where an input or a weight does not fit.
     """
     checks.arguments("Einsum", trainables, non_trainables, hyperparams, inference_mode)
     x = checks.floating("Einsum", x=x)

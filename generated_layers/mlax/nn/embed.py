@@ -119,7 +119,7 @@ def fwd(
         `(y, non_trainables)`; y is floating (*batch, features).
 
     Raises:
-        ValueError, TypeError: where an input does not fit.
+        ValueError, TypeError: where an input or a weight does not fit.
     """
     checks.arguments("Embed", trainables, non_trainables, hyperparams, inference_mode)
     x = checks.integral("Embed", x=x)
@@ -149,7 +149,7 @@ def attend(
         input.
 
     Raises:
-        ValueError, TypeError: where an input does not fit.
+        ValueError, TypeError: where an input or a weight does not fit.
     """
     checks.arguments("Embed", trainables, non_trainables, hyperparams, inference_mode)
     x = checks.floating("Embed", x=x)

@@ -124,7 +124,7 @@ def fwd(
         `(y, non_trainables)`; y is floating (*shape,), in the dtype of the input.
 
     Raises:
-        ValueError, TypeError: where an input does not fit.
+        ValueError, TypeError: where an input or a weight does not fit.
     """
     checks.arguments(
         "ExponentialMovingAverage",

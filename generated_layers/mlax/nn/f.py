@@ -109,7 +109,7 @@ def fwd(
         `(y, non_trainables)`; y is any tree of arrays.
 
     Raises:
-        ValueError, TypeError: where an input does not fit.
+        ValueError, TypeError: where an input or a weight does not fit.
     """
     checks.arguments("F", trainables, non_trainables, hyperparams, inference_mode)
     if hyperparams.inference_function is not None and inference_mode:

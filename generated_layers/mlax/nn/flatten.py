@@ -77,7 +77,7 @@ def fwd(
         `(y, non_trainables)`; y is floating (*batch, _), in the dtype of the input.
 
     Raises:
-        ValueError, TypeError: where an input does not fit.
+        ValueError, TypeError: where an input or a weight does not fit.
     """
     checks.arguments("Flatten", trainables, non_trainables, hyperparams, inference_mode)
     x = checks.floating("Flatten", x=x)

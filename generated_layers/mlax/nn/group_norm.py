@@ -179,7 +179,7 @@ def fwd(
         channel_last, else (batch, channels, *spatial), in the dtype of the input.
 
     Raises:
-        ValueError, TypeError: where an input does not fit.
+        ValueError, TypeError: where an input or a weight does not fit.
     """
     checks.arguments(
         "GroupNorm", trainables, non_trainables, hyperparams, inference_mode

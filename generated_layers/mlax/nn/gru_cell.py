@@ -193,7 +193,7 @@ def fwd(
         (*batch, features), in the dtype of the input.
 
     Raises:
-        ValueError, TypeError: where an input does not fit.
+        ValueError, TypeError: where an input or a weight does not fit.
     """
     checks.arguments("GRUCell", trainables, non_trainables, hyperparams, inference_mode)
     inputs, carry = checks.unpack("GRUCell", "(inputs, carry)", x, 2)

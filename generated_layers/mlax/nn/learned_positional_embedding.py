@@ -115,7 +115,7 @@ def fwd(
         of the input.
 
     Raises:
-        ValueError, TypeError: where an input does not fit.
+        ValueError, TypeError: where an input or a weight does not fit.
         ValueError: there are at most length positions.
     """
     checks.arguments(

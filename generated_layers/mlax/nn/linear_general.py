@@ -200,7 +200,7 @@ def fwd(
         `(y, non_trainables)`; y is floating of any shape, in the dtype of the input.
 
     Raises:
-        ValueError, TypeError: where an input does not fit.
+        ValueError, TypeError: where an input or a weight does not fit.
         ValueError: the input has axis and batch_axis among its axes.
         ValueError: the axes that are summed over have the sizes in_features.
         ValueError: the batch axes have the sizes batch_features.

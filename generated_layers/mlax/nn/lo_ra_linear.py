@@ -182,7 +182,7 @@ def fwd(
         input.
 
     Raises:
-        ValueError, TypeError: where an input does not fit.
+        ValueError, TypeError: where an input or a weight does not fit.
     """
     checks.arguments(
         "LoRALinear", trainables, non_trainables, hyperparams, inference_mode

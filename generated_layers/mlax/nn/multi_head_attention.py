@@ -495,7 +495,7 @@ def fwd(
         dtype of the input.
 
     Raises:
-        ValueError, TypeError: where an input does not fit.
+        ValueError, TypeError: where an input or a weight does not fit.
         ValueError: without a context, context_features must be features.
         ValueError: without values, value_features must be the size of the context's
             axis.

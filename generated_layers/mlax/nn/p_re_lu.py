@@ -104,7 +104,7 @@ def fwd(
         `(y, non_trainables)`; y is floating (*shape,), in the dtype of the input.
 
     Raises:
-        ValueError, TypeError: where an input does not fit.
+        ValueError, TypeError: where an input or a weight does not fit.
         ValueError: features must be 1 or the size of the axis.
     """
     checks.arguments("PReLU", trainables, non_trainables, hyperparams, inference_mode)

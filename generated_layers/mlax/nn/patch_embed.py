@@ -180,7 +180,7 @@ def fwd(
         input.
 
     Raises:
-        ValueError, TypeError: where an input does not fit.
+        ValueError, TypeError: where an input or a weight does not fit.
         ValueError: patch_size must divide the size of the image.
     """
     checks.arguments(

@@ -103,7 +103,7 @@ def fwd(
         channel_last, else (*batch, _, *out_spatial), in the dtype of the input.
 
     Raises:
-        ValueError, TypeError: where an input does not fit.
+        ValueError, TypeError: where an input or a weight does not fit.
         ValueError: the product of factor must divide the number of channels.
     """
     checks.arguments(

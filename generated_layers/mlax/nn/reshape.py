@@ -85,7 +85,7 @@ def fwd(
         `(y, non_trainables)`; y is floating (*batch, ...), in the dtype of the input.
 
     Raises:
-        ValueError, TypeError: where an input does not fit.
+        ValueError, TypeError: where an input or a weight does not fit.
         ValueError: shape must have as many elements as the axes in its place.
     """
     checks.arguments("Reshape", trainables, non_trainables, hyperparams, inference_mode)

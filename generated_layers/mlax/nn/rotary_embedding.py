@@ -133,7 +133,7 @@ def fwd(
         the dtype of the input.
 
     Raises:
-        ValueError, TypeError: where an input does not fit.
+        ValueError, TypeError: where an input or a weight does not fit.
     """
     checks.arguments(
         "RotaryEmbedding", trainables, non_trainables, hyperparams, inference_mode

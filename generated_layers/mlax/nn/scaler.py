@@ -95,7 +95,7 @@ def fwd(
         input.
 
     Raises:
-        ValueError, TypeError: where an input does not fit.
+        ValueError, TypeError: where an input or a weight does not fit.
     """
     checks.arguments("Scaler", trainables, non_trainables, hyperparams, inference_mode)
     x = checks.floating("Scaler", x=x)

@@ -109,7 +109,7 @@ def fwd(
         of the input.
 
     Raises:
-        ValueError, TypeError: where an input does not fit.
+        ValueError, TypeError: where an input or a weight does not fit.
     """
     checks.arguments(
         "SinusoidalEmbedding", trainables, non_trainables, hyperparams, inference_mode

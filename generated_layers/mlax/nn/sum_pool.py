@@ -145,7 +145,7 @@ def fwd(
         channel_last, else (*batch, *out_spatial), in the dtype of the input.
 
     Raises:
-        ValueError, TypeError: where an input does not fit.
+        ValueError, TypeError: where an input or a weight does not fit.
     """
     checks.arguments("SumPool", trainables, non_trainables, hyperparams, inference_mode)
     x = checks.floating("SumPool", x=x)

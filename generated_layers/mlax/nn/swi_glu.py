@@ -150,7 +150,7 @@ def fwd(
         input.
 
     Raises:
-        ValueError, TypeError: where an input does not fit.
+        ValueError, TypeError: where an input or a weight does not fit.
     """
     checks.arguments("SwiGLU", trainables, non_trainables, hyperparams, inference_mode)
     x = checks.floating("SwiGLU", x=x)

@@ -143,7 +143,7 @@ def fwd(
         else (*rest, features), in the dtype of the input.
 
     Raises:
-        ValueError, TypeError: where an input does not fit.
+        ValueError, TypeError: where an input or a weight does not fit.
     """
     checks.arguments(
         "WeightNorm", trainables, non_trainables, hyperparams, inference_mode

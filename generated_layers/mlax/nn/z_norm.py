@@ -91,7 +91,7 @@ def fwd(
         `(y, non_trainables)`; y is floating (*shape,), in the dtype of the input.
 
     Raises:
-        ValueError, TypeError: where an input does not fit.
+        ValueError, TypeError: where an input or a weight does not fit.
     """
     checks.arguments("ZNorm", trainables, non_trainables, hyperparams, inference_mode)
     x = checks.floating("ZNorm", x=x)

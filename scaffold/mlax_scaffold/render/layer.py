@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -185,7 +186,18 @@ class _LayerBuilder:
     def _outline(self) -> str:
         given = ["outlines.SHAPES"] if self._takes_key else []
         given += [f"{h.name}={_outlined(h)}" for h in self.definition.hyperparameters]
-        return f"init({', '.join(given)})"
+        made = f"init({', '.join(given)})"
+        undecided = [
+            repr(d.name) for d in self.definition.declarations if self._open(d)
+        ]
+        return (
+            f"outlines.undecided({made}, {', '.join(undecided)})" if undecided else made
+        )
+
+    def _open(self, d: Declaration) -> bool:
+        """Whether an initializer decides if it is there. Hyperparameters do not hold it."""
+        names = "|".join(h.name for h in self.definition.initializers)
+        return bool(names and re.search(rf"\bself\.({names})\b", d.condition or ""))
 
     def _init(self) -> FunctionView:
         takes_key = self._takes_key
@@ -342,7 +354,7 @@ class _LayerBuilder:
         result = "anything" if method.returns is None else array_doc(method.returns)
         floating = any("Float" in str(i.type) for i in positional)
         dtype = ", in the dtype of the input" if floating else ""
-        raises = [("ValueError, TypeError", "where an input does not fit.")]
+        raises = [("ValueError, TypeError", "where an input or a weight does not fit.")]
         raises += [
             ("ValueError", f"{r.message.rstrip('.')}.")
             for r in self.definition.requirements
@@ -357,7 +369,7 @@ class _LayerBuilder:
             section("Args", entries),
             "Returns:\n"
             + indented(wrapped(f"`(y, non_trainables)`; y is {result}{dtype}.", 8)),
-            section("Raises", raises) if self._entry_checks(method) else "",
+            section("Raises", raises),
         )
 
     def _entry_checks(self, method: Method) -> list[str]:

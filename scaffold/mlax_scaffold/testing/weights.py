@@ -37,8 +37,9 @@ def assert_rejects_other_weights(case: Case) -> None:
                 return case.fwd(x, **trees, hyperparams=hyperparams, **inputs)
 
             place = repr(path) if path else root
-            what = f"{what} at {place}"
-            _assert_refused(call, what, case.name, f"{case.name}: ", place)
+            _assert_refused(
+                call, f"{what} at {place}", case.name, f"{case.name}: ", place
+            )
 
 
 def assert_module_rejects_other_weights(case: Case, graph: Any) -> None:
