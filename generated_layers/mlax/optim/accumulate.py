@@ -17,7 +17,7 @@ from jax import lax
 from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
-from mlax._core import checks, trees
+from mlax._core import checks, placement, trees
 from mlax._core.static import InitializedOptimizer, OptimizerHyperparams, static
 
 
@@ -81,10 +81,10 @@ def init(
     hyperparams = AccumulateHyperparams(
         optimizer=optimizer_hyperparams, every=every, accum_dtype=accum_dtype
     )
-    calls = trees.create_state(zeros, (), jnp.int32)
+    calls = placement.create_state(zeros, (), jnp.int32, trainables)
 
     def moments(param: jax.Array) -> dict[str, Any]:
-        mean = trees.create_moment(zeros, param.shape, accum_dtype, param)
+        mean = placement.create_moment(zeros, param.shape, accum_dtype, param)
         return {"mean": mean}
 
     state = AccumulateState(

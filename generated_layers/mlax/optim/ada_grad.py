@@ -19,7 +19,7 @@ from jax import lax
 from jax.nn.initializers import constant
 from jax.typing import DTypeLike
 
-from mlax._core import checks, trees
+from mlax._core import checks, placement, trees
 from mlax._core.static import static
 from mlax.functional import saturate
 
@@ -92,13 +92,13 @@ def init(
     )
 
     def moments(param: jax.Array) -> dict[str, Any]:
-        square = trees.create_moment(
+        square = placement.create_moment(
             constant(initial_value), param.shape, moment_dtype, param
         )
         return {"square": square}
 
     state = AdaGradState(
-        step=jnp.zeros((), jnp.int32), **trees.unzip(trainables, moments)
+        step=placement.create_count(trainables), **trees.unzip(trainables, moments)
     )
     return state, hyperparams
 

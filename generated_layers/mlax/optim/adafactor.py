@@ -24,7 +24,7 @@ from jax import lax
 from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
-from mlax._core import checks, trees
+from mlax._core import checks, placement, trees
 from mlax._core.static import static
 from mlax.functional import ema, mean, saturate
 
@@ -173,20 +173,20 @@ def init(
         axes = hyperparams.factored_axes(shape)
         row_2 = [n for a, n in enumerate(shape) if a != axes[1]] if axes else (0,)
         column_2 = [n for a, n in enumerate(shape) if a != axes[0]] if axes else (0,)
-        row = trees.create_moment(zeros, row_2, moment_dtype, param)
-        column = trees.create_moment(zeros, column_2, moment_dtype, param)
-        square = trees.create_moment(
+        row = placement.create_moment(zeros, row_2, moment_dtype, param)
+        column = placement.create_moment(zeros, column_2, moment_dtype, param)
+        square = placement.create_moment(
             zeros, (0,) if axes else shape, moment_dtype, param
         )
         trace = (
-            trees.create_moment(zeros, shape, moment_dtype, param)
+            placement.create_moment(zeros, shape, moment_dtype, param)
             if momentum > 0.0
             else None
         )
         return {"row": row, "column": column, "square": square, "trace": trace}
 
     state = AdafactorState(
-        step=jnp.zeros((), jnp.int32), **trees.unzip(trainables, moments)
+        step=placement.create_count(trainables), **trees.unzip(trainables, moments)
     )
     return state, hyperparams
 

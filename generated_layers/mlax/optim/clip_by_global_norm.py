@@ -18,7 +18,7 @@ import jax.numpy as jnp
 from jax import lax
 from jax.typing import DTypeLike
 
-from mlax._core import checks, trees
+from mlax._core import checks, placement, trees
 from mlax._core.static import static
 from mlax.functional import sum
 
@@ -72,7 +72,7 @@ def init(
     hyperparams = ClipByGlobalNormHyperparams(
         max_norm=max_norm, accum_dtype=accum_dtype
     )
-    state = ClipByGlobalNormState(step=jnp.zeros((), jnp.int32))
+    state = ClipByGlobalNormState(step=placement.create_count(trainables))
     return state, hyperparams
 
 

@@ -21,7 +21,7 @@ from jax import lax
 from jax.nn.initializers import constant, zeros
 from jax.typing import DTypeLike
 
-from mlax._core import checks, trees
+from mlax._core import checks, placement, trees
 from mlax._core.static import static
 from mlax.functional import saturate
 
@@ -119,11 +119,11 @@ def init(
     def moments(param: jax.Array) -> dict[str, Any]:
         shape, kept = param.shape, moment_dtype
         epsilon_2 = max(epsilon, float(jnp.finfo(kept or param.dtype).tiny))
-        first = trees.copied(param, kept)
-        largest = trees.create_moment(constant(epsilon_2), shape, kept, param)
-        total = trees.create_moment(zeros, shape, kept, param)
-        reward = trees.create_moment(zeros, shape, kept, param)
-        trace = trees.create_moment(zeros, shape, kept, param)
+        first = placement.copied(param, kept)
+        largest = placement.create_moment(constant(epsilon_2), shape, kept, param)
+        total = placement.create_moment(zeros, shape, kept, param)
+        reward = placement.create_moment(zeros, shape, kept, param)
+        trace = placement.create_moment(zeros, shape, kept, param)
         return {
             "first": first,
             "largest": largest,
@@ -133,7 +133,7 @@ def init(
         }
 
     state = CocobState(
-        step=jnp.zeros((), jnp.int32), **trees.unzip(trainables, moments)
+        step=placement.create_count(trainables), **trees.unzip(trainables, moments)
     )
     return state, hyperparams
 

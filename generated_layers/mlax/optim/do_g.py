@@ -22,7 +22,7 @@ from jax import lax
 from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
-from mlax._core import checks, trees
+from mlax._core import checks, placement, trees
 from mlax._core.static import static
 from mlax._core.trees import tree_dot
 from mlax.functional import saturate
@@ -121,15 +121,15 @@ def init(
         mask=mask,
         moment_dtype=moment_dtype,
     )
-    distance = trees.create_state(zeros, (), None)
-    squares = trees.create_state(zeros, (), None)
+    distance = placement.create_state(zeros, (), None, trainables)
+    squares = placement.create_state(zeros, (), None, trainables)
 
     def moments(param: jax.Array) -> dict[str, Any]:
-        first = trees.copied(param, moment_dtype)
+        first = placement.copied(param, moment_dtype)
         return {"first": first}
 
     state = DoGState(
-        step=jnp.zeros((), jnp.int32),
+        step=placement.create_count(trainables),
         distance=distance,
         squares=squares,
         **trees.unzip(trainables, moments),

@@ -19,7 +19,7 @@ import jax.numpy as jnp
 from jax import lax
 from jax.nn.initializers import constant, zeros
 
-from mlax._core import checks, trees
+from mlax._core import checks, placement, trees
 from mlax._core.static import InitializedOptimizer, OptimizerHyperparams, static
 from mlax._core.trees import all_finite
 
@@ -108,8 +108,8 @@ def init(
         min_scale=min_scale,
         max_scale=max_scale,
     )
-    scale = trees.create_state(constant(initial_scale), (), None)
-    good = trees.create_state(zeros, (), jnp.int32)
+    scale = placement.create_state(constant(initial_scale), (), None, optimizer_state)
+    good = placement.create_state(zeros, (), jnp.int32, optimizer_state)
     state = DynamicLossScalingState(scale=scale, good=good, optimizer=optimizer_state)
     return state, hyperparams
 

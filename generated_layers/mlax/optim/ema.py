@@ -11,11 +11,10 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
-from mlax._core import checks, trees
+from mlax._core import checks, placement, trees
 from mlax._core.static import static
 from mlax.functional import bias_correction, ema
 
@@ -77,10 +76,12 @@ def init(
     hyperparams = EmaHyperparams(decay=decay, debias=debias, moment_dtype=moment_dtype)
 
     def moments(param: jax.Array) -> dict[str, Any]:
-        average = trees.create_moment(zeros, param.shape, moment_dtype, param)
+        average = placement.create_moment(zeros, param.shape, moment_dtype, param)
         return {"average": average}
 
-    state = EmaState(step=jnp.zeros((), jnp.int32), **trees.unzip(trainables, moments))
+    state = EmaState(
+        step=placement.create_count(trainables), **trees.unzip(trainables, moments)
+    )
     return state, hyperparams
 
 

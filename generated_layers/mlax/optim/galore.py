@@ -22,7 +22,7 @@ from jax import lax
 from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
-from mlax._core import checks, trees
+from mlax._core import checks, placement, trees
 from mlax._core.static import static
 from mlax.functional import bias_correction, divide_by_root, ema, saturate
 
@@ -185,13 +185,13 @@ def init(
     def moments(param: jax.Array, matrices: bool) -> dict[str, Any]:
         sides = hyperparams.projected_sides(param.shape) if matrices else ()
         low = hyperparams.projected_shape(param.shape) if sides else param.shape
-        projection = trees.create_moment(zeros, sides or (0,), moment_dtype, param)
-        mean = trees.create_moment(zeros, low, moment_dtype, param)
-        square = trees.create_moment(zeros, low, moment_dtype, param)
+        projection = placement.create_moment(zeros, sides or (0,), moment_dtype, param)
+        mean = placement.create_moment(zeros, low, moment_dtype, param)
+        square = placement.create_moment(zeros, low, moment_dtype, param)
         return {"projection": projection, "mean": mean, "square": square}
 
     state = GaloreState(
-        step=jnp.zeros((), jnp.int32),
+        step=placement.create_count(trainables),
         **trees.unzip(trainables, moments, trees.selected(matrices, trainables)),
     )
     return state, hyperparams

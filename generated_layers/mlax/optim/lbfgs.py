@@ -24,7 +24,7 @@ from jax import lax
 from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
-from mlax._core import checks, trees
+from mlax._core import checks, placement, trees
 from mlax._core.static import static
 from mlax._core.trees import tree_add, tree_dot, tree_where
 
@@ -103,10 +103,10 @@ def init(
     )
 
     def moments(param: jax.Array) -> dict[str, Any]:
-        weights = trees.create_moment(zeros, param.shape, None, param)
-        gradients = trees.create_moment(zeros, param.shape, None, param)
-        steps = trees.create_moment(zeros, (memory_size, *param.shape), None, param)
-        turns = trees.create_moment(zeros, (memory_size, *param.shape), None, param)
+        weights = placement.create_moment(zeros, param.shape, None, param)
+        gradients = placement.create_moment(zeros, param.shape, None, param)
+        steps = placement.create_moment(zeros, (memory_size, *param.shape), None, param)
+        turns = placement.create_moment(zeros, (memory_size, *param.shape), None, param)
         return {
             "weights": weights,
             "gradients": gradients,
@@ -115,7 +115,7 @@ def init(
         }
 
     state = LbfgsState(
-        step=jnp.zeros((), jnp.int32), **trees.unzip(trainables, moments)
+        step=placement.create_count(trainables), **trees.unzip(trainables, moments)
     )
     return state, hyperparams
 

@@ -14,9 +14,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 
-from mlax._core import checks, trees
+from mlax._core import checks, placement, trees
 from mlax._core.static import InitializedOptimizer, OptimizerHyperparams, static
 from mlax._core.trees import tree_add, tree_where
 
@@ -83,11 +82,11 @@ def init(
     )
 
     def moments(param: jax.Array) -> dict[str, Any]:
-        slow = trees.copied(param, None)
+        slow = placement.copied(param, None)
         return {"slow": slow}
 
     state = LookaheadState(
-        step=jnp.zeros((), jnp.int32),
+        step=placement.create_count(trainables),
         **trees.unzip(trainables, moments),
         optimizer=optimizer_state,
     )

@@ -23,7 +23,7 @@ import jax.numpy as jnp
 from jax import lax
 from jax.nn.initializers import constant, zeros
 
-from mlax._core import checks, trees
+from mlax._core import checks, placement, trees
 from mlax._core.static import static
 from mlax._core.trees import tree_dot
 from mlax.functional import bias_correction, ema, saturate
@@ -125,17 +125,17 @@ def init(
         weight_decay=weight_decay,
         adapt_lower_bound=adapt_lower_bound,
     )
-    loss = trees.create_state(zeros, (), None)
-    product = trees.create_state(zeros, (), None)
-    bound = trees.create_state(constant(lower_bound), (), None)
+    loss = placement.create_state(zeros, (), None, trainables)
+    product = placement.create_state(zeros, (), None, trainables)
+    bound = placement.create_state(constant(lower_bound), (), None, trainables)
 
     def moments(param: jax.Array) -> dict[str, Any]:
-        mean = trees.create_moment(zeros, param.shape, None, param)
-        square = trees.create_moment(zeros, param.shape, None, param)
+        mean = placement.create_moment(zeros, param.shape, None, param)
+        square = placement.create_moment(zeros, param.shape, None, param)
         return {"mean": mean, "square": square}
 
     state = MomoAdamState(
-        step=jnp.zeros((), jnp.int32),
+        step=placement.create_count(trainables),
         loss=loss,
         product=product,
         bound=bound,

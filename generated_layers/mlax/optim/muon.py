@@ -25,7 +25,7 @@ from jax import lax
 from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
-from mlax._core import checks, trees
+from mlax._core import checks, placement, trees
 from mlax._core.static import static
 from mlax.functional import bias_correction, divide_by_root, ema, l2_norm, saturate, sum
 
@@ -276,12 +276,12 @@ def init(
     def moments(param: jax.Array, matrices: bool) -> dict[str, Any]:
         axes = hyperparams.matrix_axes(param.shape) if matrices else ()
         shape = (0,) if axes else param.shape
-        mean = trees.create_moment(zeros, param.shape, moment_dtype, param)
-        square = trees.create_moment(zeros, shape, moment_dtype, param)
+        mean = placement.create_moment(zeros, param.shape, moment_dtype, param)
+        square = placement.create_moment(zeros, shape, moment_dtype, param)
         return {"mean": mean, "square": square}
 
     state = MuonState(
-        step=jnp.zeros((), jnp.int32),
+        step=placement.create_count(trainables),
         **trees.unzip(trainables, moments, trees.selected(matrices, trainables)),
     )
     return state, hyperparams

@@ -13,9 +13,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 
-from mlax._core import checks, trees
+from mlax._core import checks, placement, trees
 from mlax._core.static import static
 
 
@@ -71,7 +70,7 @@ def init(
     eta = checks.non_negative("NoisySgd", eta=eta)
     gamma = checks.non_negative("NoisySgd", gamma=gamma)
     hyperparams = NoisySgdHyperparams(learning_rate=learning_rate, eta=eta, gamma=gamma)
-    state = NoisySgdState(step=jnp.zeros((), jnp.int32))
+    state = NoisySgdState(step=placement.create_count(trainables))
     return state, hyperparams
 
 

@@ -21,7 +21,7 @@ import jax.numpy as jnp
 from jax import lax
 from jax.nn.initializers import constant, zeros
 
-from mlax._core import checks, trees
+from mlax._core import checks, placement, trees
 from mlax._core.static import static
 from mlax._core.trees import tree_add, tree_dot
 from mlax.functional import bias_correction, ema, saturate, sum
@@ -133,18 +133,18 @@ def init(
         weight_decay=weight_decay,
         safeguard_warmup=safeguard_warmup,
     )
-    estimate = trees.create_state(constant(first_estimate), (), None)
-    product = trees.create_state(zeros, (), None)
+    estimate = placement.create_state(constant(first_estimate), (), None, trainables)
+    product = placement.create_state(zeros, (), None, trainables)
 
     def moments(param: jax.Array) -> dict[str, Any]:
-        mean = trees.create_moment(zeros, param.shape, None, param)
-        square = trees.create_moment(zeros, param.shape, None, param)
-        total = trees.create_moment(zeros, param.shape, None, param)
-        first = trees.copied(param, None)
+        mean = placement.create_moment(zeros, param.shape, None, param)
+        square = placement.create_moment(zeros, param.shape, None, param)
+        total = placement.create_moment(zeros, param.shape, None, param)
+        first = placement.copied(param, None)
         return {"mean": mean, "square": square, "total": total, "first": first}
 
     state = ProdigyState(
-        step=jnp.zeros((), jnp.int32),
+        step=placement.create_count(trainables),
         estimate=estimate,
         product=product,
         **trees.unzip(trainables, moments),

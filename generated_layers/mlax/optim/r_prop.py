@@ -22,7 +22,7 @@ from jax import lax
 from jax.nn.initializers import constant, zeros
 from jax.typing import DTypeLike
 
-from mlax._core import checks, trees
+from mlax._core import checks, placement, trees
 from mlax._core.static import static
 
 
@@ -105,10 +105,10 @@ def init(
     )
 
     def moments(param: jax.Array) -> dict[str, Any]:
-        size = trees.create_moment(
+        size = placement.create_moment(
             constant(learning_rate), param.shape, moment_dtype, param
         )
-        sign = trees.create_moment(zeros, param.shape, moment_dtype, param)
+        sign = placement.create_moment(zeros, param.shape, moment_dtype, param)
         return {"size": size, "sign": sign}
 
     state = RPropState(**trees.unzip(trainables, moments))

@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 from jax.nn.initializers import constant, ones, zeros
 
-from mlax._core import checks, trees
+from mlax._core import checks, placement, trees
 from mlax._core.static import static
 
 
@@ -113,13 +113,13 @@ def init(
         accumulation_size=accumulation_size,
         min_scale=min_scale,
     )
-    scale = trees.create_state(ones, (), None)
+    scale = placement.create_state(ones, (), None, trainables)
     largest = float(jnp.finfo(jnp.float32).max)
-    best = trees.create_state(constant(largest), (), None)
-    mean = trees.create_state(zeros, (), None)
-    losses = trees.create_state(zeros, (), jnp.int32)
-    plateau = trees.create_state(zeros, (), jnp.int32)
-    waiting = trees.create_state(zeros, (), jnp.int32)
+    best = placement.create_state(constant(largest), (), None, trainables)
+    mean = placement.create_state(zeros, (), None, trainables)
+    losses = placement.create_state(zeros, (), jnp.int32, trainables)
+    plateau = placement.create_state(zeros, (), jnp.int32, trainables)
+    waiting = placement.create_state(zeros, (), jnp.int32, trainables)
     state = ReduceOnPlateauState(
         scale=scale,
         best=best,

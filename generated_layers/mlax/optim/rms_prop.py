@@ -23,7 +23,7 @@ from jax import lax
 from jax.nn.initializers import constant, zeros
 from jax.typing import DTypeLike
 
-from mlax._core import checks, trees
+from mlax._core import checks, placement, trees
 from mlax._core.static import static
 from mlax.functional import bias_correction, divide_by_root, ema, saturate
 
@@ -140,15 +140,17 @@ def init(
 
     def moments(param: jax.Array) -> dict[str, Any]:
         shape, kept = param.shape, moment_dtype
-        square = trees.create_moment(constant(initial_value), shape, kept, param)
-        mean = trees.create_moment(zeros, shape, kept, param) if centered else None
+        square = placement.create_moment(constant(initial_value), shape, kept, param)
+        mean = placement.create_moment(zeros, shape, kept, param) if centered else None
         trace = (
-            trees.create_moment(zeros, shape, kept, param) if momentum > 0.0 else None
+            placement.create_moment(zeros, shape, kept, param)
+            if momentum > 0.0
+            else None
         )
         return {"square": square, "mean": mean, "trace": trace}
 
     state = RMSPropState(
-        step=jnp.zeros((), jnp.int32), **trees.unzip(trainables, moments)
+        step=placement.create_count(trainables), **trees.unzip(trainables, moments)
     )
     return state, hyperparams
 

@@ -21,7 +21,7 @@ import jax.numpy as jnp
 from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
-from mlax._core import checks, trees
+from mlax._core import checks, placement, trees
 from mlax._core.static import InitializedOptimizer, OptimizerHyperparams, static
 
 
@@ -115,15 +115,15 @@ def init(
         weight_power=weight_power,
         moment_dtype=moment_dtype,
     )
-    largest = trees.create_state(zeros, (), None)
-    total = trees.create_state(zeros, (), None)
+    largest = placement.create_state(zeros, (), None, trainables)
+    total = placement.create_state(zeros, (), None, trainables)
 
     def moments(param: jax.Array) -> dict[str, Any]:
-        z = trees.copied(param, moment_dtype)
+        z = placement.copied(param, moment_dtype)
         return {"z": z}
 
     state = ScheduleFreeState(
-        step=jnp.zeros((), jnp.int32),
+        step=placement.create_count(trainables),
         largest=largest,
         total=total,
         **trees.unzip(trainables, moments),

@@ -14,11 +14,10 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
-from mlax._core import checks, trees
+from mlax._core import checks, placement, trees
 from mlax._core.static import static
 
 
@@ -92,13 +91,15 @@ def init(
 
     def moments(param: jax.Array) -> dict[str, Any]:
         trace = (
-            trees.create_moment(zeros, param.shape, moment_dtype, param)
+            placement.create_moment(zeros, param.shape, moment_dtype, param)
             if momentum > 0.0
             else None
         )
         return {"trace": trace}
 
-    state = SgdState(step=jnp.zeros((), jnp.int32), **trees.unzip(trainables, moments))
+    state = SgdState(
+        step=placement.create_count(trainables), **trees.unzip(trainables, moments)
+    )
     return state, hyperparams
 
 

@@ -21,7 +21,7 @@ from jax import lax
 from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
-from mlax._core import checks, trees
+from mlax._core import checks, placement, trees
 from mlax._core.static import static
 from mlax.functional import ema, saturate
 
@@ -97,11 +97,13 @@ def init(
 
     def moments(param: jax.Array) -> dict[str, Any]:
         shape = param.shape if param.ndim < 2 else (sum(param.shape),)
-        mean = trees.create_moment(zeros, param.shape, moment_dtype, param)
-        bounds = trees.create_moment(zeros, shape, moment_dtype, param)
+        mean = placement.create_moment(zeros, param.shape, moment_dtype, param)
+        bounds = placement.create_moment(zeros, shape, moment_dtype, param)
         return {"mean": mean, "bounds": bounds}
 
-    state = SM3State(step=jnp.zeros((), jnp.int32), **trees.unzip(trainables, moments))
+    state = SM3State(
+        step=placement.create_count(trainables), **trees.unzip(trainables, moments)
+    )
     return state, hyperparams
 
 

@@ -21,7 +21,7 @@ from jax import lax
 from jax.nn.initializers import constant
 from jax.typing import DTypeLike
 
-from mlax._core import checks, trees
+from mlax._core import checks, placement, trees
 from mlax._core.static import static
 from mlax.functional import bias_correction, dithered_sum, divide_by_root, ema, saturate
 
@@ -115,15 +115,17 @@ def init(
     )
 
     def moments(param: jax.Array) -> dict[str, Any]:
-        mean = trees.create_moment(
+        mean = placement.create_moment(
             constant(initial_value), param.shape, moment_dtype, param
         )
-        square = trees.create_moment(
+        square = placement.create_moment(
             constant(initial_value), param.shape, moment_dtype, param
         )
         return {"mean": mean, "square": square}
 
-    state = YogiState(step=jnp.zeros((), jnp.int32), **trees.unzip(trainables, moments))
+    state = YogiState(
+        step=placement.create_count(trainables), **trees.unzip(trainables, moments)
+    )
     return state, hyperparams
 
 

@@ -19,6 +19,7 @@ from mlax_scaffold.render.text import (
 )
 from mlax_scaffold.rewrite import Rewritten
 from mlax_scaffold.rewrite.keys import PREPARE_KEY
+from mlax_scaffold.rewrite.optimizer import beside
 
 NAMES = ("value", "value_and_gradients", "key")
 """The inputs of `step` that are keyword-only."""
@@ -182,7 +183,7 @@ class _OptimizerBuilder:
         lines += [self._check_mask(name) for name in self._of("Mask")]
         fields = []
         if self.counts:
-            fields.append("step=jnp.zeros((), jnp.int32)")
+            fields.append(f"step=placement.create_count({beside(self.definition)})")
         fields += [f"{d.name}={d.name}" for d in self.states]
         if self.moments:
             given = ["trainables", "moments", *self._selected(self._reads("setup"))]

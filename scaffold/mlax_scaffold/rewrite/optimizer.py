@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from mlax_scaffold.model.definition import Role
+from mlax_scaffold.model.definition import Definition, Role
 from mlax_scaffold.rewrite.context import Context
 from mlax_scaffold.rewrite.keys import PREPARE_KEY
 from mlax_scaffold.rewrite.nodes import (
@@ -45,6 +45,14 @@ def counts(context: Context) -> bool:
     methods = context.definition.methods
     reads = {name for m in methods for name in m.reads}
     return bool(reads & {"step", "dither"} or scheduled(context))
+
+
+def beside(definition: Definition) -> str:
+    """What the states of `init` lie with: the weights, or else the states of optimizers."""
+    if definition.takes_weights:
+        return "trainables"
+    states = [f"{h.name}_state" for h in definition.structural()]
+    return states[0] if len(states) == 1 else f"({', '.join(states)})"
 
 
 def tree(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:

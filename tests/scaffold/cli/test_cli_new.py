@@ -29,8 +29,8 @@ def tried(monkeypatch):
     """What was tried out, in the place of doing so."""
     calls = []
 
-    def prove(stage, module, tests):
-        calls.append((module, tuple(tests)))
+    def prove(stage, modules, tests):
+        calls.append((modules, tuple(tests)))
         return Outcome(0, "5 passed in 1.00s")
 
     monkeypatch.setattr(Stage, "prove", prove)
@@ -59,7 +59,9 @@ def test_a_new_layer_is_tested_documented_and_can_be_undone(empty):
 @pytest.mark.parametrize("archetype", archetypes())
 def test_each_archetype_is_a_valid_spec(empty, tried, archetype):
     empty.ok("new-layer", "Thing", "--archetype", archetype)
-    assert tried == [("mynet.nn", ("tests/generated/nn/test_nn_thing.py",))]
+    assert tried == [
+        (["mynet.nn", "mynet.graph"], ("tests/generated/nn/test_nn_thing.py",))
+    ]
     assert "class Thing(Layer)" in empty.text("specs/nn/thing.py")
 
 
@@ -82,7 +84,7 @@ def test_the_choice_is_told(empty, tried):
 def test_a_new_optimizer_and_a_new_function(empty, tried):
     empty.ok("new-optimizer", "Slow")
     empty.ok("new-function", "leaky_tanh")
-    assert [module for module, _ in tried] == ["mynet.optim", "mynet.functional"]
+    assert [module for module, _ in tried] == [["mynet.optim"], ["mynet.functional"]]
     assert "class Slow(Optimizer)" in empty.text("specs/optim/slow.py")
     assert "def leaky_tanh(" in empty.text("specs/functional/leaky_tanh.py")
     assert empty.ok("check")
@@ -231,13 +233,13 @@ def test_without_pytest_only_the_import_is_tried(project, tried, monkeypatch):
         "mlax_scaffold.cli.creation.missing_packages", lambda: ["Hypothesis"]
     )
     output = project.ok("new-layer", "Gate")
-    assert tried == [("mynet.nn", ())]
+    assert tried == [(["mynet.nn", "mynet.graph"], ())]
     assert 'pip install "mlax-scaffold[test]"' in output
 
 
 def test_no_test(project, tried):
     output = project.ok("new-layer", "Gate", "--no-test")
-    assert tried == [("mynet.nn", ())]
+    assert tried == [(["mynet.nn", "mynet.graph"], ())]
     assert "Its tests were not run" in output
 
 
