@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from mlax_scaffold.model.definition import (
     Declaration,
     Definition,
-    Hyperparameter,
     Kind,
     Method,
     MethodRole,
@@ -18,6 +16,7 @@ from mlax_scaffold.model.definition import (
 from mlax_scaffold.model.library import Library
 from mlax_scaffold.render import keyword_inputs
 from mlax_scaffold.render.input_checks import InputChecks, counted_axes
+from mlax_scaffold.render.outline import outline
 from mlax_scaffold.render.parameters import (
     Parameter,
     array_annotation,
@@ -112,6 +111,7 @@ class _LayerBuilder:
         self.name = definition.name
         self.traits = library.traits(definition.reference)
         self.subs = library.sub_layers(definition)
+        self.takes_key = self.traits.takes_key and definition.kind is Kind.LAYER
 
     def view(self) -> LayerView:
         entries = [m for m in self.definition.methods if m.role is MethodRole.ENTRY]
@@ -123,7 +123,7 @@ class _LayerBuilder:
             hyperparams=tuple(self._hyper_fields()),
             methods=hyper_methods(self.definition, self.methods),
             init=self._init(),
-            outline=self._outline(),
+            outline=outline(self.definition, self.takes_key),
             entries=tuple(self._entry(m) for m in entries),
         )
 
@@ -179,30 +179,9 @@ class _LayerBuilder:
             *(initializer(self.definition, d) for d in weights(self.definition)),
         ]
 
-    @property
-    def _takes_key(self) -> bool:
-        return self.traits.takes_key and self.definition.kind is Kind.LAYER
-
-    def _outline(self) -> str:
-        given = ["outlines.SHAPES"] if self._takes_key else []
-        given += [f"{h.name}={_outlined(h)}" for h in self.definition.hyperparameters]
-        made = f"init({', '.join(given)})"
-        undecided = [
-            repr(d.name) for d in self.definition.declarations if self._open(d)
-        ]
-        return (
-            f"outlines.undecided({made}, {', '.join(undecided)})" if undecided else made
-        )
-
-    def _open(self, d: Declaration) -> bool:
-        """Whether an initializer decides if it is there. Hyperparameters do not hold it."""
-        names = "|".join(h.name for h in self.definition.initializers)
-        return bool(names and re.search(rf"\bself\.({names})\b", d.condition or ""))
-
     def _init(self) -> FunctionView:
-        takes_key = self._takes_key
         parameters = list(self._layer_arguments)
-        if takes_key:
+        if self.takes_key:
             parameters.insert(
                 0, Parameter("key", "jax.Array", None, "PRNG key of the weights.")
             )
@@ -223,7 +202,7 @@ class _LayerBuilder:
             ", ".join(p.text for p in (*required, *defaulted)),
             f"tuple[{trainables}, {state}, {self.name}Hyperparams]",
             docstring(doc, 4),
-            self._init_body(takes_key),
+            self._init_body(),
         )
 
     def _raises(self) -> str:
@@ -236,7 +215,7 @@ class _LayerBuilder:
             return ""
         return section("Raises", entries)
 
-    def _init_body(self, takes_key: bool) -> str:
+    def _init_body(self) -> str:
         lines: list[str] = []
         for h in self.definition.hyperparameters:
             if not h.type.word.structural:
@@ -249,7 +228,7 @@ class _LayerBuilder:
                 f"checks.{word.check}({self.name!r}, {number}{h.name}={h.name})"
             )
         keyed = [d for d in self.definition.declarations if d.role is not Role.DERIVED]
-        if takes_key and len(keyed) > 1:
+        if self.takes_key and len(keyed) > 1:
             lines.append(f"keys = arrays.declared_keys(key, {len(keyed)})")
         setup = self.methods.get("setup")
         if setup is not None:
@@ -325,12 +304,8 @@ class _LayerBuilder:
         else:
             parts = "; ".join(f"{i.name}: {array_doc(i.type)}" for i in positional)
             x_doc = f"tuple ({', '.join(i.name for i in positional)}). {parts}."
-        training = self.traits.training
-        mode = (
-            "static; whether state is kept and nothing is random."
-            if training
-            else "not used."
-        )
+        mode = "static; whether state is kept and nothing is random."
+        mode = mode if self.traits.training else "not used."
         key = "PRNG key; needed in training only." if self.traits.draws else "not used."
         if self.definition.kind is Kind.BLOCK:
             mode, key = "handed to the layers.", "PRNG key, split over the layers."
@@ -376,10 +351,8 @@ class _LayerBuilder:
         derived = self.definition.declared(Role.DERIVED)
         named = (*self.definition.hyperparameters, *derived)
         sizes = {item.name: f"hyperparams.{item.name}" for item in named}
-        lines = [
-            f"checks.arguments({self.name!r}, trainables, non_trainables, hyperparams, "
-            "inference_mode)"
-        ]
+        given = "trainables, non_trainables, hyperparams, inference_mode"
+        lines = [f"checks.arguments({self.name!r}, {given})"]
         positional = method.positional
         if len(positional) > 1:
             names = ", ".join(i.name for i in positional)
@@ -398,17 +371,6 @@ class _LayerBuilder:
     def _entry_body(self, method: Method) -> str:
         body = self.methods[method.name].body
         return "\n".join([*self._entry_checks(method), body])
-
-
-def _outlined(h: Hyperparameter) -> str:
-    """The argument of `init` for a hyperparameter, where it makes shapes."""
-    match h.type.word.name:
-        case "SubLayers":
-            return f"[outlines.layer(part) for part in self.{h.name}]"
-        case "Stacked":
-            return f"outlines.layer(self.{h.name}, self.depth)"
-    structural = h.type.word.structural
-    return f"outlines.layer(self.{h.name})" if structural else f"self.{h.name}"
 
 
 def _nested(d: Declaration, kind: str) -> str:
