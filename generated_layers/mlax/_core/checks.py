@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from mlax._core import outlines
-from mlax._core.arrays import keyword_inputs, together
+from mlax._core.arrays import ANY, keyword_inputs, together
 from mlax._core.paths import named_leaves
 
 T = TypeVar("T")
@@ -463,7 +463,7 @@ def passed(owner: str, layer: Any, inputs: dict[str, Any], /) -> None:
         return
     known = keyword_inputs(layer)
     for name in inputs:
-        if name not in known:
+        if name not in known and ANY not in known:
             shown = ", ".join(known) or "none"
             raise TypeError(
                 f"{owner}: no layer takes the keyword input {name!r}; they take: {shown}"
@@ -650,10 +650,14 @@ def arguments(
         )
 
 
+class KeyRequired(ValueError):
+    """A layer draws random numbers, and was given no key."""
+
+
 def require_key(owner: str, key: Any) -> jax.Array:
     """The key, which must be there."""
     if key is None:
-        raise ValueError(
+        raise KeyRequired(
             f"{owner} draws random numbers in training: "
             "pass key=jax.random.key(...) to fwd, or rng=... to its module"
         )
