@@ -9,14 +9,10 @@ from collections.abc import Iterable
 from mlax_scaffold.cli.workspace import BUILT_IN, name_in
 from mlax_scaffold.errors import UsageError, did_you_mean
 from mlax_scaffold.model.definition import Kind
+from mlax_scaffold.model.import_time import INITIALIZERS, OWN_INITIALIZERS
 from mlax_scaffold.model.words import WORDS
 from mlax_scaffold.spec.check_library import SpecFile
-from mlax_scaffold.spec.parse_imports import (
-    BASES,
-    DECLARATIONS,
-    INITIALIZERS,
-    TYPES,
-)
+from mlax_scaffold.spec.parse_imports import BASES, DECLARATIONS, TYPES
 from mlax_scaffold.spec.reader import module_name
 
 MAX_LENGTH = 60
@@ -34,7 +30,10 @@ _IMPORTED = {
     *("OptimizerHyperparams", "annotations", "math", "jax", "jnp", "lax", "arrays"),
     *("checks", "trees", "static", "apply_updates", "cast", "from_optax", "to_optax"),
 }
-_RESERVED = {*WORDS, *TYPES, *BASES, *DECLARATIONS, *INITIALIZERS, *_IMPORTED}
+_RESERVED = {
+    *(*WORDS, *TYPES, *BASES, *DECLARATIONS),
+    *(*INITIALIZERS, *OWN_INITIALIZERS, *_IMPORTED),
+}
 
 # Kinds whose definitions are told apart by name alone.
 _FAMILIES = ((Kind.LAYER, Kind.BLOCK), (Kind.OPTIMIZER,), (Kind.FUNCTION,))

@@ -9,6 +9,7 @@ from mlax_scaffold.render import graph_package, package
 from mlax_scaffold.render.docs import reference_pages
 from mlax_scaffold.render.formatting import format_python
 from mlax_scaffold.render.gate import check_doc, check_module, check_module_class
+from mlax_scaffold.render.import_gate import check_import, check_test_import
 from mlax_scaffold.render.tests import test_module
 from mlax_scaffold.rewrite import Rewritten, rewrite_methods
 
@@ -20,12 +21,15 @@ def render(library: Library, project: Project) -> tuple[Rendered, ...]:
         *graph_package.support(library, project),
     ]
     classes: dict[str, Definition] = {}
+    tests: set[str] = set()
     modules: dict[str, tuple[Definition, dict[str, Rewritten]]] = {}
     for definition in library:
         methods = rewrite_methods(definition, library)
         module = package.module(definition, library, methods, project)
         modules[module.path] = definition, methods
-        files += [module, test_module(definition, library, project)]
+        test = test_module(definition, library, project)
+        tests.add(test.path)
+        files += [module, test]
         for made in graph_package.module_class(definition, library, project):
             classes[made.path] = definition
             files.append(made)
@@ -33,6 +37,10 @@ def render(library: Library, project: Project) -> tuple[Rendered, ...]:
     files += reference_pages(library, project, rewritten)
     formatted = format_python(files, project.package)
     for file in formatted:
+        if file.path in tests:
+            check_test_import(file, project.package)
+        elif file.path.endswith(".py") and (file.source or _lists(file)):
+            check_import(file, project.package)
         if file.path in modules:
             definition, methods = modules[file.path]
             check_module(definition, methods, file)
@@ -41,3 +49,8 @@ def render(library: Library, project: Project) -> tuple[Rendered, ...]:
             check_module_class(classes[file.path], file)
             check_doc(classes[file.path], file)
     return tuple(sorted(formatted, key=lambda f: f.path))
+
+
+def _lists(file: Rendered) -> bool:
+    """Whether a file imports what definitions there are."""
+    return file.path.endswith("__init__.py")
