@@ -238,10 +238,11 @@ def _value(node: ast.expr, meanings: Mapping[str, str]) -> Any:
             if path in _COMPUTED and _root(function) in meanings:
                 called = getattr(math, path.removeprefix("math."))
                 return _compute(node, called, *(_value(a, meanings) for a in args))
-            raise Refused(node, f"`{ast.unparse(function)}(...)` is a call")
+            name = ast.unparse(function)
+            raise Refused(node, f"`{name}` cannot be called in a default")
         case ast.Name() | ast.Attribute():
             return _named(node, meanings)
-    raise Refused(node, f"`{ast.unparse(node)}` is computed")
+    raise Refused(node, f"`{ast.unparse(node)}` cannot stand in a default")
 
 
 def _named(node: ast.expr, meanings: Mapping[str, str]) -> Any:

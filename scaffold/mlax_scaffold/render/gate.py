@@ -89,16 +89,20 @@ def _functions(tree: ast.Module) -> dict[str, ast.FunctionDef]:
 
 def _ends_with(function: ast.FunctionDef, body: str) -> bool:
     """Whether the statements stand in the function, in a row."""
-    wanted = [_dump(node) for node in _statements(body)]
-    wanted = [w for w in wanted if w != ast.dump(ast.Pass())]
+    wanted = _dumps(_statements(body))
     blocks = [function.body]
     blocks += [n.body for n in function.body if isinstance(n, ast.FunctionDef)]
     for block in blocks:
-        given = [_dump(node) for node in block]
+        given = _dumps(block)
         for start in range(len(given) - len(wanted) + 1):
             if given[start : start + len(wanted)] == wanted:
                 return True
     return not wanted
+
+
+def _dumps(block: list[ast.stmt]) -> list[str]:
+    """What the statements of a block say; `pass` says nothing."""
+    return [_dump(node) for node in block if not isinstance(node, ast.Pass)]
 
 
 def _statements(body: str) -> list[ast.stmt]:

@@ -136,7 +136,7 @@ def _view(definition: Definition, library: Library, project: Project) -> TestVie
     takes_weights = definition.kind is Kind.OPTIMIZER and definition.takes_weights
     takes_key = bool(traits and traits.takes_key and definition.kind is Kind.LAYER)
     plain = [h for h in definition.hyperparameters if not h.type.word.structural]
-    patterns = list(_patterns(method.inputs)) if method.inputs else []
+    patterns = _drawn(definition)
     if method.passes:
         patterns.append(("shift", "features"))
     return TestView(
@@ -226,6 +226,8 @@ def _draws(definition: Definition) -> Iterator[str]:
         yield f"example = draw(st.sampled_from([{examples}]))"
     if _ranked(definition):
         yield "rank = draw(sizes(max=3))"
+    elif _has_axes(definition):
+        yield f"rank = {_rank(definition)}"
     for h in definition.hyperparameters:
         if h.name in definition.example_values:
             yield f'{h.name} = example["{h.name}"]'
@@ -276,12 +278,52 @@ def _invalid(hyperparameters: list[Hyperparameter]) -> Iterator[tuple[str, str]]
 
 def _ranked(definition: Definition) -> bool:
     """Whether the number of axes of the input is drawn first: an axis must be one of them."""
-    given = definition.example_values
-    words = {
-        h.type.word.name for h in definition.hyperparameters if h.name not in given
-    }
     shapes = {text for m in definition.methods for _, text in _flat_inputs(m.inputs)}
-    return "Axis" in words or (shapes == {"..."} and not definition.example_shapes)
+    if shapes == {"..."}:
+        return _has_axes(definition) or not definition.example_shapes
+    return _has_axes(definition) and _variadic(_drawn(definition)) is not None
+
+
+def _has_axes(definition: Definition) -> bool:
+    """Whether axes of the input are drawn."""
+    given = definition.example_values
+    return any(
+        h.type.word.name == "Axis" and h.name not in given
+        for h in definition.hyperparameters
+    )
+
+
+def _drawn(definition: Definition) -> list[tuple[str, str]]:
+    """Label and shape of every array that is drawn."""
+    method = definition.method("forward") or definition.methods[0]
+    return list(_patterns(method.inputs)) if method.inputs else []
+
+
+def _variadic(patterns: list[tuple[str, str]]) -> str | None:
+    """The first name that stands for any number of axes."""
+    words = " ".join(text for _, text in patterns).split()
+    return next((word[1:] for word in words if word.startswith("*")), None)
+
+
+def _rank(definition: Definition) -> int:
+    """The number of axes that every input has, where their shapes say it; a weight may have none."""
+    shapes = [
+        part
+        for m in definition.methods
+        for item in m.inputs
+        for part in _fixed(item.type)
+    ]
+    return min((len(shape.dims) for shape in shapes), default=0)
+
+
+def _fixed(array: ArrayType) -> Iterator[Shape]:
+    match array.shape:
+        case Shape():
+            yield array.shape
+        case Conditional():
+            yield from (array.shape.if_true, array.shape.if_false)
+    for part in array.items:
+        yield from _fixed(part)
 
 
 def _flat_inputs(inputs: tuple[Input, ...]) -> list[tuple[str, str]]:
@@ -312,15 +354,14 @@ def _flat(label: str, array: ArrayType) -> Iterator[tuple[str, str]]:
 
 
 def _known(definition: Definition, patterns: list[tuple[str, str]]) -> Iterator[str]:
-    used = " ".join(text for _, text in patterns)
     if definition.structural():
         yield "features=toys.WIDTH"
     shapes = [name for name in definition.example_shapes if name != "y"]
     if shapes:
         given = ", ".join(f'"{name}": example["{name}"]' for name in shapes)
         yield f"given={{{given}}}"
-    if _ranked(definition):
-        variadic = next(w[1:] for w in used.split() if w.startswith("*"))
+    variadic = _variadic(patterns)
+    if variadic and _ranked(definition):
         fixed = len(patterns[0][1].split()) - 1
         yield f'ranks={{"{variadic}": {f"max(rank - {fixed}, 0)" if fixed else "rank"}}}'
 

@@ -103,8 +103,9 @@ def operand(node: cst.BaseExpression) -> str:
 
 
 def element(node: cst.BaseExpression) -> str:
-    """The text of an expression as an element of a tuple, in parentheses where it needs them."""
-    loose = isinstance(node, cst.Tuple | cst.IfExp | cst.Lambda) and not node.lpar
+    """The text of an expression inside another one, in parentheses where it needs them."""
+    kinds = cst.Tuple | cst.IfExp | cst.Lambda | cst.NamedExpr
+    loose = isinstance(node, kinds) and not node.lpar
     return f"({code(node)})" if loose else operand(node)
 
 

@@ -10,6 +10,7 @@ from mlax_scaffold.rewrite.hoist import arguments_text, keyword_text
 from mlax_scaffold.rewrite.nodes import (
     Renamer,
     code,
+    element,
     expression,
     fresh,
     missing_comments,
@@ -95,7 +96,8 @@ class _Setup(cst.CSTTransformer):
         if declaration.role is Role.SUB_LAYER:
             return self._sub_layer(declaration, call, condition)
         given = {a.keyword.value: code(a.value) for a in call.args if a.keyword}
-        initializer, shape, *dtype = [code(a.value) for a in call.args if not a.keyword]
+        first, *rest = [a.value for a in call.args if not a.keyword]
+        initializer, (shape, *dtype) = element(first), map(code, rest)
         if "dtype" in given:
             dtype.append(given["dtype"])
         if declaration.role is Role.TRAINABLE:

@@ -81,9 +81,11 @@ def check_types(source: Source, method: ast.FunctionDef) -> None:
     check_type(source, method.returns)
 
 
-def check_scope(source: Source, node: ast.ClassDef) -> None:
-    """Report defaults that begin with a name which means something else inside the class."""
-    own = set(_names(node))
+def check_scope(
+    source: Source, node: ast.ClassDef, imports: Mapping[str, Import]
+) -> None:
+    """Report defaults with an imported name that means something else inside the class."""
+    own = imports.keys() & set(_names(node))
     for default in _defaults(node):
         for part in ast.walk(default):
             if isinstance(part, ast.Name) and part.id in own:

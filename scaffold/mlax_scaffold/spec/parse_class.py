@@ -114,7 +114,7 @@ class ClassReader:
                         statement, "a spec's class holds annotated fields and methods"
                     )
         check_fields(self.source, hyperparameters)
-        check_scope(self.source, node)
+        check_scope(self.source, node, self.imports)
         names = read_keywords(self.source, node, kind, hyperparameters)
         self._check_methods(kind, methods, hyperparameters)
         setup = SetupReader(self.source, self.imports)

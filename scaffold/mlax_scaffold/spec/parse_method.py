@@ -116,6 +116,12 @@ def read_method(
 
     `passes` says whether it may take keyword inputs for its layers.
     """
+    if ast.get_docstring(method) is not None and len(method.body) == 1:
+        source.report(
+            method,
+            f"{method.name} holds nothing but a docstring",
+            "Write what it does, or remove it.",
+        )
     first = method.args.args[0].arg if method.args.args else None
     if first != "self":
         source.report(method, f"{method.name} must take self first")

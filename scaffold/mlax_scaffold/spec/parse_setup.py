@@ -11,6 +11,7 @@ from mlax_scaffold.model.definition import (
     Requirement,
     Role,
 )
+from mlax_scaffold.spec.check_defaults import check_type
 from mlax_scaffold.spec.parse_source import Source, dotted, self_attribute
 
 _ROLES = {
@@ -56,6 +57,7 @@ class SetupReader:
             case ast.Assign(targets=[target], value=value):
                 self._assignment(statement, target, value, None)
             case ast.AnnAssign(target=target, value=ast.expr() as value):
+                check_type(self.source, statement.annotation)
                 annotation = ast.unparse(statement.annotation)
                 self._assignment(statement, target, value, annotation)
             case _:
@@ -191,6 +193,10 @@ class SetupReader:
                 f"Use {self._words()}.",
             )
             return None
+        for argument in call.args:
+            if isinstance(argument, ast.Starred):
+                self.source.report(argument, "arguments are given one by one")
+                return None
         arguments = list(call.args)
         keywords = {k.arg: k.value for k in call.keywords}
         if "dtype" in keywords:

@@ -10,6 +10,7 @@ from mlax_scaffold.errors import Diagnostic
 from mlax_scaffold.model.definition import Definition, Kind, Method, MethodRole
 from mlax_scaffold.spec.check_body import RESERVED_IN_FUNCTIONS, BodyChecker
 from mlax_scaffold.spec.check_defaults import check_defaults
+from mlax_scaffold.spec.check_syntax import check_syntax
 from mlax_scaffold.spec.check_uses import UseChecker
 from mlax_scaffold.spec.parse_class import ClassReader
 from mlax_scaffold.spec.parse_fields import check_fields, read_hyperparameter
@@ -50,6 +51,8 @@ def read_spec(
     tree = source.parse()
     definition = None
     if tree is not None:
+        check_syntax(source, tree)
+    if tree is not None and not source.diagnostics:
         try:
             definition = _Reader(source, frozenset(words)).module(tree)
         except RecursionError:
