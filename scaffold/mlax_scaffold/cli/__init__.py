@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from collections.abc import Sequence
 from typing import NoReturn
@@ -17,5 +18,9 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """
     from mlax_scaffold.cli.group import cli
 
+    for stream in (sys.stdout, sys.stderr):
+        # Specs and their names may hold what a terminal cannot show.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     cli.main(None if arguments is None else list(arguments), prog_name=PROGRAM)
     sys.exit(0)

@@ -31,6 +31,10 @@ class Kind(Enum):
         return ("nn", "block") if self is Kind.LAYER else (self.value,)
 
 
+OPTIMIZER_TOOLS = ("apply_updates", "from_optax", "state_shardings", "to_optax")
+"""Functions of the package of optimizers that follow from no spec."""
+
+
 @dataclass(frozen=True)
 class Hyperparameter:
     """A field of a class, or a keyword-only parameter of a function."""

@@ -218,6 +218,8 @@ class SetupReader:
                 expected += f" or {expected.replace('dtype=None', 'at_least=dtype')}"
             self.source.report(call, f"expected {expected}")
             return None
+        if role is not Role.MOMENT:
+            self._check_lambda(arguments[0])
         initializer, shape, *dtype = map(self.source.segment, arguments)
         return Declaration(
             role,
@@ -228,6 +230,19 @@ class SetupReader:
             at_least=None if at_least is None else self.source.segment(at_least),
             condition=condition,
         )
+
+    def _check_lambda(self, initializer: ast.expr) -> None:
+        """An initializer is called with a dtype only where one is asked for."""
+        if not isinstance(initializer, ast.Lambda):
+            return
+        given = initializer.args
+        count = len(given.posonlyargs) + len(given.args)
+        if count != 3 or len(given.defaults) != 1:
+            self.source.report(
+                initializer,
+                "an initializer takes a key, a shape, and a dtype that may be left out",
+                "Write `lambda k, s, d=jnp.float32: ...`.",
+            )
 
     def _words(self) -> str:
         return " and ".join(

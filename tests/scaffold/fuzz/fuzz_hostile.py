@@ -420,7 +420,7 @@ class _Writer:
     def _setup(self, kind: str) -> list[str]:
         word = "moment" if kind == "Optimizer" else "trainable"
         init = self.pick(
-            ("zeros", "lecun_normal()", "lambda k, s, d: 1.0"), EXPRESSIONS
+            ("zeros", "lecun_normal()", "lambda k, s, d=float: 1.0"), EXPRESSIONS
         )
         shape = self.pick(("(3,)", "(self.size,)", "()"), EXPRESSIONS)
         types = self.pick("", tuple(f": {e}" for e in EXPRESSIONS))

@@ -39,7 +39,7 @@ class Example(Layer):
     def setup(self):
         require(self.size % 2 == 1, "size must be odd")
         self.shift = trainable(zeros, (self.size,))
-        self.scale = trainable(lambda k, s, d: zeros(k, s, d), (3,))
+        self.scale = trainable(lambda k, s, d=float: zeros(k, s, d), (3,))
         self.linear = Linear(
             self.size, self.size, kernel_initializer=self.kernel_initializer
         )
