@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.benchmarks import processes
 
-from mlax_scaffold.spec.check_library import LIBRARY_SPECS
+from mlax_scaffold.spec.files import LIBRARY_SPECS
 from mlax_scaffold.spec.reader import module_name
 
 _CLASS = re.compile(r"^class (\w+)(?=\(Layer\))", re.MULTILINE)

@@ -77,9 +77,12 @@ def split_keys(key: jax.Array | None, count: int) -> Any:
 
 
 def keyed(key: Any, items: Iterable[Any]) -> list[tuple[Any, Any]]:
-    """Each item with a key of its own: split from one, or from a list of as many."""
+    """Each item with a key of its own: split from one, or of a list of as many.
+
+    Where there is no key, each has None.
+    """
     given = list(items)
-    keys = key if isinstance(key, list) else jax.random.split(key, len(given))
+    keys = key if isinstance(key, list) else split_keys(key, len(given))
     return list(zip(keys, given, strict=True))
 
 

@@ -603,13 +603,17 @@ def unpack(owner: str, names: str, x: Any, count: int) -> tuple[Any, ...]:
     return tuple(x)
 
 
-def static_inference_mode(owner: str, inference_mode: Any) -> None:
-    """`inference_mode` decides what is computed, so it cannot be traced."""
-    if isinstance(inference_mode, jax.core.Tracer):
+def static_flag(owner: str, /, **value: Any) -> None:
+    """True or False. It decides what is computed, so it cannot be traced."""
+    name, given = _named(value)
+    if given is True or given is False:
+        return
+    if isinstance(given, jax.core.Tracer):
         raise TypeError(
-            f"{owner}: inference_mode is traced; make it static: "
-            'jax.jit(..., static_argnames="inference_mode")'
+            f"{owner}: {name} is traced; make it static: "
+            f'jax.jit(..., static_argnames="{name}")'
         )
+    raise TypeError(f"{owner}: {name} must be True or False, got {_shown(given)}")
 
 
 def require_key(owner: str, key: Any) -> jax.Array:

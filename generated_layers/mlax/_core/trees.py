@@ -3,6 +3,7 @@
 """What every optimizer is built with: functions over trees of weights."""
 
 import math
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -12,6 +13,7 @@ from jax import lax
 from jax.typing import DTypeLike
 
 from mlax._core.arrays import Initializer
+from mlax._core.paths import listed, named_leaves, path_name, shown
 
 
 def check_weights(owner: str, trainables: Any) -> None:
@@ -20,10 +22,10 @@ def check_weights(owner: str, trainables: Any) -> None:
     Raises:
         TypeError: where a leaf is not, naming its path.
     """
-    for path, leaf in jax.tree_util.tree_leaves_with_path(trainables):
+    for name, leaf in named_leaves(trainables):
         if not jnp.issubdtype(jnp.result_type(leaf), jnp.floating):
             raise TypeError(
-                f"{owner}: trainables{jax.tree_util.keystr(path)} must be floating, "
+                f"{owner}: the weight {shown(name)} must be floating, "
                 f"got {jnp.result_type(leaf)}"
             )
 
@@ -38,29 +40,28 @@ def check_gradients(
     Raises:
         ValueError, TypeError: where they differ, naming the first differing path.
     """
-    given = dict(jax.tree_util.tree_leaves_with_path(gradients))
-    expected = dict(jax.tree_util.tree_leaves_with_path(trainables))
+    given, expected = dict(named_leaves(gradients)), dict(named_leaves(trainables))
     examples = next((jnp.shape(leaf)[:1] or (1,) for leaf in given.values()), ())
     leading, what = examples, "shape (examples, *weight.shape),"
     if not per_example:
         leading, what = (), "weight's shape"
-    for path in [*expected, *given]:
-        shown = jax.tree_util.keystr(path) or "the root"
-        if (path in given) != (path in expected):
+    for name in [*expected, *given]:
+        place = shown(name)
+        if (name in given) != (name in expected):
             has, lacks = ("gradients", "trainables")
-            if path in expected:
+            if name in expected:
                 has, lacks = lacks, has
-            raise ValueError(f"{owner}: {has} have a leaf at {shown}, {lacks} do not")
-        gradient, weight = given[path], expected[path]
+            raise ValueError(f"{owner}: {has} have a leaf at {place}, {lacks} do not")
+        gradient, weight = given[name], expected[name]
         shape = (*leading, *jnp.shape(weight))
         if jnp.shape(gradient) != shape:
             raise ValueError(
-                f"{owner}: the gradient at {shown} must have the {what} "
+                f"{owner}: the gradient at {place} must have the {what} "
                 f"{shape}, got {jnp.shape(gradient)}"
             )
         if gradient.dtype != weight.dtype:
             raise TypeError(
-                f"{owner}: the gradient at {shown} must have the weight's dtype "
+                f"{owner}: the gradient at {place} must have the weight's dtype "
                 f"{weight.dtype}, got {gradient.dtype}"
             )
     if jax.tree.structure(gradients) != jax.tree.structure(trainables):
@@ -98,13 +99,10 @@ def check_state(
 
 def _first_difference(tree: Any, other: Any) -> str:
     """Where one of two trees has a leaf and the other has none: "" where nowhere."""
-    paths, others = (
-        [path for path, _ in jax.tree_util.tree_leaves_with_path(each)]
-        for each in (tree, other)
-    )
-    for path in [*others, *paths]:
-        if (path in paths) != (path in others):
-            return f" at {jax.tree_util.keystr(path) or 'the root'}"
+    names, others = (dict(named_leaves(each)) for each in (tree, other))
+    for name in [*others, *names]:
+        if (name in names) != (name in others):
+            return f" at {shown(name)}"
     return ""
 
 
@@ -134,12 +132,14 @@ _GIVE = {
 def selected(mask: Callable[[str, Any], bool] | None, trainables: Any) -> Any:
     """Whether the mask selects each weight; a mask of None selects all.
 
+    The mask is given the name of the weight, as in `flatten`, and the weight.
+
     Raises:
-        TypeError: where the mask returns something else than a bool, naming the path.
+        TypeError: where the mask returns something else than a bool, naming the weight.
     """
 
     def select(path: Any, weight: Any) -> bool:
-        name = jax.tree_util.keystr(path, simple=True, separator="/")
+        name = path_name(path)
         chosen = True if mask is None else mask(name, weight)
         if not isinstance(chosen, bool):
             raise TypeError(
@@ -149,6 +149,26 @@ def selected(mask: Callable[[str, Any], bool] | None, trainables: Any) -> Any:
         return chosen
 
     return jax.tree_util.tree_map_with_path(select, trainables)
+
+
+def check_mask(
+    owner: str, trainables: Any, *, required: bool = False, **value: Any
+) -> None:
+    """A mask selects a weight: one that selects none is most often a wrong name.
+
+    Raises:
+        TypeError: where the mask returns something else than a bool, naming the weight.
+        ValueError: where it selects none and is `required`; else that is a warning.
+    """
+    [(name, mask)] = value.items()
+    chosen = jax.tree.leaves(selected(mask, trainables))
+    if not chosen or any(chosen):
+        return
+    weights = listed([weight for weight, _ in named_leaves(trainables)])
+    text = f"{owner}: {name} selects no weight; their names are {weights}"
+    if required:
+        raise ValueError(text)
+    warnings.warn(text, stacklevel=3)
 
 
 def scalar(value: Any) -> jax.Array:
@@ -359,7 +379,11 @@ def _over_moments(
     structure = _structure(trainables)
 
     def field(value: Any) -> Any:
-        if structure.num_leaves and _structure(value) == structure:
+        if (
+            value is not None
+            and structure.num_leaves
+            and _structure(value) == structure
+        ):
             return moment(value)
         if isinstance(value, tuple):
             parts = [field(part) for part in value]

@@ -11,6 +11,8 @@ import jax
 import jax.core
 import jax.numpy as jnp
 
+from mlax._core.paths import named_leaves
+
 _SHOWN = 10
 """How many paths an error lists of a kind."""
 
@@ -19,8 +21,10 @@ def flatten(tree: Any) -> dict[str, Any]:
     """The leaves of a tree by their paths: names and indices, joined by `/`.
 
     A `/` in a name is written `~1` and a `~` is written `~0`, as in a JSON pointer
-    (RFC 6901), so that no two leaves have the same path. None is no leaf. A key that is a
-    tuple of names, as those of `Params` are, is a path already.
+    (RFC 6901), so that no two leaves have the same path: split at each `/`, then replace
+    `~1` and at last `~0`, and the names are back. None is no leaf. A key that is a tuple
+    of names, as those of `Params` are, is a path already. Masks of optimizers, tables,
+    files and errors name a weight so, too.
 
     Args:
         tree: any pytree, of arrays or of `jax.ShapeDtypeStruct`.
@@ -32,24 +36,13 @@ def flatten(tree: Any) -> dict[str, Any]:
         ValueError: where keys of one node have the same text.
     """
     named: dict[str, Any] = {}
-    for path, leaf in jax.tree_util.tree_leaves_with_path(tree):
-        name = "/".join(map(_escaped, path))
+    for name, leaf in named_leaves(tree):
         if name in named:
             raise ValueError(
                 f"flatten: two leaves have the path {name!r}; rename a key"
             )
         named[name] = leaf
     return named
-
-
-def _escaped(key: Any) -> str:
-    for attribute in ("key", "idx", "name"):
-        if hasattr(key, attribute):
-            key = getattr(key, attribute)
-            break
-    path = isinstance(key, tuple) and all(isinstance(name, str) for name in key)
-    names = key if path and key else (key,)
-    return "/".join(str(n).replace("~", "~0").replace("/", "~1") for n in names)
 
 
 def unflatten(arrays: Mapping[str, Any], like: Any) -> Any:

@@ -10,10 +10,11 @@ from typing import Any, ClassVar
 import jax
 import jax.numpy as jnp
 
+from mlax._core import checks
 from mlax._core.arrays import each, keyword_inputs
 from mlax.graph._applied import Applied
 from mlax.graph._graph import Graph
-from mlax.graph._module import Module, own_params, static_flag
+from mlax.graph._module import Module, own_params
 from mlax.graph._params import Params, checked_call
 from mlax.graph._rng import Rng
 
@@ -56,7 +57,7 @@ class BlockModule(Module):
         **inputs: Any,
     ) -> tuple[Any, Params]:
         """An entry point of the block, such as `fwd`, with the parameters of its modules."""
-        is_training = static_flag(self, is_training)
+        checks.static_flag(type(self).__name__, is_training=is_training)
         checked_call(self, params, x)
         params = self._create(params, x, is_training, **inputs)
         key, rng = None, self._rng()

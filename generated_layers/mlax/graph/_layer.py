@@ -20,7 +20,7 @@ from mlax.graph._declarations import (
     reserve,
 )
 from mlax.graph._graph import Graph, Path
-from mlax.graph._module import Module, static_flag
+from mlax.graph._module import Module
 from mlax.graph._params import Params, checked_call
 from mlax.graph._rng import Rng
 from mlax.graph._trees import Tree, outline_of
@@ -128,7 +128,7 @@ class LayerModule(Module):
         **inputs: Any,
     ) -> tuple[Any, Params]:
         """An entry point of the layer, such as `fwd`, with the parameters of this module."""
-        is_training = static_flag(self, is_training)
+        checks.static_flag(type(self).__name__, is_training=is_training)
         checked_call(self, params, x)
         params = self._create(params, x)
         key = None

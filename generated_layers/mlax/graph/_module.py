@@ -339,20 +339,6 @@ def own_params(module: Module, params: Params) -> Params:
     return params.below(places, frozenset(m.path for m in modules if m._gives_keys))
 
 
-def static_flag(owner: Module, is_training: Any) -> bool:
-    """`is_training`, which decides what is computed, so that it cannot be traced.
-
-    Raises:
-        TypeError: where it is.
-    """
-    if isinstance(is_training, jax.core.Tracer):
-        raise TypeError(
-            f"{type(owner).__name__}: is_training is traced; make it static: "
-            'jax.jit(..., static_argnames="is_training")'
-        )
-    return bool(is_training)
-
-
 @cache
 def _signature(cls: type) -> inspect.Signature:
     return inspect.signature(cls.__call__)

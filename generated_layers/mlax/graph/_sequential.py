@@ -51,7 +51,7 @@ class Sequential(Module):
         return keyword_inputs(*self.layers)
 
     def __call__(
-        self, params: Params, x: Any, *, is_training: bool = False, **inputs: Any
+        self, params: Params, x: Any, *, is_training: bool = True, **inputs: Any
     ) -> tuple[Any, Params]:
         """The output of the last one, and the params.
 
@@ -62,8 +62,10 @@ class Sequential(Module):
             **inputs: keyword inputs, handed to the modules that take them.
 
         Raises:
-            TypeError: where no module takes one of them.
+            TypeError: where no module takes one of them, or is_training is neither True nor
+                False.
         """
+        checks.static_flag("Sequential", is_training=is_training)
         checks.passed("Sequential", self, inputs)
         for layer in self.layers:
             if isinstance(layer, Module):

@@ -112,6 +112,7 @@ def init(
     weight_decay = checks.scheduled("AcProp", weight_decay=weight_decay)
     mask = checks.optional(checks.function, "AcProp", mask=mask)
     moment_dtype = checks.optional(checks.dtype, "AcProp", moment_dtype=moment_dtype)
+    trees.check_mask("AcProp", trainables, mask=mask)
     hyperparams = AcPropHyperparams(
         learning_rate=learning_rate,
         b1=b1,

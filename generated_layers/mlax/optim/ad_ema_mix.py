@@ -126,6 +126,7 @@ def init(
     weight_decay = checks.scheduled("AdEMAMix", weight_decay=weight_decay)
     mask = checks.optional(checks.function, "AdEMAMix", mask=mask)
     moment_dtype = checks.optional(checks.dtype, "AdEMAMix", moment_dtype=moment_dtype)
+    trees.check_mask("AdEMAMix", trainables, mask=mask)
     hyperparams = AdEMAMixHyperparams(
         learning_rate=learning_rate,
         b1=b1,

@@ -100,6 +100,7 @@ def init(
     weight_decay = checks.scheduled("AdaDelta", weight_decay=weight_decay)
     mask = checks.optional(checks.function, "AdaDelta", mask=mask)
     moment_dtype = checks.optional(checks.dtype, "AdaDelta", moment_dtype=moment_dtype)
+    trees.check_mask("AdaDelta", trainables, mask=mask)
     hyperparams = AdaDeltaHyperparams(
         learning_rate=learning_rate,
         decay=decay,

@@ -105,6 +105,7 @@ def init(
     weight_decay = checks.scheduled("AdaMaxW", weight_decay=weight_decay)
     mask = checks.optional(checks.function, "AdaMaxW", mask=mask)
     moment_dtype = checks.optional(checks.dtype, "AdaMaxW", moment_dtype=moment_dtype)
+    trees.check_mask("AdaMaxW", trainables, mask=mask)
     hyperparams = AdaMaxWHyperparams(
         learning_rate=learning_rate,
         b1=b1,

@@ -152,6 +152,7 @@ def init(
     epsilon = checks.non_negative("Adafactor", epsilon=epsilon)
     factored = checks.boolean("Adafactor", factored=factored)
     moment_dtype = checks.optional(checks.dtype, "Adafactor", moment_dtype=moment_dtype)
+    trees.check_mask("Adafactor", trainables, mask=mask)
     hyperparams = AdafactorHyperparams(
         learning_rate=learning_rate,
         min_factored_size=min_factored_size,

@@ -115,6 +115,7 @@ def init(
     mask = checks.optional(checks.function, "AdamW", mask=mask)
     nesterov = checks.boolean("AdamW", nesterov=nesterov)
     moment_dtype = checks.optional(checks.dtype, "AdamW", moment_dtype=moment_dtype)
+    trees.check_mask("AdamW", trainables, mask=mask)
     hyperparams = AdamWHyperparams(
         learning_rate=learning_rate,
         b1=b1,

@@ -122,6 +122,7 @@ def init(
     weight_decay = checks.scheduled("Adan", weight_decay=weight_decay)
     mask = checks.optional(checks.function, "Adan", mask=mask)
     moment_dtype = checks.optional(checks.dtype, "Adan", moment_dtype=moment_dtype)
+    trees.check_mask("Adan", trainables, mask=mask)
     hyperparams = AdanHyperparams(
         learning_rate=learning_rate,
         b1=b1,

@@ -106,6 +106,7 @@ def init(
     weight_decay = checks.non_negative("Cocob", weight_decay=weight_decay)
     mask = checks.optional(checks.function, "Cocob", mask=mask)
     moment_dtype = checks.optional(checks.dtype, "Cocob", moment_dtype=moment_dtype)
+    trees.check_mask("Cocob", trainables, mask=mask)
     hyperparams = CocobHyperparams(
         learning_rate=learning_rate,
         alpha=alpha,

@@ -111,6 +111,7 @@ def init(
     weight_decay = checks.non_negative("DoG", weight_decay=weight_decay)
     mask = checks.optional(checks.function, "DoG", mask=mask)
     moment_dtype = checks.optional(checks.dtype, "DoG", moment_dtype=moment_dtype)
+    trees.check_mask("DoG", trainables, mask=mask)
     hyperparams = DoGHyperparams(
         learning_rate=learning_rate,
         first_step=first_step,

@@ -102,6 +102,7 @@ def init(
     weight_decay = checks.non_negative("DoWG", weight_decay=weight_decay)
     mask = checks.optional(checks.function, "DoWG", mask=mask)
     moment_dtype = checks.optional(checks.dtype, "DoWG", moment_dtype=moment_dtype)
+    trees.check_mask("DoWG", trainables, mask=mask)
     hyperparams = DoWGHyperparams(
         learning_rate=learning_rate,
         first_square=first_square,

@@ -164,6 +164,8 @@ def init(
     decomposition_dtype = checks.dtype(
         "Galore", decomposition_dtype=decomposition_dtype
     )
+    trees.check_mask("Galore", trainables, matrices=matrices)
+    trees.check_mask("Galore", trainables, mask=mask)
     hyperparams = GaloreHyperparams(
         learning_rate=learning_rate,
         rank=rank,

@@ -116,6 +116,7 @@ def init(
     weight_decay = checks.scheduled("LAMB", weight_decay=weight_decay)
     mask = checks.optional(checks.function, "LAMB", mask=mask)
     moment_dtype = checks.optional(checks.dtype, "LAMB", moment_dtype=moment_dtype)
+    trees.check_mask("LAMB", trainables, mask=mask)
     hyperparams = LAMBHyperparams(
         learning_rate=learning_rate,
         b1=b1,

@@ -118,6 +118,8 @@ def init(
     momentum = checks.decay("LARS", momentum=momentum)
     nesterov = checks.boolean("LARS", nesterov=nesterov)
     moment_dtype = checks.optional(checks.dtype, "LARS", moment_dtype=moment_dtype)
+    trees.check_mask("LARS", trainables, mask=mask)
+    trees.check_mask("LARS", trainables, trust_mask=trust_mask)
     hyperparams = LARSHyperparams(
         learning_rate=learning_rate,
         weight_decay=weight_decay,

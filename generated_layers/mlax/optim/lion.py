@@ -97,6 +97,7 @@ def init(
     weight_decay = checks.scheduled("Lion", weight_decay=weight_decay)
     mask = checks.optional(checks.function, "Lion", mask=mask)
     moment_dtype = checks.optional(checks.dtype, "Lion", moment_dtype=moment_dtype)
+    trees.check_mask("Lion", trainables, mask=mask)
     hyperparams = LionHyperparams(
         learning_rate=learning_rate,
         b1=b1,

@@ -248,6 +248,8 @@ def init(
     adam_weight_decay = checks.scheduled("Muon", adam_weight_decay=adam_weight_decay)
     moment_dtype = checks.optional(checks.dtype, "Muon", moment_dtype=moment_dtype)
     decomposition_dtype = checks.dtype("Muon", decomposition_dtype=decomposition_dtype)
+    trees.check_mask("Muon", trainables, mask=mask)
+    trees.check_mask("Muon", trainables, matrices=matrices)
     hyperparams = MuonHyperparams(
         learning_rate=learning_rate,
         coefficients=coefficients,

@@ -111,6 +111,7 @@ def init(
     weight_decay = checks.scheduled("NAdamW", weight_decay=weight_decay)
     mask = checks.optional(checks.function, "NAdamW", mask=mask)
     moment_dtype = checks.optional(checks.dtype, "NAdamW", moment_dtype=moment_dtype)
+    trees.check_mask("NAdamW", trainables, mask=mask)
     hyperparams = NAdamWHyperparams(
         learning_rate=learning_rate,
         b1=b1,

@@ -119,6 +119,7 @@ def init(
     moment_dtype = checks.optional(
         checks.dtype, "SimplifiedAdEMAMix", moment_dtype=moment_dtype
     )
+    trees.check_mask("SimplifiedAdEMAMix", trainables, mask=mask)
     hyperparams = SimplifiedAdEMAMixHyperparams(
         learning_rate=learning_rate,
         b1=b1,

@@ -127,6 +127,7 @@ def init(
     mask = checks.optional(checks.function, "Sophia", mask=mask)
     update_interval = checks.size("Sophia", update_interval=update_interval)
     moment_dtype = checks.optional(checks.dtype, "Sophia", moment_dtype=moment_dtype)
+    trees.check_mask("Sophia", trainables, mask=mask)
     hyperparams = SophiaHyperparams(
         learning_rate=learning_rate,
         b1=b1,

@@ -80,6 +80,7 @@ def init(
     coefficient = checks.positive("TrustRatio", coefficient=coefficient)
     epsilon = checks.non_negative("TrustRatio", epsilon=epsilon)
     mask = checks.optional(checks.function, "TrustRatio", mask=mask)
+    trees.check_mask("TrustRatio", trainables, mask=mask)
     hyperparams = TrustRatioHyperparams(
         min_norm=min_norm, coefficient=coefficient, epsilon=epsilon, mask=mask
     )

@@ -67,6 +67,7 @@ def init(
     trees.check_weights("WeightDecay", trainables)
     weight_decay = checks.scheduled("WeightDecay", weight_decay=weight_decay)
     mask = checks.optional(checks.function, "WeightDecay", mask=mask)
+    trees.check_mask("WeightDecay", trainables, mask=mask)
     hyperparams = WeightDecayHyperparams(weight_decay=weight_decay, mask=mask)
     state = WeightDecayState(step=jnp.zeros((), jnp.int32))
     return state, hyperparams

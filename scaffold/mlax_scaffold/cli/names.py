@@ -11,7 +11,7 @@ from mlax_scaffold.errors import UsageError, did_you_mean
 from mlax_scaffold.model.definition import OPTIMIZER_TOOLS, Kind
 from mlax_scaffold.model.import_time import INITIALIZERS, OWN_INITIALIZERS
 from mlax_scaffold.model.words import WORDS
-from mlax_scaffold.spec.check_library import SpecFile
+from mlax_scaffold.spec.files import SpecFile
 from mlax_scaffold.spec.parse_imports import BASES, DECLARATIONS, TYPES
 from mlax_scaffold.spec.parse_keywords import MODULES
 from mlax_scaffold.spec.reader import module_name

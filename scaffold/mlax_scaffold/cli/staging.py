@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from mlax_scaffold.cli.settings import import_root
 from mlax_scaffold.cli.workspace import Generation, Workspace
-from mlax_scaffold.spec.check_library import SpecFile
+from mlax_scaffold.spec.files import SpecFile
 
 PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 IMPORT_FAILED = 70

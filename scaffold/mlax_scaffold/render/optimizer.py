@@ -18,6 +18,7 @@ from mlax_scaffold.render.text import (
     wrapped,
 )
 from mlax_scaffold.rewrite import Rewritten
+from mlax_scaffold.rewrite.keys import PREPARE_KEY
 
 NAMES = ("value", "value_and_gradients", "key")
 """The inputs of `step` that are keyword-only."""
@@ -146,6 +147,11 @@ class _OptimizerBuilder:
                         if r.method in ("setup", "setup_tree")
                     ),
                     *(
+                        ("ValueError", f"where {name} selects no weight.")
+                        for name in self._of("Mask")
+                        if not self._is_optional(name)
+                    ),
+                    *(
                         [("TypeError", "where a weight is not floating.")]
                         if self.definition.takes_weights
                         else []
@@ -173,6 +179,7 @@ class _OptimizerBuilder:
                 )
             else:
                 lines.append(check(self.name, h))
+        lines += [self._check_mask(name) for name in self._of("Mask")]
         fields = []
         if self.counts:
             fields.append("step=jnp.zeros((), jnp.int32)")
@@ -195,6 +202,15 @@ class _OptimizerBuilder:
             "return state, hyperparams",
         ]
         return "\n".join(lines)
+
+    def _is_optional(self, name: str) -> bool:
+        fields = self.definition.hyperparameters
+        return any(h.name == name and h.type.optional for h in fields)
+
+    def _check_mask(self, name: str) -> str:
+        required = "" if self._is_optional(name) else ", required=True"
+        given = f"{self.name!r}, trainables, {name}={name}"
+        return f"trees.check_mask({given}{required})"
 
     def _masks(self, reads: frozenset[str]) -> list[str]:
         """The masks that a function of one leaf is given."""
@@ -300,6 +316,9 @@ class _OptimizerBuilder:
         if "step" in self.methods:
             return "\n".join([*lines, self.methods["step"].body])
         if "prepare" in self.methods:
+            if "key" in self._reads("prepare") and "key" in self._reads("update"):
+                given = f"trees.required({self.name!r}, key=key)"
+                lines.append(f"{PREPARE_KEY}, key = arrays.split_keys({given}, 2)")
             lines.append(self.methods["prepare"].body.rstrip("\n"))
         names = [d.name for d in self.moments]
         reads = self._reads("update")

@@ -6,6 +6,7 @@ import libcst as cst
 
 from mlax_scaffold.model.definition import Role
 from mlax_scaffold.rewrite.context import Context
+from mlax_scaffold.rewrite.keys import PREPARE_KEY
 from mlax_scaffold.rewrite.nodes import (
     OuterTransformer,
     Renamer,
@@ -16,7 +17,7 @@ from mlax_scaffold.rewrite.nodes import (
 )
 from mlax_scaffold.rewrite.returns import Returns
 
-INPUTS = frozenset(("value", "value_and_gradients", "key", "keys"))
+INPUTS = frozenset(("value", "value_and_gradients", "key", "keys", PREPARE_KEY))
 """Names of the inputs of the generated `step`, and of what is split off them."""
 
 _TREES = {"grads": "gradients", "params": "trainables"}

@@ -10,6 +10,7 @@ from mlax_scaffold.errors import Diagnostic
 from mlax_scaffold.model.definition import Definition, Kind, Method, MethodRole
 from mlax_scaffold.spec.check_body import RESERVED_IN_FUNCTIONS, BodyChecker
 from mlax_scaffold.spec.check_defaults import check_defaults
+from mlax_scaffold.spec.check_keys import check_keys
 from mlax_scaffold.spec.check_syntax import check_syntax
 from mlax_scaffold.spec.check_uses import UseChecker
 from mlax_scaffold.spec.parse_class import ClassReader
@@ -181,6 +182,7 @@ class _Reader:
             self.source, node, {}, imports=self.reader.imports, reserved=reserved
         ).check()
         UseChecker(self.source, node, {}).check()
+        check_keys(self.source, node, {})
         check_returns(self.source, node)
         names, bound = names_of(node)
         method = Method(

@@ -130,7 +130,7 @@ def assert_optimizer_dtypes(
     has one; all other arithmetic is in `dtype`. Compiles nothing.
     """
     gradients_dtype = dtype if gradients_dtype is None else gradients_dtype
-    declared = _declared(case)
+    declared = declared_dtypes(case)
     what = f"{case.name} with weights in {jnp.dtype(dtype)}"
     with precision_for(dtype, gradients_dtype, *declared):
         structs = cast(trees()["dict"], dtype)
@@ -143,7 +143,7 @@ def assert_optimizer_dtypes(
         )
 
 
-def _declared(case: OptimizerCase) -> tuple[DTypeLike, ...]:
+def declared_dtypes(case: OptimizerCase) -> tuple[DTypeLike, ...]:
     """The dtypes that hyperparameters name."""
     named = (case.moment_dtype, *case.other_dtypes)
     return tuple(dtype for dtype in named if dtype is not None)
@@ -161,7 +161,7 @@ def assert_mixed_dtypes(case: OptimizerCase) -> None:
         "single": jax.ShapeDtypeStruct((11,), jnp.float32),
     }
     what = f"{case.name} with weights of mixed dtypes"
-    declared = _declared(case)
+    declared = declared_dtypes(case)
     with precision_for(*declared):
         jaxpr = _trace(case, structs, structs, what)
     for name, struct in structs.items():

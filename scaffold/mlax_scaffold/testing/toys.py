@@ -163,7 +163,7 @@ class ToyOptimizerState(NamedTuple):
 @jax.tree_util.register_static
 @dataclass(frozen=True)
 class ToyOptimizerHyperparams:
-    """Hyperparameters of an optimizer that follows the mean of the gradients."""
+    """Hyperparameters of an optimizer that follows the gradients, with random signs."""
 
     decay: float = 0.5
 
@@ -172,11 +172,19 @@ class ToyOptimizerHyperparams:
         gradients: Any,
         state: ToyOptimizerState,
         trainables: Any,
+        key: jax.Array | None = None,
         **inputs: Any,
     ) -> tuple[Any, ToyOptimizerState]:
-        """The update is the new trace: decay * trace + gradient."""
+        """The new trace is decay * trace + gradient; with a key, some signs of the update change."""
         trace = jax.tree.map(lambda t, g: self.decay * t + g, state.trace, gradients)
-        return trace, ToyOptimizerState(trace)
+        leaves, structure = jax.tree.flatten(trace)
+        if key is None or not leaves:
+            return trace, ToyOptimizerState(trace)
+        updates = [
+            jnp.where(jax.random.bits(k, u.shape, jnp.uint8) < 64, -u, u)
+            for k, u in zip(jax.random.split(key, len(leaves)), leaves, strict=True)
+        ]
+        return structure.unflatten(updates), ToyOptimizerState(trace)
 
 
 def optimizers(trainables: Any, count: int) -> list[tuple[Any, Any]]:

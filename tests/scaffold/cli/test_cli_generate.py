@@ -193,22 +193,6 @@ def test_deleted_outputs_come_back_the_same(generated):
     assert generated.files() == before
 
 
-def test_a_removed_spec_takes_its_files_along(generated):
-    (generated.root / "specs/nn/twice.py").unlink()
-    gone = generated.json("generate")["deleted"]
-    assert "mynet/nn/twice.py" in gone
-    assert not (generated.root / "mynet/nn/twice.py").exists()
-
-
-def test_without_the_folder_of_specs_nothing_is_deleted(generated):
-    shutil.rmtree(generated.root / "specs")
-    before = generated.files()
-    result = generated.run("generate")
-    assert result.exit_code == 2
-    assert "does not exist" in result.stderr
-    assert generated.files() == before
-
-
 @pytest.mark.parametrize("damage", ["", "no record\n", "<<<<<<< ours\n"])
 def test_a_damaged_record_is_a_finding_that_generate_heals(generated, damage):
     before = generated.files()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping
 
-from mlax_scaffold.spec.check_library import SpecFile
+from mlax_scaffold.spec.files import SpecFile
 
 _RUN = "open('tripwire', 'w')"
 """What runs where it should not: the name is looked for in everything that Python does."""

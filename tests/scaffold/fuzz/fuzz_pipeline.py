@@ -14,7 +14,7 @@ from mlax_scaffold.model.project import Project, Rendered
 from mlax_scaffold.render import Draft, docs, draft
 from mlax_scaffold.render.formatting import format_python
 from mlax_scaffold.spec import check_library
-from mlax_scaffold.spec.check_library import LIBRARY_SPECS, SpecFile, find_specs
+from mlax_scaffold.spec.files import LIBRARY_SPECS, SpecFile, find_specs
 from mlax_scaffold.spec.reader import read_spec
 
 SECONDS = 10

@@ -12,12 +12,8 @@ from mlax_scaffold.render.import_gate import (
     check_import,
     check_test_import,
 )
-from mlax_scaffold.spec.check_library import (
-    LIBRARY_SPECS,
-    SpecFile,
-    find_specs,
-    read_library,
-)
+from mlax_scaffold.spec.check_library import read_library
+from mlax_scaffold.spec.files import LIBRARY_SPECS, SpecFile, find_specs
 
 PROJECT = Project("gated", "specs", "gated", "tests", "docs")
 LAYER = '''import math

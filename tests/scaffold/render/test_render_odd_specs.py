@@ -18,12 +18,8 @@ from mlax_scaffold.model.project import Project
 from mlax_scaffold.render import docs, draft
 from mlax_scaffold.render.docs_setup import Setup, Unknown
 from mlax_scaffold.render.formatting import format_python
-from mlax_scaffold.spec.check_library import (
-    LIBRARY_SPECS,
-    SpecFile,
-    find_specs,
-    read_library,
-)
+from mlax_scaffold.spec.check_library import read_library
+from mlax_scaffold.spec.files import LIBRARY_SPECS, SpecFile, find_specs
 from mlax_scaffold.testing.strategies import axes
 
 PROJECT = Project("mlax", "specs", "mlax", "tests", "docs")
