@@ -10,9 +10,9 @@ from mlax_scaffold.rewrite.hoist import arguments_text, keyword_text
 from mlax_scaffold.rewrite.nodes import (
     Renamer,
     code,
-    element,
     expression,
     fresh,
+    is_loose,
     missing_comments,
     operand,
     self_attribute,
@@ -97,7 +97,9 @@ class _Setup(cst.CSTTransformer):
             return self._sub_layer(declaration, call, condition)
         given = {a.keyword.value: code(a.value) for a in call.args if a.keyword}
         first, *rest = [a.value for a in call.args if not a.keyword]
-        initializer, (shape, *dtype) = element(first), map(code, rest)
+        initializer, shape, *dtype = map(code, (first, *rest))
+        if is_loose(first):
+            initializer = f"({initializer})"
         if "dtype" in given:
             dtype.append(given["dtype"])
         if declaration.role is Role.TRAINABLE:
