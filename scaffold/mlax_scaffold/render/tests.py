@@ -11,7 +11,6 @@ from mlax_scaffold.model.definition import (
     Definition,
     Example,
     Hyperparameter,
-    Input,
     Kind,
     Method,
     Role,
@@ -25,6 +24,13 @@ from mlax_scaffold.render.header import header
 from mlax_scaffold.render.modules import file_name
 from mlax_scaffold.render.optimizer import needs
 from mlax_scaffold.render.tests_imports import IMPORTS
+from mlax_scaffold.render.tests_shapes import (
+    drawn,
+    has_axes,
+    rank,
+    ranked,
+    variadic,
+)
 from mlax_scaffold.render.tests_values import dividing, fixed_axis, per_dim_axes
 
 _NOT_NEGATIVE = ("var", "positive")
@@ -134,7 +140,7 @@ def _view(definition: Definition, library: Library, project: Project) -> TestVie
     takes_weights = definition.kind is Kind.OPTIMIZER and definition.takes_weights
     takes_key = bool(traits and traits.takes_key and definition.kind is Kind.LAYER)
     plain = [h for h in definition.hyperparameters if not h.type.word.structural]
-    patterns = _drawn(definition)
+    patterns = drawn(definition)
     if method.passes:
         patterns.append(("shift", "features"))
     return TestView(
@@ -220,10 +226,10 @@ def _draws(definition: Definition) -> Iterator[str]:
     if definition.examples:
         examples = ", ".join(map(_literal, definition.examples))
         yield f"example = draw(st.sampled_from([{examples}]))"
-    if _ranked(definition):
+    if ranked(definition):
         yield "rank = draw(sizes(max=3))"
-    elif _has_axes(definition):
-        yield f"rank = {_rank(definition)}"
+    elif has_axes(definition):
+        yield f"rank = {rank(definition)}"
     for h in definition.hyperparameters:
         if h.name in definition.example_values:
             yield f'{h.name} = example["{h.name}"]'
@@ -277,83 +283,6 @@ def _invalid(hyperparameters: list[Hyperparameter]) -> Iterator[tuple[str, str]]
             yield h.name, "None"
 
 
-def _ranked(definition: Definition) -> bool:
-    """Whether the number of axes of the input is drawn first: an axis must be one of them."""
-    shapes = {text for m in definition.methods for _, text in _flat_inputs(m.inputs)}
-    if shapes == {"..."}:
-        return _has_axes(definition) or not definition.example_shapes
-    return _has_axes(definition) and _variadic(_drawn(definition)) is not None
-
-
-def _has_axes(definition: Definition) -> bool:
-    """Whether axes of the input are drawn."""
-    given = definition.example_values
-    return any(
-        h.type.word.name == "Axis" and h.name not in given
-        for h in definition.hyperparameters
-    )
-
-
-def _drawn(definition: Definition) -> list[tuple[str, str]]:
-    """Label and shape of every array that is drawn."""
-    method = definition.method("forward") or definition.methods[0]
-    return list(_patterns(method.inputs)) if method.inputs else []
-
-
-def _variadic(patterns: list[tuple[str, str]]) -> str | None:
-    """The first name that stands for any number of axes."""
-    words = " ".join(text for _, text in patterns).split()
-    return next((word[1:] for word in words if word.startswith("*")), None)
-
-
-def _rank(definition: Definition) -> int:
-    """The number of axes that every input has, where their shapes say it; a weight may have none."""
-    shapes = [
-        part
-        for m in definition.methods
-        for item in m.inputs
-        for part in _fixed(item.type)
-    ]
-    return min((len(shape.dims) for shape in shapes), default=0)
-
-
-def _fixed(array: ArrayType) -> Iterator[Shape]:
-    match array.shape:
-        case Shape():
-            yield array.shape
-        case Conditional():
-            yield from (array.shape.if_true, array.shape.if_false)
-    for part in array.items:
-        yield from _fixed(part)
-
-
-def _flat_inputs(inputs: tuple[Input, ...]) -> list[tuple[str, str]]:
-    return [pair for item in inputs for pair in _flat(item.name, item.type)]
-
-
-def _patterns(inputs: tuple[Input, ...]) -> Iterator[tuple[str, str]]:
-    """Label and shape of every array of the inputs.
-
-    Arrays of any shape must broadcast against one another: where all are of any shape they get the
-    same, and `...` beside named axes stands for no axis.
-    """
-    flat = _flat_inputs(inputs)
-    free = {text for _, text in flat} == {"..."}
-    for label, text in flat:
-        words = [w for w in text.split() if w != "..."]
-        yield label, "*any_axes" if free else " ".join(words)
-
-
-def _flat(label: str, array: ArrayType) -> Iterator[tuple[str, str]]:
-    if array.kind == "tuple":
-        for i, part in enumerate(array.items):
-            yield from _flat(f"{label}[{i}]", part)
-    elif array.kind == "PyTree":
-        yield label, "*batch features"
-    elif array.shape is not None:
-        yield label, str(array.shape)
-
-
 def _known(definition: Definition, patterns: list[tuple[str, str]]) -> Iterator[str]:
     if definition.structural():
         yield "features=toys.WIDTH"
@@ -361,10 +290,10 @@ def _known(definition: Definition, patterns: list[tuple[str, str]]) -> Iterator[
     if shapes:
         given = ", ".join(f'"{name}": example["{name}"]' for name in shapes)
         yield f"given={{{given}}}"
-    variadic = _variadic(patterns)
-    if variadic and _ranked(definition):
+    name = variadic(patterns)
+    if name and ranked(definition):
         fixed = len(patterns[0][1].split()) - 1
-        yield f'ranks={{"{variadic}": {f"max(rank - {fixed}, 0)" if fixed else "rank"}}}'
+        yield f'ranks={{"{name}": {f"max(rank - {fixed}, 0)" if fixed else "rank"}}}'
 
 
 def _x(method: Method, definition: Definition) -> str:
