@@ -33,6 +33,8 @@ _IMPORTED = {
     *("InitializedOptimizer", "CellHyperparams", "LayerHyperparams"),
     *("OptimizerHyperparams", "annotations", "math", "jax", "jnp", "lax", "arrays"),
     *("checks", "trees", "static", "apply_updates", "cast", "from_optax", "to_optax"),
+    # What some of them, or their tests, import.
+    *("Case", "OptimizerCase", "LayerModule", "ClassVar"),
 }
 _RESERVED = {*WORDS, *TYPES, *BASES, *DECLARATIONS, *INITIALIZERS, *_IMPORTED}
 

@@ -123,7 +123,10 @@ def test_module(definition: Definition, library: Library, project: Project) -> R
 def _view(definition: Definition, library: Library, project: Project) -> TestView:
     section, name = definition.section, definition.name
     package = f"{project.package}.{section}"
-    if definition.kind in (Kind.FUNCTION, Kind.SCHEDULE):
+    if definition.kind is Kind.FUNCTION:
+        # A function may be called what a test calls something else.
+        imported = f"from {project.package} import {section}"
+    elif definition.kind is Kind.SCHEDULE:
         stem = file_name(definition).removesuffix(".py")
         imported = f"from {package}.{stem} import {name}"
     else:
@@ -139,7 +142,7 @@ def _view(definition: Definition, library: Library, project: Project) -> TestVie
         patterns.append(("shift", "features"))
     return TestView(
         name=name,
-        title=f"Property tests of {project.package}.{section}.{name}.",
+        title=f"Property tests of {package}.{name}.",
         imported=imported,
         spec=definition.source,
         draws=tuple(_draws(definition)),
