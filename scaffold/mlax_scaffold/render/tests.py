@@ -37,7 +37,7 @@ _TOYS = {
     "Cell": "toys.cell(key, dtype)",
     "Stacked": "toys.stacked(key, dtype, depth)",
     "SubLayers": "toys.layers(key, dtype, count)",
-    "SubOptimizer": "toys.optimizer(trainables)",
+    "SubOptimizer": "toys.optimizer(trainables, traced)",
     "SubOptimizers": "toys.optimizers(trainables, count)",
 }
 
@@ -232,6 +232,8 @@ def _draws(definition: Definition) -> Iterator[str]:
         if h.type.word.structural:
             if h.type.word.name in ("SubLayers", "SubOptimizers"):
                 yield "count = draw(sizes(max=3))"
+            if h.type.word.name == "SubOptimizer":
+                yield "traced = draw(booleans())"
             continue
         strategy = "sizes(max=2)" if h.name == "spatial_dims" else h.type.strategy
         if definition.kind is Kind.SCHEDULE:  # numbers of steps, which cost nothing
