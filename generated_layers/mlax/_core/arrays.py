@@ -86,8 +86,12 @@ def keyed(key: Any, items: Iterable[Any]) -> list[tuple[Any, Any]]:
     return list(zip(keys, given, strict=True))
 
 
+ANY = "**"
+"""Stands among keyword inputs for any that has another name."""
+
+
 def keyword_inputs(*layers: Any) -> tuple[str, ...]:
-    """The keyword inputs that some of the layers take, each once."""
+    """The keyword inputs that some of the layers take, each once; see `ANY`."""
     names = (name for layer in layers for name in getattr(layer, "keyword_inputs", ()))
     return tuple(dict.fromkeys(names))
 
@@ -97,6 +101,8 @@ def taken(layer: Any, inputs: dict[str, Any]) -> dict[str, Any]:
     if not inputs:
         return inputs
     known = keyword_inputs(layer)
+    if ANY in known:
+        return inputs
     return {name: value for name, value in inputs.items() if name in known}
 
 

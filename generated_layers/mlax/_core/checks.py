@@ -12,7 +12,7 @@ import jax.core
 import jax.numpy as jnp
 from jax import lax
 
-from mlax._core.arrays import keyword_inputs, together
+from mlax._core.arrays import ANY, keyword_inputs, together
 
 T = TypeVar("T")
 
@@ -460,7 +460,7 @@ def passed(owner: str, layer: Any, inputs: dict[str, Any], /) -> None:
         return
     known = keyword_inputs(layer)
     for name in inputs:
-        if name not in known:
+        if name not in known and ANY not in known:
             shown = ", ".join(known) or "none"
             raise TypeError(
                 f"{owner}: no layer takes the keyword input {name!r}; they take: {shown}"
@@ -616,10 +616,14 @@ def static_flag(owner: str, /, **value: Any) -> None:
     raise TypeError(f"{owner}: {name} must be True or False, got {_shown(given)}")
 
 
+class KeyRequired(ValueError):
+    """A layer draws random numbers, and was given no key."""
+
+
 def require_key(owner: str, key: Any) -> jax.Array:
     """The key, which must be there."""
     if key is None:
-        raise ValueError(
+        raise KeyRequired(
             f"{owner} draws random numbers in training: "
             "pass key=jax.random.key(...) to fwd, or rng=... to its module"
         )

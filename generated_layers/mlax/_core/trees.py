@@ -12,8 +12,8 @@ import jax.numpy as jnp
 from jax import lax
 from jax.typing import DTypeLike
 
-from mlax._core.arrays import Initializer
 from mlax._core.paths import listed, named_leaves, path_name, shown
+from mlax._core.placement import in_place
 
 
 def check_weights(owner: str, trainables: Any) -> None:
@@ -215,8 +215,10 @@ def map_leaves(
         arrive = [
             None if a is None else a.astype(compute) for a in (grad, param, *kept)
         ]
-        row = update(*arrive, *others[len(moments) :])
-        rows.append([_as(a, b) for a, b in zip(row, (param, *kept), strict=True)])
+        step, *new = update(*arrive, *others[len(moments) :])
+        pairs = zip(new, kept, strict=True)
+        new = [None if b is None else _stored(a, b, param) for a, b in pairs]
+        rows.append([jnp.asarray(step, param.dtype), *new])
     return tuple(
         None
         if i and moments[i - 1] is None
@@ -225,13 +227,18 @@ def map_leaves(
     )
 
 
-def _as(value: Any, like: Any) -> Any:
-    return None if like is None else jnp.asarray(value, like.dtype)
-
-
 def stored(tree: Any, like: Any) -> Any:
-    """A new tree of the state, in the dtypes of the old one."""
-    return jax.tree.map(lambda new, old: jnp.asarray(new, old.dtype), tree, like)
+    """A new tree of the state, in the dtypes of the old one and where that lies."""
+    return jax.tree.map(_stored, tree, like)
+
+
+def _stored(new: Any, old: Any, param: Any = None) -> jax.Array:
+    return in_place(jnp.asarray(new, old.dtype), old, param)
+
+
+def incremented(step: jax.Array) -> jax.Array:
+    """The next number of steps. After the largest of its dtype it stays there."""
+    return jnp.minimum(step, jnp.iinfo(step.dtype).max - 1) + 1
 
 
 def dither(step: jax.Array) -> jax.Array:
@@ -242,26 +249,6 @@ def dither(step: jax.Array) -> jax.Array:
     """
     spread = step.astype(jnp.uint32) * jnp.uint32(2654435769)
     return scalar((spread >> 8).astype(jnp.float32) * jnp.float32(2.0**-24))
-
-
-def create_moment(
-    initializer: Initializer, shape: Sequence[int], dtype: Any, param: Any
-) -> jax.Array:
-    """A moment of one weight; a dtype of None is that of the weight."""
-    return initializer(None, tuple(shape), param.dtype if dtype is None else dtype)
-
-
-def create_state(
-    initializer: Initializer, shape: Sequence[int], dtype: Any
-) -> jax.Array:
-    """An array that is kept once for all weights; a dtype of None is the default one."""
-    chosen = jnp.result_type(float) if dtype is None else dtype
-    return initializer(None, tuple(shape), chosen)
-
-
-def copied(value: jax.Array, dtype: Any) -> jax.Array:
-    """A copy, so that weights and state can both be donated."""
-    return jnp.array(value, value.dtype if dtype is None else dtype)
 
 
 def unzip(
@@ -358,21 +345,7 @@ def tree_merge(parts: Any, tree: Any) -> Any:
 
 
 def tree_prune(state: Any, trainables: Any, chosen: Any) -> Any:
-    """The state of an optimizer, its moments without the weights that are not chosen."""
-
-    def prune(moment: Any) -> Any:
-        return tree_select(moment, chosen)
-
-    return _over_moments(prune, lambda value: value, state, trainables)
-
-
-def _over_moments(
-    moment: Callable[[Any], Any],
-    other: Callable[[Any], Any],
-    state: Any,
-    trainables: Any,
-) -> Any:
-    """Call one function on every moment of a state, and another on what else it holds.
+    """The state of an optimizer, its moments without the weights that are not chosen.
 
     A moment has the structure of the weights, or None in the place of some.
     """
@@ -384,11 +357,11 @@ def _over_moments(
             and structure.num_leaves
             and _structure(value) == structure
         ):
-            return moment(value)
+            return tree_select(value, chosen)
         if isinstance(value, tuple):
             parts = [field(part) for part in value]
             return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
-        return other(value)
+        return value
 
     return type(state)(*map(field, state))
 
@@ -410,45 +383,4 @@ def all_finite(tree: Any) -> jax.Array:
 
 def apply_updates(trainables: Any, updates: Any) -> Any:
     """The weights after a step: each with its update added, in its own dtype."""
-    return jax.tree.map(lambda weight, update: weight + update, trainables, updates)
-
-
-def state_shardings(state: Any, trainables: Any, shardings: Any) -> Any:
-    """The shardings of an optimizer's state that go with those of the weights.
-
-    A moment of the weight's shape lies where the weight lies, and so do several that are
-    stacked along a new first axis; scalars, and moments of other shapes, are replicated
-    over the same mesh. No array then moves in a step.
-
-    Args:
-        state: of any optimizer; `jax.eval_shape` of `init` will do.
-        trainables: the weights, or their shapes.
-        shardings: a `jax.sharding.NamedSharding` for each weight.
-
-    Returns:
-        The state, with a sharding in the place of each array.
-    """
-    placed = jax.tree.leaves(shardings)
-    if not placed:
-        return jax.tree.map(lambda _: None, state)
-    replicated = jax.sharding.NamedSharding(
-        placed[0].mesh, jax.sharding.PartitionSpec()
-    )
-
-    def place(weight: Any, sharding: Any, value: Any) -> Any:
-        if value is None:
-            return None
-        if value.shape == weight.shape:
-            return sharding
-        if value.shape[1:] == weight.shape:
-            spec = jax.sharding.PartitionSpec(None, *sharding.spec)
-            return jax.sharding.NamedSharding(sharding.mesh, spec)
-        return replicated
-
-    def moment(values: Any) -> Any:
-        return jax.tree.map(place, trainables, shardings, values)
-
-    def other(values: Any) -> Any:
-        return jax.tree.map(lambda _: replicated, values)
-
-    return _over_moments(moment, other, state, trainables)
+    return jax.tree.map(lambda w, update: in_place(w + update, w), trainables, updates)

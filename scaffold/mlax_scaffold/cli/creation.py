@@ -159,7 +159,10 @@ class Creation:
             progress(f"Trying {definition.name} out"),
             staged(self.workspace, made, [spec]) as stage,
         ):
-            outcome = stage.prove(f"{package}.{definition.section}", run)
+            modules = [f"{package}.{definition.section}"]
+            if definition.kind in (Kind.LAYER, Kind.BLOCK):
+                modules.append(f"{package}.graph")
+            outcome = stage.prove(modules, run)
         if outcome.status != 0:
             self._refuse(outcome, definition)
         if run:

@@ -30,6 +30,8 @@ _IMPORTED = {
     *("InitializedOptimizer", "CellHyperparams", "LayerHyperparams"),
     *("OptimizerHyperparams", "annotations", "math", "jax", "jnp", "lax", "arrays"),
     *("checks", "trees", "static", "cast", *OPTIMIZER_TOOLS),
+    # What some of them, or their tests, import.
+    *("Case", "OptimizerCase", "LayerModule", "ClassVar"),
 }
 _RESERVED = {
     *(*WORDS, *TYPES, *BASES, *DECLARATIONS),

@@ -43,7 +43,7 @@ _TOYS = {
     "Cell": "toys.cell(key, dtype)",
     "Stacked": "toys.stacked(key, dtype, depth)",
     "SubLayers": "toys.layers(key, dtype, count)",
-    "SubOptimizer": "toys.optimizer(trainables)",
+    "SubOptimizer": "toys.optimizer(trainables, traced)",
     "SubOptimizers": "toys.optimizers(trainables, count)",
 }
 
@@ -129,7 +129,10 @@ def test_module(definition: Definition, library: Library, project: Project) -> R
 def _view(definition: Definition, library: Library, project: Project) -> TestView:
     section, name = definition.section, definition.name
     package = f"{project.package}.{section}"
-    if definition.kind in (Kind.FUNCTION, Kind.SCHEDULE):
+    if definition.kind is Kind.FUNCTION:
+        # A function may be called what a test calls something else.
+        imported = f"from {project.package} import {section}"
+    elif definition.kind is Kind.SCHEDULE:
         stem = file_name(definition).removesuffix(".py")
         imported = f"from {package}.{stem} import {name}"
     else:
@@ -145,7 +148,7 @@ def _view(definition: Definition, library: Library, project: Project) -> TestVie
         patterns.append(("shift", "features"))
     return TestView(
         name=name,
-        title=f"Property tests of {project.package}.{section}.{name}.",
+        title=f"Property tests of {package}.{name}.",
         imported=imported,
         spec=definition.source,
         draws=tuple(_draws(definition)),
@@ -237,6 +240,8 @@ def _draws(definition: Definition) -> Iterator[str]:
         if h.type.word.structural:
             if h.type.word.name in ("SubLayers", "SubOptimizers"):
                 yield "count = draw(sizes(max=3))"
+            if h.type.word.name == "SubOptimizer":
+                yield "traced = draw(booleans())"
             continue
         strategy = "sizes(max=2)" if h.name == "spatial_dims" else h.type.strategy
         if definition.kind is Kind.SCHEDULE:  # numbers of steps, which cost nothing

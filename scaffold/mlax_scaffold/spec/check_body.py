@@ -24,6 +24,7 @@ RESERVED = frozenset(
         "key",
         "keys",
         "non_trainables",
+        "placement",
         "self",
         "static",
         "step_count",

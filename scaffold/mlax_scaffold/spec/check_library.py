@@ -15,6 +15,7 @@ from mlax_scaffold.model.definition import (
 )
 from mlax_scaffold.model.library import Library
 from mlax_scaffold.spec.check_draws import check_draws
+from mlax_scaffold.spec.check_parts import check_parts
 from mlax_scaffold.spec.check_shapes import check_shapes
 from mlax_scaffold.spec.files import LIBRARY_SPECS, SpecFile
 from mlax_scaffold.spec.parse_keywords import MODULES
@@ -59,7 +60,10 @@ def read_library(
         raise SpecError(diagnostics)
     library = Library(definitions)
     diagnostics = [
-        d for definition in library for d in check_draws(definition, library)
+        d
+        for definition in library
+        for check in (check_draws, check_parts)
+        for d in check(definition, library)
     ]
     if diagnostics:
         raise SpecError(diagnostics)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import keyword
 import re
 from collections.abc import Iterable
 
@@ -119,6 +120,12 @@ class _Reader:
     def _name(self, node: ast.ClassDef | ast.FunctionDef) -> None:
         stem = self.source.path.rsplit("/", 1)[-1].removesuffix(".py")
         expected = module_name(node.name)
+        if keyword.iskeyword(expected):
+            self.source.report(
+                node,
+                f"`{expected}`, the module of {node.name}, is a keyword of Python",
+                "Choose another name.",
+            )
         if stem != expected:
             self.source.report(
                 node,

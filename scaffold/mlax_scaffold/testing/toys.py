@@ -157,7 +157,7 @@ class ToyOptimizerState(NamedTuple):
     """State of a toy optimizer."""
 
     trace: Any
-    """Structured like the weights."""
+    """Structured like the weights, or None."""
 
 
 @jax.tree_util.register_static
@@ -175,7 +175,12 @@ class ToyOptimizerHyperparams:
         key: jax.Array | None = None,
         **inputs: Any,
     ) -> tuple[Any, ToyOptimizerState]:
-        """The new trace is decay * trace + gradient; with a key, some signs of the update change."""
+        """The new trace is decay * trace + gradient; with a key, some signs of the update change.
+
+        Without a trace the update is the gradient.
+        """
+        if state.trace is None:
+            return gradients, state
         trace = jax.tree.map(lambda t, g: self.decay * t + g, state.trace, gradients)
         leaves, structure = jax.tree.flatten(trace)
         if key is None or not leaves:
@@ -193,6 +198,7 @@ def optimizers(trainables: Any, count: int) -> list[tuple[Any, Any]]:
     return [(state, ToyOptimizerHyperparams(0.5 / (i + 1))) for i in range(count)]
 
 
-def optimizer(trainables: Any) -> tuple[Any, Any]:
-    """One initialized optimizer."""
-    return optimizers(trainables, 1)[0]
+def optimizer(trainables: Any, traced: bool = True) -> tuple[Any, Any]:
+    """One initialized optimizer, with a trace or without."""
+    [(state, hyperparams)] = optimizers(trainables, 1)
+    return (state if traced else ToyOptimizerState(None)), hyperparams
