@@ -19,7 +19,7 @@ from jax import lax
 
 from mlax._core import checks, trees
 from mlax._core.static import static
-from mlax.functional import sum
+from mlax.functional import range_scale, sum
 
 
 class TrustRatioState(NamedTuple):
@@ -47,7 +47,9 @@ class TrustRatioHyperparams:
 
     def norm(self, x):
         """The norm of an array, at least min_norm."""
-        return jnp.maximum(lax.sqrt(sum(lax.square(x))), self.min_norm)
+        scale = range_scale(x)
+        norm = scale * lax.sqrt(sum(lax.square(x / scale), keepdims=True))
+        return jnp.maximum(norm, self.min_norm)
 
 
 def init(
@@ -125,8 +127,9 @@ def step(
             return (grad,)
         weight, update = hyperparams.norm(param), hyperparams.norm(grad)
         absent = (weight == 0.0) | (update == 0.0)
-        safe = jnp.where(absent, 1.0, update + hyperparams.epsilon)
-        return (grad * jnp.where(absent, 1.0, hyperparams.coefficient * weight / safe),)
+        # In this order no factor is larger than the norm of the weight.
+        direction = grad / jnp.where(absent, 1.0, update + hyperparams.epsilon)
+        return (direction * jnp.where(absent, 1.0, hyperparams.coefficient * weight),)
 
     (updates,) = trees.map_leaves(
         update,

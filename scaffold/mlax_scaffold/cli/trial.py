@@ -1,4 +1,4 @@
-"""Tries what a command is about to write: imports it from a copy, in a process of its own."""
+"""Tries what a command is about to write: imports and traces it in a copy, in a process of its own."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import keyword
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from mlax_scaffold.cli.console import plural, progress
@@ -20,14 +20,30 @@ from mlax_scaffold.model.definition import Definition
 from mlax_scaffold.write import Plan
 
 LONGEST = 600.0
-"""Seconds that a trial may take: importing computes nothing."""
+"""Seconds that a trial may take: it computes nothing."""
 
+MOST = 20
+"""Definitions that are traced: where more change, importing them is enough to wait for."""
+
+# The examples of the reference pages are traced. That one does not fit a layer is no fault of
+# the layer: only names that are not there are.
+#
 # A module that fails, fails all that import it. So where one does, each is imported again in
 # packages that import nothing themselves, to find the others that fail.
-_IMPORT = """
+_TRIAL = """
 import importlib, json, os, sys, traceback, types
 
-root, modules, result = json.loads(sys.argv[1])
+root, modules, examples, result = json.loads(sys.argv[1])
+
+def failure(what, error):
+    frames = [
+        (frame.filename, frame.lineno)
+        for frame in traceback.extract_tb(error.__traceback__)
+    ]
+    if isinstance(error, SyntaxError):
+        frames.append((error.filename, error.lineno))
+    frames = [(f[len(root):], n) for f, n in frames if f and f.startswith(root)]
+    return what, f"{type(error).__name__}: {error}", frames
 
 def failures():
     found = []
@@ -35,18 +51,27 @@ def failures():
         try:
             importlib.import_module(module)
         except BaseException as error:
-            frames = [
-                (frame.filename, frame.lineno)
-                for frame in traceback.extract_tb(error.__traceback__)
-            ]
-            if isinstance(error, SyntaxError):
-                frames.append((error.filename, error.lineno))
-            frames = [(f[len(root):], n) for f, n in frames if f and f.startswith(root)]
-            found.append((module, f"{type(error).__name__}: {error}", frames))
+            found.append(failure(module, error))
     return found
 
-found = failures()
-if found:
+def missing_names():
+    import jax
+
+    found = []
+    package = sys.modules[modules[0]]
+    for code in examples:
+        names = {**vars(package), "jax": jax, "jnp": jax.numpy}
+        try:
+            jax.eval_shape(lambda: exec(code, names))
+        except (NameError, ImportError, AttributeError) as error:
+            certain = not isinstance(error, AttributeError) or "module '" in str(error)
+            found += [failure(None, error)] if certain else []
+        except BaseException:
+            pass
+    return found
+
+found = failures() or missing_names()
+if found and found[0][0] is not None:
     package = modules[0]
     [place] = [p for p in sys.path if os.path.isdir(os.path.join(p, *package.split(".")))][:1]
     for name in [m for m in sys.modules if m.partition(".")[0] == package.partition(".")[0]]:
@@ -64,9 +89,10 @@ with open(result, "w", encoding="utf-8") as file:
 
 @dataclass(frozen=True)
 class Failure:
-    """What a module raised when it was imported."""
+    """What a module raised."""
 
-    module: str
+    module: str | None
+    """None: it is what it raised when it was traced."""
     error: str
     frames: tuple[tuple[str, int], ...]
     """Files of the package and lines, from the outside."""
@@ -75,20 +101,25 @@ class Failure:
 def try_out(workspace: Workspace, made: Generation, plan: Plan) -> None:
     """Import the whole package as it would be, where a module of it would change.
 
+    What changes is traced, too, where the page of a definition has an example.
+
     Raises:
-        SpecError: a module does not import; the place is the line of its spec.
+        SpecError: a module does not import, or uses what is not there; the place is the line
+            of its spec.
         FindingsError: one that follows from no spec does not, or the process ended early.
     """
     modules = _modules(workspace, made)
-    if not any(change.path in modules for change in plan.changes):
+    changed = {change.path for change in plan.changes} & set(modules)
+    if not changed:
         return
     with (
         progress(f"Importing {plural(len(modules), 'module')}"),
         staged_package(workspace, made) as stage,
     ):
-        failures = _import(stage, sorted(modules.values()))
-    if failures:
-        raise _refusal(made, failures)
+        names, examples = sorted(modules.values()), _examples(workspace, made, changed)
+        failures = _run(stage, names, examples)
+    if refusal := _refusal(made, failures):
+        raise refusal
 
 
 def _modules(workspace: Workspace, made: Generation) -> dict[str, str]:
@@ -104,9 +135,25 @@ def _modules(workspace: Workspace, made: Generation) -> dict[str, str]:
     return found
 
 
-def _import(stage: Stage, modules: list[str]) -> list[Failure]:
+def _examples(
+    workspace: Workspace, made: Generation, changed: Collection[str]
+) -> list[str]:
+    """The examples of what changes, without what they import of the package."""
+    from mlax_scaffold.render.docs_example import example
+
+    sources = {output.source for output in made.outputs if output.path in changed}
+    found = [d for d in made.library if d.source in sources]
+    package = workspace.project.package
+    codes = [example(d, made.library, package) for d in found if len(found) <= MOST]
+    return [
+        code.replace(f"\nfrom {package} import", "\n# from") for code in codes if code
+    ]
+
+
+def _run(stage: Stage, modules: list[str], examples: list[str]) -> list[Failure]:
     result = os.path.join(stage.root, "trial.json")
-    outcome = stage.run(_IMPORT, [stage.root + os.sep, modules, result], LONGEST)
+    given = [stage.root + os.sep, modules, examples, result]
+    outcome = stage.run(_TRIAL, given, LONGEST)
     try:
         with open(result, encoding="utf-8") as file:
             found = json.load(file)
@@ -121,7 +168,7 @@ def _import(stage: Stage, modules: list[str]) -> list[Failure]:
     ]
 
 
-def _refusal(made: Generation, failures: Iterable[Failure]) -> Exception:
+def _refusal(made: Generation, failures: Iterable[Failure]) -> Exception | None:
     outputs = {output.path: output for output in made.outputs}
     definitions = {definition.source: definition for definition in made.library}
     found: list[Diagnostic] = []
@@ -135,22 +182,25 @@ def _refusal(made: Generation, failures: Iterable[Failure]) -> Exception:
         if own:
             path, line, definition = own[-1]
             text = outputs[path].text.split("\n")[line - 1].strip()
-            found.append(_finding(definition, failure.error, path, line, text))
-        else:
+            found.append(_finding(definition, failure, path, line, text))
+        elif failure.module is not None:
             others.append(f"{failure.module} does not import: {failure.error}")
     if found:
         return SpecError(found)
-    return FindingsError("\n".join(others) + "\nNothing was changed.")
+    if others:
+        return FindingsError("\n".join(others) + "\nNothing was changed.")
+    return None
 
 
 def _finding(
-    definition: Definition, error: str, path: str, line: int, text: str
+    definition: Definition, failure: Failure, path: str, line: int, text: str
 ) -> Diagnostic:
     number, column, shown = spec_line(definition, text)
-    summary = error.split("\n")[0]
+    summary = failure.error.split("\n")[0]
+    done = "traced" if failure.module is None else "imported"
     return Diagnostic(
         Location(definition.source, number, column),
-        f"what {definition.name} becomes cannot be imported: {summary}",
+        f"what {definition.name} becomes cannot be {done}: {summary}",
         f"It is line {line} of {path}: `{text}`.",
         shown,
         len(shown) - column + 1,
@@ -172,7 +222,7 @@ def spec_line(definition: Definition, generated: str) -> tuple[int, int, str]:
     # What an import binds is at fault only where the import itself fails.
     imports = generated.startswith(("from ", "import "))
     for i, text in enumerate(lines):
-        if text.startswith(("from ", "import ", ")", "    " * 0 + "#")) != imports:
+        if text.startswith(("from ", "import ", ")", "#")) != imports:
             scores[i] = 0.0
     if max(scores, default=0.0) > 0.0:
         at = scores.index(max(scores))

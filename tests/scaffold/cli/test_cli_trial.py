@@ -97,7 +97,7 @@ def starts(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     found: list[list[str]] = []
 
     def run(self: Stage, program: str, argument: object, *rest: object) -> Outcome:
-        _, modules, result = argument  # type: ignore[misc]
+        _, modules, _, result = argument  # type: ignore[misc]
         found.append(modules)
         with open(result, "w") as file:
             file.write("[]")
@@ -123,6 +123,19 @@ def test_every_fault_is_said_at_the_line_of_its_spec(faulty: ProjectFolder):
     error = errors["specs/functional/no_value.py"]
     assert "has no attribute 'no_number'" in error["message"]
     faulty.ok("generate")
+
+
+def test_names_that_are_not_there_are_found_by_tracing(project: ProjectFolder):
+    wrong = "return jnp.no_function(x) * self.weight"
+    text = SCALE.replace("return x * self.weight", wrong)
+    project.write("specs/nn/scale.py", "import jax.numpy as jnp\n" + text)
+    before = project.files()
+    result = project.run("generate", trial=True)
+    assert result.exit_code == 1, result.output
+    assert "what Scale becomes cannot be traced" in result.output
+    assert "has no attribute 'no_function'" in result.output
+    assert f"        {wrong}" in result.output
+    assert project.files() == before
 
 
 def test_what_can_be_imported_is_written(project: ProjectFolder):
@@ -162,7 +175,7 @@ def test_conflicts_are_said_before_the_trial(generated: ProjectFolder, starts):
 
 
 def test_a_process_that_ends_early(project: ProjectFolder, monkeypatch):
-    monkeypatch.setattr(trial, "_IMPORT", "print('oh'); import os; os._exit(7)")
+    monkeypatch.setattr(trial, "_TRIAL", "print('oh'); import os; os._exit(7)")
     before = project.files()
     result = project.run("generate", trial=True)
     assert result.exit_code == 1, result.output
@@ -171,7 +184,7 @@ def test_a_process_that_ends_early(project: ProjectFolder, monkeypatch):
 
 
 def test_a_process_that_does_not_end(project: ProjectFolder, monkeypatch):
-    monkeypatch.setattr(trial, "_IMPORT", "import time; time.sleep(60)")
+    monkeypatch.setattr(trial, "_TRIAL", "import time; time.sleep(60)")
     monkeypatch.setattr(trial, "LONGEST", 0.1)
     result = project.run("generate", trial=True)
     assert result.exit_code == 1, result.output

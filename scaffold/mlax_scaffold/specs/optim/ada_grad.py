@@ -8,6 +8,7 @@ from mlax_scaffold.spec import (
     Scheduled,
     constant,
     moment,
+    running_sum,
     saturate,
 )
 
@@ -33,5 +34,6 @@ class AdaGrad(Optimizer):
 
     def update(self, grad, param):
         epsilon = max(self.epsilon, float(jnp.finfo(grad.dtype).tiny))
-        self.square = saturate(self.square + lax.square(grad))
+        total = running_sum(self.square, lax.square(grad), self.dither)
+        self.square = saturate(total)
         return -self.learning_rate * grad * lax.rsqrt(self.square + epsilon)

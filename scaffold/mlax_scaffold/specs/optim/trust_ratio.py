@@ -1,7 +1,14 @@
 import jax.numpy as jnp
 from jax import lax
 
-from mlax_scaffold.spec import Mask, NonNegative, Optimizer, Positive, sum
+from mlax_scaffold.spec import (
+    Mask,
+    NonNegative,
+    Optimizer,
+    Positive,
+    range_scale,
+    sum,
+)
 
 
 class TrustRatio(Optimizer):
@@ -20,12 +27,15 @@ class TrustRatio(Optimizer):
 
     def norm(self, x):
         """The norm of an array, at least min_norm."""
-        return jnp.maximum(lax.sqrt(sum(lax.square(x))), self.min_norm)
+        scale = range_scale(x)
+        norm = scale * lax.sqrt(sum(lax.square(x / scale), keepdims=True))
+        return jnp.maximum(norm, self.min_norm)
 
     def update(self, grad, param):
         if not self.mask:
             return grad
         weight, update = self.norm(param), self.norm(grad)
         absent = (weight == 0.0) | (update == 0.0)
-        safe = jnp.where(absent, 1.0, update + self.epsilon)
-        return grad * jnp.where(absent, 1.0, self.coefficient * weight / safe)
+        # In this order no factor is larger than the norm of the weight.
+        direction = grad / jnp.where(absent, 1.0, update + self.epsilon)
+        return direction * jnp.where(absent, 1.0, self.coefficient * weight)
