@@ -14,6 +14,7 @@ import jax.numpy as jnp
 from jax.typing import DTypeLike
 
 from mlax._core.arrays import Initializer, create
+from mlax._core.outlines import fits
 from mlax.graph._applied import Applied
 from mlax.graph._call import call, keyword_inputs, rng_by_name, takes_several
 from mlax.graph._graph import Graph, Path
@@ -140,7 +141,7 @@ class Module:
             params = params.add(path, value, trainable=trainable, metadata=metadata)
             return value, params
         value = params[path].value
-        if shape is not None and jnp.shape(value) != tuple(shape):
+        if shape is not None and not fits(jnp.shape(value), tuple(shape)):
             raise ValueError(
                 f"{type(self).__name__}: the parameter {path!r} must have shape "
                 f"{tuple(shape)}, got {jnp.shape(value)}"

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from mlax._core.outlines import fits
 from mlax.graph._graph import Path
 from mlax.graph._params import Params
 
@@ -45,7 +46,7 @@ class Tree(NamedTuple):
             )
         leaves = [params.value(path) for path in self.paths]
         for path, shape, leaf in zip(self.paths, self.shapes, leaves, strict=True):
-            if check and jnp.shape(leaf) != shape:
+            if check and not fits(jnp.shape(leaf), shape):
                 raise ValueError(
                     f"{type(owner).__name__}: the parameter {path!r} must have shape {shape} "
                     f"for this input, got {jnp.shape(leaf)}"
