@@ -246,7 +246,7 @@ def dtype(owner: str, /, **value: Any) -> Any:
         canonical = jnp.dtype(given)
     except TypeError:
         canonical = None
-    if canonical is None or not jnp.issubdtype(canonical, jnp.floating):
+    if canonical is None or not _computes(canonical):
         raise _invalid(owner, name, 'a floating dtype, such as "bfloat16"', given)
     return canonical
 
@@ -484,12 +484,17 @@ def floating(owner: str, /, **value: Any) -> jax.Array:
     """An array of a floating dtype."""
     name, given = _named(value)
     array = _array(owner, name, "a floating array", given)
-    if not jnp.issubdtype(array.dtype, jnp.floating):
+    if not _computes(array.dtype):
         raise TypeError(
             f"{owner}: {name} must be a floating array, got {array.dtype}; "
             f"cast it first, for example {name}.astype(jnp.float32)"
         )
     return array
+
+
+def _computes(dtype: Any) -> bool:
+    """Whether a dtype is floating, and has 16 bits or more: narrower ones store."""
+    return jnp.issubdtype(dtype, jnp.floating) and dtype.itemsize > 1
 
 
 def integral(owner: str, /, **value: Any) -> jax.Array:

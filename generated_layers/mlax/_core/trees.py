@@ -12,6 +12,7 @@ from jax import lax
 from jax.typing import DTypeLike
 
 from mlax._core.arrays import Initializer
+from mlax._core.sums import weighted_sum
 
 
 def check_weights(owner: str, trainables: Any) -> None:
@@ -21,10 +22,11 @@ def check_weights(owner: str, trainables: Any) -> None:
         TypeError: where a leaf is not, naming its path.
     """
     for path, leaf in jax.tree_util.tree_leaves_with_path(trainables):
-        if not jnp.issubdtype(jnp.result_type(leaf), jnp.floating):
+        dtype = jnp.result_type(leaf)
+        if not jnp.issubdtype(dtype, jnp.floating) or dtype.itemsize < 2:
             raise TypeError(
                 f"{owner}: trainables{jax.tree_util.keystr(path)} must be floating, "
-                f"got {jnp.result_type(leaf)}"
+                f"of 16 bits or more, got {dtype}"
             )
 
 
@@ -286,7 +288,11 @@ def _dot(x: jax.Array, y: jax.Array) -> jax.Array:
         (x, one), (y, other) = _scaled(x), _scaled(y)
         products, scale = x * y, one * other
     axes = tuple(range(products.ndim))
-    return scale * scalar(lax.reduce(products, products.dtype.type(0), lax.add, axes))
+    if jnp.finfo(x.dtype).bits > 16:
+        total = lax.reduce(products, products.dtype.type(0), lax.add, axes)
+    else:
+        total = weighted_sum(products, axes)
+    return scale * scalar(total)
 
 
 def _scaled(x: jax.Array) -> tuple[jax.Array, jax.Array]:

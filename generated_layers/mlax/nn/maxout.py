@@ -18,6 +18,7 @@ from jax.typing import DTypeLike
 from mlax._core import arrays, checks
 from mlax._core.checks import PrecisionLike
 from mlax._core.static import static
+from mlax._core.sums import spread
 
 
 class MaxoutTrainables(NamedTuple):
@@ -147,6 +148,10 @@ def fwd(
     y = x.reshape(-1, hyperparams.in_features).dot(
         arrays.in_dtype(trainables.kernel, x.dtype), precision=hyperparams.precision
     )
-    y = y if trainables.bias is None else y + arrays.in_dtype(trainables.bias, x.dtype)
+    y = (
+        y
+        if trainables.bias is None
+        else y + spread(arrays.in_dtype(trainables.bias, x.dtype), y.shape)
+    )
     shape = (*x.shape[:-1], hyperparams.pieces, hyperparams.out_features)
     return jnp.max(y.reshape(shape), axis=-2), non_trainables

@@ -6,6 +6,7 @@ from mlax_scaffold.spec import (
     Precision,
     Size,
     lecun_normal,
+    spread,
     trainable,
     zeros,
 )
@@ -31,6 +32,6 @@ class Maxout(Layer):
 
     def forward(self, x: Float["*batch in_features"]) -> Float["*batch out_features"]:
         y = x.reshape(-1, self.in_features).dot(self.kernel, precision=self.precision)
-        y = y if self.bias is None else y + self.bias
+        y = y if self.bias is None else y + spread(self.bias, y.shape)
         shape = (*x.shape[:-1], self.pieces, self.out_features)
         return jnp.max(y.reshape(shape), axis=-2)
