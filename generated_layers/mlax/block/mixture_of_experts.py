@@ -231,7 +231,9 @@ def fwd(
         arrays.in_dtype(trainables.router, x.dtype), precision=hyperparams.precision
     )
     p = softmax(logits, axis=-1, accum_dtype=hyperparams.accum_dtype)
-    gates, chosen = lax.top_k(p, hyperparams.top_k)
+    _, chosen = lax.top_k(lax.stop_gradient(p), hyperparams.top_k)
+    places = (jnp.arange(count)[:, None], chosen)
+    gates = p.at[places].get(unique_indices=True)
     if hyperparams.top_k > 1:
         total = sum(gates, axis=-1, keepdims=True)
         gates = gates / spread(total, gates.shape)

@@ -80,8 +80,8 @@ def std(
             return sum(x / half, axis=axes, keepdims=True) * (half / size)
 
         # Without their mean, the rounding of the mean of x would be in every score.
-        change = tangents[0] - spread(average(tangents[0]), scores.shape)
-        return y, average(scores * change)
+        scores = scores - spread(average(scores), scores.shape)
+        return y, average(scores * tangents[0])
 
     y = root(wide)
     return (y if keepdims else lax.squeeze(y, axes)).astype(x.dtype)

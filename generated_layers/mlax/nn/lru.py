@@ -285,12 +285,14 @@ def fwd(
 
     def combine(first, second):
         (a, h), (b, u) = first, second
-        return multiply(a, b), add(multiply(b, h), u)
+        wide = [spread(part, h[0].shape) for part in b]
+        return multiply(a, b), add(multiply(wide, h), u)
 
     steps = [jnp.broadcast_to(spread(part, shape), shape) for part in a]
     powers, h = lax.associative_scan(combine, (steps, u), axis=x.ndim - 2)
     if carry is not None:
         start = [spread(part[..., None, :], u[0].shape) for part in carry]
+        powers = [spread(part, h[0].shape) for part in powers]
         h = add(multiply(powers, start), h)
     y = h[0].dot(
         arrays.in_dtype(trainables.output_real, x.dtype),

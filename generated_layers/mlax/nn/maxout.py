@@ -11,7 +11,6 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 from jax.nn.initializers import lecun_normal, zeros
 from jax.typing import DTypeLike
 
@@ -19,6 +18,7 @@ from mlax._core import arrays, checks
 from mlax._core.checks import PrecisionLike
 from mlax._core.static import static
 from mlax._core.sums import spread
+from mlax.functional import max
 
 
 class MaxoutTrainables(NamedTuple):
@@ -154,4 +154,4 @@ def fwd(
         else y + spread(arrays.in_dtype(trainables.bias, x.dtype), y.shape)
     )
     shape = (*x.shape[:-1], hyperparams.pieces, hyperparams.out_features)
-    return jnp.max(y.reshape(shape), axis=-2), non_trainables
+    return max(y.reshape(shape), axis=-2), non_trainables

@@ -22,6 +22,7 @@ from jax.typing import DTypeLike
 
 from mlax._core import arrays, checks
 from mlax._core.static import static
+from mlax._core.sums import spread
 from mlax.functional import range_scale, sum
 
 
@@ -158,4 +159,4 @@ def fwd(
             vector=jnp.asarray(u, non_trainables.vector.dtype)
         )
     sigma = lax.sqrt(sum(lax.square(matrix.dot(u))) + epsilon)
-    return scaled / sigma, non_trainables
+    return scaled / spread(sigma, x.shape), non_trainables

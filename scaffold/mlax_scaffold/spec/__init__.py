@@ -246,6 +246,7 @@ if TYPE_CHECKING:
     from mlax_scaffold.specs.functional.log_softmax import log_softmax as log_softmax
     from mlax_scaffold.specs.functional.logmeanexp import logmeanexp as logmeanexp
     from mlax_scaffold.specs.functional.logsumexp import logsumexp as logsumexp
+    from mlax_scaffold.specs.functional.max import max as max
     from mlax_scaffold.specs.functional.max_pool import max_pool as max_pool
     from mlax_scaffold.specs.functional.mean import mean as mean
     from mlax_scaffold.specs.functional.min_pool import min_pool as min_pool

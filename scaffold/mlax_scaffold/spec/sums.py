@@ -27,7 +27,8 @@ def spread(x: jax.Array, shape: Sequence[int]) -> jax.Array:
     """An array in an operation whose result has this shape, to which it broadcasts.
 
     The gradient of a broadcast is a sum. In 16 bits x arrives broadcast, so that it is a
-    `weighted_sum`; in others it arrives as it is.
+    `weighted_sum`; in others it arrives as it is. In a rule of `jax.custom_jvp` it is for
+    values, not for tangents, of which nothing is differentiated.
     """
     if jnp.finfo(x.dtype).bits > 16 or x.shape == tuple(shape):
         return x

@@ -6,6 +6,7 @@ Such a sum rounds to 16 bits at every step, and so loses more with every element
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import jax.numpy as jnp
@@ -30,8 +31,7 @@ def narrow_sums(closed_jaxpr: ClosedJaxpr) -> list[str]:
 
     Those of floating numbers of at most 16 bits: over axes, along them, in windows, and of
     updates of one element (the gradient of `x[indices]`, unless its indices are unique).
-    How many elements there are in these shapes does not matter. Each is told with its
-    dtype, its shape and its place.
+    Sums of a single element are none. Each is told with its dtype, its shape and its place.
     """
     return list(dict.fromkeys(map(_told, _narrow(closed_jaxpr.jaxpr))))
 
@@ -60,14 +60,19 @@ def _is_narrow(eqn: JaxprEqn) -> bool:
     dtype = operand.dtype  # pyright: ignore[reportAttributeAccessIssue]
     if not jnp.issubdtype(dtype, jnp.floating) or jnp.finfo(dtype).bits > 16:
         return False
-    if "window_dimensions" in eqn.params:
-        return True
+    return not eqn.params.get("unique_indices", False) and _terms(eqn) > 1
+
+
+def _terms(eqn: JaxprEqn) -> int:
+    """How many numbers are added up for one of the result."""
+    shape = eqn.invars[0].aval.shape  # pyright: ignore[reportAttributeAccessIssue]
     if "axes" in eqn.params:
-        return len(eqn.params["axes"]) > 0
+        return math.prod(shape[a] for a in eqn.params["axes"])
     if "axis" in eqn.params:
-        return True
-    several = eqn.invars[1].aval.ndim > 1  # pyright: ignore[reportAttributeAccessIssue]
-    return several and not eqn.params["unique_indices"]
+        return shape[eqn.params["axis"]]
+    if "window_dimensions" in eqn.params:
+        return math.prod(eqn.params["window_dimensions"])
+    return math.prod(eqn.invars[1].aval.shape[:-1])  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def _told(eqn: JaxprEqn) -> str:

@@ -64,7 +64,9 @@ class MixtureOfExperts(Layer):
         count = tokens.shape[0]
         logits = tokens.dot(self.router, precision=self.precision)
         p = softmax(logits, axis=-1, accum_dtype=self.accum_dtype)
-        gates, chosen = lax.top_k(p, self.top_k)
+        _, chosen = lax.top_k(lax.stop_gradient(p), self.top_k)
+        places = (jnp.arange(count)[:, None], chosen)
+        gates = p.at[places].get(unique_indices=True)
         if self.top_k > 1:
             total = sum(gates, axis=-1, keepdims=True)
             gates = gates / spread(total, gates.shape)

@@ -86,12 +86,14 @@ class LRU(Layer):
 
         def combine(first, second):
             (a, h), (b, u) = first, second
-            return multiply(a, b), add(multiply(b, h), u)
+            wide = [spread(part, h[0].shape) for part in b]
+            return multiply(a, b), add(multiply(wide, h), u)
 
         steps = [jnp.broadcast_to(spread(part, shape), shape) for part in a]
         powers, h = lax.associative_scan(combine, (steps, u), axis=x.ndim - 2)
         if carry is not None:
             start = [spread(part[..., None, :], u[0].shape) for part in carry]
+            powers = [spread(part, h[0].shape) for part in powers]
             h = add(multiply(powers, start), h)
         y = h[0].dot(self.output_real, precision=self.precision)
         y = y - h[1].dot(self.output_imaginary, precision=self.precision)

@@ -1,11 +1,10 @@
-import jax.numpy as jnp
-
 from mlax_scaffold.spec import (
     Float,
     Layer,
     Precision,
     Size,
     lecun_normal,
+    max,
     spread,
     trainable,
     zeros,
@@ -34,4 +33,4 @@ class Maxout(Layer):
         y = x.reshape(-1, self.in_features).dot(self.kernel, precision=self.precision)
         y = y if self.bias is None else y + spread(self.bias, y.shape)
         shape = (*x.shape[:-1], self.pieces, self.out_features)
-        return jnp.max(y.reshape(shape), axis=-2)
+        return max(y.reshape(shape), axis=-2)

@@ -9,6 +9,7 @@ from mlax_scaffold.spec import (
     Size,
     normal,
     range_scale,
+    spread,
     state,
     sum,
 )
@@ -53,4 +54,4 @@ class SpectralNorm(Layer):
                 u = u * lax.rsqrt(sum(lax.square(u)) + epsilon)
             self.vector = u
         sigma = lax.sqrt(sum(lax.square(matrix.dot(u))) + epsilon)
-        return scaled / sigma
+        return scaled / spread(sigma, x.shape)
