@@ -34,7 +34,8 @@ from mlax_scaffold.render.docs_values import (
     is_literal,
     required_values,
 )
-from mlax_scaffold.spec.check_library import LIBRARY_SPECS, find_specs, read_library
+from mlax_scaffold.spec.check_library import read_library
+from mlax_scaffold.spec.files import LIBRARY_SPECS, find_specs
 
 HALVES = ("float16", "bfloat16")
 SIZE, BATCH, SPATIAL = 64, 4, 8

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from inspect import signature
 
 import jax
@@ -54,8 +55,9 @@ def test_a_block_creates_the_parameters_of_its_modules():
     graph, rng, params = start()
     model = series(graph, rng)
     x = jax.random.normal(jax.random.key(1), (6, 3))
-    y, params = model(params, x)
-    again, after = jax.jit(model)(params.locked(), x)
+    y, params = model(params, x, is_training=False)
+    infer = jax.jit(functools.partial(model, is_training=False))
+    again, after = infer(params.locked(), x)
     np.testing.assert_allclose(y, again, rtol=1e-5)
     assert jax.tree.structure(after) == jax.tree.structure(params.locked())
     kernel = params["model", "again", "linear", "kernel"].value
@@ -67,8 +69,8 @@ def test_a_block_threads_state_and_draws():
     graph, rng, params = start()
     model = series(graph, rng)
     x = jax.random.normal(jax.random.key(1), (6, 3))
-    params = model(params, x)[1].locked()
-    train = jax.jit(lambda params, x: model(params, x, is_training=True))
+    params = model(params, x, is_training=False)[1].locked()
+    train = jax.jit(model.__call__)
     y, after = train(params, x)
     z, later = train(after, x)
     assert (y != z).any(), "the counter gives another key"

@@ -131,10 +131,10 @@ def test_weights_have_initializers_dtypes_and_metadata():
 def test_state_is_not_trainable_and_follows_training():
     graph, rng, params = start()
     norm = bx.BatchNorm(graph.child("norm"), channel_last=True, momentum=0.5, rng=rng)
-    _, params = norm(params, jnp.ones((4, 3)))
+    _, params = norm(params, jnp.ones((4, 3)), is_training=False)
     trainable, _ = params.locked().split()
     assert list(trainable) == [norm.param_path("scale"), norm.param_path("bias")]
-    _, trained = norm(params, jnp.ones((4, 3)), is_training=True)
+    _, trained = norm(params, jnp.ones((4, 3)))
     assert (trained[norm.param_path("mean")].value == 0.5).all()
     assert (params[norm.param_path("mean")].value == 0).all()
 
@@ -214,14 +214,14 @@ def test_two_models_share_params_by_path_and_donate_them():
 
     actor, params = make(0.0)
     learner, _ = make(0.5)
-    y, params = actor(params, jnp.ones((2, 3)))
+    y, params = actor(params, jnp.ones((2, 3)), is_training=False)
     params = params.locked()
-    z, _ = learner(params, jnp.ones((2, 3)))
+    z, _ = learner(params, jnp.ones((2, 3)), is_training=False)
     np.testing.assert_array_equal(y, z)
 
     @jax.jit(donate_argnames=["params"])
     def train(params, x):
-        _, params = learner(params, x, is_training=True)
+        _, params = learner(params, x)
         return params
 
     old = params[("model", "linear", "kernel")].value

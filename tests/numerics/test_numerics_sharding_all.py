@@ -1,37 +1,39 @@
-"""A step of every optimizer over eight simulated devices: what moves between them."""
+"""Every optimizer over eight simulated devices: where its state lies, and what moves in a step."""
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
+import pytest
 from numerics_programs import run_on_devices
 
 PROGRAM = """
-import inspect, re
+import json, re
 import jax, jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
+from numerics_every import every
 from mlax import optim
 
 mesh = Mesh(np.array(jax.devices()), ("model",))
-shapes = {"kernel": (8, 16), "bias": (16,)}
+shapes = {"kernel": (8, 16), "bias": (16,), "scale": (16,)}
 placed = {
     "kernel": NamedSharding(mesh, P(None, "model")),
     "bias": NamedSharding(mesh, P("model")),
+    "scale": NamedSharding(mesh, P()),
 }
-
-
-def lies(struct, sharding):
-    return jax.ShapeDtypeStruct(struct.shape, struct.dtype, sharding=sharding)
-
-
-weights = {n: jax.ShapeDtypeStruct(s, "float32") for n, s in shapes.items()}
-weights = jax.tree.map(lies, weights, placed)
+weights = {n: jax.device_put(np.ones(s, np.float32), placed[n]) for n, s in shapes.items()}
+WORDS = "all-gather|all-reduce|all-to-all|collective-permute"
+# What lies where, and what moves, is settled before machine code is made.
+FAST = {"xla_backend_optimization_level": 0}
 
 
 def take(hyperparams, gradients, state, weights):
     def value_and_gradients(weights):
         return jnp.float32(1.0), weights
 
-    return hyperparams.apply(
+    updates, state = hyperparams.apply(
         gradients,
         state,
         weights,
@@ -39,63 +41,64 @@ def take(hyperparams, gradients, state, weights):
         value_and_gradients=value_and_gradients,
         key=jax.random.key(0),
     )
+    return optim.apply_updates(weights, updates), state
 
 
-GIVEN = {
-    "clip_norm": 1.0,
-    "clipping": 0.1,
-    "decay": 0.9,
-    "every": 2,
-    "learning_rate": 0.1,
-    "mask": lambda path, weight: path != "bias",
-    "max_delta": 1.0,
-    "max_norm": 1.0,
-    "noise_multiplier": 1.0,
-    "threshold": 1.0,
-    "weight_decay": 0.1,
-}
-
-
-def create(name, weights):
-    init = getattr(optim, name).init
-    adam = optim.Adam.init(weights, 0.1)
-    given = GIVEN | {
-        "trainables": weights,
-        "optimizer": adam,
-        "transformations": [optim.ClipByGlobalNorm.init(weights, 1.0), adam],
-    }
-    required = [
-        parameter.name
-        for parameter in inspect.signature(init).parameters.values()
-        if parameter.default is parameter.empty
+def elsewhere(tree, shardings, actual):
+    rows = jax.tree_util.tree_leaves_with_path(tree)
+    expected = jax.tree.leaves(shardings)
+    return [
+        f"{jax.tree_util.keystr(path)}: {a} in the place of {e.spec}"
+        for (path, leaf), e, a in zip(rows, expected, jax.tree.leaves(actual), strict=True)
+        if not a.is_equivalent_to(e, leaf.ndim)
     ]
-    return init(**{name: given[name] for name in required})
 
 
-for name in sorted(n for n in optim.__all__ if n[0].isupper()):
-    if not hasattr(getattr(optim, name), "step"):
-        continue
-    state, hyperparams = jax.eval_shape(lambda w: create(name, w), weights)
+for name, create in every():
+    guard = "allow" if name.startswith("of_optax") else "disallow"
+    with jax.transfer_guard_device_to_device(guard):
+        state, hyperparams = create(weights)
     shardings = optim.state_shardings(state, weights, placed)
-    step = jax.jit(take, static_argnums=0, out_shardings=(placed, shardings))
+    traced = jax.jit(lambda w: create(w)[0]).lower(weights).compile(FAST)
     gradients = weights
     if name == "DifferentiallyPrivate":
-        gradients = jax.eval_shape(lambda w: jax.tree.map(lambda v: v[None], w), weights)
         gradients = jax.tree.map(
-            lambda g, s: lies(g, NamedSharding(mesh, P(None, *s.spec))), gradients, placed
+            lambda w, s: jax.device_put(w[None], NamedSharding(mesh, P(None, *s.spec))),
+            weights,
+            placed,
         )
-    lowered = step.lower(
-        hyperparams, gradients, jax.tree.map(lies, state, shardings), weights
-    )
-    words = "all-gather|all-reduce|all-to-all|collective-permute"
-    # What moves is settled before machine code is made.
-    program = lowered.compile({"xla_backend_optimization_level": 0})
-    moved = sorted(set(re.findall(words, program.as_text())))
-    print(name, *moved)
+    # Functions share what is compiled for them: this is one of its own.
+    step = jax.jit(lambda *given: take(*given), static_argnums=0)
+    program = step.lower(hyperparams, gradients, state, weights).compile(FAST)
+    after = program.output_shardings
+    found = {
+        "init": elsewhere(state, shardings, jax.tree.map(lambda a: a.sharding, state)),
+        "compiled init": elsewhere(state, shardings, traced.output_shardings),
+        "step": elsewhere((weights, state), (placed, shardings), after),
+        "moved": sorted(set(re.findall(WORDS, program.as_text()))),
+    }
+    if name in ("Adam", "Adafactor"):
+        for _ in range(2):
+            _, state = step(hyperparams, gradients, state, weights)
+        found["programs"] = step._cache_size()
+    print(json.dumps([name, found]))
+
+# One device that is not the default one, and shardings that are part of types.
+device = jax.devices()[3]
+alone = jax.device_put(np.ones(16, np.float32), device)
+state, _ = optim.Adam.init(alone, 0.1)
+print(json.dumps(["one device", [leaf.devices() == {device} for leaf in state]]))
+axes = (jax.sharding.AxisType.Explicit,)
+typed = NamedSharding(jax.make_mesh((8,), ("model",), axis_types=axes), P("model"))
+with jax.set_mesh(typed.mesh):
+    weight = jax.device_put(np.ones(16, np.float32), typed)
+    init = lambda w: optim.Adam.init(w, 0.1)[0]
+    after = [init(weight), jax.jit(init)(weight)]
+print(json.dumps(["explicit", [state.mean.sharding == typed for state in after]]))
 """
 
 NORMS = (
-    *("AdaptiveGradClip", "Adafactor", "ClipByBlockRms", "ClipByGlobalNorm", "Chain"),
+    *("AdaptiveGradClip", "ClipByBlockRms", "ClipByGlobalNorm", "Chain"),
     *("DAdaptAdamW", "DifferentiallyPrivate", "DoG", "DoWG", "Fromage", "LAMB", "LARS"),
     *("Lbfgs", "Momo", "MomoAdam", "Muon", "NovoGrad", "PolyakSgd", "Prodigy", "Sam"),
     *("SkipLargeUpdates", "TrustRatio", "BacktrackingSearch", "ZoomSearch"),
@@ -105,16 +108,42 @@ NORMS = (
 """Optimizers whose method needs a sum over a weight, or over all: a norm or a product."""
 
 OTHERS = {
+    "Adafactor": {"all-gather", "all-reduce"},
     "Galore": {"all-gather", "all-reduce"},
     "SM3": {"all-gather", "all-reduce", "collective-permute"},
 }
-"""A decomposition, and maxima over axes that are kept in one replicated vector."""
+"""A decomposition; means and maxima over axes, which are kept in replicated vectors."""
 
 
-def test_steps_move_no_more_than_their_method_needs():
-    lines = run_on_devices(PROGRAM).splitlines()
-    moved = {name: set(rest) for name, *rest in map(str.split, lines)}
-    assert len(moved) > 60
+@pytest.fixture(scope="module")
+def found() -> dict[str, Any]:
+    return dict(map(json.loads, run_on_devices(PROGRAM).splitlines()))
+
+
+@pytest.fixture(scope="module")
+def optimizers(found) -> dict[str, Any]:
+    return {name: each for name, each in found.items() if isinstance(each, dict)}
+
+
+def test_every_optimizer_was_looked_at(optimizers):
+    assert len(optimizers) > 60
+
+
+@pytest.mark.parametrize("when", ["init", "compiled init", "step"])
+def test_state_lies_where_the_weights_do(optimizers, when):
+    assert {name: each[when] for name, each in optimizers.items() if each[when]} == {}
+
+
+def test_a_step_is_compiled_once(optimizers):
+    assert optimizers["Adam"]["programs"] == optimizers["Adafactor"]["programs"] == 1
+
+
+def test_state_lies_on_one_other_device_and_where_types_say(found):
+    assert all(found["one device"])
+    assert all(found["explicit"])
+
+
+def test_steps_move_no_more_than_their_method_needs(optimizers):
     needed = {name: {"all-reduce"} for name in NORMS} | OTHERS
-    for name, words in moved.items():
-        assert words <= needed.get(name, set()), name
+    for name, each in optimizers.items():
+        assert set(each["moved"]) <= needed.get(name, set()), name

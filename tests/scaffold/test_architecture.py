@@ -14,7 +14,8 @@ import pytest
 import mlax_scaffold
 from mlax_scaffold.model.project import Project, Rendered
 from mlax_scaffold.render import render
-from mlax_scaffold.spec.check_library import LIBRARY_SPECS, find_specs, read_library
+from mlax_scaffold.spec.check_library import read_library
+from mlax_scaffold.spec.files import LIBRARY_SPECS, find_specs
 
 PACKAGE = Path(mlax_scaffold.__file__).parent
 LAYERS = ("errors", "model", "spec", "rewrite", "render", "write", "cli")

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from mlax._core import placement
 from mlax._core.static import InitializedOptimizer, static
 
 
@@ -100,7 +101,7 @@ class OptaxHyperparams:
             gradients, state.state, trainables, **given
         )
         cast = jax.tree.map(lambda u, w: jnp.asarray(u, w.dtype), updates, trainables)
-        return cast, OptaxState(new)
+        return cast, OptaxState(jax.tree.map(placement.in_place, new, state.state))
 
 
 def from_optax(
@@ -132,9 +133,8 @@ def from_optax(
             f"{transformation!r}"
         )
     extended = optax.with_extra_args_support(transformation)
-    return OptaxState(extended.init(trainables)), OptaxHyperparams(
-        transformation=extended
-    )
+    state = placement.adopted(extended.init(trainables), trainables)
+    return OptaxState(state), OptaxHyperparams(transformation=extended)
 
 
 def _optax(owner: str) -> Any:

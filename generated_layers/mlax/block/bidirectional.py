@@ -148,6 +148,7 @@ def fwd(
         ValueError, TypeError: where an input does not fit.
         ValueError: return_carry says whether both layers return (y, carry).
     """
+    checks.static_flag("Bidirectional", inference_mode=inference_mode)
     x = checks.floating("Bidirectional", x=x)
     if reset is not None:
         reset = checks.logical("Bidirectional", reset=reset)

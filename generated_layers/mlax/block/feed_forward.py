@@ -163,7 +163,7 @@ def fwd(
     Raises:
         ValueError, TypeError: where an input does not fit.
     """
-    checks.static_inference_mode("FeedForward", inference_mode)
+    checks.static_flag("FeedForward", inference_mode=inference_mode)
     x = checks.floating("FeedForward", x=x)
     if x.ndim < 1 or x.shape[-1] != hyperparams.features:
         raise checks.shape_error(

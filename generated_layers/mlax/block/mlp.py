@@ -183,7 +183,7 @@ def fwd(
     Raises:
         ValueError, TypeError: where an input does not fit.
     """
-    checks.static_inference_mode("MLP", inference_mode)
+    checks.static_flag("MLP", inference_mode=inference_mode)
     x = checks.floating("MLP", x=x)
     if x.ndim < 1 or x.shape[-1] != hyperparams.in_features:
         raise checks.shape_error(

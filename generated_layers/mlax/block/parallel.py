@@ -105,6 +105,7 @@ def fwd(
         ValueError, TypeError: where an input does not fit.
         ValueError: x must be a tuple of one input for each layer.
     """
+    checks.static_flag("Parallel", inference_mode=inference_mode)
     checks.passed("Parallel", hyperparams, inputs)
     if not (isinstance(x, tuple | list) and len(x) == len(hyperparams.layers)):
         raise checks.requirement(

@@ -141,6 +141,7 @@ def fwd(
     Raises:
         ValueError, TypeError: where an input does not fit.
     """
+    checks.static_flag("Recurrent", inference_mode=inference_mode)
     checks.passed("Recurrent", hyperparams, inputs)
     x = checks.floating("Recurrent", x=x)
     if reset is not None:
@@ -194,8 +195,8 @@ def fwd(
     start = hyperparams.cell.initial_carry(x.shape[1:], x.dtype)
     carry = start if carry is None else carry
     weights = cast(trainables.cell, dtype=x.dtype)
-    draws = arrays.split_keys(key, max(x.shape[0], 1))
-    draws = None if draws[0] is None else draws[: x.shape[0]]
+    draws = arrays.split_keys(key, x.shape[0])
+    draws = draws if isinstance(draws, jax.Array) else None
 
     def step(loop, slices):
         carry, states = loop

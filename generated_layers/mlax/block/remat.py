@@ -111,6 +111,7 @@ def fwd(
     Raises:
         ValueError, TypeError: where an input does not fit.
     """
+    checks.static_flag("Remat", inference_mode=inference_mode)
     checks.passed("Remat", hyperparams, inputs)
     [draw] = arrays.split_keys(key, 1)
 

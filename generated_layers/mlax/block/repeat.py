@@ -124,9 +124,10 @@ def fwd(
     Raises:
         ValueError, TypeError: where an input does not fit.
     """
+    checks.static_flag("Repeat", inference_mode=inference_mode)
     checks.passed("Repeat", hyperparams, inputs)
     draws = arrays.split_keys(key, hyperparams.depth)
-    draws = None if draws[0] is None else draws
+    draws = draws if isinstance(draws, jax.Array) else None
 
     def step(carry, slices):
         weights, states, draw = slices

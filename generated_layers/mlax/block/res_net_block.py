@@ -262,7 +262,7 @@ def fwd(
     Raises:
         ValueError, TypeError: where an input does not fit.
     """
-    checks.static_inference_mode("ResNetBlock", inference_mode)
+    checks.static_flag("ResNetBlock", inference_mode=inference_mode)
     x = checks.floating("ResNetBlock", x=x)
     if hyperparams.channel_last and (
         x.ndim != hyperparams.spatial_dims + 2 or x.shape[-1] != hyperparams.in_channels

@@ -106,6 +106,7 @@ def fwd(
         ValueError, TypeError: where an input does not fit.
         ValueError: the output of the layer must have the shape of its input.
     """
+    checks.static_flag("Residual", inference_mode=inference_mode)
     checks.passed("Residual", hyperparams, inputs)
     y, layer_state = hyperparams.layer.apply(
         x, trainables.layer, non_trainables.layer, inference_mode, key, **inputs

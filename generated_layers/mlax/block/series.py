@@ -104,6 +104,7 @@ def fwd(
     Raises:
         ValueError, TypeError: where an input does not fit.
     """
+    checks.static_flag("Series", inference_mode=inference_mode)
     checks.passed("Series", hyperparams, inputs)
     states = arrays.each(non_trainables.layers, len(hyperparams.layers))
     layer_keys = arrays.split_keys(key, len(hyperparams.layers))

@@ -331,7 +331,7 @@ def fwd(
     Raises:
         ValueError, TypeError: where an input does not fit.
     """
-    checks.static_inference_mode("TransformerDecoderLayer", inference_mode)
+    checks.static_flag("TransformerDecoderLayer", inference_mode=inference_mode)
     x = checks.floating("TransformerDecoderLayer", x=x)
     if context is not None:
         context = checks.floating("TransformerDecoderLayer", context=context)

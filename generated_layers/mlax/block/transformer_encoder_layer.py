@@ -295,7 +295,7 @@ def fwd(
     Raises:
         ValueError, TypeError: where an input does not fit.
     """
-    checks.static_inference_mode("TransformerEncoderLayer", inference_mode)
+    checks.static_flag("TransformerEncoderLayer", inference_mode=inference_mode)
     x = checks.floating("TransformerEncoderLayer", x=x)
     if mask is not None:
         mask = checks.logical("TransformerEncoderLayer", mask=mask)

@@ -9,9 +9,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from mlax._core import checks
 from mlax._core.arrays import cast
 from mlax.graph._layer import LayerModule
-from mlax.graph._module import static_flag
 from mlax.graph._params import Params, checked_params
 from mlax.graph._scan import dynamic_scan, static_scan
 
@@ -29,7 +29,8 @@ class RecurrentModule(LayerModule):
 
     def initial_carry(self, input_shape: Any, dtype: Any) -> Any:
         """The state before the first step, for inputs of one step of that shape."""
-        return self._static_hyperparams().initial_carry(input_shape, dtype)
+        x = jax.ShapeDtypeStruct(tuple(input_shape), dtype)
+        return self.outline((x, None)).hyperparams.initial_carry(input_shape, dtype)
 
     def initial_state(self, params: Params, x: Any) -> tuple[Any, Params]:
         """The state before the first step, for an input of one step of this shape."""
@@ -42,7 +43,7 @@ class RecurrentModule(LayerModule):
         x: jax.Array,
         prev_state: Any = None,
         *,
-        is_training: bool = False,
+        is_training: bool = True,
         **inputs: Any,
     ) -> tuple[tuple[Any, Any], Params]:
         """All steps of a sequence, along axis 1.
@@ -54,7 +55,7 @@ class RecurrentModule(LayerModule):
             params: the parameters.
             x: (batch, time, ...).
             prev_state: the state before the first step; None: the initial one.
-            is_training: static; whether something may be random.
+            is_training: static; whether state changes and something may be random.
             **inputs: keyword inputs of each step.
 
         Returns:
@@ -63,7 +64,7 @@ class RecurrentModule(LayerModule):
         Raises:
             ValueError: where x has no axis of time.
         """
-        is_training = static_flag(self, is_training)
+        checks.static_flag(type(self).__name__, is_training=is_training)
         x = jnp.asarray(x)
         if x.ndim < 3:
             raise ValueError(

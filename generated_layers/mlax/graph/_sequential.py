@@ -9,8 +9,9 @@ from typing import Any
 
 from mlax._core import checks
 from mlax._core.arrays import keyword_inputs, taken
+from mlax.graph._call import call
 from mlax.graph._graph import Graph
-from mlax.graph._module import Module, call
+from mlax.graph._module import Module
 from mlax.graph._params import Params
 
 
@@ -51,7 +52,7 @@ class Sequential(Module):
         return keyword_inputs(*self.layers)
 
     def __call__(
-        self, params: Params, x: Any, *, is_training: bool = False, **inputs: Any
+        self, params: Params, x: Any, *, is_training: bool = True, **inputs: Any
     ) -> tuple[Any, Params]:
         """The output of the last one, and the params.
 
@@ -62,8 +63,10 @@ class Sequential(Module):
             **inputs: keyword inputs, handed to the modules that take them.
 
         Raises:
-            TypeError: where no module takes one of them.
+            TypeError: where no module takes one of them, or is_training is neither True nor
+                False.
         """
+        checks.static_flag("Sequential", is_training=is_training)
         checks.passed("Sequential", self, inputs)
         for layer in self.layers:
             if isinstance(layer, Module):

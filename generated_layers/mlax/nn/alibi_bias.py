@@ -96,6 +96,7 @@ def fwd(
     Raises:
         ValueError, TypeError: where an input does not fit.
     """
+    checks.static_flag("AlibiBias", inference_mode=inference_mode)
     x = checks.floating("AlibiBias", x=x)
     if x.ndim < 3 or x.shape[-3] != hyperparams.heads:
         raise checks.shape_error(

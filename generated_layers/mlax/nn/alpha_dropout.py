@@ -83,7 +83,7 @@ def fwd(
     Raises:
         ValueError, TypeError: where an input does not fit.
     """
-    checks.static_inference_mode("AlphaDropout", inference_mode)
+    checks.static_flag("AlphaDropout", inference_mode=inference_mode)
     x = checks.floating("AlphaDropout", x=x)
     if inference_mode or hyperparams.rate == 0.0:
         return x, non_trainables

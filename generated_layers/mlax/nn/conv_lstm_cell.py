@@ -215,6 +215,7 @@ def fwd(
     Raises:
         ValueError, TypeError: where an input does not fit.
     """
+    checks.static_flag("ConvLSTMCell", inference_mode=inference_mode)
     inputs, carry = checks.unpack("ConvLSTMCell", "(inputs, carry)", x, 2)
     inputs = checks.floating("ConvLSTMCell", inputs=inputs)
     carry = checks.items("ConvLSTMCell", 2, checks.floating, carry=carry)

@@ -80,7 +80,7 @@ def fwd(
     Raises:
         ValueError, TypeError: where an input does not fit.
     """
-    checks.static_inference_mode("DropPath", inference_mode)
+    checks.static_flag("DropPath", inference_mode=inference_mode)
     x = checks.floating("DropPath", x=x)
     if x.ndim < 1:
         raise checks.shape_error("DropPath", "x", "(batch, *shape)", x)

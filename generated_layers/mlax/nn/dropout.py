@@ -85,7 +85,7 @@ def fwd(
     Raises:
         ValueError, TypeError: where an input does not fit.
     """
-    checks.static_inference_mode("Dropout", inference_mode)
+    checks.static_flag("Dropout", inference_mode=inference_mode)
     x = checks.floating("Dropout", x=x)
     checks.has_axes("Dropout", x.ndim, broadcast_axis=hyperparams.broadcast_axis)
     if inference_mode or hyperparams.rate == 0.0:

@@ -120,7 +120,7 @@ def fwd(
     Raises:
         ValueError, TypeError: where an input does not fit.
     """
-    checks.static_inference_mode("ExponentialMovingAverage", inference_mode)
+    checks.static_flag("ExponentialMovingAverage", inference_mode=inference_mode)
     x = checks.floating("ExponentialMovingAverage", x=x)
     if x.shape != hyperparams.shape:
         raise checks.shape_error(

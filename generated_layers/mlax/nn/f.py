@@ -103,7 +103,7 @@ def fwd(
     Raises:
         ValueError, TypeError: where an input does not fit.
     """
-    checks.static_inference_mode("F", inference_mode)
+    checks.static_flag("F", inference_mode=inference_mode)
     if hyperparams.inference_function is not None and inference_mode:
         return hyperparams.inference_function(x), non_trainables
     if hyperparams.takes_key:

@@ -75,6 +75,7 @@ def fwd(
     Raises:
         ValueError, TypeError: where an input does not fit.
     """
+    checks.static_flag("Flatten", inference_mode=inference_mode)
     x = checks.floating("Flatten", x=x)
     if x.ndim < hyperparams.batch_dims:
         raise checks.shape_error(

@@ -76,7 +76,7 @@ def fwd(
     Raises:
         ValueError, TypeError: where an input does not fit.
     """
-    checks.static_inference_mode("GaussianNoise", inference_mode)
+    checks.static_flag("GaussianNoise", inference_mode=inference_mode)
     x = checks.floating("GaussianNoise", x=x)
     if inference_mode or hyperparams.std == 0.0:
         return x, non_trainables

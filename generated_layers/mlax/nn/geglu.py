@@ -149,6 +149,7 @@ def fwd(
     Raises:
         ValueError, TypeError: where an input does not fit.
     """
+    checks.static_flag("GEGLU", inference_mode=inference_mode)
     x = checks.floating("GEGLU", x=x)
     if x.ndim < 1 or x.shape[-1] != hyperparams.in_features:
         raise checks.shape_error(

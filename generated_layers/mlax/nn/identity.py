@@ -8,6 +8,7 @@ from typing import Any
 
 import jax
 
+from mlax._core import checks
 from mlax._core.static import static
 
 
@@ -58,5 +59,9 @@ def fwd(
 
     Returns:
         `(y, non_trainables)`; y is any tree of arrays.
+
+    Raises:
+        ValueError, TypeError: where an input does not fit.
     """
+    checks.static_flag("Identity", inference_mode=inference_mode)
     return x, non_trainables

@@ -478,7 +478,7 @@ def fwd(
         ValueError: there are at most max_length positions at a time.
         ValueError: the last axis of mask and bias is that of the keys.
     """
-    checks.static_inference_mode("MultiHeadAttention", inference_mode)
+    checks.static_flag("MultiHeadAttention", inference_mode=inference_mode)
     x = checks.floating("MultiHeadAttention", x=x)
     if context is not None:
         context = checks.floating("MultiHeadAttention", context=context)

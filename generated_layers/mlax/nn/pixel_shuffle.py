@@ -98,6 +98,7 @@ def fwd(
         ValueError, TypeError: where an input does not fit.
         ValueError: the product of factor must divide the number of channels.
     """
+    checks.static_flag("PixelShuffle", inference_mode=inference_mode)
     x = checks.floating("PixelShuffle", x=x)
     if x.ndim < hyperparams.spatial_dims + 1:
         raise checks.shape_error(

@@ -84,6 +84,7 @@ def fwd(
         ValueError, TypeError: where an input does not fit.
         ValueError: shape must have as many elements as the axes in its place.
     """
+    checks.static_flag("Reshape", inference_mode=inference_mode)
     x = checks.floating("Reshape", x=x)
     if x.ndim < hyperparams.batch_dims:
         raise checks.shape_error(

@@ -126,6 +126,7 @@ def fwd(
     Raises:
         ValueError, TypeError: where an input does not fit.
     """
+    checks.static_flag("RotaryEmbedding", inference_mode=inference_mode)
     x = checks.floating("RotaryEmbedding", x=x)
     if positions is not None:
         positions = checks.integral("RotaryEmbedding", positions=positions)

@@ -105,6 +105,7 @@ def fwd(
     Raises:
         ValueError, TypeError: where an input does not fit.
     """
+    checks.static_flag("SinusoidalEmbedding", inference_mode=inference_mode)
     x = checks.floating("SinusoidalEmbedding", x=x)
     if positions is not None:
         positions = checks.integral("SinusoidalEmbedding", positions=positions)

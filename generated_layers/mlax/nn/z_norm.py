@@ -89,6 +89,7 @@ def fwd(
     Raises:
         ValueError, TypeError: where an input does not fit.
     """
+    checks.static_flag("ZNorm", inference_mode=inference_mode)
     x = checks.floating("ZNorm", x=x)
     checks.has_axes("ZNorm", x.ndim, axis=hyperparams.axis)
     return (

@@ -3,7 +3,8 @@
 """Optimizers: each a module with `init` and `step`."""
 
 from mlax._core.optax_adapters import from_optax, to_optax
-from mlax._core.trees import apply_updates, state_shardings
+from mlax._core.placement import state_shardings
+from mlax._core.trees import apply_updates
 from mlax.optim import ac_prop as AcProp
 from mlax.optim import accumulate as Accumulate
 from mlax.optim import ad_ema_mix as AdEMAMix

@@ -22,7 +22,7 @@ from jax import lax
 from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
-from mlax._core import checks, trees
+from mlax._core import checks, placement, trees
 from mlax._core.static import static
 from mlax.functional import bias_correction, divide_by_root, ema, saturate
 
@@ -112,6 +112,7 @@ def init(
     weight_decay = checks.scheduled("AcProp", weight_decay=weight_decay)
     mask = checks.optional(checks.function, "AcProp", mask=mask)
     moment_dtype = checks.optional(checks.dtype, "AcProp", moment_dtype=moment_dtype)
+    trees.check_mask("AcProp", trainables, mask=mask)
     hyperparams = AcPropHyperparams(
         learning_rate=learning_rate,
         b1=b1,
@@ -124,12 +125,12 @@ def init(
     )
 
     def moments(param: jax.Array) -> dict[str, Any]:
-        mean = trees.create_moment(zeros, param.shape, moment_dtype, param)
-        square = trees.create_moment(zeros, param.shape, moment_dtype, param)
+        mean = placement.create_moment(zeros, param.shape, moment_dtype, param)
+        square = placement.create_moment(zeros, param.shape, moment_dtype, param)
         return {"mean": mean, "square": square}
 
     state = AcPropState(
-        step=jnp.zeros((), jnp.int32), **trees.unzip(trainables, moments)
+        step=placement.create_count(trainables), **trees.unzip(trainables, moments)
     )
     return state, hyperparams
 
@@ -165,7 +166,7 @@ def step(
     """
     trees.check_state("AcProp", state, AcPropState, trainables, "mean", "square")
     trees.check_gradients("AcProp", gradients, trainables)
-    step = trees.scalar(state.step + 1)
+    step = trees.scalar(trees.incremented(state.step))
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
     weight_decay = trees.scheduled(hyperparams.weight_decay, state.step)
     dither = trees.dither(state.step)
@@ -181,11 +182,9 @@ def step(
         # After gradients of zero the root is epsilon.
         scaled = saturate(divide_by_root(grad, var, epsilon=hyperparams.epsilon))
         error = saturate(lax.square(grad - mean))
-        square = (
-            ema(square, error, dither.astype(grad.dtype), decay=hyperparams.b2)
-            + hyperparams.epsilon_root
-        )
-        mean = ema(mean, grad, decay=hyperparams.b1)
+        square_2 = ema(square, error, dither.astype(grad.dtype), decay=hyperparams.b2)
+        square = square_2 + hyperparams.epsilon_root
+        mean = ema(mean, grad, dither.astype(grad.dtype), decay=hyperparams.b1)
         if mask:
             scaled = scaled + weight_decay.astype(grad.dtype) * param
         return -learning_rate.astype(grad.dtype) * scaled, mean, square
@@ -199,4 +198,6 @@ def step(
         dtype=hyperparams.moment_dtype,
         masks=(trees.selected(hyperparams.mask, trainables),),
     )
-    return updates, AcPropState(step=state.step + 1, mean=mean, square=square)
+    return updates, AcPropState(
+        step=trees.incremented(state.step), mean=mean, square=square
+    )

@@ -17,13 +17,16 @@ from jax import lax
 from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
-from mlax._core import checks, trees
+from mlax._core import checks, placement, trees
 from mlax._core.static import InitializedOptimizer, OptimizerHyperparams, static
+from mlax.functional import running_sum
 
 
 class AccumulateState(NamedTuple):
     """State of Accumulate."""
 
+    step: jax.Array
+    """Number of steps so far."""
     mean: Any
     """For each weight, of shape param.shape. Structured like the weights."""
     calls: jax.Array
@@ -81,14 +84,17 @@ def init(
     hyperparams = AccumulateHyperparams(
         optimizer=optimizer_hyperparams, every=every, accum_dtype=accum_dtype
     )
-    calls = trees.create_state(zeros, (), jnp.int32)
+    calls = placement.create_state(zeros, (), jnp.int32, trainables)
 
     def moments(param: jax.Array) -> dict[str, Any]:
-        mean = trees.create_moment(zeros, param.shape, accum_dtype, param)
+        mean = placement.create_moment(zeros, param.shape, accum_dtype, param)
         return {"mean": mean}
 
     state = AccumulateState(
-        calls=calls, **trees.unzip(trainables, moments), optimizer=optimizer_state
+        step=placement.create_count(trainables),
+        calls=calls,
+        **trees.unzip(trainables, moments),
+        optimizer=optimizer_state,
     )
     return state, hyperparams
 
@@ -124,14 +130,17 @@ def step(
     """
     trees.check_state("Accumulate", state, AccumulateState, trainables, "mean")
     trees.check_gradients("Accumulate", gradients, trainables)
+    dither = trees.dither(state.step)
 
     def share(x):
         return x / (1 + state.calls).astype(x.dtype)
 
     # The running mean keeps the range of one gradient: a sum might not, in float16.
-    mean = jax.tree.map(
-        lambda m, g: m + (share(g.astype(m.dtype)) - share(m)), state.mean, gradients
-    )
+    def averaged(m, g):
+        change = share(g.astype(m.dtype)) - share(m)
+        return running_sum(m, change, dither.astype(m.dtype))
+
+    mean = jax.tree.map(averaged, state.mean, gradients)
 
     def take(total, inner):
         gradients = jax.tree.map(lambda a, p: a.astype(p.dtype), total, trainables)
@@ -155,4 +164,4 @@ def step(
     state = state._replace(optimizer=inner)
     state = state._replace(mean=trees.stored(kept, state.mean))
     state = state._replace(calls=trees.stored(calls % hyperparams.every, state.calls))
-    return updates, state
+    return updates, state._replace(step=trees.incremented(state.step))

@@ -16,12 +16,11 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 from jax import lax
 from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
-from mlax._core import checks, trees
+from mlax._core import checks, placement, trees
 from mlax._core.static import static
 from mlax.functional import bias_correction, divide_by_root, ema, saturate
 
@@ -114,12 +113,12 @@ def init(
     )
 
     def moments(param: jax.Array) -> dict[str, Any]:
-        mean = trees.create_moment(zeros, param.shape, moment_dtype, param)
-        square = trees.create_moment(zeros, param.shape, moment_dtype, param)
+        mean = placement.create_moment(zeros, param.shape, moment_dtype, param)
+        square = placement.create_moment(zeros, param.shape, moment_dtype, param)
         return {"mean": mean, "square": square}
 
     state = AdaBeliefState(
-        step=jnp.zeros((), jnp.int32), **trees.unzip(trainables, moments)
+        step=placement.create_count(trainables), **trees.unzip(trainables, moments)
     )
     return state, hyperparams
 
@@ -155,7 +154,7 @@ def step(
     """
     trees.check_state("AdaBelief", state, AdaBeliefState, trainables, "mean", "square")
     trees.check_gradients("AdaBelief", gradients, trainables)
-    step = trees.scalar(state.step + 1)
+    step = trees.scalar(trees.incremented(state.step))
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
     dither = trees.dither(state.step)
     unbias_mean = trees.scalar(1.0 / bias_correction(step, decay=hyperparams.b1))
@@ -163,7 +162,7 @@ def step(
     unbias_square = trees.scalar(1.0 / bias_correction(step, decay=hyperparams.b2))
 
     def update(grad, param, mean, square):
-        mean = ema(mean, grad, decay=hyperparams.b1)
+        mean = ema(mean, grad, dither.astype(grad.dtype), decay=hyperparams.b1)
         error = saturate(lax.square(grad - mean))
         square = (
             ema(square, error, dither.astype(grad.dtype), decay=hyperparams.b2)
@@ -187,4 +186,6 @@ def step(
         state.square,
         dtype=hyperparams.moment_dtype,
     )
-    return updates, AdaBeliefState(step=state.step + 1, mean=mean, square=square)
+    return updates, AdaBeliefState(
+        step=trees.incremented(state.step), mean=mean, square=square
+    )

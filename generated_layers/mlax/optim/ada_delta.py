@@ -21,7 +21,7 @@ from jax import lax
 from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
-from mlax._core import checks, trees
+from mlax._core import checks, placement, trees
 from mlax._core.static import static
 from mlax.functional import ema, saturate
 
@@ -100,6 +100,7 @@ def init(
     weight_decay = checks.scheduled("AdaDelta", weight_decay=weight_decay)
     mask = checks.optional(checks.function, "AdaDelta", mask=mask)
     moment_dtype = checks.optional(checks.dtype, "AdaDelta", moment_dtype=moment_dtype)
+    trees.check_mask("AdaDelta", trainables, mask=mask)
     hyperparams = AdaDeltaHyperparams(
         learning_rate=learning_rate,
         decay=decay,
@@ -110,12 +111,12 @@ def init(
     )
 
     def moments(param: jax.Array) -> dict[str, Any]:
-        square = trees.create_moment(zeros, param.shape, moment_dtype, param)
-        step_square = trees.create_moment(zeros, param.shape, moment_dtype, param)
+        square = placement.create_moment(zeros, param.shape, moment_dtype, param)
+        step_square = placement.create_moment(zeros, param.shape, moment_dtype, param)
         return {"square": square, "step_square": step_square}
 
     state = AdaDeltaState(
-        step=jnp.zeros((), jnp.int32), **trees.unzip(trainables, moments)
+        step=placement.create_count(trainables), **trees.unzip(trainables, moments)
     )
     return state, hyperparams
 
@@ -190,5 +191,5 @@ def step(
         masks=(trees.selected(hyperparams.mask, trainables),),
     )
     return updates, AdaDeltaState(
-        step=state.step + 1, square=square, step_square=step_square
+        step=trees.incremented(state.step), square=square, step_square=step_square
     )

@@ -20,7 +20,7 @@ from jax import lax
 from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
-from mlax._core import checks, trees
+from mlax._core import checks, placement, trees
 from mlax._core.static import static
 from mlax.functional import bias_correction, ema
 
@@ -100,12 +100,12 @@ def init(
     )
 
     def moments(param: jax.Array) -> dict[str, Any]:
-        mean = trees.create_moment(zeros, param.shape, moment_dtype, param)
-        largest = trees.create_moment(zeros, param.shape, moment_dtype, param)
+        mean = placement.create_moment(zeros, param.shape, moment_dtype, param)
+        largest = placement.create_moment(zeros, param.shape, moment_dtype, param)
         return {"mean": mean, "largest": largest}
 
     state = AdaMaxState(
-        step=jnp.zeros((), jnp.int32), **trees.unzip(trainables, moments)
+        step=placement.create_count(trainables), **trees.unzip(trainables, moments)
     )
     return state, hyperparams
 
@@ -141,14 +141,14 @@ def step(
     """
     trees.check_state("AdaMax", state, AdaMaxState, trainables, "mean", "largest")
     trees.check_gradients("AdaMax", gradients, trainables)
-    step = trees.scalar(state.step + 1)
+    step = trees.scalar(trees.incremented(state.step))
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
     dither = trees.dither(state.step)
     unbias_mean = trees.scalar(1.0 / bias_correction(step, decay=hyperparams.b1))
 
     def update(grad, param, mean, largest):
         epsilon = max(hyperparams.epsilon, float(jnp.finfo(grad.dtype).tiny))
-        mean = ema(mean, grad, decay=hyperparams.b1)
+        mean = ema(mean, grad, dither.astype(grad.dtype), decay=hyperparams.b1)
         decayed = ema(
             largest,
             jnp.zeros_like(grad),
@@ -167,4 +167,6 @@ def step(
         state.largest,
         dtype=hyperparams.moment_dtype,
     )
-    return updates, AdaMaxState(step=state.step + 1, mean=mean, largest=largest)
+    return updates, AdaMaxState(
+        step=trees.incremented(state.step), mean=mean, largest=largest
+    )

@@ -21,7 +21,7 @@ from jax import lax
 from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
-from mlax._core import checks, trees
+from mlax._core import checks, placement, trees
 from mlax._core.static import static
 from mlax.functional import bias_correction, ema
 
@@ -105,6 +105,7 @@ def init(
     weight_decay = checks.scheduled("AdaMaxW", weight_decay=weight_decay)
     mask = checks.optional(checks.function, "AdaMaxW", mask=mask)
     moment_dtype = checks.optional(checks.dtype, "AdaMaxW", moment_dtype=moment_dtype)
+    trees.check_mask("AdaMaxW", trainables, mask=mask)
     hyperparams = AdaMaxWHyperparams(
         learning_rate=learning_rate,
         b1=b1,
@@ -116,12 +117,12 @@ def init(
     )
 
     def moments(param: jax.Array) -> dict[str, Any]:
-        mean = trees.create_moment(zeros, param.shape, moment_dtype, param)
-        largest = trees.create_moment(zeros, param.shape, moment_dtype, param)
+        mean = placement.create_moment(zeros, param.shape, moment_dtype, param)
+        largest = placement.create_moment(zeros, param.shape, moment_dtype, param)
         return {"mean": mean, "largest": largest}
 
     state = AdaMaxWState(
-        step=jnp.zeros((), jnp.int32), **trees.unzip(trainables, moments)
+        step=placement.create_count(trainables), **trees.unzip(trainables, moments)
     )
     return state, hyperparams
 
@@ -157,7 +158,7 @@ def step(
     """
     trees.check_state("AdaMaxW", state, AdaMaxWState, trainables, "mean", "largest")
     trees.check_gradients("AdaMaxW", gradients, trainables)
-    step = trees.scalar(state.step + 1)
+    step = trees.scalar(trees.incremented(state.step))
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
     weight_decay = trees.scheduled(hyperparams.weight_decay, state.step)
     dither = trees.dither(state.step)
@@ -165,7 +166,7 @@ def step(
 
     def update(grad, param, mean, largest, mask):
         epsilon = max(hyperparams.epsilon, float(jnp.finfo(grad.dtype).tiny))
-        mean = ema(mean, grad, decay=hyperparams.b1)
+        mean = ema(mean, grad, dither.astype(grad.dtype), decay=hyperparams.b1)
         decayed = ema(
             largest,
             jnp.zeros_like(grad),
@@ -187,4 +188,6 @@ def step(
         dtype=hyperparams.moment_dtype,
         masks=(trees.selected(hyperparams.mask, trainables),),
     )
-    return updates, AdaMaxWState(step=state.step + 1, mean=mean, largest=largest)
+    return updates, AdaMaxWState(
+        step=trees.incremented(state.step), mean=mean, largest=largest
+    )

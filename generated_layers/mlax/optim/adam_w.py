@@ -15,12 +15,11 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 from jax import lax
 from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
-from mlax._core import checks, trees
+from mlax._core import checks, placement, trees
 from mlax._core.static import static
 from mlax.functional import bias_correction, divide_by_root, ema, saturate
 
@@ -115,6 +114,7 @@ def init(
     mask = checks.optional(checks.function, "AdamW", mask=mask)
     nesterov = checks.boolean("AdamW", nesterov=nesterov)
     moment_dtype = checks.optional(checks.dtype, "AdamW", moment_dtype=moment_dtype)
+    trees.check_mask("AdamW", trainables, mask=mask)
     hyperparams = AdamWHyperparams(
         learning_rate=learning_rate,
         b1=b1,
@@ -128,12 +128,12 @@ def init(
     )
 
     def moments(param: jax.Array) -> dict[str, Any]:
-        mean = trees.create_moment(zeros, param.shape, moment_dtype, param)
-        square = trees.create_moment(zeros, param.shape, moment_dtype, param)
+        mean = placement.create_moment(zeros, param.shape, moment_dtype, param)
+        square = placement.create_moment(zeros, param.shape, moment_dtype, param)
         return {"mean": mean, "square": square}
 
     state = AdamWState(
-        step=jnp.zeros((), jnp.int32), **trees.unzip(trainables, moments)
+        step=placement.create_count(trainables), **trees.unzip(trainables, moments)
     )
     return state, hyperparams
 
@@ -169,7 +169,7 @@ def step(
     """
     trees.check_state("AdamW", state, AdamWState, trainables, "mean", "square")
     trees.check_gradients("AdamW", gradients, trainables)
-    step = trees.scalar(state.step + 1)
+    step = trees.scalar(trees.incremented(state.step))
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
     weight_decay = trees.scheduled(hyperparams.weight_decay, state.step)
     dither = trees.dither(state.step)
@@ -178,7 +178,7 @@ def step(
     unbias_square = trees.scalar(1.0 / bias_correction(step, decay=hyperparams.b2))
 
     def update(grad, param, mean, square, mask):
-        mean = ema(mean, grad, decay=hyperparams.b1)
+        mean = ema(mean, grad, dither.astype(grad.dtype), decay=hyperparams.b1)
         square = ema(
             square,
             saturate(lax.square(grad)),
@@ -210,4 +210,6 @@ def step(
         dtype=hyperparams.moment_dtype,
         masks=(trees.selected(hyperparams.mask, trainables),),
     )
-    return updates, AdamWState(step=state.step + 1, mean=mean, square=square)
+    return updates, AdamWState(
+        step=trees.incremented(state.step), mean=mean, square=square
+    )

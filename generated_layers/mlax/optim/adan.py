@@ -23,7 +23,7 @@ from jax import lax
 from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
-from mlax._core import checks, trees
+from mlax._core import checks, placement, trees
 from mlax._core.static import static
 from mlax.functional import bias_correction, divide_by_root, ema, saturate
 
@@ -122,6 +122,7 @@ def init(
     weight_decay = checks.scheduled("Adan", weight_decay=weight_decay)
     mask = checks.optional(checks.function, "Adan", mask=mask)
     moment_dtype = checks.optional(checks.dtype, "Adan", moment_dtype=moment_dtype)
+    trees.check_mask("Adan", trainables, mask=mask)
     hyperparams = AdanHyperparams(
         learning_rate=learning_rate,
         b1=b1,
@@ -135,13 +136,15 @@ def init(
     )
 
     def moments(param: jax.Array) -> dict[str, Any]:
-        mean = trees.create_moment(zeros, param.shape, moment_dtype, param)
-        change = trees.create_moment(zeros, param.shape, moment_dtype, param)
-        square = trees.create_moment(zeros, param.shape, moment_dtype, param)
-        previous = trees.create_moment(zeros, param.shape, moment_dtype, param)
+        mean = placement.create_moment(zeros, param.shape, moment_dtype, param)
+        change = placement.create_moment(zeros, param.shape, moment_dtype, param)
+        square = placement.create_moment(zeros, param.shape, moment_dtype, param)
+        previous = placement.create_moment(zeros, param.shape, moment_dtype, param)
         return {"mean": mean, "change": change, "square": square, "previous": previous}
 
-    state = AdanState(step=jnp.zeros((), jnp.int32), **trees.unzip(trainables, moments))
+    state = AdanState(
+        step=placement.create_count(trainables), **trees.unzip(trainables, moments)
+    )
     return state, hyperparams
 
 
@@ -178,7 +181,7 @@ def step(
         "Adan", state, AdanState, trainables, "mean", "change", "square", "previous"
     )
     trees.check_gradients("Adan", gradients, trainables)
-    step = trees.scalar(state.step + 1)
+    step = trees.scalar(trees.incremented(state.step))
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
     weight_decay = trees.scheduled(hyperparams.weight_decay, state.step)
     dither = trees.dither(state.step)
@@ -191,8 +194,10 @@ def step(
             jnp.where(step.astype(grad.dtype) == 1.0, 0.0, grad - previous)
         )
         previous = grad
-        mean = ema(mean, grad, decay=hyperparams.b1)
-        change = ema(change, difference, decay=hyperparams.b2)
+        mean = ema(mean, grad, dither.astype(grad.dtype), decay=hyperparams.b1)
+        change = ema(
+            change, difference, dither.astype(grad.dtype), decay=hyperparams.b2
+        )
         ahead = saturate(lax.square(grad + (1.0 - hyperparams.b2) * difference))
         square = ema(square, ahead, dither.astype(grad.dtype), decay=hyperparams.b3)
         slope = (1.0 - hyperparams.b2) * change * unbias_change.astype(grad.dtype)
@@ -224,5 +229,9 @@ def step(
         masks=(trees.selected(hyperparams.mask, trainables),),
     )
     return updates, AdanState(
-        step=state.step + 1, mean=mean, change=change, square=square, previous=previous
+        step=trees.incremented(state.step),
+        mean=mean,
+        change=change,
+        square=square,
+        previous=previous,
     )

@@ -20,7 +20,7 @@ from jax import lax
 
 from mlax._core import checks, trees
 from mlax._core.static import static
-from mlax.functional import sum
+from mlax.functional import range_scale, sum
 
 
 class AdaptiveGradClipState(NamedTuple):
@@ -47,7 +47,9 @@ class AdaptiveGradClipHyperparams:
     def norm(self, x):
         """The norm of each unit; it may broadcast."""
         axes = [a for a in range(x.ndim) if x.ndim < 2 or a != self.unit_axis % x.ndim]
-        return lax.sqrt(sum(lax.square(x), axis=tuple(axes), keepdims=True))
+        scale = range_scale(x, axis=tuple(axes))
+        squares = lax.square(x / scale)
+        return scale * lax.sqrt(sum(squares, axis=tuple(axes), keepdims=True))
 
 
 def init(

@@ -21,9 +21,9 @@ from jax import lax
 from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
-from mlax._core import checks, trees
+from mlax._core import checks, placement, trees
 from mlax._core.static import static
-from mlax.functional import ema, saturate
+from mlax.functional import ema, running_sum, saturate
 
 
 class ADOPTState(NamedTuple):
@@ -117,12 +117,12 @@ def init(
     )
 
     def moments(param: jax.Array) -> dict[str, Any]:
-        mean = trees.create_moment(zeros, param.shape, moment_dtype, param)
-        square = trees.create_moment(zeros, param.shape, moment_dtype, param)
+        mean = placement.create_moment(zeros, param.shape, moment_dtype, param)
+        square = placement.create_moment(zeros, param.shape, moment_dtype, param)
         return {"mean": mean, "square": square}
 
     state = ADOPTState(
-        step=jnp.zeros((), jnp.int32), **trees.unzip(trainables, moments)
+        step=placement.create_count(trainables), **trees.unzip(trainables, moments)
     )
     return state, hyperparams
 
@@ -158,7 +158,7 @@ def step(
     """
     trees.check_state("ADOPT", state, ADOPTState, trainables, "mean", "square")
     trees.check_gradients("ADOPT", gradients, trainables)
-    step = trees.scalar(state.step + 1)
+    step = trees.scalar(trees.incremented(state.step))
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
     dither = trees.dither(state.step)
     # The first step only fills the mean square.
@@ -173,7 +173,8 @@ def step(
             scaled = jnp.clip(
                 scaled, -bound.astype(grad.dtype), bound.astype(grad.dtype)
             )
-        mean = mean + mean_rate.astype(grad.dtype) * (scaled - mean)
+        change = mean_rate.astype(grad.dtype) * (scaled - mean)
+        mean = running_sum(mean, change, dither.astype(grad.dtype))
         square_2 = saturate(lax.square(grad))
         average = ema(square, square_2, dither.astype(grad.dtype), decay=hyperparams.b2)
         square = jnp.where(step.astype(grad.dtype) == 1.0, square_2, average)
@@ -190,4 +191,6 @@ def step(
         state.square,
         dtype=hyperparams.moment_dtype,
     )
-    return updates, ADOPTState(step=state.step + 1, mean=mean, square=square)
+    return updates, ADOPTState(
+        step=trees.incremented(state.step), mean=mean, square=square
+    )

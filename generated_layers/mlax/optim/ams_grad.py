@@ -21,7 +21,7 @@ from jax import lax
 from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
-from mlax._core import checks, trees
+from mlax._core import checks, placement, trees
 from mlax._core.static import static
 from mlax.functional import bias_correction, divide_by_root, ema, saturate
 
@@ -126,13 +126,13 @@ def init(
     )
 
     def moments(param: jax.Array) -> dict[str, Any]:
-        mean = trees.create_moment(zeros, param.shape, moment_dtype, param)
-        square = trees.create_moment(zeros, param.shape, moment_dtype, param)
-        largest = trees.create_moment(zeros, param.shape, moment_dtype, param)
+        mean = placement.create_moment(zeros, param.shape, moment_dtype, param)
+        square = placement.create_moment(zeros, param.shape, moment_dtype, param)
+        largest = placement.create_moment(zeros, param.shape, moment_dtype, param)
         return {"mean": mean, "square": square, "largest": largest}
 
     state = AMSGradState(
-        step=jnp.zeros((), jnp.int32), **trees.unzip(trainables, moments)
+        step=placement.create_count(trainables), **trees.unzip(trainables, moments)
     )
     return state, hyperparams
 
@@ -170,7 +170,7 @@ def step(
         "AMSGrad", state, AMSGradState, trainables, "mean", "square", "largest"
     )
     trees.check_gradients("AMSGrad", gradients, trainables)
-    step = trees.scalar(state.step + 1)
+    step = trees.scalar(trees.incremented(state.step))
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
     dither = trees.dither(state.step)
     first = bias_correction(step, decay=hyperparams.b1)
@@ -181,7 +181,7 @@ def step(
     )
 
     def update(grad, param, mean, square, largest):
-        mean = ema(mean, grad, decay=hyperparams.b1)
+        mean = ema(mean, grad, dither.astype(grad.dtype), decay=hyperparams.b1)
         square = ema(
             square,
             saturate(lax.square(grad)),
@@ -208,5 +208,5 @@ def step(
         dtype=hyperparams.moment_dtype,
     )
     return updates, AMSGradState(
-        step=state.step + 1, mean=mean, square=square, largest=largest
+        step=trees.incremented(state.step), mean=mean, square=square, largest=largest
     )

@@ -17,7 +17,7 @@ import jax.numpy as jnp
 from jax import lax
 from jax.nn.initializers import zeros
 
-from mlax._core import checks, trees
+from mlax._core import checks, placement, trees
 from mlax._core.static import InitializedOptimizer, OptimizerHyperparams, static
 from mlax._core.trees import all_finite
 
@@ -74,8 +74,8 @@ def init(
     hyperparams = ApplyIfFiniteHyperparams(
         optimizer=optimizer_hyperparams, max_consecutive_errors=max_consecutive_errors
     )
-    errors = trees.create_state(zeros, (), jnp.int32)
-    total = trees.create_state(zeros, (), jnp.int32)
+    errors = placement.create_state(zeros, (), jnp.int32, optimizer_state)
+    total = placement.create_state(zeros, (), jnp.int32, optimizer_state)
     state = ApplyIfFiniteState(errors=errors, total=total, optimizer=optimizer_state)
     return state, hyperparams
 
@@ -112,11 +112,16 @@ def step(
     trees.check_state("ApplyIfFinite", state, ApplyIfFiniteState)
     trees.check_gradients("ApplyIfFinite", gradients, trainables)
     finite = all_finite(gradients)
+    # The largest numbers stay, and do not wrap around.
     state = state._replace(
-        errors=trees.stored(jnp.where(finite, 0, state.errors + 1), state.errors)
+        errors=trees.stored(
+            jnp.where(finite, 0, lax.max(state.errors, state.errors + 1)), state.errors
+        )
     )
     state = state._replace(
-        total=trees.stored(state.total + jnp.where(finite, 0, 1), state.total)
+        total=trees.stored(
+            lax.max(state.total, state.total + jnp.where(finite, 0, 1)), state.total
+        )
     )
 
     def take(inner):

@@ -18,7 +18,7 @@ import jax.numpy as jnp
 from jax import lax
 from jax.typing import DTypeLike
 
-from mlax._core import checks, trees
+from mlax._core import checks, placement, trees
 from mlax._core.static import static
 from mlax.functional import sum
 
@@ -72,7 +72,7 @@ def init(
     hyperparams = ClipByGlobalNormHyperparams(
         max_norm=max_norm, accum_dtype=accum_dtype
     )
-    state = ClipByGlobalNormState(step=jnp.zeros((), jnp.int32))
+    state = ClipByGlobalNormState(step=placement.create_count(trainables))
     return state, hyperparams
 
 
@@ -107,7 +107,7 @@ def step(
     """
     trees.check_state("ClipByGlobalNorm", state, ClipByGlobalNormState)
     trees.check_gradients("ClipByGlobalNorm", gradients, trainables)
-    step = trees.scalar(state.step + 1)
+    step = trees.scalar(trees.incremented(state.step))
     squares = jnp.zeros_like(step)
     for grad in jax.tree.leaves(gradients):
         wide = grad.astype(hyperparams.accum_dtype or grad.dtype)
@@ -118,4 +118,4 @@ def step(
         return (factor.astype(grad.dtype) * grad,)
 
     (updates,) = trees.map_leaves(update, trainables, gradients)
-    return updates, ClipByGlobalNormState(step=state.step + 1)
+    return updates, ClipByGlobalNormState(step=trees.incremented(state.step))

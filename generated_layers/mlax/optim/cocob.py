@@ -21,9 +21,9 @@ from jax import lax
 from jax.nn.initializers import constant, zeros
 from jax.typing import DTypeLike
 
-from mlax._core import checks, trees
+from mlax._core import checks, placement, trees
 from mlax._core.static import static
-from mlax.functional import saturate
+from mlax.functional import running_sum, saturate
 
 
 class CocobState(NamedTuple):
@@ -106,6 +106,7 @@ def init(
     weight_decay = checks.non_negative("Cocob", weight_decay=weight_decay)
     mask = checks.optional(checks.function, "Cocob", mask=mask)
     moment_dtype = checks.optional(checks.dtype, "Cocob", moment_dtype=moment_dtype)
+    trees.check_mask("Cocob", trainables, mask=mask)
     hyperparams = CocobHyperparams(
         learning_rate=learning_rate,
         alpha=alpha,
@@ -118,11 +119,11 @@ def init(
     def moments(param: jax.Array) -> dict[str, Any]:
         shape, kept = param.shape, moment_dtype
         epsilon_2 = max(epsilon, float(jnp.finfo(kept or param.dtype).tiny))
-        first = trees.copied(param, kept)
-        largest = trees.create_moment(constant(epsilon_2), shape, kept, param)
-        total = trees.create_moment(zeros, shape, kept, param)
-        reward = trees.create_moment(zeros, shape, kept, param)
-        trace = trees.create_moment(zeros, shape, kept, param)
+        first = placement.copied(param, kept)
+        largest = placement.create_moment(constant(epsilon_2), shape, kept, param)
+        total = placement.create_moment(zeros, shape, kept, param)
+        reward = placement.create_moment(zeros, shape, kept, param)
+        trace = placement.create_moment(zeros, shape, kept, param)
         return {
             "first": first,
             "largest": largest,
@@ -132,7 +133,7 @@ def init(
         }
 
     state = CocobState(
-        step=jnp.zeros((), jnp.int32), **trees.unzip(trainables, moments)
+        step=placement.create_count(trainables), **trees.unzip(trainables, moments)
     )
     return state, hyperparams
 
@@ -179,16 +180,18 @@ def step(
     )
     trees.check_gradients("Cocob", gradients, trainables)
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
+    dither = trees.dither(state.step)
 
     def update(grad, param, first, largest, total, reward, trace, mask):
         if mask:
             grad = saturate(grad + hyperparams.weight_decay * param)
         grad = saturate(learning_rate.astype(grad.dtype) * grad)
-        reward_2 = saturate(reward - grad * (param - first))
+        won = -grad * (param - first)
+        reward_2 = saturate(running_sum(reward, won, dither.astype(grad.dtype)))
         largest = lax.max(largest, lax.abs(grad))
-        total = saturate(total + lax.abs(grad))
+        total = saturate(running_sum(total, lax.abs(grad), dither.astype(grad.dtype)))
         reward = jnp.maximum(reward_2, 0.0)
-        trace = saturate(trace - grad)
+        trace = saturate(running_sum(trace, -grad, dither.astype(grad.dtype)))
         bound = lax.max(total + largest, hyperparams.alpha * largest)
         bound = saturate(bound)
         share = largest / bound + reward / bound
@@ -208,7 +211,7 @@ def step(
         masks=(trees.selected(hyperparams.mask, trainables),),
     )
     return updates, CocobState(
-        step=state.step + 1,
+        step=trees.incremented(state.step),
         first=first,
         largest=largest,
         total=total,

@@ -22,7 +22,7 @@ from jax import lax
 from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
-from mlax._core import checks, trees
+from mlax._core import checks, placement, trees
 from mlax._core.static import static
 from mlax._core.trees import tree_dot
 from mlax.functional import saturate
@@ -111,6 +111,7 @@ def init(
     weight_decay = checks.non_negative("DoG", weight_decay=weight_decay)
     mask = checks.optional(checks.function, "DoG", mask=mask)
     moment_dtype = checks.optional(checks.dtype, "DoG", moment_dtype=moment_dtype)
+    trees.check_mask("DoG", trainables, mask=mask)
     hyperparams = DoGHyperparams(
         learning_rate=learning_rate,
         first_step=first_step,
@@ -120,15 +121,15 @@ def init(
         mask=mask,
         moment_dtype=moment_dtype,
     )
-    distance = trees.create_state(zeros, (), None)
-    squares = trees.create_state(zeros, (), None)
+    distance = placement.create_state(zeros, (), None, trainables)
+    squares = placement.create_state(zeros, (), None, trainables)
 
     def moments(param: jax.Array) -> dict[str, Any]:
-        first = trees.copied(param, moment_dtype)
+        first = placement.copied(param, moment_dtype)
         return {"first": first}
 
     state = DoGState(
-        step=jnp.zeros((), jnp.int32),
+        step=placement.create_count(trainables),
         distance=distance,
         squares=squares,
         **trees.unzip(trainables, moments),
@@ -167,7 +168,7 @@ def step(
     """
     trees.check_state("DoG", state, DoGState, trainables, "first")
     trees.check_gradients("DoG", gradients, trainables)
-    step = trees.scalar(state.step + 1)
+    step = trees.scalar(trees.incremented(state.step))
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
     moved = jax.tree.map(lambda p, f: p - f.astype(p.dtype), trainables, state.first)
     distance = lax.sqrt(tree_dot(moved, moved))
@@ -214,4 +215,4 @@ def step(
         dtype=hyperparams.moment_dtype,
         masks=(trees.selected(hyperparams.mask, trainables),),
     )
-    return updates, state._replace(step=state.step + 1, first=first)
+    return updates, state._replace(step=trees.incremented(state.step), first=first)

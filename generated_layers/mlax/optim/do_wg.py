@@ -20,7 +20,7 @@ from jax import lax
 from jax.nn.initializers import constant, zeros
 from jax.typing import DTypeLike
 
-from mlax._core import checks, trees
+from mlax._core import checks, placement, trees
 from mlax._core.static import static
 from mlax._core.trees import tree_dot
 from mlax.functional import saturate
@@ -102,6 +102,7 @@ def init(
     weight_decay = checks.non_negative("DoWG", weight_decay=weight_decay)
     mask = checks.optional(checks.function, "DoWG", mask=mask)
     moment_dtype = checks.optional(checks.dtype, "DoWG", moment_dtype=moment_dtype)
+    trees.check_mask("DoWG", trainables, mask=mask)
     hyperparams = DoWGHyperparams(
         learning_rate=learning_rate,
         first_square=first_square,
@@ -110,15 +111,17 @@ def init(
         mask=mask,
         moment_dtype=moment_dtype,
     )
-    distance = trees.create_state(constant(first_square or epsilon), (), None)
-    squares = trees.create_state(zeros, (), None)
+    distance = placement.create_state(
+        constant(first_square or epsilon), (), None, trainables
+    )
+    squares = placement.create_state(zeros, (), None, trainables)
 
     def moments(param: jax.Array) -> dict[str, Any]:
-        first = trees.copied(param, moment_dtype)
+        first = placement.copied(param, moment_dtype)
         return {"first": first}
 
     state = DoWGState(
-        step=jnp.zeros((), jnp.int32),
+        step=placement.create_count(trainables),
         distance=distance,
         squares=squares,
         **trees.unzip(trainables, moments),
@@ -195,4 +198,4 @@ def step(
         dtype=hyperparams.moment_dtype,
         masks=(trees.selected(hyperparams.mask, trainables),),
     )
-    return updates, state._replace(step=state.step + 1, first=first)
+    return updates, state._replace(step=trees.incremented(state.step), first=first)

@@ -11,11 +11,10 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
-from mlax._core import checks, trees
+from mlax._core import checks, placement, trees
 from mlax._core.static import static
 from mlax.functional import bias_correction, ema
 
@@ -77,10 +76,12 @@ def init(
     hyperparams = EmaHyperparams(decay=decay, debias=debias, moment_dtype=moment_dtype)
 
     def moments(param: jax.Array) -> dict[str, Any]:
-        average = trees.create_moment(zeros, param.shape, moment_dtype, param)
+        average = placement.create_moment(zeros, param.shape, moment_dtype, param)
         return {"average": average}
 
-    state = EmaState(step=jnp.zeros((), jnp.int32), **trees.unzip(trainables, moments))
+    state = EmaState(
+        step=placement.create_count(trainables), **trees.unzip(trainables, moments)
+    )
     return state, hyperparams
 
 
@@ -115,7 +116,7 @@ def step(
     """
     trees.check_state("Ema", state, EmaState, trainables, "average")
     trees.check_gradients("Ema", gradients, trainables)
-    step = trees.scalar(state.step + 1)
+    step = trees.scalar(trees.incremented(state.step))
     dither = trees.dither(state.step)
     scale = trees.scalar(1.0 / bias_correction(step, decay=hyperparams.decay))
 
@@ -128,4 +129,4 @@ def step(
     updates, average = trees.map_leaves(
         update, trainables, gradients, state.average, dtype=hyperparams.moment_dtype
     )
-    return updates, EmaState(step=state.step + 1, average=average)
+    return updates, EmaState(step=trees.incremented(state.step), average=average)

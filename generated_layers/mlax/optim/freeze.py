@@ -52,10 +52,12 @@ def init(
 
     Raises:
         ValueError: where a hyperparameter is not what it may be.
+        ValueError: where mask selects no weight.
         TypeError: where a weight is not floating.
     """
     trees.check_weights("Freeze", trainables)
     mask = checks.function("Freeze", mask=mask)
+    trees.check_mask("Freeze", trainables, mask=mask, required=True)
     hyperparams = FreezeHyperparams(mask=mask)
     state = FreezeState()
     return state, hyperparams

@@ -19,7 +19,7 @@ import jax.numpy as jnp
 from jax import lax
 from jax.typing import DTypeLike
 
-from mlax._core import checks, trees
+from mlax._core import checks, placement, trees
 from mlax._core.static import static
 from mlax.functional import scale_by_trust_ratio
 
@@ -79,7 +79,7 @@ def init(
     hyperparams = FromageHyperparams(
         learning_rate=learning_rate, min_norm=min_norm, accum_dtype=accum_dtype
     )
-    state = FromageState(step=jnp.zeros((), jnp.int32))
+    state = FromageState(step=placement.create_count(trainables))
     return state, hyperparams
 
 
@@ -128,4 +128,4 @@ def step(
         return (shrink.astype(grad.dtype) * param - rate.astype(grad.dtype) * step,)
 
     (updates,) = trees.map_leaves(update, trainables, gradients)
-    return updates, FromageState(step=state.step + 1)
+    return updates, FromageState(step=trees.incremented(state.step))

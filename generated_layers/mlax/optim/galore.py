@@ -22,7 +22,7 @@ from jax import lax
 from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
-from mlax._core import checks, trees
+from mlax._core import checks, placement, trees
 from mlax._core.static import static
 from mlax.functional import bias_correction, divide_by_root, ema, saturate
 
@@ -164,6 +164,8 @@ def init(
     decomposition_dtype = checks.dtype(
         "Galore", decomposition_dtype=decomposition_dtype
     )
+    trees.check_mask("Galore", trainables, matrices=matrices)
+    trees.check_mask("Galore", trainables, mask=mask)
     hyperparams = GaloreHyperparams(
         learning_rate=learning_rate,
         rank=rank,
@@ -183,13 +185,13 @@ def init(
     def moments(param: jax.Array, matrices: bool) -> dict[str, Any]:
         sides = hyperparams.projected_sides(param.shape) if matrices else ()
         low = hyperparams.projected_shape(param.shape) if sides else param.shape
-        projection = trees.create_moment(zeros, sides or (0,), moment_dtype, param)
-        mean = trees.create_moment(zeros, low, moment_dtype, param)
-        square = trees.create_moment(zeros, low, moment_dtype, param)
+        projection = placement.create_moment(zeros, sides or (0,), moment_dtype, param)
+        mean = placement.create_moment(zeros, low, moment_dtype, param)
+        square = placement.create_moment(zeros, low, moment_dtype, param)
         return {"projection": projection, "mean": mean, "square": square}
 
     state = GaloreState(
-        step=jnp.zeros((), jnp.int32),
+        step=placement.create_count(trainables),
         **trees.unzip(trainables, moments, trees.selected(matrices, trainables)),
     )
     return state, hyperparams
@@ -228,13 +230,14 @@ def step(
         "Galore", state, GaloreState, trainables, "projection", "mean", "square"
     )
     trees.check_gradients("Galore", gradients, trainables)
-    step = trees.scalar(state.step + 1)
+    step = trees.scalar(trees.incremented(state.step))
+    step_number = trees.incremented(state.step)
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
     weight_decay = trees.scheduled(hyperparams.weight_decay, state.step)
     dither = trees.dither(state.step)
     unbias_mean = trees.scalar(1.0 / bias_correction(step, decay=hyperparams.b1))
     unbias_square = trees.scalar(1.0 / bias_correction(step, decay=hyperparams.b2))
-    phase = trees.scalar((step - 1.0) % hyperparams.update_proj_gap)
+    phase = trees.scalar((step_number - 1) % hyperparams.update_proj_gap)
 
     def update(grad, param, projection, mean, square, matrices, mask):
         projected = matrices and len(param.shape) == 2
@@ -250,7 +253,7 @@ def step(
             )
             low = projection.T @ grad if tall else grad @ projection
             low = saturate(low)
-        mean = ema(mean, low, decay=hyperparams.b1)
+        mean = ema(mean, low, dither.astype(grad.dtype), decay=hyperparams.b1)
         square = ema(
             square,
             saturate(lax.square(low)),
@@ -284,5 +287,8 @@ def step(
         ),
     )
     return updates, GaloreState(
-        step=state.step + 1, projection=projection, mean=mean, square=square
+        step=trees.incremented(state.step),
+        projection=projection,
+        mean=mean,
+        square=square,
     )

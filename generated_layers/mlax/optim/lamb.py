@@ -15,12 +15,11 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 from jax import lax
 from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
-from mlax._core import checks, trees
+from mlax._core import checks, placement, trees
 from mlax._core.static import static
 from mlax.functional import (
     bias_correction,
@@ -116,6 +115,7 @@ def init(
     weight_decay = checks.scheduled("LAMB", weight_decay=weight_decay)
     mask = checks.optional(checks.function, "LAMB", mask=mask)
     moment_dtype = checks.optional(checks.dtype, "LAMB", moment_dtype=moment_dtype)
+    trees.check_mask("LAMB", trainables, mask=mask)
     hyperparams = LAMBHyperparams(
         learning_rate=learning_rate,
         b1=b1,
@@ -128,11 +128,13 @@ def init(
     )
 
     def moments(param: jax.Array) -> dict[str, Any]:
-        mean = trees.create_moment(zeros, param.shape, moment_dtype, param)
-        square = trees.create_moment(zeros, param.shape, moment_dtype, param)
+        mean = placement.create_moment(zeros, param.shape, moment_dtype, param)
+        square = placement.create_moment(zeros, param.shape, moment_dtype, param)
         return {"mean": mean, "square": square}
 
-    state = LAMBState(step=jnp.zeros((), jnp.int32), **trees.unzip(trainables, moments))
+    state = LAMBState(
+        step=placement.create_count(trainables), **trees.unzip(trainables, moments)
+    )
     return state, hyperparams
 
 
@@ -167,7 +169,7 @@ def step(
     """
     trees.check_state("LAMB", state, LAMBState, trainables, "mean", "square")
     trees.check_gradients("LAMB", gradients, trainables)
-    step = trees.scalar(state.step + 1)
+    step = trees.scalar(trees.incremented(state.step))
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
     weight_decay = trees.scheduled(hyperparams.weight_decay, state.step)
     dither = trees.dither(state.step)
@@ -175,7 +177,7 @@ def step(
     unbias_square = trees.scalar(1.0 / bias_correction(step, decay=hyperparams.b2))
 
     def update(grad, param, mean, square, mask):
-        mean = ema(mean, grad, decay=hyperparams.b1)
+        mean = ema(mean, grad, dither.astype(grad.dtype), decay=hyperparams.b1)
         square = ema(
             square,
             saturate(lax.square(grad)),
@@ -205,4 +207,6 @@ def step(
         dtype=hyperparams.moment_dtype,
         masks=(trees.selected(hyperparams.mask, trainables),),
     )
-    return updates, LAMBState(step=state.step + 1, mean=mean, square=square)
+    return updates, LAMBState(
+        step=trees.incremented(state.step), mean=mean, square=square
+    )

@@ -16,13 +16,12 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
-from mlax._core import checks, trees
+from mlax._core import checks, placement, trees
 from mlax._core.static import static
-from mlax.functional import scale_by_trust_ratio
+from mlax.functional import running_sum, scale_by_trust_ratio
 
 
 class LARSState(NamedTuple):
@@ -118,6 +117,8 @@ def init(
     momentum = checks.decay("LARS", momentum=momentum)
     nesterov = checks.boolean("LARS", nesterov=nesterov)
     moment_dtype = checks.optional(checks.dtype, "LARS", moment_dtype=moment_dtype)
+    trees.check_mask("LARS", trainables, mask=mask)
+    trees.check_mask("LARS", trainables, trust_mask=trust_mask)
     hyperparams = LARSHyperparams(
         learning_rate=learning_rate,
         weight_decay=weight_decay,
@@ -132,13 +133,15 @@ def init(
 
     def moments(param: jax.Array) -> dict[str, Any]:
         trace = (
-            trees.create_moment(zeros, param.shape, moment_dtype, param)
+            placement.create_moment(zeros, param.shape, moment_dtype, param)
             if momentum > 0.0
             else None
         )
         return {"trace": trace}
 
-    state = LARSState(step=jnp.zeros((), jnp.int32), **trees.unzip(trainables, moments))
+    state = LARSState(
+        step=placement.create_count(trainables), **trees.unzip(trainables, moments)
+    )
     return state, hyperparams
 
 
@@ -175,6 +178,7 @@ def step(
     trees.check_gradients("LARS", gradients, trainables)
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
     weight_decay = trees.scheduled(hyperparams.weight_decay, state.step)
+    dither = trees.dither(state.step)
 
     def update(grad, param, trace, mask, trust_mask):
         if mask:
@@ -188,7 +192,9 @@ def step(
             )
         update = -learning_rate.astype(grad.dtype) * grad
         if trace is not None:
-            trace = hyperparams.momentum * trace + update
+            trace = running_sum(
+                trace, update, dither.astype(grad.dtype), decay=hyperparams.momentum
+            )
             update = (
                 hyperparams.momentum * trace + update if hyperparams.nesterov else trace
             )
@@ -205,4 +211,4 @@ def step(
             trees.selected(hyperparams.trust_mask, trainables),
         ),
     )
-    return updates, LARSState(step=state.step + 1, trace=trace)
+    return updates, LARSState(step=trees.incremented(state.step), trace=trace)

@@ -24,7 +24,7 @@ from jax import lax
 from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
-from mlax._core import checks, trees
+from mlax._core import checks, placement, trees
 from mlax._core.static import static
 from mlax._core.trees import tree_add, tree_dot, tree_where
 
@@ -103,10 +103,10 @@ def init(
     )
 
     def moments(param: jax.Array) -> dict[str, Any]:
-        weights = trees.create_moment(zeros, param.shape, None, param)
-        gradients = trees.create_moment(zeros, param.shape, None, param)
-        steps = trees.create_moment(zeros, (memory_size, *param.shape), None, param)
-        turns = trees.create_moment(zeros, (memory_size, *param.shape), None, param)
+        weights = placement.create_moment(zeros, param.shape, None, param)
+        gradients = placement.create_moment(zeros, param.shape, None, param)
+        steps = placement.create_moment(zeros, (memory_size, *param.shape), None, param)
+        turns = placement.create_moment(zeros, (memory_size, *param.shape), None, param)
         return {
             "weights": weights,
             "gradients": gradients,
@@ -115,7 +115,7 @@ def init(
         }
 
     state = LbfgsState(
-        step=jnp.zeros((), jnp.int32), **trees.unzip(trainables, moments)
+        step=placement.create_count(trainables), **trees.unzip(trainables, moments)
     )
     return state, hyperparams
 
@@ -153,7 +153,7 @@ def step(
         "Lbfgs", state, LbfgsState, trainables, "weights", "gradients", "steps", "turns"
     )
     trees.check_gradients("Lbfgs", gradients, trainables)
-    step = trees.scalar(state.step + 1)
+    step = trees.scalar(trees.incremented(state.step))
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
     accumulate = hyperparams.accum_dtype
     first = step == 1.0
@@ -201,5 +201,5 @@ def step(
     direction, _ = lax.scan(forth, direction, (memory, shares))
     rate = learning_rate
     return jax.tree.map(lambda d: -rate.astype(d.dtype) * d, direction), state._replace(
-        step=state.step + 1
+        step=trees.incremented(state.step)
     )

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import jax
 from jax.nn.initializers import constant
 
-from mlax._core import checks, trees
+from mlax._core import checks, placement, trees
 from mlax._core.static import static
 
 
@@ -62,7 +62,7 @@ def init(
     trees.check_weights("LearningRate", trainables)
     learning_rate = checks.non_negative("LearningRate", learning_rate=learning_rate)
     hyperparams = LearningRateHyperparams(learning_rate=learning_rate)
-    rate = trees.create_state(constant(learning_rate), (), None)
+    rate = placement.create_state(constant(learning_rate), (), None, trainables)
     state = LearningRateState(rate=rate)
     return state, hyperparams
 

@@ -15,12 +15,11 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 from jax import lax
 from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
-from mlax._core import checks, trees
+from mlax._core import checks, placement, trees
 from mlax._core.static import static
 from mlax.functional import ema
 
@@ -97,6 +96,7 @@ def init(
     weight_decay = checks.scheduled("Lion", weight_decay=weight_decay)
     mask = checks.optional(checks.function, "Lion", mask=mask)
     moment_dtype = checks.optional(checks.dtype, "Lion", moment_dtype=moment_dtype)
+    trees.check_mask("Lion", trainables, mask=mask)
     hyperparams = LionHyperparams(
         learning_rate=learning_rate,
         b1=b1,
@@ -107,10 +107,12 @@ def init(
     )
 
     def moments(param: jax.Array) -> dict[str, Any]:
-        mean = trees.create_moment(zeros, param.shape, moment_dtype, param)
+        mean = placement.create_moment(zeros, param.shape, moment_dtype, param)
         return {"mean": mean}
 
-    state = LionState(step=jnp.zeros((), jnp.int32), **trees.unzip(trainables, moments))
+    state = LionState(
+        step=placement.create_count(trainables), **trees.unzip(trainables, moments)
+    )
     return state, hyperparams
 
 
@@ -147,16 +149,17 @@ def step(
     trees.check_gradients("Lion", gradients, trainables)
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
     weight_decay = trees.scheduled(hyperparams.weight_decay, state.step)
+    dither = trees.dither(state.step)
 
     def update(grad, param, mean, mask):
         if hyperparams.b1 < hyperparams.b2:
             # The step from the new mean: one that reads the old mean would keep the new
             # one from taking its place in memory.
-            mean = ema(mean, grad, decay=hyperparams.b2)
+            mean = ema(mean, grad, dither.astype(grad.dtype), decay=hyperparams.b2)
             ahead = ema(mean, grad, decay=hyperparams.b1 / hyperparams.b2)
         else:
             ahead = ema(mean, grad, decay=hyperparams.b1)
-            mean = ema(mean, grad, decay=hyperparams.b2)
+            mean = ema(mean, grad, dither.astype(grad.dtype), decay=hyperparams.b2)
         step = lax.sign(ahead)
         if mask:
             step = step + weight_decay.astype(grad.dtype) * param
@@ -170,4 +173,4 @@ def step(
         dtype=hyperparams.moment_dtype,
         masks=(trees.selected(hyperparams.mask, trainables),),
     )
-    return updates, LionState(step=state.step + 1, mean=mean)
+    return updates, LionState(step=trees.incremented(state.step), mean=mean)

@@ -58,6 +58,7 @@ def init(
 
     Raises:
         ValueError: where a hyperparameter is not what it may be.
+        ValueError: where mask selects no weight.
         TypeError: where a weight is not floating.
     """
     trees.check_weights("Masked", trainables)
@@ -65,6 +66,7 @@ def init(
         "Masked", optimizer=optimizer
     )
     mask = checks.function("Masked", mask=mask)
+    trees.check_mask("Masked", trainables, mask=mask, required=True)
     hyperparams = MaskedHyperparams(optimizer=optimizer_hyperparams, mask=mask)
     optimizer_state = tree_prune(
         optimizer_state, trainables, trees.selected(mask, trainables)

@@ -23,7 +23,7 @@ import jax.numpy as jnp
 from jax import lax
 from jax.nn.initializers import constant, zeros
 
-from mlax._core import checks, trees
+from mlax._core import checks, placement, trees
 from mlax._core.static import static
 from mlax._core.trees import tree_dot
 from mlax.functional import bias_correction, ema, saturate
@@ -125,17 +125,17 @@ def init(
         weight_decay=weight_decay,
         adapt_lower_bound=adapt_lower_bound,
     )
-    loss = trees.create_state(zeros, (), None)
-    product = trees.create_state(zeros, (), None)
-    bound = trees.create_state(constant(lower_bound), (), None)
+    loss = placement.create_state(zeros, (), None, trainables)
+    product = placement.create_state(zeros, (), None, trainables)
+    bound = placement.create_state(constant(lower_bound), (), None, trainables)
 
     def moments(param: jax.Array) -> dict[str, Any]:
-        mean = trees.create_moment(zeros, param.shape, None, param)
-        square = trees.create_moment(zeros, param.shape, None, param)
+        mean = placement.create_moment(zeros, param.shape, None, param)
+        square = placement.create_moment(zeros, param.shape, None, param)
         return {"mean": mean, "square": square}
 
     state = MomoAdamState(
-        step=jnp.zeros((), jnp.int32),
+        step=placement.create_count(trainables),
         loss=loss,
         product=product,
         bound=bound,
@@ -176,9 +176,12 @@ def step(
     """
     trees.check_state("MomoAdam", state, MomoAdamState, trainables, "mean", "square")
     trees.check_gradients("MomoAdam", gradients, trainables)
-    step = trees.scalar(state.step + 1)
+    step = trees.scalar(trees.incremented(state.step))
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
     dither = trees.dither(state.step)
+
+    def averaged(m, g):
+        return ema(m, g, dither.astype(m.dtype), decay=hyperparams.b1)
 
     def squared(v, g):
         return ema(
@@ -189,12 +192,7 @@ def step(
         return hyperparams.scaled(m, v, unbias)
 
     state = state._replace(
-        mean=trees.stored(
-            jax.tree.map(
-                lambda m, g: ema(m, g, decay=hyperparams.b1), state.mean, gradients
-            ),
-            state.mean,
-        )
+        mean=trees.stored(jax.tree.map(averaged, state.mean, gradients), state.mean)
     )
     state = state._replace(
         square=trees.stored(
@@ -222,7 +220,7 @@ def step(
         cap = shrink * (state.loss - state.product) + inner
         lower = jnp.maximum(cap / (2.0 * kept * shrink), hyperparams.lower_bound)
         bound = jnp.where(cap < shrink * kept * bound, lower, bound)
-    flat = norm <= jnp.finfo(norm.dtype).eps
+    flat = norm <= 2.0**-52
     gap = shrink * (state.loss - kept * bound - state.product) + inner
     gap = saturate(gap)
     model = jnp.maximum(gap, 0.0) / jnp.where(flat, 1.0, norm)
@@ -245,4 +243,6 @@ def step(
     updates, mean, square = trees.map_leaves(
         update, trainables, gradients, state.mean, state.square
     )
-    return updates, state._replace(step=state.step + 1, mean=mean, square=square)
+    return updates, state._replace(
+        step=trees.incremented(state.step), mean=mean, square=square
+    )

@@ -25,7 +25,7 @@ from jax import lax
 from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
-from mlax._core import checks, trees
+from mlax._core import checks, placement, trees
 from mlax._core.static import static
 from mlax.functional import bias_correction, divide_by_root, ema, l2_norm, saturate, sum
 
@@ -248,6 +248,8 @@ def init(
     adam_weight_decay = checks.scheduled("Muon", adam_weight_decay=adam_weight_decay)
     moment_dtype = checks.optional(checks.dtype, "Muon", moment_dtype=moment_dtype)
     decomposition_dtype = checks.dtype("Muon", decomposition_dtype=decomposition_dtype)
+    trees.check_mask("Muon", trainables, mask=mask)
+    trees.check_mask("Muon", trainables, matrices=matrices)
     hyperparams = MuonHyperparams(
         learning_rate=learning_rate,
         coefficients=coefficients,
@@ -274,12 +276,12 @@ def init(
     def moments(param: jax.Array, matrices: bool) -> dict[str, Any]:
         axes = hyperparams.matrix_axes(param.shape) if matrices else ()
         shape = (0,) if axes else param.shape
-        mean = trees.create_moment(zeros, param.shape, moment_dtype, param)
-        square = trees.create_moment(zeros, shape, moment_dtype, param)
+        mean = placement.create_moment(zeros, param.shape, moment_dtype, param)
+        square = placement.create_moment(zeros, shape, moment_dtype, param)
         return {"mean": mean, "square": square}
 
     state = MuonState(
-        step=jnp.zeros((), jnp.int32),
+        step=placement.create_count(trainables),
         **trees.unzip(trainables, moments, trees.selected(matrices, trainables)),
     )
     return state, hyperparams
@@ -316,7 +318,7 @@ def step(
     """
     trees.check_state("Muon", state, MuonState, trainables, "mean", "square")
     trees.check_gradients("Muon", gradients, trainables)
-    step = trees.scalar(state.step + 1)
+    step = trees.scalar(trees.incremented(state.step))
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
     weight_decay = trees.scheduled(hyperparams.weight_decay, state.step)
     adam_learning_rate = trees.scheduled(hyperparams.adam_learning_rate, state.step)
@@ -342,7 +344,7 @@ def step(
         following = (
             unbias_next.astype(grad.dtype) if axes else unbias_ahead.astype(grad.dtype)
         )
-        mean = ema(mean, grad, decay=decay)
+        mean = ema(mean, grad, dither.astype(grad.dtype), decay=decay)
         mean_2 = mean * now
         if hyperparams.nesterov:
             mean_2 = ema(mean * following, grad * now, decay=decay)
@@ -395,4 +397,6 @@ def step(
             trees.selected(hyperparams.matrices, trainables),
         ),
     )
-    return updates, MuonState(step=state.step + 1, mean=mean, square=square)
+    return updates, MuonState(
+        step=trees.incremented(state.step), mean=mean, square=square
+    )

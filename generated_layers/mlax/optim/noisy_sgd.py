@@ -13,9 +13,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 
-from mlax._core import checks, trees
+from mlax._core import checks, placement, trees
 from mlax._core.static import static
 
 
@@ -71,7 +70,7 @@ def init(
     eta = checks.non_negative("NoisySgd", eta=eta)
     gamma = checks.non_negative("NoisySgd", gamma=gamma)
     hyperparams = NoisySgdHyperparams(learning_rate=learning_rate, eta=eta, gamma=gamma)
-    state = NoisySgdState(step=jnp.zeros((), jnp.int32))
+    state = NoisySgdState(step=placement.create_count(trainables))
     return state, hyperparams
 
 
@@ -107,7 +106,7 @@ def step(
     """
     trees.check_state("NoisySgd", state, NoisySgdState)
     trees.check_gradients("NoisySgd", gradients, trainables)
-    step = trees.scalar(state.step + 1)
+    step = trees.scalar(trees.incremented(state.step))
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
     deviation = trees.scalar((hyperparams.eta / step**hyperparams.gamma) ** 0.5)
 
@@ -123,4 +122,4 @@ def step(
     (updates,) = trees.map_leaves(
         update, trainables, gradients, key=trees.required("NoisySgd", key=key)
     )
-    return updates, NoisySgdState(step=state.step + 1)
+    return updates, NoisySgdState(step=trees.incremented(state.step))

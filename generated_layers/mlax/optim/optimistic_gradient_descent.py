@@ -18,7 +18,7 @@ import jax.numpy as jnp
 from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
-from mlax._core import checks, trees
+from mlax._core import checks, placement, trees
 from mlax._core.static import static
 from mlax.functional import saturate
 
@@ -93,11 +93,11 @@ def init(
     )
 
     def moments(param: jax.Array) -> dict[str, Any]:
-        previous = trees.create_moment(zeros, param.shape, moment_dtype, param)
+        previous = placement.create_moment(zeros, param.shape, moment_dtype, param)
         return {"previous": previous}
 
     state = OptimisticGradientDescentState(
-        step=jnp.zeros((), jnp.int32), **trees.unzip(trainables, moments)
+        step=placement.create_count(trainables), **trees.unzip(trainables, moments)
     )
     return state, hyperparams
 
@@ -139,7 +139,7 @@ def step(
         "previous",
     )
     trees.check_gradients("OptimisticGradientDescent", gradients, trainables)
-    step = trees.scalar(state.step + 1)
+    step = trees.scalar(trees.incremented(state.step))
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
     alpha = trees.scheduled(hyperparams.alpha, state.step)
     beta = trees.scheduled(hyperparams.beta, state.step)
@@ -158,5 +158,5 @@ def step(
         update, trainables, gradients, state.previous, dtype=hyperparams.moment_dtype
     )
     return updates, OptimisticGradientDescentState(
-        step=state.step + 1, previous=previous
+        step=trees.incremented(state.step), previous=previous
     )

@@ -2,9 +2,10 @@
 # To change this file, edit that spec and run `mlax-scaffold generate`.
 """ReduceOnPlateau: scales updates down when the loss has stopped to fall.
 
-After `patience` values without one below (1 - rtol) best - atol, the scale is
+After `patience` values without one below best - rtol |best| - atol, the scale is
 multiplied by `factor`. A step needs the value: the loss at the weights, or that on
-other data.
+other data. Deviation from optax, where the bound is (1 - rtol) best - atol: what is
+larger than a negative best value is no improvement.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import jax
 import jax.numpy as jnp
 from jax.nn.initializers import constant, ones, zeros
 
-from mlax._core import checks, trees
+from mlax._core import checks, placement, trees
 from mlax._core.static import static
 
 
@@ -113,13 +114,13 @@ def init(
         accumulation_size=accumulation_size,
         min_scale=min_scale,
     )
-    scale = trees.create_state(ones, (), None)
+    scale = placement.create_state(ones, (), None, trainables)
     largest = float(jnp.finfo(jnp.float32).max)
-    best = trees.create_state(constant(largest), (), None)
-    mean = trees.create_state(zeros, (), None)
-    losses = trees.create_state(zeros, (), jnp.int32)
-    plateau = trees.create_state(zeros, (), jnp.int32)
-    waiting = trees.create_state(zeros, (), jnp.int32)
+    best = placement.create_state(constant(largest), (), None, trainables)
+    mean = placement.create_state(zeros, (), None, trainables)
+    losses = placement.create_state(zeros, (), jnp.int32, trainables)
+    plateau = placement.create_state(zeros, (), jnp.int32, trainables)
+    waiting = placement.create_state(zeros, (), jnp.int32, trainables)
     state = ReduceOnPlateauState(
         scale=scale,
         best=best,
@@ -168,7 +169,10 @@ def step(
         trees.scalar(trees.required("ReduceOnPlateau", value=value)) - state.mean
     ) / losses.astype(state.mean.dtype)
     complete = losses == hyperparams.accumulation_size
-    improved = mean < (1.0 - hyperparams.rtol) * state.best - hyperparams.atol
+    relative = jnp.where(
+        state.best < 0.0, 1.0 + hyperparams.rtol, 1.0 - hyperparams.rtol
+    )
+    improved = mean < relative * state.best - hyperparams.atol
     plateau = jnp.where(improved, 0, state.plateau + 1)
     waits = state.waiting > 0
     reduces = ~waits & (plateau == hyperparams.patience)

@@ -14,12 +14,12 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
-from mlax._core import checks, trees
+from mlax._core import checks, placement, trees
 from mlax._core.static import static
+from mlax.functional import running_sum
 
 
 class SgdState(NamedTuple):
@@ -92,13 +92,15 @@ def init(
 
     def moments(param: jax.Array) -> dict[str, Any]:
         trace = (
-            trees.create_moment(zeros, param.shape, moment_dtype, param)
+            placement.create_moment(zeros, param.shape, moment_dtype, param)
             if momentum > 0.0
             else None
         )
         return {"trace": trace}
 
-    state = SgdState(step=jnp.zeros((), jnp.int32), **trees.unzip(trainables, moments))
+    state = SgdState(
+        step=placement.create_count(trainables), **trees.unzip(trainables, moments)
+    )
     return state, hyperparams
 
 
@@ -134,15 +136,18 @@ def step(
     trees.check_state("Sgd", state, SgdState, trainables, "trace")
     trees.check_gradients("Sgd", gradients, trainables)
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
+    dither = trees.dither(state.step)
 
     def update(grad, param, trace):
         if trace is None:
             return -learning_rate.astype(grad.dtype) * grad, trace
-        trace = hyperparams.momentum * trace + grad
+        trace = running_sum(
+            trace, grad, dither.astype(grad.dtype), decay=hyperparams.momentum
+        )
         step = hyperparams.momentum * trace + grad if hyperparams.nesterov else trace
         return -learning_rate.astype(grad.dtype) * step, trace
 
     updates, trace = trees.map_leaves(
         update, trainables, gradients, state.trace, dtype=hyperparams.moment_dtype
     )
-    return updates, SgdState(step=state.step + 1, trace=trace)
+    return updates, SgdState(step=trees.incremented(state.step), trace=trace)

@@ -13,10 +13,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 from jax import lax
 
-from mlax._core import checks, trees
+from mlax._core import checks, placement, trees
 from mlax._core.static import static
 
 
@@ -61,7 +60,7 @@ def init(
     trees.check_weights("SignSgd", trainables)
     learning_rate = checks.scheduled("SignSgd", learning_rate=learning_rate)
     hyperparams = SignSgdHyperparams(learning_rate=learning_rate)
-    state = SignSgdState(step=jnp.zeros((), jnp.int32))
+    state = SignSgdState(step=placement.create_count(trainables))
     return state, hyperparams
 
 
@@ -102,4 +101,4 @@ def step(
         return (-learning_rate.astype(grad.dtype) * lax.sign(grad),)
 
     (updates,) = trees.map_leaves(update, trainables, gradients)
-    return updates, SignSgdState(step=state.step + 1)
+    return updates, SignSgdState(step=trees.incremented(state.step))

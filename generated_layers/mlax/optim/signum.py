@@ -13,12 +13,11 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 from jax import lax
 from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
-from mlax._core import checks, trees
+from mlax._core import checks, placement, trees
 from mlax._core.static import static
 from mlax.functional import ema
 
@@ -82,11 +81,11 @@ def init(
     )
 
     def moments(param: jax.Array) -> dict[str, Any]:
-        mean = trees.create_moment(zeros, param.shape, moment_dtype, param)
+        mean = placement.create_moment(zeros, param.shape, moment_dtype, param)
         return {"mean": mean}
 
     state = SignumState(
-        step=jnp.zeros((), jnp.int32), **trees.unzip(trainables, moments)
+        step=placement.create_count(trainables), **trees.unzip(trainables, moments)
     )
     return state, hyperparams
 
@@ -123,12 +122,13 @@ def step(
     trees.check_state("Signum", state, SignumState, trainables, "mean")
     trees.check_gradients("Signum", gradients, trainables)
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
+    dither = trees.dither(state.step)
 
     def update(grad, param, mean):
-        mean = ema(mean, grad, decay=hyperparams.decay)
+        mean = ema(mean, grad, dither.astype(grad.dtype), decay=hyperparams.decay)
         return -learning_rate.astype(grad.dtype) * lax.sign(mean), mean
 
     updates, mean = trees.map_leaves(
         update, trainables, gradients, state.mean, dtype=hyperparams.moment_dtype
     )
-    return updates, SignumState(step=state.step + 1, mean=mean)
+    return updates, SignumState(step=trees.incremented(state.step), mean=mean)

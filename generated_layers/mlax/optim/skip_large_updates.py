@@ -16,7 +16,7 @@ from jax import lax
 from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
-from mlax._core import checks, trees
+from mlax._core import checks, placement, trees
 from mlax._core.static import InitializedOptimizer, OptimizerHyperparams, static
 from mlax._core.trees import all_finite, tree_dot
 
@@ -77,7 +77,7 @@ def init(
     hyperparams = SkipLargeUpdatesHyperparams(
         optimizer=optimizer_hyperparams, max_norm=max_norm, accum_dtype=accum_dtype
     )
-    skipped = trees.create_state(zeros, (), jnp.int32)
+    skipped = placement.create_state(zeros, (), jnp.int32, optimizer_state)
     state = SkipLargeUpdatesState(skipped=skipped, optimizer=optimizer_state)
     return state, hyperparams
 
@@ -131,7 +131,11 @@ def step(
 
     updates, inner = lax.cond(small, take, skip, state.optimizer)
     state = state._replace(optimizer=inner)
+    # The largest number stays, and does not wrap around.
     state = state._replace(
-        skipped=trees.stored(state.skipped + jnp.where(small, 0, 1), state.skipped)
+        skipped=trees.stored(
+            lax.max(state.skipped, state.skipped + jnp.where(small, 0, 1)),
+            state.skipped,
+        )
     )
     return updates, state

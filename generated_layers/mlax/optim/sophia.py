@@ -24,7 +24,7 @@ from jax import lax
 from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
-from mlax._core import checks, trees
+from mlax._core import checks, placement, trees
 from mlax._core.static import static
 from mlax.functional import bernoulli, bias_correction, ema
 
@@ -127,6 +127,7 @@ def init(
     mask = checks.optional(checks.function, "Sophia", mask=mask)
     update_interval = checks.size("Sophia", update_interval=update_interval)
     moment_dtype = checks.optional(checks.dtype, "Sophia", moment_dtype=moment_dtype)
+    trees.check_mask("Sophia", trainables, mask=mask)
     hyperparams = SophiaHyperparams(
         learning_rate=learning_rate,
         b1=b1,
@@ -141,12 +142,12 @@ def init(
     )
 
     def moments(param: jax.Array) -> dict[str, Any]:
-        mean = trees.create_moment(zeros, param.shape, moment_dtype, param)
-        curvature = trees.create_moment(zeros, param.shape, moment_dtype, param)
+        mean = placement.create_moment(zeros, param.shape, moment_dtype, param)
+        curvature = placement.create_moment(zeros, param.shape, moment_dtype, param)
         return {"mean": mean, "curvature": curvature}
 
     state = SophiaState(
-        step=jnp.zeros((), jnp.int32), **trees.unzip(trainables, moments)
+        step=placement.create_count(trainables), **trees.unzip(trainables, moments)
     )
     return state, hyperparams
 
@@ -183,14 +184,16 @@ def step(
     """
     trees.check_state("Sophia", state, SophiaState, trainables, "mean", "curvature")
     trees.check_gradients("Sophia", gradients, trainables)
-    step = trees.scalar(state.step + 1)
+    step = trees.scalar(trees.incremented(state.step))
+    step_number = trees.incremented(state.step)
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
     dither = trees.dither(state.step)
     unbias = 1.0 / bias_correction(step, decay=hyperparams.b1)
     rate = learning_rate
 
     def averaged(m, g):
-        return ema(m, g.astype(m.dtype), decay=hyperparams.b1)
+        dither_2 = dither.astype(m.dtype)
+        return ema(m, g.astype(m.dtype), dither_2, decay=hyperparams.b1)
 
     def moved(m, h, w, decays):
         epsilon = max(hyperparams.epsilon, float(jnp.finfo(m.dtype).tiny))
@@ -235,7 +238,7 @@ def step(
     state = state._replace(
         curvature=trees.stored(
             lax.cond(
-                (step - 1.0) % hyperparams.update_interval == 0.0,
+                (step_number - 1) % hyperparams.update_interval == 0,
                 estimated,
                 lambda curvature: curvature,
                 state.curvature,
@@ -243,4 +246,4 @@ def step(
             state.curvature,
         )
     )
-    return updates, state._replace(step=state.step + 1)
+    return updates, state._replace(step=trees.incremented(state.step))

@@ -12,9 +12,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 
-from mlax._core import checks, trees
+from mlax._core import checks, placement, trees
 from mlax._core.static import static
 from mlax.functional import saturate
 
@@ -67,8 +66,9 @@ def init(
     trees.check_weights("WeightDecay", trainables)
     weight_decay = checks.scheduled("WeightDecay", weight_decay=weight_decay)
     mask = checks.optional(checks.function, "WeightDecay", mask=mask)
+    trees.check_mask("WeightDecay", trainables, mask=mask)
     hyperparams = WeightDecayHyperparams(weight_decay=weight_decay, mask=mask)
-    state = WeightDecayState(step=jnp.zeros((), jnp.int32))
+    state = WeightDecayState(step=placement.create_count(trainables))
     return state, hyperparams
 
 
@@ -120,4 +120,4 @@ def step(
         gradients,
         masks=(trees.selected(hyperparams.mask, trainables),),
     )
-    return updates, WeightDecayState(step=state.step + 1)
+    return updates, WeightDecayState(step=trees.incremented(state.step))

@@ -25,7 +25,7 @@ from jax import lax
 from jax.nn.initializers import ones
 from jax.typing import DTypeLike
 
-from mlax._core import checks, trees
+from mlax._core import checks, placement, trees
 from mlax._core.static import InitializedOptimizer, OptimizerHyperparams, static
 from mlax._core.trees import tree_add, tree_dot, tree_where
 
@@ -178,7 +178,7 @@ def init(
         size_precision=size_precision,
         accum_dtype=accum_dtype,
     )
-    size = trees.create_state(ones, (), None)
+    size = placement.create_state(ones, (), None, optimizer_state)
     state = ZoomSearchState(size=size, optimizer=optimizer_state)
     return state, hyperparams
 

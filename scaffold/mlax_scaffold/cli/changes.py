@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 
 import click
 
 from mlax_scaffold.cli.console import changed_lines, counts, plural
+from mlax_scaffold.cli.failures import FINDINGS
 from mlax_scaffold.errors import ConflictError
 from mlax_scaffold.write import (
     CommitReport,
@@ -16,8 +18,26 @@ from mlax_scaffold.write import (
     commit,
     diff,
     interrupted,
+    orphan_text,
     recover,
 )
+
+
+@dataclass(frozen=True)
+class Consent:
+    """What of somebody's a command may overwrite or delete."""
+
+    force: bool = False
+    """Overwrite what was edited by hand."""
+    prune: bool = False
+    """Delete what followed from specs that are gone."""
+
+    def check(self, plan: Plan) -> None:
+        """Raises ConflictError for what a plan would do and there is no consent to."""
+        if not self.prune:
+            plan.check_orphans()
+        if not self.force:
+            plan.check_conflicts()
 
 
 def preview(
@@ -25,13 +45,15 @@ def preview(
     make: Callable[[], Plan],
     *,
     show_diff: bool = False,
-    force: bool = False,
+    consent: Consent = Consent(),
+    quiet: bool = False,
     style: str = "text",
 ) -> None:
     """Show what a plan would do. Writes nothing.
 
     Raises:
-        ConflictError: carrying it out would be refused.
+        ConflictError: carrying it out would be refused. As JSON that is part of the one
+            document that is printed, and the program exits.
     """
     refuse_interrupted(root)
     plan = make()
@@ -39,13 +61,17 @@ def preview(
         click.echo(json.dumps(_as_dict(plan, show_diff=show_diff), indent=2))
     elif show_diff:
         click.echo(_coloured(diff(plan)), nl=False)
-    else:
+    elif not quiet:
         for line in changed_lines(plan.created, plan.updated, plan.deleted):
             click.echo(line)
         files = counts(plan.created, plan.updated, plan.deleted)
         click.echo(f"Would be: {files}, {len(plan.unchanged)} unchanged.")
-    if not force:
-        plan.check_conflicts()
+    try:
+        consent.check(plan)
+    except ConflictError:
+        if style != "json":
+            raise
+        click.get_current_context().exit(FINDINGS)
 
 
 def apply(
@@ -53,33 +79,44 @@ def apply(
     make: Callable[[], Plan],
     *,
     title: str,
-    force: bool = False,
+    consent: Consent = Consent(),
     quiet: bool = False,
     style: str = "text",
     empty: str = "",
+    trial: Callable[[Plan], None] | None = None,
 ) -> CommitReport:
     """Carry a plan out and say what changed. The caller holds the mutex.
+
+    Where a person sits at a terminal, files of specs that are gone are deleted after a
+    yes; elsewhere only with consent.
 
     Args:
         root: the project's root.
         make: makes the plan, once nothing of an earlier run is left over.
         title: names the change for `undo`.
-        force: overwrite what was edited by hand.
+        consent: to what may be overwritten or deleted.
         quiet: print nothing but what needs attention.
         style: "text" or "json".
         empty: what to say where there is nothing to generate.
+        trial: tries a plan, and raises where it is not to be carried out.
     """
     tell_recovery(root)
     plan = make()
     if empty and not plan.statuses and plan.lock.before is None:
-        click.echo(empty)
+        if style == "json":
+            click.echo(json.dumps(asdict(CommitReport()) | {"unchanged": 0}, indent=2))
+        elif not quiet:
+            click.echo(empty)
         return CommitReport()
-    report = commit(root, plan, title=title, force=force)
+    prune = consent.prune or _agreed_to_prune(plan, style)
+    if trial is not None:
+        Consent(consent.force, prune).check(plan)
+        trial(plan)
+    report = commit(root, plan, title=title, force=consent.force, prune=prune)
     if style == "json":
         content = asdict(report) | {"unchanged": len(plan.unchanged)}
         click.echo(json.dumps(content, indent=2))
-        return report
-    if not quiet:
+    elif not quiet:
         for line in changed_lines(report.created, report.updated, report.deleted):
             click.echo(line)
         if not (report.created or report.updated or report.deleted):
@@ -87,12 +124,26 @@ def apply(
         else:
             files = counts(report.created, report.updated, report.deleted)
             click.echo(f"{files}, {len(plan.unchanged)} unchanged.")
-    warn_about(report)
+    warn_about(report, style)
     return report
 
 
-def warn_about(report: CommitReport) -> None:
-    """Name the files that held somebody's work."""
+def _agreed_to_prune(plan: Plan, style: str) -> bool:
+    """Ask for what would be refused; False where there is nobody to ask."""
+    if not plan.orphans or style != "text":
+        return False
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return False
+    click.echo(orphan_text(plan.orphans), err=True)
+    return click.confirm("Delete these files?", default=False, err=True)
+
+
+def warn_about(report: CommitReport, style: str = "text") -> None:
+    """Name the files that held somebody's work; as JSON the report has named them."""
+    if style == "json":
+        if report.kept:
+            click.get_current_context().exit(FINDINGS)
+        return
     if report.overwritten:
         click.echo(
             "These had been edited by hand; `mlax-scaffold undo` brings that back:\n"
@@ -130,6 +181,7 @@ def _as_dict(plan: Plan, *, show_diff: bool) -> dict[str, object]:
         "updated": plan.updated,
         "deleted": plan.deleted,
         "conflicts": [status.path for status in plan.conflicts],
+        "orphans": [status.path for status in plan.orphans],
         "unchanged": len(plan.unchanged),
         **({"diff": diff(plan)} if show_diff else {}),
     }

@@ -24,9 +24,9 @@ from mlax_scaffold.errors import (
     SpecError,
 )
 from mlax_scaffold.model.definition import Definition, Kind
-from mlax_scaffold.spec.check_library import SpecFile
+from mlax_scaffold.spec.files import SpecFile
 from mlax_scaffold.spec.reader import module_name
-from mlax_scaffold.write import CommitReport, Plan, commit, make_plan, mutex
+from mlax_scaffold.write import CommitReport, Plan, commit, mutex
 
 
 class ProofError(MlaxScaffoldError):
@@ -61,9 +61,12 @@ class Creation:
 
     def preview(self, *, show_diff: bool) -> None:
         """Show what would be written. Proves and writes nothing."""
-        root, style = self.workspace.root, self.request.style
         preview(
-            root, lambda: self._plan(*self._made()), show_diff=show_diff, style=style
+            self.workspace.root,
+            lambda: self._plan(*self._made()),
+            show_diff=show_diff,
+            quiet=self.request.quiet,
+            style=self.request.style,
         )
 
     def run(self) -> None:
@@ -85,7 +88,7 @@ class Creation:
             title = f"{request.command} {request.name}"
             report = commit(workspace.root, plan, title=title)
             self._report(spec, made, report, proof)
-            warn_about(report)
+            warn_about(report, request.style)
 
     def _made(self) -> tuple[SpecFile, Generation]:
         spec = self._spec()
@@ -132,17 +135,10 @@ class Creation:
         return chosen
 
     def _plan(self, spec: SpecFile, made: Generation) -> Plan:
-        workspace = self.workspace
-        return make_plan(
-            workspace.root,
-            made.outputs,
-            workspace.lock,
-            made.hashes,
-            workspace.fingerprint,
-            extra_writes={spec.path: spec.text},
-        )
+        return self.workspace.plan(made, extra_writes={spec.path: spec.text})
 
     def _check_conflicts(self, plan: Plan) -> None:
+        plan.check_orphans()
         if plan.conflicts:
             lines = "".join(f"\n  {status}" for status in plan.conflicts)
             raise ConflictError(
@@ -161,7 +157,10 @@ class Creation:
             progress(f"Trying {definition.name} out"),
             staged(self.workspace, made, [spec]) as stage,
         ):
-            outcome = stage.prove(f"{package}.{definition.section}", run)
+            modules = [f"{package}.{definition.section}"]
+            if definition.kind in (Kind.LAYER, Kind.BLOCK):
+                modules.append(f"{package}.graph")
+            outcome = stage.prove(modules, run)
         if outcome.status != 0:
             self._refuse(outcome, definition)
         if run:

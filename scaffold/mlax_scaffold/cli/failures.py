@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import traceback
 from collections.abc import Iterable, Mapping
@@ -10,6 +9,7 @@ from typing import Any
 
 import click
 
+from mlax_scaffold.cli import FINDINGS, INTERRUPTED
 from mlax_scaffold.errors import (
     ConflictError,
     Diagnostic,
@@ -18,10 +18,8 @@ from mlax_scaffold.errors import (
     UsageError,
 )
 
-FINDINGS = 1
 USAGE = 2
 FAULT = 3
-INTERRUPTED = 130
 
 FORMAT = "mlax_scaffold.format"
 DEBUG = "mlax_scaffold.debug"
@@ -50,7 +48,8 @@ def report(error: BaseException, meta: Mapping[str, Any]) -> int:
         case KeyboardInterrupt():
             click.echo("\nInterrupted.", err=True)
             return INTERRUPTED
-        case OSError() if error.errno == errno.EPIPE:
+        case OSError() if error.filename is None:
+            # Standard output is closed or full, which every command tells alike.
             raise error
     _fault(error, debug=bool(meta.get(DEBUG)))
     return FAULT

@@ -185,9 +185,11 @@ def _shape(
 def _leaves(tree: Any) -> list[dict[str, Any]]:
     import jax
 
+    from mlax_scaffold.spec.trees import path_name
+
     return [
         {
-            "name": jax.tree_util.keystr(path).lstrip("."),
+            "name": path_name(path),
             "shape": list(leaf.shape),
             "dtype": str(leaf.dtype),
         }

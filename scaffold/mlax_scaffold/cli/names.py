@@ -10,7 +10,7 @@ from mlax_scaffold.cli.workspace import BUILT_IN, name_in
 from mlax_scaffold.errors import UsageError, did_you_mean
 from mlax_scaffold.model.definition import Kind
 from mlax_scaffold.model.words import WORDS
-from mlax_scaffold.spec.check_library import SpecFile
+from mlax_scaffold.spec.files import SpecFile
 from mlax_scaffold.spec.parse_imports import (
     BASES,
     DECLARATIONS,

@@ -41,6 +41,12 @@ force = click.option(
     help="Overwrite files that were edited by hand; undo brings them back.",
 )
 
+prune = click.option(
+    "--prune",
+    is_flag=True,
+    help="Delete files whose spec is gone, without asking; undo brings them back.",
+)
+
 
 def output_format(*choices: str) -> Decorator:
     """`--format`, with "text" and these choices."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,18 +14,16 @@ from mlax_scaffold.cli.settings import find_project
 from mlax_scaffold.errors import UsageError
 from mlax_scaffold.model.library import Library
 from mlax_scaffold.model.project import Project, Rendered
-from mlax_scaffold.spec.check_library import (
-    LIBRARY_SPECS,
-    SpecFile,
-    find_specs,
-    read_library,
-)
+from mlax_scaffold.spec.check_library import read_library
+from mlax_scaffold.spec.files import LIBRARY_SPECS, SpecFile, find_specs
 from mlax_scaffold.write import (
     FileStatus,
     LockFile,
+    Plan,
     digest,
     generator_fingerprint,
     judge,
+    make_plan,
     quick_check,
 )
 
@@ -117,6 +115,21 @@ class Workspace:
         with progress(f"Generating from {len(hashes)} specs"):
             return Generation(library, hashes, render(library, self.project))
 
+    def plan(
+        self, made: Generation, *, extra_writes: Mapping[str, str] | None = None
+    ) -> Plan:
+        """What has to change for the tree to be as generated."""
+        return make_plan(
+            self.root,
+            made.outputs,
+            self.lock,
+            made.hashes,
+            self.fingerprint,
+            folders=self.project.folders,
+            built_in="" if self.project.specs == BUILT_IN else BUILT_IN,
+            extra_writes=extra_writes,
+        )
+
     def examine(self, *, always_render: bool = False) -> list[FileStatus]:
         """The verdict on every file; renders only where the record does not settle it."""
         if not always_render:
@@ -126,7 +139,14 @@ class Workspace:
             if found is not None:
                 return found
         made = self.generate()
-        return judge(self.root, made.outputs, self.lock, made.hashes, self.fingerprint)
+        return judge(
+            self.root,
+            made.outputs,
+            self.lock,
+            made.hashes,
+            self.fingerprint,
+            folders=self.project.folders,
+        )
 
     def record_problem(self) -> str:
         """What is wrong with the lock file itself, or ""."""
@@ -153,8 +173,8 @@ class Workspace:
         folder = os.path.join(self.root, self.project.specs)
         if self.lock.outputs and not os.path.isdir(folder):
             raise UsageError(
-                f"the folder of the specs, {folder}, does not exist, and without specs "
-                "all generated files would be deleted; bring it back, or correct "
+                f"the folder of the specs, {folder}, does not exist, though files were "
+                "generated from what it held; bring it back, or correct "
                 '"specs" in pyproject.toml'
             )
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from mlax_scaffold.model.definition import Definition, Kind, Method, Reference, Role
+from mlax_scaffold.model.definition import Definition, Kind, Reference, Role
 
 
 @dataclass(frozen=True)
@@ -74,13 +74,6 @@ class Library:
             for d in definition.declared(Role.SUB_LAYER)
             if d.reference is not None
         }
-
-    def trains(self, definition: Definition, method: Method) -> bool:
-        """Whether a method depends on `inference_mode`, itself or through declared sub-layers."""
-        subs = self.sub_layers(definition)
-        return method.training or any(
-            traits.training for name, traits in subs.items() if name in method.reads
-        )
 
     def _derive(self, definition: Definition) -> Traits:
         subs = self.sub_layers(definition)

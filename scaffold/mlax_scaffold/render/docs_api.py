@@ -46,6 +46,7 @@ class ApiPage:
 _INITIALIZERS = "initializers.py"
 _WEIGHTS = "_core/weights.py"
 _TREES = "_core/trees.py"
+_PLACEMENT = "_core/placement.py"
 _ADAPTERS = "_core/optax_adapters.py"
 
 PAGES = (
@@ -82,7 +83,7 @@ PAGES = (
         ".optim",
         {
             "apply_updates": _TREES,
-            "state_shardings": _TREES,
+            "state_shardings": _PLACEMENT,
             "to_optax": _ADAPTERS,
             "from_optax": _ADAPTERS,
         },

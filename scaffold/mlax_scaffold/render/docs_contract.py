@@ -144,12 +144,12 @@ class _Contract:
                     code(f"{name}: {axis} must be ..."),
                     f"not different axes of {code(method.inputs[0].name)}",
                 )
-            if self.layer and self.library.trains(self.definition, method):
+            if self.layer:
                 yield (
                     entry,
                     "`TypeError`",
                     code(f"{name}: inference_mode ..."),
-                    "`inference_mode` is traced and not static",
+                    "`inference_mode` is traced, or neither True nor False",
                 )
         if self.layer and self.definition.kind is Kind.LAYER:
             traits = self.library.traits(self.definition.reference)

@@ -34,7 +34,7 @@ def call_view(definition: Definition, method: Method) -> FunctionView:
         *(p.text for p in positional),
         "*",
         *(p.text for p in keyword),
-        "is_training: bool = False",
+        "is_training: bool = True",
         *(["**inputs: Any"] if method.passes else []),
     ]
     names = [p.name for p in positional]

@@ -351,7 +351,7 @@ class _LayerBuilder:
         derived = self.definition.declared(Role.DERIVED)
         named = (*self.definition.hyperparameters, *derived)
         sizes = {item.name: f"hyperparams.{item.name}" for item in named}
-        lines: list[str] = []
+        lines = [f"checks.static_flag({self.name!r}, inference_mode=inference_mode)"]
         positional = method.positional
         if len(positional) > 1:
             names = ", ".join(i.name for i in positional)
@@ -360,8 +360,6 @@ class _LayerBuilder:
             )
         if method.passes:
             lines.append(f"checks.passed({self.name!r}, hyperparams, inputs)")
-        if self.library.trains(self.definition, method):
-            lines.append(f"checks.static_inference_mode({self.name!r}, inference_mode)")
         optional = frozenset(
             h.name for h in self.definition.hyperparameters if h.type.optional
         )

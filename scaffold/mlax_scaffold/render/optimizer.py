@@ -18,6 +18,8 @@ from mlax_scaffold.render.text import (
     wrapped,
 )
 from mlax_scaffold.rewrite import Rewritten
+from mlax_scaffold.rewrite.keys import PREPARE_KEY
+from mlax_scaffold.rewrite.optimizer import NEXT, OF_THE_NUMBER, beside
 
 NAMES = ("value", "value_and_gradients", "key")
 """The inputs of `step` that are keyword-only."""
@@ -78,7 +80,7 @@ class _OptimizerBuilder:
         self.structural = definition.structural()
         self.states = definition.declared(Role.STATE)
         self.reads = frozenset().union(*(m.reads for m in definition.methods))
-        self.counts = bool(self.reads & {"step", "dither"} or self._of("Scheduled"))
+        self.counts = bool(self.reads & OF_THE_NUMBER or self._of("Scheduled"))
 
     def _of(self, word: str) -> list[str]:
         return [
@@ -146,6 +148,11 @@ class _OptimizerBuilder:
                         if r.method in ("setup", "setup_tree")
                     ),
                     *(
+                        ("ValueError", f"where {name} selects no weight.")
+                        for name in self._of("Mask")
+                        if not self._is_optional(name)
+                    ),
+                    *(
                         [("TypeError", "where a weight is not floating.")]
                         if self.definition.takes_weights
                         else []
@@ -173,9 +180,10 @@ class _OptimizerBuilder:
                 )
             else:
                 lines.append(check(self.name, h))
+        lines += [self._check_mask(name) for name in self._of("Mask")]
         fields = []
         if self.counts:
-            fields.append("step=jnp.zeros((), jnp.int32)")
+            fields.append(f"step=placement.create_count({beside(self.definition)})")
         fields += [f"{d.name}={d.name}" for d in self.states]
         if self.moments:
             given = ["trainables", "moments", *self._selected(self._reads("setup"))]
@@ -195,6 +203,15 @@ class _OptimizerBuilder:
             "return state, hyperparams",
         ]
         return "\n".join(lines)
+
+    def _is_optional(self, name: str) -> bool:
+        fields = self.definition.hyperparameters
+        return any(h.name == name and h.type.optional for h in fields)
+
+    def _check_mask(self, name: str) -> str:
+        required = "" if self._is_optional(name) else ", required=True"
+        given = f"{self.name!r}, trainables, {name}={name}"
+        return f"trees.check_mask({given}{required})"
 
     def _masks(self, reads: frozenset[str]) -> list[str]:
         """The masks that a function of one leaf is given."""
@@ -289,7 +306,9 @@ class _OptimizerBuilder:
         ]
         used = self.reads
         if "step" in used:
-            lines.append("step = trees.scalar(state.step + 1)")
+            lines.append(f"step = trees.scalar({NEXT})")
+        if "step_number" in used:
+            lines.append(f"step_number = {NEXT}")
         for name in self._of("Scheduled"):
             if name in used:
                 lines.append(
@@ -300,6 +319,9 @@ class _OptimizerBuilder:
         if "step" in self.methods:
             return "\n".join([*lines, self.methods["step"].body])
         if "prepare" in self.methods:
+            if "key" in self._reads("prepare") and "key" in self._reads("update"):
+                given = f"trees.required({self.name!r}, key=key)"
+                lines.append(f"{PREPARE_KEY}, key = arrays.split_keys({given}, 2)")
             lines.append(self.methods["prepare"].body.rstrip("\n"))
         names = [d.name for d in self.moments]
         reads = self._reads("update")
@@ -323,7 +345,7 @@ class _OptimizerBuilder:
             given.append(f"key=trees.required({self.name!r}, key=key)")
         targets = ", ".join(["updates", *names])
         unpacked = targets if names else "(updates,)"
-        fields = ["step=state.step + 1"] if self.counts else []
+        fields = [f"step={NEXT}"] if self.counts else []
         fields += [f"{name}={name}" for name in names]
         lines.append(f"{unpacked} = trees.map_leaves({', '.join(given)})")
         replaces = "finish" in self.methods or self.states

@@ -108,7 +108,8 @@ def _exports(kind: Kind, library: Library, project: Project) -> list[str]:
         core = f"{project.package}._core"
         lines += [
             f"from {core}.optax_adapters import from_optax, to_optax",
-            f"from {core}.trees import apply_updates, state_shardings",
+            f"from {core}.placement import state_shardings",
+            f"from {core}.trees import apply_updates",
         ]
         names += ["apply_updates", "from_optax", "state_shardings", "to_optax"]
     for definition in library.within(kind.section):

@@ -37,7 +37,7 @@ _TOYS = {
     "Cell": "toys.cell(key, dtype)",
     "Stacked": "toys.stacked(key, dtype, depth)",
     "SubLayers": "toys.layers(key, dtype, count)",
-    "SubOptimizer": "toys.optimizer(trainables)",
+    "SubOptimizer": "toys.optimizer(trainables, traced)",
     "SubOptimizers": "toys.optimizers(trainables, count)",
 }
 
@@ -77,8 +77,6 @@ class TestView:
     """Whether `init` of an optimizer takes the weights."""
     draws_keys: bool
     trains: bool
-    refuses_tracing: bool
-    """Whether a traced `inference_mode` is an error of its own; a block leaves it to its layers."""
     carries: bool
     """Whether it is a cell, whose hyperparameters make the first carry."""
     stateful: bool
@@ -177,11 +175,9 @@ def _view(definition: Definition, library: Library, project: Project) -> TestVie
         needs=tuple(needs(definition)) if definition.kind is Kind.OPTIMIZER else (),
         per_example=definition.per_example,
         takes_weights=takes_weights,
-        draws_keys=bool(traits and traits.draws),
+        draws_keys=bool(traits and traits.draws)
+        or any(i.type.kind == "Key" for i in method.positional),
         trains=bool(traits and traits.training),
-        refuses_tracing=bool(
-            traits and traits.training and definition.kind is Kind.LAYER
-        ),
         carries=definition.method("initial_carry") is not None,
         stateful=bool(traits and traits.stateful),
         stored=bool(traits and traits.stored),
@@ -233,6 +229,8 @@ def _draws(definition: Definition) -> Iterator[str]:
         if h.type.word.structural:
             if h.type.word.name in ("SubLayers", "SubOptimizers"):
                 yield "count = draw(sizes(max=3))"
+            if h.type.word.name == "SubOptimizer":
+                yield "traced = draw(booleans())"
             continue
         strategy = "sizes(max=2)" if h.name == "spatial_dims" else h.type.strategy
         if definition.kind is Kind.SCHEDULE:  # numbers of steps, which cost nothing
@@ -248,11 +246,16 @@ def _literal(example: Example) -> str:
 
 
 def _arguments(definition: Definition) -> Iterator[str]:
+    toys = [h.name for h in definition.structural()]
     for h in definition.hyperparameters:
         if definition.kind is Kind.FUNCTION:
             yield f'"{h.name}": {h.name}'
             continue
-        yield f"{h.name}={_TOYS.get(h.type.word.name, h.name)}"
+        made = _TOYS.get(h.type.word.name, h.name)
+        if h.name in toys and len(toys) > 1:
+            own = f"jax.random.fold_in(key, {toys.index(h.name)})"
+            made = made.replace("(key,", f"({own},")
+        yield f"{h.name}={made}"
 
 
 def _valid(definition: Definition, plain: list[Hyperparameter]) -> dict[str, str]:

@@ -22,11 +22,16 @@ from mlax_scaffold.testing.fitting import (
     array, assert_initial_carry, assert_key_contract,
     declared, exact, fitting, fitting_hyperparams, fitting_schedule, known, smallest
 )
+from mlax_scaffold.testing.keys import (
+    assert_function_keys_used_once, assert_keys_used_once,
+    assert_module_keys_used_once, assert_optimizer_keys_used_once
+)
 from mlax_scaffold.testing.layer import (
     assert_dtype_contract, assert_gradients, assert_jit_equals_eager,
-    assert_rejects_traced_inference_mode, assert_shapes, assert_state_stable,
+    assert_shapes, assert_state_stable,
     assert_static_hyperparams, assert_vmap
 )
+from mlax_scaffold.testing.modes import assert_module_rejects_other_modes, assert_rejects_other_modes
 from mlax_scaffold.testing.module import assert_module_creates, assert_module_equals_layer
 from mlax_scaffold.testing.optimizer import (
     OptimizerCase, assert_jit, assert_mixed_dtypes, assert_optimizer_dtypes,

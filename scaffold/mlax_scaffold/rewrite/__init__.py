@@ -43,8 +43,8 @@ from mlax_scaffold.rewrite.nodes import (
 
 ENTRY: tuple[Pass, ...] = (
     requirements.rewrite,
-    loops.rewrite,
     keys.rewrite,
+    loops.rewrite,
     sub_layers.rewrite,
     state.rewrite,
     merges.rewrite,
@@ -73,8 +73,8 @@ PASSES: Mapping[MethodRole, tuple[Pass, ...]] = {
     MethodRole.STEP: (
         requirements.rewrite,
         locals.rewrite,
-        loops.rewrite,
         keys.rewrite,
+        loops.rewrite,
         sub_optimizers.rewrite,
         optimizer.step,
     ),

@@ -72,15 +72,15 @@ class Context:
         """Names that `forward` may call as `self.name(...)`."""
         return (self.declared(Role.SUB_LAYER) - self.several) | self.dynamic
 
-    @cached_property
-    def consumers(self) -> int:
-        """How many places of the method take a PRNG key."""
-        return sum(map(self.draws, self.method.consumers))
-
     def draws(self, consumer: str) -> bool:
         """Whether a place that may take a key does."""
         traits = self.traits.get(consumer)
         return traits is None or traits.draws
+
+    def draws_in(self, name: str) -> bool:
+        """Whether another method takes a key."""
+        method = self.definition.method(name)
+        return method is not None and bool(method.consumers)
 
     @cached_property
     def floating_input(self) -> str | None:

@@ -1,10 +1,11 @@
-"""`for layer in self.layers` becomes a loop that threads each layer's state and key.
+"""`for layer in self.layers` becomes a loop that threads each layer's state.
 
 The same for optimizers: `for transformation in self.transformations`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import libcst as cst
@@ -19,14 +20,8 @@ from mlax_scaffold.rewrite.hoist import (
     keyword_text,
     packed,
 )
-from mlax_scaffold.rewrite.nodes import (
-    code,
-    expression,
-    fresh,
-    local_names,
-    self_attribute,
-    statement,
-)
+from mlax_scaffold.rewrite.keys import looped, unkeyed
+from mlax_scaffold.rewrite.nodes import code, expression, fresh, local_names, statement
 
 
 def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
@@ -46,11 +41,13 @@ class _Loops(cst.CSTTransformer):
     def leave_For(
         self, original_node: cst.For, updated_node: cst.For
     ) -> cst.BaseStatement | cst.FlattenSentinel[cst.BaseStatement]:
-        looped = self._looped(updated_node)
-        if not looped:
+        bare, key, of_pass = unkeyed(updated_node)
+        fields = [(f, v) for v, f in looped(bare) if f in self.context.sequences]
+        if not fields:
             return updated_node
+        updated_node = bare
         index = fresh("i", self.taken)
-        loop = [self._layer(field, v, index, len(looped)) for field, v in looped]
+        loop = [self._layer(field, v, index, len(fields)) for field, v in fields]
         threads = {thread.variable: thread for thread in loop}
 
         def wanted(call: cst.Call) -> str | None:
@@ -60,12 +57,19 @@ class _Loops(cst.CSTTransformer):
         def emit(call: cst.Call, target: str) -> list[str]:
             return [threads[code(call.func)].call(call, target)]
 
-        body = updated_node.body.visit(Hoister(wanted, emit, self.taken))
+        before = [line for thread in loop for line in thread.before]
+        body = updated_node.body
+        if key:
+            keys = fresh(f"{of_pass}s", self.taken)
+            count = f"len(self.{self._counted(fields)})"
+            before.append(f"{keys} = arrays.split_keys({key}, {count})")
+            replaced = _Replaced(of_pass, f"{keys}[{index}]")
+            body = cst.ensure_type(body.visit(replaced), cst.IndentedBlock)
+        body = body.visit(Hoister(wanted, emit, self.taken))
         target, iterated = updated_node.target, updated_node.iter
-        if any(thread.indexed for thread in loop):
+        if key or any(thread.indexed for thread in loop):
             target = _enumerated_target(index, target)
             iterated = expression(f"enumerate({code(iterated)})")
-        before = [line for thread in loop for line in thread.before]
         after = ", ".join(thread.after for thread in loop if thread.after)
         tree = "state" if self._optimizes else "non_trainables"
         statements: list[cst.BaseStatement] = [
@@ -83,39 +87,25 @@ class _Loops(cst.CSTTransformer):
     def _optimizes(self) -> bool:
         return self.context.definition.kind is Kind.OPTIMIZER
 
-    def _looped(self, loop: cst.For) -> list[tuple[str, str]]:
-        """The fields that are looped over, each with the variable that is a layer."""
-        match loop:
-            case cst.For(target=cst.Name() as target, iter=iterated):
-                pairs = [(target, iterated)]
-            case cst.For(
-                target=cst.Tuple(elements=targets),
-                iter=cst.Call(func=cst.Name("zip"), args=iterables),
-            ):
-                pairs = [
-                    (t.value, i.value) for t, i in zip(targets, iterables, strict=False)
-                ]
-            case _:
-                return []
-        found = [(self_attribute(iterated), code(target)) for target, iterated in pairs]
-        return [(f, v) for f, v in found if f and f in self.context.sequences]
+    def _counted(self, fields: Sequence[tuple[str, str]]) -> str:
+        """The field whose layers are counted: the first one that draws."""
+        drawing = [f for f, _ in fields if self.context.draws(f)]
+        return (*drawing, *(f for f, _ in fields))[0]
 
     def _layer(self, field: str, variable: str, index: str, looped: int) -> _Thread:
         """What a loop does for one of the fields that it runs over."""
         states = fresh("states" if looped == 1 else f"{variable}_states", self.taken)
         if self._optimizes:
-            keys = fresh(f"{variable}_keys", self.taken)
-            return _Optimizers(field, variable, index, states, keys)
+            return _Optimizers(field, variable, index, states)
         declared = self.context.several
         traits = self.context.traits[field] if field in declared else None
-        keys = fresh(f"{variable}_keys", self.taken)
         called = f"{variable}.apply"
         if traits is not None:
             reference = self.context.declarations[field].reference
             assert reference is not None
             called = f"{reference.name}.fwd"
         owner = self.context.definition.name
-        return _Layers(field, variable, index, states, keys, called, traits, owner)
+        return _Layers(field, variable, index, states, called, traits, owner)
 
 
 @dataclass(frozen=True)
@@ -149,19 +139,10 @@ class _Thread:
 class _Optimizers(_Thread):
     """Initialized optimizers."""
 
-    keys: str
-
-    @property
-    def before(self) -> list[str]:
-        return [
-            *super().before,
-            f"{self.keys} = self.keys(len(self.{self.field}))",
-        ]
-
     def call(self, call: cst.Call, target: str) -> str:
-        gradients, *rest = arguments_text(call.args)[0]
+        (gradients, *rest), [(_, key)] = arguments_text(call.args)
         state = f"{self.states}[{self.index}]"
-        inputs = inputs_of_step(f"{self.keys}[{self.index}]")
+        inputs = inputs_of_step(key)
         given = ", ".join([gradients, state, *rest, *inputs])
         return f"{target}, {state} = {self.variable}.apply({given})"
 
@@ -170,7 +151,6 @@ class _Optimizers(_Thread):
 class _Layers(_Thread):
     """Layers: initialized ones, of which nothing is known, or a declared list of them."""
 
-    keys: str
     called: str
     traits: Traits | None
     owner: str
@@ -178,7 +158,7 @@ class _Layers(_Thread):
     @property
     def indexed(self) -> bool:
         t = self.traits
-        return t is None or t.trainable or t.stateful or t.draws
+        return t is None or t.trainable or t.stateful
 
     @property
     def before(self) -> list[str]:
@@ -188,8 +168,6 @@ class _Layers(_Thread):
             lines.append(f"{self.states} = arrays.each({trees}, {count})")
         elif self.traits.stateful:
             lines.append(f"{self.states} = list(non_trainables.{self.field})")
-        if self.traits is None or self.traits.draws:
-            lines.append(f"{self.keys} = self.keys(len(self.{self.field}))")
         return lines
 
     @property
@@ -200,6 +178,8 @@ class _Layers(_Thread):
 
     def call(self, call: cst.Call, target: str) -> str:
         positional, keyword = arguments_text(call.args)
+        key = dict(keyword).get("key")
+        keyword = [(name, text) for name, text in keyword if name != "key"]
         t, turn = self.traits, f"[{self.index}]"
         stateful = t is None or t.stateful
         state = f"{self.states}{turn}" if stateful else "None"
@@ -211,9 +191,9 @@ class _Layers(_Thread):
             given.append(self.variable)
         if t is None or t.training:
             given.append("inference_mode")
-        if t is None or t.draws:
+        if key is not None:
             named = "" if t is None or t.training else "key="
-            given.append(f"{named}{self.keys}{turn}")
+            given.append(f"{named}{key}")
         for name, text in keyword:
             if name == "**":
                 given.append(f"**arrays.taken({self.variable}, {text})")
@@ -223,6 +203,22 @@ class _Layers(_Thread):
             given.append(handed)
         new = state if stateful else "_"
         return f"{target}, {new} = {self.called}({', '.join(given)})"
+
+
+class _Replaced(cst.CSTTransformer):
+    """A name becomes an expression."""
+
+    def __init__(self, name: str, text: str):
+        super().__init__()
+        self.name = name
+        self.text = text
+
+    def leave_Name(
+        self, original_node: cst.Name, updated_node: cst.Name
+    ) -> cst.BaseExpression:
+        return (
+            expression(self.text) if updated_node.value == self.name else updated_node
+        )
 
 
 def inputs_of_step(key: str) -> tuple[str, ...]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import libcst as cst
 
-from mlax_scaffold.model.definition import Role
+from mlax_scaffold.model.definition import Definition, Role
 from mlax_scaffold.rewrite.context import Context
+from mlax_scaffold.rewrite.keys import PREPARE_KEY
 from mlax_scaffold.rewrite.nodes import (
     OuterTransformer,
     Renamer,
@@ -16,8 +17,14 @@ from mlax_scaffold.rewrite.nodes import (
 )
 from mlax_scaffold.rewrite.returns import Returns
 
-INPUTS = frozenset(("value", "value_and_gradients", "key", "keys"))
+INPUTS = frozenset(("value", "value_and_gradients", "key", "keys", PREPARE_KEY))
 """Names of the inputs of the generated `step`, and of what is split off them."""
+
+OF_THE_NUMBER = frozenset(("step", "step_number", "dither"))
+"""What follows from the number of steps, which the state holds."""
+
+NEXT = "trees.incremented(state.step)"
+"""The number of the step that is taken."""
 
 _TREES = {"grads": "gradients", "params": "trainables"}
 
@@ -29,7 +36,7 @@ def scheduled(context: Context) -> frozenset[str]:
 
 def scalars(context: Context) -> frozenset[str]:
     """The attributes that are one number for all leaves, and a local of `step`."""
-    return scheduled(context) | {"step", "dither", *coefficients(context)}
+    return scheduled(context) | OF_THE_NUMBER | {*coefficients(context)}
 
 
 def coefficients(context: Context) -> tuple[str, ...]:
@@ -43,7 +50,15 @@ def counts(context: Context) -> bool:
     """Whether the state holds the number of steps."""
     methods = context.definition.methods
     reads = {name for m in methods for name in m.reads}
-    return bool(reads & {"step", "dither"} or scheduled(context))
+    return bool(reads & OF_THE_NUMBER or scheduled(context))
+
+
+def beside(definition: Definition) -> str:
+    """What the states of `init` lie with: the weights, or else the states of optimizers."""
+    if definition.takes_weights:
+        return "trainables"
+    states = [f"{h.name}_state" for h in definition.structural()]
+    return states[0] if len(states) == 1 else f"({', '.join(states)})"
 
 
 def tree(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
@@ -54,7 +69,7 @@ def tree(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
 def step(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
     """The body of `step`, which returns the updates and the new state."""
     function = tree(function, context)
-    state = "state._replace(step=state.step + 1)" if counts(context) else "state"
+    state = f"state._replace(step={NEXT})" if counts(context) else "state"
     return cst.ensure_type(function.visit(Returns(state)), cst.FunctionDef)
 
 

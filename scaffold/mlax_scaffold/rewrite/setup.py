@@ -18,6 +18,7 @@ from mlax_scaffold.rewrite.nodes import (
     statement,
     with_comments,
 )
+from mlax_scaffold.rewrite.optimizer import beside
 
 _KEYED = (Role.TRAINABLE, Role.STATE, Role.SUB_LAYER)
 
@@ -126,12 +127,13 @@ class _Setup(cst.CSTTransformer):
         first, *rest = [code(a.value) for a in arguments]
         if declaration.value:
             chosen = rest[0] if rest else "None"
-            return f"trees.copied({first}, {chosen}){condition}"
+            return f"placement.copied({first}, {chosen}){condition}"
         shape, *dtype = rest
         chosen = dtype[0] if dtype else "None"
         if declaration.role is Role.STATE:
-            return f"trees.create_state({first}, {shape}, {chosen}){condition}"
-        return f"trees.create_moment({first}, {shape}, {chosen}, param){condition}"
+            given = f"{first}, {shape}, {chosen}, {beside(self.context.definition)}"
+            return f"placement.create_state({given}){condition}"
+        return f"placement.create_moment({first}, {shape}, {chosen}, param){condition}"
 
     def _sub_layer(
         self, declaration: Declaration, call: cst.Call, condition: str

@@ -7,7 +7,8 @@ from typing import Any
 
 import jax
 
-from mlax_scaffold.spec.layer import Layer
+from mlax_scaffold.spec.draws import split
+from mlax_scaffold.spec.layer import Layer, packed
 
 
 class Handle:
@@ -16,7 +17,6 @@ class Handle:
     def __init__(self, block: Block, initialized: tuple[Any, Any, Any]) -> None:
         self._block = block
         self.trainables, self.non_trainables, self._hyperparams = initialized
-        self._loop_key: jax.Array | None = None
 
     @property
     def keyword_inputs(self) -> tuple[str, ...]:
@@ -27,13 +27,6 @@ class Handle:
     def initialized(self) -> tuple[Any, Any, Any]:
         """The triple that the handle stands for."""
         return self.trainables, self.non_trainables, self._hyperparams
-
-    def __call__(self, x: Any, **inputs: Any) -> Any:
-        """Runs the layer with the key of its turn in a loop, and keeps its state.
-
-        Keyword inputs that are None are not handed on: the layer need not take them.
-        """
-        return self._thread(x, self._loop_key, inputs)
 
     def apply(
         self,
@@ -48,7 +41,11 @@ class Handle:
             x, trainables, non_trainables, not self._block.training, key, **inputs
         )
 
-    def _thread(self, x: Any, key: jax.Array | None, inputs: Any) -> Any:
+    def thread(self, x: Any, key: jax.Array | None, inputs: Any) -> Any:
+        """Runs the layer, and keeps its state.
+
+        Keyword inputs that are None are not handed on: the layer need not take them.
+        """
         given = {name: value for name, value in inputs.items() if value is not None}
         y, self.non_trainables = self.apply(
             x, self.trainables, self.non_trainables, key, **given
@@ -110,24 +107,20 @@ class Block(Layer, abstract=True):
             return inputs
         return {n: v for n, v in inputs.items() if n in layer.keyword_inputs}
 
-    def keys(self, count: int) -> Any:
-        """As many keys as asked for. Calls are numbered before they run."""
-        raise RuntimeError("self.keys(n) stands in forward, and nowhere else")
+    def _keys(self, number: int, count: int) -> Any:
+        # Whether a key is needed, the layers say.
+        return split(self._current().draws[number], count)
 
-    def _loop(self, name: str, number: int | None) -> tuple[Any, ...]:
-        handles = self._hyperparameters[name]
-        assert number is not None
-        keys = self._keys(number, len(handles))
-        for handle, key in zip(handles, keys, strict=True):
-            handle._loop_key = key
-        return handles
+    def _of_loop(self, layer: Any, number: int | None, *x: Any, **inputs: Any) -> Any:
+        if not isinstance(layer, Handle):
+            return super()._of_loop(layer, number, *x, **inputs)
+        return layer.thread(packed(x), self._drawn(number), inputs)
 
-    def _sub_layer(self, name: str, number: int | None, x: Any, **inputs: Any) -> Any:
+    def _sub_layer(self, name: str, number: int | None, *x: Any, **inputs: Any) -> Any:
         handle = self._hyperparameters.get(name)
         if not isinstance(handle, Handle):
-            return super()._sub_layer(name, number, x, **inputs)
-        assert number is not None
-        return handle._thread(x, self._current().keys[number], inputs)
+            return super()._sub_layer(name, number, *x, **inputs)
+        return self._of_loop(handle, number, *x, **inputs)
 
     def _several(self) -> tuple[str, ...]:
         return self._fields.named("SubLayers")

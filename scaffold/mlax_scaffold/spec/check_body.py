@@ -24,6 +24,7 @@ RESERVED = frozenset(
         "key",
         "keys",
         "non_trainables",
+        "placement",
         "self",
         "static",
         "step_count",
@@ -91,6 +92,7 @@ class BodyChecker:
         self.reserved = reserved
         self.loop_layers: set[str] = set()
         self._in_loop = 0
+        self._in_while = 0
 
     def check(self) -> None:
         """Report every finding of the body."""
@@ -123,9 +125,11 @@ class BodyChecker:
             case ast.While():
                 self._visit(node.test, context or "the test of a while loop")
                 self._in_loop += 1
+                self._in_while += 1
                 for statement in (*node.body, *node.orelse):
                     self._visit(statement, context)
                 self._in_loop -= 1
+                self._in_while -= 1
                 return
             case ast.Attribute(ctx=ast.Load()):
                 self._attribute(node)
@@ -193,15 +197,17 @@ class BodyChecker:
                 self.source.report(
                     node,
                     f"{what} cannot be called in {context}",
-                    "Its state and keys must be threaded in order: call it in a "
+                    several_keys(self.attributes)
+                    if is_key
+                    else "Its state and keys must be threaded in order: call it in a "
                     "statement of its own and use the result.",
                 )
-            elif draws and self._in_loop:
+            elif draws and self._in_while:
                 self.source.report(
                     node,
-                    f"{what} draws a key in a loop, where every pass would get the "
-                    "same key",
-                    "Split one key before the loop: `jax.random.split(self.key(), n)`.",
+                    f"{what} draws a key in a while loop, where every pass would get "
+                    "the same key",
+                    several_keys(self.attributes),
                 )
 
     def _if(self, node: ast.If, context: str, test_context: str) -> None:
@@ -289,6 +295,14 @@ class BodyChecker:
             f"self.{name} is neither a hyperparameter nor declared in setup",
             hint or f"Known: {', '.join(sorted(self.attributes))}.",
         )
+
+
+def several_keys(attributes: Mapping[str, str]) -> str:
+    """What to write where a key is needed several times, by what self has."""
+    taken = (
+        "self.keys(n)" if "keys" in attributes else "jax.random.split(self.key(), n)"
+    )
+    return f"Take a key for each before: `draws = {taken}`, and loop, map or scan over them."
 
 
 def _operator(operator: ast.boolop) -> str:

@@ -1,4 +1,4 @@
-"""Finds sub-layers that draw keys in a loop: every pass would get the same key."""
+"""Finds sub-layers that draw keys in a while loop: every pass would get the same key."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import ast
 from mlax_scaffold.errors import Diagnostic
 from mlax_scaffold.model.definition import Definition
 from mlax_scaffold.model.library import Library
+from mlax_scaffold.spec.numbering import loop_fields
 from mlax_scaffold.spec.parse_source import Source, self_attribute
 
 
@@ -15,19 +16,32 @@ def check_draws(definition: Definition, library: Library) -> list[Diagnostic]:
     drawing = {
         name for name, traits in library.sub_layers(definition).items() if traits.draws
     }
-    called = {name for method in definition.methods for name in method.calls}
-    if not drawing & called:
+    drawing |= {h.name for h in definition.structural()}
+    reads = {name for method in definition.methods for name in method.reads}
+    if not drawing & reads or "while" not in definition.text:
         return []
     source = Source(definition.source, definition.text)
-    for loop in ast.walk(ast.parse(definition.text)):
-        if not isinstance(loop, ast.For | ast.While):
-            continue
+    tree = ast.parse(definition.text)
+    # A name is the layer of one loop: the reader refuses loops over layers in one another.
+    loops = [node for node in ast.walk(tree) if isinstance(node, ast.For)]
+    for loop in loops:
+        fields = loop_fields(loop)
+        _check(source, loop, {name for name, f in fields.items() if f in drawing})
+    _check(source, tree, {f"self.{name}" for name in drawing})
+    return source.diagnostics
+
+
+def _check(source: Source, tree: ast.AST, drawing: set[str]) -> None:
+    for loop in (node for node in ast.walk(tree) if isinstance(node, ast.While)):
         for node in (n for statement in loop.body for n in ast.walk(statement)):
-            if isinstance(node, ast.Call) and self_attribute(node.func) in drawing:
+            if not isinstance(node, ast.Call):
+                continue
+            name = self_attribute(node.func)
+            called = f"self.{name}" if name else ast.unparse(node.func)
+            if called in drawing:
                 source.report(
                     node,
-                    f"`{ast.unparse(node.func)}` draws keys in a loop, where every pass "
-                    "would get the same key",
-                    "Declare a sub-layer for each pass, or call it outside of the loop.",
+                    f"`{called}` draws keys in a while loop, where every pass would get "
+                    "the same key",
+                    "Write a for loop, whose passes have keys of their own.",
                 )
-    return source.diagnostics

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -11,46 +10,11 @@ from mlax_scaffold.errors import Diagnostic, Location, SpecError, did_you_mean
 from mlax_scaffold.model.definition import Definition, Kind, Reference
 from mlax_scaffold.model.library import Library
 from mlax_scaffold.spec.check_draws import check_draws
+from mlax_scaffold.spec.check_parts import check_parts
 from mlax_scaffold.spec.check_shapes import check_shapes
+from mlax_scaffold.spec.files import LIBRARY_SPECS, SpecFile
 from mlax_scaffold.spec.parse_keywords import MODULES
 from mlax_scaffold.spec.reader import module_name, read_spec
-
-LIBRARY_SPECS = Path(__file__).resolve().parent.parent / "specs"
-SECTIONS = tuple(kind.section for kind in Kind)
-
-
-@dataclass(frozen=True)
-class SpecFile:
-    """The text of a spec and where it is."""
-
-    path: str
-    """Posix, relative to the project; what errors and headers call it."""
-    section: str
-    text: str
-
-
-def find_specs(root: Path, shown: str) -> tuple[SpecFile, ...]:
-    """The specs under a folder, in the order of their paths. `shown` is the folder's name in messages."""
-    found: list[SpecFile] = []
-    problems: list[Diagnostic] = []
-    for section in SECTIONS:
-        for path in sorted((root / section).glob("*.py")):
-            if path.name == "__init__.py":
-                continue
-            name = f"{shown}/{section}/{path.name}"
-            try:
-                text = path.read_bytes().decode("utf-8-sig").replace("\r\n", "\n")
-            except UnicodeDecodeError as error:
-                problems.append(
-                    Diagnostic(
-                        Location(name, 1, 1), f"not UTF-8: {error}", "Save it as UTF-8."
-                    )
-                )
-                continue
-            found.append(SpecFile(name, section, text))
-    if problems:
-        raise SpecError(problems)
-    return tuple(found)
 
 
 @cache
@@ -91,7 +55,10 @@ def read_library(
         raise SpecError(diagnostics)
     library = Library(definitions)
     diagnostics = [
-        d for definition in library for d in check_draws(definition, library)
+        d
+        for definition in library
+        for check in (check_draws, check_parts)
+        for d in check(definition, library)
     ]
     if diagnostics:
         raise SpecError(diagnostics)

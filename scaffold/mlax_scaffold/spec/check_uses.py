@@ -184,13 +184,13 @@ class UseChecker:
         """Whether a sequence of layers is looped over, or counted."""
         match parent:
             case ast.For():
-                return any(iterated is node for _, iterated in _looped(parent))
+                return any(iterated is node for _, iterated in looped(parent))
             case ast.Call(func=ast.Name(id="len"), args=[only]):
                 return only is node
             case ast.Call(func=ast.Name(id="zip")):
                 loop = self.parents[parent]
                 return isinstance(loop, ast.For) and any(
-                    iterated is node for _, iterated in _looped(loop)
+                    iterated is node for _, iterated in looped(loop)
                 )
         return False
 
@@ -319,14 +319,14 @@ class UseChecker:
 def loop_layers(node: ast.For, attributes: dict[str, str]) -> list[tuple[str, str]]:
     """The variables of a loop that are layers or optimizers, each with which of the two it is."""
     found = []
-    for name, iterated in _looped(node):
+    for name, iterated in looped(node):
         what = attributes.get(self_attribute(iterated) or "")
         if what in _SEQUENCES:
             found.append((name, what))
     return found
 
 
-def _looped(node: ast.For) -> list[tuple[str, ast.expr]]:
+def looped(node: ast.For) -> list[tuple[str, ast.expr]]:
     """The plain variables of a loop, each with what it runs over."""
     match node:
         case ast.For(target=ast.Name(id=name), iter=iterated):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ import jax.numpy as jnp
 from jax.typing import DTypeLike
 
 from mlax_scaffold.spec.declarations import Declaration
+from mlax_scaffold.spec.draws import Draws, split
 from mlax_scaffold.spec.fields import Fields
 from mlax_scaffold.spec.occurrences import Several, declarations, holds, method
 from mlax_scaffold.spec.pure import EagerHyperparams
@@ -26,8 +26,7 @@ class _Run:
 
     training: bool
     dtype: jnp.dtype | None
-    # One for each consumer in the text; None where the caller gave no key.
-    keys: list[jax.Array | None]
+    draws: Draws
     # Weights and states in the compute dtype. Each is cast once, so that where it is
     # read twice its gradients are added in the compute dtype.
     cast: dict[str, jax.Array] = field(default_factory=dict)
@@ -112,7 +111,7 @@ class Layer:
             if name in self._layers:
                 self._layers[name].initialize(own_key, dtype)
             layers = self._lists.get(name, [])
-            for layer, key in zip(layers, _keys(own_key, len(layers)), strict=True):
+            for layer, key in zip(layers, split(own_key, len(layers)), strict=True):
                 layer.initialize(key, dtype)
             given = f"{name}_initializer"
             given = initializers.pop(given, None) or self._initializers.get(given)
@@ -186,7 +185,7 @@ class Layer:
     def __call__(
         self,
         x: Any,
-        training: bool = False,
+        training: bool = True,
         key: jax.Array | None = None,
         **inputs: Any,
     ) -> Any:
@@ -220,7 +219,7 @@ class Layer:
         outer = self._run
         ordered = [inputs[p.name] for p in parameters if p.name in inputs]
         dtype = _first_floating((positional, ordered))
-        self._run = _Run(training, dtype, _split(key, compiled.consumers))
+        self._run = _Run(training, dtype, Draws(key, compiled.places))
         try:
             return compiled.run(self, *positional, **inputs)
         finally:
@@ -256,11 +255,15 @@ class Layer:
         )
 
     def key(self) -> jax.Array:
-        """A fresh key. Calls are numbered before they run, see `occurrences`."""
+        """A fresh key, in a loop one for each pass. Calls are numbered before they run."""
         raise RuntimeError("self.key() stands in forward, and nowhere else")
 
+    def keys(self, count: int) -> Any:
+        """As many keys as asked for. Calls are numbered before they run."""
+        raise RuntimeError("self.keys(n) stands in forward, and nowhere else")
+
     def _key(self, number: int) -> jax.Array:
-        key = self._current().keys[number]
+        key = self._current().draws[number]
         if key is None:
             raise ValueError(
                 f"{type(self).__name__} draws random numbers in training: "
@@ -268,22 +271,21 @@ class Layer:
             )
         return key
 
-    def _sub_layer(self, name: str, number: int | None, x: Any, **inputs: Any) -> Any:
-        run = self._current()
-        key = None if number is None else run.keys[number]
-        return self._layers[name](x, run.training, key, **inputs)
-
     def _keys(self, number: int, count: int) -> Any:
-        return _keys(self._current().keys[number], count)
+        return jax.random.split(self._key(number), count)
 
-    def _loop(self, name: str, number: int | None) -> tuple[Any, ...]:
-        """The layers of a list, each as a function that has the key of its turn."""
-        layers, run = self._lists[name], self._current()
-        keys = _keys(None if number is None else run.keys[number], len(layers))
-        return tuple(
-            functools.partial(layer, training=run.training, key=key)
-            for layer, key in zip(layers, keys, strict=True)
-        )
+    def _passes(self, number: int, places: int, items: Any, most: int | None) -> Any:
+        return self._current().draws.passes(number, places, items, most)
+
+    def _drawn(self, number: int | None) -> jax.Array | None:
+        return None if number is None else self._current().draws[number]
+
+    def _sub_layer(self, name: str, number: int | None, *x: Any, **inputs: Any) -> Any:
+        return self._of_loop(self._layers[name], number, *x, **inputs)
+
+    def _of_loop(self, layer: Any, number: int | None, *x: Any, **inputs: Any) -> Any:
+        """A layer of a list, called with the key of the place."""
+        return layer(packed(x), self._current().training, self._drawn(number), **inputs)
 
     # Attributes: hyperparameters, derived values, arrays
 
@@ -353,7 +355,7 @@ def _entry(name: str) -> Callable[..., Any]:
     def call(
         self: Layer,
         x: Any,
-        training: bool = False,
+        training: bool = True,
         key: jax.Array | None = None,
         **inputs: Any,
     ) -> Any:
@@ -362,14 +364,9 @@ def _entry(name: str) -> Callable[..., Any]:
     return call
 
 
-def _split(key: jax.Array | None, consumers: int) -> list[jax.Array | None]:
-    if key is None or consumers == 0:
-        return [None] * consumers
-    return [key] if consumers == 1 else list(jax.random.split(key, consumers))
-
-
-def _keys(key: jax.Array | None, count: int) -> Any:
-    return [None] * count if key is None else jax.random.split(key, count)
+def packed(x: tuple[Any, ...]) -> Any:
+    """The one input of a layer: several are a tuple."""
+    return x[0] if len(x) == 1 else x
 
 
 def _as_array(leaf: Any) -> Any:

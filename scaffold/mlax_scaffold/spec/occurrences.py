@@ -1,7 +1,7 @@
-"""Numbers the key consumers of a method, and routes its sub-layer calls.
+"""Routes the draws and the calls of sub-layers of a method to the eager layer.
 
-Generated code splits the caller's key by the place of each consumer in the text. The
-eager side does the same: it compiles a method anew with every consumer numbered.
+Generated code splits the caller's key among the places of the text. The eager side does
+the same: it compiles a method anew with every place numbered.
 """
 
 from __future__ import annotations
@@ -10,9 +10,12 @@ import ast
 import functools
 import inspect
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from mlax_scaffold.spec.numbering import Numbering, loop_fields, numbered
+from mlax_scaffold.spec.parse_source import self_attribute
 
 if TYPE_CHECKING:
     from mlax_scaffold.spec.layer import Layer
@@ -22,10 +25,10 @@ _ARRAYS = ("trainable", "state")
 
 @dataclass(frozen=True)
 class Method:
-    """An entry point of a layer, compiled with numbered key consumers."""
+    """A method that is compiled anew, and how many places in it take a part of its key."""
 
     run: Callable[..., Any]
-    consumers: int
+    places: int
 
 
 @dataclass(frozen=True)
@@ -76,20 +79,17 @@ def method(owner: type[Layer], name: str) -> Method:
     """The entry point `name` of a layer: "forward", or one such as "attend"."""
     function: Any = owner._entries[name]
     tree = parse(function)
-    found = _Consumers(owner)
-    found.visit(tree)
-    places = sorted(found.places, key=lambda place: place[0])
-    numbers = {id(node): number for number, (_, node) in enumerate(places)}
-    tree = ast.fix_missing_locations(_Routes(owner, numbers).visit(tree))
+    found = numbered(tree, functools.partial(_draws, owner))
+    tree = ast.fix_missing_locations(_Routes(owner, found).visit(tree))
     namespace: dict[str, Any] = {}
     code = compile(tree, inspect.getsourcefile(function) or "<spec>", "exec")
     exec(code, function.__globals__, namespace)
-    return Method(namespace[name], len(places))
+    return Method(namespace[name], found.places)
 
 
 def draws(owner: type[Layer]) -> bool:
     """Whether `forward` of a layer draws keys, itself or through its sub-layers."""
-    return method(owner, "forward").consumers > 0
+    return method(owner, "forward").places > 0
 
 
 def holds(owner: type[Layer], kind: str) -> bool:
@@ -124,17 +124,6 @@ def parse(function: Any) -> ast.Module:
     return tree
 
 
-def self_attribute(node: ast.AST) -> str | None:
-    """`name`, where a node is `self.name`."""
-    if (
-        isinstance(node, ast.Attribute)
-        and isinstance(node.value, ast.Name)
-        and node.value.id == "self"
-    ):
-        return node.attr
-    return None
-
-
 def _declared(called: ast.expr, namespace: dict[str, Any]) -> type[Layer] | str | None:
     from mlax_scaffold.spec.layer import Layer
 
@@ -146,55 +135,35 @@ def _declared(called: ast.expr, namespace: dict[str, Any]) -> type[Layer] | str 
     return value if isinstance(value, type) and issubclass(value, Layer) else None
 
 
-def _loop_fields(owner: type[Layer], node: ast.For) -> list[ast.Attribute]:
-    """The `self.layers` that a loop runs over, where it runs over layers."""
-    known = declarations(owner)
-    names = {n for n, kind in known.items() if isinstance(kind, Several)}
-    names |= set(owner._fields.named("SubLayers"))
-    return [
-        part
-        for part in ast.walk(node.iter)
-        if isinstance(part, ast.Attribute) and self_attribute(part) in names
-    ]
+def _draws(owner: type[Layer], call: ast.Call, variables: Mapping[str, str]) -> bool:
+    """Whether a call takes a key; `variables` are those of loops, with their fields."""
+    name = self_attribute(call.func)
+    if name in ("key", "keys") or name in owner._fields.layers:
+        return True
+    if isinstance(call.func, ast.Name) and call.func.id in variables:
+        return _list_draws(owner, variables[call.func.id])
+    kind = declarations(owner).get(name) if name else None
+    return isinstance(kind, type) and draws(kind)
 
 
-class _Consumers(ast.NodeVisitor):
-    """Collects the key consumers of a method."""
-
-    def __init__(self, owner: type[Layer]) -> None:
-        self.owner = owner
-        self.places: list[tuple[tuple[int, ...], ast.expr]] = []
-
-    def visit_Call(self, node: ast.Call) -> None:
-        if self._consumes(self_attribute(node.func)):
-            self.places.append(((node.lineno, node.col_offset), node))
-        self.generic_visit(node)
-
-    def visit_For(self, node: ast.For) -> None:
-        # Keys of a loop are split before it, whatever else its head holds.
-        for field in _loop_fields(self.owner, node):
-            kind = declarations(self.owner).get(field.attr)
-            if not isinstance(kind, Several) or draws(kind.layer):
-                place = (node.lineno, node.col_offset, field.lineno, field.col_offset)
-                self.places.append((place, field))
-        self.generic_visit(node)
-
-    def _consumes(self, name: str | None) -> bool:
-        if name in ("key", "keys") or name in self.owner._fields.layers:
-            return True
-        kind = declarations(self.owner).get(name) if name else None
-        return isinstance(kind, type) and draws(kind)
+def _list_draws(owner: type[Layer], field: str) -> bool:
+    kind = declarations(owner).get(field)
+    if isinstance(kind, Several):
+        return draws(kind.layer)
+    return field in owner._fields.named("SubLayers")
 
 
 class _Routes(ast.NodeTransformer):
-    """Hands every consumer its number, and every sub-layer call to the eager layer."""
+    """Hands every place its number, and every call of a sub-layer to the eager layer."""
 
-    def __init__(self, owner: type[Layer], numbers: dict[int, int]) -> None:
+    def __init__(self, owner: type[Layer], found: Numbering) -> None:
         self.owner = owner
-        self.numbers = numbers
+        self.found = found
+        # Those of the loops around, with the fields that they come from.
+        self.variables: Mapping[str, str] = {}
 
     def visit_Call(self, node: ast.Call) -> ast.Call:
-        number = ast.Constant(self.numbers.get(id(node)))
+        number = ast.Constant(self.found.numbers.get(id(node)))
         name = self_attribute(node.func)
         self.generic_visit(node)
         if name in ("key", "keys"):
@@ -202,21 +171,45 @@ class _Routes(ast.NodeTransformer):
         if name and self._is_sub_layer(name):
             arguments = [ast.Constant(name), number, *node.args]
             return routed(node, "_sub_layer", arguments, node.keywords)
-        if isinstance(node.func, ast.Name):
+        if isinstance(node.func, ast.Name) and node.func.id in self.variables:
             for keyword in node.keywords:
                 # In a loop over layers each gets those of the inputs that it takes.
-                if keyword.arg is None and isinstance(keyword.value, ast.Name):
+                if keyword.arg is None:
                     given = [node.func, keyword.value]
                     keyword.value = routed(keyword.value, "_taken", given, [])
+            arguments = [node.func, number, *node.args]
+            return routed(node, "_of_loop", arguments, node.keywords)
         return node
 
     def visit_For(self, node: ast.For) -> ast.For:
-        for field in _loop_fields(self.owner, node):
-            number = ast.Constant(self.numbers.get(id(field)))
-            loop = routed(field, "_loop", [ast.Constant(field.attr), number], [])
-            node.iter = _replace(node.iter, field, loop)
-        self.generic_visit(node)
+        fields = {
+            variable: field
+            for variable, field in loop_fields(node).items()
+            if self._is_list(field)
+        }
+        node.iter = self.visit(node.iter)
+        places = self.found.passes.get(id(node))
+        if places is not None:
+            number = ast.Constant(self.found.numbers[id(node)])
+            given = [number, ast.Constant(places), node.iter, self._most(fields)]
+            node.iter = routed(node.iter, "_passes", given, [])
+        outer, self.variables = self.variables, {**self.variables, **fields}
+        node.body = [self.visit(statement) for statement in node.body]
+        self.variables = outer
+        node.orelse = [self.visit(statement) for statement in node.orelse]
         return node
+
+    def _most(self, fields: Mapping[str, str]) -> ast.expr:
+        """How many passes the key of a loop is split for: one for each layer of a list."""
+        lists = [f for f in fields.values() if _list_draws(self.owner, f)]
+        for field in (*lists, *fields.values()):
+            return ast.parse(f"len(self.{field})", mode="eval").body
+        return ast.Constant(None)
+
+    def _is_list(self, name: str) -> bool:
+        kind = declarations(self.owner).get(name)
+        named = self.owner._fields.named("SubLayers")
+        return isinstance(kind, Several) or name in named
 
     def _is_sub_layer(self, name: str) -> bool:
         return name in self.owner._fields.layers or isinstance(
@@ -230,11 +223,3 @@ def routed(
     """A call of a method of self in the place of another node."""
     function = ast.Attribute(ast.Name("self", ast.Load()), name, ast.Load())
     return ast.copy_location(ast.Call(function, args, keywords), place)
-
-
-def _replace(tree: ast.expr, old: ast.expr, new: ast.expr) -> ast.expr:
-    class Replace(ast.NodeTransformer):
-        def visit(self, node: ast.AST) -> Any:
-            return new if node is old else self.generic_visit(node)
-
-    return Replace().visit(tree)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
 
 from mlax_scaffold.spec.declarations import Declaration
+from mlax_scaffold.spec.draws import Draws, split
 from mlax_scaffold.spec.fields import Fields
 from mlax_scaffold.spec.optimizer_keys import numbered
+from mlax_scaffold.spec.trees import path_name
 
 _INPUTS = ("value", "value_and_gradients", "key")
 
@@ -42,7 +45,7 @@ class Optimizer:
         self._values: dict[str, Any] = {}
         self._state: dict[str, Any] = {}
         self._moments: tuple[str, ...] = ()
-        self._keys: list[Any] = []
+        self._draws = Draws(None, 0)
         self._inputs: dict[str, Any] = {}
         # Whether an assignment to a name of the state is one: not in `update`.
         self._stepping = False
@@ -130,7 +133,12 @@ class Optimizer:
         self._inputs = {name: inputs[name] for name in _INPUTS[:2]}
         self._stepping = self._whole is not None
         number = self._state.get("step", jnp.zeros((), jnp.int32))
-        self._values = {"step": (number + 1).astype(dtype), "dither": _dither(number)}
+        following = _incremented(number)
+        self._values = {
+            "step": following.astype(dtype),
+            "step_number": following,
+            "dither": _dither(number),
+        }
         self._values |= {n: v for n, v in self._inputs.items() if v is not None}
         if inputs["value"] is not None:
             self._values["value"] = jnp.asarray(inputs["value"], dtype)
@@ -147,7 +155,10 @@ class Optimizer:
         """The update of each leaf, between what happens once before and once after."""
         masks = self._masks(params)
         self._stepping = True
-        self._numbered("prepare", key)(grads, params)
+        before = key
+        if self._draws_in("prepare") and self._draws_in("update"):
+            before, key = split(key, 2)
+        self._numbered("prepare", before)(grads, params)
         self._stepping = False
         once = self._values
         scalars = self._scalars()
@@ -158,9 +169,7 @@ class Optimizer:
             else structure.flatten_up_to(self._state[name])
             for name in self._moments
         }
-        keys = (
-            [None] * len(leaves) if key is None else jax.random.split(key, len(leaves))
-        )
+        keys = split(key, len(leaves))
         updates: list[Any] = []
         for index, (grad, param) in enumerate(
             zip(structure.flatten_up_to(grads), leaves, strict=True)
@@ -186,7 +195,7 @@ class Optimizer:
     def _scalars(self) -> dict[str, jax.Array]:
         """What is one number for all leaves: coefficients, states, the number of the step."""
         dtype = jnp.result_type(float)
-        other = {*_INPUTS, *self._fields.named("Mask")}
+        other = {*_INPUTS, "step_number", *self._fields.named("Mask")}
         found = {
             n: jnp.asarray(v, dtype)
             for n, v in self._values.items()
@@ -197,7 +206,7 @@ class Optimizer:
 
     def _count(self) -> None:
         if "step" in self._state:
-            self._state["step"] = self._state["step"] + 1
+            self._state["step"] = _incremented(self._state["step"])
 
     def _names_of_moments(
         self, made: list[dict[str, Any]], masks: Mapping[str, Any]
@@ -218,7 +227,7 @@ class Optimizer:
     def _masks(self, params: Any) -> dict[str, list[bool]]:
         """Whether each weight is selected, for each mask."""
         paths = [
-            (jax.tree_util.keystr(path, simple=True, separator="/"), leaf)
+            (path_name(path), leaf)
             for path, leaf in jax.tree_util.tree_leaves_with_path(params)
         ]
         found = {}
@@ -245,36 +254,31 @@ class Optimizer:
         }
         return jnp.asarray(update).astype(param.dtype), new
 
+    def _draws_in(self, name: str) -> bool:
+        function = type(self).__dict__.get(name)
+        return function is not None and numbered(type(self), function).places > 0
+
     def _numbered(self, name: str, key: Any) -> Callable[..., Any]:
         """A method whose places that take a key are numbered, with their keys set."""
         function = self._whole if name == "step" else type(self).__dict__.get(name)
         if function is None:
             return getattr(self, name)
         method = numbered(type(self), function)
-        if key is None or method.consumers < 2:
-            self._keys = [key] * method.consumers
-        else:
-            self._keys = list(jax.random.split(key, method.consumers))
+        self._draws = Draws(key, method.places)
         return functools.partial(method.run, self)
 
     def _key(self, number: int) -> jax.Array:
-        key = self._keys[number]
+        key = self._draws[number]
         if key is None:
             raise ValueError(f"{type(self).__name__}: step needs key, which is None")
         return key
 
-    def _optimizer(self, name: str, number: int) -> _SubOptimizer:
-        optimizer = self._hyperparameters[name]
-        optimizer.inputs = self._inputs | {"key": self._keys[number]}
-        return optimizer
+    def _passes(self, number: int, places: int, items: Any, most: int | None) -> Any:
+        return self._draws.passes(number, places, items, most)
 
-    def _optimizers(self, name: str, number: int) -> tuple[_SubOptimizer, ...]:
-        optimizers = self._hyperparameters[name]
-        key, count = self._keys[number], len(optimizers)
-        keys = [None] * count if key is None else jax.random.split(key, count)
-        for optimizer, own in zip(optimizers, keys, strict=True):
-            optimizer.inputs = self._inputs | {"key": own}
-        return optimizers
+    def _given(self, number: int, optimizer: _SubOptimizer) -> _Given:
+        """An inner optimizer, with the inputs of the step and the key of its place."""
+        return _Given(optimizer, self._inputs | {"key": self._draws[number]})
 
     if TYPE_CHECKING:
         # Both the method below and, in the methods of a spec, the number of the step.
@@ -304,7 +308,7 @@ class Optimizer:
                 self._values, self._stepping = {}, False
 
         def key(self):
-            """A fresh key. Calls are numbered before they run, see `optimizer_keys`."""
+            """A fresh key. Calls are numbered before they run, see `numbering`."""
             raise RuntimeError("self.key() stands in the methods of a step")
 
         def setup(self, param):
@@ -357,20 +361,30 @@ class EagerOptimizerHyperparams:
         return optimizer.step(grads, params, **inputs), optimizer.state
 
 
+@dataclass
 class _SubOptimizer:
-    """An initialized optimizer in another one: its state, and the way to run it."""
+    """An initialized optimizer in another one."""
 
-    def __init__(self, state: Any, hyperparams: Any) -> None:
-        self.state, self.hyperparams = state, hyperparams
-        self.inputs: dict[str, Any] = {}
+    state: Any
+    hyperparams: Any
+
+
+@dataclass(frozen=True)
+class _Given:
+    """An inner optimizer with inputs of its own: how it is run at one place."""
+
+    optimizer: _SubOptimizer
+    inputs: dict[str, Any]
 
     def __call__(self, grads: Any, params: Any) -> Any:
-        updates, self.state = self.apply(grads, self.state, params)
+        updates, new = self.apply(grads, self.optimizer.state, params)
+        self.optimizer.state = new
         return updates
 
     def apply(self, grads: Any, state: Any, params: Any) -> tuple[Any, Any]:
-        """A pure step, with the inputs of the outer one."""
-        return self.hyperparams.apply(grads, state, params, **self.inputs)
+        """A pure step."""
+        apply = self.optimizer.hyperparams.apply
+        return apply(grads, state, params, **self.inputs)
 
 
 def _created(declared: Declaration, dtype: Any) -> jax.Array:
@@ -380,6 +394,11 @@ def _created(declared: Declaration, dtype: Any) -> jax.Array:
 
 def _as(new: Any, old: Any) -> jax.Array:
     return jnp.asarray(new, old.dtype)
+
+
+def _incremented(step: jax.Array) -> jax.Array:
+    """The next number of steps, without wrapping around."""
+    return step + (step < jnp.iinfo(step.dtype).max)
 
 
 def _dither(step: jax.Array) -> jax.Array:

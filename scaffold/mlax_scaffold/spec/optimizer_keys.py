@@ -1,16 +1,17 @@
-"""Numbers the places of an optimizer's method that take a PRNG key, in the order of the text.
-
-Generated code splits the caller's key by these numbers; the eager side does the same.
-"""
+"""Hands every place of an optimizer's method that takes a PRNG key its number, see `numbering`."""
 
 from __future__ import annotations
 
 import ast
 import functools
 import inspect
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from mlax_scaffold.spec.occurrences import Method, parse, routed, self_attribute
+from mlax_scaffold.spec.numbering import Numbering, loop_fields
+from mlax_scaffold.spec.numbering import numbered as places_of
+from mlax_scaffold.spec.occurrences import Method, parse, routed
+from mlax_scaffold.spec.parse_source import self_attribute
 
 if TYPE_CHECKING:
     from mlax_scaffold.spec.optimizer import Optimizer
@@ -20,78 +21,70 @@ if TYPE_CHECKING:
 def numbered(owner: type[Optimizer], function: Any) -> Method:
     """A method that asks for keys by number."""
     tree = parse(function)
-    places = sorted(
-        (node for node in ast.walk(tree) if _kind(owner, node)),
-        key=lambda node: (node.lineno, node.col_offset),  # type: ignore[attr-defined]
-    )
-    numbers = {id(node): number for number, node in enumerate(places)}
-    tree = ast.fix_missing_locations(_Routes(owner, numbers).visit(tree))
+    found = places_of(tree, lambda call, loops: _kind(owner, call, loops) is not None)
+    tree = ast.fix_missing_locations(_Routes(owner, found).visit(tree))
     namespace: dict[str, Any] = {}
     code = compile(tree, inspect.getsourcefile(function) or "<spec>", "exec")
     exec(code, function.__globals__, namespace)
-    return Method(namespace[function.__name__], len(places))
+    return Method(namespace[function.__name__], found.places)
 
 
-def _kind(owner: type[Optimizer], node: ast.AST) -> str | None:
-    """The method that a place asks for what it takes; None where it takes no key."""
-    match node:
-        case ast.Call(func=ast.Attribute(attr="key") as called) if (
-            self_attribute(called) == "key"
+def _kind(
+    owner: type[Optimizer], node: ast.Call, loops: Mapping[str, str]
+) -> str | None:
+    """What takes a key in a call: "key", "applied", "optimizer"; None where nothing does."""
+    single = owner._fields.named("SubOptimizer")
+    match node.func:
+        case ast.Attribute(attr="key") as called if self_attribute(called) == "key":
+            return "key"
+        case ast.Attribute(value=inner, attr="apply") if (
+            self_attribute(inner) in single
         ):
-            return "_key"
-        case ast.Call(func=ast.Attribute(value=inner, attr="apply")) if self_attribute(
-            inner
-        ) in owner._fields.named("SubOptimizer"):
-            return "_optimizer"
-        case ast.Call(func=called) if self_attribute(called) in owner._fields.named(
-            "SubOptimizer"
+            return "applied"
+        case ast.Name(id=name) if loops.get(name) in owner._fields.named(
+            "SubOptimizers"
         ):
-            return "_optimizer"
-        case ast.For() if _looped(owner, node):
-            return "_optimizers"
-    return None
-
-
-def _looped(owner: type[Optimizer], node: ast.For) -> ast.Attribute | None:
-    for part in ast.walk(node.iter):
-        if isinstance(part, ast.Attribute) and (
-            self_attribute(part) in owner._fields.named("SubOptimizers")
-        ):
-            return part
+            return "optimizer"
+        case called if self_attribute(called) in single:
+            return "optimizer"
     return None
 
 
 class _Routes(ast.NodeTransformer):
-    def __init__(self, owner: type[Optimizer], numbers: dict[int, int]) -> None:
+    def __init__(self, owner: type[Optimizer], found: Numbering) -> None:
         self.owner = owner
-        self.numbers = numbers
+        self.found = found
+        # The variables of the loops around, with the fields that they come from.
+        self.loops: Mapping[str, str] = {}
 
-    def visit(self, node: ast.AST) -> Any:
-        kind, number = _kind(self.owner, node), ast.Constant(self.numbers.get(id(node)))
+    def visit_Call(self, node: ast.Call) -> ast.Call:
+        kind = _kind(self.owner, node, self.loops)
+        number = ast.Constant(self.found.numbers.get(id(node)))
         self.generic_visit(node)
-        match kind, node:
-            case "_key", ast.Call():
+        match kind, node.func:
+            case "key", _:
                 return routed(node, "_key", [number], [])
-            case "_optimizer", ast.Call(func=ast.Attribute(value=owner) as called):
-                name = self_attribute(called)
-                optimizer = called if name is not None else owner
-                asked = self._asked("_optimizer", optimizer, number)
-                if name is None:
-                    called.value = asked
-                else:
-                    node.func = asked
-            case "_optimizers", ast.For():
-                field = _looped(self.owner, node)
-                assert field is not None
-                asked = self._asked("_optimizers", field, number)
-                if node.iter is field:
-                    node.iter = asked
-                else:
-                    assert isinstance(node.iter, ast.Call)
-                    node.iter.args[node.iter.args.index(field)] = asked
+            case "applied", ast.Attribute(value=optimizer) as called:
+                called.value = routed(optimizer, "_given", [number, optimizer], [])
+            case "optimizer", optimizer:
+                node.func = routed(optimizer, "_given", [number, optimizer], [])
         return node
 
-    @staticmethod
-    def _asked(method: str, field: ast.expr, number: ast.Constant) -> ast.Call:
-        name = ast.Constant(self_attribute(field))
-        return routed(field, method, [name, number], [])
+    def visit_For(self, node: ast.For) -> ast.For:
+        several = self.owner._fields.named("SubOptimizers")
+        fields = {v: f for v, f in loop_fields(node).items() if f in several}
+        node.iter = self.visit(node.iter)
+        places = self.found.passes.get(id(node))
+        if places is not None:
+            number = ast.Constant(self.found.numbers[id(node)])
+            most: ast.expr = ast.Constant(None)
+            if fields:
+                first = next(iter(fields.values()))
+                most = ast.parse(f"len(self.{first})", mode="eval").body
+            given = [number, ast.Constant(places), node.iter, most]
+            node.iter = routed(node.iter, "_passes", given, [])
+        outer, self.loops = self.loops, {**self.loops, **fields}
+        node.body = [self.visit(statement) for statement in node.body]
+        self.loops = outer
+        node.orelse = [self.visit(statement) for statement in node.orelse]
+        return node

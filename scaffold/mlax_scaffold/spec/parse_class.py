@@ -19,6 +19,7 @@ from mlax_scaffold.model.definition import (
     Role,
 )
 from mlax_scaffold.spec.check_body import RESERVED, BodyChecker
+from mlax_scaffold.spec.check_keys import check_keys
 from mlax_scaffold.spec.check_names import (
     OF_HYPERPARAMS,
     OF_OPTIMIZERS,
@@ -239,9 +240,8 @@ class ClassReader:
                 entry = role_of(method, special) is MethodRole.ENTRY
                 attributes[method.name] = "entry" if entry else "method"
         if kind in (Kind.LAYER, Kind.BLOCK):
-            attributes |= {"training": "training", "key": "key", "stored": "stored"}
-        if kind is Kind.BLOCK:
-            attributes["keys"] = "keys"
+            words = ("training", "key", "keys", "stored")
+            attributes |= {word: word for word in words}
         if kind is Kind.OPTIMIZER:
             for made in (*hyperparameters, *declarations):
                 if made.name in OF_STEPS and made.location is not None:
@@ -321,6 +321,7 @@ class ClassReader:
             reserved=reserved,
         ).check()
         UseChecker(self.source, node, known).check()
+        check_keys(self.source, node, known)
         check_locals(self.source, node, role, attributes, declarations)
         if role not in (MethodRole.SETUP, MethodRole.SETUP_TREE):
             check_summary(self.source, node)

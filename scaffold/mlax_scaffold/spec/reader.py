@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+import keyword
 import re
 from collections.abc import Iterable
 
 from mlax_scaffold.errors import Diagnostic
 from mlax_scaffold.model.definition import Definition, Kind, Method, MethodRole
 from mlax_scaffold.spec.check_body import RESERVED_IN_FUNCTIONS, BodyChecker
+from mlax_scaffold.spec.check_keys import check_keys
 from mlax_scaffold.spec.check_uses import UseChecker
 from mlax_scaffold.spec.parse_class import ClassReader
 from mlax_scaffold.spec.parse_fields import check_fields, read_hyperparameter
@@ -115,6 +117,12 @@ class _Reader:
     def _name(self, node: ast.ClassDef | ast.FunctionDef) -> None:
         stem = self.source.path.rsplit("/", 1)[-1].removesuffix(".py")
         expected = module_name(node.name)
+        if keyword.iskeyword(expected):
+            self.source.report(
+                node,
+                f"`{expected}`, the module of {node.name}, is a keyword of Python",
+                "Choose another name.",
+            )
         if stem != expected:
             self.source.report(
                 node,
@@ -178,6 +186,7 @@ class _Reader:
             self.source, node, {}, imports=self.reader.imports, reserved=reserved
         ).check()
         UseChecker(self.source, node, {}).check()
+        check_keys(self.source, node, {})
         check_returns(self.source, node)
         names, bound = names_of(node)
         method = Method(

@@ -80,3 +80,15 @@ def all_finite(tree: Any) -> jax.Array:
     """Whether every number of a tree is finite: a boolean scalar."""
     finite = [jnp.all(jnp.isfinite(leaf)) for leaf in jax.tree.leaves(tree)]
     return jnp.all(jnp.stack(finite)) if finite else jnp.asarray(True)
+
+
+def path_name(path: Any) -> str:
+    """What a leaf is called: the names of its path, joined by `/`, with `~1` for a `/`."""
+    names: list[str] = []
+    for part in path:
+        found = [getattr(part, a) for a in ("key", "idx", "name") if hasattr(part, a)]
+        key = found[0] if found else part
+        # A tuple of names is a path: so the parameters of modules are kept.
+        joined = isinstance(key, tuple) and key and all(isinstance(n, str) for n in key)
+        names += map(str, key if joined else (key,))
+    return "/".join(n.replace("~", "~0").replace("/", "~1") for n in names)

@@ -32,7 +32,6 @@ __all__ = [
     "assert_gradients",
     "assert_jit_equals_eager",
     "assert_needs_key",
-    "assert_rejects_traced_inference_mode",
     "assert_shapes",
     "assert_state_stable",
     "assert_static_hyperparams",
@@ -233,30 +232,6 @@ def assert_needs_key(case: Case) -> None:
     _eval_shape(case, arguments, False, None)
     assert_bad_input(
         lambda: _eval_shape(case, arguments, True, None), ValueError, r"\bkey\b"
-    )
-
-
-def assert_rejects_traced_inference_mode(case: Case) -> None:
-    """A traced `inference_mode` raises a TypeError that says to make it static."""
-    arguments = case.abstract_arguments(jnp.float32, jnp.float32)
-
-    def fwd(arrays: PyTree, inference_mode: Any, key: Any) -> PyTree:
-        x, trainables, non_trainables, inputs = arrays
-        return case.fwd(
-            x,
-            trainables,
-            non_trainables,
-            arguments.hyperparams,
-            inference_mode=inference_mode,
-            key=key if case.draws_keys else None,
-            **inputs,
-        )
-
-    flag = jax.ShapeDtypeStruct((), np.bool_)
-    assert_bad_input(
-        lambda: jax.eval_shape(fwd, _arrays(arguments), flag, abstract_key()),
-        TypeError,
-        "(?i)static",
     )
 
 

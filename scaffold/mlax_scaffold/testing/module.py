@@ -15,14 +15,18 @@ from mlax_scaffold.testing.dtypes import precision_for
 PyTree = Any
 
 
-def _made(case: Case, graph: Any) -> tuple[Any, Any, Any]:
+def make_module(case: Case, graph: Any) -> tuple[Any, Any, Any]:
+    """The module of a case, its `Rng`, and params with the seed alone."""
     root = graph.Graph("model")
     rng = graph.Rng(root.child("rng"))
     assert case.module is not None
     return case.module(root.child("module"), rng), rng, rng.seed(graph.Params(), seed=1)
 
 
-def _call(case: Case, module: Any, params: Any, training: bool, *arrays: PyTree) -> Any:
+def call_module(
+    case: Case, module: Any, params: Any, training: bool, *arrays: PyTree
+) -> Any:
+    """A call with `x, inputs`, the arrays of a case."""
     x, inputs = arrays
     given = x if case.spread else (x,)
     return module(params, *given, is_training=training, **inputs)
@@ -36,12 +40,14 @@ def assert_module_equals_layer(
     So does its state, in training and in inference. What it draws, it draws with the next
     key of its `Rng`. Its parameters are locked.
     """
-    module, rng, params = _made(case, graph)
+    module, rng, params = make_module(case, graph)
     with precision_for(dtype, *case.allow):
         arguments = case.arguments(dtype, seed=seed)
         x, trainables, state, hyperparams, inputs = arguments
         created = jax.eval_shape(
-            lambda *arrays: _call(case, module, params, False, *arrays)[1], x, inputs
+            lambda *arrays: call_module(case, module, params, False, *arrays)[1],
+            x,
+            inputs,
         )
         params = graph.pair_to_params(module, trainables, state, params)
         if set(params) != set(created):
@@ -66,7 +72,7 @@ def assert_module_equals_layer(
                     training=training,  # noqa: B023
                     key=key,
                 )
-                y, after = _call(case, module, params, training, x, inputs)  # noqa: B023
+                y, after = call_module(case, module, params, training, x, inputs)  # noqa: B023
                 return expected, (y, graph.params_to_pair(module, after)[1])
 
             assert_same_results(
@@ -89,13 +95,15 @@ def assert_module_creates(case: Case, graph: Any, keys: int | None) -> None:
 
 
 def _assert_module_creates(case: Case, graph: Any, keys: int | None) -> None:
-    module, rng, params = _made(case, graph)
+    module, rng, params = make_module(case, graph)
     arguments = case.abstract_arguments(jnp.float32, jnp.float32)
     arrays = arguments.x, arguments.inputs
 
     def run(params: Any) -> Any:
         return jax.eval_shape(
-            lambda params, x, inputs: _call(case, module, params, False, x, inputs)[1],
+            lambda params, x, inputs: call_module(
+                case, module, params, False, x, inputs
+            )[1],
             params,
             *arrays,
         )

@@ -199,7 +199,7 @@ def scheduled(max: float = 1.0) -> st.SearchStrategy[Any]:
 
 def masks() -> st.SearchStrategy[Any]:
     """`Mask`: functions of a path and a weight."""
-    return st.sampled_from((is_matrix, is_kernel))
+    return st.sampled_from((is_matrix, is_no_bias))
 
 
 def is_matrix(path: str, weight: Any) -> bool:
@@ -207,9 +207,9 @@ def is_matrix(path: str, weight: Any) -> bool:
     return weight.ndim > 1
 
 
-def is_kernel(path: str, weight: Any) -> bool:
-    """Whether the path of a weight ends in `kernel`."""
-    return path.endswith("kernel")
+def is_no_bias(path: str, weight: Any) -> bool:
+    """Whether the path of a weight does not end in `bias`."""
+    return not path.endswith("bias")
 
 
 def step_functions() -> st.SearchStrategy[Any]:

@@ -157,13 +157,13 @@ class ToyOptimizerState(NamedTuple):
     """State of a toy optimizer."""
 
     trace: Any
-    """Structured like the weights."""
+    """Structured like the weights, or None."""
 
 
 @jax.tree_util.register_static
 @dataclass(frozen=True)
 class ToyOptimizerHyperparams:
-    """Hyperparameters of an optimizer that follows the mean of the gradients."""
+    """Hyperparameters of an optimizer that follows the gradients, with random signs."""
 
     decay: float = 0.5
 
@@ -172,11 +172,24 @@ class ToyOptimizerHyperparams:
         gradients: Any,
         state: ToyOptimizerState,
         trainables: Any,
+        key: jax.Array | None = None,
         **inputs: Any,
     ) -> tuple[Any, ToyOptimizerState]:
-        """The update is the new trace: decay * trace + gradient."""
+        """The new trace is decay * trace + gradient; with a key, some signs of the update change.
+
+        Without a trace the update is the gradient.
+        """
+        if state.trace is None:
+            return gradients, state
         trace = jax.tree.map(lambda t, g: self.decay * t + g, state.trace, gradients)
-        return trace, ToyOptimizerState(trace)
+        leaves, structure = jax.tree.flatten(trace)
+        if key is None or not leaves:
+            return trace, ToyOptimizerState(trace)
+        updates = [
+            jnp.where(jax.random.bits(k, u.shape, jnp.uint8) < 64, -u, u)
+            for k, u in zip(jax.random.split(key, len(leaves)), leaves, strict=True)
+        ]
+        return structure.unflatten(updates), ToyOptimizerState(trace)
 
 
 def optimizers(trainables: Any, count: int) -> list[tuple[Any, Any]]:
@@ -185,6 +198,7 @@ def optimizers(trainables: Any, count: int) -> list[tuple[Any, Any]]:
     return [(state, ToyOptimizerHyperparams(0.5 / (i + 1))) for i in range(count)]
 
 
-def optimizer(trainables: Any) -> tuple[Any, Any]:
-    """One initialized optimizer."""
-    return optimizers(trainables, 1)[0]
+def optimizer(trainables: Any, traced: bool = True) -> tuple[Any, Any]:
+    """One initialized optimizer, with a trace or without."""
+    [(state, hyperparams)] = optimizers(trainables, 1)
+    return (state if traced else ToyOptimizerState(None)), hyperparams

@@ -32,14 +32,13 @@ from mlax_scaffold.write.operations import (
     recover,
     undo,
 )
-from mlax_scaffold.write.plan import Change, Plan, diff, make_plan
+from mlax_scaffold.write.plan import Change, Plan, diff, make_plan, orphan_text
 from mlax_scaffold.write.tree import LOCK_NAME, STATE_DIR
 from mlax_scaffold.write.verdict import (
     FileStatus,
     Verdict,
     judge,
     quick_check,
-    sources_to_render,
 )
 
 __all__ = [
@@ -64,10 +63,10 @@ __all__ = [
     "judge",
     "make_plan",
     "mutex",
+    "orphan_text",
     "plan_undo",
     "quick_check",
     "recover",
-    "sources_to_render",
     "templates_place",
     "undo",
 ]

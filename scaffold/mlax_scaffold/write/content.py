@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 
+from mlax_scaffold.model.project import GENERATED
+
 
 def digest(data: bytes | str) -> str:
     r"""The sha256 of a content, in hex, with `\r\n` counted as `\n`.
@@ -21,3 +23,8 @@ def has_conflict_markers(data: bytes) -> bool:
     """Whether the content holds the markers that a failed merge leaves."""
     lines = (b"\n" + data).replace(b"\r\n", b"\n")
     return b"\n<<<<<<< " in lines and b"\n>>>>>>> " in lines
+
+
+def is_generated(data: bytes) -> bool:
+    """Whether a content begins as generated files do, or is empty, as a marker file is."""
+    return not data or GENERATED.encode() in data.split(b"\n", 1)[0]

@@ -79,6 +79,7 @@ def commit(
     *,
     title: str,
     force: bool = False,
+    prune: bool = False,
     wait_seconds: float = 0.0,
 ) -> CommitReport:
     """Carries out a plan in one transaction, together with the lock file.
@@ -91,14 +92,17 @@ def commit(
         plan: what `make_plan` returned.
         title: names the commit for `undo`, such as "new-layer Attention".
         force: overwrite and prune also what holds somebody's work, recorded for `undo`.
+        prune: delete also the files of specs that are gone.
         wait_seconds: how long to wait for another run to end.
 
     Raises:
-        ConflictError: the plan has conflicts, a file was changed since it was made, or
+        ConflictError: the plan has conflicts or orphans, a file was changed since it was made, or
             another run is at work. Nothing was changed.
         WriteError: the file system refuses. Nothing was changed, unless the text
             says so.
     """
+    if not prune:
+        plan.check_orphans()
     if not force:
         plan.check_conflicts()
     with mutex(root, wait_seconds=wait_seconds):

@@ -39,6 +39,8 @@ class Plan:
         unchanged: generated files that are up to date.
         conflicts: the files that hold somebody's work, which `commit` would overwrite
             or prune; it refuses to without `force`.
+        orphans: the files of specs that are gone, which `commit` would delete; it
+            refuses to without `prune`, since a spec may be gone by mistake.
         statuses: the verdicts from which the plan follows.
     """
 
@@ -46,6 +48,7 @@ class Plan:
     lock: Change
     unchanged: tuple[str, ...] = ()
     conflicts: tuple[FileStatus, ...] = ()
+    orphans: tuple[FileStatus, ...] = ()
     statuses: tuple[FileStatus, ...] = ()
 
     @property
@@ -73,7 +76,19 @@ class Plan:
     def check_conflicts(self) -> None:
         """Raises ConflictError, naming every file, if there are conflicts."""
         if self.conflicts:
-            raise ConflictError(conflict_text(self.conflicts))
+            raise ConflictError(_conflict_text(self.conflicts))
+
+    def check_orphans(self) -> None:
+        """Raises ConflictError, naming every file, if files of specs would be deleted."""
+        if self.orphans:
+            raise ConflictError(
+                f"{orphan_text(self.orphans)}\nNothing was changed. Bring "
+                f"{'the spec' if len(self._gone()) == 1 else 'the specs'} back, or let "
+                "`mlax-scaffold generate --prune` delete what followed from it."
+            )
+
+    def _gone(self) -> set[str]:
+        return {status.source for status in self.orphans}
 
 
 def make_plan(
@@ -83,37 +98,38 @@ def make_plan(
     spec_hashes: Mapping[str, str],
     fingerprint: str,
     *,
+    folders: Collection[str],
+    built_in: str = "",
     extra_writes: Mapping[str, str] | None = None,
     extra_updates: Mapping[str, str] | None = None,
     extra_deletes: Iterable[str] = (),
-    carried: Collection[str] = (),
 ) -> Plan:
     """What has to change for the tree to follow from its specs.
 
     Args:
         root: the project's root.
-        outputs: everything that the generator renders now, other than for `carried`.
+        outputs: everything that the generator renders now.
         lock: the record of the last generation.
         spec_hashes: the digest of every spec after the commit, by path.
         fingerprint: names the generator and its templates.
+        folders: the folders of outputs; nothing else is ever taken for an orphan.
+        built_in: the folder of specs that are not the project's own. What follows from
+            one that is no longer built on is deleted unasked; "": there is none.
         extra_writes: new files that are not generated, such as a spec. One that exists
             with another content is a conflict.
         extra_updates: files that are not generated and that the command was asked to
             change, whatever they hold now.
         extra_deletes: files that are not generated and that the command was asked to
             delete.
-        carried: specs that were not rendered; see `sources_to_render`.
 
     Raises:
         WriteError: two paths collide, or one leads out of the root.
-        ConflictError: a file of a carried spec was changed since it was looked at.
     """
     outputs = list(outputs)
     updates, deletes = dict(extra_updates or {}), list(extra_deletes)
     writes = dict(extra_writes or {})
     _check_paths([o.path for o in outputs], [*writes, *updates])
-    statuses = judge(root, outputs, lock, spec_hashes, fingerprint, carried=carried)
-    _check_carried(statuses, carried)
+    statuses = judge(root, outputs, lock, spec_hashes, fingerprint, folders=folders)
     tree = Tree(root)
     wanted = {o.path: o.text for o in outputs}
 
@@ -123,6 +139,12 @@ def make_plan(
             text = wanted.get(status.path)
             changes[status.path] = _change(tree, status.path, text)
     conflicts = [status for status in statuses if status.by_hand]
+    orphans = [
+        status
+        for status in statuses
+        if status.source_gone
+        and not (built_in and status.source.startswith(f"{built_in}/"))
+    ]
     for path, text in (writes | updates).items():
         change = _change(tree, path, text)
         if _same(change):
@@ -138,12 +160,14 @@ def make_plan(
             changes[path] = change
             # Deleting it was asked for by name.
             conflicts = [c for c in conflicts if c.path != path]
+            orphans = [o for o in orphans if o.path != path]
 
     return Plan(
         changes=tuple(changes[path] for path in sorted(changes)),
-        lock=_lock_change(tree, outputs, lock, spec_hashes, fingerprint, carried),
+        lock=_lock_change(tree, outputs, spec_hashes, fingerprint),
         unchanged=tuple(s.path for s in statuses if s.verdict is Verdict.CLEAN),
         conflicts=tuple(sorted(conflicts, key=lambda status: status.path)),
+        orphans=tuple(orphans),
         statuses=tuple(statuses),
     )
 
@@ -153,7 +177,17 @@ def diff(plan: Plan) -> str:
     return "".join(line for change in plan.changes for line in _diff_one(change))
 
 
-def conflict_text(conflicts: Sequence[FileStatus]) -> str:
+def orphan_text(orphans: Sequence[FileStatus]) -> str:
+    """The specs that are gone, and the files that followed from each."""
+    lines = []
+    for source in sorted({status.source for status in orphans}):
+        files = [status.path for status in orphans if status.source == source]
+        lines += [f"{source} is gone, and would take along:"]
+        lines += [f"  {path}" for path in files]
+    return "\n".join(lines)
+
+
+def _conflict_text(conflicts: Sequence[FileStatus]) -> str:
     """What `commit` says when it refuses."""
     lines = "".join(f"\n  {status}" for status in conflicts)
     one = len(conflicts) == 1
@@ -185,24 +219,12 @@ def _same(change: Change) -> bool:
 def _lock_change(
     tree: Tree,
     outputs: list[Rendered],
-    lock: LockFile,
     spec_hashes: Mapping[str, str],
     fingerprint: str,
-    carried: Collection[str],
 ) -> Change:
     after = LockFile.of(outputs, spec_hashes, fingerprint)
-    kept = {p: r for p, r in lock.outputs.items() if r.source and r.source in carried}
-    after = LockFile(after.fingerprint, after.specs, kept | dict(after.outputs))
     change = _change(tree, LOCK_NAME, after.text())
     return Change(LOCK_NAME, change.before, change.before) if _same(change) else change
-
-
-def _check_carried(statuses: list[FileStatus], carried: Collection[str]) -> None:
-    for status in statuses:
-        if status.source in carried and status.verdict is not Verdict.CLEAN:
-            raise ConflictError(
-                f"{status.path} changed while files were being generated; run again"
-            )
 
 
 def _check_paths(generated: list[str], extra: list[str]) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from mlax_scaffold.model.project import Rendered
-from mlax_scaffold.write.content import digest, has_conflict_markers
+from mlax_scaffold.write.content import digest, has_conflict_markers, is_generated
 from mlax_scaffold.write.failure import OccupiedError
 from mlax_scaffold.write.lockfile import LockFile, Recorded
 from mlax_scaffold.write.tree import StrPath, Tree
@@ -31,7 +31,8 @@ class FileStatus:
 
     `by_hand` is true where the file holds something the generator did not write, so
     that overwriting or pruning it would lose somebody's work: always for EDITED and
-    UNTRACKED, and for an ORPHAN that was edited.
+    UNTRACKED, and for an ORPHAN that was edited. `source_gone` is true for an ORPHAN
+    whose spec is not there.
     """
 
     path: str
@@ -39,6 +40,7 @@ class FileStatus:
     source: str = ""
     detail: str = ""
     by_hand: bool = False
+    source_gone: bool = False
 
     def __str__(self) -> str:
         detail = f" ({self.detail})" if self.detail else ""
@@ -87,7 +89,7 @@ def judge(
     spec_hashes: Mapping[str, str],
     fingerprint: str,
     *,
-    carried: Collection[str] = (),
+    folders: Collection[str],
 ) -> list[FileStatus]:
     """The verdict on every file that is or was generated, sorted by path.
 
@@ -100,23 +102,21 @@ def judge(
         lock: the record of the last generation.
         spec_hashes: the digest of every spec, by path.
         fingerprint: names the generator and its templates.
-        carried: specs that were not rendered because `sources_to_render` did not ask
-            for them: what is recorded of their files stands for what would be rendered.
+        folders: the folders of outputs. What is recorded elsewhere, or does not begin
+            as a generated file, is somebody's, whatever the record says: it is no
+            orphan.
 
     Raises:
         WriteError: a path leads out of the root, or a file cannot be read.
     """
     expected = {o.path: Recorded(digest(o.text), o.source) for o in outputs}
-    for path, recorded in lock.outputs.items():
-        if recorded.source and recorded.source in carried:
-            expected.setdefault(path, recorded)
     inputs = _Inputs.compare(lock, spec_hashes, fingerprint)
     tree = Tree(root)
     statuses = [_status(tree, path, want, inputs) for path, want in expected.items()]
     for path, recorded in lock.outputs.items():
-        if path not in expected and (
-            orphan := _orphan(tree, path, recorded, lock, spec_hashes)
-        ):
+        if path in expected or not _is_below(path, folders):
+            continue
+        if orphan := _orphan(tree, path, recorded, lock, spec_hashes):
             statuses.append(orphan)
     return sorted(statuses, key=lambda status: status.path)
 
@@ -141,32 +141,6 @@ def quick_check(
         _status(tree, path, recorded, inputs)
         for path, recorded in sorted(lock.outputs.items())
     ]
-
-
-def sources_to_render(
-    root: StrPath,
-    lock: LockFile,
-    spec_hashes: Mapping[str, str],
-    fingerprint: str,
-) -> frozenset[str] | None:
-    """The specs that must be rendered to bring the tree up to date; None: all of them.
-
-    These are the specs that are new or changed, and those of which some file is not
-    CLEAN. The others may be passed to `make_plan` as `carried`. Outputs of source ""
-    must always be rendered. This relies on the outputs of a spec following from that
-    spec and the generator alone; a caller for which that is not so adds the dependent
-    specs.
-    """
-    inputs = _Inputs.compare(lock, spec_hashes, fingerprint)
-    if lock.damaged or not inputs.same_generator:
-        return None
-    tree = Tree(root)
-    unclean = {
-        recorded.source
-        for path, recorded in lock.outputs.items()
-        if _status(tree, path, recorded, inputs).verdict is not Verdict.CLEAN
-    }
-    return frozenset((inputs.changed | unclean) & spec_hashes.keys())
 
 
 def _status(tree: Tree, path: str, want: Recorded, inputs: _Inputs) -> FileStatus:
@@ -208,12 +182,16 @@ def _orphan(
         data = tree.read(path)
     except OccupiedError:
         return None
-    if data is None:
+    if data is None or not is_generated(data):
         return None
     edited = not lock.wrote(path, digest(data))
-    gone = recorded.source and recorded.source not in spec_hashes
+    gone = bool(recorded.source) and recorded.source not in spec_hashes
     details = [f"{recorded.source} is gone" if gone else "it is no longer generated"]
     if edited:
         details.append("edited by hand since it was generated")
     detail = "; ".join(details)
-    return FileStatus(path, Verdict.ORPHAN, recorded.source, detail, edited)
+    return FileStatus(path, Verdict.ORPHAN, recorded.source, detail, edited, gone)
+
+
+def _is_below(path: str, folders: Collection[str]) -> bool:
+    return any(path.startswith(f"{folder}/") for folder in folders)

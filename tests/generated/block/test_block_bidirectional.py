@@ -2,6 +2,7 @@
 # To change this file, edit that spec and run `mlax-scaffold generate`.
 """Property tests of mlax.block.Bidirectional."""
 
+import jax
 import jax.numpy as jnp
 import pytest
 from hypothesis import given
@@ -21,6 +22,10 @@ from mlax_scaffold.testing.fitting import (
     fitting_hyperparams,
     known,
 )
+from mlax_scaffold.testing.keys import (
+    assert_keys_used_once,
+    assert_module_keys_used_once,
+)
 from mlax_scaffold.testing.layer import (
     assert_dtype_contract,
     assert_gradients,
@@ -28,6 +33,10 @@ from mlax_scaffold.testing.layer import (
     assert_state_stable,
     assert_static_hyperparams,
     assert_vmap,
+)
+from mlax_scaffold.testing.modes import (
+    assert_module_rejects_other_modes,
+    assert_rejects_other_modes,
 )
 from mlax_scaffold.testing.module import (
     assert_module_creates,
@@ -50,8 +59,8 @@ def cases(draw) -> Case:
 
     def init(key, dtype):
         return Bidirectional.init(
-            ahead=toys.layer(key, dtype),
-            back=toys.layer(key, dtype),
+            ahead=toys.layer(jax.random.fold_in(key, 0), dtype),
+            back=toys.layer(jax.random.fold_in(key, 1), dtype),
             merge=merge,
             return_carry=return_carry,
             time_major=time_major,
@@ -115,6 +124,12 @@ def test_needs_a_key_where_it_draws(case):
     assert_key_contract(case)
 
 
+@tracing
+@given(cases())
+def test_uses_no_key_twice(case):
+    assert_keys_used_once(case)
+
+
 @comparing
 @given(cases())
 def test_equals_the_spec(case):
@@ -151,6 +166,13 @@ def test_state_is_stable(case):
     assert_state_stable(case)
 
 
+@each_dtype
+@given(cases())
+def test_trains_or_infers(case):
+    assert_rejects_other_modes(case)
+    assert_module_rejects_other_modes(case, graph)
+
+
 @tracing
 @given(cases())
 def test_rejects_integers(case):
@@ -167,3 +189,9 @@ def test_module_equals_the_layer(case):
 @given(cases())
 def test_module_creates_its_parameters_once(case):
     assert_module_creates(case, graph, keys=None)
+
+
+@tracing
+@given(cases())
+def test_module_uses_no_key_twice(case):
+    assert_module_keys_used_once(case, graph)

@@ -14,6 +14,7 @@ from mlax_scaffold.testing._functions import abstract_key
 from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.dtypes import FLOAT_DTYPES
 from mlax_scaffold.testing.fitting import fitting
+from mlax_scaffold.testing.keys import assert_function_keys_used_once
 from mlax_scaffold.testing.layer import assert_dtype_contract, assert_jit_equals_eager
 from mlax_scaffold.testing.oracle import assert_function_matches_spec, find_spec
 from mlax_scaffold.testing.profiles import comparing, compiling, each_dtype, tracing
@@ -41,6 +42,13 @@ def cases(draw) -> tuple[Case, dict[str, Any]]:
 def test_keeps_the_dtype(drawn, dtype):
     case, _ = drawn
     assert_dtype_contract(case, dtype, dtype)
+
+
+@tracing
+@given(cases())
+def test_uses_no_key_twice(drawn):
+    case, _ = drawn
+    assert_function_keys_used_once(case)
 
 
 @comparing

@@ -15,6 +15,7 @@ from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.dims import shapes_of
 from mlax_scaffold.testing.dtypes import FLOAT_DTYPES
 from mlax_scaffold.testing.fitting import array, declared, exact, fitting, known
+from mlax_scaffold.testing.keys import assert_function_keys_used_once
 from mlax_scaffold.testing.layer import (
     assert_dtype_contract,
     assert_gradients,
@@ -104,6 +105,13 @@ def test_keeps_the_dtype(drawn, dtype):
 def test_has_the_annotated_shape(drawn):
     case, _ = drawn
     assert_shapes(case, case.y)
+
+
+@tracing
+@given(cases())
+def test_uses_no_key_twice(drawn):
+    case, _ = drawn
+    assert_function_keys_used_once(case)
 
 
 @comparing

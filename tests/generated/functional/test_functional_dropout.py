@@ -15,6 +15,7 @@ from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.dims import shapes_of
 from mlax_scaffold.testing.dtypes import FLOAT_DTYPES
 from mlax_scaffold.testing.fitting import array, fitting, known
+from mlax_scaffold.testing.keys import assert_function_keys_used_once
 from mlax_scaffold.testing.layer import (
     assert_dtype_contract,
     assert_gradients,
@@ -52,6 +53,13 @@ def cases(draw) -> tuple[Case, dict[str, Any]]:
 def test_keeps_the_dtype(drawn, dtype):
     case, _ = drawn
     assert_dtype_contract(case, dtype, dtype)
+
+
+@tracing
+@given(cases())
+def test_uses_no_key_twice(drawn):
+    case, _ = drawn
+    assert_function_keys_used_once(case)
 
 
 @comparing

@@ -23,15 +23,22 @@ from mlax_scaffold.testing.fitting import (
     known,
     smallest,
 )
+from mlax_scaffold.testing.keys import (
+    assert_keys_used_once,
+    assert_module_keys_used_once,
+)
 from mlax_scaffold.testing.layer import (
     assert_dtype_contract,
     assert_gradients,
     assert_jit_equals_eager,
-    assert_rejects_traced_inference_mode,
     assert_shapes,
     assert_state_stable,
     assert_static_hyperparams,
     assert_vmap,
+)
+from mlax_scaffold.testing.modes import (
+    assert_module_rejects_other_modes,
+    assert_rejects_other_modes,
 )
 from mlax_scaffold.testing.module import (
     assert_module_creates,
@@ -242,6 +249,12 @@ def test_needs_a_key_where_it_draws(case):
     assert_key_contract(case)
 
 
+@tracing
+@given(cases())
+def test_uses_no_key_twice(case):
+    assert_keys_used_once(case)
+
+
 @comparing
 @given(cases())
 def test_equals_the_spec(case):
@@ -278,10 +291,11 @@ def test_state_is_stable(case):
     assert_state_stable(case)
 
 
-@tracing
+@each_dtype
 @given(cases())
-def test_rejects_a_traced_inference_mode(case):
-    assert_rejects_traced_inference_mode(case)
+def test_trains_or_infers(case):
+    assert_rejects_other_modes(case)
+    assert_module_rejects_other_modes(case, graph)
 
 
 @tracing
@@ -395,3 +409,9 @@ def test_module_equals_the_layer(case):
 @given(cases())
 def test_module_creates_its_parameters_once(case):
     assert_module_creates(case, graph, keys=13)
+
+
+@tracing
+@given(cases())
+def test_module_uses_no_key_twice(case):
+    assert_module_keys_used_once(case, graph)

@@ -20,6 +20,10 @@ from mlax_scaffold.testing.fitting import (
     known,
     smallest,
 )
+from mlax_scaffold.testing.keys import (
+    assert_keys_used_once,
+    assert_module_keys_used_once,
+)
 from mlax_scaffold.testing.layer import (
     assert_dtype_contract,
     assert_gradients,
@@ -27,6 +31,10 @@ from mlax_scaffold.testing.layer import (
     assert_shapes,
     assert_static_hyperparams,
     assert_vmap,
+)
+from mlax_scaffold.testing.modes import (
+    assert_module_rejects_other_modes,
+    assert_rejects_other_modes,
 )
 from mlax_scaffold.testing.module import (
     assert_module_creates,
@@ -105,6 +113,12 @@ def test_needs_a_key_where_it_draws(case):
     assert_key_contract(case)
 
 
+@tracing
+@given(cases())
+def test_uses_no_key_twice(case):
+    assert_keys_used_once(case)
+
+
 @comparing
 @given(cases())
 def test_equals_the_spec(case):
@@ -133,6 +147,13 @@ def test_has_the_gradients_of_finite_differences(case):
 @given(cases())
 def test_hyperparameters_are_static(case):
     assert_static_hyperparams(case)
+
+
+@each_dtype
+@given(cases())
+def test_trains_or_infers(case):
+    assert_rejects_other_modes(case)
+    assert_module_rejects_other_modes(case, graph)
 
 
 @tracing
@@ -182,3 +203,9 @@ def test_module_equals_the_layer(case):
 @given(cases())
 def test_module_creates_its_parameters_once(case):
     assert_module_creates(case, graph, keys=0)
+
+
+@tracing
+@given(cases())
+def test_module_uses_no_key_twice(case):
+    assert_module_keys_used_once(case, graph)

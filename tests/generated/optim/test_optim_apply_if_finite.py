@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from mlax.optim import apply_if_finite as ApplyIfFinite
 from mlax_scaffold.testing import toys
 from mlax_scaffold.testing.dtypes import FLOAT_DTYPES
+from mlax_scaffold.testing.keys import assert_optimizer_keys_used_once
 from mlax_scaffold.testing.optimizer import (
     OptimizerCase,
     assert_jit,
@@ -24,7 +25,7 @@ from mlax_scaffold.testing.refusals import (
     assert_rejects_gradients,
     assert_rejects_state,
 )
-from mlax_scaffold.testing.strategies import counts
+from mlax_scaffold.testing.strategies import booleans, counts
 
 SPEC = find_spec("scaffold/mlax_scaffold/specs/optim/apply_if_finite.py", near=__file__)
 
@@ -32,11 +33,12 @@ SPEC = find_spec("scaffold/mlax_scaffold/specs/optim/apply_if_finite.py", near=_
 @st.composite
 def cases(draw) -> OptimizerCase:
     """Hyperparameters that ApplyIfFinite takes."""
+    traced = draw(booleans())
     max_consecutive_errors = draw(counts())
 
     def init(trainables):
         return ApplyIfFinite.init(
-            optimizer=toys.optimizer(trainables),
+            optimizer=toys.optimizer(trainables, traced),
             max_consecutive_errors=max_consecutive_errors,
         )
 
@@ -71,6 +73,12 @@ def test_moments_are_structured_like_the_weights(case):
 @given(cases())
 def test_state_is_stable(case):
     assert_scan(case)
+
+
+@tracing
+@given(cases())
+def test_uses_no_key_twice(case):
+    assert_optimizer_keys_used_once(case)
 
 
 @comparing

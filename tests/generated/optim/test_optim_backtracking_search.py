@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from mlax.optim import backtracking_search as BacktrackingSearch
 from mlax_scaffold.testing import toys
 from mlax_scaffold.testing.dtypes import FLOAT_DTYPES
+from mlax_scaffold.testing.keys import assert_optimizer_keys_used_once
 from mlax_scaffold.testing.optimizer import (
     OptimizerCase,
     assert_jit,
@@ -27,6 +28,7 @@ from mlax_scaffold.testing.refusals import (
 )
 from mlax_scaffold.testing.strategies import (
     accum_dtypes,
+    booleans,
     counts,
     non_negatives,
     optional,
@@ -42,6 +44,7 @@ SPEC = find_spec(
 @st.composite
 def cases(draw) -> OptimizerCase:
     """Hyperparameters that BacktrackingSearch takes."""
+    traced = draw(booleans())
     max_steps = draw(counts())
     slope_rtol = draw(probabilities())
     decrease_factor = draw(probabilities())
@@ -53,7 +56,7 @@ def cases(draw) -> OptimizerCase:
 
     def init(trainables):
         return BacktrackingSearch.init(
-            optimizer=toys.optimizer(trainables),
+            optimizer=toys.optimizer(trainables, traced),
             max_steps=max_steps,
             slope_rtol=slope_rtol,
             decrease_factor=decrease_factor,
@@ -97,6 +100,12 @@ def test_moments_are_structured_like_the_weights(case):
 @given(cases())
 def test_state_is_stable(case):
     assert_scan(case)
+
+
+@tracing
+@given(cases())
+def test_uses_no_key_twice(case):
+    assert_optimizer_keys_used_once(case)
 
 
 @comparing

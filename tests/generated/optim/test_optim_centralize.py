@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from mlax.optim import centralize as Centralize
 from mlax_scaffold.testing.dtypes import FLOAT_DTYPES
+from mlax_scaffold.testing.keys import assert_optimizer_keys_used_once
 from mlax_scaffold.testing.optimizer import (
     OptimizerCase,
     assert_jit,
@@ -63,6 +64,12 @@ def test_moments_are_structured_like_the_weights(case):
 @given(cases())
 def test_state_is_stable(case):
     assert_scan(case)
+
+
+@tracing
+@given(cases())
+def test_uses_no_key_twice(case):
+    assert_optimizer_keys_used_once(case)
 
 
 @comparing

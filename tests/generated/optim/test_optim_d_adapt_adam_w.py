@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from mlax.optim import d_adapt_adam_w as DAdaptAdamW
 from mlax_scaffold.testing.dtypes import FLOAT_DTYPES
+from mlax_scaffold.testing.keys import assert_optimizer_keys_used_once
 from mlax_scaffold.testing.optimizer import (
     OptimizerCase,
     assert_jit,
@@ -24,7 +25,14 @@ from mlax_scaffold.testing.refusals import (
     assert_rejects_state,
     assert_rejects_weights,
 )
-from mlax_scaffold.testing.strategies import decays, non_negatives, positives, scheduled
+from mlax_scaffold.testing.strategies import (
+    accum_dtypes,
+    decays,
+    non_negatives,
+    optional,
+    positives,
+    scheduled,
+)
 
 SPEC = find_spec("scaffold/mlax_scaffold/specs/optim/d_adapt_adam_w.py", near=__file__)
 
@@ -38,6 +46,7 @@ def cases(draw) -> OptimizerCase:
     epsilon = draw(positives())
     first_estimate = draw(positives())
     weight_decay = draw(non_negatives())
+    moment_dtype = draw(optional(accum_dtypes()))
 
     def init(trainables):
         return DAdaptAdamW.init(
@@ -48,12 +57,14 @@ def cases(draw) -> OptimizerCase:
             epsilon=epsilon,
             first_estimate=first_estimate,
             weight_decay=weight_decay,
+            moment_dtype=moment_dtype,
         )
 
     return OptimizerCase(
         name="DAdaptAdamW",
         init=init,
         step=DAdaptAdamW.step,
+        moment_dtype=moment_dtype,
         partial_moments=("estimate", "product"),
     )
 
@@ -81,6 +92,12 @@ def test_moments_are_structured_like_the_weights(case):
 @given(cases())
 def test_state_is_stable(case):
     assert_scan(case)
+
+
+@tracing
+@given(cases())
+def test_uses_no_key_twice(case):
+    assert_optimizer_keys_used_once(case)
 
 
 @comparing
@@ -149,6 +166,8 @@ def test_rejects_weights_that_are_not_floating(case):
         ("weight_decay", float("nan")),
         ("weight_decay", "1"),
         ("weight_decay", None),
+        ("moment_dtype", "int32"),
+        ("moment_dtype", "no dtype"),
     ],
 )
 def test_rejects_a_hyperparameter(name, value):

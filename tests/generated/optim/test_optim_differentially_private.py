@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from mlax.optim import differentially_private as DifferentiallyPrivate
 from mlax_scaffold.testing import toys
 from mlax_scaffold.testing.dtypes import FLOAT_DTYPES
+from mlax_scaffold.testing.keys import assert_optimizer_keys_used_once
 from mlax_scaffold.testing.optimizer import (
     OptimizerCase,
     assert_jit,
@@ -27,6 +28,7 @@ from mlax_scaffold.testing.refusals import (
 )
 from mlax_scaffold.testing.strategies import (
     accum_dtypes,
+    booleans,
     non_negatives,
     optional,
     positives,
@@ -40,13 +42,14 @@ SPEC = find_spec(
 @st.composite
 def cases(draw) -> OptimizerCase:
     """Hyperparameters that DifferentiallyPrivate takes."""
+    traced = draw(booleans())
     clip_norm = draw(positives())
     noise_multiplier = draw(non_negatives())
     accum_dtype = draw(optional(accum_dtypes()))
 
     def init(trainables):
         return DifferentiallyPrivate.init(
-            optimizer=toys.optimizer(trainables),
+            optimizer=toys.optimizer(trainables, traced),
             clip_norm=clip_norm,
             noise_multiplier=noise_multiplier,
             accum_dtype=accum_dtype,
@@ -86,6 +89,12 @@ def test_moments_are_structured_like_the_weights(case):
 @given(cases())
 def test_state_is_stable(case):
     assert_scan(case)
+
+
+@tracing
+@given(cases())
+def test_uses_no_key_twice(case):
+    assert_optimizer_keys_used_once(case)
 
 
 @comparing

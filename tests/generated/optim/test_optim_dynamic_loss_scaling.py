@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from mlax.optim import dynamic_loss_scaling as DynamicLossScaling
 from mlax_scaffold.testing import toys
 from mlax_scaffold.testing.dtypes import FLOAT_DTYPES
+from mlax_scaffold.testing.keys import assert_optimizer_keys_used_once
 from mlax_scaffold.testing.optimizer import (
     OptimizerCase,
     assert_jit,
@@ -24,7 +25,13 @@ from mlax_scaffold.testing.refusals import (
     assert_rejects_gradients,
     assert_rejects_state,
 )
-from mlax_scaffold.testing.strategies import positives, probabilities, sizes
+from mlax_scaffold.testing.strategies import (
+    accum_dtypes,
+    booleans,
+    positives,
+    probabilities,
+    sizes,
+)
 
 SPEC = find_spec(
     "scaffold/mlax_scaffold/specs/optim/dynamic_loss_scaling.py", near=__file__
@@ -34,28 +41,32 @@ SPEC = find_spec(
 @st.composite
 def cases(draw) -> OptimizerCase:
     """Hyperparameters that DynamicLossScaling takes."""
+    traced = draw(booleans())
     initial_scale = draw(sizes())
     growth = draw(positives())
     backoff = draw(probabilities())
     period = draw(sizes())
     min_scale = draw(sizes())
     max_scale = draw(sizes())
+    unscaled_dtype = draw(accum_dtypes())
 
     def init(trainables):
         return DynamicLossScaling.init(
-            optimizer=toys.optimizer(trainables),
+            optimizer=toys.optimizer(trainables, traced),
             initial_scale=initial_scale,
             growth=growth,
             backoff=backoff,
             period=period,
             min_scale=min_scale,
             max_scale=max_scale,
+            unscaled_dtype=unscaled_dtype,
         )
 
     return OptimizerCase(
         name="DynamicLossScaling",
         init=init,
         step=DynamicLossScaling.step,
+        other_dtypes=(unscaled_dtype,),
         partial_moments=("optimizer", "scale", "good"),
     )
 
@@ -83,6 +94,12 @@ def test_moments_are_structured_like_the_weights(case):
 @given(cases())
 def test_state_is_stable(case):
     assert_scan(case)
+
+
+@tracing
+@given(cases())
+def test_uses_no_key_twice(case):
+    assert_optimizer_keys_used_once(case)
 
 
 @comparing

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from mlax.optim import lookahead as Lookahead
 from mlax_scaffold.testing import toys
 from mlax_scaffold.testing.dtypes import FLOAT_DTYPES
+from mlax_scaffold.testing.keys import assert_optimizer_keys_used_once
 from mlax_scaffold.testing.optimizer import (
     OptimizerCase,
     assert_jit,
@@ -25,7 +26,7 @@ from mlax_scaffold.testing.refusals import (
     assert_rejects_state,
     assert_rejects_weights,
 )
-from mlax_scaffold.testing.strategies import probabilities, sizes
+from mlax_scaffold.testing.strategies import booleans, probabilities, sizes
 
 SPEC = find_spec("scaffold/mlax_scaffold/specs/optim/lookahead.py", near=__file__)
 
@@ -33,13 +34,14 @@ SPEC = find_spec("scaffold/mlax_scaffold/specs/optim/lookahead.py", near=__file_
 @st.composite
 def cases(draw) -> OptimizerCase:
     """Hyperparameters that Lookahead takes."""
+    traced = draw(booleans())
     period = draw(sizes())
     slow_step = draw(probabilities())
 
     def init(trainables):
         return Lookahead.init(
             trainables,
-            optimizer=toys.optimizer(trainables),
+            optimizer=toys.optimizer(trainables, traced),
             period=period,
             slow_step=slow_step,
         )
@@ -72,6 +74,12 @@ def test_moments_are_structured_like_the_weights(case):
 @given(cases())
 def test_state_is_stable(case):
     assert_scan(case)
+
+
+@tracing
+@given(cases())
+def test_uses_no_key_twice(case):
+    assert_optimizer_keys_used_once(case)
 
 
 @comparing

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from mlax.optim import masked as Masked
 from mlax_scaffold.testing import toys
 from mlax_scaffold.testing.dtypes import FLOAT_DTYPES
+from mlax_scaffold.testing.keys import assert_optimizer_keys_used_once
 from mlax_scaffold.testing.optimizer import (
     OptimizerCase,
     assert_jit,
@@ -25,7 +26,7 @@ from mlax_scaffold.testing.refusals import (
     assert_rejects_state,
     assert_rejects_weights,
 )
-from mlax_scaffold.testing.strategies import masks
+from mlax_scaffold.testing.strategies import booleans, masks
 
 SPEC = find_spec("scaffold/mlax_scaffold/specs/optim/masked.py", near=__file__)
 
@@ -33,10 +34,13 @@ SPEC = find_spec("scaffold/mlax_scaffold/specs/optim/masked.py", near=__file__)
 @st.composite
 def cases(draw) -> OptimizerCase:
     """Hyperparameters that Masked takes."""
+    traced = draw(booleans())
     mask = draw(masks())
 
     def init(trainables):
-        return Masked.init(trainables, optimizer=toys.optimizer(trainables), mask=mask)
+        return Masked.init(
+            trainables, optimizer=toys.optimizer(trainables, traced), mask=mask
+        )
 
     return OptimizerCase(
         name="Masked", init=init, step=Masked.step, partial_moments=("optimizer",)
@@ -66,6 +70,12 @@ def test_moments_are_structured_like_the_weights(case):
 @given(cases())
 def test_state_is_stable(case):
     assert_scan(case)
+
+
+@tracing
+@given(cases())
+def test_uses_no_key_twice(case):
+    assert_optimizer_keys_used_once(case)
 
 
 @comparing

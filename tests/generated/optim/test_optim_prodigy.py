@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from mlax.optim import prodigy as Prodigy
 from mlax_scaffold.testing.dtypes import FLOAT_DTYPES
+from mlax_scaffold.testing.keys import assert_optimizer_keys_used_once
 from mlax_scaffold.testing.optimizer import (
     OptimizerCase,
     assert_jit,
@@ -25,6 +26,7 @@ from mlax_scaffold.testing.refusals import (
     assert_rejects_weights,
 )
 from mlax_scaffold.testing.strategies import (
+    accum_dtypes,
     booleans,
     decays,
     non_negatives,
@@ -48,6 +50,7 @@ def cases(draw) -> OptimizerCase:
     growth = draw(positives())
     weight_decay = draw(non_negatives())
     safeguard_warmup = draw(booleans())
+    moment_dtype = draw(optional(accum_dtypes()))
 
     def init(trainables):
         return Prodigy.init(
@@ -61,12 +64,14 @@ def cases(draw) -> OptimizerCase:
             growth=growth,
             weight_decay=weight_decay,
             safeguard_warmup=safeguard_warmup,
+            moment_dtype=moment_dtype,
         )
 
     return OptimizerCase(
         name="Prodigy",
         init=init,
         step=Prodigy.step,
+        moment_dtype=moment_dtype,
         partial_moments=("estimate", "product"),
     )
 
@@ -94,6 +99,12 @@ def test_moments_are_structured_like_the_weights(case):
 @given(cases())
 def test_state_is_stable(case):
     assert_scan(case)
+
+
+@tracing
+@given(cases())
+def test_uses_no_key_twice(case):
+    assert_optimizer_keys_used_once(case)
 
 
 @comparing
@@ -174,6 +185,8 @@ def test_rejects_weights_that_are_not_floating(case):
         ("safeguard_warmup", 1),
         ("safeguard_warmup", "yes"),
         ("safeguard_warmup", None),
+        ("moment_dtype", "int32"),
+        ("moment_dtype", "no dtype"),
     ],
 )
 def test_rejects_a_hyperparameter(name, value):

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from mlax.optim import sam as Sam
 from mlax_scaffold.testing import toys
 from mlax_scaffold.testing.dtypes import FLOAT_DTYPES
+from mlax_scaffold.testing.keys import assert_optimizer_keys_used_once
 from mlax_scaffold.testing.optimizer import (
     OptimizerCase,
     assert_jit,
@@ -25,7 +26,13 @@ from mlax_scaffold.testing.refusals import (
     assert_rejects_missing_inputs,
     assert_rejects_state,
 )
-from mlax_scaffold.testing.strategies import accum_dtypes, optional, positives, sizes
+from mlax_scaffold.testing.strategies import (
+    accum_dtypes,
+    booleans,
+    optional,
+    positives,
+    sizes,
+)
 
 SPEC = find_spec("scaffold/mlax_scaffold/specs/optim/sam.py", near=__file__)
 
@@ -33,13 +40,14 @@ SPEC = find_spec("scaffold/mlax_scaffold/specs/optim/sam.py", near=__file__)
 @st.composite
 def cases(draw) -> OptimizerCase:
     """Hyperparameters that Sam takes."""
+    traced = draw(booleans())
     rho = draw(positives())
     ascents = draw(sizes())
     accum_dtype = draw(optional(accum_dtypes()))
 
     def init(trainables):
         return Sam.init(
-            optimizer=toys.optimizer(trainables),
+            optimizer=toys.optimizer(trainables, traced),
             rho=rho,
             ascents=ascents,
             accum_dtype=accum_dtype,
@@ -78,6 +86,12 @@ def test_moments_are_structured_like_the_weights(case):
 @given(cases())
 def test_state_is_stable(case):
     assert_scan(case)
+
+
+@tracing
+@given(cases())
+def test_uses_no_key_twice(case):
+    assert_optimizer_keys_used_once(case)
 
 
 @comparing

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from mlax.optim import schedule_free as ScheduleFree
 from mlax_scaffold.testing import toys
 from mlax_scaffold.testing.dtypes import FLOAT_DTYPES
+from mlax_scaffold.testing.keys import assert_optimizer_keys_used_once
 from mlax_scaffold.testing.optimizer import (
     OptimizerCase,
     assert_jit,
@@ -27,6 +28,7 @@ from mlax_scaffold.testing.refusals import (
 )
 from mlax_scaffold.testing.strategies import (
     accum_dtypes,
+    booleans,
     fractions,
     non_negatives,
     optional,
@@ -39,6 +41,7 @@ SPEC = find_spec("scaffold/mlax_scaffold/specs/optim/schedule_free.py", near=__f
 @st.composite
 def cases(draw) -> OptimizerCase:
     """Hyperparameters that ScheduleFree takes."""
+    traced = draw(booleans())
     learning_rate = draw(scheduled())
     b1 = draw(fractions())
     weight_power = draw(non_negatives())
@@ -47,7 +50,7 @@ def cases(draw) -> OptimizerCase:
     def init(trainables):
         return ScheduleFree.init(
             trainables,
-            optimizer=toys.optimizer(trainables),
+            optimizer=toys.optimizer(trainables, traced),
             learning_rate=learning_rate,
             b1=b1,
             weight_power=weight_power,
@@ -86,6 +89,12 @@ def test_moments_are_structured_like_the_weights(case):
 @given(cases())
 def test_state_is_stable(case):
     assert_scan(case)
+
+
+@tracing
+@given(cases())
+def test_uses_no_key_twice(case):
+    assert_optimizer_keys_used_once(case)
 
 
 @comparing

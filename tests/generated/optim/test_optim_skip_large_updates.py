@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from mlax.optim import skip_large_updates as SkipLargeUpdates
 from mlax_scaffold.testing import toys
 from mlax_scaffold.testing.dtypes import FLOAT_DTYPES
+from mlax_scaffold.testing.keys import assert_optimizer_keys_used_once
 from mlax_scaffold.testing.optimizer import (
     OptimizerCase,
     assert_jit,
@@ -24,7 +25,7 @@ from mlax_scaffold.testing.refusals import (
     assert_rejects_gradients,
     assert_rejects_state,
 )
-from mlax_scaffold.testing.strategies import accum_dtypes, optional, positives
+from mlax_scaffold.testing.strategies import accum_dtypes, booleans, optional, positives
 
 SPEC = find_spec(
     "scaffold/mlax_scaffold/specs/optim/skip_large_updates.py", near=__file__
@@ -34,12 +35,13 @@ SPEC = find_spec(
 @st.composite
 def cases(draw) -> OptimizerCase:
     """Hyperparameters that SkipLargeUpdates takes."""
+    traced = draw(booleans())
     max_norm = draw(positives())
     accum_dtype = draw(optional(accum_dtypes()))
 
     def init(trainables):
         return SkipLargeUpdates.init(
-            optimizer=toys.optimizer(trainables),
+            optimizer=toys.optimizer(trainables, traced),
             max_norm=max_norm,
             accum_dtype=accum_dtype,
         )
@@ -76,6 +78,12 @@ def test_moments_are_structured_like_the_weights(case):
 @given(cases())
 def test_state_is_stable(case):
     assert_scan(case)
+
+
+@tracing
+@given(cases())
+def test_uses_no_key_twice(case):
+    assert_optimizer_keys_used_once(case)
 
 
 @comparing

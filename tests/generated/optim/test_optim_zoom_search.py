@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from mlax.optim import zoom_search as ZoomSearch
 from mlax_scaffold.testing import toys
 from mlax_scaffold.testing.dtypes import FLOAT_DTYPES
+from mlax_scaffold.testing.keys import assert_optimizer_keys_used_once
 from mlax_scaffold.testing.optimizer import (
     OptimizerCase,
     assert_jit,
@@ -27,6 +28,7 @@ from mlax_scaffold.testing.refusals import (
 )
 from mlax_scaffold.testing.strategies import (
     accum_dtypes,
+    booleans,
     choices,
     non_negatives,
     optional,
@@ -41,6 +43,7 @@ SPEC = find_spec("scaffold/mlax_scaffold/specs/optim/zoom_search.py", near=__fil
 @st.composite
 def cases(draw) -> OptimizerCase:
     """Hyperparameters that ZoomSearch takes."""
+    traced = draw(booleans())
     max_steps = draw(sizes())
     first_size = draw(choices("one", "last"))
     max_learning_rate = draw(optional(positives()))
@@ -54,7 +57,7 @@ def cases(draw) -> OptimizerCase:
 
     def init(trainables):
         return ZoomSearch.init(
-            optimizer=toys.optimizer(trainables),
+            optimizer=toys.optimizer(trainables, traced),
             max_steps=max_steps,
             first_size=first_size,
             max_learning_rate=max_learning_rate,
@@ -100,6 +103,12 @@ def test_moments_are_structured_like_the_weights(case):
 @given(cases())
 def test_state_is_stable(case):
     assert_scan(case)
+
+
+@tracing
+@given(cases())
+def test_uses_no_key_twice(case):
+    assert_optimizer_keys_used_once(case)
 
 
 @comparing

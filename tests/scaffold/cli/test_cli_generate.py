@@ -175,8 +175,8 @@ def test_all_errors_of_all_specs_come_in_one_run(project):
 def test_the_same_bytes_whatever_the_hash_seed_and_the_folder(project, tmp_path):
     other = tmp_path / "elsewhere" / "copy"
     shutil.copytree(project.root, other)
-    first = execute(["generate"], project.root, PYTHONHASHSEED="1")
-    second = execute(["generate"], other / "specs/nn", PYTHONHASHSEED="2")
+    first = execute(["generate", "--no-trial"], project.root, PYTHONHASHSEED="1")
+    second = execute(["generate", "--no-trial"], other / "specs/nn", PYTHONHASHSEED="2")
     assert (first.returncode, second.returncode) == (0, 0), second.stderr
     here = project.files()
     project.root = other
@@ -190,22 +190,6 @@ def test_deleted_outputs_come_back_the_same(generated):
         shutil.rmtree(generated.root / folder, ignore_errors=True)
     assert generated.files() != before
     generated.ok("generate")
-    assert generated.files() == before
-
-
-def test_a_removed_spec_takes_its_files_along(generated):
-    (generated.root / "specs/nn/twice.py").unlink()
-    gone = generated.json("generate")["deleted"]
-    assert "mynet/nn/twice.py" in gone
-    assert not (generated.root / "mynet/nn/twice.py").exists()
-
-
-def test_without_the_folder_of_specs_nothing_is_deleted(generated):
-    shutil.rmtree(generated.root / "specs")
-    before = generated.files()
-    result = generated.run("generate")
-    assert result.exit_code == 2
-    assert "does not exist" in result.stderr
     assert generated.files() == before
 
 

@@ -71,12 +71,12 @@ def test_show(generated):
     assert shown["signatures"][0].startswith("mynet.nn.Twice.init(key, features")
     assert ["x", 'Float["*batch features"]'] in shown["shapes"]
     assert shown["hyperparameters"][0]["doc"] == "size of the last axis"
-    assert [w["name"] for w in shown["weights"]] == ["first.weight", "second.weight"]
+    assert [w["name"] for w in shown["weights"]] == ["first/weight", "second/weight"]
     size = int(shown["values"]["features"])
     assert shown["parameters"] == 2 * size
     text = generated.ok("show", "nn.Twice")
     assert f"{2 * size} trainable parameters with features={size}." in text
-    assert "first.weight" in text
+    assert "first/weight" in text
 
 
 def test_show_with_given_hyperparameters_and_a_jaxpr(generated):

@@ -9,7 +9,8 @@ import pytest
 from mlax_scaffold.model.definition import Definition, Reference
 from mlax_scaffold.model.library import Library
 from mlax_scaffold.render.docs_accuracy import accumulates, accuracy
-from mlax_scaffold.spec.check_library import LIBRARY_SPECS, find_specs, read_library
+from mlax_scaffold.spec.check_library import read_library
+from mlax_scaffold.spec.files import LIBRARY_SPECS, find_specs
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,8 @@ from mlax_scaffold.model.definition import Definition
 from mlax_scaffold.model.library import Library
 from mlax_scaffold.render.docs_example import example
 from mlax_scaffold.render.docs_setup import Setup
-from mlax_scaffold.spec.check_library import SpecFile, read_library
+from mlax_scaffold.spec.check_library import read_library
+from mlax_scaffold.spec.files import SpecFile
 
 WORDS = (
     *("Block", "Float", "Layer", "PyTree", "Size", "SubLayer"),

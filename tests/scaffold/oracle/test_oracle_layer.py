@@ -84,9 +84,9 @@ def test_training_updates_the_state_and_inference_reads_it():
     layer = spec("nn/batch_norm")(1, momentum=0.75)
     layer.initialize(KEY)
     x = jnp.array([[1.0], [3.0]])
-    layer(x)
+    layer(x, training=False)
     assert float(layer.non_trainables["mean"][0]) == 0.0
-    layer(x, training=True)
+    layer(x)
     assert float(layer.non_trainables["mean"][0]) == 0.5
     assert float(layer.non_trainables["var"][0]) == 1.0
 

@@ -13,12 +13,8 @@ from mlax_scaffold.render.formatting import format_python
 from mlax_scaffold.render.gate import GateFault, check_doc, check_module
 from mlax_scaffold.render.package import module
 from mlax_scaffold.rewrite import Rewritten, rewrite_methods
-from mlax_scaffold.spec.check_library import (
-    LIBRARY_SPECS,
-    SpecFile,
-    find_specs,
-    read_library,
-)
+from mlax_scaffold.spec.check_library import read_library
+from mlax_scaffold.spec.files import LIBRARY_SPECS, SpecFile, find_specs
 
 PROJECT = Project("gated", "specs", "gated", "tests", "docs")
 LAYER = '''from mlax_scaffold.spec import Float, Layer, Size, ones, trainable

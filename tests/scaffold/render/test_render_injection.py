@@ -17,7 +17,8 @@ from mlax_scaffold.render.formatting import format_python
 from mlax_scaffold.render.gate import check_doc, check_module
 from mlax_scaffold.render.package import module
 from mlax_scaffold.rewrite import Rewritten, rewrite_methods
-from mlax_scaffold.spec.check_library import SpecFile, read_library
+from mlax_scaffold.spec.check_library import read_library
+from mlax_scaffold.spec.files import SpecFile
 from mlax_scaffold.spec.reader import read_spec
 
 PROJECT = Project("injected", "specs", "injected", "tests", "docs")

@@ -12,7 +12,8 @@ import pytest
 
 from mlax_scaffold.model.library import Library
 from mlax_scaffold.rewrite import Rewritten, rewrite_methods
-from mlax_scaffold.spec.check_library import SpecFile, read_library
+from mlax_scaffold.spec.check_library import read_library
+from mlax_scaffold.spec.files import SpecFile
 
 HEADER = """
 import jax
@@ -137,7 +138,7 @@ def example_files() -> Callable[..., tuple[SpecFile, ...]]:
 @pytest.fixture(scope="session")
 def words() -> tuple[SpecFile, ...]:
     """The library's functions, as far as the specs here use them."""
-    from mlax_scaffold.spec.check_library import LIBRARY_SPECS, find_specs
+    from mlax_scaffold.spec.files import LIBRARY_SPECS, find_specs
 
     return find_specs(LIBRARY_SPECS, "library")
 

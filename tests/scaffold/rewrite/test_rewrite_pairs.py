@@ -98,7 +98,8 @@ def forward(self, x: Float["..."]) -> Float["..."]: return x
 
 def test_a_function_keeps_its_body(words):
     from mlax_scaffold.rewrite import rewrite_methods
-    from mlax_scaffold.spec.check_library import SpecFile, read_library
+    from mlax_scaffold.spec.check_library import read_library
+    from mlax_scaffold.spec.files import SpecFile
 
     text = '''
 from mlax_scaffold.spec import Float, Size, function, require

@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-import importlib
-import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from rewrite_examples import Examples, importable
 
-from mlax_scaffold.model.library import Library
-from mlax_scaffold.model.project import Project, Rendered
-from mlax_scaffold.render import package
-from mlax_scaffold.render.formatting import format_python
-from mlax_scaffold.render.gate import check_module
-from mlax_scaffold.rewrite import rewrite_methods
-from mlax_scaffold.spec.check_library import SpecFile, read_library
-from mlax_scaffold.spec.loading import load
+from mlax_scaffold.spec.files import SpecFile
 
 LAYERS = {
     "branches_on_one_line": """
@@ -213,47 +203,13 @@ OPTIMIZERS = {
             return -self.factor * self.mean / (self.square + self.norm + rate) if param.ndim else grad
         """,
 }
-PROJECT = Project("rewritten_examples", "specs", "rewritten_examples", "tests", "docs")
-
-
-@dataclass(frozen=True)
-class Examples:
-    """The specs of this module: read, generated into an importable package, and as files."""
-
-    root: Path
-
-    def module(self, section: str, name: str) -> Any:
-        """The generated module."""
-        return importlib.import_module(f"{PROJECT.package}.{section}.{name}")
-
-    def oracle(self, section: str, name: str) -> Any:
-        """The class of the spec."""
-        return load(self.root / "specs" / section / f"{name}.py", self.root)
-
-
-def generated(library: Library) -> tuple[Rendered, ...]:
-    """The package, formatted and checked, without tests and pages."""
-    files = list(package.support(library, PROJECT))
-    checked = {}
-    for definition in library:
-        methods = rewrite_methods(definition, library)
-        file = package.module(definition, library, methods, PROJECT)
-        files.append(file)
-        checked[file.path] = definition, methods
-    formatted = format_python(files, PROJECT.package)
-    for file in formatted:
-        if file.path in checked:
-            definition, methods = checked[file.path]
-            check_module(definition, methods, file)
-    return formatted
 
 
 @pytest.fixture(scope="module")
 def examples(
     tmp_path_factory: pytest.TempPathFactory, words, example_files
 ) -> Iterator[Examples]:
-    root = tmp_path_factory.mktemp("examples")
-    specs = {}
+    specs: dict[str, SpecFile] = {}
     for base, bodies in (
         ("Layer", LAYERS),
         ("Block", BLOCKS),
@@ -266,24 +222,8 @@ def examples(
             text = own.text.replace("class Example(", f"class {title}(")
             specs |= {f.path: f for f in others}
             specs[path] = SpecFile(path, own.section, text)
-    for file in specs.values():
-        path = root / file.path
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(file.text, encoding="utf-8")
-    library: Library = read_library(tuple(specs.values()), words)
-    for rendered in generated(library):
-        path = root / rendered.path
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(rendered.text, encoding="utf-8")
-    sys.path.insert(0, str(root))
-    try:
-        yield Examples(root)
-    finally:
-        sys.path.remove(str(root))
-        for name in [
-            m for m in sys.modules if m.partition(".")[0] in ("specs", PROJECT.package)
-        ]:
-            del sys.modules[name]
+    with importable(specs.values(), words, tmp_path_factory.mktemp("examples")) as made:
+        yield made
 
 
 def inputs(name: str, dtype: Any) -> Any:

@@ -13,12 +13,8 @@ from pathlib import Path
 import pytest
 
 from mlax_scaffold.errors import SpecError
-from mlax_scaffold.spec.check_library import (
-    LIBRARY_SPECS,
-    SpecFile,
-    find_specs,
-    read_library,
-)
+from mlax_scaffold.spec.check_library import read_library
+from mlax_scaffold.spec.files import LIBRARY_SPECS, SpecFile, find_specs
 
 CASES = sorted((Path(__file__).parent / "cases").glob("*.txt"))
 PACKAGE = LIBRARY_SPECS.parent / "spec"

@@ -17,13 +17,8 @@ from mlax_scaffold.model.library import Library
 from mlax_scaffold.model.project import Project
 from mlax_scaffold.render.package import module
 from mlax_scaffold.rewrite import rewrite_methods
-from mlax_scaffold.spec.check_library import (
-    LIBRARY_SPECS,
-    SpecFile,
-    find_specs,
-    library_words,
-    read_library,
-)
+from mlax_scaffold.spec.check_library import library_words, read_library
+from mlax_scaffold.spec.files import LIBRARY_SPECS, SpecFile, find_specs
 from mlax_scaffold.spec.reader import read_spec
 
 PROJECT = Project("fuzzed", "specs", "fuzzed", "tests", "docs")

@@ -11,7 +11,7 @@ import pytest
 
 from mlax_scaffold.errors import SpecError
 from mlax_scaffold.model.definition import Definition
-from mlax_scaffold.spec.check_library import find_specs
+from mlax_scaffold.spec.files import find_specs
 from mlax_scaffold.spec.reader import module_name, read_spec
 
 SPEC = '''from mlax_scaffold.spec import Float, Layer, Size

@@ -36,14 +36,14 @@ def linear_init(key, dtype):
     return trainables, None, LinearHyperparams(2)
 
 
-def static_mode(inference_mode):
-    if not isinstance(inference_mode, bool):
-        raise TypeError("inference_mode must be static: name it in static_argnames")
+def static_mode(owner, inference_mode):
+    if inference_mode is not True and inference_mode is not False:
+        raise TypeError(f"{owner}: inference_mode must be True or False, and static")
     return inference_mode
 
 
 def linear_fwd(x, trainables, state, hyperparams, inference_mode=False, key=None):
-    static_mode(inference_mode)
+    static_mode("Linear", inference_mode)
     if x.shape[-1] != 3:
         raise ValueError(f"Linear: x has the shape {x.shape}, expected (*batch, 3)")
     kernel, bias = (w.astype(x.dtype) for w in trainables)
@@ -80,7 +80,7 @@ def strict_mean(x):
 
 def batch_norm_fwd(x, trainables, state, hyperparams, inference_mode=False, key=None):
     (scale,) = trainables
-    if static_mode(inference_mode):
+    if static_mode("BatchNorm", inference_mode):
         mean, var, new = state.mean.astype(x.dtype), state.var.astype(x.dtype), state
     else:
         mean = strict_mean(x)
@@ -114,7 +114,7 @@ def dropout_fwd(
     x, trainables, state, hyperparams, inference_mode=False, key=None, *, offset
 ):
     x = x + offset
-    if static_mode(inference_mode):
+    if static_mode("Dropout", inference_mode):
         return x, state
     if key is None:
         raise ValueError("Dropout: training needs a key: pass key=jax.random.key(0)")
@@ -138,7 +138,7 @@ def embedding_init(key, dtype):
 
 
 def embedding_fwd(x, trainables, state, hyperparams, inference_mode=False, key=None):
-    static_mode(inference_mode)
+    static_mode("Embedding", inference_mode)
     return trainables[0][x], state
 
 

@@ -361,27 +361,6 @@ def test_needs_key():
         contracts.assert_needs_key(with_fwd(DROPOUT, always))
 
 
-@each_case
-def test_rejects_traced_inference_mode(case):
-    contracts.assert_rejects_traced_inference_mode(case)
-
-
-def test_takes_traced_inference_mode():
-    def fwd(x, *args, inference_mode, **kwargs):
-        return jnp.where(inference_mode, x, 0), None
-
-    with pytest.raises(AssertionError, match="nothing was raised, expected TypeError"):
-        contracts.assert_rejects_traced_inference_mode(with_fwd(LINEAR, fwd))
-
-    def branches(x, *args, inference_mode, **kwargs):
-        return (x if inference_mode else 0), None
-
-    with pytest.raises(
-        AssertionError, match=r'in which "\(\?i\)static"|expected TypeError'
-    ):
-        contracts.assert_rejects_traced_inference_mode(with_fwd(LINEAR, branches))
-
-
 def test_bad_input():
     def call():
         return linear_fwd(jnp.ones((2, 4)), *linear_init(None, None))

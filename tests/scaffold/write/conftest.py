@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mlax_scaffold.model.project import Rendered
+from mlax_scaffold.model.project import GENERATED, Rendered
 from mlax_scaffold.write import (
     STATE_DIR,
     CommitReport,
@@ -21,6 +21,7 @@ from mlax_scaffold.write import (
 )
 
 Snapshot = Mapping[str, bytes | None]
+FOLDERS = ("gen", "tests", "docs/ref", "old", "new", "out")
 
 
 @dataclass
@@ -37,9 +38,10 @@ class Project:
 
     def outputs(self) -> list[Rendered]:
         """Everything that is rendered from the specs as they are."""
-        found = [Rendered("gen/__init__.py", f"NAMES = {sorted(self.specs)}\n", "")]
+        names = f"# {GENERATED}.\nNAMES = {sorted(self.specs)}\n"
+        found = [Rendered("gen/__init__.py", names, "")]
         for name, text in self.specs.items():
-            body = f"{name} {text} {self.fingerprint}\n"
+            body = f"{GENERATED}: {name} {text} {self.fingerprint}\n"
             found += [
                 Rendered(f"gen/{name}.py", f"# {body}", f"specs/{name}.py"),
                 Rendered(f"tests/test_{name}.py", f"# test {body}", f"specs/{name}.py"),
@@ -63,12 +65,15 @@ class Project:
             self.lock(),
             self.hashes(),
             self.fingerprint,
+            folders=FOLDERS,
             **extra,  # pyright: ignore[reportArgumentType]
         )
 
-    def generate(self, title: str = "generate", *, force: bool = False) -> CommitReport:
+    def generate(
+        self, title: str = "generate", *, force: bool = False, prune: bool = True
+    ) -> CommitReport:
         """Plans and commits."""
-        return commit(self.root, self.plan(), title=title, force=force)
+        return commit(self.root, self.plan(), title=title, force=force, prune=prune)
 
     def path(self, path: str) -> Path:
         """A place in the project."""

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mlax_scaffold.errors import ConflictError
-from mlax_scaffold.model.project import Rendered
+from mlax_scaffold.model.project import GENERATED, Rendered
 from mlax_scaffold.write import (
     LOCK_NAME,
     STATE_DIR,
@@ -18,7 +18,6 @@ from mlax_scaffold.write import (
     diff,
     digest,
     history,
-    sources_to_render,
 )
 
 
@@ -85,20 +84,20 @@ def test_a_new_generator_with_the_same_output_writes_the_lock_alone(generated):
 
 
 def test_orphans_are_pruned_with_the_directories_that_they_leave_empty(project):
-    extra = Rendered("gen/sub/deep/x.py", "x\n", "specs/x.py")
+    extra = Rendered("gen/sub/deep/x.py", f"# {GENERATED}.\n", "specs/x.py")
     commit(project.root, project.plan([*project.outputs(), extra]), title="first")
     cache = project.path("gen/sub/deep/__pycache__")
     cache.mkdir()
     (cache / "x.cpython-311.pyc").write_bytes(b"compiled")
     plan = project.plan()
     assert plan.deleted == ("gen/sub/deep/x.py",)
-    commit(project.root, plan, title="prune")
+    commit(project.root, plan, title="prune", prune=True)
     assert not project.path("gen/sub").exists()
     assert project.path("gen/a.py").exists()
 
 
 def test_a_directory_with_somebodys_file_stays(project):
-    extra = Rendered("gen/sub/x.py", "x\n", "specs/x.py")
+    extra = Rendered("gen/sub/x.py", f"# {GENERATED}.\n", "specs/x.py")
     commit(project.root, project.plan([*project.outputs(), extra]), title="first")
     project.edit("gen/sub/mine.txt", "mine")
     project.generate()
@@ -125,7 +124,7 @@ def test_somebodys_work_is_refused_and_kept(generated, kind):
         generated.specs["c"] = "1"
     elif kind == "orphan":
         del generated.specs["a"]
-    generated.edit(path, "by hand\n")
+    generated.edit(path, f"# {GENERATED}, by hand\n")
     generated.specs["b"] = "2"
     before = generated.snapshot()
     with pytest.raises(ConflictError) as error:
@@ -174,7 +173,7 @@ def test_an_edit_while_staging_is_refused_and_kept(generated, monkeypatch):
     with pytest.raises(ConflictError, match=r"gen/a\.py"):
         commit(generated.root, plan, title="generate")
     assert generated.text("gen/a.py") == "by hand, just now\n"
-    assert generated.text("gen/b.py") == "# b 1 generator-1\n"
+    assert generated.text("gen/b.py") == f"# {GENERATED}: b 1 generator-1\n"
     assert not generated.staged()
 
 
@@ -211,7 +210,7 @@ def test_force_overwrites_and_says_so(generated):
     report = generated.generate(force=True)
     assert report.overwritten == ("gen/a.py",)
     assert report.updated == ("gen/a.py",)
-    assert generated.text("gen/a.py") == "# a 1 generator-1\n"
+    assert generated.text("gen/a.py") == f"# {GENERATED}: a 1 generator-1\n"
 
 
 def test_extra_files_are_part_of_the_commit(generated):
@@ -228,7 +227,7 @@ def test_extra_files_are_part_of_the_commit(generated):
     assert "pyproject.toml" in plan.updated
     assert "specs/b.py" in plan.deleted
     assert plan.conflicts == ()
-    commit(generated.root, plan, title="swap")
+    commit(generated.root, plan, title="swap", prune=True)
     assert generated.text("specs/c.py") == "spec c\n"
     assert generated.text("pyproject.toml") == "[tool.new]\n"
     assert not generated.path("specs/b.py").exists()
@@ -239,7 +238,7 @@ def test_an_extra_file_does_not_overwrite_what_exists(generated):
     generated.edit("specs/c.py", "somebody's spec\n")
     plan = generated.plan(extra_writes={"specs/c.py": "template\n"})
     with pytest.raises(ConflictError, match=r"specs/c\.py: not generated"):
-        commit(generated.root, plan, title="new-layer C")
+        commit(generated.root, plan, title="new-layer C", prune=True)
     same = generated.plan(extra_writes={"specs/c.py": "somebody's spec\n"})
     assert same.is_empty
 
@@ -276,9 +275,9 @@ def test_a_merged_lock_heals_and_needs_no_force(generated):
     generated.generate()
     theirs = generated.text(LOCK_NAME)
     generated.edit(LOCK_NAME, f"<<<<<<< HEAD\n{ours}=======\n{theirs}>>>>>>> other\n")
-    generated.edit("gen/a.py", "# a 1 generator-1\n")
+    generated.edit("gen/a.py", f"# {GENERATED}: a 1 generator-1\n")
     generated.generate()
-    assert generated.text("gen/a.py") == "# a 2 generator-1\n"
+    assert generated.text("gen/a.py") == f"# {GENERATED}: a 2 generator-1\n"
     assert generated.text(LOCK_NAME) == theirs
 
 
@@ -290,37 +289,18 @@ def test_a_merged_lock_still_protects_edits(generated):
 
 
 def test_a_file_can_become_a_directory_and_back(project):
-    flat, deep = Rendered("gen/m", "1\n", "s"), Rendered("gen/m/x.py", "2\n", "s")
-    commit(project.root, project.plan([flat]), title="flat")
+    flat, deep = (
+        Rendered("gen/m", f"{GENERATED} 1\n", "s"),
+        Rendered("gen/m/x.py", f"{GENERATED} 2\n", "s"),
+    )
+    commit(project.root, project.plan([flat]), title="flat", prune=True)
     before = project.snapshot()
-    commit(project.root, project.plan([deep]), title="deep")
-    assert project.text("gen/m/x.py") == "2\n"
+    commit(project.root, project.plan([deep]), title="deep", prune=True)
+    assert project.text("gen/m/x.py") == deep.text
     project.path("gen/m/x.py").unlink()
     project.path("gen/m").rmdir()
-    commit(project.root, project.plan([flat]), title="flat")
+    commit(project.root, project.plan([flat]), title="flat", prune=True)
     assert project.snapshot() == before
-
-
-def test_carried_specs_are_not_rendered_and_stay_recorded(generated):
-    generated.specs["a"] = "2"
-    needed = sources_to_render(
-        generated.root, generated.lock(), generated.hashes(), generated.fingerprint
-    )
-    assert needed is not None
-    assert needed == {"specs/a.py"}
-    rendered = [o for o in generated.outputs() if o.source in (*needed, "")]
-    plan = generated.plan(rendered, carried=generated.hashes().keys() - needed)
-    assert plan.updated == ("docs/ref/a.md", "gen/a.py", "tests/test_a.py")
-    assert plan.deleted == ()
-    commit(generated.root, plan, title="generate")
-    assert generated.plan().is_empty
-
-
-def test_a_carried_spec_whose_file_changed_meanwhile_is_refused(generated):
-    generated.path("gen/b.py").unlink()
-    rendered = [o for o in generated.outputs() if o.source != "specs/b.py"]
-    with pytest.raises(ConflictError, match=r"gen/b\.py changed while"):
-        generated.plan(rendered, carried=["specs/b.py"])
 
 
 def test_the_diff_shows_what_a_commit_would_change(generated):
@@ -330,10 +310,10 @@ def test_the_diff_shows_what_a_commit_would_change(generated):
     generated.edit("docs/ref/a.md", "no newline")
     text = diff(generated.plan())
     assert "--- a/gen/a.py\n+++ b/gen/a.py\n" in text
-    assert "-# a 1 generator-1\n+# a 2 generator-1\n" in text
+    assert f"-# {GENERATED}: a 1 generator-1\n+# {GENERATED}: a 2 generator-1\n" in text
     assert "--- /dev/null\n+++ b/gen/__init__.py\n" in text
     assert "--- a/gen/b.py\n+++ /dev/null\n" in text
-    assert "-no newline\n\\ No newline at end of file\n+# a 2" in text
+    assert "-no newline\n\\ No newline at end of file\n+# Generated by" in text
     assert LOCK_NAME not in text
 
 
@@ -396,7 +376,7 @@ def test_a_link_to_a_directory_within_the_root_is_followed(project):
     project.path("elsewhere").mkdir()
     project.path("gen").symlink_to("elsewhere")
     project.generate()
-    assert project.text("elsewhere/a.py") == "# a 1 generator-1\n"
+    assert project.text("elsewhere/a.py") == f"# {GENERATED}: a 1 generator-1\n"
     assert project.path("gen").is_symlink()
 
 
@@ -435,7 +415,10 @@ def test_any_sequence_of_generations_gives_the_last_and_undoes_to_nothing(
     trees = [project.snapshot()]
     for number, files in enumerate(generations):
         project.fingerprint = str(number)
-        outputs = [Rendered(f"out/{path}", text, "") for path, text in files.items()]
+        outputs = [
+            Rendered(f"out/{path}", f"{GENERATED} {text}", "")
+            for path, text in files.items()
+        ]
         commit(project.root, project.plan(outputs), title=str(number))
         assert {
             path: data.decode()

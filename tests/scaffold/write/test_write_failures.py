@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 import pytest
 
 from mlax_scaffold.errors import MlaxScaffoldError
-from mlax_scaffold.model.project import Rendered
+from mlax_scaffold.model.project import GENERATED, Rendered
 from mlax_scaffold.write import (
     LOCK_NAME,
     STATE_DIR,
@@ -59,14 +59,14 @@ class Injector:
 
 def _commit(project):
     """A commit that creates, updates and deletes, with directories."""
-    doomed = Rendered("old/deep/x.py", "x\n", "specs/b.py")
+    doomed = Rendered("old/deep/x.py", f"# {GENERATED}.\n", "specs/b.py")
     commit(project.root, project.plan([*project.outputs(), doomed]), title="first")
     project.specs = {"a": "2", "c": "1"}
-    fresh = Rendered("new/deep/x.py", "x\n", "specs/c.py")
+    fresh = Rendered("new/deep/x.py", f"# {GENERATED}.\n", "specs/c.py")
     plan = project.plan(
         [*project.outputs(), fresh], extra_writes={"specs/c.py": "spec c\n"}
     )
-    return lambda root: commit(root, plan, title="second")
+    return lambda root: commit(root, plan, title="second", prune=True)
 
 
 def _undo(project):
@@ -281,7 +281,7 @@ def test_an_edit_between_a_kill_and_the_recovery_is_kept(generated):
     assert recovery is not None
     assert (recovery.title, recovery.kept) == ("second", ("gen/a.py",))
     assert generated.text("gen/a.py") == "by hand\n"
-    assert generated.text("tests/test_a.py") == "# test a 2 generator-1\n"
+    assert generated.text("tests/test_a.py") == f"# test {GENERATED}: a 2 generator-1\n"
     verdicts = {s.path: s.verdict for s in generated.plan().statuses}
     assert verdicts["gen/a.py"] is Verdict.EDITED
 
@@ -292,7 +292,7 @@ def test_the_next_commit_recovers_by_itself(generated):
         generated.generate("second")
     assert generated.staged()
     assert undo(generated.root).title == "second"
-    assert generated.text("gen/a.py") == "# a 1 generator-1\n"
+    assert generated.text("gen/a.py") == f"# {GENERATED}: a 1 generator-1\n"
 
 
 @pytest.mark.parametrize(
@@ -363,7 +363,7 @@ def test_without_hard_links_it_works_as_well(generated, monkeypatch):
     before = generated.snapshot()
     generated.specs["a"] = "2"
     generated.generate()
-    assert generated.text("gen/a.py") == "# a 2 generator-1\n"
+    assert generated.text("gen/a.py") == f"# {GENERATED}: a 2 generator-1\n"
     undo(generated.root)
     assert generated.snapshot() == before
 

@@ -123,7 +123,7 @@ root, name = sys.argv[1:]
 for _ in range(8):
     with mutex(root, wait_seconds=30):
         outputs = [Rendered(f"gen/{i}.txt", name, "") for i in range(20)]
-        plan = make_plan(root, outputs, LockFile.read(root), {}, name)
+        plan = make_plan(root, outputs, LockFile.read(root), {}, name, folders=["gen"])
         commit(root, plan, title=name)
         texts = {open(f"{root}/gen/{i}.txt").read() for i in range(20)}
         assert texts == {name}, texts

@@ -5,7 +5,7 @@ import stat
 import pytest
 
 from mlax_scaffold.errors import ConflictError, UsageError
-from mlax_scaffold.model.project import Rendered
+from mlax_scaffold.model.project import GENERATED, Rendered
 from mlax_scaffold.write import (
     LOCK_NAME,
     STATE_DIR,
@@ -21,14 +21,14 @@ from mlax_scaffold.write import (
 def _mixed(project):
     """A commit that creates, updates and deletes, with directories."""
     project.specs = {"a": "2", "c": "1"}
-    extra = [Rendered("new/deep/x.py", "x\n", "specs/c.py")]
+    extra = [Rendered("new/deep/x.py", f"# {GENERATED}.\n", "specs/c.py")]
     plan = project.plan(
         [*project.outputs(), *extra], extra_writes={"specs/c.py": "spec c\n"}
     )
     assert plan.created
     assert plan.updated
     assert plan.deleted
-    return commit(project.root, plan, title="new-layer C")
+    return commit(project.root, plan, title="new-layer C", prune=True)
 
 
 def test_undo_brings_back_the_tree_and_says_what_it_did(generated):
@@ -45,10 +45,10 @@ def test_undo_brings_back_the_tree_and_says_what_it_did(generated):
 
 
 def test_undo_brings_back_directories_that_were_pruned(project):
-    deep = Rendered("gen/sub/deep/x.py", "x\n", "s")
+    deep = Rendered("gen/sub/deep/x.py", f"# {GENERATED}.\n", "s")
     commit(project.root, project.plan([deep]), title="first")
     before = project.snapshot()
-    commit(project.root, project.plan([]), title="prune")
+    commit(project.root, project.plan([]), title="prune", prune=True)
     assert not project.path("gen").exists()
     undo(project.root)
     assert project.snapshot() == before
@@ -63,10 +63,13 @@ def test_undo_leaves_directories_that_were_there_before(project):
 
 
 def test_undo_turns_a_directory_back_into_a_file(project):
-    flat, deep = Rendered("gen/m", "1\n", "s"), Rendered("gen/m/x.py", "2\n", "s")
-    commit(project.root, project.plan([flat]), title="flat")
+    flat, deep = (
+        Rendered("gen/m", f"{GENERATED} 1\n", "s"),
+        Rendered("gen/m/x.py", f"{GENERATED} 2\n", "s"),
+    )
+    commit(project.root, project.plan([flat]), title="flat", prune=True)
     before = project.snapshot()
-    commit(project.root, project.plan([deep]), title="deep")
+    commit(project.root, project.plan([deep]), title="deep", prune=True)
     undo(project.root)
     assert project.snapshot() == before
 
@@ -82,7 +85,7 @@ def test_undo_brings_back_modes(generated):
 def test_undo_brings_back_what_force_overwrote(generated):
     edited = "by hand, with \r\n and é and no end"
     generated.path("gen/a.py").write_bytes(edited.encode())
-    generated.edit("gen/b.py", "by hand, then orphaned\n")
+    generated.edit("gen/b.py", f"# {GENERATED}, by hand, then orphaned\n")
     del generated.specs["b"]
     before = generated.snapshot()
     report = generated.generate(force=True)
@@ -149,7 +152,7 @@ def test_only_the_last_commits_are_kept(project):
     assert history(project.root) == [f"commit {n}" for n in range(13, 3, -1)]
     for _ in range(10):
         undo(project.root)
-    assert project.text("gen/a.py") == "# a 3 generator-1\n"
+    assert project.text("gen/a.py") == f"# {GENERATED}: a 3 generator-1\n"
     with pytest.raises(UsageError):
         undo(project.root)
 
@@ -160,7 +163,7 @@ def test_the_undo_can_be_shown_first(generated):
     title, plan = plan_undo(generated.root)
     assert title == "new-layer C"
     assert "specs/c.py" in plan.deleted
-    assert "+# a 1 generator-1\n" in diff(plan)
+    assert f"+# {GENERATED}: a 1 generator-1\n" in diff(plan)
     assert plan.conflicts == ()
     assert generated.snapshot() == before
     generated.edit("gen/a.py", "by hand\n")

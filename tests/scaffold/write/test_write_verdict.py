@@ -3,7 +3,7 @@
 import pytest
 
 from mlax_scaffold.errors import MlaxScaffoldError
-from mlax_scaffold.model.project import Rendered
+from mlax_scaffold.model.project import GENERATED, Rendered
 from mlax_scaffold.write import (
     LOCK_NAME,
     LockFile,
@@ -12,11 +12,12 @@ from mlax_scaffold.write import (
     digest,
     judge,
     quick_check,
-    sources_to_render,
 )
 
 PATH, SOURCE = "gen/x.py", "specs/x.py"
-OLD, NEW, HAND = "old\n", "new\n", "by hand\n"
+OLD, NEW, HAND = (f"# {GENERATED}, {text}\n" for text in ("old", "new", "by hand"))
+SOMEBODYS = "mine\n"
+FOLDERS = ("gen", "docs")
 
 # On disk, recorded, expected, has the spec changed, has the generator → the verdict.
 TABLE = [
@@ -35,6 +36,8 @@ TABLE = [
     (OLD, OLD, None, True, False, Verdict.ORPHAN),
     (HAND, OLD, None, True, False, Verdict.ORPHAN),
     (None, OLD, None, True, False, None),
+    # Without the generator's header it is nobody's to delete.
+    (SOMEBODYS, SOMEBODYS, None, True, False, None),
     (HAND, None, None, False, False, None),
 ]
 
@@ -50,7 +53,8 @@ def _judge_one(root, actual, recorded, expected, spec_changed, generator_changed
     )
     outputs = [Rendered(PATH, expected, SOURCE)] if expected else []
     specs = {SOURCE: digest("changed" if spec_changed else "spec")}
-    return judge(root, outputs, lock, specs, "f2" if generator_changed else "f1")
+    fingerprint = "f2" if generator_changed else "f1"
+    return judge(root, outputs, lock, specs, fingerprint, folders=FOLDERS)
 
 
 @pytest.mark.parametrize("row", TABLE)
@@ -85,7 +89,9 @@ def test_a_registry_follows_from_all_specs(tmp_path, change):
         "added": {"s": digest("1"), "t": digest("1")},
         "removed": {},
     }[change]
-    (status,) = judge(tmp_path, [Rendered("r", NEW, "")], lock, specs, "f")
+    (status,) = judge(
+        tmp_path, [Rendered("r", NEW, "")], lock, specs, "f", folders=FOLDERS
+    )
     assert status.verdict is Verdict.STALE_SPEC
     assert ("t" if change == "added" else "s") in status.detail
 
@@ -96,7 +102,9 @@ def test_a_file_that_another_spec_changed_is_stale_by_a_spec(tmp_path):
     )
     (tmp_path / "a").write_text(OLD)
     specs = {"s": digest("1"), "t": digest("2")}
-    (status,) = judge(tmp_path, [Rendered("a", NEW, "s")], lock, specs, "f")
+    (status,) = judge(
+        tmp_path, [Rendered("a", NEW, "s")], lock, specs, "f", folders=FOLDERS
+    )
     assert status.verdict is Verdict.STALE_SPEC
     assert "builds on" in status.detail
 
@@ -173,22 +181,19 @@ def test_the_fast_path_judges_every_file(tmp_path):
     assert len(statuses) == 6000
 
 
-def _to_render(project):
-    return sources_to_render(
-        project.root, project.lock(), project.hashes(), project.fingerprint
-    )
-
-
-def test_only_what_is_not_up_to_date_needs_rendering(generated):
-    assert _to_render(generated) == frozenset()
-    generated.specs |= {"a": "2", "c": "1"}
-    assert _to_render(generated) == {"specs/a.py", "specs/c.py"}
-    generated.path("docs/ref/b.md").unlink()
-    assert _to_render(generated) == {"specs/a.py", "specs/b.py", "specs/c.py"}
-    generated.fingerprint = "generator-2"
-    assert _to_render(generated) is None
+def test_only_below_the_folders_of_outputs_there_are_orphans(tmp_path):
+    paths = ["gen/a.py", "gen/sub/b.py", "docs/c.md", "gently.py", "src/d.py", "e.py"]
+    for path in paths:
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(OLD)
+    outputs = {path: Recorded(digest(OLD), SOURCE) for path in paths}
+    statuses = judge(tmp_path, [], LockFile("f", {}, outputs), {}, "f", folders=FOLDERS)
+    assert [s.path for s in statuses] == ["docs/c.md", "gen/a.py", "gen/sub/b.py"]
+    assert all(s.verdict is Verdict.ORPHAN and s.source_gone for s in statuses)
 
 
 def test_a_path_that_leads_out_is_refused(tmp_path):
     with pytest.raises(MlaxScaffoldError, match=r"leads out of the project's root"):
-        judge(tmp_path, [Rendered("../x", "", "")], LockFile(), {}, "f")
+        judge(
+            tmp_path, [Rendered("../x", "", "")], LockFile(), {}, "f", folders=FOLDERS
+        )

@@ -77,7 +77,7 @@ class Bidirectional(BlockModule):
         *,
         carry: Any = None,
         reset: jax.Array | None = None,
-        is_training: bool = False,
+        is_training: bool = True,
     ) -> tuple[Any, Params]:
         """Apply the module.
 

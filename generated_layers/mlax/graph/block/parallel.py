@@ -48,7 +48,7 @@ class Parallel(BlockModule):
         params: Params,
         x: tuple[Any, ...],
         *,
-        is_training: bool = False,
+        is_training: bool = True,
         **inputs: Any,
     ) -> tuple[tuple[Any, ...], Params]:
         """Apply the module.

@@ -79,7 +79,7 @@ class Recurrent(BlockModule):
         *,
         carry: Any = None,
         reset: jax.Array | None = None,
-        is_training: bool = False,
+        is_training: bool = True,
         **inputs: Any,
     ) -> tuple[Any, Params]:
         """Apply the module.

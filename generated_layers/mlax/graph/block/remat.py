@@ -54,7 +54,7 @@ class Remat(BlockModule):
         return pure.init(**layers, policy=self.policy)
 
     def __call__(
-        self, params: Params, x: Any, *, is_training: bool = False, **inputs: Any
+        self, params: Params, x: Any, *, is_training: bool = True, **inputs: Any
     ) -> tuple[Any, Params]:
         """Apply the module.
 

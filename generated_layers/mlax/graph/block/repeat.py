@@ -64,7 +64,7 @@ class Repeat(BlockModule):
         )
 
     def __call__(
-        self, params: Params, x: Any, *, is_training: bool = False, **inputs: Any
+        self, params: Params, x: Any, *, is_training: bool = True, **inputs: Any
     ) -> tuple[Any, Params]:
         """Apply the module.
 

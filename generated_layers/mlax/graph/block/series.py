@@ -44,7 +44,7 @@ class Series(BlockModule):
         return pure.init(**layers)
 
     def __call__(
-        self, params: Params, x: Any, *, is_training: bool = False, **inputs: Any
+        self, params: Params, x: Any, *, is_training: bool = True, **inputs: Any
     ) -> tuple[Any, Params]:
         """Apply the module.
 

@@ -191,7 +191,7 @@ class TransformerDecoderLayer(LayerModule):
         context: jax.Array | None = None,
         mask: jax.Array | None = None,
         context_mask: jax.Array | None = None,
-        is_training: bool = False,
+        is_training: bool = True,
     ) -> tuple[jax.Array, Params]:
         """Apply the module.
 

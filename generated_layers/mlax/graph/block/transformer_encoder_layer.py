@@ -185,7 +185,7 @@ class TransformerEncoderLayer(LayerModule):
         x: jax.Array,
         *,
         mask: jax.Array | None = None,
-        is_training: bool = False,
+        is_training: bool = True,
     ) -> tuple[jax.Array, Params]:
         """Apply the module.
 

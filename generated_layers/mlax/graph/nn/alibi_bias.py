@@ -51,7 +51,7 @@ class AlibiBias(LayerModule):
         return {"heads": self.axis_size("heads", x, -3)}
 
     def __call__(
-        self, params: Params, x: jax.Array, *, is_training: bool = False
+        self, params: Params, x: jax.Array, *, is_training: bool = True
     ) -> tuple[jax.Array, Params]:
         """Apply the module.
 

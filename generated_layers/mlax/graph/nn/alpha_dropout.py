@@ -48,7 +48,7 @@ class AlphaDropout(LayerModule):
         return pure.init(rate=self.rate)
 
     def __call__(
-        self, params: Params, x: jax.Array, *, is_training: bool = False
+        self, params: Params, x: jax.Array, *, is_training: bool = True
     ) -> tuple[jax.Array, Params]:
         """Apply the module.
 

@@ -107,7 +107,7 @@ class Bilinear(LayerModule):
         left: jax.Array,
         right: jax.Array,
         *,
-        is_training: bool = False,
+        is_training: bool = True,
     ) -> tuple[jax.Array, Params]:
         """Apply the module.
 

@@ -144,7 +144,7 @@ class ConvLSTM(RecurrentModule):
         x: jax.Array,
         prev_state: Any = None,
         *,
-        is_training: bool = False,
+        is_training: bool = True,
     ) -> tuple[tuple[jax.Array, tuple[jax.Array, jax.Array]], Params]:
         """Apply the module.
 

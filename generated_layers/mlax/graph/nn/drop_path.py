@@ -47,7 +47,7 @@ class DropPath(LayerModule):
         return pure.init(rate=self.rate)
 
     def __call__(
-        self, params: Params, x: jax.Array, *, is_training: bool = False
+        self, params: Params, x: jax.Array, *, is_training: bool = True
     ) -> tuple[jax.Array, Params]:
         """Apply the module.
 

@@ -53,7 +53,7 @@ class Dropout(LayerModule):
         return pure.init(rate=self.rate, broadcast_axis=self.broadcast_axis)
 
     def __call__(
-        self, params: Params, x: jax.Array, *, is_training: bool = False
+        self, params: Params, x: jax.Array, *, is_training: bool = True
     ) -> tuple[jax.Array, Params]:
         """Apply the module.
 

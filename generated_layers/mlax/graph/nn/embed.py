@@ -77,7 +77,7 @@ class Embed(LayerModule):
         )
 
     def __call__(
-        self, params: Params, x: jax.Array, *, is_training: bool = False
+        self, params: Params, x: jax.Array, *, is_training: bool = True
     ) -> tuple[jax.Array, Params]:
         """Apply the module.
 
@@ -96,7 +96,7 @@ class Embed(LayerModule):
         return self.call(pure.fwd, params, x, is_training)
 
     def attend(
-        self, params: Params, x: jax.Array, *, is_training: bool = False
+        self, params: Params, x: jax.Array, *, is_training: bool = True
     ) -> tuple[jax.Array, Params]:
         """Compute attend.
 

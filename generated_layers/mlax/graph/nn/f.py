@@ -61,7 +61,7 @@ class F(LayerModule):
         )
 
     def __call__(
-        self, params: Params, x: Any, *, is_training: bool = False
+        self, params: Params, x: Any, *, is_training: bool = True
     ) -> tuple[Any, Params]:
         """Apply the module.
 

@@ -38,7 +38,7 @@ class Flatten(LayerModule):
         return pure.init(batch_dims=self.batch_dims)
 
     def __call__(
-        self, params: Params, x: jax.Array, *, is_training: bool = False
+        self, params: Params, x: jax.Array, *, is_training: bool = True
     ) -> tuple[jax.Array, Params]:
         """Apply the module.
 

@@ -44,7 +44,7 @@ class GaussianNoise(LayerModule):
         return pure.init(std=self.std)
 
     def __call__(
-        self, params: Params, x: jax.Array, *, is_training: bool = False
+        self, params: Params, x: jax.Array, *, is_training: bool = True
     ) -> tuple[jax.Array, Params]:
         """Apply the module.
 

@@ -101,7 +101,7 @@ class GLU(LayerModule):
         return {"in_features": self.axis_size("in_features", x, -1)}
 
     def __call__(
-        self, params: Params, x: jax.Array, *, is_training: bool = False
+        self, params: Params, x: jax.Array, *, is_training: bool = True
     ) -> tuple[jax.Array, Params]:
         """Apply the module.
 

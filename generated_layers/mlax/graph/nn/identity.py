@@ -32,7 +32,7 @@ class Identity(LayerModule):
         return pure.init()
 
     def __call__(
-        self, params: Params, x: Any, *, is_training: bool = False
+        self, params: Params, x: Any, *, is_training: bool = True
     ) -> tuple[Any, Params]:
         """Apply the module.
 

@@ -151,7 +151,7 @@ class LRU(LayerModule):
         x: jax.Array,
         *,
         carry: tuple[jax.Array, jax.Array] | None = None,
-        is_training: bool = False,
+        is_training: bool = True,
     ) -> tuple[Any, Params]:
         """Apply the module.
 

@@ -251,7 +251,7 @@ class MultiHeadAttention(LayerModule):
         mask: jax.Array | None = None,
         bias: jax.Array | None = None,
         positions: jax.Array | None = None,
-        is_training: bool = False,
+        is_training: bool = True,
     ) -> tuple[jax.Array, Params]:
         """Apply the module.
 

@@ -42,7 +42,7 @@ class Reshape(LayerModule):
         return pure.init(shape=self.shape, batch_dims=self.batch_dims)
 
     def __call__(
-        self, params: Params, x: jax.Array, *, is_training: bool = False
+        self, params: Params, x: jax.Array, *, is_training: bool = True
     ) -> tuple[jax.Array, Params]:
         """Apply the module.
 

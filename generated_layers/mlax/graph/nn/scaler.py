@@ -66,7 +66,7 @@ class Scaler(LayerModule):
         return {"features": self.axis_size("features", x, -1)}
 
     def __call__(
-        self, params: Params, x: jax.Array, *, is_training: bool = False
+        self, params: Params, x: jax.Array, *, is_training: bool = True
     ) -> tuple[jax.Array, Params]:
         """Apply the module.
 

@@ -122,7 +122,7 @@ class SimpleRNN(RecurrentModule):
         x: jax.Array,
         prev_state: Any = None,
         *,
-        is_training: bool = False,
+        is_training: bool = True,
     ) -> tuple[tuple[jax.Array, jax.Array], Params]:
         """Apply the module.
 

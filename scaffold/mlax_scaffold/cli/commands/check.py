@@ -13,7 +13,7 @@ _ADVICE = {
     "stale spec": "run `mlax-scaffold generate`",
     "stale generator": "run `mlax-scaffold generate`",
     "missing": "run `mlax-scaffold generate`",
-    "orphan": "run `mlax-scaffold generate`",
+    "orphan": "bring its spec back, or delete it with `mlax-scaffold generate --prune`",
     "edited by hand": "move the edit into the spec, or discard it with "
     "`mlax-scaffold generate --force`",
     "not generated": "move the file away, then run `mlax-scaffold generate`",

@@ -65,7 +65,13 @@ def command(
     folder = directory or "."
     prepared = prepare(folder, package, specs, output, tests, docs)
     if dry_run or show_diff:
-        preview(prepared.root, lambda: prepared.plan, show_diff=show_diff, style=style)
+        preview(
+            prepared.root,
+            lambda: prepared.plan,
+            show_diff=show_diff,
+            quiet=quiet,
+            style=style,
+        )
         return
     if prepared.extends and not yes and sys.stdin.isatty() and style == "text":
         click.echo(prepared.added)

@@ -31,7 +31,7 @@ def command(
     them or none. Where one was edited since, nothing is undone without --force. The
     last ten changes are kept.
     """
-    from mlax_scaffold.cli.changes import preview, warn_about
+    from mlax_scaffold.cli.changes import Consent, preview, warn_about
     from mlax_scaffold.cli.console import changed_lines, counts
     from mlax_scaffold.cli.workspace import Workspace
     from mlax_scaffold.write import CommitReport, plan_undo, undo
@@ -42,7 +42,8 @@ def command(
             root,
             lambda: plan_undo(root)[1],
             show_diff=show_diff,
-            force=force,
+            consent=Consent(force=force),
+            quiet=quiet,
             style=style,
         )
         return
@@ -56,4 +57,4 @@ def command(
         click.echo(f'Undid "{report.title}": {files}.')
         if report.remaining:
             click.echo(f'Next to be undone: "{report.remaining[0]}".')
-    warn_about(CommitReport(overwritten=report.overwritten, kept=report.kept))
+    warn_about(CommitReport(overwritten=report.overwritten, kept=report.kept), style)

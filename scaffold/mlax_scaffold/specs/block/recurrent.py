@@ -33,8 +33,8 @@ class Recurrent(Block):
         start = self.cell.initial_carry(x.shape[1:], x.dtype)
         carry = start if carry is None else carry
         weights = cast(self.cell.trainables, dtype=x.dtype)
-        draws = self.keys(max(x.shape[0], 1))
-        draws = None if draws[0] is None else draws[: x.shape[0]]
+        draws = self.keys(x.shape[0])
+        draws = draws if isinstance(draws, jax.Array) else None
 
         def step(loop, slices):
             carry, states = loop

@@ -19,7 +19,7 @@ class Repeat(Block):
 
     def forward(self, x: PyTree, **inputs: PyTree) -> PyTree:
         draws = self.keys(self.depth)
-        draws = None if draws[0] is None else draws
+        draws = draws if isinstance(draws, jax.Array) else None
 
         def step(carry, slices):
             weights, states, draw = slices

@@ -8,6 +8,7 @@ from mlax_scaffold.spec import (
     Size,
     SubOptimizer,
     moment,
+    running_sum,
     state,
     zeros,
 )
@@ -35,9 +36,11 @@ class Accumulate(Optimizer):
             return x / (1 + self.calls).astype(x.dtype)
 
         # The running mean keeps the range of one gradient: a sum might not, in float16.
-        mean = jax.tree.map(
-            lambda m, g: m + (share(g.astype(m.dtype)) - share(m)), self.mean, grads
-        )
+        def averaged(m, g):
+            change = share(g.astype(m.dtype)) - share(m)
+            return running_sum(m, change, self.dither.astype(m.dtype))
+
+        mean = jax.tree.map(averaged, self.mean, grads)
 
         def take(total, inner):
             grads = jax.tree.map(lambda a, p: a.astype(p.dtype), total, params)

@@ -1,0 +1,50 @@
+"""The keys of a method that runs eagerly: one for each of its places, see `numbering`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import jax
+
+
+class Draws:
+    """The key of each place, by its number; in a loop, of each place of the pass.
+
+    All are None where the caller gave no key.
+    """
+
+    def __init__(self, key: jax.Array | None, places: int) -> None:
+        self._keys = _shares(key, places)
+
+    def __getitem__(self, number: int) -> jax.Array | None:
+        return self._keys[number]
+
+    def passes(
+        self, number: int, places: int, items: Iterable[Any], most: int | None
+    ) -> Iterator[Any]:
+        """The items of a loop; while one is used, the keys are those of its pass.
+
+        Args:
+            number: of the loop.
+            places: how many places its body has.
+            items: what it runs over.
+            most: how many passes the key is split for; None: as many as there are items.
+        """
+        outer, items = self._keys, list(items)
+        keys = split(outer[number], len(items) if most is None else most)
+        try:
+            for item, key in zip(items, keys, strict=False):
+                self._keys = _shares(key, places)
+                yield item
+        finally:
+            self._keys = outer
+
+
+def split(key: jax.Array | None, count: int) -> Any:
+    """Several keys from one; as many times None where there is none."""
+    return [None] * count if key is None else jax.random.split(key, count)
+
+
+def _shares(key: jax.Array | None, places: int) -> list[jax.Array | None]:
+    return [key] * places if places < 2 else list(split(key, places))
