@@ -99,14 +99,21 @@ def split_keys(key: jax.Array | None, count: int) -> Any:
 
 
 def keyed(key: Any, items: Iterable[Any]) -> list[tuple[Any, Any]]:
-    """Each item with a key of its own: split from one, or from a list of as many."""
+    """Each item with a key of its own: split from one, or of a list of as many.
+
+    Where there is no key, each has None.
+    """
     given = list(items)
-    keys = key if isinstance(key, list) else jax.random.split(key, len(given))
+    keys = key if isinstance(key, list) else split_keys(key, len(given))
     return list(zip(keys, given, strict=True))
 
 
+ANY = "**"
+"""Stands among keyword inputs for any that has another name."""
+
+
 def keyword_inputs(*layers: Any) -> tuple[str, ...]:
-    """The keyword inputs that some of the layers take, each once."""
+    """The keyword inputs that some of the layers take, each once; see `ANY`."""
     names = (name for layer in layers for name in getattr(layer, "keyword_inputs", ()))
     return tuple(dict.fromkeys(names))
 
@@ -116,6 +123,8 @@ def taken(layer: Any, inputs: dict[str, Any]) -> dict[str, Any]:
     if not inputs:
         return inputs
     known = keyword_inputs(layer)
+    if ANY in known:
+        return inputs
     return {name: value for name, value in inputs.items() if name in known}
 
 

@@ -12,7 +12,7 @@ import jax.core
 import jax.numpy as jnp
 from jax import lax
 
-from mlax._core.arrays import keyword_inputs, together
+from mlax._core.arrays import ANY, keyword_inputs, together
 
 T = TypeVar("T")
 
@@ -460,7 +460,7 @@ def passed(owner: str, layer: Any, inputs: dict[str, Any], /) -> None:
         return
     known = keyword_inputs(layer)
     for name in inputs:
-        if name not in known:
+        if name not in known and ANY not in known:
             shown = ", ".join(known) or "none"
             raise TypeError(
                 f"{owner}: no layer takes the keyword input {name!r}; they take: {shown}"
@@ -608,19 +608,27 @@ def unpack(owner: str, names: str, x: Any, count: int) -> tuple[Any, ...]:
     return tuple(x)
 
 
-def static_inference_mode(owner: str, inference_mode: Any) -> None:
-    """`inference_mode` decides what is computed, so it cannot be traced."""
-    if isinstance(inference_mode, jax.core.Tracer):
+def static_flag(owner: str, /, **value: Any) -> None:
+    """True or False. It decides what is computed, so it cannot be traced."""
+    name, given = _named(value)
+    if given is True or given is False:
+        return
+    if isinstance(given, jax.core.Tracer):
         raise TypeError(
-            f"{owner}: inference_mode is traced; make it static: "
-            'jax.jit(..., static_argnames="inference_mode")'
+            f"{owner}: {name} is traced; make it static: "
+            f'jax.jit(..., static_argnames="{name}")'
         )
+    raise TypeError(f"{owner}: {name} must be True or False, got {_shown(given)}")
+
+
+class KeyRequired(ValueError):
+    """A layer draws random numbers, and was given no key."""
 
 
 def require_key(owner: str, key: Any) -> jax.Array:
     """The key, which must be there."""
     if key is None:
-        raise ValueError(
+        raise KeyRequired(
             f"{owner} draws random numbers in training: "
             "pass key=jax.random.key(...) to fwd, or rng=... to its module"
         )

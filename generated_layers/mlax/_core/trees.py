@@ -3,6 +3,7 @@
 """What every optimizer is built with: functions over trees of weights."""
 
 import math
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -11,7 +12,8 @@ import jax.numpy as jnp
 from jax import lax
 from jax.typing import DTypeLike
 
-from mlax._core.arrays import Initializer
+from mlax._core.paths import listed, named_leaves, path_name, shown
+from mlax._core.placement import in_place
 from mlax._core.sums import weighted_sum
 
 
@@ -21,12 +23,12 @@ def check_weights(owner: str, trainables: Any) -> None:
     Raises:
         TypeError: where a leaf is not, naming its path.
     """
-    for path, leaf in jax.tree_util.tree_leaves_with_path(trainables):
+    for name, leaf in named_leaves(trainables):
         dtype = jnp.result_type(leaf)
         if not jnp.issubdtype(dtype, jnp.floating) or dtype.itemsize < 2:
             raise TypeError(
-                f"{owner}: trainables{jax.tree_util.keystr(path)} must be floating, "
-                f"of 16 bits or more, got {dtype}"
+                f"{owner}: the weight {shown(name)} must be floating, of 16 bits or more, "
+                f"got {dtype}"
             )
 
 
@@ -40,29 +42,28 @@ def check_gradients(
     Raises:
         ValueError, TypeError: where they differ, naming the first differing path.
     """
-    given = dict(jax.tree_util.tree_leaves_with_path(gradients))
-    expected = dict(jax.tree_util.tree_leaves_with_path(trainables))
+    given, expected = dict(named_leaves(gradients)), dict(named_leaves(trainables))
     examples = next((jnp.shape(leaf)[:1] or (1,) for leaf in given.values()), ())
     leading, what = examples, "shape (examples, *weight.shape),"
     if not per_example:
         leading, what = (), "weight's shape"
-    for path in [*expected, *given]:
-        shown = jax.tree_util.keystr(path) or "the root"
-        if (path in given) != (path in expected):
+    for name in [*expected, *given]:
+        place = shown(name)
+        if (name in given) != (name in expected):
             has, lacks = ("gradients", "trainables")
-            if path in expected:
+            if name in expected:
                 has, lacks = lacks, has
-            raise ValueError(f"{owner}: {has} have a leaf at {shown}, {lacks} do not")
-        gradient, weight = given[path], expected[path]
+            raise ValueError(f"{owner}: {has} have a leaf at {place}, {lacks} do not")
+        gradient, weight = given[name], expected[name]
         shape = (*leading, *jnp.shape(weight))
         if jnp.shape(gradient) != shape:
             raise ValueError(
-                f"{owner}: the gradient at {shown} must have the {what} "
+                f"{owner}: the gradient at {place} must have the {what} "
                 f"{shape}, got {jnp.shape(gradient)}"
             )
         if gradient.dtype != weight.dtype:
             raise TypeError(
-                f"{owner}: the gradient at {shown} must have the weight's dtype "
+                f"{owner}: the gradient at {place} must have the weight's dtype "
                 f"{weight.dtype}, got {gradient.dtype}"
             )
     if jax.tree.structure(gradients) != jax.tree.structure(trainables):
@@ -100,13 +101,10 @@ def check_state(
 
 def _first_difference(tree: Any, other: Any) -> str:
     """Where one of two trees has a leaf and the other has none: "" where nowhere."""
-    paths, others = (
-        [path for path, _ in jax.tree_util.tree_leaves_with_path(each)]
-        for each in (tree, other)
-    )
-    for path in [*others, *paths]:
-        if (path in paths) != (path in others):
-            return f" at {jax.tree_util.keystr(path) or 'the root'}"
+    names, others = (dict(named_leaves(each)) for each in (tree, other))
+    for name in [*others, *names]:
+        if (name in names) != (name in others):
+            return f" at {shown(name)}"
     return ""
 
 
@@ -136,12 +134,14 @@ _GIVE = {
 def selected(mask: Callable[[str, Any], bool] | None, trainables: Any) -> Any:
     """Whether the mask selects each weight; a mask of None selects all.
 
+    The mask is given the name of the weight, as in `flatten`, and the weight.
+
     Raises:
-        TypeError: where the mask returns something else than a bool, naming the path.
+        TypeError: where the mask returns something else than a bool, naming the weight.
     """
 
     def select(path: Any, weight: Any) -> bool:
-        name = jax.tree_util.keystr(path, simple=True, separator="/")
+        name = path_name(path)
         chosen = True if mask is None else mask(name, weight)
         if not isinstance(chosen, bool):
             raise TypeError(
@@ -151,6 +151,26 @@ def selected(mask: Callable[[str, Any], bool] | None, trainables: Any) -> Any:
         return chosen
 
     return jax.tree_util.tree_map_with_path(select, trainables)
+
+
+def check_mask(
+    owner: str, trainables: Any, *, required: bool = False, **value: Any
+) -> None:
+    """A mask selects a weight: one that selects none is most often a wrong name.
+
+    Raises:
+        TypeError: where the mask returns something else than a bool, naming the weight.
+        ValueError: where it selects none and is `required`; else that is a warning.
+    """
+    [(name, mask)] = value.items()
+    chosen = jax.tree.leaves(selected(mask, trainables))
+    if not chosen or any(chosen):
+        return
+    weights = listed([weight for weight, _ in named_leaves(trainables)])
+    text = f"{owner}: {name} selects no weight; their names are {weights}"
+    if required:
+        raise ValueError(text)
+    warnings.warn(text, stacklevel=3)
 
 
 def scalar(value: Any) -> jax.Array:
@@ -197,8 +217,10 @@ def map_leaves(
         arrive = [
             None if a is None else a.astype(compute) for a in (grad, param, *kept)
         ]
-        row = update(*arrive, *others[len(moments) :])
-        rows.append([_as(a, b) for a, b in zip(row, (param, *kept), strict=True)])
+        step, *new = update(*arrive, *others[len(moments) :])
+        pairs = zip(new, kept, strict=True)
+        new = [None if b is None else _stored(a, b, param) for a, b in pairs]
+        rows.append([jnp.asarray(step, param.dtype), *new])
     return tuple(
         None
         if i and moments[i - 1] is None
@@ -207,13 +229,18 @@ def map_leaves(
     )
 
 
-def _as(value: Any, like: Any) -> Any:
-    return None if like is None else jnp.asarray(value, like.dtype)
-
-
 def stored(tree: Any, like: Any) -> Any:
-    """A new tree of the state, in the dtypes of the old one."""
-    return jax.tree.map(lambda new, old: jnp.asarray(new, old.dtype), tree, like)
+    """A new tree of the state, in the dtypes of the old one and where that lies."""
+    return jax.tree.map(_stored, tree, like)
+
+
+def _stored(new: Any, old: Any, param: Any = None) -> jax.Array:
+    return in_place(jnp.asarray(new, old.dtype), old, param)
+
+
+def incremented(step: jax.Array) -> jax.Array:
+    """The next number of steps. After the largest of its dtype it stays there."""
+    return jnp.minimum(step, jnp.iinfo(step.dtype).max - 1) + 1
 
 
 def dither(step: jax.Array) -> jax.Array:
@@ -224,26 +251,6 @@ def dither(step: jax.Array) -> jax.Array:
     """
     spread = step.astype(jnp.uint32) * jnp.uint32(2654435769)
     return scalar((spread >> 8).astype(jnp.float32) * jnp.float32(2.0**-24))
-
-
-def create_moment(
-    initializer: Initializer, shape: Sequence[int], dtype: Any, param: Any
-) -> jax.Array:
-    """A moment of one weight; a dtype of None is that of the weight."""
-    return initializer(None, tuple(shape), param.dtype if dtype is None else dtype)
-
-
-def create_state(
-    initializer: Initializer, shape: Sequence[int], dtype: Any
-) -> jax.Array:
-    """An array that is kept once for all weights; a dtype of None is the default one."""
-    chosen = jnp.result_type(float) if dtype is None else dtype
-    return initializer(None, tuple(shape), chosen)
-
-
-def copied(value: jax.Array, dtype: Any) -> jax.Array:
-    """A copy, so that weights and state can both be donated."""
-    return jnp.array(value, value.dtype if dtype is None else dtype)
 
 
 def unzip(
@@ -344,33 +351,23 @@ def tree_merge(parts: Any, tree: Any) -> Any:
 
 
 def tree_prune(state: Any, trainables: Any, chosen: Any) -> Any:
-    """The state of an optimizer, its moments without the weights that are not chosen."""
-
-    def prune(moment: Any) -> Any:
-        return tree_select(moment, chosen)
-
-    return _over_moments(prune, lambda value: value, state, trainables)
-
-
-def _over_moments(
-    moment: Callable[[Any], Any],
-    other: Callable[[Any], Any],
-    state: Any,
-    trainables: Any,
-) -> Any:
-    """Call one function on every moment of a state, and another on what else it holds.
+    """The state of an optimizer, its moments without the weights that are not chosen.
 
     A moment has the structure of the weights, or None in the place of some.
     """
     structure = _structure(trainables)
 
     def field(value: Any) -> Any:
-        if structure.num_leaves and _structure(value) == structure:
-            return moment(value)
+        if (
+            value is not None
+            and structure.num_leaves
+            and _structure(value) == structure
+        ):
+            return tree_select(value, chosen)
         if isinstance(value, tuple):
             parts = [field(part) for part in value]
             return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
-        return other(value)
+        return value
 
     return type(state)(*map(field, state))
 
@@ -392,45 +389,4 @@ def all_finite(tree: Any) -> jax.Array:
 
 def apply_updates(trainables: Any, updates: Any) -> Any:
     """The weights after a step: each with its update added, in its own dtype."""
-    return jax.tree.map(lambda weight, update: weight + update, trainables, updates)
-
-
-def state_shardings(state: Any, trainables: Any, shardings: Any) -> Any:
-    """The shardings of an optimizer's state that go with those of the weights.
-
-    A moment of the weight's shape lies where the weight lies, and so do several that are
-    stacked along a new first axis; scalars, and moments of other shapes, are replicated
-    over the same mesh. No array then moves in a step.
-
-    Args:
-        state: of any optimizer; `jax.eval_shape` of `init` will do.
-        trainables: the weights, or their shapes.
-        shardings: a `jax.sharding.NamedSharding` for each weight.
-
-    Returns:
-        The state, with a sharding in the place of each array.
-    """
-    placed = jax.tree.leaves(shardings)
-    if not placed:
-        return jax.tree.map(lambda _: None, state)
-    replicated = jax.sharding.NamedSharding(
-        placed[0].mesh, jax.sharding.PartitionSpec()
-    )
-
-    def place(weight: Any, sharding: Any, value: Any) -> Any:
-        if value is None:
-            return None
-        if value.shape == weight.shape:
-            return sharding
-        if value.shape[1:] == weight.shape:
-            spec = jax.sharding.PartitionSpec(None, *sharding.spec)
-            return jax.sharding.NamedSharding(sharding.mesh, spec)
-        return replicated
-
-    def moment(values: Any) -> Any:
-        return jax.tree.map(place, trainables, shardings, values)
-
-    def other(values: Any) -> Any:
-        return jax.tree.map(lambda _: replicated, values)
-
-    return _over_moments(moment, other, state, trainables)
+    return jax.tree.map(lambda w, update: in_place(w + update, w), trainables, updates)

@@ -215,7 +215,7 @@ def fwd(
     Raises:
         ValueError, TypeError: where an input does not fit.
     """
-    checks.static_inference_mode("MixtureOfExperts", inference_mode)
+    checks.static_flag("MixtureOfExperts", inference_mode=inference_mode)
     x = checks.floating("MixtureOfExperts", x=x)
     if x.ndim < 1 or x.shape[-1] != hyperparams.features:
         raise checks.shape_error(

@@ -186,7 +186,7 @@ def fwd(
     Raises:
         ValueError, TypeError: where an input does not fit.
     """
-    checks.static_inference_mode("BatchNorm", inference_mode)
+    checks.static_flag("BatchNorm", inference_mode=inference_mode)
     x = checks.floating("BatchNorm", x=x)
     if hyperparams.channel_last and (x.ndim < 2 or x.shape[-1] != hyperparams.channels):
         raise checks.shape_error(

@@ -148,6 +148,7 @@ def fwd(
     Raises:
         ValueError, TypeError: where an input does not fit.
     """
+    checks.static_flag("Bilinear", inference_mode=inference_mode)
     left, right = checks.unpack("Bilinear", "(left, right)", x, 2)
     left = checks.floating("Bilinear", left=left)
     right = checks.floating("Bilinear", right=right)

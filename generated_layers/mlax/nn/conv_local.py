@@ -235,6 +235,7 @@ def fwd(
     Raises:
         ValueError, TypeError: where an input does not fit.
     """
+    checks.static_flag("ConvLocal", inference_mode=inference_mode)
     x = checks.floating("ConvLocal", x=x)
     if hyperparams.channel_last and (
         x.ndim < len(hyperparams.input_size) + 1

@@ -241,6 +241,7 @@ def fwd(
         ValueError, TypeError: where an input does not fit.
         ValueError: padding must be smaller than the kernel.
     """
+    checks.static_flag("ConvTranspose", inference_mode=inference_mode)
     x = checks.floating("ConvTranspose", x=x)
     if hyperparams.channel_last and (
         x.ndim < hyperparams.spatial_dims + 1 or x.shape[-1] != hyperparams.in_channels

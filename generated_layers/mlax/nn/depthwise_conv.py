@@ -200,6 +200,7 @@ def fwd(
     Raises:
         ValueError, TypeError: where an input does not fit.
     """
+    checks.static_flag("DepthwiseConv", inference_mode=inference_mode)
     x = checks.floating("DepthwiseConv", x=x)
     if hyperparams.channel_last and (
         x.ndim < hyperparams.spatial_dims + 1 or x.shape[-1] != hyperparams.channels

@@ -181,6 +181,7 @@ def fwd(
     Raises:
         ValueError, TypeError: where an input does not fit.
     """
+    checks.static_flag("Einsum", inference_mode=inference_mode)
     x = checks.floating("Einsum", x=x)
     y = jnp.einsum(
         hyperparams.equation,

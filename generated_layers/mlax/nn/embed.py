@@ -112,6 +112,7 @@ def fwd(
     Raises:
         ValueError, TypeError: where an input does not fit.
     """
+    checks.static_flag("Embed", inference_mode=inference_mode)
     x = checks.integral("Embed", x=x)
     return take_rows(trainables.embedding, x, from_end=True), non_trainables
 
@@ -141,6 +142,7 @@ def attend(
     Raises:
         ValueError, TypeError: where an input does not fit.
     """
+    checks.static_flag("Embed", inference_mode=inference_mode)
     x = checks.floating("Embed", x=x)
     if x.ndim < 1 or x.shape[-1] != hyperparams.features:
         raise checks.shape_error(

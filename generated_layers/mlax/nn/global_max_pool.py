@@ -88,6 +88,7 @@ def fwd(
     Raises:
         ValueError, TypeError: where an input does not fit.
     """
+    checks.static_flag("GlobalMaxPool", inference_mode=inference_mode)
     x = checks.floating("GlobalMaxPool", x=x)
     if hyperparams.channel_last and x.ndim < hyperparams.spatial_dims + 1:
         raise checks.shape_error(

@@ -168,6 +168,7 @@ def fwd(
     Raises:
         ValueError, TypeError: where an input does not fit.
     """
+    checks.static_flag("GroupNorm", inference_mode=inference_mode)
     x = checks.floating("GroupNorm", x=x)
     if hyperparams.channel_last and (x.ndim < 2 or x.shape[-1] != hyperparams.channels):
         raise checks.shape_error(

@@ -183,6 +183,7 @@ def fwd(
     Raises:
         ValueError, TypeError: where an input does not fit.
     """
+    checks.static_flag("GRUCell", inference_mode=inference_mode)
     inputs, carry = checks.unpack("GRUCell", "(inputs, carry)", x, 2)
     inputs = checks.floating("GRUCell", inputs=inputs)
     carry = checks.floating("GRUCell", carry=carry)

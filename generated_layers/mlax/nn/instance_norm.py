@@ -157,6 +157,7 @@ def fwd(
     Raises:
         ValueError, TypeError: where an input does not fit.
     """
+    checks.static_flag("InstanceNorm", inference_mode=inference_mode)
     x = checks.floating("InstanceNorm", x=x)
     if hyperparams.channel_last and (x.ndim < 2 or x.shape[-1] != hyperparams.channels):
         raise checks.shape_error(

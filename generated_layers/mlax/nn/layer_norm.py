@@ -158,6 +158,7 @@ def fwd(
     Raises:
         ValueError, TypeError: where an input does not fit.
     """
+    checks.static_flag("LayerNorm", inference_mode=inference_mode)
     x = checks.floating("LayerNorm", x=x)
     if x.ndim < 1 or x.shape[-1] != hyperparams.features:
         raise checks.shape_error(

@@ -114,6 +114,7 @@ def fwd(
         ValueError, TypeError: where an input does not fit.
         ValueError: there are at most length positions.
     """
+    checks.static_flag("LearnedPositionalEmbedding", inference_mode=inference_mode)
     x = checks.floating("LearnedPositionalEmbedding", x=x)
     if positions is not None:
         positions = checks.integral("LearnedPositionalEmbedding", positions=positions)

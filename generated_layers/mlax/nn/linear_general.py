@@ -193,6 +193,7 @@ def fwd(
         ValueError: the axes that are summed over have the sizes in_features.
         ValueError: the batch axes have the sizes batch_features.
     """
+    checks.static_flag("LinearGeneral", inference_mode=inference_mode)
     x = checks.floating("LinearGeneral", x=x)
     checks.has_axes("LinearGeneral", x.ndim, axis=hyperparams.axis)
     checks.has_axes("LinearGeneral", x.ndim, batch_axis=hyperparams.batch_axis)

@@ -222,6 +222,7 @@ def fwd(
     Raises:
         ValueError, TypeError: where an input does not fit.
     """
+    checks.static_flag("LRU", inference_mode=inference_mode)
     x = checks.floating("LRU", x=x)
     if carry is not None:
         carry = checks.items("LRU", 2, checks.floating, carry=carry)

@@ -173,6 +173,7 @@ def fwd(
     Raises:
         ValueError, TypeError: where an input does not fit.
     """
+    checks.static_flag("LSTMCell", inference_mode=inference_mode)
     inputs, carry = checks.unpack("LSTMCell", "(inputs, carry)", x, 2)
     inputs = checks.floating("LSTMCell", inputs=inputs)
     carry = checks.items("LSTMCell", 2, checks.floating, carry=carry)

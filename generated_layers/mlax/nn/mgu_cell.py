@@ -190,6 +190,7 @@ def fwd(
     Raises:
         ValueError, TypeError: where an input does not fit.
     """
+    checks.static_flag("MGUCell", inference_mode=inference_mode)
     inputs, carry = checks.unpack("MGUCell", "(inputs, carry)", x, 2)
     inputs = checks.floating("MGUCell", inputs=inputs)
     carry = checks.floating("MGUCell", carry=carry)

@@ -104,6 +104,7 @@ def fwd(
         ValueError, TypeError: where an input does not fit.
         ValueError: features must be 1 or the size of the axis.
     """
+    checks.static_flag("PReLU", inference_mode=inference_mode)
     x = checks.floating("PReLU", x=x)
     if hyperparams.features == 1:
         slope = arrays.in_dtype(trainables.slope, x.dtype).reshape(())

@@ -171,6 +171,7 @@ def fwd(
         ValueError, TypeError: where an input does not fit.
         ValueError: patch_size must divide the size of the image.
     """
+    checks.static_flag("PatchEmbed", inference_mode=inference_mode)
     x = checks.floating("PatchEmbed", x=x)
     if hyperparams.channel_last and (
         x.ndim < hyperparams.spatial_dims + 1 or x.shape[-1] != hyperparams.in_channels

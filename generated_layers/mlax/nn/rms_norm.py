@@ -156,6 +156,7 @@ def fwd(
     Raises:
         ValueError, TypeError: where an input does not fit.
     """
+    checks.static_flag("RMSNorm", inference_mode=inference_mode)
     x = checks.floating("RMSNorm", x=x)
     if x.ndim < 1 or x.shape[-1] != hyperparams.features:
         raise checks.shape_error(

@@ -161,6 +161,7 @@ def fwd(
     Raises:
         ValueError, TypeError: where an input does not fit.
     """
+    checks.static_flag("SimpleCell", inference_mode=inference_mode)
     inputs, carry = checks.unpack("SimpleCell", "(inputs, carry)", x, 2)
     inputs = checks.floating("SimpleCell", inputs=inputs)
     carry = checks.floating("SimpleCell", carry=carry)

@@ -124,7 +124,7 @@ def fwd(
     Raises:
         ValueError, TypeError: where an input does not fit.
     """
-    checks.static_inference_mode("SpectralNorm", inference_mode)
+    checks.static_flag("SpectralNorm", inference_mode=inference_mode)
     x = checks.floating("SpectralNorm", x=x)
     if hyperparams.features_first and (
         x.ndim < 1 or x.shape[0] != hyperparams.features

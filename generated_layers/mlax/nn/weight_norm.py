@@ -135,6 +135,7 @@ def fwd(
     Raises:
         ValueError, TypeError: where an input does not fit.
     """
+    checks.static_flag("WeightNorm", inference_mode=inference_mode)
     x = checks.floating("WeightNorm", x=x)
     if hyperparams.features_first and (
         x.ndim < 1 or x.shape[0] != hyperparams.features

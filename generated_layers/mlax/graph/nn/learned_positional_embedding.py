@@ -83,7 +83,7 @@ class LearnedPositionalEmbedding(LayerModule):
         x: jax.Array,
         *,
         positions: jax.Array | None = None,
-        is_training: bool = False,
+        is_training: bool = True,
     ) -> tuple[jax.Array, Params]:
         """Apply the module.
 
