@@ -1,5 +1,6 @@
 import math
 
+import jax.numpy as jnp
 from jax import lax
 
 from mlax_scaffold.spec import (
