@@ -34,45 +34,58 @@ def reference_pages(
     library: Library, project: Project, rewritten: Mapping[Reference, Methods]
 ) -> tuple[Rendered, ...]:
     """Every page, from the rewritten methods of each definition."""
-    formatted = _formatted(library, project, rewritten)
-    pages = []
-    for definition in library:
-        section = definition.section
-        text = render_template(
-            "docs/page.md.jinja",
-            origin=f" from {section}/{definition.module}.py",
-            edited="that spec",
-            view=page(
-                definition,
-                library,
-                project,
-                formatted[_snippet(definition, "signature")],
-                formatted[_snippet(definition, "example")],
-                formatted[_snippet(definition, "module")],
-            ),
+    drafts = [
+        snippet
+        for definition in library
+        for snippet in snippets(
+            definition, library, project, rewritten[definition.reference]
         )
-        path = f"{project.docs}/{section}/{page_name(definition)}"
-        pages.append(Rendered(path, text, definition.source))
+    ]
+    formatted = {f.path: f.text for f in format_python(drafts, project.package)}
+    pages = [reference_page(d, library, project, formatted) for d in library]
     return (*pages, *render_api_pages(library, project), *_indices(library, project))
 
 
-def _formatted(
-    library: Library, project: Project, rewritten: Mapping[Reference, Methods]
-) -> dict[str, str]:
-    """Signatures and examples of all pages, through one call of the formatter."""
-    snippets = []
-    for definition in library:
-        methods = rewritten[definition.reference]
-        signature = "\n\n".join(_signatures(definition, library, methods))
-        code = example(definition, library, project.package)
-        module = _module_signature(definition, library, project.package)
+def reference_page(
+    definition: Definition,
+    library: Library,
+    project: Project,
+    formatted: Mapping[str, str],
+) -> Rendered:
+    """The page of one definition, from its formatted snippets by path."""
+    section = definition.section
+    text = render_template(
+        "docs/page.md.jinja",
+        origin=f" from {section}/{definition.module}.py",
+        edited="that spec",
+        view=page(
+            definition,
+            library,
+            project,
+            formatted[_snippet(definition, "signature")],
+            formatted[_snippet(definition, "example")],
+            formatted[_snippet(definition, "module")],
+        ),
+    )
+    path = f"{project.docs}/{section}/{page_name(definition)}"
+    return Rendered(path, text, definition.source)
+
+
+def snippets(
+    definition: Definition, library: Library, project: Project, methods: Methods
+) -> tuple[Rendered, ...]:
+    """Signatures and example of a page, to be formatted with those of all others."""
+    signature = "\n\n".join(_signatures(definition, library, methods))
+    code = example(definition, library, project.package)
+    module = _module_signature(definition, library, project.package)
+    return tuple(
+        Rendered(_snippet(definition, kind), text, "")
         for kind, text in (
             ("signature", signature),
             ("example", code),
             ("module", module),
-        ):
-            snippets.append(Rendered(_snippet(definition, kind), text, ""))
-    return {f.path: f.text for f in format_python(snippets, project.package)}
+        )
+    )
 
 
 def _snippet(definition: Definition, kind: str) -> str:
@@ -135,12 +148,12 @@ def _indices(library: Library, project: Project) -> Iterator[Rendered]:
                 [page_name(d) for d in library.within(kind.section)],
             ),
             "",
+            registry=True,
         )
     rows = tuple(
         (
             f"[{_TITLES[kind][0]}]({kind.section}/index.md)",
             f"`{project.package}.{kind.section}`",
-            str(len(library.within(kind.section))),
             _TITLES[kind][1],
         )
         for kind in kinds
@@ -150,7 +163,6 @@ def _indices(library: Library, project: Project) -> Iterator[Rendered]:
         (
             f"[{page.title}]({page.name}.md)",
             f"`{project.package}{page.place}`",
-            "1",
             page.summary,
         )
         for page in others
@@ -160,13 +172,14 @@ def _indices(library: Library, project: Project) -> Iterator[Rendered]:
         _index(
             "Reference",
             f"Everything in `{project.package}`.",
-            Table(("section", "package", "pages", "what it holds"), rows),
+            Table(("section", "package", "what it holds"), rows),
             [
                 *(f"{kind.section}/index.md" for kind in kinds),
                 *(f"{page.name}.md" for page in others),
             ],
         ),
         "",
+        registry=True,
     )
 
 

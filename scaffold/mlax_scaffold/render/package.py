@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from mlax_scaffold.model.definition import Definition, Kind
+from mlax_scaffold.model.definition import OPTIMIZER_TOOLS, Definition, Kind
 from mlax_scaffold.model.library import Library
 from mlax_scaffold.model.project import Project, Rendered
 from mlax_scaffold.render.environment import render_template, template_root
@@ -69,6 +69,7 @@ def support(library: Library, project: Project) -> Iterator[Rendered]:
                 lines=_exports(kind, library, project),
             ),
             "",
+            registry=True,
         )
     yield Rendered(
         f"{project.output}/__init__.py",
@@ -79,6 +80,7 @@ def support(library: Library, project: Project) -> Iterator[Rendered]:
             modules=sorted(["initializers", *(kind.section for kind in kinds)]),
         ),
         "",
+        registry=True,
     )
     root = template_root() / "package"
     templates = [*(root / "_core").glob("*.jinja"), *map(root.joinpath, _PUBLIC)]
@@ -111,7 +113,7 @@ def _exports(kind: Kind, library: Library, project: Project) -> list[str]:
             f"from {core}.placement import state_shardings",
             f"from {core}.trees import apply_updates",
         ]
-        names += ["apply_updates", "from_optax", "state_shardings", "to_optax"]
+        names += OPTIMIZER_TOOLS
     for definition in library.within(kind.section):
         names.append(definition.name)
         if kind in (Kind.FUNCTION, Kind.SCHEDULE):

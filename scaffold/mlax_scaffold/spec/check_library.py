@@ -7,7 +7,12 @@ from functools import cache
 from pathlib import Path
 
 from mlax_scaffold.errors import Diagnostic, Location, SpecError, did_you_mean
-from mlax_scaffold.model.definition import Definition, Kind, Reference
+from mlax_scaffold.model.definition import (
+    OPTIMIZER_TOOLS,
+    Definition,
+    Kind,
+    Reference,
+)
 from mlax_scaffold.model.library import Library
 from mlax_scaffold.spec.check_draws import check_draws
 from mlax_scaffold.spec.check_parts import check_parts
@@ -164,6 +169,14 @@ def _same_modules(definitions: Iterable[Definition]) -> list[Diagnostic]:
     found: list[Diagnostic] = []
     taken: dict[str, Definition] = {}
     for definition in sorted(definitions, key=lambda d: d.source):
+        if definition.kind is Kind.OPTIMIZER and definition.module in OPTIMIZER_TOOLS:
+            found.append(
+                _at(
+                    definition,
+                    f"{definition.module} is a function of optim already",
+                    "Choose another name: that of its module is the same.",
+                )
+            )
         if definition.kind not in (Kind.LAYER, Kind.BLOCK):
             continue
         other = taken.setdefault(definition.module_name, definition)

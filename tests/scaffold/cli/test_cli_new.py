@@ -10,11 +10,13 @@ import sys
 import pytest
 from cli_projects import SCALE, TWICE, execute
 
+from mlax_scaffold.cli import creation
 from mlax_scaffold.cli.archetypes import archetype_for, archetypes, from_spec
 from mlax_scaffold.cli.staging import PACKAGE, Outcome, Stage, staged
 from mlax_scaffold.cli.workspace import Generation, Workspace
 from mlax_scaffold.model.library import Library
 from mlax_scaffold.model.project import Project
+from mlax_scaffold.spec.parse_keywords import MODULES
 
 FUNCTION = '''\
 from mlax_scaffold.spec import Float, function
@@ -77,6 +79,28 @@ def test_the_name_suggests_the_archetype():
     assert archetype_for("SaltNoise") == "random"
     assert archetype_for("ProbeGate") == "dense"
     assert {archetype_for(n) for n in ("ANorm", "ACell", "A")} <= set(archetypes())
+
+
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [("new-layer", name) for name in sorted(MODULES)]
+    + [("new-optimizer", name) for name in ("ApplyUpdates", "ToOptax", "FromOptax")]
+    + [("new-optimizer", "StateShardings"), ("new-function", "apply_updates")],
+)
+def test_names_of_the_package_are_refused(empty, command, name):
+    result = empty.run(command, name)
+    assert result.exit_code == 2, result.output
+    assert f'"{name}" cannot be the name of a' in result.output
+    assert not (empty.root / "specs").exists()
+
+
+def test_a_name_that_the_reader_refuses_is_wrong_usage(empty, tried, monkeypatch):
+    monkeypatch.setattr(creation, "check_name", lambda name, kind: None)
+    for command, name in (("new-layer", "Params"), ("new-optimizer", "ToOptax")):
+        result = empty.run(command, name)
+        assert result.exit_code == 2, result.output
+        assert f'"{name}" cannot be the name: ' in result.output
+    assert not tried
 
 
 def test_the_choice_is_told(empty, tried):
