@@ -134,7 +134,7 @@ class Optimizer:
         self._stepping = self._whole is not None
         number = self._state.get("step", jnp.zeros((), jnp.int32))
         self._values = {"step": (number + 1).astype(dtype), "dither": _dither(number)}
-        self._values |= {n: v for n, v in self._inputs.items() if v is not None}
+        self._values |= self._inputs
         if inputs["value"] is not None:
             self._values["value"] = jnp.asarray(inputs["value"], dtype)
         for name in self._fields.named("Scheduled"):
@@ -371,15 +371,17 @@ class _Given:
     optimizer: _SubOptimizer
     inputs: dict[str, Any]
 
-    def __call__(self, grads: Any, params: Any) -> Any:
-        updates, new = self.apply(grads, self.optimizer.state, params)
+    def __call__(self, grads: Any, params: Any, **inputs: Any) -> Any:
+        updates, new = self.apply(grads, self.optimizer.state, params, **inputs)
         self.optimizer.state = new
         return updates
 
-    def apply(self, grads: Any, state: Any, params: Any) -> tuple[Any, Any]:
-        """A pure step."""
+    def apply(
+        self, grads: Any, state: Any, params: Any, **inputs: Any
+    ) -> tuple[Any, Any]:
+        """A pure step, of which some inputs may be others."""
         apply = self.optimizer.hyperparams.apply
-        return apply(grads, state, params, **self.inputs)
+        return apply(grads, state, params, **self.inputs | inputs)
 
 
 def _created(declared: Declaration, dtype: Any) -> jax.Array:
