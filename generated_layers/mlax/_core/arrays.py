@@ -9,6 +9,8 @@ import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike, DTypeLike
 
+from mlax._core.outlines import ANYTHING, SHAPES
+
 Initializer = Callable[..., jax.Array]
 """`initializer(key, shape, dtype)`, as in `jax.nn.initializers`."""
 
@@ -21,6 +23,8 @@ def create(
 ) -> jax.Array:
     """A new array on the default device; a dtype of None is the initializer's own."""
     shape = tuple(shape)
+    if key is SHAPES:
+        return jax.ShapeDtypeStruct(shape, jnp.float32)  # type: ignore[return-value]
     arguments = () if dtype is None else (dtype,)
     weight = initializer(key, shape, *arguments)
     if getattr(weight, "shape", None) != shape:
@@ -60,6 +64,8 @@ def cast(tree: Any, dtype: DTypeLike | None) -> Any:
 
 def declared_keys(key: Any, count: int) -> Any:
     """A key for each declaration of a layer: split from one, or a list of them as it is."""
+    if key is SHAPES:
+        return [SHAPES] * count
     return key if isinstance(key, list) else jax.random.split(key, count)
 
 
@@ -82,12 +88,17 @@ def keyed(key: Any, items: Iterable[Any]) -> list[tuple[Any, Any]]:
     Where there is no key, each has None.
     """
     given = list(items)
-    keys = key if isinstance(key, list) else split_keys(key, len(given))
-    return list(zip(keys, given, strict=True))
+    if key is None:
+        return [(None, item) for item in given]
+    return list(zip(declared_keys(key, len(given)), given, strict=True))
+
+
+ANY = "**"
+"""Stands among keyword inputs for any that has another name."""
 
 
 def keyword_inputs(*layers: Any) -> tuple[str, ...]:
-    """The keyword inputs that some of the layers take, each once."""
+    """The keyword inputs that some of the layers take, each once; see `ANY`."""
     names = (name for layer in layers for name in getattr(layer, "keyword_inputs", ()))
     return tuple(dict.fromkeys(names))
 
@@ -97,6 +108,8 @@ def taken(layer: Any, inputs: dict[str, Any]) -> dict[str, Any]:
     if not inputs:
         return inputs
     known = keyword_inputs(layer)
+    if ANY in known:
+        return inputs
     return {name: value for name, value in inputs.items() if name in known}
 
 
@@ -110,7 +123,11 @@ def together(trees: Sequence[Any]) -> tuple[Any, ...] | None:
 
     A compiled function takes and returns every None of a tuple by itself, at each call.
     """
-    return None if all(tree is None for tree in trees) else tuple(trees)
+    if all(tree is None for tree in trees):
+        return None
+    # Layers that do not say whether they have one may be such that have none.
+    unknown = all(tree is None or tree is ANYTHING for tree in trees)
+    return ANYTHING if unknown else tuple(trees)
 
 
 def unzip(layers: Iterable[tuple[Any, Any, Any]]) -> tuple[Any, Any, Any]:

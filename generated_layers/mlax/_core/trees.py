@@ -236,6 +236,11 @@ def _stored(new: Any, old: Any, param: Any = None) -> jax.Array:
     return in_place(jnp.asarray(new, old.dtype), old, param)
 
 
+def incremented(step: jax.Array) -> jax.Array:
+    """The next number of steps. After the largest of its dtype it stays there."""
+    return jnp.minimum(step, jnp.iinfo(step.dtype).max - 1) + 1
+
+
 def dither(step: jax.Array) -> jax.Array:
     """A number in [0, 1) for each step: multiples of the golden ratio, without integers.
 

@@ -2,6 +2,7 @@
 # To change this file, edit the specs and run `mlax-scaffold generate`.
 """Weights by name: arrays of any tree by their paths, and files of them."""
 
+import json
 import math
 import os
 from collections.abc import Iterator, Mapping
@@ -12,6 +13,9 @@ import jax.core
 import jax.numpy as jnp
 
 from mlax._core.paths import named_leaves
+
+_KEYS = "prng_keys"
+"""What a file calls the implementations of the PRNG keys in it, by their names."""
 
 _SHOWN = 10
 """How many paths an error lists of a kind."""
@@ -99,6 +103,10 @@ def _dtype(array: Any) -> Any:
     return array.dtype if hasattr(array, "dtype") else jnp.result_type(array)
 
 
+def _is_key(array: Any) -> bool:
+    return jnp.issubdtype(_dtype(array), jax.dtypes.prng_key)
+
+
 def _listed(kind: str, lines: list[str]) -> list[str]:
     more = len(lines) - _SHOWN
     shown = [f"  {kind}: {line or '(the root)'}" for line in lines[:_SHOWN]]
@@ -115,13 +123,14 @@ def save_safetensors(
     Args:
         path: of the file; one that is there is replaced.
         tree: any pytree of arrays, a dict by names as other libraries expect them too.
-        metadata: texts to keep in the file.
+        metadata: texts to keep in the file. PRNG keys, whose data are stored, add one
+            that says which ones they are, and of which implementation.
 
     Raises:
         ModuleNotFoundError: where the package `safetensors` is not installed.
-        TypeError: where a leaf is no array of numbers (a PRNG key: store its
-            `jax.random.key_data`).
-        ValueError: where a leaf is called `__metadata__`, which the format reserves.
+        TypeError: where a leaf is no array, or metadata are no texts by name.
+        ValueError: where a leaf is called `__metadata__`, which the format reserves, or a
+            text `prng_keys`.
         FileNotFoundError: where the folder of the file is not there.
     """
     library = _safetensors("save_safetensors")
@@ -140,12 +149,17 @@ def save_safetensors(
                 f"save_safetensors: {name or 'the root'} must be an array, got {leaf!r}; "
                 "a traced one is saved after the compiled function has returned it"
             )
-        if jnp.issubdtype(_dtype(leaf), jax.dtypes.prng_key):
-            raise TypeError(
-                f"save_safetensors: {name} is a PRNG key; store jax.random.key_data of it"
-            )
         if isinstance(leaf, jax.ShapeDtypeStruct):
             raise TypeError(f"save_safetensors: {name} is a shape without an array")
+    if _KEYS in (metadata or {}):
+        raise ValueError(
+            f"save_safetensors: {_KEYS!r} in the metadata is that of PRNG keys"
+        )
+    keys = {
+        n: str(jax.random.key_impl(leaf)) for n, leaf in named.items() if _is_key(leaf)
+    }
+    named |= {name: jax.random.key_data(named[name]) for name in keys}
+    texts = {**(metadata or {}), **({_KEYS: json.dumps(keys)} if keys else {})}
     arrays = {
         name: array if array.flags.c_contiguous else array.copy(order="C")
         for name, leaf in named.items()
@@ -155,7 +169,7 @@ def save_safetensors(
     }
     written = f"{final}.{os.getpid()}.tmp"
     try:
-        library.save_file(arrays, written, None if metadata is None else dict(metadata))
+        library.save_file(arrays, written, texts or None)
         os.replace(written, final)
     finally:
         if os.path.exists(written):
@@ -171,7 +185,7 @@ def load_safetensors(path: str | os.PathLike[str], like: Any = None) -> Any:
             `jax.sharding.NamedSharding`, or a shape with one, the array read lies there.
 
     Returns:
-        The filled tree; without `like` the arrays by name.
+        The filled tree; without `like` the arrays by name. PRNG keys are keys again.
 
     Raises:
         ModuleNotFoundError: where the package `safetensors` is not installed.
@@ -201,9 +215,18 @@ def load_safetensors(path: str | os.PathLike[str], like: Any = None) -> Any:
                 f"load_safetensors: {name} is {array.dtype}, which JAX would narrow; "
                 "enable 64-bit mode: jax.config.update('jax_enable_x64', True)"
             )
+    for name, implementation in _keys_in(file).items():
+        arrays[name] = jax.random.wrap_key_data(arrays[name], impl=implementation)
     if like is None:
         return {name: jnp.asarray(array) for name, array in arrays.items()}
     return jax.tree.map(_placed, unflatten(arrays, like), like)
+
+
+def _keys_in(file: str) -> dict[str, str]:
+    from safetensors import safe_open
+
+    with safe_open(file, framework="numpy") as opened:
+        return json.loads((opened.metadata() or {}).get(_KEYS, "{}"))
 
 
 def _placed(array: Any, like: Any) -> jax.Array:

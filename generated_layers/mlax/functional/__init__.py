@@ -38,8 +38,10 @@ from mlax.functional._pool import pool
 from mlax.functional._prod import prod
 from mlax.functional._range_scale import range_scale
 from mlax.functional._rectification import rectification
+from mlax.functional._rms import rms
 from mlax.functional._rms_norm import rms_norm
 from mlax.functional._rotary_embedding import rotary_embedding
+from mlax.functional._running_sum import running_sum
 from mlax.functional._saturate import saturate
 from mlax.functional._scale_by_trust_ratio import scale_by_trust_ratio
 from mlax.functional._sinusoids import sinusoids
@@ -88,8 +90,10 @@ __all__ = [
     "prod",
     "range_scale",
     "rectification",
+    "rms",
     "rms_norm",
     "rotary_embedding",
+    "running_sum",
     "saturate",
     "scale_by_trust_ratio",
     "sinusoids",

@@ -21,7 +21,8 @@ def dropout(
 ) -> jax.Array:
     """Sets elements to zero at random, and scales the others by 1 / (1 - rate).
 
-    Srivastava et al., 2014, JMLR 15(56). The mask takes no float, see `bernoulli`.
+    Srivastava et al., 2014, JMLR 15(56). The mask takes no float, see `bernoulli`. The
+    key may be None where the rate is 0 or 1.
 
     Args:
         x: floating of any shape.
@@ -40,6 +41,8 @@ def dropout(
     broadcast_axis = checks.axes("dropout", broadcast_axis=broadcast_axis)
     x = checks.floating("dropout", x=x)
     checks.has_axes("dropout", x.ndim, broadcast_axis=broadcast_axis)
+    if rate == 0.0:
+        return x
     if rate == 1.0:
         return jnp.zeros_like(x)
     together = {axis % x.ndim for axis in broadcast_axis}

@@ -4,10 +4,9 @@
 from __future__ import annotations
 
 import jax
-import jax.numpy as jnp
 
 from mlax._core import checks
-from mlax.functional._dithered_sum import dithered_sum
+from mlax.functional._running_sum import running_sum
 
 
 def ema(
@@ -47,6 +46,4 @@ def ema(
     if decay < 0.5:
         return new + (decay * old - decay * new)
     change = (1.0 - decay) * new - (1.0 - decay) * old
-    if dither is None or jnp.finfo(old.dtype).bits > 16:
-        return old + change
-    return dithered_sum(old, change, jnp.broadcast_to(dither, change.shape))
+    return running_sum(old, change, dither)

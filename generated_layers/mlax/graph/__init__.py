@@ -13,7 +13,8 @@ from mlax.graph._display import display, summary
 from mlax.graph._graph import Graph
 from mlax.graph._metadata import Metadata
 from mlax.graph._module import Module
-from mlax.graph._params import LockedError, Param, Params
+from mlax.graph._param import Param
+from mlax.graph._params import LockedError, Params
 from mlax.graph._rng import Rng
 from mlax.graph._scan import dynamic_scan, static_scan
 from mlax.graph._sequential import Sequential

@@ -4,12 +4,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from mlax.graph._graph import Path
 from mlax.graph._params import Params
 
 if TYPE_CHECKING:
     from mlax.graph._module import Module
+
+
+class ChangedWeights(ValueError):
+    """A module sets weights in a call that has no place to return them."""
+
+    def __init__(self, module: Module, paths: Iterable[Path]) -> None:
+        self.paths = frozenset(paths)
+        shown = ", ".join(map(repr, sorted(self.paths)))
+        super().__init__(
+            f"{type(module).__name__} at {module.path!r} sets the weight {shown} in a call, "
+            "and `fwd` of a block returns state only: call the module of the block, or "
+            "create the weight with trainable=False"
+        )
 
 
 class Applied:
@@ -27,11 +42,29 @@ class Applied:
         key: Any = None,
         **inputs: Any,
     ) -> tuple[Any, Params]:
-        """What a block calls."""
+        """What a block calls.
+
+        Raises:
+            ChangedWeights: where the module sets a weight.
+            ValueError: where it sets flags or metadata.
+        """
         params = trainables.merge(non_trainables)
         y, after = self.module._run(params, x, not inference_mode, key, **inputs)
-        kept = {path: after.value(path) for path in non_trainables}
-        return y, non_trainables.update(kept)
+        changed = [
+            path for path in trainables if after.value(path) is not params.value(path)
+        ]
+        if changed:
+            raise ChangedWeights(self.module, changed)
+        marked = params.marked_unlike(after)
+        if marked:
+            raise ValueError(
+                f"{type(self.module).__name__} at {self.module.path!r} sets flags or metadata "
+                f"of {marked[0]!r}, which cannot change in a loop of a block, nor in `fwd`: set "
+                "them outside"
+            )
+        return y, non_trainables.update(
+            {path: after.value(path) for path in non_trainables}
+        )
 
     @property
     def keyword_inputs(self) -> tuple[str, ...]:
@@ -41,4 +74,6 @@ class Applied:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or name == "module":
             raise AttributeError(name)
-        return getattr(self.module._static_hyperparams(), name)
+        module = self.module
+        owner = module if hasattr(type(module), name) else module._static_hyperparams()
+        return getattr(owner, name)

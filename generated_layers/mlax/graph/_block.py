@@ -8,15 +8,20 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar
 
 import jax
+import jax.core
 import jax.numpy as jnp
 
 from mlax._core import checks
 from mlax._core.arrays import each, keyword_inputs
-from mlax.graph._applied import Applied
-from mlax.graph._graph import Graph
+from mlax.graph._applied import ChangedWeights
+from mlax.graph._call import keyword_only
+from mlax.graph._creation import Call, Noted, created
+from mlax.graph._graph import Graph, Path
 from mlax.graph._module import Module, own_params
 from mlax.graph._params import Params, checked_call
-from mlax.graph._rng import Rng
+from mlax.graph._rng import NotSeeded, Rng
+from mlax.graph._run import Run
+from mlax.graph._stacks import map_params, of_all, of_one
 
 
 class BlockModule(Module):
@@ -33,6 +38,7 @@ class BlockModule(Module):
     """The fields that hold modules, with their words in the spec."""
     hands_on: ClassVar[bool] = False
     """Whether its modules get the keyword inputs that it is given."""
+    _passes_calls = True
     depth: int
     """How many times a module with stacked weights is applied, where there is one."""
 
@@ -60,10 +66,15 @@ class BlockModule(Module):
         checks.static_flag(type(self).__name__, is_training=is_training)
         checked_call(self, params, x)
         params = self._create(params, x, is_training, **inputs)
-        key, rng = None, self._rng()
-        if is_training and rng is not None and self._draws:
+        key, rng = None, self._rng() if is_training and self._draws else None
+        if rng is not None and rng.is_seeded(params):
             key, params = rng(params)
-        return self._run_entry(entry, params, x, is_training, key, inputs)
+        try:
+            return self._run_entry(entry, params, x, is_training, key, inputs)
+        except checks.KeyRequired:
+            if rng is not None:
+                rng(params)  # It says how to seed.
+            raise
 
     def _run(
         self, params: Params, x: Any, is_training: bool, key: Any, **inputs: Any
@@ -80,18 +91,24 @@ class BlockModule(Module):
         key: Any,
         inputs: Mapping[str, Any],
     ) -> tuple[Any, Params]:
-
-        def layer(name: str, module: Module) -> tuple[Any, Any, Any]:
-            own = own_params(module, params.locked())
-            return *own.split(), Applied(module)
-
-        trainables, state, hyperparams = self._init(layer)
-        y, new = entry(
-            x, trainables, state, hyperparams, not is_training, key, **inputs
-        )
-        for part in jax.tree.leaves(new, is_leaf=lambda node: isinstance(node, Params)):
-            params = params.update({path: part.value(path) for path in part})
-        return y, params
+        rng, carried = self._rng(), frozenset[Path]()
+        while True:
+            run = Run(params, carried)
+            trees = self._init(lambda name, m: run.layer(m, self._is_stacked(name)))  # noqa: B023
+            try:
+                y, new = entry(x, *trees, not is_training, key, **inputs)
+            except ChangedWeights as change:
+                if change.paths <= carried:
+                    raise
+                carried |= change.paths
+            except NotSeeded:
+                # A module draws in a loop of the block, which has no generators in it.
+                if key is not None or rng is None or not rng.is_seeded(params):
+                    raise
+                key, params = rng(params)
+            else:
+                after = run.finished(self, new)
+                return y, after if params.is_locked else after.unlocked()
 
     @property
     def _draws(self) -> bool:
@@ -103,7 +120,7 @@ class BlockModule(Module):
     @property
     def keyword_inputs(self) -> tuple[str, ...]:
         """The keyword inputs of the block, and those of its modules where it hands them on."""
-        own, hands_on = super().keyword_inputs, self.hands_on
+        own, hands_on = keyword_only(type(self)), self.hands_on
         modules = [m for name in self.structural if hands_on for m in self._of(name)]
         return (*own, *keyword_inputs(*modules))
 
@@ -113,6 +130,9 @@ class BlockModule(Module):
     def _of(self, name: str) -> tuple[Module, ...]:
         given = getattr(self, name)
         return given if self.structural[name] == "SubLayers" else (given,)
+
+    def _is_stacked(self, name: str) -> bool:
+        return self.structural[name] == "Stacked"
 
     def _init(self, layer: Any) -> tuple[Any, Any, Any]:
         made: dict[str, Any] = {}
@@ -140,7 +160,7 @@ class BlockModule(Module):
 
         jax.eval_shape(run, x, inputs)
         for module, count, (shape, given) in calls:
-            params = _created(module, params, shape, is_training, given, count)
+            params = created(module, params, shape, is_training, given, count)
         return params
 
     def _trace(
@@ -155,8 +175,7 @@ class BlockModule(Module):
         """The result of a call, in which calls of modules are noted."""
 
         def layer(name: str, module: Module) -> tuple[Any, Any, Any]:
-            stacked = self.structural[name] == "Stacked"
-            count = self.depth if stacked else None
+            count = self.depth if self._is_stacked(name) else None
             return Params(), Params(), Noted(module, count, params, calls)
 
         trees = self._init(layer)
@@ -175,13 +194,30 @@ class BlockModule(Module):
 
     def _to_pair(self, params: Params) -> tuple[Any, Any]:
         """`(trainables, non_trainables)` of `fwd`."""
-        made = self._init(lambda _, m: (*m._to_pair(params), m._pair_hyperparams()))
-        return made[0], made[1]
+
+        def layer(name: str, module: Module) -> tuple[Any, Any, Any]:
+            own = own_params(module, params)
+            if self._is_stacked(name) and module._passes_calls and own:
+                # Blocks look at the first axes of what they are given.
+                pair = jax.vmap(lambda own: module._to_pair(params.update(own)))(own)
+            else:
+                pair = module._to_pair(params)
+            if self._is_stacked(name):
+                pair = map_params(of_one, pair)
+            return *pair, module._pair_hyperparams()
+
+        trainables, non_trainables, _ = self._init(layer)
+        return trainables, non_trainables
 
     def _from_pair(
-        self, params: Params, trainables: Any, non_trainables: Any
+        self,
+        params: Params,
+        trainables: Any,
+        non_trainables: Any,
+        stack: tuple[int, ...] = (),
     ) -> Params:
         """The params with the arrays of a pair."""
+        seen: dict[Path, Any] = {}
         for name, word in self.structural.items():
             if not (hasattr(trainables, name) and hasattr(non_trainables, name)):
                 raise ValueError(
@@ -190,69 +226,52 @@ class BlockModule(Module):
                     f"{type(trainables).__name__} and {type(non_trainables).__name__}"
                 )
             modules = self._of(name)
-            weights, state = getattr(trainables, name), getattr(non_trainables, name)
+            pair = getattr(trainables, name), getattr(non_trainables, name)
             if word != "SubLayers":
-                weights, state = (weights,), (state,)
-            states = each(state, len(modules))
-            for row in zip(modules, weights, states, strict=True):
-                params = row[0]._from_pair(params, *row[1:])
+                pair = (pair[0],), (pair[1],)
+            weights, states = (each(part, len(modules)) for part in pair)
+            if len(weights) != len(modules) or len(states) != len(modules):
+                raise ValueError(
+                    f"{type(self).__name__} at {self.path!r}: {name} has {len(modules)} modules, "
+                    f"and the pair {len(weights)} weights and {len(states)} states"
+                )
+            for module, *part in zip(modules, weights, states, strict=True):
+                if self._is_stacked(name):
+                    params = self._from_stack(params, module, part, stack)
+                else:
+                    params = module._from_pair(params, *part, stack)
+                self._check_again(seen, own_params(module, params))
         return params
 
+    def _from_stack(
+        self, params: Params, module: Module, pair: list[Any], stack: tuple[int, ...]
+    ) -> Params:
+        """The params with the arrays of a pair whose first axis is the depth."""
+        known = set(params)
+        made = module._from_pair(params, *pair, (*stack, self.depth))
+        new, rest = made.split(lambda path, _: path not in known)
+        return rest.merge(of_all(new))
 
-Call = tuple[Module, int | None, tuple[Any, Mapping[str, Any]]]
-"""A module, how many times its weights are stacked, and the shapes of its inputs."""
-
-
-class Noted(Applied):
-    """A module whose calls are noted, with the shapes of their inputs."""
-
-    def __init__(
-        self, module: Module, count: int | None, params: Params, calls: list[Call]
-    ) -> None:
-        super().__init__(module)
-        self.count = count
-        self.params = params
-        self.calls = calls
-
-    def apply(
-        self,
-        x: Any,
-        trainables: Params,
-        non_trainables: Params,
-        inference_mode: bool = False,
-        key: Any = None,
-        **inputs: Any,
-    ) -> tuple[Any, Params]:
-        """What a block calls."""
-        module, calls = self.module, self.calls
-        if not isinstance(module, BlockModule) or self.count is not None:
-            shapes = jax.tree.map(_struct, (x, inputs))
-            calls.append((module, self.count, shapes))
-            calls = []
-        y = module._trace(self.params, calls, x, not inference_mode, key, **inputs)
-        return y, non_trainables
+    def _check_again(self, seen: dict[Path, Any], made: Params) -> None:
+        """Refuse values of a module that is there several times which are not the same."""
+        for path, param in made.items():
+            value = seen.setdefault(path, param.value)
+            if not _same(value, param.value):
+                raise ValueError(
+                    f"{type(self).__name__} at {self.path!r}: {path!r} is given twice, with "
+                    "other values: its module is there several times, and a pair has weights "
+                    "and state for each; give each a module of its own"
+                )
 
 
-def _struct(value: Any) -> jax.ShapeDtypeStruct:
-    return jax.ShapeDtypeStruct(jnp.shape(value), jnp.result_type(value))
-
-
-def _created(
-    module: Module,
-    params: Params,
-    x: Any,
-    is_training: bool,
-    inputs: Mapping[str, Any],
-    count: int | None,
-) -> Params:
-    if count is None:
-        return module._create(params, x, is_training, **inputs)
-    known, rows = set(params), []
-    for _ in range(count):
-        made = module._create(params, x, is_training, **inputs)
-        new, params = made.split(lambda path, _: path not in known)
-        rows.append(new)
-    return params.merge(jax.tree.map(lambda *leaves: jnp.stack(leaves), *rows))
+def _same(a: Any, b: Any) -> bool:
+    if a is b:
+        return True
+    if isinstance(a, jax.core.Tracer) or isinstance(b, jax.core.Tracer):
+        return False
+    return jnp.shape(a) == jnp.shape(b) and bool(
+        jnp.all(jnp.asarray(a) == jnp.asarray(b))
+    )
 
 
 def checked_module(owner: Module, name: str, given: Any) -> Module:

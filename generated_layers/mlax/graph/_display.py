@@ -11,6 +11,7 @@ from typing import Any
 import jax.numpy as jnp
 
 from mlax.graph._graph import Graph, Path
+from mlax.graph._module import own_params
 from mlax.graph._params import Param, Params
 
 
@@ -32,20 +33,22 @@ def display(graph: Graph, params: Params) -> None:
             "display needs treescope in a notebook: pip install treescope; "
             "print(summary(graph, params)) shows the text"
         ) from error
-    treescope.display(_nested(graph, params))
+    treescope.display(_nested(graph, _shown(graph, params)))
 
 
 def summary(graph: Graph, params: Params) -> str:
     """A tree of the parameters below a node: names, shapes, dtypes and numbers of elements.
 
+    Those of the modules in the node's module are shown too, by their paths where they are
+    elsewhere.
+
     Raises:
         TypeError: where these are not a node of a graph and parameters.
     """
     _check(graph, params)
-    root = _nested(graph, params)
+    shown = _shown(graph, params)
     rows = [(graph.name, type(graph.module).__name__ if graph.module else "", "", "")]
-    rows += _rows(root, graph, "")
-    sizes = [_size(p) for path, p in params.items() if _below(graph.path, path)]
+    rows += _rows(_nested(graph, shown), graph, "")
     widths = [max(len(row[i]) for row in rows) for i in range(3)]
     lines = [
         "  ".join(
@@ -53,14 +56,11 @@ def summary(graph: Graph, params: Params) -> str:
         )
         for row in rows
     ]
-    trained = sum(
-        _size(p)
-        for path, p in params.items()
-        if p.trainable and _below(graph.path, path)
-    )
+    total = sum(map(_size, shown.values()))
+    trained = sum(_size(param) for param in shown.values() if param.trainable)
     state = "locked" if params.is_locked else "unlocked"
     lines.append(
-        f"{len(sizes)} parameters of {sum(sizes):,} elements, {trained:,} of them trainable; {state}"
+        f"{len(shown)} parameters of {total:,} elements, {trained:,} of them trainable; {state}"
     )
     return "\n".join(line.rstrip() for line in lines)
 
@@ -77,20 +77,29 @@ def _check(graph: Any, params: Any) -> None:
         )
 
 
+def _shown(graph: Graph, params: Params) -> Params:
+    """The parameters below a node, and those of the modules in its module, wherever they are."""
+    own = own_params(graph.module, params) if graph.module else ()
+    there = {path for path in params if path in own or _below(graph.path, path)}
+    return params.split(lambda path, _: path in there)[0]
+
+
 def _nested(graph: Graph, params: Params) -> dict[str, Any]:
-    """The parameters below a node as nested dicts."""
+    """Parameters as nested dicts: by names below a node, and by paths elsewhere."""
     root: dict[str, Any] = {}
     for path, param in params.items():
-        if _below(graph.path, path):
-            place = root
-            for name in path[len(graph.path) : -1]:
-                if isinstance(place.get(name), Param):  # a parameter, and a node
-                    place[name] = {"": place[name]}
-                place = place.setdefault(name, {})
-            if isinstance(place.get(path[-1]), dict):
-                place[path[-1]][""] = param
-            else:
-                place[path[-1]] = param
+        *names, last = path[len(graph.path) :] if _below(graph.path, path) else path
+        if not _below(graph.path, path):
+            names = ["/".join(names)]
+        place = root
+        for name in names:
+            if isinstance(place.get(name), Param):  # a parameter, and a node
+                place[name] = {"": place[name]}
+            place = place.setdefault(name, {})
+        if isinstance(place.get(last), dict):
+            place[last][""] = param
+        else:
+            place[last] = param
     return root
 
 
@@ -111,13 +120,23 @@ def _rows(
             kind = "" if node.trainable else "not trainable"
             rows.append((indent + branch + name, shape, f"{_size(node):,}", kind))
             continue
-        child = None if graph is None else graph.children.get(name)
+        child = (
+            None if graph is None else graph.children.get(name) or _node(graph, name)
+        )
         module = (
             "" if child is None or child.module is None else type(child.module).__name__
         )
         rows.append((indent + branch + name, module, "", ""))
         rows += _rows(node, child, indent + below)
     return rows
+
+
+def _node(graph: Graph, place: str) -> Graph | None:
+    """The node of a path elsewhere."""
+    node: Graph | None = graph.root
+    for name in place.split("/")[1:]:
+        node = None if node is None else node.children.get(name)
+    return node
 
 
 def _size(param: Param) -> int:

@@ -8,10 +8,12 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, NamedTuple
 
 import jax
+import jax.core
 import jax.numpy as jnp
 from jax.typing import DTypeLike
 
 from mlax._core import checks
+from mlax.graph._call import keyword_only
 from mlax.graph._declarations import (
     Declarations,
     checked_metadata,
@@ -69,6 +71,7 @@ class LayerModule(Module):
         self.metadata = checked_metadata(name, metadata, self.declarations)
         self._outlined: tuple[Any, Outline] | None = None
         self._known: dict[str, Any] | None = None
+        self._is_settled = False
         reserve(graph, self.declarations)
 
     # What the class of a layer says
@@ -115,6 +118,11 @@ class LayerModule(Module):
     # Running
 
     @property
+    def keyword_inputs(self) -> tuple[str, ...]:
+        """The keyword inputs of the layer."""
+        return keyword_only(type(self))
+
+    @property
     def _draws(self) -> bool:
         """Whether a call draws random numbers in training."""
         return self.draws_keys
@@ -130,11 +138,16 @@ class LayerModule(Module):
         """An entry point of the layer, such as `fwd`, with the parameters of this module."""
         checks.static_flag(type(self).__name__, is_training=is_training)
         checked_call(self, params, x)
-        params = self._create(params, x)
-        key = None
-        if self._draws and is_training and self.rng is not None:
-            key, params = self.rng(params)
-        return self._run_entry(entry, params, x, is_training, key, inputs)
+        params, key = self._create(params, x), None
+        rng = self.rng if self._draws and is_training else None
+        if rng is not None and rng.is_seeded(params):
+            key, params = rng(params)
+        try:
+            return self._run_entry(entry, params, x, is_training, key, inputs)
+        except checks.KeyRequired:
+            if rng is not None:
+                rng(params)  # It says how to seed.
+            raise
 
     def _run(
         self, params: Params, x: Any, is_training: bool, key: Any, **inputs: Any
@@ -151,15 +164,26 @@ class LayerModule(Module):
         key: Any,
         inputs: Mapping[str, Any],
     ) -> tuple[Any, Params]:
-        outline = self.outline(x)
+        sizes = self.inferred_sizes(x)
+        outline = self._outline(sizes)
         trainables = outline.trainables.read(self, params)
         state = outline.non_trainables.read(self, params)
         y, new = entry(
             x, trainables, state, outline.hyperparams, not is_training, key, **inputs
         )
+        self._learn(sizes, (x, trainables, state))
         if new is not state:
             params = params.update(outline.non_trainables.by_path(new))
         return y, params
+
+    def _learn(self, sizes: dict[str, Any], given: Any) -> None:
+        """Keep the sizes of the first call that succeeds, with arrays rather than traced."""
+        if not self._is_settled:
+            traced = any(
+                isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(given)
+            )
+            if self._known is None or not traced:
+                self._known, self._is_settled = sizes, not traced
 
     def _trace(
         self,
@@ -227,8 +251,7 @@ class LayerModule(Module):
 
     def outline(self, x: Any) -> Outline:
         """What `init` makes for an input of this shape; nothing is computed for it."""
-        self._known = self.inferred_sizes(x)
-        return self._outline(self._known)
+        return self._outline(self.inferred_sizes(x))
 
     def _outline(self, sizes: Mapping[str, Any]) -> Outline:
         attributes = (
@@ -284,23 +307,38 @@ class LayerModule(Module):
         )  # type: ignore[return-value]
 
     def _from_pair(
-        self, params: Params, trainables: Any, non_trainables: Any
+        self,
+        params: Params,
+        trainables: Any,
+        non_trainables: Any,
+        stack: tuple[int, ...] = (),
     ) -> Params:
-        """The params with the arrays of a pair."""
+        """The params with the arrays of a pair, which `stack` modules have together."""
         found = {
             path: (value, trainable)
             for tree, trainable in ((trainables, True), (non_trainables, False))
             for path, value in outline_of(self.path, tree).by_path(tree).items()
         }
         self._check_pair({path: trainable for path, (_, trainable) in found.items()})
+        expected = self._expected(stack)
         for path, (value, trainable) in found.items():
             if path in params:
+                self._check_like(path, value, params.value(path), exact=True)
                 params = params.set(path, value)
             else:
+                self._check_like(path, value, expected.get(path), exact=True)
                 params = params.add(
                     path, value, trainable=trainable, metadata=self._metadata(path)
                 )
         return params
+
+    def _expected(self, stack: tuple[int, ...]) -> dict[Path, jax.ShapeDtypeStruct]:
+        """The arrays that `init` makes, where all sizes are known."""
+        sizes = self._sizes()
+        if None in sizes.values():
+            return {}
+        outline = self._outline(sizes)
+        return outline.trainables.structs(stack) | outline.non_trainables.structs(stack)
 
     def _pair_hyperparams(self) -> Any:
         return self.hyperparams

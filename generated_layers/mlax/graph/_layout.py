@@ -88,8 +88,17 @@ class Layout:
     def add(self, path: Path, trainable: bool, metadata: Metadata) -> Layout:
         """The same and another entry at the end."""
         order = 1 + max((entry.order for entry in self.entries), default=-1)
-        entry = Entry(path, bool(trainable), metadata, order)
+        entry = Entry(path, trainable, metadata, order)
         return Layout((*self.entries, entry), self.locked, self.changing)
+
+    def mark(self, marked: Entry) -> Layout:
+        """The same, with the flag and the metadata of an entry for its path."""
+        index = self.index[marked.path]
+        if self.entries[index][:3] == marked[:3]:
+            return self
+        entries = list(self.entries)
+        entries[index] = marked._replace(order=entries[index].order)
+        return Layout(tuple(entries), self.locked, self.changing)
 
     def select(self, indices: tuple[int, ...]) -> Layout:
         """Some of the entries."""

@@ -10,14 +10,17 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import jax
-import jax.core
 import jax.numpy as jnp
 from jax.typing import DTypeLike
 
 from mlax._core.arrays import Initializer, create
+from mlax._core.outlines import fits
 from mlax.graph._applied import Applied
+from mlax.graph._call import call, keyword_inputs, rng_by_name
 from mlax.graph._graph import Graph, Path
+from mlax.graph._param import Param
 from mlax.graph._params import Params, checked_params
+from mlax.graph._trees import kind, shown, struct_of
 
 if TYPE_CHECKING:
     from mlax.graph._rng import Rng
@@ -45,6 +48,11 @@ class Module:
     Raises:
         TypeError, ValueError: where that is no node, the root, or the node of another.
     """
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if {"functions", "__init__"} <= vars(cls).keys():
+            cls.__init__ = rng_by_name(cls.__init__)
 
     def __init__(self, graph: Graph) -> None:
         if not isinstance(graph, Graph):
@@ -127,7 +135,7 @@ class Module:
             params = params.add(path, value, trainable=trainable, metadata=metadata)
             return value, params
         value = params[path].value
-        if shape is not None and jnp.shape(value) != tuple(shape):
+        if shape is not None and not fits(jnp.shape(value), tuple(shape)):
             raise ValueError(
                 f"{type(self).__name__}: the parameter {path!r} must have shape "
                 f"{tuple(shape)}, got {jnp.shape(value)}"
@@ -158,21 +166,61 @@ class Module:
         name: str,
         value: Any,
         *,
-        trainable: bool = True,
+        trainable: bool | None = None,
         metadata: Mapping[str, Any] | None = None,
     ) -> Params:
         """The params with a value for a parameter of this module.
 
-        `trainable` and `metadata` are for a parameter that is not there yet; one that is
-        there keeps its own.
+        >>> params = linear.set_param(params, "kernel", None, trainable=False)  # freezes it
+
+        Args:
+            params: where it is.
+            name: its name in this module.
+            value: an array, which one that is there gets in the same shape and kind of
+                dtype; None: what is there, whose flag and metadata are set.
+            trainable: whether it gets gradients. With a value it is for a parameter that is
+                not there yet, as in `get_param`; None: True for that, else as before.
+            metadata: what else is known about it, likewise.
 
         Raises:
             LockedError: where it is missing from locked params.
+            KeyError: where it is missing, and the value is None.
+            ValueError: where the value has another shape, or another kind of dtype.
+            TypeError: where the flag is not True or False, or the value a `Param`.
         """
         path = self.param_path(name)
-        if path in checked_params(self, params):
-            return params.set(path, value)
-        return params.add(path, value, trainable=trainable, metadata=metadata)
+        if path not in checked_params(self, params):
+            if value is None:
+                params.require_unlocked(path)
+                raise KeyError(
+                    f"{type(self).__name__}: there is no parameter {path!r} whose value could "
+                    "be kept; pass a value"
+                )
+            flag = True if trainable is None else trainable
+            return params.add(path, value, trainable=flag, metadata=metadata)
+        if value is None:
+            return params.mark(path, trainable=trainable, metadata=metadata)
+        self._check_like(path, value, params.value(path))
+        return params.set(path, value)
+
+    def _check_like(
+        self, path: Path, value: Any, expected: Any, exact: bool = False
+    ) -> None:
+        """Refuse a value that does not fit in the place of another one.
+
+        What is no array, such as a sharding in its place, fits.
+        """
+        if isinstance(value, Param):
+            return  # `Params` says what is wrong with that.
+        wanted, given = struct_of(expected), struct_of(value)
+        if wanted is None or given is None:
+            return
+        alike = wanted.dtype == given.dtype if exact else kind(wanted) == kind(given)
+        if wanted.shape != given.shape or not alike:
+            raise ValueError(
+                f"{type(self).__name__}: the parameter {path!r} must be {shown(wanted)}, got "
+                f"{shown(given)}"
+            )
 
     # Other modules
 
@@ -187,13 +235,16 @@ class Module:
 
     _gives_keys: ClassVar[bool] = False
     """Whether this is an `Rng`."""
+    _passes_calls: ClassVar[bool] = False
+    """Whether it is a block, which hands on what its modules create."""
 
     @property
     def keyword_inputs(self) -> tuple[str, ...]:
-        """The keyword inputs that a block may hand to it: those of `__call__`."""
-        parameters = _signature(type(self)).parameters.values()
-        names = (p.name for p in parameters if p.kind is p.KEYWORD_ONLY)
-        return tuple(name for name in names if name != "is_training")
+        """The keyword inputs that a block may hand to it: those of `__call__` after x.
+
+        With `**inputs` it takes any, which is written `**`.
+        """
+        return keyword_inputs(type(self))
 
     # What a block asks of its modules. The module of a layer has its own answers.
 
@@ -221,16 +272,17 @@ class Module:
     def _run(
         self, params: Params, x: Any, is_training: bool, key: Any, **inputs: Any
     ) -> tuple[Any, Params]:
-        """A call with one key for everything random in it.
+        """A call with one key for everything random in it; None: as somebody calls it.
 
         A module of one's own draws from its `Rng`s: they are seeded with the key for the call.
         """
+        if key is None:
+            return call(self, params, x, is_training, **inputs)
         before = params
         rngs: list[Any] = [m for m in self.modules() if m._gives_keys]
-        if key is not None:
-            for number, rng in enumerate(rngs):
-                seed = jax.random.fold_in(key, number)
-                params = rng.seed(params.unlocked(), seed=seed, counter=0)
+        for number, rng in enumerate(rngs):
+            seed = jax.random.fold_in(key, number)
+            params = rng.seed(params.unlocked(), seed=seed, counter=0)
         params = params.locked() if before.is_locked else params
         y, params = call(self, params, x, is_training, **inputs)
         seeded = {path for rng in rngs for path in rng.paths if path in params}
@@ -262,9 +314,13 @@ class Module:
         return own_params(self, params).split()
 
     def _from_pair(
-        self, params: Params, trainables: Any, non_trainables: Any
+        self,
+        params: Params,
+        trainables: Any,
+        non_trainables: Any,
+        stack: tuple[int, ...] = (),
     ) -> Params:
-        """The params with the arrays of a pair."""
+        """The params with the arrays of a pair, which `stack` modules have together."""
         for part in (trainables, non_trainables):
             if not isinstance(part, Params):
                 raise ValueError(
@@ -273,6 +329,7 @@ class Module:
                 )
         for path, param in trainables.merge(non_trainables).items():
             if path in params:
+                self._check_like(path, param.value, params.value(path), exact=True)
                 params = params.set(path, param.value)
             else:
                 trainable, metadata = param.trainable, param.metadata
@@ -337,28 +394,3 @@ def own_params(module: Module, params: Params) -> Params:
     modules = list(module.modules())
     places = frozenset(m.path for m in modules if not m._gives_keys)
     return params.below(places, frozenset(m.path for m in modules if m._gives_keys))
-
-
-@cache
-def _signature(cls: type) -> inspect.Signature:
-    return inspect.signature(cls.__call__)
-
-
-def call(
-    module: Any, params: Params, x: Any, is_training: bool, **inputs: Any
-) -> tuple[Any, Params]:
-    """A module's call, with `is_training` where it takes that.
-
-    Raises:
-        TypeError: where it returns something else than `(y, params)`.
-    """
-    if "is_training" in _signature(type(module)).parameters:
-        inputs = {**inputs, "is_training": is_training}
-    result = module(params, x, **inputs)
-    match result:
-        case (y, Params() as after):
-            return y, after
-    raise TypeError(
-        f"{type(module).__name__}: a call must return (y, params), "
-        f"got {type(result).__name__}"
-    )

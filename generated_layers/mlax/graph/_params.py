@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -13,6 +12,7 @@ import jax
 from mlax.graph._graph import Path
 from mlax.graph._layout import Entry, Layout
 from mlax.graph._metadata import Metadata
+from mlax.graph._param import Param, checked_flag, unshared
 
 
 class LockedError(RuntimeError, KeyError):
@@ -20,27 +20,6 @@ class LockedError(RuntimeError, KeyError):
 
     def __str__(self) -> str:
         return RuntimeError.__str__(self)
-
-
-@dataclass(frozen=True)
-class Param:
-    """A parameter: a value, and what is known about it."""
-
-    value: Any
-    """An array; or what stands in its place, such as its shape or its sharding."""
-    trainable: bool = True
-    """Whether it gets gradients."""
-    metadata: Mapping[str, Any] = field(default_factory=Metadata)
-    """What else is known, such as its sharding: hashable values by name."""
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.metadata, Metadata):
-            object.__setattr__(self, "metadata", Metadata(self.metadata))
-
-
-jax.tree_util.register_dataclass(
-    Param, data_fields=["value"], meta_fields=["trainable", "metadata"]
-)
 
 
 class Params(Mapping[Path, Param]):
@@ -79,7 +58,8 @@ class Params(Mapping[Path, Param]):
             Entry(path, param.trainable, Metadata(param.metadata), order)
             for order, (path, param) in enumerate(made.items())
         )
-        _fill(self, Layout(tuple(rows), False), tuple(p.value for p in made.values()))
+        values = tuple(unshared(p.value) for p in made.values())
+        _fill(self, Layout(tuple(rows), False), values)
 
     # Looking
 
@@ -150,7 +130,7 @@ class Params(Mapping[Path, Param]):
                     + self._layout.nearest(path)
                 )
             if changing is None or path in changing:
-                changed[index] = _no_param(path, value)
+                changed[index] = _checked_value(path, value)
         return _make(self._layout, tuple(changed))
 
     def add(
@@ -173,8 +153,50 @@ class Params(Mapping[Path, Param]):
                 f"Params: there is a parameter {path!r} already; `set` changes its value"
             )
         self.require_unlocked(path)
-        layout = self._layout.add(path, trainable, Metadata(metadata))
-        return _make(layout, (*self._values, _no_param(path, value)))
+        flag = checked_flag(path, trainable)
+        layout = self._layout.add(path, flag, Metadata(metadata))
+        return _make(layout, (*self._values, _checked_value(path, value)))
+
+    def mark(
+        self,
+        path: Path,
+        *,
+        trainable: bool | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> Params:
+        """The parameters with another flag, or other metadata, of one of them.
+
+        Args:
+            path: of the parameter, whose value is kept.
+            trainable: whether it gets gradients; None: as before.
+            metadata: in the place of what is there; None: as before.
+
+        Raises:
+            KeyError: where there is no such parameter.
+            TypeError: where trainable is not True or False, or metadata no mapping of names
+                to hashable values.
+        """
+        param = self[path]
+        entry = Entry(
+            path,
+            param.trainable if trainable is None else checked_flag(path, trainable),
+            Metadata(param.metadata if metadata is None else metadata),
+            0,
+        )
+        changing = self._layout.changing
+        if changing is not None and path not in changing:
+            return self
+        return _make(self._layout.mark(entry), self._values)
+
+    def marked_unlike(self, other: Params) -> list[Path]:
+        """The paths whose flags or metadata differ in another container."""
+        if self._layout is other._layout:
+            return []
+        mine, theirs = (layout.entries for layout in (self._layout, other._layout))
+        index = other._layout.index
+        return [
+            entry.path for entry in mine if entry[:3] != theirs[index[entry.path]][:3]
+        ]
 
     def require_unlocked(self, *missing: Path) -> None:
         """Refuse new parameters where these are locked.
@@ -193,7 +215,7 @@ class Params(Mapping[Path, Param]):
     def changing(self, paths: Iterable[Path] | None) -> Params:
         """The same parameters, of which only some change; None: all.
 
-        What `update` and `set` are given for others is left out. So a module that is called
+        What `update`, `set` and `mark` are given for others is left out. So a module that is called
         for the parameters that it creates leaves them as they were created.
         """
         only = None if paths is None else frozenset(paths)
@@ -285,7 +307,7 @@ class Params(Mapping[Path, Param]):
         raise AttributeError(f"Params is immutable: {name} cannot be deleted")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _make, (self._layout, self._values)
+        return _from_leaves, (self._layout, self._values)
 
     def __repr__(self) -> str:
         state = "locked" if self.is_locked else "unlocked"
@@ -302,12 +324,20 @@ def _make(layout: Layout, values: Iterable[Any]) -> Params:
     return _fill(object.__new__(Params), layout, tuple(values))
 
 
-def _no_param(path: Path, value: Any) -> Any:
+def _from_leaves(layout: Layout, values: Iterable[Any]) -> Params:
+    """What transformations make of leaves that are anybody's."""
+    given = tuple(values)
+    if any(kind.__module__ == "numpy" for kind in set(map(type, given))):
+        given = tuple(map(unshared, given))
+    return _make(layout, given)
+
+
+def _checked_value(path: Path, value: Any) -> Any:
     if isinstance(value, Param):
         raise TypeError(
             f"Params: the value of {path!r} must be an array, got a Param; pass its value"
         )
-    return value
+    return unshared(value)
 
 
 def _checked(path: Any) -> Path:
@@ -356,6 +386,6 @@ jax.tree_util.register_pytree_with_keys(
         zip(params._layout.keys, params._values, strict=True),
         params._layout,
     ),
-    _make,
+    _from_leaves,
     lambda params: (params._values, params._layout),
 )

@@ -29,7 +29,8 @@ class RecurrentModule(LayerModule):
 
     def initial_carry(self, input_shape: Any, dtype: Any) -> Any:
         """The state before the first step, for inputs of one step of that shape."""
-        return self._static_hyperparams().initial_carry(input_shape, dtype)
+        x = jax.ShapeDtypeStruct(tuple(input_shape), dtype)
+        return self.outline((x, None)).hyperparams.initial_carry(input_shape, dtype)
 
     def initial_state(self, params: Params, x: Any) -> tuple[Any, Params]:
         """The state before the first step, for an input of one step of this shape."""

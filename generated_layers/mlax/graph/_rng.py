@@ -7,11 +7,16 @@ from __future__ import annotations
 from typing import Any
 
 import jax
+import jax.core
 import jax.numpy as jnp
 
 from mlax.graph._graph import Path
 from mlax.graph._module import Module
 from mlax.graph._params import Params, checked_params
+
+
+class NotSeeded(ValueError):
+    """Keys were asked of an `Rng` that has no seed."""
 
 
 class Rng(Module):
@@ -58,6 +63,10 @@ class Rng(Module):
         value = _count(0 if counter is None else counter)
         return self.set_param(params, "counter", value, trainable=False)
 
+    def is_seeded(self, params: Params) -> bool:
+        """Whether there are a seed and a counter."""
+        return all(path in params for path in self.paths)
+
     def get_seed(self, params: Params) -> jax.Array:
         """The seed: a key.
 
@@ -78,9 +87,8 @@ class Rng(Module):
 
     def _state(self, params: Params) -> tuple[jax.Array, jax.Array]:
         checked_params(self, params)
-        missing = [path for path in self.paths if path not in params]
-        if missing:
-            raise ValueError(
+        if not self.is_seeded(params):
+            raise NotSeeded(
                 f"Rng: {self.path!r} is not seeded; call params = rng.seed(params, seed=...)"
             )
         seed, counter = (params[path].value for path in self.paths)
@@ -106,8 +114,13 @@ def _key(seed: Any) -> jax.Array:
 
 def _count(counter: Any) -> jax.Array:
     integer = jnp.issubdtype(getattr(counter, "dtype", type(counter)), jnp.integer)
-    if not integer or jnp.shape(counter) or (isinstance(counter, int) and counter < 0):
+    # What is traced is not known, and is taken as it is.
+    known = (
+        integer and not jnp.shape(counter) and not isinstance(counter, jax.core.Tracer)
+    )
+    if not integer or jnp.shape(counter) or (known and not 0 <= int(counter) < 2**32):
         raise TypeError(
-            f"Rng: counter must be an integer of at least 0, got {counter!r}"
+            "Rng: counter must be below 2**32 and an integer of at least 0, "
+            f"got {counter!r}"
         )
     return jnp.asarray(counter, jnp.uint32)

@@ -32,6 +32,7 @@ def static_scan(
 
     Raises:
         ValueError: where the lengths of xs differ, or are not `length`.
+        TypeError: where the carry changes its structure, a shape or a dtype.
     """
     lengths = {jnp.shape(leaf)[0] for leaf in jax.tree.leaves(xs)}
     if length is not None:
@@ -44,12 +45,58 @@ def static_scan(
     if steps == 0:
         # Nothing to stack: the other loop knows the shapes.
         return dynamic_scan(step, init, xs, length, reverse)
-    carry, ys = init, []
-    for i in reversed(range(steps)) if reverse else range(steps):
-        carry, y = step(carry, jax.tree.map(lambda leaf: leaf[i], xs))  # noqa: B023
+    indices = list(reversed(range(steps)) if reverse else range(steps))
+    slices = [jax.tree.map(lambda leaf: leaf[i], xs) for i in indices]  # noqa: B023
+    carry, ys = jax.tree.map(jnp.asarray, init), []
+    for number, x in enumerate(slices):
+        after, y = step(carry, x)
+        if number == 0 and _is_weaker(carry, after):
+            # As in the compiled loop: a number of Python takes the dtype of the carry.
+            carry = jax.tree.map(
+                lambda c, a: jnp.asarray(c, _facts(a)[0]), carry, after
+            )
+            after, y = step(carry, x)
+        _check_carry(carry, after)
+        carry = after
         ys.append(y)
     ordered = ys[::-1] if reverse else ys
     return carry, jax.tree.map(lambda *leaves: jnp.stack(leaves), *ordered)
+
+
+def _is_weaker(carry: Any, after: Any) -> bool:
+    """Whether a leaf of a carry is a number of Python that becomes an array."""
+    if jax.tree.structure(carry) != jax.tree.structure(after):
+        return False
+    pairs = zip(*map(jax.tree.leaves, (carry, after)), strict=True)
+    return any(
+        getattr(c, "weak_type", False) and c.dtype != _facts(a)[0] for c, a in pairs
+    )
+
+
+def _facts(value: Any) -> tuple[Any, tuple[int, ...]]:
+    """Dtype and shape of an array, a key, or a number."""
+    dtype = value.dtype if hasattr(value, "dtype") else jnp.result_type(value)
+    return dtype, jnp.shape(value)
+
+
+def _check_carry(carry: Any, after: Any) -> None:
+    """Refuse a carry whose structure, shapes or dtypes change, as `jax.lax.scan` does."""
+    before, now = jax.tree.structure(carry), jax.tree.structure(after)
+    if before != now:
+        raise TypeError(
+            f"static_scan: the carry must keep its structure {before}, got {now}"
+        )
+    rows = zip(
+        jax.tree_util.tree_leaves_with_path(carry), jax.tree.leaves(after), strict=True
+    )
+    for (path, leaf), other in rows:
+        expected, given = _facts(leaf), _facts(other)
+        if expected != given:
+            place = jax.tree_util.keystr(path)
+            raise TypeError(
+                f"static_scan: the carry{place} must stay {expected[0]}{list(expected[1])}, "
+                f"got {given[0]}{list(given[1])}; cast it in the step"
+            )
 
 
 def dynamic_scan(

@@ -9,8 +9,9 @@ from typing import Any
 
 from mlax._core import checks
 from mlax._core.arrays import keyword_inputs, taken
+from mlax.graph._call import call
 from mlax.graph._graph import Graph
-from mlax.graph._module import Module, call
+from mlax.graph._module import Module
 from mlax.graph._params import Params
 
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from mlax._core.outlines import fits
 from mlax.graph._graph import Path
 from mlax.graph._params import Params
 
@@ -19,6 +20,15 @@ class Tree(NamedTuple):
     paths: tuple[Path, ...]
     shapes: tuple[tuple[int, ...], ...]
     structure: Any
+    dtypes: tuple[Any, ...]
+
+    def structs(self, stack: tuple[int, ...] = ()) -> dict[Path, jax.ShapeDtypeStruct]:
+        """Shapes and dtypes by path, of as many modules together as `stack` says."""
+        rows = zip(self.paths, self.shapes, self.dtypes, strict=True)
+        return {
+            path: jax.ShapeDtypeStruct((*stack, *shape), dtype)
+            for path, shape, dtype in rows
+        }
 
     def read(self, owner: Any, params: Params, check: bool = True) -> Any:
         """The tree, with its leaves from the parameters.
@@ -36,7 +46,7 @@ class Tree(NamedTuple):
             )
         leaves = [params.value(path) for path in self.paths]
         for path, shape, leaf in zip(self.paths, self.shapes, leaves, strict=True):
-            if check and jnp.shape(leaf) != shape:
+            if check and not fits(jnp.shape(leaf), shape):
                 raise ValueError(
                     f"{type(owner).__name__}: the parameter {path!r} must have shape {shape} "
                     f"for this input, got {jnp.shape(leaf)}"
@@ -53,7 +63,40 @@ def outline_of(place: Path, tree: Any) -> Tree:
     """Where the leaves of a tree are, below a place."""
     rows, structure = jax.tree_util.tree_flatten_with_path(tree)
     paths = tuple((*place, *map(_name, keys)) for keys, _ in rows)
-    return Tree(paths, tuple(jnp.shape(leaf) for _, leaf in rows), structure)
+    shapes = tuple(jnp.shape(leaf) for _, leaf in rows)
+    return Tree(
+        paths,
+        shapes,
+        structure,
+        tuple(getattr(leaf, "dtype", None) for _, leaf in rows),
+    )
+
+
+def struct_of(value: Any) -> jax.ShapeDtypeStruct | None:
+    """Shape and dtype of an array or a number; None of what is neither."""
+    if not (hasattr(value, "dtype") or isinstance(value, bool | int | float | complex)):
+        return None
+    dtype = value.dtype if hasattr(value, "dtype") else jnp.result_type(value)
+    return jax.ShapeDtypeStruct(jnp.shape(value), dtype)
+
+
+_KINDS = (
+    jnp.bool_,
+    jnp.integer,
+    jnp.floating,
+    jnp.complexfloating,
+    jax.dtypes.prng_key,
+)
+
+
+def kind(struct: jax.ShapeDtypeStruct) -> Any:
+    """What sort of numbers a dtype holds."""
+    return next((k for k in _KINDS if jnp.issubdtype(struct.dtype, k)), struct.dtype)
+
+
+def shown(struct: jax.ShapeDtypeStruct) -> str:
+    """A dtype and a shape, as in an error."""
+    return f"{struct.dtype}{list(struct.shape)}"
 
 
 def _name(key: Any) -> str:

@@ -166,7 +166,7 @@ def step(
     """
     trees.check_state("AcProp", state, AcPropState, trainables, "mean", "square")
     trees.check_gradients("AcProp", gradients, trainables)
-    step = trees.scalar(state.step + 1)
+    step = trees.scalar(trees.incremented(state.step))
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
     weight_decay = trees.scheduled(hyperparams.weight_decay, state.step)
     dither = trees.dither(state.step)
@@ -182,11 +182,9 @@ def step(
         # After gradients of zero the root is epsilon.
         scaled = saturate(divide_by_root(grad, var, epsilon=hyperparams.epsilon))
         error = saturate(lax.square(grad - mean))
-        square = (
-            ema(square, error, dither.astype(grad.dtype), decay=hyperparams.b2)
-            + hyperparams.epsilon_root
-        )
-        mean = ema(mean, grad, decay=hyperparams.b1)
+        square_2 = ema(square, error, dither.astype(grad.dtype), decay=hyperparams.b2)
+        square = square_2 + hyperparams.epsilon_root
+        mean = ema(mean, grad, dither.astype(grad.dtype), decay=hyperparams.b1)
         if mask:
             scaled = scaled + weight_decay.astype(grad.dtype) * param
         return -learning_rate.astype(grad.dtype) * scaled, mean, square
@@ -200,4 +198,6 @@ def step(
         dtype=hyperparams.moment_dtype,
         masks=(trees.selected(hyperparams.mask, trainables),),
     )
-    return updates, AcPropState(step=state.step + 1, mean=mean, square=square)
+    return updates, AcPropState(
+        step=trees.incremented(state.step), mean=mean, square=square
+    )

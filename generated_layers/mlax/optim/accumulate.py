@@ -21,11 +21,14 @@ from jax.typing import DTypeLike
 
 from mlax._core import checks, placement, trees
 from mlax._core.static import InitializedOptimizer, OptimizerHyperparams, static
+from mlax.functional import running_sum
 
 
 class AccumulateState(NamedTuple):
     """State of Accumulate."""
 
+    step: jax.Array
+    """Number of steps so far."""
     mean: Any
     """For each weight, of shape param.shape. Structured like the weights."""
     calls: jax.Array
@@ -93,6 +96,7 @@ def init(
         return {"mean": mean}
 
     state = AccumulateState(
+        step=placement.create_count(trainables),
         calls=calls,
         loss=loss,
         **trees.unzip(trainables, moments),
@@ -132,14 +136,17 @@ def step(
     """
     trees.check_state("Accumulate", state, AccumulateState, trainables, "mean")
     trees.check_gradients("Accumulate", gradients, trainables)
+    dither = trees.dither(state.step)
 
     def share(x):
         return x / (1 + state.calls).astype(x.dtype)
 
     # The running mean keeps the range of one gradient: a sum might not, in float16.
-    mean = jax.tree.map(
-        lambda m, g: m + (share(g.astype(m.dtype)) - share(m)), state.mean, gradients
-    )
+    def averaged(m, g):
+        change = share(g.astype(m.dtype)) - share(m)
+        return running_sum(m, change, dither.astype(m.dtype))
+
+    mean = jax.tree.map(averaged, state.mean, gradients)
 
     calls = state.calls + 1
     loss = None
@@ -189,4 +196,4 @@ def step(
     state = state._replace(optimizer=inner)
     state = state._replace(mean=trees.stored(kept, state.mean))
     state = state._replace(calls=trees.stored(calls % hyperparams.every, state.calls))
-    return updates, state
+    return updates, state._replace(step=trees.incremented(state.step))

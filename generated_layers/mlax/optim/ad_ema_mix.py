@@ -23,7 +23,7 @@ from jax.typing import DTypeLike
 
 from mlax._core import checks, placement, trees
 from mlax._core.static import static
-from mlax.functional import bias_correction, divide_by_root, ema, saturate
+from mlax.functional import bias_correction, divide_by_root, ema, running_sum, saturate
 
 
 class AdEMAMixState(NamedTuple):
@@ -184,7 +184,7 @@ def step(
         "AdEMAMix", state, AdEMAMixState, trainables, "mean", "slow", "square"
     )
     trees.check_gradients("AdEMAMix", gradients, trainables)
-    step = trees.scalar(state.step + 1)
+    step = trees.scalar(trees.incremented(state.step))
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
     b3 = trees.scheduled(hyperparams.b3, state.step)
     alpha = trees.scheduled(hyperparams.alpha, state.step)
@@ -195,8 +195,9 @@ def step(
     slow_rate = trees.scalar(1.0 - b3)
 
     def update(grad, param, mean, slow, square, mask):
-        mean = ema(mean, grad, decay=hyperparams.b1)
-        slow = slow + slow_rate.astype(grad.dtype) * (grad - slow)
+        mean = ema(mean, grad, dither.astype(grad.dtype), decay=hyperparams.b1)
+        change = slow_rate.astype(grad.dtype) * (grad - slow)
+        slow = running_sum(slow, change, dither.astype(grad.dtype))
         square = ema(
             square,
             saturate(lax.square(grad)),
@@ -225,5 +226,5 @@ def step(
         masks=(trees.selected(hyperparams.mask, trainables),),
     )
     return updates, AdEMAMixState(
-        step=state.step + 1, mean=mean, slow=slow, square=square
+        step=trees.incremented(state.step), mean=mean, slow=slow, square=square
     )

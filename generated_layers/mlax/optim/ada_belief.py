@@ -154,7 +154,7 @@ def step(
     """
     trees.check_state("AdaBelief", state, AdaBeliefState, trainables, "mean", "square")
     trees.check_gradients("AdaBelief", gradients, trainables)
-    step = trees.scalar(state.step + 1)
+    step = trees.scalar(trees.incremented(state.step))
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
     dither = trees.dither(state.step)
     unbias_mean = trees.scalar(1.0 / bias_correction(step, decay=hyperparams.b1))
@@ -162,7 +162,7 @@ def step(
     unbias_square = trees.scalar(1.0 / bias_correction(step, decay=hyperparams.b2))
 
     def update(grad, param, mean, square):
-        mean = ema(mean, grad, decay=hyperparams.b1)
+        mean = ema(mean, grad, dither.astype(grad.dtype), decay=hyperparams.b1)
         error = saturate(lax.square(grad - mean))
         square = (
             ema(square, error, dither.astype(grad.dtype), decay=hyperparams.b2)
@@ -186,4 +186,6 @@ def step(
         state.square,
         dtype=hyperparams.moment_dtype,
     )
-    return updates, AdaBeliefState(step=state.step + 1, mean=mean, square=square)
+    return updates, AdaBeliefState(
+        step=trees.incremented(state.step), mean=mean, square=square
+    )

@@ -191,5 +191,5 @@ def step(
         masks=(trees.selected(hyperparams.mask, trainables),),
     )
     return updates, AdaDeltaState(
-        step=state.step + 1, square=square, step_square=step_square
+        step=trees.incremented(state.step), square=square, step_square=step_square
     )

@@ -21,7 +21,7 @@ from jax.typing import DTypeLike
 
 from mlax._core import checks, placement, trees
 from mlax._core.static import static
-from mlax.functional import saturate
+from mlax.functional import running_sum, saturate
 
 
 class AdaGradState(NamedTuple):
@@ -135,10 +135,12 @@ def step(
     trees.check_state("AdaGrad", state, AdaGradState, trainables, "square")
     trees.check_gradients("AdaGrad", gradients, trainables)
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
+    dither = trees.dither(state.step)
 
     def update(grad, param, square):
         epsilon = max(hyperparams.epsilon, float(jnp.finfo(grad.dtype).tiny))
-        square = saturate(square + lax.square(grad))
+        square_2 = saturate(lax.square(grad))
+        square = saturate(running_sum(square, square_2, dither.astype(grad.dtype)))
         return -learning_rate.astype(grad.dtype) * grad * lax.rsqrt(
             square + epsilon
         ), square
@@ -146,4 +148,4 @@ def step(
     updates, square = trees.map_leaves(
         update, trainables, gradients, state.square, dtype=hyperparams.moment_dtype
     )
-    return updates, AdaGradState(step=state.step + 1, square=square)
+    return updates, AdaGradState(step=trees.incremented(state.step), square=square)

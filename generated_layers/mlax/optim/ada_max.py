@@ -141,14 +141,14 @@ def step(
     """
     trees.check_state("AdaMax", state, AdaMaxState, trainables, "mean", "largest")
     trees.check_gradients("AdaMax", gradients, trainables)
-    step = trees.scalar(state.step + 1)
+    step = trees.scalar(trees.incremented(state.step))
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
     dither = trees.dither(state.step)
     unbias_mean = trees.scalar(1.0 / bias_correction(step, decay=hyperparams.b1))
 
     def update(grad, param, mean, largest):
         epsilon = max(hyperparams.epsilon, float(jnp.finfo(grad.dtype).tiny))
-        mean = ema(mean, grad, decay=hyperparams.b1)
+        mean = ema(mean, grad, dither.astype(grad.dtype), decay=hyperparams.b1)
         decayed = ema(
             largest,
             jnp.zeros_like(grad),
@@ -167,4 +167,6 @@ def step(
         state.largest,
         dtype=hyperparams.moment_dtype,
     )
-    return updates, AdaMaxState(step=state.step + 1, mean=mean, largest=largest)
+    return updates, AdaMaxState(
+        step=trees.incremented(state.step), mean=mean, largest=largest
+    )

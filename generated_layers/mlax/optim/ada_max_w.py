@@ -158,7 +158,7 @@ def step(
     """
     trees.check_state("AdaMaxW", state, AdaMaxWState, trainables, "mean", "largest")
     trees.check_gradients("AdaMaxW", gradients, trainables)
-    step = trees.scalar(state.step + 1)
+    step = trees.scalar(trees.incremented(state.step))
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
     weight_decay = trees.scheduled(hyperparams.weight_decay, state.step)
     dither = trees.dither(state.step)
@@ -166,7 +166,7 @@ def step(
 
     def update(grad, param, mean, largest, mask):
         epsilon = max(hyperparams.epsilon, float(jnp.finfo(grad.dtype).tiny))
-        mean = ema(mean, grad, decay=hyperparams.b1)
+        mean = ema(mean, grad, dither.astype(grad.dtype), decay=hyperparams.b1)
         decayed = ema(
             largest,
             jnp.zeros_like(grad),
@@ -188,4 +188,6 @@ def step(
         dtype=hyperparams.moment_dtype,
         masks=(trees.selected(hyperparams.mask, trainables),),
     )
-    return updates, AdaMaxWState(step=state.step + 1, mean=mean, largest=largest)
+    return updates, AdaMaxWState(
+        step=trees.incremented(state.step), mean=mean, largest=largest
+    )

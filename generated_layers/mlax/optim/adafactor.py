@@ -26,7 +26,7 @@ from jax.typing import DTypeLike
 
 from mlax._core import checks, placement, trees
 from mlax._core.static import static
-from mlax.functional import ema, mean, saturate
+from mlax.functional import ema, mean, rms, running_sum, saturate
 
 
 class AdafactorState(NamedTuple):
@@ -231,9 +231,10 @@ def step(
         "trace",
     )
     trees.check_gradients("Adafactor", gradients, trainables)
-    step = trees.scalar(state.step + 1)
+    step = trees.scalar(trees.incremented(state.step))
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
     weight_decay = trees.scheduled(hyperparams.weight_decay, state.step)
+    dither = trees.dither(state.step)
     number = jnp.maximum(step - hyperparams.decay_offset, 1.0)
     rate = trees.scalar(number**-hyperparams.decay_exponent)
 
@@ -245,8 +246,10 @@ def step(
             again, once_more = lax.optimization_barrier((grad, grad))
             row_2 = saturate(mean(lax.square(grad), axis=large) + epsilon)
             column_2 = saturate(mean(lax.square(again), axis=small) + epsilon)
-            row = row + rate.astype(grad.dtype) * (row_2 - row)
-            column = column + rate.astype(grad.dtype) * (column_2 - column)
+            change = rate.astype(grad.dtype) * (row_2 - row)
+            row = running_sum(row, change, dither.astype(grad.dtype))
+            change = rate.astype(grad.dtype) * (column_2 - column)
+            column = running_sum(column, change, dither.astype(grad.dtype))
             within = small - 1 if small > large else small
             row_2 = lax.rsqrt(row / mean(row, axis=within, keepdims=True))
             column_2 = lax.expand_dims(lax.rsqrt(column), (small,))
@@ -255,17 +258,23 @@ def step(
             squares = squares * lax.square(row_2)
         else:
             square_2 = saturate(lax.square(grad) + epsilon)
-            square = square + rate.astype(grad.dtype) * (square_2 - square)
+            change = rate.astype(grad.dtype) * (square_2 - square)
+            square = running_sum(square, change, dither.astype(grad.dtype))
             u = grad * lax.rsqrt(square)
             squares = lax.square(u)
         if hyperparams.clipping_threshold is not None:
-            rms = lax.sqrt(mean(squares))
-            u = u / jnp.maximum(1.0, rms / hyperparams.clipping_threshold)
+            size = lax.sqrt(mean(squares))
+            u = u / jnp.maximum(1.0, size / hyperparams.clipping_threshold)
         u = learning_rate.astype(grad.dtype) * u
         if hyperparams.scale_by_weight:
-            u = u * jnp.maximum(lax.sqrt(mean(lax.square(param))), 1e-3)
+            u = u * jnp.maximum(rms(param), 1e-3)
         if trace is not None:
-            trace = ema(trace, u, decay=hyperparams.momentum)
+            trace = ema(
+                trace,
+                saturate(u),
+                dither.astype(grad.dtype),
+                decay=hyperparams.momentum,
+            )
             u = trace
         if mask:
             u = u + weight_decay.astype(grad.dtype) * param
@@ -283,5 +292,9 @@ def step(
         masks=(trees.selected(hyperparams.mask, trainables),),
     )
     return updates, AdafactorState(
-        step=state.step + 1, row=row, column=column, square=square, trace=trace
+        step=trees.incremented(state.step),
+        row=row,
+        column=column,
+        square=square,
+        trace=trace,
     )

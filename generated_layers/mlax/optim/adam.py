@@ -155,7 +155,7 @@ def step(
     """
     trees.check_state("Adam", state, AdamState, trainables, "mean", "square")
     trees.check_gradients("Adam", gradients, trainables)
-    step = trees.scalar(state.step + 1)
+    step = trees.scalar(trees.incremented(state.step))
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
     dither = trees.dither(state.step)
     unbias_mean = trees.scalar(1.0 / bias_correction(step, decay=hyperparams.b1))
@@ -163,7 +163,7 @@ def step(
     unbias_square = trees.scalar(1.0 / bias_correction(step, decay=hyperparams.b2))
 
     def update(grad, param, mean, square):
-        mean = ema(mean, grad, decay=hyperparams.b1)
+        mean = ema(mean, grad, dither.astype(grad.dtype), decay=hyperparams.b1)
         square = ema(
             square,
             saturate(lax.square(grad)),
@@ -192,4 +192,6 @@ def step(
         state.square,
         dtype=hyperparams.moment_dtype,
     )
-    return updates, AdamState(step=state.step + 1, mean=mean, square=square)
+    return updates, AdamState(
+        step=trees.incremented(state.step), mean=mean, square=square
+    )

@@ -181,7 +181,7 @@ def step(
         "Adan", state, AdanState, trainables, "mean", "change", "square", "previous"
     )
     trees.check_gradients("Adan", gradients, trainables)
-    step = trees.scalar(state.step + 1)
+    step = trees.scalar(trees.incremented(state.step))
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
     weight_decay = trees.scheduled(hyperparams.weight_decay, state.step)
     dither = trees.dither(state.step)
@@ -194,8 +194,10 @@ def step(
             jnp.where(step.astype(grad.dtype) == 1.0, 0.0, grad - previous)
         )
         previous = grad
-        mean = ema(mean, grad, decay=hyperparams.b1)
-        change = ema(change, difference, decay=hyperparams.b2)
+        mean = ema(mean, grad, dither.astype(grad.dtype), decay=hyperparams.b1)
+        change = ema(
+            change, difference, dither.astype(grad.dtype), decay=hyperparams.b2
+        )
         ahead = saturate(lax.square(grad + (1.0 - hyperparams.b2) * difference))
         square = ema(square, ahead, dither.astype(grad.dtype), decay=hyperparams.b3)
         slope = (1.0 - hyperparams.b2) * change * unbias_change.astype(grad.dtype)
@@ -227,5 +229,9 @@ def step(
         masks=(trees.selected(hyperparams.mask, trainables),),
     )
     return updates, AdanState(
-        step=state.step + 1, mean=mean, change=change, square=square, previous=previous
+        step=trees.incremented(state.step),
+        mean=mean,
+        change=change,
+        square=square,
+        previous=previous,
     )

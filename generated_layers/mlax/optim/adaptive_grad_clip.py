@@ -22,7 +22,7 @@ from jax import lax
 
 from mlax._core import checks, trees
 from mlax._core.static import static
-from mlax.functional import sum
+from mlax.functional import range_scale, sum
 
 
 class AdaptiveGradClipState(NamedTuple):
@@ -52,7 +52,9 @@ class AdaptiveGradClipHyperparams:
         if unit is None:
             unit = 0 if x.ndim > 2 else -1
         axes = [a for a in range(x.ndim) if x.ndim < 2 or a != unit % x.ndim]
-        return lax.sqrt(sum(lax.square(x), axis=tuple(axes), keepdims=True))
+        scale = range_scale(x, axis=tuple(axes))
+        squares = lax.square(x / scale)
+        return scale * lax.sqrt(sum(squares, axis=tuple(axes), keepdims=True))
 
 
 def init(

@@ -23,7 +23,7 @@ from jax.typing import DTypeLike
 
 from mlax._core import checks, placement, trees
 from mlax._core.static import static
-from mlax.functional import ema, saturate
+from mlax.functional import ema, running_sum, saturate
 
 
 class ADOPTState(NamedTuple):
@@ -158,7 +158,7 @@ def step(
     """
     trees.check_state("ADOPT", state, ADOPTState, trainables, "mean", "square")
     trees.check_gradients("ADOPT", gradients, trainables)
-    step = trees.scalar(state.step + 1)
+    step = trees.scalar(trees.incremented(state.step))
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
     dither = trees.dither(state.step)
     # The first step only fills the mean square.
@@ -173,7 +173,8 @@ def step(
             scaled = jnp.clip(
                 scaled, -bound.astype(grad.dtype), bound.astype(grad.dtype)
             )
-        mean = mean + mean_rate.astype(grad.dtype) * (scaled - mean)
+        change = mean_rate.astype(grad.dtype) * (scaled - mean)
+        mean = running_sum(mean, change, dither.astype(grad.dtype))
         square_2 = saturate(lax.square(grad))
         average = ema(square, square_2, dither.astype(grad.dtype), decay=hyperparams.b2)
         square = jnp.where(step.astype(grad.dtype) == 1.0, square_2, average)
@@ -190,4 +191,6 @@ def step(
         state.square,
         dtype=hyperparams.moment_dtype,
     )
-    return updates, ADOPTState(step=state.step + 1, mean=mean, square=square)
+    return updates, ADOPTState(
+        step=trees.incremented(state.step), mean=mean, square=square
+    )

@@ -170,7 +170,7 @@ def step(
         "AMSGrad", state, AMSGradState, trainables, "mean", "square", "largest"
     )
     trees.check_gradients("AMSGrad", gradients, trainables)
-    step = trees.scalar(state.step + 1)
+    step = trees.scalar(trees.incremented(state.step))
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
     dither = trees.dither(state.step)
     first = bias_correction(step, decay=hyperparams.b1)
@@ -181,7 +181,7 @@ def step(
     )
 
     def update(grad, param, mean, square, largest):
-        mean = ema(mean, grad, decay=hyperparams.b1)
+        mean = ema(mean, grad, dither.astype(grad.dtype), decay=hyperparams.b1)
         square = ema(
             square,
             saturate(lax.square(grad)),
@@ -208,5 +208,5 @@ def step(
         dtype=hyperparams.moment_dtype,
     )
     return updates, AMSGradState(
-        step=state.step + 1, mean=mean, square=square, largest=largest
+        step=trees.incremented(state.step), mean=mean, square=square, largest=largest
     )

@@ -112,11 +112,16 @@ def step(
     trees.check_state("ApplyIfFinite", state, ApplyIfFiniteState)
     trees.check_gradients("ApplyIfFinite", gradients, trainables)
     finite = all_finite(gradients)
+    # The largest numbers stay, and do not wrap around.
     state = state._replace(
-        errors=trees.stored(jnp.where(finite, 0, state.errors + 1), state.errors)
+        errors=trees.stored(
+            jnp.where(finite, 0, lax.max(state.errors, state.errors + 1)), state.errors
+        )
     )
     state = state._replace(
-        total=trees.stored(state.total + jnp.where(finite, 0, 1), state.total)
+        total=trees.stored(
+            lax.max(state.total, state.total + jnp.where(finite, 0, 1)), state.total
+        )
     )
 
     def take(inner):

@@ -107,7 +107,7 @@ def step(
     """
     trees.check_state("ClipByGlobalNorm", state, ClipByGlobalNormState)
     trees.check_gradients("ClipByGlobalNorm", gradients, trainables)
-    step = trees.scalar(state.step + 1)
+    step = trees.scalar(trees.incremented(state.step))
     squares = jnp.zeros_like(step)
     for grad in jax.tree.leaves(gradients):
         wide = grad.astype(hyperparams.accum_dtype or grad.dtype)
@@ -118,4 +118,4 @@ def step(
         return (factor.astype(grad.dtype) * grad,)
 
     (updates,) = trees.map_leaves(update, trainables, gradients)
-    return updates, ClipByGlobalNormState(step=state.step + 1)
+    return updates, ClipByGlobalNormState(step=trees.incremented(state.step))

@@ -23,7 +23,7 @@ from jax.typing import DTypeLike
 
 from mlax._core import checks, placement, trees
 from mlax._core.static import static
-from mlax.functional import saturate
+from mlax.functional import running_sum, saturate
 
 
 class CocobState(NamedTuple):
@@ -180,16 +180,18 @@ def step(
     )
     trees.check_gradients("Cocob", gradients, trainables)
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
+    dither = trees.dither(state.step)
 
     def update(grad, param, first, largest, total, reward, trace, mask):
         if mask:
             grad = saturate(grad + hyperparams.weight_decay * param)
         grad = saturate(learning_rate.astype(grad.dtype) * grad)
-        reward_2 = saturate(reward - grad * (param - first))
+        won = -grad * (param - first)
+        reward_2 = saturate(running_sum(reward, won, dither.astype(grad.dtype)))
         largest = lax.max(largest, lax.abs(grad))
-        total = saturate(total + lax.abs(grad))
+        total = saturate(running_sum(total, lax.abs(grad), dither.astype(grad.dtype)))
         reward = jnp.maximum(reward_2, 0.0)
-        trace = saturate(trace - grad)
+        trace = saturate(running_sum(trace, -grad, dither.astype(grad.dtype)))
         bound = lax.max(total + largest, hyperparams.alpha * largest)
         bound = saturate(bound)
         share = largest / bound + reward / bound
@@ -209,7 +211,7 @@ def step(
         masks=(trees.selected(hyperparams.mask, trainables),),
     )
     return updates, CocobState(
-        step=state.step + 1,
+        step=trees.incremented(state.step),
         first=first,
         largest=largest,
         total=total,

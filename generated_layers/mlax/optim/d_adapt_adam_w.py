@@ -9,6 +9,7 @@ update = -m / (sqrt(v) + epsilon) - a weight_decay w
 
 Defazio & Mishchenko, 2023, arXiv:2301.07733. In r, s and v are those of the step
 before. Deviation: epsilon is at least the smallest normal number of the dtype.
+float16 has not the range of the moments: `init` refuses it.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 from jax.nn.initializers import constant, zeros
+from jax.typing import DTypeLike
 
 from mlax._core import checks, placement, trees
 from mlax._core.static import static
@@ -60,6 +62,8 @@ class DAdaptAdamWHyperparams:
     """The first estimate d."""
     weight_decay: float
     """Strength of the decay."""
+    moment_dtype: DTypeLike | None
+    """Dtype of the moments; None: that of the weight."""
 
     def apply(
         self, gradients: Any, state: Any, trainables: Any, **inputs: Any
@@ -81,6 +85,7 @@ def init(
     epsilon: float = 1e-08,
     first_estimate: float = 1e-06,
     weight_decay: float = 0.0,
+    moment_dtype: DTypeLike | None = None,
 ) -> tuple[DAdaptAdamWState, DAdaptAdamWHyperparams]:
     """Create the state and the hyperparameters of DAdaptAdamW.
 
@@ -93,12 +98,16 @@ def init(
         epsilon: added to the root of the mean square (a finite number above 0).
         first_estimate: the first estimate d (a finite number above 0).
         weight_decay: strength of the decay (a finite number of at least 0).
+        moment_dtype: dtype of the moments; None: that of the weight (a floating dtype,
+            or None).
 
     Returns:
         `(state, hyperparams)`.
 
     Raises:
         ValueError: where a hyperparameter is not what it may be.
+        ValueError: the squares of small estimates are zero in float16: give
+            moment_dtype=jnp.float32.
         TypeError: where a weight is not floating.
     """
     trees.check_weights("DAdaptAdamW", trainables)
@@ -108,6 +117,9 @@ def init(
     epsilon = checks.positive("DAdaptAdamW", epsilon=epsilon)
     first_estimate = checks.positive("DAdaptAdamW", first_estimate=first_estimate)
     weight_decay = checks.non_negative("DAdaptAdamW", weight_decay=weight_decay)
+    moment_dtype = checks.optional(
+        checks.dtype, "DAdaptAdamW", moment_dtype=moment_dtype
+    )
     hyperparams = DAdaptAdamWHyperparams(
         learning_rate=learning_rate,
         b1=b1,
@@ -115,14 +127,22 @@ def init(
         epsilon=epsilon,
         first_estimate=first_estimate,
         weight_decay=weight_decay,
+        moment_dtype=moment_dtype,
     )
     estimate = placement.create_state(constant(first_estimate), (), None, trainables)
     product = placement.create_state(zeros, (), None, trainables)
 
     def moments(param: jax.Array) -> dict[str, Any]:
-        mean = placement.create_moment(zeros, param.shape, None, param)
-        square = placement.create_moment(zeros, param.shape, None, param)
-        total = placement.create_moment(zeros, param.shape, None, param)
+        if not (jnp.finfo(moment_dtype or param.dtype).maxexp > 16):
+            raise checks.requirement(
+                "DAdaptAdamW",
+                "the squares of small estimates are zero in float16: give "
+                "moment_dtype=jnp.float32",
+                moment_dtype=moment_dtype,
+            )
+        mean = placement.create_moment(zeros, param.shape, moment_dtype, param)
+        square = placement.create_moment(zeros, param.shape, moment_dtype, param)
+        total = placement.create_moment(zeros, param.shape, moment_dtype, param)
         return {"mean": mean, "square": square, "total": total}
 
     state = DAdaptAdamWState(
@@ -167,7 +187,7 @@ def step(
         "DAdaptAdamW", state, DAdaptAdamWState, trainables, "mean", "square", "total"
     )
     trees.check_gradients("DAdaptAdamW", gradients, trainables)
-    step = trees.scalar(state.step + 1)
+    step = trees.scalar(trees.incremented(state.step))
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
     dither = trees.dither(state.step)
     q = hyperparams.b2**0.5
@@ -175,14 +195,15 @@ def step(
     unbias = unbias / bias_correction(step, decay=hyperparams.b1)
     rate = trees.scalar(state.estimate * learning_rate * unbias)
     product = tree_dot(
-        gradients, jax.tree.map(hyperparams.scaled, state.total, state.square)
+        jax.tree.map(hyperparams.scaled, state.total, state.square), gradients
     )
     product = q * state.product + (1.0 - q) * rate * product
     state = state._replace(product=trees.stored(saturate(product), state.product))
     rate_2 = rate
 
     def summed(s, g):
-        return ema(s, saturate(rate_2.astype(s.dtype) * g), decay=q)
+        new = saturate(rate_2.astype(s.dtype) * g.astype(s.dtype))
+        return ema(s, new, dither.astype(s.dtype), decay=q)
 
     state = state._replace(
         total=trees.stored(jax.tree.map(summed, state.total, gradients), state.total)
@@ -199,7 +220,8 @@ def step(
     )
 
     def update(grad, param, mean, square, total):
-        mean = ema(mean, saturate(rate.astype(grad.dtype) * grad), decay=hyperparams.b1)
+        mean_2 = saturate(rate.astype(grad.dtype) * grad)
+        mean = ema(mean, mean_2, dither.astype(grad.dtype), decay=hyperparams.b1)
         square = ema(
             square,
             saturate(lax.square(grad)),
@@ -215,8 +237,14 @@ def step(
         )
 
     updates, mean, square, total = trees.map_leaves(
-        update, trainables, gradients, state.mean, state.square, state.total
+        update,
+        trainables,
+        gradients,
+        state.mean,
+        state.square,
+        state.total,
+        dtype=hyperparams.moment_dtype,
     )
     return updates, state._replace(
-        step=state.step + 1, mean=mean, square=square, total=total
+        step=trees.incremented(state.step), mean=mean, square=square, total=total
     )

@@ -23,6 +23,7 @@ from jax.typing import DTypeLike
 from mlax._core import arrays, checks, trees
 from mlax._core.static import InitializedOptimizer, OptimizerHyperparams, static
 from mlax._core.trees import tree_add, tree_dot
+from mlax.functional import saturate, sum
 
 
 class DifferentiallyPrivateState(NamedTuple):
@@ -136,13 +137,16 @@ def step(
     unit = hyperparams.clip_norm / max(examples, 1)
 
     # One example after the other: norms need no array of another dtype.
-    def added(mean, example):
+    def clipped(_, example):
         norm = lax.sqrt(tree_dot(example, example, hyperparams.accum_dtype))
-        scale = unit / jnp.maximum(norm, hyperparams.clip_norm)
-        return tree_add(mean, example, scale), None
+        return None, unit / jnp.maximum(norm, hyperparams.clip_norm)
 
-    nothing = jax.tree.map(jnp.zeros_like, trainables)
-    mean, _ = lax.scan(added, nothing, gradients, examples)
+    def summed(g):
+        scale = lax.broadcast_in_dim(scales.astype(g.dtype), g.shape, (0,))
+        return saturate(sum(saturate(scale * g), axis=0))
+
+    _, scales = lax.scan(clipped, None, gradients, examples)
+    mean = jax.tree.map(summed, gradients)
     drawn = jax.random.split(
         trees.required("DifferentiallyPrivate", key=keys[0]), len(leaves)
     )

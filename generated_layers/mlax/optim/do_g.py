@@ -168,7 +168,7 @@ def step(
     """
     trees.check_state("DoG", state, DoGState, trainables, "first")
     trees.check_gradients("DoG", gradients, trainables)
-    step = trees.scalar(state.step + 1)
+    step = trees.scalar(trees.incremented(state.step))
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
     moved = jax.tree.map(lambda p, f: p - f.astype(p.dtype), trainables, state.first)
     distance = lax.sqrt(tree_dot(moved, moved))
@@ -215,4 +215,4 @@ def step(
         dtype=hyperparams.moment_dtype,
         masks=(trees.selected(hyperparams.mask, trainables),),
     )
-    return updates, state._replace(step=state.step + 1, first=first)
+    return updates, state._replace(step=trees.incremented(state.step), first=first)

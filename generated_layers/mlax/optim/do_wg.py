@@ -198,4 +198,4 @@ def step(
         dtype=hyperparams.moment_dtype,
         masks=(trees.selected(hyperparams.mask, trainables),),
     )
-    return updates, state._replace(step=state.step + 1, first=first)
+    return updates, state._replace(step=trees.incremented(state.step), first=first)

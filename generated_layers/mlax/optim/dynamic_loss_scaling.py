@@ -4,7 +4,9 @@
 
 Take the gradients of `loss * state.scale`. Where one is not finite the step is
 skipped and the scale multiplied by `backoff`; after `period` finite steps it is
-multiplied by `growth`. For float16, whose smallest numbers gradients fall below.
+multiplied by `growth`. For float16, whose smallest numbers gradients fall below: the
+optimizer sees weights of float16, and their gradients without the scale, in
+`unscaled_dtype`, and has moments of it. StochasticRounding goes around this one.
 
 Micikevicius et al., 2018, arXiv:1710.03740.
 """
@@ -18,6 +20,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 from jax.nn.initializers import constant, zeros
+from jax.typing import DTypeLike
 
 from mlax._core import checks, placement, trees
 from mlax._core.static import InitializedOptimizer, OptimizerHyperparams, static
@@ -53,6 +56,8 @@ class DynamicLossScalingHyperparams:
     """Least scale."""
     max_scale: int
     """Largest scale: float16 holds the inverse of this one."""
+    unscaled_dtype: DTypeLike
+    """Dtype in which the optimizer sees float16."""
 
     def apply(
         self, gradients: Any, state: Any, trainables: Any, **inputs: Any
@@ -69,6 +74,7 @@ def init(
     period: int = 2000,
     min_scale: int = 1,
     max_scale: int = 16777216,
+    unscaled_dtype: DTypeLike = "float32",
 ) -> tuple[DynamicLossScalingState, DynamicLossScalingHyperparams]:
     """Create the state and the hyperparameters of DynamicLossScaling.
 
@@ -83,12 +89,15 @@ def init(
         min_scale: least scale (an integer of at least 1).
         max_scale: largest scale: float16 holds the inverse of this one (an integer of
             at least 1).
+        unscaled_dtype: dtype in which the optimizer sees float16 (a floating dtype).
 
     Returns:
         `(state, hyperparams)`.
 
     Raises:
         ValueError: where a hyperparameter is not what it may be.
+        ValueError: gradients without their scale are below float16: give
+            moment_dtype=jnp.float32 to the optimizer.
     """
     optimizer_state, optimizer_hyperparams = checks.sub_optimizer(
         "DynamicLossScaling", optimizer=optimizer
@@ -99,6 +108,7 @@ def init(
     period = checks.size("DynamicLossScaling", period=period)
     min_scale = checks.size("DynamicLossScaling", min_scale=min_scale)
     max_scale = checks.size("DynamicLossScaling", max_scale=max_scale)
+    unscaled_dtype = checks.dtype("DynamicLossScaling", unscaled_dtype=unscaled_dtype)
     hyperparams = DynamicLossScalingHyperparams(
         optimizer=optimizer_hyperparams,
         initial_scale=initial_scale,
@@ -107,7 +117,16 @@ def init(
         period=period,
         min_scale=min_scale,
         max_scale=max_scale,
+        unscaled_dtype=unscaled_dtype,
     )
+    if not (
+        all(leaf.dtype != jnp.float16 for leaf in jax.tree.leaves(optimizer_state))
+    ):
+        raise checks.requirement(
+            "DynamicLossScaling",
+            "gradients without their scale are below float16: give "
+            "moment_dtype=jnp.float32 to the optimizer",
+        )
     scale = placement.create_state(constant(initial_scale), (), None, optimizer_state)
     good = placement.create_state(zeros, (), jnp.int32, optimizer_state)
     state = DynamicLossScalingState(scale=scale, good=good, optimizer=optimizer_state)
@@ -148,16 +167,21 @@ def step(
     finite = all_finite(gradients)
     inverse = 1.0 / state.scale
 
+    def widened(x):
+        return x.astype(hyperparams.unscaled_dtype) if x.dtype == jnp.float16 else x
+
     def take(inner):
-        unscaled = jax.tree.map(lambda g: g * inverse.astype(g.dtype), gradients)
-        return hyperparams.optimizer.apply(
-            unscaled,
+        wide, weights = jax.tree.map(widened, (gradients, trainables))
+        wide = jax.tree.map(lambda g: g * inverse.astype(g.dtype), wide)
+        updates, inner = hyperparams.optimizer.apply(
+            wide,
             inner,
-            trainables,
+            weights,
             value=value,
             value_and_gradients=value_and_gradients,
             key=key,
         )
+        return jax.tree.map(lambda u, p: u.astype(p.dtype), updates, trainables), inner
 
     def skip(inner):
         return jax.tree.map(jnp.zeros_like, trainables), inner

@@ -116,7 +116,7 @@ def step(
     """
     trees.check_state("Ema", state, EmaState, trainables, "average")
     trees.check_gradients("Ema", gradients, trainables)
-    step = trees.scalar(state.step + 1)
+    step = trees.scalar(trees.incremented(state.step))
     dither = trees.dither(state.step)
     scale = trees.scalar(1.0 / bias_correction(step, decay=hyperparams.decay))
 
@@ -129,4 +129,4 @@ def step(
     updates, average = trees.map_leaves(
         update, trainables, gradients, state.average, dtype=hyperparams.moment_dtype
     )
-    return updates, EmaState(step=state.step + 1, average=average)
+    return updates, EmaState(step=trees.incremented(state.step), average=average)

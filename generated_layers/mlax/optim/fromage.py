@@ -128,4 +128,4 @@ def step(
         return (shrink.astype(grad.dtype) * param - rate.astype(grad.dtype) * step,)
 
     (updates,) = trees.map_leaves(update, trainables, gradients)
-    return updates, FromageState(step=state.step + 1)
+    return updates, FromageState(step=trees.incremented(state.step))

@@ -230,13 +230,14 @@ def step(
         "Galore", state, GaloreState, trainables, "projection", "mean", "square"
     )
     trees.check_gradients("Galore", gradients, trainables)
-    step = trees.scalar(state.step + 1)
+    step = trees.scalar(trees.incremented(state.step))
+    step_number = trees.incremented(state.step)
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
     weight_decay = trees.scheduled(hyperparams.weight_decay, state.step)
     dither = trees.dither(state.step)
     unbias_mean = trees.scalar(1.0 / bias_correction(step, decay=hyperparams.b1))
     unbias_square = trees.scalar(1.0 / bias_correction(step, decay=hyperparams.b2))
-    phase = trees.scalar((step - 1.0) % hyperparams.update_proj_gap)
+    phase = trees.scalar((step_number - 1) % hyperparams.update_proj_gap)
 
     def update(grad, param, projection, mean, square, matrices, mask):
         projected = matrices and len(param.shape) == 2
@@ -252,7 +253,7 @@ def step(
             )
             low = projection.T @ grad if tall else grad @ projection
             low = saturate(low)
-        mean = ema(mean, low, decay=hyperparams.b1)
+        mean = ema(mean, low, dither.astype(grad.dtype), decay=hyperparams.b1)
         square = ema(
             square,
             saturate(lax.square(low)),
@@ -286,5 +287,8 @@ def step(
         ),
     )
     return updates, GaloreState(
-        step=state.step + 1, projection=projection, mean=mean, square=square
+        step=trees.incremented(state.step),
+        projection=projection,
+        mean=mean,
+        square=square,
     )

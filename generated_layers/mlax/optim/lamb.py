@@ -169,7 +169,7 @@ def step(
     """
     trees.check_state("LAMB", state, LAMBState, trainables, "mean", "square")
     trees.check_gradients("LAMB", gradients, trainables)
-    step = trees.scalar(state.step + 1)
+    step = trees.scalar(trees.incremented(state.step))
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
     weight_decay = trees.scheduled(hyperparams.weight_decay, state.step)
     dither = trees.dither(state.step)
@@ -177,7 +177,7 @@ def step(
     unbias_square = trees.scalar(1.0 / bias_correction(step, decay=hyperparams.b2))
 
     def update(grad, param, mean, square, mask):
-        mean = ema(mean, grad, decay=hyperparams.b1)
+        mean = ema(mean, grad, dither.astype(grad.dtype), decay=hyperparams.b1)
         square = ema(
             square,
             saturate(lax.square(grad)),
@@ -207,4 +207,6 @@ def step(
         dtype=hyperparams.moment_dtype,
         masks=(trees.selected(hyperparams.mask, trainables),),
     )
-    return updates, LAMBState(step=state.step + 1, mean=mean, square=square)
+    return updates, LAMBState(
+        step=trees.incremented(state.step), mean=mean, square=square
+    )

@@ -21,7 +21,7 @@ from jax.typing import DTypeLike
 
 from mlax._core import checks, placement, trees
 from mlax._core.static import static
-from mlax.functional import scale_by_trust_ratio
+from mlax.functional import running_sum, scale_by_trust_ratio
 
 
 class LARSState(NamedTuple):
@@ -178,6 +178,7 @@ def step(
     trees.check_gradients("LARS", gradients, trainables)
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
     weight_decay = trees.scheduled(hyperparams.weight_decay, state.step)
+    dither = trees.dither(state.step)
 
     def update(grad, param, trace, mask, trust_mask):
         if mask:
@@ -191,7 +192,9 @@ def step(
             )
         update = -learning_rate.astype(grad.dtype) * grad
         if trace is not None:
-            trace = hyperparams.momentum * trace + update
+            trace = running_sum(
+                trace, update, dither.astype(grad.dtype), decay=hyperparams.momentum
+            )
             update = (
                 hyperparams.momentum * trace + update if hyperparams.nesterov else trace
             )
@@ -208,4 +211,4 @@ def step(
             trees.selected(hyperparams.trust_mask, trainables),
         ),
     )
-    return updates, LARSState(step=state.step + 1, trace=trace)
+    return updates, LARSState(step=trees.incremented(state.step), trace=trace)

@@ -153,7 +153,7 @@ def step(
         "Lbfgs", state, LbfgsState, trainables, "weights", "gradients", "steps", "turns"
     )
     trees.check_gradients("Lbfgs", gradients, trainables)
-    step = trees.scalar(state.step + 1)
+    step = trees.scalar(trees.incremented(state.step))
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
     accumulate = hyperparams.accum_dtype
     first = step == 1.0
@@ -201,5 +201,5 @@ def step(
     direction, _ = lax.scan(forth, direction, (memory, shares))
     rate = learning_rate
     return jax.tree.map(lambda d: -rate.astype(d.dtype) * d, direction), state._replace(
-        step=state.step + 1
+        step=trees.incremented(state.step)
     )

@@ -149,16 +149,17 @@ def step(
     trees.check_gradients("Lion", gradients, trainables)
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
     weight_decay = trees.scheduled(hyperparams.weight_decay, state.step)
+    dither = trees.dither(state.step)
 
     def update(grad, param, mean, mask):
         if hyperparams.b1 < hyperparams.b2:
             # The step from the new mean: one that reads the old mean would keep the new
             # one from taking its place in memory.
-            mean = ema(mean, grad, decay=hyperparams.b2)
+            mean = ema(mean, grad, dither.astype(grad.dtype), decay=hyperparams.b2)
             ahead = ema(mean, grad, decay=hyperparams.b1 / hyperparams.b2)
         else:
             ahead = ema(mean, grad, decay=hyperparams.b1)
-            mean = ema(mean, grad, decay=hyperparams.b2)
+            mean = ema(mean, grad, dither.astype(grad.dtype), decay=hyperparams.b2)
         step = lax.sign(ahead)
         if mask:
             step = step + weight_decay.astype(grad.dtype) * param
@@ -172,4 +173,4 @@ def step(
         dtype=hyperparams.moment_dtype,
         masks=(trees.selected(hyperparams.mask, trainables),),
     )
-    return updates, LionState(step=state.step + 1, mean=mean)
+    return updates, LionState(step=trees.incremented(state.step), mean=mean)

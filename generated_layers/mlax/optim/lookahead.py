@@ -18,6 +18,7 @@ import jax
 from mlax._core import checks, placement, trees
 from mlax._core.static import InitializedOptimizer, OptimizerHyperparams, static
 from mlax._core.trees import tree_add, tree_where
+from mlax.functional import running_sum, saturate
 
 
 class LookaheadState(NamedTuple):
@@ -124,7 +125,8 @@ def step(
     """
     trees.check_state("Lookahead", state, LookaheadState, trainables, "slow")
     trees.check_gradients("Lookahead", gradients, trainables)
-    step = trees.scalar(state.step + 1)
+    step_number = trees.incremented(state.step)
+    dither = trees.dither(state.step)
     updates, optimizer_state = hyperparams.optimizer.apply(
         gradients,
         state.optimizer,
@@ -136,10 +138,17 @@ def step(
     state = state._replace(optimizer=optimizer_state)
     fast = tree_add(trainables, updates)
     difference = tree_add(fast, state.slow, -1.0)
-    slow = tree_add(state.slow, difference, hyperparams.slow_step)
-    synchronizes = step % hyperparams.period == 0
+
+    def followed(s, d):
+        step = hyperparams.slow_step * d
+        return saturate(running_sum(s, step, dither.astype(s.dtype)))
+
+    slow = jax.tree.map(followed, state.slow, difference)
+    synchronizes = step_number % hyperparams.period == 0
     state = state._replace(
         slow=trees.stored(tree_where(synchronizes, slow, state.slow), state.slow)
     )
     back = jax.tree.map(lambda s, p: s - p, slow, trainables)
-    return tree_where(synchronizes, back, updates), state._replace(step=state.step + 1)
+    return tree_where(synchronizes, back, updates), state._replace(
+        step=trees.incremented(state.step)
+    )

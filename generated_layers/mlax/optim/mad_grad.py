@@ -7,7 +7,8 @@ z = first weight - s / (cbrt(v) + epsilon);  update = (1 - momentum) (z - weight
 
 Defazio & Jelassi, 2022, arXiv:2101.11075. As in optax weight_decay * weight is added
 to the gradient. Deviation: `epsilon` where it divides is at least the smallest normal
-number of the dtype.
+number of the dtype, and the root of t has the default float dtype, where optax has
+32 bits in float64, too.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from jax.typing import DTypeLike
 
 from mlax._core import checks, placement, trees
 from mlax._core.static import static
-from mlax.functional import saturate
+from mlax.functional import running_sum, saturate
 
 
 class MadGradState(NamedTuple):
@@ -148,16 +149,21 @@ def step(
         "MadGrad", state, MadGradState, trainables, "first", "trace", "square"
     )
     trees.check_gradients("MadGrad", gradients, trainables)
-    step = trees.scalar(state.step + 1)
+    step = trees.scalar(trees.incremented(state.step))
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
+    dither = trees.dither(state.step)
     rate = trees.scalar((learning_rate + hyperparams.epsilon) * lax.sqrt(step))
 
     def update(grad, param, first, trace, square):
         epsilon = max(hyperparams.epsilon, float(jnp.finfo(grad.dtype).tiny))
         grad = saturate(grad + hyperparams.weight_decay * param)
-        trace = saturate(trace + rate.astype(grad.dtype) * grad)
+        trace = saturate(
+            running_sum(
+                trace, rate.astype(grad.dtype) * grad, dither.astype(grad.dtype)
+            )
+        )
         square_2 = rate.astype(grad.dtype) * saturate(lax.square(grad))
-        square = saturate(square + square_2)
+        square = saturate(running_sum(square, square_2, dither.astype(grad.dtype)))
         point = first - trace / (lax.cbrt(square) + epsilon)
         return (1.0 - hyperparams.momentum) * (point - param), first, trace, square
 
@@ -171,5 +177,5 @@ def step(
         dtype=hyperparams.moment_dtype,
     )
     return updates, MadGradState(
-        step=state.step + 1, first=first, trace=trace, square=square
+        step=trees.incremented(state.step), first=first, trace=trace, square=square
     )

@@ -21,7 +21,7 @@ from jax.nn.initializers import constant, zeros
 from mlax._core import checks, placement, trees
 from mlax._core.static import static
 from mlax._core.trees import tree_dot
-from mlax.functional import saturate
+from mlax.functional import running_sum, saturate
 
 
 class MomoState(NamedTuple):
@@ -150,14 +150,16 @@ def step(
     """
     trees.check_state("Momo", state, MomoState, trainables, "mean")
     trees.check_gradients("Momo", gradients, trainables)
-    step = trees.scalar(state.step + 1)
+    step = trees.scalar(trees.incremented(state.step))
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
+    dither = trees.dither(state.step)
     # The first gradient and loss are the first means.
     decay = jnp.where(step == 1.0, 0.0, hyperparams.decay)
 
     def averaged(m, g):
         rate = (1.0 - decay).astype(m.dtype)
-        return jnp.where(step == 1.0, g, m + (rate * g - rate * m))
+        moved = running_sum(m, rate * g - rate * m, dither.astype(m.dtype))
+        return jnp.where(step == 1.0, g, moved)
 
     state = state._replace(
         mean=trees.stored(jax.tree.map(averaged, state.mean, gradients), state.mean)
@@ -183,7 +185,7 @@ def step(
         cap = shrink * (state.loss - state.product) + inner
         lower = jnp.maximum(cap / (2.0 * shrink), hyperparams.lower_bound)
         bound = jnp.where(cap < shrink * bound, lower, bound)
-    flat = square <= jnp.finfo(square.dtype).eps
+    flat = square <= 2.0**-52
     gap = saturate(shrink * (state.loss - bound - state.product) + inner)
     model = jnp.maximum(gap, 0.0) / jnp.where(flat, 1.0, square)
     size = trees.scalar(jnp.minimum(learning_rate, jnp.where(flat, 0.0, model)))
@@ -198,4 +200,4 @@ def step(
         return -shrunk.astype(grad.dtype) * param - size.astype(grad.dtype) * mean, mean
 
     updates, mean = trees.map_leaves(update, trainables, gradients, state.mean)
-    return updates, state._replace(step=state.step + 1, mean=mean)
+    return updates, state._replace(step=trees.incremented(state.step), mean=mean)

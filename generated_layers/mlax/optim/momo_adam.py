@@ -176,9 +176,12 @@ def step(
     """
     trees.check_state("MomoAdam", state, MomoAdamState, trainables, "mean", "square")
     trees.check_gradients("MomoAdam", gradients, trainables)
-    step = trees.scalar(state.step + 1)
+    step = trees.scalar(trees.incremented(state.step))
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
     dither = trees.dither(state.step)
+
+    def averaged(m, g):
+        return ema(m, g, dither.astype(m.dtype), decay=hyperparams.b1)
 
     def squared(v, g):
         return ema(
@@ -189,12 +192,7 @@ def step(
         return hyperparams.scaled(m, v, unbias)
 
     state = state._replace(
-        mean=trees.stored(
-            jax.tree.map(
-                lambda m, g: ema(m, g, decay=hyperparams.b1), state.mean, gradients
-            ),
-            state.mean,
-        )
+        mean=trees.stored(jax.tree.map(averaged, state.mean, gradients), state.mean)
     )
     state = state._replace(
         square=trees.stored(
@@ -222,7 +220,7 @@ def step(
         cap = shrink * (state.loss - state.product) + inner
         lower = jnp.maximum(cap / (2.0 * kept * shrink), hyperparams.lower_bound)
         bound = jnp.where(cap < shrink * kept * bound, lower, bound)
-    flat = norm <= jnp.finfo(norm.dtype).eps
+    flat = norm <= 2.0**-52
     gap = shrink * (state.loss - kept * bound - state.product) + inner
     gap = saturate(gap)
     model = jnp.maximum(gap, 0.0) / jnp.where(flat, 1.0, norm)
@@ -245,4 +243,6 @@ def step(
     updates, mean, square = trees.map_leaves(
         update, trainables, gradients, state.mean, state.square
     )
-    return updates, state._replace(step=state.step + 1, mean=mean, square=square)
+    return updates, state._replace(
+        step=trees.incremented(state.step), mean=mean, square=square
+    )

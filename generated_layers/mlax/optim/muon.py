@@ -318,7 +318,7 @@ def step(
     """
     trees.check_state("Muon", state, MuonState, trainables, "mean", "square")
     trees.check_gradients("Muon", gradients, trainables)
-    step = trees.scalar(state.step + 1)
+    step = trees.scalar(trees.incremented(state.step))
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
     weight_decay = trees.scheduled(hyperparams.weight_decay, state.step)
     adam_learning_rate = trees.scheduled(hyperparams.adam_learning_rate, state.step)
@@ -344,7 +344,7 @@ def step(
         following = (
             unbias_next.astype(grad.dtype) if axes else unbias_ahead.astype(grad.dtype)
         )
-        mean = ema(mean, grad, decay=decay)
+        mean = ema(mean, grad, dither.astype(grad.dtype), decay=decay)
         mean_2 = mean * now
         if hyperparams.nesterov:
             mean_2 = ema(mean * following, grad * now, decay=decay)
@@ -397,4 +397,6 @@ def step(
             trees.selected(hyperparams.matrices, trainables),
         ),
     )
-    return updates, MuonState(step=state.step + 1, mean=mean, square=square)
+    return updates, MuonState(
+        step=trees.incremented(state.step), mean=mean, square=square
+    )

@@ -149,7 +149,7 @@ def step(
     """
     trees.check_state("NAdam", state, NAdamState, trainables, "mean", "square")
     trees.check_gradients("NAdam", gradients, trainables)
-    step = trees.scalar(state.step + 1)
+    step = trees.scalar(trees.incremented(state.step))
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
     dither = trees.dither(state.step)
     unbias_mean = trees.scalar(1.0 / bias_correction(step, decay=hyperparams.b1))
@@ -157,7 +157,7 @@ def step(
     unbias_square = trees.scalar(1.0 / bias_correction(step, decay=hyperparams.b2))
 
     def update(grad, param, mean, square):
-        mean = ema(mean, grad, decay=hyperparams.b1)
+        mean = ema(mean, grad, dither.astype(grad.dtype), decay=hyperparams.b1)
         square = ema(
             square,
             saturate(lax.square(grad)),
@@ -182,4 +182,6 @@ def step(
         state.square,
         dtype=hyperparams.moment_dtype,
     )
-    return updates, NAdamState(step=state.step + 1, mean=mean, square=square)
+    return updates, NAdamState(
+        step=trees.incremented(state.step), mean=mean, square=square
+    )

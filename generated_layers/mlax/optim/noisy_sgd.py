@@ -106,7 +106,7 @@ def step(
     """
     trees.check_state("NoisySgd", state, NoisySgdState)
     trees.check_gradients("NoisySgd", gradients, trainables)
-    step = trees.scalar(state.step + 1)
+    step = trees.scalar(trees.incremented(state.step))
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
     deviation = trees.scalar((hyperparams.eta / step**hyperparams.gamma) ** 0.5)
 
@@ -122,4 +122,4 @@ def step(
     (updates,) = trees.map_leaves(
         update, trainables, gradients, key=trees.required("NoisySgd", key=key)
     )
-    return updates, NoisySgdState(step=state.step + 1)
+    return updates, NoisySgdState(step=trees.incremented(state.step))

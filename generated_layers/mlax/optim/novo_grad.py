@@ -23,7 +23,7 @@ from jax.typing import DTypeLike
 
 from mlax._core import checks, placement, trees
 from mlax._core.static import static
-from mlax.functional import divide_by_root, ema, saturate, sum
+from mlax.functional import divide_by_root, ema, running_sum, saturate, sum
 
 
 class NovoGradState(NamedTuple):
@@ -155,12 +155,13 @@ def step(
     """
     trees.check_state("NovoGrad", state, NovoGradState, trainables, "trace", "square")
     trees.check_gradients("NovoGrad", gradients, trainables)
-    step = trees.scalar(state.step + 1)
+    step = trees.scalar(trees.incremented(state.step))
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
+    dither = trees.dither(state.step)
 
     def update(grad, param, trace, square):
         new = saturate(sum(lax.square(grad)))
-        mean = ema(square, new, decay=hyperparams.b2)
+        mean = ema(square, new, dither.astype(grad.dtype), decay=hyperparams.b2)
         square = jnp.where(step.astype(grad.dtype) == 1.0, new, mean)
         scaled = divide_by_root(
             grad,
@@ -168,7 +169,10 @@ def step(
             epsilon=hyperparams.epsilon,
             epsilon_root=hyperparams.epsilon_root,
         )
-        trace = hyperparams.b1 * trace + scaled + hyperparams.weight_decay * param
+        step_2 = scaled + hyperparams.weight_decay * param
+        trace = running_sum(
+            trace, step_2, dither.astype(grad.dtype), decay=hyperparams.b1
+        )
         return -learning_rate.astype(grad.dtype) * trace, trace, square
 
     updates, trace, square = trees.map_leaves(
@@ -179,4 +183,6 @@ def step(
         state.square,
         dtype=hyperparams.moment_dtype,
     )
-    return updates, NovoGradState(step=state.step + 1, trace=trace, square=square)
+    return updates, NovoGradState(
+        step=trees.incremented(state.step), trace=trace, square=square
+    )

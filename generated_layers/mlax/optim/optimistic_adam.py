@@ -182,7 +182,7 @@ def step(
         "previous",
     )
     trees.check_gradients("OptimisticAdam", gradients, trainables)
-    step = trees.scalar(state.step + 1)
+    step = trees.scalar(trees.incremented(state.step))
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
     alpha = trees.scheduled(hyperparams.alpha, state.step)
     beta = trees.scheduled(hyperparams.beta, state.step)
@@ -192,7 +192,7 @@ def step(
     unbias_square = trees.scalar(1.0 / bias_correction(step, decay=hyperparams.b2))
 
     def update(grad, param, mean, square, previous):
-        mean = ema(mean, grad, decay=hyperparams.b1)
+        mean = ema(mean, grad, dither.astype(grad.dtype), decay=hyperparams.b1)
         square = ema(
             square,
             saturate(lax.square(grad)),
@@ -231,5 +231,5 @@ def step(
         dtype=hyperparams.moment_dtype,
     )
     return updates, OptimisticAdamState(
-        step=state.step + 1, mean=mean, square=square, previous=previous
+        step=trees.incremented(state.step), mean=mean, square=square, previous=previous
     )

@@ -139,7 +139,7 @@ def step(
         "previous",
     )
     trees.check_gradients("OptimisticGradientDescent", gradients, trainables)
-    step = trees.scalar(state.step + 1)
+    step = trees.scalar(trees.incremented(state.step))
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
     alpha = trees.scheduled(hyperparams.alpha, state.step)
     beta = trees.scheduled(hyperparams.beta, state.step)
@@ -158,5 +158,5 @@ def step(
         update, trainables, gradients, state.previous, dtype=hyperparams.moment_dtype
     )
     return updates, OptimisticGradientDescentState(
-        step=state.step + 1, previous=previous
+        step=trees.incremented(state.step), previous=previous
     )

@@ -6,7 +6,8 @@ update = -scaling * min((f - f_min) / (norm(g)^2 + epsilon), max_learning_rate) 
 the variant "sps+" takes a gap below zero for zero.
 
 Loizou et al., 2021, arXiv:2002.10542; Garrigos et al., 2023, arXiv:2307.14528. A
-step needs the value. Where the gradients are zero there is no step.
+step needs the value. Where the gradients are zero there is no step: as in
+optax, where the square of their norm is at most 2^-52.
 Deviation from optax, which computes the norm of the scaled gradients: `scaling` is a
 factor of the step alone.
 """
@@ -140,7 +141,7 @@ def step(
     gap = trees.scalar(trees.required("PolyakSgd", value=value)) - hyperparams.f_min
     if hyperparams.variant == "sps+":
         gap = jnp.maximum(gap, 0.0)
-    flat = square <= jnp.finfo(square.dtype).eps
+    flat = square <= 2.0**-52
     rate_2 = jnp.minimum(
         gap / jnp.where(flat, 1.0, square), hyperparams.max_learning_rate
     )

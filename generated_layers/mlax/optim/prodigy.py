@@ -9,6 +9,7 @@ update = -a (m / (sqrt(v) + d epsilon) + weight_decay w)
 
 Mishchenko & Defazio, 2023, arXiv:2306.06101. As in optax, d is the new one in the
 denominator and the old one elsewhere. b3 is sqrt(b2) where it is None.
+float16 has not the range of the moments: `init` refuses it.
 """
 
 from __future__ import annotations
@@ -20,11 +21,12 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 from jax.nn.initializers import constant, zeros
+from jax.typing import DTypeLike
 
 from mlax._core import checks, placement, trees
 from mlax._core.static import static
 from mlax._core.trees import tree_add, tree_dot
-from mlax.functional import bias_correction, ema, saturate, sum
+from mlax.functional import bias_correction, ema, running_sum, saturate, sum
 
 
 class ProdigyState(NamedTuple):
@@ -68,6 +70,8 @@ class ProdigyHyperparams:
     """Strength of the decay."""
     safeguard_warmup: bool
     """Whether the learning rate is left out of s."""
+    moment_dtype: DTypeLike | None
+    """Dtype of the moments; None: that of the weight."""
 
     def apply(
         self, gradients: Any, state: Any, trainables: Any, **inputs: Any
@@ -87,6 +91,7 @@ def init(
     growth: float = 1.0,
     weight_decay: float = 0.0,
     safeguard_warmup: bool = False,
+    moment_dtype: DTypeLike | None = None,
 ) -> tuple[ProdigyState, ProdigyHyperparams]:
     """Create the state and the hyperparameters of Prodigy.
 
@@ -104,12 +109,16 @@ def init(
         growth: factor of estimates (a finite number above 0).
         weight_decay: strength of the decay (a finite number of at least 0).
         safeguard_warmup: whether the learning rate is left out of s (True or False).
+        moment_dtype: dtype of the moments; None: that of the weight (a floating dtype,
+            or None).
 
     Returns:
         `(state, hyperparams)`.
 
     Raises:
         ValueError: where a hyperparameter is not what it may be.
+        ValueError: the squares of small estimates are zero in float16: give
+            moment_dtype=jnp.float32.
         TypeError: where a weight is not floating.
     """
     trees.check_weights("Prodigy", trainables)
@@ -122,6 +131,7 @@ def init(
     growth = checks.positive("Prodigy", growth=growth)
     weight_decay = checks.non_negative("Prodigy", weight_decay=weight_decay)
     safeguard_warmup = checks.boolean("Prodigy", safeguard_warmup=safeguard_warmup)
+    moment_dtype = checks.optional(checks.dtype, "Prodigy", moment_dtype=moment_dtype)
     hyperparams = ProdigyHyperparams(
         learning_rate=learning_rate,
         b1=b1,
@@ -132,15 +142,23 @@ def init(
         growth=growth,
         weight_decay=weight_decay,
         safeguard_warmup=safeguard_warmup,
+        moment_dtype=moment_dtype,
     )
     estimate = placement.create_state(constant(first_estimate), (), None, trainables)
     product = placement.create_state(zeros, (), None, trainables)
 
     def moments(param: jax.Array) -> dict[str, Any]:
-        mean = placement.create_moment(zeros, param.shape, None, param)
-        square = placement.create_moment(zeros, param.shape, None, param)
-        total = placement.create_moment(zeros, param.shape, None, param)
-        first = placement.copied(param, None)
+        if not (jnp.finfo(moment_dtype or param.dtype).maxexp > 16):
+            raise checks.requirement(
+                "Prodigy",
+                "the squares of small estimates are zero in float16: give "
+                "moment_dtype=jnp.float32",
+                moment_dtype=moment_dtype,
+            )
+        mean = placement.create_moment(zeros, param.shape, moment_dtype, param)
+        square = placement.create_moment(zeros, param.shape, moment_dtype, param)
+        total = placement.create_moment(zeros, param.shape, moment_dtype, param)
+        first = placement.copied(param, moment_dtype)
         return {"mean": mean, "square": square, "total": total, "first": first}
 
     state = ProdigyState(
@@ -185,7 +203,7 @@ def step(
         "Prodigy", state, ProdigyState, trainables, "mean", "square", "total", "first"
     )
     trees.check_gradients("Prodigy", gradients, trainables)
-    step = trees.scalar(state.step + 1)
+    step = trees.scalar(trees.incremented(state.step))
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
     dither = trees.dither(state.step)
     b3 = hyperparams.b2**0.5 if hyperparams.b3 is None else hyperparams.b3
@@ -198,9 +216,14 @@ def step(
     product = b3 * state.product + relative * rate * product
     state = state._replace(product=trees.stored(saturate(product), state.product))
     weight = relative * (state.estimate if hyperparams.safeguard_warmup else rate)
-    decayed = jax.tree.map(lambda s: b3 * s, state.total)
+
+    def summed(s, g):
+        new = saturate(weight.astype(s.dtype) * g.astype(s.dtype))
+        new = running_sum(s, new, dither.astype(s.dtype), decay=b3)
+        return saturate(new)
+
     state = state._replace(
-        total=trees.stored(tree_add(decayed, gradients, weight), state.total)
+        total=trees.stored(jax.tree.map(summed, state.total, gradients), state.total)
     )
     norm = jnp.zeros_like(rate)
     for leaf in jax.tree.leaves(state.total):
@@ -215,7 +238,7 @@ def step(
 
     def update(grad, param, mean, square, total, first):
         scaled = saturate(old.astype(grad.dtype) * grad)
-        mean = ema(mean, scaled, decay=hyperparams.b1)
+        mean = ema(mean, scaled, dither.astype(grad.dtype), decay=hyperparams.b1)
         square = ema(
             square,
             saturate(lax.square(scaled)),
@@ -243,7 +266,12 @@ def step(
         state.square,
         state.total,
         state.first,
+        dtype=hyperparams.moment_dtype,
     )
     return updates, state._replace(
-        step=state.step + 1, mean=mean, square=square, total=total, first=first
+        step=trees.incremented(state.step),
+        mean=mean,
+        square=square,
+        total=total,
+        first=first,
     )

@@ -167,7 +167,7 @@ def step(
     """
     trees.check_state("RAdam", state, RAdamState, trainables, "mean", "square")
     trees.check_gradients("RAdam", gradients, trainables)
-    step = trees.scalar(state.step + 1)
+    step = trees.scalar(trees.incremented(state.step))
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
     dither = trees.dither(state.step)
     unbias_mean = trees.scalar(1.0 / bias_correction(step, decay=hyperparams.b1))
@@ -178,7 +178,7 @@ def step(
     )
 
     def update(grad, param, mean, square):
-        mean = ema(mean, grad, decay=hyperparams.b1)
+        mean = ema(mean, grad, dither.astype(grad.dtype), decay=hyperparams.b1)
         square = ema(
             square,
             saturate(lax.square(grad)),
@@ -212,4 +212,6 @@ def step(
         state.square,
         dtype=hyperparams.moment_dtype,
     )
-    return updates, RAdamState(step=state.step + 1, mean=mean, square=square)
+    return updates, RAdamState(
+        step=trees.incremented(state.step), mean=mean, square=square
+    )

@@ -24,11 +24,14 @@ from jax.typing import DTypeLike
 
 from mlax._core import checks, placement, trees
 from mlax._core.static import static
+from mlax.functional import running_sum
 
 
 class RPropState(NamedTuple):
     """State of RProp."""
 
+    step: jax.Array
+    """Number of steps so far."""
     size: Any
     """For each weight, of shape param.shape. Structured like the weights."""
     sign: Any
@@ -111,7 +114,9 @@ def init(
         sign = placement.create_moment(zeros, param.shape, moment_dtype, param)
         return {"size": size, "sign": sign}
 
-    state = RPropState(**trees.unzip(trainables, moments))
+    state = RPropState(
+        step=placement.create_count(trainables), **trees.unzip(trainables, moments)
+    )
     return state, hyperparams
 
 
@@ -146,10 +151,18 @@ def step(
     """
     trees.check_state("RProp", state, RPropState, trainables, "size", "sign")
     trees.check_gradients("RProp", gradients, trainables)
+    dither = trees.dither(state.step)
 
     def update(grad, param, size, sign):
         agreement = lax.sign(grad) * sign
-        longer, shorter = hyperparams.eta_plus * size, hyperparams.eta_minus * size
+        if grad.dtype.itemsize > 2:
+            longer, shorter = hyperparams.eta_plus * size, hyperparams.eta_minus * size
+        else:
+            # Factors near one are one in 16 bits.
+            more = (hyperparams.eta_plus - 1.0) * size
+            less = (hyperparams.eta_minus - 1.0) * size
+            longer = running_sum(size, more, dither.astype(grad.dtype))
+            shorter = running_sum(size, less, dither.astype(grad.dtype))
         changed = jnp.where(agreement > 0.0, longer, shorter)
         changed = jnp.clip(
             changed, hyperparams.min_step_size, hyperparams.max_step_size
@@ -166,4 +179,4 @@ def step(
         state.sign,
         dtype=hyperparams.moment_dtype,
     )
-    return updates, RPropState(size=size, sign=sign)
+    return updates, RPropState(step=trees.incremented(state.step), size=size, sign=sign)

@@ -2,9 +2,10 @@
 # To change this file, edit that spec and run `mlax-scaffold generate`.
 """ReduceOnPlateau: scales updates down when the loss has stopped to fall.
 
-After `patience` values without one below (1 - rtol) best - atol, the scale is
+After `patience` values without one below best - rtol |best| - atol, the scale is
 multiplied by `factor`. A step needs the value: the loss at the weights, or that on
-other data.
+other data. Deviation from optax, where the bound is (1 - rtol) best - atol: what is
+larger than a negative best value is no improvement.
 """
 
 from __future__ import annotations
@@ -168,7 +169,10 @@ def step(
         trees.scalar(trees.required("ReduceOnPlateau", value=value)) - state.mean
     ) / losses.astype(state.mean.dtype)
     complete = losses == hyperparams.accumulation_size
-    improved = mean < (1.0 - hyperparams.rtol) * state.best - hyperparams.atol
+    relative = jnp.where(
+        state.best < 0.0, 1.0 + hyperparams.rtol, 1.0 - hyperparams.rtol
+    )
+    improved = mean < relative * state.best - hyperparams.atol
     plateau = jnp.where(improved, 0, state.plateau + 1)
     waits = state.waiting > 0
     reduces = ~waits & (plateau == hyperparams.patience)

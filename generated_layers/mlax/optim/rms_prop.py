@@ -25,7 +25,7 @@ from jax.typing import DTypeLike
 
 from mlax._core import checks, placement, trees
 from mlax._core.static import static
-from mlax.functional import bias_correction, divide_by_root, ema, saturate
+from mlax.functional import bias_correction, divide_by_root, ema, running_sum, saturate
 
 
 class RMSPropState(NamedTuple):
@@ -188,7 +188,7 @@ def step(
         "RMSProp", state, RMSPropState, trainables, "square", "mean", "trace"
     )
     trees.check_gradients("RMSProp", gradients, trainables)
-    step = trees.scalar(state.step + 1)
+    step = trees.scalar(trees.incremented(state.step))
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
     dither = trees.dither(state.step)
     weight = bias_correction(step, decay=hyperparams.decay)
@@ -203,7 +203,7 @@ def step(
         )
         var = square * unbias.astype(grad.dtype)
         if mean is not None:
-            mean = ema(mean, grad, decay=hyperparams.decay)
+            mean = ema(mean, grad, dither.astype(grad.dtype), decay=hyperparams.decay)
             var = jnp.maximum(var - lax.square(mean * unbias.astype(grad.dtype)), 0.0)
         if hyperparams.epsilon_in_root:
             epsilon = max(hyperparams.epsilon, float(jnp.finfo(grad.dtype).tiny))
@@ -212,7 +212,11 @@ def step(
             scaled = divide_by_root(grad, var, epsilon=hyperparams.epsilon)
         update = -learning_rate.astype(grad.dtype) * saturate(scaled)
         if trace is not None:
-            trace = saturate(hyperparams.momentum * trace + update)
+            trace = saturate(
+                running_sum(
+                    trace, update, dither.astype(grad.dtype), decay=hyperparams.momentum
+                )
+            )
             ahead = saturate(hyperparams.momentum * trace + update)
             update = ahead if hyperparams.nesterov else trace
         return update, square, mean, trace
@@ -227,5 +231,5 @@ def step(
         dtype=hyperparams.moment_dtype,
     )
     return updates, RMSPropState(
-        step=state.step + 1, square=square, mean=mean, trace=trace
+        step=trees.incremented(state.step), square=square, mean=mean, trace=trace
     )

@@ -23,6 +23,7 @@ from jax.typing import DTypeLike
 
 from mlax._core import checks, placement, trees
 from mlax._core.static import InitializedOptimizer, OptimizerHyperparams, static
+from mlax.functional import running_sum
 
 
 class ScheduleFreeState(NamedTuple):
@@ -164,6 +165,7 @@ def step(
     trees.check_state("ScheduleFree", state, ScheduleFreeState, trainables, "z")
     trees.check_gradients("ScheduleFree", gradients, trainables)
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
+    dither = trees.dither(state.step)
     state = state._replace(
         largest=trees.stored(jnp.maximum(state.largest, learning_rate), state.largest)
     )
@@ -172,15 +174,15 @@ def step(
     share = weight / jnp.where(state.total > 0.0, state.total, 1.0)
 
     def moved(z, u):
-        return z + u.astype(z.dtype)
+        return running_sum(z, u.astype(z.dtype), dither.astype(z.dtype))
 
-    def difference(y, old, new):
-        wide, c = y.astype(new.dtype), share.astype(new.dtype)
-        x = old + (wide - old) / hyperparams.b1
-        x = x + c * (new - x)
-        return (new + hyperparams.b1 * (x - new) - wide).astype(y.dtype)
+    # What y moves by, without y: in 16 bits it would be lost in their difference.
+    def difference(y, z, u):
+        c, u = share.astype(z.dtype), u.astype(z.dtype)
+        weight = (1.0 - hyperparams.b1) + hyperparams.b1 * c
+        return (weight * u + c * (z - y.astype(z.dtype))).astype(y.dtype)
 
-    optimizer_updates, optimizer_state = hyperparams.optimizer.apply(
+    steps, optimizer_state = hyperparams.optimizer.apply(
         gradients,
         state.optimizer,
         trainables,
@@ -189,7 +191,6 @@ def step(
         key=key,
     )
     state = state._replace(optimizer=optimizer_state)
-    z = jax.tree.map(moved, state.z, optimizer_updates)
-    updates = jax.tree.map(difference, trainables, state.z, z)
-    state = state._replace(z=trees.stored(z, state.z))
-    return updates, state._replace(step=state.step + 1)
+    updates = jax.tree.map(difference, trainables, state.z, steps)
+    state = state._replace(z=trees.stored(jax.tree.map(moved, state.z, steps), state.z))
+    return updates, state._replace(step=trees.incremented(state.step))

@@ -19,6 +19,7 @@ from jax.typing import DTypeLike
 
 from mlax._core import checks, placement, trees
 from mlax._core.static import static
+from mlax.functional import running_sum
 
 
 class SgdState(NamedTuple):
@@ -135,15 +136,18 @@ def step(
     trees.check_state("Sgd", state, SgdState, trainables, "trace")
     trees.check_gradients("Sgd", gradients, trainables)
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
+    dither = trees.dither(state.step)
 
     def update(grad, param, trace):
         if trace is None:
             return -learning_rate.astype(grad.dtype) * grad, trace
-        trace = hyperparams.momentum * trace + grad
+        trace = running_sum(
+            trace, grad, dither.astype(grad.dtype), decay=hyperparams.momentum
+        )
         step = hyperparams.momentum * trace + grad if hyperparams.nesterov else trace
         return -learning_rate.astype(grad.dtype) * step, trace
 
     updates, trace = trees.map_leaves(
         update, trainables, gradients, state.trace, dtype=hyperparams.moment_dtype
     )
-    return updates, SgdState(step=state.step + 1, trace=trace)
+    return updates, SgdState(step=trees.incremented(state.step), trace=trace)

@@ -101,4 +101,4 @@ def step(
         return (-learning_rate.astype(grad.dtype) * lax.sign(grad),)
 
     (updates,) = trees.map_leaves(update, trainables, gradients)
-    return updates, SignSgdState(step=state.step + 1)
+    return updates, SignSgdState(step=trees.incremented(state.step))

@@ -122,12 +122,13 @@ def step(
     trees.check_state("Signum", state, SignumState, trainables, "mean")
     trees.check_gradients("Signum", gradients, trainables)
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
+    dither = trees.dither(state.step)
 
     def update(grad, param, mean):
-        mean = ema(mean, grad, decay=hyperparams.decay)
+        mean = ema(mean, grad, dither.astype(grad.dtype), decay=hyperparams.decay)
         return -learning_rate.astype(grad.dtype) * lax.sign(mean), mean
 
     updates, mean = trees.map_leaves(
         update, trainables, gradients, state.mean, dtype=hyperparams.moment_dtype
     )
-    return updates, SignumState(step=state.step + 1, mean=mean)
+    return updates, SignumState(step=trees.incremented(state.step), mean=mean)

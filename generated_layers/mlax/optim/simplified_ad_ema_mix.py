@@ -22,7 +22,7 @@ from jax.typing import DTypeLike
 
 from mlax._core import checks, placement, trees
 from mlax._core.static import static
-from mlax.functional import bias_correction, divide_by_root, ema, saturate
+from mlax.functional import bias_correction, divide_by_root, ema, running_sum, saturate
 
 
 class SimplifiedAdEMAMixState(NamedTuple):
@@ -180,7 +180,7 @@ def step(
         "square",
     )
     trees.check_gradients("SimplifiedAdEMAMix", gradients, trainables)
-    step = trees.scalar(state.step + 1)
+    step = trees.scalar(trees.incremented(state.step))
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
     alpha = trees.scheduled(hyperparams.alpha, state.step)
     weight_decay = trees.scheduled(hyperparams.weight_decay, state.step)
@@ -188,7 +188,9 @@ def step(
     unbias_square = trees.scalar(1.0 / bias_correction(step, decay=hyperparams.b2))
 
     def update(grad, param, trace, square, mask):
-        trace = saturate(hyperparams.b1 * trace + grad)
+        trace = saturate(
+            running_sum(trace, grad, dither.astype(grad.dtype), decay=hyperparams.b1)
+        )
         square = ema(
             square,
             saturate(lax.square(grad)),
@@ -215,5 +217,5 @@ def step(
         masks=(trees.selected(hyperparams.mask, trainables),),
     )
     return updates, SimplifiedAdEMAMixState(
-        step=state.step + 1, trace=trace, square=square
+        step=trees.incremented(state.step), trace=trace, square=square
     )

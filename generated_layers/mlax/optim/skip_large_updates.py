@@ -131,7 +131,11 @@ def step(
 
     updates, inner = lax.cond(small, take, skip, state.optimizer)
     state = state._replace(optimizer=inner)
+    # The largest number stays, and does not wrap around.
     state = state._replace(
-        skipped=trees.stored(state.skipped + jnp.where(small, 0, 1), state.skipped)
+        skipped=trees.stored(
+            lax.max(state.skipped, state.skipped + jnp.where(small, 0, 1)),
+            state.skipped,
+        )
     )
     return updates, state

@@ -23,7 +23,7 @@ from jax.typing import DTypeLike
 
 from mlax._core import checks, placement, trees
 from mlax._core.static import static
-from mlax.functional import ema, saturate
+from mlax.functional import ema, running_sum, saturate
 
 
 class SM3State(NamedTuple):
@@ -139,6 +139,7 @@ def step(
     trees.check_state("SM3", state, SM3State, trainables, "mean", "bounds")
     trees.check_gradients("SM3", gradients, trainables)
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
+    dither = trees.dither(state.step)
 
     def update(grad, param, mean, bounds):
         epsilon = max(hyperparams.epsilon, float(jnp.finfo(grad.dtype).tiny))
@@ -149,14 +150,16 @@ def step(
                 bound = lax.slice_in_dim(bounds, start, start + size)
                 bound = lax.broadcast_in_dim(bound, param.shape, (axis,))
                 total, start = lax.min(total, bound), start + size
-        total = saturate(total + lax.square(grad))
+        total = saturate(
+            running_sum(total, lax.square(grad), dither.astype(grad.dtype))
+        )
         bounds = total
         if param.ndim > 1:
             axes = range(param.ndim)
             others = [[a for a in axes if a != axis] for axis in axes]
             bounds = jnp.concatenate([jnp.max(total, o, initial=0.0) for o in others])
         step = grad * lax.rsqrt(total + epsilon)
-        mean = ema(mean, step, decay=hyperparams.momentum)
+        mean = ema(mean, step, dither.astype(grad.dtype), decay=hyperparams.momentum)
         return -learning_rate.astype(grad.dtype) * mean, mean, bounds
 
     updates, mean, bounds = trees.map_leaves(
@@ -167,4 +170,6 @@ def step(
         state.bounds,
         dtype=hyperparams.moment_dtype,
     )
-    return updates, SM3State(step=state.step + 1, mean=mean, bounds=bounds)
+    return updates, SM3State(
+        step=trees.incremented(state.step), mean=mean, bounds=bounds
+    )

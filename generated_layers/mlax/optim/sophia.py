@@ -184,14 +184,16 @@ def step(
     """
     trees.check_state("Sophia", state, SophiaState, trainables, "mean", "curvature")
     trees.check_gradients("Sophia", gradients, trainables)
-    step = trees.scalar(state.step + 1)
+    step = trees.scalar(trees.incremented(state.step))
+    step_number = trees.incremented(state.step)
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
     dither = trees.dither(state.step)
     unbias = 1.0 / bias_correction(step, decay=hyperparams.b1)
     rate = learning_rate
 
     def averaged(m, g):
-        return ema(m, g.astype(m.dtype), decay=hyperparams.b1)
+        dither_2 = dither.astype(m.dtype)
+        return ema(m, g.astype(m.dtype), dither_2, decay=hyperparams.b1)
 
     def moved(m, h, w, decays):
         epsilon = max(hyperparams.epsilon, float(jnp.finfo(m.dtype).tiny))
@@ -236,7 +238,7 @@ def step(
     state = state._replace(
         curvature=trees.stored(
             lax.cond(
-                (step - 1.0) % hyperparams.update_interval == 0.0,
+                (step_number - 1) % hyperparams.update_interval == 0,
                 estimated,
                 lambda curvature: curvature,
                 state.curvature,
@@ -244,4 +246,4 @@ def step(
             state.curvature,
         )
     )
-    return updates, state._replace(step=state.step + 1)
+    return updates, state._replace(step=trees.incremented(state.step))

@@ -17,12 +17,13 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 from jax import lax
 from jax.typing import DTypeLike
 
 from mlax._core import checks, trees
 from mlax._core.static import static
-from mlax.functional import dithered_sum, saturate
+from mlax.functional import saturate
 
 
 class StochasticRoundingState(NamedTuple):
@@ -34,7 +35,7 @@ class StochasticRoundingHyperparams:
     """Hyperparameters of StochasticRounding: canonical, hashable, static."""
 
     noise_dtype: DTypeLike
-    """Dtype of the random numbers."""
+    """Dtype of the random numbers and of the exact sum."""
 
     def apply(
         self, gradients: Any, state: Any, trainables: Any, **inputs: Any
@@ -50,7 +51,8 @@ def init(
 
     Args:
         trainables: the weights: a tree of floating arrays.
-        noise_dtype: dtype of the random numbers (a floating dtype).
+        noise_dtype: dtype of the random numbers and of the exact sum (a floating
+            dtype).
 
     Returns:
         `(state, hyperparams)`.
@@ -102,14 +104,36 @@ def step(
     def update(grad, param, key):
         if grad.dtype.itemsize > 2:
             return (grad,)
+        info = jnp.finfo(grad.dtype)
+
+        def rounded(x):
+            # Compilers may keep more bits of a sum than its dtype has.
+            return lax.reduce_precision(x, info.nexp, info.nmant)
+
+        near = saturate(rounded(param + grad))
+        exact = param.astype(hyperparams.noise_dtype) + grad.astype(
+            hyperparams.noise_dtype
+        )
+        lost = exact - near.astype(hyperparams.noise_dtype)
+        # The update to the neighbor beyond the sum. Where the update is coarser than the
+        # weight, the neighbor may be out of reach: the next update goes past it.
+        toward = jnp.where(lost > 0.0, jnp.full_like(near, jnp.inf), -jnp.inf)
+        away = rounded(lax.nextafter(near, toward) - param)
+        reached = rounded(param + away)
+        away = jnp.where(reached == near, lax.nextafter(away, toward), away)
+        reached = rounded(param + away)
         noise = jax.random.uniform(
             trees.required("StochasticRounding", key=key),
             grad.shape,
             hyperparams.noise_dtype,
         )
-        # Small numbers keep their precision in the cast: they are what matters.
-        noise = lax.convert_element_type(noise, grad.dtype)
-        return (saturate(saturate(dithered_sum(param, grad, noise)) - param),)
+        gap = reached.astype(hyperparams.noise_dtype) - near.astype(
+            hyperparams.noise_dtype
+        )
+        moves = lax.is_finite(reached) & (lax.abs(lost) > noise * lax.abs(gap))
+        back = rounded(near - param)
+        stays = jnp.where(rounded(param + back) == near, back, grad)
+        return (jnp.where(moves, away, stays),)
 
     (updates,) = trees.map_leaves(
         update, trainables, gradients, key=trees.required("StochasticRounding", key=key)

@@ -120,4 +120,4 @@ def step(
         gradients,
         masks=(trees.selected(hyperparams.mask, trainables),),
     )
-    return updates, WeightDecayState(step=state.step + 1)
+    return updates, WeightDecayState(step=trees.incremented(state.step))

@@ -16,14 +16,13 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 from jax import lax
 from jax.nn.initializers import constant
 from jax.typing import DTypeLike
 
 from mlax._core import checks, placement, trees
 from mlax._core.static import static
-from mlax.functional import bias_correction, dithered_sum, divide_by_root, ema, saturate
+from mlax.functional import bias_correction, divide_by_root, ema, running_sum, saturate
 
 
 class YogiState(NamedTuple):
@@ -160,22 +159,18 @@ def step(
     """
     trees.check_state("Yogi", state, YogiState, trainables, "mean", "square")
     trees.check_gradients("Yogi", gradients, trainables)
-    step = trees.scalar(state.step + 1)
+    step = trees.scalar(trees.incremented(state.step))
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
     dither = trees.dither(state.step)
     unbias_mean = trees.scalar(1.0 / bias_correction(step, decay=hyperparams.b1))
     unbias_square = trees.scalar(1.0 / bias_correction(step, decay=hyperparams.b2))
 
     def update(grad, param, mean, square):
-        mean = ema(mean, grad, decay=hyperparams.b1)
+        mean = ema(mean, grad, dither.astype(grad.dtype), decay=hyperparams.b1)
         new = saturate(lax.square(grad))
         direction = lax.sign(square - new)
         change = (hyperparams.b2 - 1.0) * direction * new
-        if grad.dtype.itemsize > 2:
-            square = square + change
-        else:
-            dither_2 = jnp.broadcast_to(dither.astype(grad.dtype), change.shape)
-            square = dithered_sum(square, change, dither_2)
+        square = running_sum(square, change, dither.astype(grad.dtype))
         step = divide_by_root(
             mean * unbias_mean.astype(grad.dtype),
             square * unbias_square.astype(grad.dtype),
@@ -192,4 +187,6 @@ def step(
         state.square,
         dtype=hyperparams.moment_dtype,
     )
-    return updates, YogiState(step=state.step + 1, mean=mean, square=square)
+    return updates, YogiState(
+        step=trees.incremented(state.step), mean=mean, square=square
+    )

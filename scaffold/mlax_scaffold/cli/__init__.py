@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -26,6 +27,10 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
         from mlax_scaffold.cli.group import cli
 
+        for stream in (sys.stdout, sys.stderr):
+            # Specs and their names may hold what a terminal cannot show.
+            if isinstance(stream, io.TextIOWrapper):
+                stream.reconfigure(errors="backslashreplace")
         try:
             # Without an exit status for an interruption, click would call it a "no".
             status = cli.main(

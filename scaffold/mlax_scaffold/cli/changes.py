@@ -83,6 +83,7 @@ def apply(
     quiet: bool = False,
     style: str = "text",
     empty: str = "",
+    trial: Callable[[Plan], None] | None = None,
 ) -> CommitReport:
     """Carry a plan out and say what changed. The caller holds the mutex.
 
@@ -97,6 +98,7 @@ def apply(
         quiet: print nothing but what needs attention.
         style: "text" or "json".
         empty: what to say where there is nothing to generate.
+        trial: tries a plan, and raises where it is not to be carried out.
     """
     tell_recovery(root)
     plan = make()
@@ -107,6 +109,9 @@ def apply(
             click.echo(empty)
         return CommitReport()
     prune = consent.prune or _agreed_to_prune(plan, style)
+    if trial is not None:
+        Consent(consent.force, prune).check(plan)
+        trial(plan)
     report = commit(root, plan, title=title, force=consent.force, prune=prune)
     if style == "json":
         content = asdict(report) | {"unchanged": len(plan.unchanged)}

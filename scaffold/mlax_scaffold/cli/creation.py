@@ -22,6 +22,7 @@ from mlax_scaffold.errors import (
     ConflictError,
     MlaxScaffoldError,
     SpecError,
+    UsageError,
 )
 from mlax_scaffold.model.definition import Definition, Kind
 from mlax_scaffold.spec.files import SpecFile
@@ -97,8 +98,9 @@ class Creation:
         except SpecError as error:
             mine = [d for d in error.diagnostics if d.location.path == spec.path]
             if mine and not self.request.like:
-                raise ProofError(
-                    f"the archetype does not fit the name {self.request.name}: {error}"
+                # Nobody wrote this spec: it is the name that does not fit.
+                raise UsageError(
+                    f'"{self.request.name}" cannot be the name: {mine[0].message}'
                 ) from error
             raise
 
@@ -157,7 +159,10 @@ class Creation:
             progress(f"Trying {definition.name} out"),
             staged(self.workspace, made, [spec]) as stage,
         ):
-            outcome = stage.prove(f"{package}.{definition.section}", run)
+            modules = [f"{package}.{definition.section}"]
+            if definition.kind in (Kind.LAYER, Kind.BLOCK):
+                modules.append(f"{package}.graph")
+            outcome = stage.prove(modules, run)
         if outcome.status != 0:
             self._refuse(outcome, definition)
         if run:

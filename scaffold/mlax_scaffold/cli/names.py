@@ -8,15 +8,12 @@ from collections.abc import Iterable
 
 from mlax_scaffold.cli.workspace import BUILT_IN, name_in
 from mlax_scaffold.errors import UsageError, did_you_mean
-from mlax_scaffold.model.definition import Kind
+from mlax_scaffold.model.definition import OPTIMIZER_TOOLS, Kind
+from mlax_scaffold.model.import_time import INITIALIZERS, OWN_INITIALIZERS
 from mlax_scaffold.model.words import WORDS
 from mlax_scaffold.spec.files import SpecFile
-from mlax_scaffold.spec.parse_imports import (
-    BASES,
-    DECLARATIONS,
-    INITIALIZERS,
-    TYPES,
-)
+from mlax_scaffold.spec.parse_imports import BASES, DECLARATIONS, TYPES
+from mlax_scaffold.spec.parse_keywords import MODULES
 from mlax_scaffold.spec.reader import module_name
 
 MAX_LENGTH = 60
@@ -32,9 +29,14 @@ _IMPORTED = {
     *("Padding", "PaddingLike", "PrecisionLike", "InitializedLayer"),
     *("InitializedOptimizer", "CellHyperparams", "LayerHyperparams"),
     *("OptimizerHyperparams", "annotations", "math", "jax", "jnp", "lax", "arrays"),
-    *("checks", "trees", "static", "apply_updates", "cast", "from_optax", "to_optax"),
+    *("checks", "trees", "static", "cast", *OPTIMIZER_TOOLS),
+    # What some of them, or their tests, import.
+    *("Case", "OptimizerCase", "LayerModule", "ClassVar"),
 }
-_RESERVED = {*WORDS, *TYPES, *BASES, *DECLARATIONS, *INITIALIZERS, *_IMPORTED}
+_RESERVED = {
+    *(*WORDS, *TYPES, *BASES, *DECLARATIONS),
+    *(*INITIALIZERS, *OWN_INITIALIZERS, *_IMPORTED),
+}
 
 # Kinds whose definitions are told apart by name alone.
 _FAMILIES = ((Kind.LAYER, Kind.BLOCK), (Kind.OPTIMIZER,), (Kind.FUNCTION,))
@@ -66,6 +68,10 @@ def check_name(name: str, kind: Kind) -> None:
     for word in dict.fromkeys((name, module)):
         if keyword.iskeyword(word):
             raise UsageError(f'{given}: "{word}" is a keyword of Python')
+    if kind in (Kind.LAYER, Kind.BLOCK) and name in MODULES:
+        raise UsageError(f"{given}: it is a name of graph already")
+    if kind is Kind.OPTIMIZER and module in OPTIMIZER_TOOLS:
+        raise UsageError(f"{given}: {module} is a function of optim already")
     if name in _RESERVED:
         raise UsageError(f"{given}: it has a meaning in specs or in generated code")
     if module in _DEVICES:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -27,9 +28,10 @@ _BOOT += "sys.path[:0] = first; sys.path += last; "
 _PROVE = f"""
 import importlib, json, sys, traceback
 
-module, tests = json.loads(sys.argv[1])
+modules, tests = json.loads(sys.argv[1])
 try:
-    importlib.import_module(module)
+    for module in modules:
+        importlib.import_module(module)
 except Exception:
     traceback.print_exc(file=sys.stdout)
     sys.exit({IMPORT_FAILED})
@@ -55,31 +57,45 @@ class Stage:
     root: str
     paths: tuple[str, ...]
     """The folders to import from."""
+    last: tuple[str, ...] = ()
+    """Those that come after all others."""
 
-    def run(self, program: str, argument: object) -> Outcome:
-        """Run a Python program with a value, as JSON, for its argument."""
-        boot = json.dumps([self.paths, [os.path.dirname(PACKAGE)]])
-        done = subprocess.run(
-            [sys.executable, "-c", _BOOT + "\n" + program, boot, json.dumps(argument)],
-            cwd=self.root,
-            env=_environment(),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            encoding="utf-8",
-            errors="replace",
-            check=False,
-        )
+    def run(
+        self, program: str, argument: object, longest: float | None = None
+    ) -> Outcome:
+        """Run a Python program with a value, as JSON, for its argument.
+
+        After `longest` seconds it is ended, with the status of one that was killed.
+        """
+        boot = json.dumps([self.paths, [*self.last, os.path.dirname(PACKAGE)]])
+        try:
+            done = subprocess.run(
+                [
+                    *(sys.executable, "-c", _BOOT + "\n" + program),
+                    *(boot, json.dumps(argument)),
+                ],
+                cwd=self.root,
+                env=_environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                encoding="utf-8",
+                errors="replace",
+                check=False,
+                timeout=longest,
+            )
+        except subprocess.TimeoutExpired:
+            return Outcome(-signal.SIGKILL, f"It took longer than {longest} seconds.")
         return Outcome(done.returncode, done.stdout.replace(self.root + os.sep, ""))
 
-    def prove(self, module: str, tests: Sequence[str]) -> Outcome:
-        """Import a module and run test files; status IMPORT_FAILED or pytest's."""
+    def prove(self, modules: Sequence[str], tests: Sequence[str]) -> Outcome:
+        """Import modules and run test files; status IMPORT_FAILED or pytest's."""
         options = [
             *("-q", "-x", "--no-header", "--tb=short", "-p", "no:cacheprovider"),
             *("-c", os.path.join(self.root, "pytest.ini"), "--rootdir", self.root),
             *("-p", "mlax_scaffold.pytest_plugin"),
         ]
-        return self.run(_PROVE, [module, [*options, *tests] if tests else []])
+        return self.run(_PROVE, [[*modules], [*options, *tests] if tests else []])
 
 
 @contextmanager
@@ -105,6 +121,37 @@ def staged(
         _write(root, _parents(workspace))
         package = os.path.join(root, import_root(project))
         yield Stage(root, (os.path.normpath(package), *first))
+
+
+@contextmanager
+def staged_package(workspace: Workspace, made: Generation) -> Iterator[Stage]:
+    """The package that would be generated, in a temporary folder of the same layout.
+
+    What a person put beside its modules comes along, and the project is there to import from.
+    """
+    project = workspace.project
+    base = f"{project.output}/"
+    with tempfile.TemporaryDirectory(prefix="mlax-scaffold-") as folder:
+        root = os.path.realpath(folder)
+        texts = {o.path: o.text for o in made.outputs if o.path.startswith(base)}
+        _copy_others(workspace, root, {*texts, *workspace.lock.outputs})
+        _write(root, {**texts, **_parents(workspace)})
+        package = os.path.normpath(import_root(project))
+        last = (os.path.normpath(os.path.join(workspace.root, package)), workspace.root)
+        yield Stage(root, (os.path.normpath(os.path.join(root, package)),), last)
+
+
+def _copy_others(workspace: Workspace, root: str, generated: Collection[str]) -> None:
+    """Copy the Python files of the package that are not generated."""
+    start = os.path.join(workspace.root, workspace.project.output)
+    for folder, _, names in os.walk(start):
+        for name in names:
+            place = os.path.join(folder, name)
+            path = os.path.relpath(place, workspace.root).replace(os.sep, "/")
+            if name.endswith(".py") and path not in generated:
+                target = os.path.join(root, path)
+                os.makedirs(os.path.dirname(target), exist_ok=True)
+                shutil.copyfile(place, target)
 
 
 def _parents(workspace: Workspace) -> dict[str, str]:

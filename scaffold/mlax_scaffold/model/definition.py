@@ -8,6 +8,7 @@ from enum import Enum
 
 from mlax_scaffold.errors import Location
 from mlax_scaffold.model.hyper_types import HyperType
+from mlax_scaffold.model.import_time import is_initializer
 from mlax_scaffold.model.shapes import Conditional, Shape
 
 
@@ -28,6 +29,10 @@ class Kind(Enum):
     def sections(self) -> tuple[str, ...]:
         """The packages that a module of this kind may live in."""
         return ("nn", "block") if self is Kind.LAYER else (self.value,)
+
+
+OPTIMIZER_TOOLS = ("apply_updates", "from_optax", "state_shardings", "to_optax")
+"""Functions of the package of optimizers that follow from no spec."""
 
 
 @dataclass(frozen=True)
@@ -209,6 +214,17 @@ class Import:
     """What is imported from the module; None: the module itself."""
     reference: Reference | None = None
 
+    @property
+    def meaning(self) -> str:
+        """The dotted name that the name stands for; that of the generated package begins with a dot."""
+        if self.reference is not None:
+            return f".{self.reference}"
+        if self.attribute is None:
+            top = self.module.partition(".")[0]
+            return top if self.name == top else self.module
+        own = self.module == "initializers" or self.module.startswith("_core.")
+        return f"{'.' * own}{self.module}.{self.attribute}"
+
 
 @dataclass(frozen=True)
 class Definition:
@@ -278,13 +294,12 @@ class Definition:
         return tuple(d for d in self.declarations if d.role in roles)
 
     def depends(self, declaration: Declaration) -> bool:
-        """Whether an initializer depends on hyperparameters, so that it is built in `init`."""
-        names = {
-            node.id
-            for node in ast.walk(ast.parse(declaration.initializer, mode="eval"))
-            if isinstance(node, ast.Name)
-        }
-        return not names <= {imported.name for imported in self.imports}
+        """Whether an initializer is built in `init`: a signature holds none but the known ones."""
+        setup = self.method("setup")
+        local = frozenset() if setup is None else setup.bound
+        meanings = {i.name: i.meaning for i in self.imports if i.name not in local}
+        expression = ast.parse(declaration.initializer, mode="eval").body
+        return not is_initializer(expression, meanings)
 
     @property
     def example_values(self) -> dict[str, str]:

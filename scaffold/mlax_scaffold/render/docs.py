@@ -34,45 +34,58 @@ def reference_pages(
     library: Library, project: Project, rewritten: Mapping[Reference, Methods]
 ) -> tuple[Rendered, ...]:
     """Every page, from the rewritten methods of each definition."""
-    formatted = _formatted(library, project, rewritten)
-    pages = []
-    for definition in library:
-        section = definition.section
-        text = render_template(
-            "docs/page.md.jinja",
-            origin=f" from {section}/{definition.module}.py",
-            edited="that spec",
-            view=page(
-                definition,
-                library,
-                project,
-                formatted[_snippet(definition, "signature")],
-                formatted[_snippet(definition, "example")],
-                formatted[_snippet(definition, "module")],
-            ),
+    drafts = [
+        snippet
+        for definition in library
+        for snippet in snippets(
+            definition, library, project, rewritten[definition.reference]
         )
-        path = f"{project.docs}/{section}/{page_name(definition)}"
-        pages.append(Rendered(path, text, definition.source))
+    ]
+    formatted = {f.path: f.text for f in format_python(drafts, project.package)}
+    pages = [reference_page(d, library, project, formatted) for d in library]
     return (*pages, *render_api_pages(library, project), *_indices(library, project))
 
 
-def _formatted(
-    library: Library, project: Project, rewritten: Mapping[Reference, Methods]
-) -> dict[str, str]:
-    """Signatures and examples of all pages, through one call of the formatter."""
-    snippets = []
-    for definition in library:
-        methods = rewritten[definition.reference]
-        signature = "\n\n".join(_signatures(definition, library, methods))
-        code = example(definition, library, project.package)
-        module = _module_signature(definition, library, project.package)
+def reference_page(
+    definition: Definition,
+    library: Library,
+    project: Project,
+    formatted: Mapping[str, str],
+) -> Rendered:
+    """The page of one definition, from its formatted snippets by path."""
+    section = definition.section
+    text = render_template(
+        "docs/page.md.jinja",
+        origin=f" from {section}/{definition.module}.py",
+        edited="that spec",
+        view=page(
+            definition,
+            library,
+            project,
+            formatted[_snippet(definition, "signature")],
+            formatted[_snippet(definition, "example")],
+            formatted[_snippet(definition, "module")],
+        ),
+    )
+    path = f"{project.docs}/{section}/{page_name(definition)}"
+    return Rendered(path, text, definition.source)
+
+
+def snippets(
+    definition: Definition, library: Library, project: Project, methods: Methods
+) -> tuple[Rendered, ...]:
+    """Signatures and example of a page, to be formatted with those of all others."""
+    signature = "\n\n".join(_signatures(definition, library, methods))
+    code = example(definition, library, project.package)
+    module = _module_signature(definition, library, project.package)
+    return tuple(
+        Rendered(_snippet(definition, kind), text, "")
         for kind, text in (
             ("signature", signature),
             ("example", code),
             ("module", module),
-        ):
-            snippets.append(Rendered(_snippet(definition, kind), text, ""))
-    return {f.path: f.text for f in format_python(snippets, project.package)}
+        )
+    )
 
 
 def _snippet(definition: Definition, kind: str) -> str:

@@ -11,7 +11,6 @@ from mlax_scaffold.model.library import Library
 from mlax_scaffold.model.project import Project
 from mlax_scaffold.render.docs_contract import dtypes, entries, entry_name, errors
 from mlax_scaffold.render.docs_markdown import block, code, paragraphs, prose, table
-from mlax_scaffold.render.docs_plots import plot
 from mlax_scaffold.render.docs_setup import Setup
 from mlax_scaffold.render.graph_sizes import inferred
 from mlax_scaffold.render.modules import file_name
@@ -53,7 +52,6 @@ def page(
         *builder.sections(),
         Section("Example", (block(example, "python"),)) if example else None,
         Section("Module class", tuple(builder.module_class(module_signature))),
-        Section("Plot", tuple(plot(definition))) if example else None,
         Section("Source", tuple(builder.source())),
     ]
     parts = (

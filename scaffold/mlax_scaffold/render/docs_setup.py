@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from mlax_scaffold.model.definition import Definition, Role
+from mlax_scaffold.model.import_time import MAX_BITS
 from mlax_scaffold.render.parameters import plain
 
 
@@ -45,8 +46,14 @@ class Setup:
 
     def resolved(self, expression: str) -> ast.expr:
         """The expression with the locals of `setup` replaced by what they stand for."""
-        tree = ast.parse(expression, mode="eval").body
-        return _Replace(self._bound).visit(tree)
+        replace = _Replace(self._bound)
+        resolved = replace.visit(ast.parse(expression, mode="eval").body)
+        # Locals of locals of locals: what is too long to be read is told by its name.
+        return (
+            resolved
+            if replace.count <= _MOST
+            else ast.parse(expression, mode="eval").body
+        )
 
     def text(self, expression: str) -> str:
         """An expression of `setup`, such as a shape, in terms of hyperparameters."""
@@ -85,17 +92,21 @@ class Setup:
         return found
 
 
+_MOST = 100
+"""Names that are replaced in one expression."""
+
+
 class _Replace(ast.NodeTransformer):
-    def __init__(self, bound: Mapping[str, ast.expr], depth: int = 0):
+    def __init__(self, bound: Mapping[str, ast.expr]):
         self.bound = bound
-        self.depth = depth
+        self.count = 0
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         value = self.bound.get(node.id)
-        if value is None or self.depth > 20:
+        if value is None or self.count > _MOST:
             return node
-        copy = ast.parse(ast.unparse(value), mode="eval").body
-        return _Replace(self.bound, self.depth + 1).visit(copy)
+        self.count += 1
+        return self.visit(ast.parse(ast.unparse(value), mode="eval").body)
 
 
 def _product(shape: ast.expr) -> str:
@@ -162,20 +173,29 @@ def _evaluate(node: ast.expr, values: Mapping[str, Any]) -> Any:
         case ast.IfExp(test=test, body=body, orelse=orelse):
             return _evaluate(body if _evaluate(test, values) else orelse, values)
         case ast.BinOp(left=left, op=op, right=right) if type(op) in _BINARY:
-            return _apply(_BINARY[type(op)], left, right, values)
+            return _apply(_BINARY[type(op)], [left, right], values)
         case ast.Call(func=ast.Name(id=name), args=[argument], keywords=[]) if (
             name in _CALLS
         ):
-            return _CALLS[name](_evaluate(argument, values))
+            return _apply(_CALLS[name], [argument], values)
         case ast.Compare(left=left, ops=[op], comparators=[right]):
-            return _apply(_COMPARE[type(op)], left, right, values)
+            return _apply(_COMPARE[type(op)], [left, right], values)
     raise Unknown
 
 
-def _apply(
-    function: Any, left: ast.expr, right: ast.expr, values: Mapping[str, Any]
-) -> Any:
+def _apply(function: Any, operands: list[ast.expr], values: Mapping[str, Any]) -> Any:
+    given = [_evaluate(operand, values) for operand in operands]
+    # Text and tuples can be multiplied, and text be formatted, to any length.
+    if function in (operator.mul, operator.mod) and not _are_numbers(given):
+        raise Unknown
     try:
-        return function(_evaluate(left, values), _evaluate(right, values))
-    except (ArithmeticError, TypeError) as error:
+        value = function(*given)
+    except (ArithmeticError, TypeError, ValueError) as error:
         raise Unknown from error
+    if isinstance(value, int) and value.bit_length() > MAX_BITS:
+        raise Unknown
+    return value
+
+
+def _are_numbers(values: list[Any]) -> bool:
+    return all(isinstance(value, int | float) for value in values)

@@ -22,6 +22,10 @@ _CHOSEN = {"batch": 2, "channels": 4, "features": 4}
 """Sizes of axes that are not hyperparameters; any other is `_FREE`."""
 
 
+_MOST = 8
+"""Spatial axes of an example."""
+
+
 class Sizes:
     """A size for each axis: of the hyperparameter of that name, else chosen here."""
 
@@ -36,8 +40,9 @@ class Sizes:
         self.free = free
         self.chosen = _CHOSEN | {"batch": batch}
         self.fields = dict(fields)
-        spatial = self.fields.get("spatial_dims", 2)
-        self.spatial = (spatial_size,) * (spatial if isinstance(spatial, int) else 2)
+        spatial = self.fields.get("spatial_dims")
+        known = isinstance(spatial, int) and spatial <= _MOST
+        self.spatial = (spatial_size,) * (spatial if known else 2)
         self.sizes: dict[str, int | tuple[int, ...]] = {
             name: value for name, value in fields.items() if _is_size(value)
         }

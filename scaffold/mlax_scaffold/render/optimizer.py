@@ -19,7 +19,7 @@ from mlax_scaffold.render.text import (
 )
 from mlax_scaffold.rewrite import Rewritten
 from mlax_scaffold.rewrite.keys import PREPARE_KEY
-from mlax_scaffold.rewrite.optimizer import beside
+from mlax_scaffold.rewrite.optimizer import NEXT, OF_THE_NUMBER, beside
 
 NAMES = ("value", "value_and_gradients", "key")
 """The inputs of `step` that are keyword-only."""
@@ -80,7 +80,7 @@ class _OptimizerBuilder:
         self.structural = definition.structural()
         self.states = definition.declared(Role.STATE)
         self.reads = frozenset().union(*(m.reads for m in definition.methods))
-        self.counts = bool(self.reads & {"step", "dither"} or self._of("Scheduled"))
+        self.counts = bool(self.reads & OF_THE_NUMBER or self._of("Scheduled"))
 
     def _of(self, word: str) -> list[str]:
         return [
@@ -306,7 +306,9 @@ class _OptimizerBuilder:
         ]
         used = self.reads
         if "step" in used:
-            lines.append("step = trees.scalar(state.step + 1)")
+            lines.append(f"step = trees.scalar({NEXT})")
+        if "step_number" in used:
+            lines.append(f"step_number = {NEXT}")
         for name in self._of("Scheduled"):
             if name in used:
                 lines.append(
@@ -343,7 +345,7 @@ class _OptimizerBuilder:
             given.append(f"key=trees.required({self.name!r}, key=key)")
         targets = ", ".join(["updates", *names])
         unpacked = targets if names else "(updates,)"
-        fields = ["step=state.step + 1"] if self.counts else []
+        fields = [f"step={NEXT}"] if self.counts else []
         fields += [f"{name}={name}" for name in names]
         lines.append(f"{unpacked} = trees.map_leaves({', '.join(given)})")
         replaces = "finish" in self.methods or self.states

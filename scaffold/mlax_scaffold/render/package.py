@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from mlax_scaffold.model.definition import Definition, Kind
+from mlax_scaffold.model.definition import OPTIMIZER_TOOLS, Definition, Kind
 from mlax_scaffold.model.library import Library
 from mlax_scaffold.model.project import Project, Rendered
 from mlax_scaffold.render.environment import render_template, template_root
@@ -111,7 +111,7 @@ def _exports(kind: Kind, library: Library, project: Project) -> list[str]:
             f"from {core}.placement import state_shardings",
             f"from {core}.trees import apply_updates",
         ]
-        names += ["apply_updates", "from_optax", "state_shardings", "to_optax"]
+        names += OPTIMIZER_TOOLS
     for definition in library.within(kind.section):
         names.append(definition.name)
         if kind in (Kind.FUNCTION, Kind.SCHEDULE):

@@ -11,7 +11,6 @@ from mlax_scaffold.model.definition import (
     Definition,
     Example,
     Hyperparameter,
-    Input,
     Kind,
     Method,
     Role,
@@ -25,6 +24,13 @@ from mlax_scaffold.render.header import header
 from mlax_scaffold.render.modules import file_name
 from mlax_scaffold.render.optimizer import needs
 from mlax_scaffold.render.tests_imports import IMPORTS
+from mlax_scaffold.render.tests_shapes import (
+    drawn,
+    has_axes,
+    rank,
+    ranked,
+    variadic,
+)
 from mlax_scaffold.render.tests_values import dividing, fixed_axis, per_dim_axes
 
 _NOT_NEGATIVE = ("var", "positive")
@@ -37,7 +43,7 @@ _TOYS = {
     "Cell": "toys.cell(key, dtype)",
     "Stacked": "toys.stacked(key, dtype, depth)",
     "SubLayers": "toys.layers(key, dtype, count)",
-    "SubOptimizer": "toys.optimizer(trainables)",
+    "SubOptimizer": "toys.optimizer(trainables, traced)",
     "SubOptimizers": "toys.optimizers(trainables, count)",
 }
 
@@ -123,7 +129,10 @@ def test_module(definition: Definition, library: Library, project: Project) -> R
 def _view(definition: Definition, library: Library, project: Project) -> TestView:
     section, name = definition.section, definition.name
     package = f"{project.package}.{section}"
-    if definition.kind in (Kind.FUNCTION, Kind.SCHEDULE):
+    if definition.kind is Kind.FUNCTION:
+        # A function may be called what a test calls something else.
+        imported = f"from {project.package} import {section}"
+    elif definition.kind is Kind.SCHEDULE:
         stem = file_name(definition).removesuffix(".py")
         imported = f"from {package}.{stem} import {name}"
     else:
@@ -134,12 +143,12 @@ def _view(definition: Definition, library: Library, project: Project) -> TestVie
     takes_weights = definition.kind is Kind.OPTIMIZER and definition.takes_weights
     takes_key = bool(traits and traits.takes_key and definition.kind is Kind.LAYER)
     plain = [h for h in definition.hyperparameters if not h.type.word.structural]
-    patterns = list(_patterns(method.inputs)) if method.inputs else []
+    patterns = drawn(definition)
     if method.passes:
         patterns.append(("shift", "features"))
     return TestView(
         name=name,
-        title=f"Property tests of {project.package}.{section}.{name}.",
+        title=f"Property tests of {package}.{name}.",
         imported=imported,
         spec=definition.source,
         draws=tuple(_draws(definition)),
@@ -220,8 +229,10 @@ def _draws(definition: Definition) -> Iterator[str]:
     if definition.examples:
         examples = ", ".join(map(_literal, definition.examples))
         yield f"example = draw(st.sampled_from([{examples}]))"
-    if _ranked(definition):
+    if ranked(definition):
         yield "rank = draw(sizes(max=3))"
+    elif has_axes(definition):
+        yield f"rank = {rank(definition)}"
     for h in definition.hyperparameters:
         if h.name in definition.example_values:
             yield f'{h.name} = example["{h.name}"]'
@@ -229,6 +240,8 @@ def _draws(definition: Definition) -> Iterator[str]:
         if h.type.word.structural:
             if h.type.word.name in ("SubLayers", "SubOptimizers"):
                 yield "count = draw(sizes(max=3))"
+            if h.type.word.name == "SubOptimizer":
+                yield "traced = draw(booleans())"
             continue
         strategy = "sizes(max=2)" if h.name == "spatial_dims" else h.type.strategy
         if definition.kind is Kind.SCHEDULE:  # numbers of steps, which cost nothing
@@ -275,55 +288,17 @@ def _invalid(hyperparameters: list[Hyperparameter]) -> Iterator[tuple[str, str]]
             yield h.name, "None"
 
 
-def _ranked(definition: Definition) -> bool:
-    """Whether the number of axes of the input is drawn first: an axis must be one of them."""
-    given = definition.example_values
-    words = {
-        h.type.word.name for h in definition.hyperparameters if h.name not in given
-    }
-    shapes = {text for m in definition.methods for _, text in _flat_inputs(m.inputs)}
-    return "Axis" in words or (shapes == {"..."} and not definition.example_shapes)
-
-
-def _flat_inputs(inputs: tuple[Input, ...]) -> list[tuple[str, str]]:
-    return [pair for item in inputs for pair in _flat(item.name, item.type)]
-
-
-def _patterns(inputs: tuple[Input, ...]) -> Iterator[tuple[str, str]]:
-    """Label and shape of every array of the inputs.
-
-    Arrays of any shape must broadcast against one another: where all are of any shape they get the
-    same, and `...` beside named axes stands for no axis.
-    """
-    flat = _flat_inputs(inputs)
-    free = {text for _, text in flat} == {"..."}
-    for label, text in flat:
-        words = [w for w in text.split() if w != "..."]
-        yield label, "*any_axes" if free else " ".join(words)
-
-
-def _flat(label: str, array: ArrayType) -> Iterator[tuple[str, str]]:
-    if array.kind == "tuple":
-        for i, part in enumerate(array.items):
-            yield from _flat(f"{label}[{i}]", part)
-    elif array.kind == "PyTree":
-        yield label, "*batch features"
-    elif array.shape is not None:
-        yield label, str(array.shape)
-
-
 def _known(definition: Definition, patterns: list[tuple[str, str]]) -> Iterator[str]:
-    used = " ".join(text for _, text in patterns)
     if definition.structural():
         yield "features=toys.WIDTH"
     shapes = [name for name in definition.example_shapes if name != "y"]
     if shapes:
         given = ", ".join(f'"{name}": example["{name}"]' for name in shapes)
         yield f"given={{{given}}}"
-    if _ranked(definition):
-        variadic = next(w[1:] for w in used.split() if w.startswith("*"))
+    name = variadic(patterns)
+    if name and ranked(definition):
         fixed = len(patterns[0][1].split()) - 1
-        yield f'ranks={{"{variadic}": {f"max(rank - {fixed}, 0)" if fixed else "rank"}}}'
+        yield f'ranks={{"{name}": {f"max(rank - {fixed}, 0)" if fixed else "rank"}}}'
 
 
 def _x(method: Method, definition: Definition) -> str:

@@ -97,11 +97,20 @@ def rewrite_methods(definition: Definition, library: Library) -> dict[str, Rewri
     """Every method of a definition (of a function: the function itself), by name.
 
     Raises:
-        SpecError: where the text is nested so deeply that it cannot be rewritten.
+        SpecError: where the text cannot be rewritten: it is nested too deeply, or in too odd a form.
     """
     traits = library.sub_layers(definition)
     try:
-        functions = _functions(normalized(definition.text))
+        module = normalized(definition.text)
+    except cst.ParserSyntaxError as error:
+        place = Location(definition.source, error.raw_line, error.raw_column + 1)
+        line = definition.text.split("\n")[place.line - 1 : place.line]
+        message = "this is Python, and yet in a form that cannot be rewritten"
+        hint = "Write it in a plainer way."
+        found = Diagnostic(place, message, hint, "".join(line))
+        raise SpecError([found]) from None
+    try:
+        functions = _functions(module)
         return {
             method.name: _rewrite(
                 functions[method.name], Context(definition, method, traits)

@@ -63,7 +63,8 @@ class _Loops(cst.CSTTransformer):
             keys = fresh(f"{of_pass}s", self.taken)
             count = f"len(self.{self._counted(fields)})"
             before.append(f"{keys} = arrays.split_keys({key}, {count})")
-            body = body.visit(_Replaced(of_pass, f"{keys}[{index}]"))
+            replaced = _Replaced(of_pass, f"{keys}[{index}]")
+            body = cst.ensure_type(body.visit(replaced), cst.IndentedBlock)
         body = body.visit(Hoister(wanted, emit, self.taken))
         target, iterated = updated_node.target, updated_node.iter
         if key or any(thread.indexed for thread in loop):

@@ -104,8 +104,13 @@ def operand(node: cst.BaseExpression) -> str:
 
 def element(node: cst.BaseExpression) -> str:
     """The text of an expression as an element of a tuple, in parentheses where it needs them."""
-    loose = isinstance(node, cst.Tuple | cst.IfExp | cst.Lambda) and not node.lpar
-    return f"({code(node)})" if loose else operand(node)
+    return f"({code(node)})" if is_loose(node) else operand(node)
+
+
+def is_loose(node: cst.BaseExpression) -> bool:
+    """Whether an expression binds less tightly than an operator beside it would."""
+    kinds = cst.Tuple | cst.IfExp | cst.Lambda | cst.NamedExpr
+    return isinstance(node, kinds) and not node.lpar
 
 
 def fresh(name: str, taken: set[str]) -> str:

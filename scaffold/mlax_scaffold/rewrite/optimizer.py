@@ -21,6 +21,12 @@ from mlax_scaffold.rewrite.returns import Returns
 INPUTS = frozenset(("value", "value_and_gradients", "key", "keys", PREPARE_KEY))
 """Names of the inputs of the generated `step`, and of what is split off them."""
 
+OF_THE_NUMBER = frozenset(("step", "step_number", "dither"))
+"""What follows from the number of steps, which the state holds."""
+
+NEXT = "trees.incremented(state.step)"
+"""The number of the step that is taken."""
+
 _TREES = {"grads": "gradients", "params": "trainables"}
 
 
@@ -31,7 +37,7 @@ def scheduled(context: Context) -> frozenset[str]:
 
 def scalars(context: Context) -> frozenset[str]:
     """The attributes that are one number for all leaves, and a local of `step`."""
-    return scheduled(context) | {"step", "dither", *coefficients(context)}
+    return scheduled(context) | OF_THE_NUMBER | {*coefficients(context)}
 
 
 def coefficients(context: Context) -> tuple[str, ...]:
@@ -45,7 +51,7 @@ def counts(context: Context) -> bool:
     """Whether the state holds the number of steps."""
     methods = context.definition.methods
     reads = {name for m in methods for name in m.reads}
-    return bool(reads & {"step", "dither"} or scheduled(context))
+    return bool(reads & OF_THE_NUMBER or scheduled(context))
 
 
 def beside(definition: Definition) -> str:
@@ -64,7 +70,7 @@ def tree(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
 def step(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
     """The body of `step`, which returns the updates and the new state."""
     function = tree(function, context)
-    state = "state._replace(step=state.step + 1)" if counts(context) else "state"
+    state = f"state._replace(step={NEXT})" if counts(context) else "state"
     return cst.ensure_type(function.visit(Returns(state)), cst.FunctionDef)
 
 

@@ -12,6 +12,7 @@ from mlax_scaffold.rewrite.nodes import (
     code,
     expression,
     fresh,
+    is_loose,
     missing_comments,
     operand,
     self_attribute,
@@ -96,7 +97,10 @@ class _Setup(cst.CSTTransformer):
         if declaration.role is Role.SUB_LAYER:
             return self._sub_layer(declaration, call, condition)
         given = {a.keyword.value: code(a.value) for a in call.args if a.keyword}
-        initializer, shape, *dtype = [code(a.value) for a in call.args if not a.keyword]
+        first, *rest = [a.value for a in call.args if not a.keyword]
+        initializer, shape, *dtype = map(code, (first, *rest))
+        if is_loose(first):
+            initializer = f"({initializer})"
         if "dtype" in given:
             dtype.append(given["dtype"])
         if declaration.role is Role.TRAINABLE:

@@ -249,10 +249,12 @@ if TYPE_CHECKING:
     from mlax_scaffold.specs.functional.rectification import (
         rectification as rectification,
     )
+    from mlax_scaffold.specs.functional.rms import rms as rms
     from mlax_scaffold.specs.functional.rms_norm import rms_norm as rms_norm
     from mlax_scaffold.specs.functional.rotary_embedding import (
         rotary_embedding as rotary_embedding,
     )
+    from mlax_scaffold.specs.functional.running_sum import running_sum as running_sum
     from mlax_scaffold.specs.functional.saturate import saturate as saturate
     from mlax_scaffold.specs.functional.scale_by_trust_ratio import (
         scale_by_trust_ratio as scale_by_trust_ratio,

@@ -7,9 +7,15 @@ from functools import cache
 from pathlib import Path
 
 from mlax_scaffold.errors import Diagnostic, Location, SpecError, did_you_mean
-from mlax_scaffold.model.definition import Definition, Kind, Reference
+from mlax_scaffold.model.definition import (
+    OPTIMIZER_TOOLS,
+    Definition,
+    Kind,
+    Reference,
+)
 from mlax_scaffold.model.library import Library
 from mlax_scaffold.spec.check_draws import check_draws
+from mlax_scaffold.spec.check_parts import check_parts
 from mlax_scaffold.spec.check_shapes import check_shapes
 from mlax_scaffold.spec.files import LIBRARY_SPECS, SpecFile
 from mlax_scaffold.spec.parse_keywords import MODULES
@@ -54,7 +60,10 @@ def read_library(
         raise SpecError(diagnostics)
     library = Library(definitions)
     diagnostics = [
-        d for definition in library for d in check_draws(definition, library)
+        d
+        for definition in library
+        for check in (check_draws, check_parts)
+        for d in check(definition, library)
     ]
     if diagnostics:
         raise SpecError(diagnostics)
@@ -160,6 +169,14 @@ def _same_modules(definitions: Iterable[Definition]) -> list[Diagnostic]:
     found: list[Diagnostic] = []
     taken: dict[str, Definition] = {}
     for definition in sorted(definitions, key=lambda d: d.source):
+        if definition.kind is Kind.OPTIMIZER and definition.module in OPTIMIZER_TOOLS:
+            found.append(
+                _at(
+                    definition,
+                    f"{definition.module} is a function of optim already",
+                    "Choose another name: that of its module is the same.",
+                )
+            )
         if definition.kind not in (Kind.LAYER, Kind.BLOCK):
             continue
         other = taken.setdefault(definition.module_name, definition)

@@ -12,7 +12,7 @@ _SUFFIXES = {
     Role.TRAINABLE: ("_initializer",),
     Role.SUB_LAYER: ("_weights", "_state", "_hyperparams"),
 }
-OF_STEPS = ("step", "key", "dither", "value", "value_and_gradients")
+OF_STEPS = (*("step", "step_number", "key", "dither", "value", "value_and_gradients"),)
 """What the methods of an optimizer may read of the step that is taken."""
 
 _NO_LOCALS = ("method", "entry", "training", "stored", "coefficient", *OF_STEPS)
@@ -24,7 +24,7 @@ _WITH_LOCALS = (
     MethodRole.FINISH,
     MethodRole.STEP,
 )
-OF_HYPERPARAMS = frozenset(("apply", "keyword_inputs"))
+OF_HYPERPARAMS = frozenset(("apply", "keyword_inputs", "outline"))
 """Names that the generated hyperparameters have, beside their fields."""
 
 OF_OPTIMIZERS = frozenset(("gradients", "state", "updates"))

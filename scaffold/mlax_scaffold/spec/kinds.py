@@ -77,7 +77,9 @@ UNKNOWN = {
     MethodRole.PREPARE: ("optimizer", "optimizers"),
     MethodRole.FINISH: ("optimizer", "optimizers", "dither", "key"),
     MethodRole.STEP: (),
-    MethodRole.UPDATE: ("optimizer", "optimizers", "value", "value_and_gradients"),
+    MethodRole.UPDATE: (
+        *("optimizer", "optimizers", "step_number", "value", "value_and_gradients"),
+    ),
 }
 """What these methods of an optimizer may not use."""
 

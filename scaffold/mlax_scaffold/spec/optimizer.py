@@ -133,7 +133,12 @@ class Optimizer:
         self._inputs = {name: inputs[name] for name in _INPUTS[:2]}
         self._stepping = self._whole is not None
         number = self._state.get("step", jnp.zeros((), jnp.int32))
-        self._values = {"step": (number + 1).astype(dtype), "dither": _dither(number)}
+        following = _incremented(number)
+        self._values = {
+            "step": following.astype(dtype),
+            "step_number": following,
+            "dither": _dither(number),
+        }
         self._values |= self._inputs
         if inputs["value"] is not None:
             self._values["value"] = jnp.asarray(inputs["value"], dtype)
@@ -190,7 +195,7 @@ class Optimizer:
     def _scalars(self) -> dict[str, jax.Array]:
         """What is one number for all leaves: coefficients, states, the number of the step."""
         dtype = jnp.result_type(float)
-        other = {*_INPUTS, *self._fields.named("Mask")}
+        other = {*_INPUTS, "step_number", *self._fields.named("Mask")}
         found = {
             n: jnp.asarray(v, dtype)
             for n, v in self._values.items()
@@ -201,7 +206,7 @@ class Optimizer:
 
     def _count(self) -> None:
         if "step" in self._state:
-            self._state["step"] = self._state["step"] + 1
+            self._state["step"] = _incremented(self._state["step"])
 
     def _names_of_moments(
         self, made: list[dict[str, Any]], masks: Mapping[str, Any]
@@ -391,6 +396,11 @@ def _created(declared: Declaration, dtype: Any) -> jax.Array:
 
 def _as(new: Any, old: Any) -> jax.Array:
     return jnp.asarray(new, old.dtype)
+
+
+def _incremented(step: jax.Array) -> jax.Array:
+    """The next number of steps, without wrapping around."""
+    return step + (step < jnp.iinfo(step.dtype).max)
 
 
 def _dither(step: jax.Array) -> jax.Array:

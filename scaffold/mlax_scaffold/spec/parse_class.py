@@ -19,6 +19,7 @@ from mlax_scaffold.model.definition import (
     Role,
 )
 from mlax_scaffold.spec.check_body import RESERVED, BodyChecker
+from mlax_scaffold.spec.check_defaults import check_scope
 from mlax_scaffold.spec.check_keys import check_keys
 from mlax_scaffold.spec.check_names import (
     OF_HYPERPARAMS,
@@ -114,6 +115,7 @@ class ClassReader:
                         statement, "a spec's class holds annotated fields and methods"
                     )
         check_fields(self.source, hyperparameters)
+        check_scope(self.source, node, self.imports)
         names = read_keywords(self.source, node, kind, hyperparameters)
         self._check_methods(kind, methods, hyperparameters)
         setup = SetupReader(self.source, self.imports)
@@ -326,7 +328,7 @@ class ClassReader:
         if role not in (MethodRole.SETUP, MethodRole.SETUP_TREE):
             check_summary(self.source, node)
         passes = kind is Kind.BLOCK and node.name == "forward"
-        return read_method(self.source, node, role, attributes, passes)
+        return read_method(self.source, node, role, attributes, self.imports, passes)
 
 
 def _makes(h: Hyperparameter) -> bool:

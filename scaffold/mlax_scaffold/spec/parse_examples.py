@@ -60,7 +60,7 @@ def _example(
             continue
         try:
             literal = ast.literal_eval(value)
-        except ValueError:
+        except (ValueError, TypeError):  # what cannot be hashed is no key of a literal
             source.report(value, "a value of an example is a literal")
             continue
         if name in hyperparameters:

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import ast
-import builtins
 import keyword
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable, Mapping
 
-from mlax_scaffold.errors import did_you_mean
-from mlax_scaffold.model.definition import Hyperparameter, Kind
-from mlax_scaffold.model.hyper_types import HyperType
+from mlax_scaffold.model.definition import Hyperparameter, Import, Kind
 from mlax_scaffold.spec.check_body import RESERVED
+from mlax_scaffold.spec.check_defaults import check_default
 from mlax_scaffold.spec.check_names import OF_HYPERPARAMS
-from mlax_scaffold.spec.parse_method import is_constant
-from mlax_scaffold.spec.parse_source import Source, dotted
+from mlax_scaffold.spec.parse_source import Source
 from mlax_scaffold.spec.parse_types import read_hyper_type
 
 _A = {"Block": "a block", "Optimizer": "an optimizer"}
@@ -28,10 +25,10 @@ def read_hyperparameter(
     annotation: ast.expr,
     default: ast.expr | None,
     kind: Kind,
-    known: Collection[str],
+    imports: Mapping[str, Import],
     reserved: frozenset[str] = RESERVED,
 ) -> Hyperparameter | None:
-    """One hyperparameter; None, with a finding, where its type is no word. `known` are imported names."""
+    """One hyperparameter; None, with a finding, where its type is no word."""
     found = read_hyper_type(source, annotation)
     if (
         name in reserved
@@ -51,7 +48,7 @@ def read_hyperparameter(
             "Add a `#: ...` comment after it.",
         )
     if default is not None:
-        _check_default(source, default, found, known)
+        check_default(source, default, found, imports)
     if found is None:
         return None
     if found.word.structural and _HOMES.get(found.word.name, Kind.BLOCK) is not kind:
@@ -96,47 +93,6 @@ def _check_initializer(
 
 _UNUSABLE = OF_HYPERPARAMS
 """Methods that hyperparameters have."""
-
-
-def _check_default(
-    source: Source, default: ast.expr, kind: HyperType | None, known: Collection[str]
-) -> None:
-    if kind is not None and kind.word.name == "Initializer":
-        default = _called(default)
-    if not is_constant(default):
-        source.report(
-            default,
-            "a default is a literal or a dotted name",
-            "For example 1, (1, 1), None, jax.nn.relu.",
-        )
-        return
-    name = dotted(default)
-    if name is not None:
-        root = name.partition(".")[0]
-        if root not in known and not hasattr(builtins, root):
-            source.report(
-                default,
-                f"`{root}` is not imported",
-                did_you_mean(root, sorted(known)),
-            )
-    elif kind is not None and kind.choices and isinstance(default, ast.Constant):
-        allowed = (*kind.choices, None) if kind.optional else kind.choices
-        if default.value not in allowed:
-            source.report(
-                default,
-                f"{default.value!r} is not one of the choices",
-                did_you_mean(str(default.value), kind.choices),
-            )
-
-
-def _called(default: ast.expr) -> ast.expr:
-    """The function that a default calls with constants, as in `lecun_normal()`."""
-    match default:
-        case ast.Call(func=function, args=args, keywords=keywords) if all(
-            map(is_constant, (*args, *(k.value for k in keywords)))
-        ):
-            return function
-    return default
 
 
 def check_fields(source: Source, hyperparameters: Iterable[Hyperparameter]) -> None:

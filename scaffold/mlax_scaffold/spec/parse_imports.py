@@ -6,6 +6,7 @@ import ast
 
 from mlax_scaffold.errors import did_you_mean
 from mlax_scaffold.model.definition import Import, Kind, Reference
+from mlax_scaffold.model.import_time import INITIALIZERS, OWN_INITIALIZERS
 from mlax_scaffold.model.words import WORDS
 from mlax_scaffold.spec.parse_source import Source
 
@@ -15,33 +16,6 @@ BASES = {
     "Optimizer": Kind.OPTIMIZER,
     "Schedule": Kind.SCHEDULE,
 }
-INITIALIZERS = (
-    "constant",
-    "glorot_normal",
-    "glorot_uniform",
-    "he_normal",
-    "he_uniform",
-    "kaiming_normal",
-    "kaiming_uniform",
-    "lecun_normal",
-    "lecun_uniform",
-    "normal",
-    "ones",
-    "uniform",
-    "variance_scaling",
-    "xavier_normal",
-    "xavier_uniform",
-    "zeros",
-)
-OWN_INITIALIZERS = (
-    "delta_orthogonal",
-    "orthogonal",
-    "per_gate",
-    "ring_phases",
-    "ring_radii",
-    "truncated_normal",
-)
-"""Those of the generated package: they work in half precision, or jax has none."""
 CORE = {
     "all_finite": "trees",
     "cast": "arrays",
@@ -85,6 +59,7 @@ _TAKEN = frozenset(
         "checks",
         "fwd",
         "init",
+        "outlines",
         "self",
         "static",
         "step",

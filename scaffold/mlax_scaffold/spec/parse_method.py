@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 
-from mlax_scaffold.model.definition import Input, Method, MethodRole
+from mlax_scaffold.model.definition import Import, Input, Method, MethodRole
 from mlax_scaffold.spec.check_body import RESERVED, ends_in_return
+from mlax_scaffold.spec.check_defaults import check_defaults, check_types
 from mlax_scaffold.spec.check_uses import PASSED
 from mlax_scaffold.spec.parse_source import (
     Source,
@@ -112,12 +114,19 @@ def read_method(
     method: ast.FunctionDef,
     role: MethodRole,
     attributes: dict[str, str],
+    imports: Mapping[str, Import],
     passes: bool = False,
 ) -> Method:
     """The method as a value; what is wrong with its signature is reported.
 
     `passes` says whether it may take keyword inputs for its layers.
     """
+    if ast.get_docstring(method) is not None and len(method.body) == 1:
+        source.report(
+            method,
+            f"{method.name} holds nothing but a docstring",
+            "Write what it does, or remove it.",
+        )
     first = method.args.args[0].arg if method.args.args else None
     if first != "self":
         source.report(method, f"{method.name} must take self first")
@@ -127,12 +136,13 @@ def read_method(
     inputs: tuple[Input, ...] = ()
     returns = None
     if role is MethodRole.ENTRY:
-        inputs = _entry_inputs(source, method, passes)
+        inputs = _entry_inputs(source, method, imports, passes)
         returns = _entry_returns(source, method)
     elif role in (MethodRole.UPDATE, MethodRole.STEP, MethodRole.VALUE):
         check_returns(source, method)
     elif role in (MethodRole.HYPER, MethodRole.PROPERTY):
-        check_defaults(source, method.args)
+        check_defaults(source, method.args, imports)
+        check_types(source, method)
     facts = _Facts(attributes)
     for statement in method.body:
         facts.visit(statement)
@@ -182,10 +192,13 @@ def names_of(node: ast.FunctionDef) -> tuple[frozenset[str], frozenset[str]]:
 
 
 def _entry_inputs(
-    source: Source, method: ast.FunctionDef, passes: bool
+    source: Source,
+    method: ast.FunctionDef,
+    imports: Mapping[str, Import],
+    passes: bool,
 ) -> tuple[Input, ...]:
     inputs, others = read_inputs(source, method.args, skip=1, passes=passes)
-    check_defaults(source, method.args)
+    check_defaults(source, method.args, imports)
     for arg in ast.walk(method.args):
         if isinstance(arg, ast.arg) and arg.arg in RESERVED - {"self"}:
             source.report(
@@ -238,31 +251,6 @@ def parameter(method: ast.FunctionDef, name: str) -> ast.AST:
     """The place of a parameter in a signature."""
     parameters = [n for n in ast.walk(method.args) if isinstance(n, ast.arg)]
     return next((p for p in parameters if p.arg == name), method)
-
-
-def check_defaults(source: Source, arguments: ast.arguments) -> None:
-    """Defaults stand in signatures, where Python computes them at import."""
-    for default in (*arguments.defaults, *arguments.kw_defaults):
-        if default is not None and not is_constant(default):
-            source.report(
-                default,
-                "a default is a literal or a dotted name",
-                "For example 1, (1, 1), None, jax.nn.relu.",
-            )
-
-
-def is_constant(node: ast.expr) -> bool:
-    """Whether an expression is a literal that cannot change, or a dotted name."""
-    match node:
-        case ast.Constant(value=bytes() | complex()):
-            return False
-        case ast.Constant():
-            return node.value is not ...
-        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float())):
-            return True
-        case ast.Tuple():
-            return all(map(is_constant, node.elts))
-    return dotted(node) is not None
 
 
 def _entry_returns(source: Source, method: ast.FunctionDef):

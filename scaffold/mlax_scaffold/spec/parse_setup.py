@@ -11,6 +11,7 @@ from mlax_scaffold.model.definition import (
     Requirement,
     Role,
 )
+from mlax_scaffold.spec.check_defaults import check_type
 from mlax_scaffold.spec.parse_source import Source, dotted, self_attribute
 
 _ROLES = {
@@ -56,6 +57,7 @@ class SetupReader:
             case ast.Assign(targets=[target], value=value):
                 self._assignment(statement, target, value, None)
             case ast.AnnAssign(target=target, value=ast.expr() as value):
+                check_type(self.source, statement.annotation)
                 annotation = ast.unparse(statement.annotation)
                 self._assignment(statement, target, value, annotation)
             case _:
@@ -191,6 +193,10 @@ class SetupReader:
                 f"Use {self._words()}.",
             )
             return None
+        for argument in call.args:
+            if isinstance(argument, ast.Starred):
+                self.source.report(argument, "arguments are given one by one")
+                return None
         arguments = list(call.args)
         keywords = {k.arg: k.value for k in call.keywords}
         if "dtype" in keywords:
@@ -212,6 +218,8 @@ class SetupReader:
                 expected += f" or {expected.replace('dtype=None', 'at_least=dtype')}"
             self.source.report(call, f"expected {expected}")
             return None
+        if role is not Role.MOMENT:
+            self._check_lambda(arguments[0])
         initializer, shape, *dtype = map(self.source.segment, arguments)
         return Declaration(
             role,
@@ -222,6 +230,19 @@ class SetupReader:
             at_least=None if at_least is None else self.source.segment(at_least),
             condition=condition,
         )
+
+    def _check_lambda(self, initializer: ast.expr) -> None:
+        """An initializer is called with a dtype only where one is asked for."""
+        if not isinstance(initializer, ast.Lambda):
+            return
+        given = initializer.args
+        count = len(given.posonlyargs) + len(given.args)
+        if count != 3 or len(given.defaults) != 1:
+            self.source.report(
+                initializer,
+                "an initializer takes a key, a shape, and a dtype that may be left out",
+                "Write `lambda k, s, d=jnp.float32: ...`.",
+            )
 
     def _words(self) -> str:
         return " and ".join(

@@ -59,7 +59,9 @@ class Source:
     def check_compiles(self, tree: ast.Module) -> None:
         """Report what only the compiler finds, such as a parameter that is there twice."""
         try:
-            compile(tree, self.path, "exec", dont_inherit=True)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                compile(tree, self.path, "exec", dont_inherit=True)
         except SyntaxError as error:
             self._syntax(error)
 
@@ -107,9 +109,9 @@ class Source:
     def _add(self, line: int, column: int, message: str, hint: str, width: int) -> None:
         shown = self.lines[line - 1] if 0 < line <= len(self.lines) else ""
         shown = _UNSEEN.sub("\N{REPLACEMENT CHARACTER}", shown)
-        self.diagnostics.append(
-            Diagnostic(Location(self.path, line, column), message, hint, shown, width)
-        )
+        place = Location(self.path, line, column)
+        told = _escaped(message), _escaped(hint)
+        self.diagnostics.append(Diagnostic(place, *told, shown, width))
 
     def location(self, node: ast.AST) -> Location:
         line = getattr(node, "lineno", 1)
@@ -135,6 +137,11 @@ class Source:
             above.append(self.lines[line].strip()[2:].strip())
             line -= 1
         return " ".join(reversed(above))
+
+
+def _escaped(text: str) -> str:
+    """The text with escapes for what cannot be seen, or written to a terminal."""
+    return _UNSEEN.sub(lambda found: repr(found.group())[1:-1], text)
 
 
 _TOO_DEEP = "nested too deeply to be read"

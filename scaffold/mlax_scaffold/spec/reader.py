@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import ast
+import keyword
 import re
 from collections.abc import Iterable
 
 from mlax_scaffold.errors import Diagnostic
 from mlax_scaffold.model.definition import Definition, Kind, Method, MethodRole
 from mlax_scaffold.spec.check_body import RESERVED_IN_FUNCTIONS, BodyChecker
+from mlax_scaffold.spec.check_defaults import check_defaults
 from mlax_scaffold.spec.check_keys import check_keys
+from mlax_scaffold.spec.check_syntax import check_syntax
 from mlax_scaffold.spec.check_uses import UseChecker
 from mlax_scaffold.spec.parse_class import ClassReader
 from mlax_scaffold.spec.parse_fields import check_fields, read_hyperparameter
 from mlax_scaffold.spec.parse_imports import ImportReader
 from mlax_scaffold.spec.parse_method import (
-    check_defaults,
     check_returns,
     check_summary,
     docstring,
@@ -51,6 +53,8 @@ def read_spec(
     tree = source.parse()
     definition = None
     if tree is not None:
+        check_syntax(source, tree)
+    if tree is not None and not source.diagnostics:
         try:
             definition = _Reader(source, frozenset(words)).module(tree)
         except RecursionError:
@@ -116,6 +120,12 @@ class _Reader:
     def _name(self, node: ast.ClassDef | ast.FunctionDef) -> None:
         stem = self.source.path.rsplit("/", 1)[-1].removesuffix(".py")
         expected = module_name(node.name)
+        if keyword.iskeyword(expected):
+            self.source.report(
+                node,
+                f"`{expected}`, the module of {node.name}, is a keyword of Python",
+                "Choose another name.",
+            )
         if stem != expected:
             self.source.report(
                 node,
@@ -166,7 +176,7 @@ class _Reader:
                     f"`{item.name}` is a name of the generated function",
                     f"Choose another name, such as `{item.name}_`.",
                 )
-        check_defaults(self.source, node.args)
+        check_defaults(self.source, node.args, self.reader.imports)
         fields = [h for h in hyperparameters if h is not None]
         check_fields(self.source, fields)
         returns = None

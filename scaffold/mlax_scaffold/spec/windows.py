@@ -35,7 +35,9 @@ def explicit_padding(
     if padding == "CAUSAL":
         pairs = tuple((r - 1, 0) for r in reach)
     elif isinstance(padding, str):
-        pairs = tuple(lax.padtype_to_pads(size, reach, strides, padding))
+        found = lax.padtype_to_pads(size, reach, strides, padding)
+        # Some versions of jax give NumPy's integers.
+        pairs = tuple((int(low), int(high)) for low, high in found)
     else:
         pairs = padding
     if not ceil:

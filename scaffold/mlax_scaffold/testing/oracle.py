@@ -155,7 +155,7 @@ def assert_optimizer_matches_spec(
     with precision_for(jnp.float64):
         structs = cast(trees()["dict"], jnp.float64)
         params = weights(structs)
-        state, hyperparams = case.init(params)
+        state, hyperparams = case.initialize(params)
         optimizer = definition(
             **_optimizer_hyperparameters(definition, state, hyperparams)
         )

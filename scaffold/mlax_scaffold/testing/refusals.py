@@ -52,7 +52,7 @@ def _assert_rejects(
 def assert_rejects_gradients(case: OptimizerCase) -> None:
     """Gradients of another structure, shape or dtype raise an error that names the path."""
     structs = {"a": {"w": array((2, 3)), "b": array((3,))}}
-    state, hyperparams = jax.eval_shape(case.init, structs)
+    state, hyperparams = jax.eval_shape(case.initialize, structs)
     for what, gradients, error in (
         ("structure", {"a": {"w": array((2, 3))}}, ValueError),
         ("shape", {"a": {"w": array((2, 3)), "b": array((4,))}}, ValueError),
@@ -80,7 +80,7 @@ def assert_rejects_gradients(case: OptimizerCase) -> None:
 def assert_rejects_state(case: OptimizerCase) -> None:
     """A state that is None, or of another optimizer, raises a TypeError that says so."""
     params = {"w": array((2, 3))}
-    _, hyperparams = jax.eval_shape(case.init, params)
+    _, hyperparams = jax.eval_shape(case.initialize, params)
     for state, shown in ((None, "None"), (AnotherState(), "AnotherState")):
         try:
             jax.eval_shape(
@@ -106,7 +106,7 @@ def assert_rejects_weights(case: OptimizerCase) -> None:
     for dtype in (jnp.int32, jnp.complex64):
         params = {"a": array((2, 3)), "b": array((3,), dtype)}
         try:
-            jax.eval_shape(case.init, params)
+            jax.eval_shape(case.initialize, params)
         except TypeError as raised:
             missing = [
                 text
@@ -125,7 +125,7 @@ def assert_rejects_weights(case: OptimizerCase) -> None:
 def assert_rejects_missing_inputs(case: OptimizerCase) -> None:
     """Without an input that it needs, `step` raises a ValueError that names it."""
     params = {"w": array((2, 3))}
-    state, hyperparams = jax.eval_shape(case.init, params)
+    state, hyperparams = jax.eval_shape(case.initialize, params)
     for name in case.needs:
         others = tuple(other for other in case.needs if other != name)
         without = dataclasses.replace(case, needs=others)

@@ -152,7 +152,9 @@ def new_shapes() -> st.SearchStrategy[tuple[int, ...]]:
 
 
 def axes(ndim: int) -> st.SearchStrategy[int | tuple[int, ...]]:
-    """`Axis`: an axis of an array of rank `ndim`, or several distinct ones."""
+    """`Axis`: an axis of an array of rank `ndim`, or several distinct ones; none of a scalar."""
+    if ndim == 0:
+        return st.just(())
     axis = st.integers(-ndim, ndim - 1)
     several = st.lists(axis, min_size=1, max_size=ndim, unique_by=lambda a: a % ndim)
     return axis | several.map(tuple)

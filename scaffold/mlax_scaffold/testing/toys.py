@@ -60,6 +60,10 @@ class ToyHyperparams:
                 y = jnp.where(bits < 64, -y, y)
         return y, non_trainables
 
+    def outline(self) -> Initialized:
+        """An initialized layer, with shapes in the place of arrays."""
+        return jax.eval_shape(lambda: layer(jax.random.key(0), None))
+
 
 @jax.tree_util.register_static
 @dataclass(frozen=True)
@@ -89,6 +93,10 @@ class ToyCellHyperparams:
     def initial_carry(self, input_shape: tuple[int, ...], dtype: Any) -> jax.Array:
         """The carry before the first step: zeros."""
         return jnp.zeros((*input_shape[:-1], WIDTH), dtype)
+
+    def outline(self) -> Initialized:
+        """An initialized cell, with shapes in the place of arrays."""
+        return self.inner.outline()
 
 
 def layer(key: jax.Array, dtype: Any) -> Initialized:
@@ -157,7 +165,7 @@ class ToyOptimizerState(NamedTuple):
     """State of a toy optimizer."""
 
     trace: Any
-    """Structured like the weights."""
+    """Structured like the weights, or None."""
 
 
 @jax.tree_util.register_static
@@ -175,7 +183,12 @@ class ToyOptimizerHyperparams:
         key: jax.Array | None = None,
         **inputs: Any,
     ) -> tuple[Any, ToyOptimizerState]:
-        """The new trace is decay * trace + gradient; with a key, some signs of the update change."""
+        """The new trace is decay * trace + gradient; with a key, some signs of the update change.
+
+        Without a trace the update is the gradient.
+        """
+        if state.trace is None:
+            return gradients, state
         trace = jax.tree.map(lambda t, g: self.decay * t + g, state.trace, gradients)
         leaves, structure = jax.tree.flatten(trace)
         if key is None or not leaves:
@@ -193,6 +206,7 @@ def optimizers(trainables: Any, count: int) -> list[tuple[Any, Any]]:
     return [(state, ToyOptimizerHyperparams(0.5 / (i + 1))) for i in range(count)]
 
 
-def optimizer(trainables: Any) -> tuple[Any, Any]:
-    """One initialized optimizer."""
-    return optimizers(trainables, 1)[0]
+def optimizer(trainables: Any, traced: bool = True) -> tuple[Any, Any]:
+    """One initialized optimizer, with a trace or without."""
+    [(state, hyperparams)] = optimizers(trainables, 1)
+    return (state if traced else ToyOptimizerState(None)), hyperparams

@@ -14,10 +14,12 @@ _FORMATTER = "ruff"
 
 
 def generator_fingerprint() -> str:
-    r"""The sha256 of the generator: its sources, its templates, its formatter's version.
+    r"""The sha256 of the generator: its sources, its templates, its formatter.
 
-    Where the generator lies does not count, nor that a checkout has `\r\n` in it. The
-    specs are not part of it: the lock file records them one by one.
+    Of the formatter's version major and minor count: patches format alike, and two
+    people with different ones would take turns in changing the record. Where the
+    generator lies does not count, nor that a checkout has `\r\n` in it. The specs are
+    not part of it: the lock file records them one by one.
     """
     parts = hashlib.sha256(f"{_FORMATTER} {_version()}\n".encode())
     for name, place in _files():
@@ -56,6 +58,6 @@ def _version() -> str:
     from importlib.metadata import PackageNotFoundError, version
 
     try:
-        return version(_FORMATTER)
+        return ".".join(version(_FORMATTER).split(".")[:2])
     except PackageNotFoundError:
         return "unknown"

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlax.functional._adaptive_pool import adaptive_pool
+from mlax import functional
 from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.dims import shapes_of
 from mlax_scaffold.testing.dtypes import FLOAT_DTYPES
@@ -58,7 +58,7 @@ def cases(draw) -> tuple[Case, dict[str, Any]]:
         )
     )
     case = Case.of_function(
-        adaptive_pool,
+        functional.adaptive_pool,
         x=(array(shapes["x"]),),
         hyperparameters=hyperparameters,
         y=shapes.expected(
@@ -140,4 +140,4 @@ def test_rejects_a_hyperparameter(drawn, invalid):
     name, value = invalid
     x = case.arguments(jnp.float32).x
     with pytest.raises(ValueError, match=f"adaptive_pool: {name}"):
-        adaptive_pool(*x, **{**hyperparameters, name: value})
+        functional.adaptive_pool(*x, **{**hyperparameters, name: value})

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlax.functional._apply_attention_mask import apply_attention_mask
+from mlax import functional
 from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.dims import shapes_of
 from mlax_scaffold.testing.dtypes import FLOAT_DTYPES
@@ -42,7 +42,7 @@ def cases(draw) -> tuple[Case, dict[str, Any]]:
         )
     )
     case = Case.of_function(
-        apply_attention_mask,
+        functional.apply_attention_mask,
         x=(array(shapes["logits"]), array(shapes["mask"], jnp.bool_)),
         hyperparameters=hyperparameters,
         y=shapes.expected("*batch heads queries keys"),

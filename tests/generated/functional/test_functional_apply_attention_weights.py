@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlax.functional._apply_attention_weights import apply_attention_weights
+from mlax import functional
 from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.dims import shapes_of
 from mlax_scaffold.testing.dtypes import FLOAT_DTYPES
@@ -44,7 +44,7 @@ def cases(draw) -> tuple[Case, dict[str, Any]]:
         )
     )
     case = Case.of_function(
-        apply_attention_weights,
+        functional.apply_attention_weights,
         x=(array(shapes["weights"]), array(shapes["value"])),
         hyperparameters=hyperparameters,
         y=shapes.expected("*batch queries heads features"),
@@ -96,4 +96,4 @@ def test_rejects_a_hyperparameter(drawn, invalid):
     name, value = invalid
     x = case.arguments(jnp.float32).x
     with pytest.raises(ValueError, match=f"apply_attention_weights: {name}"):
-        apply_attention_weights(*x, **{**hyperparameters, name: value})
+        functional.apply_attention_weights(*x, **{**hyperparameters, name: value})

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlax.functional._bernoulli import bernoulli
+from mlax import functional
 from mlax_scaffold.testing._functions import abstract_key
 from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.dtypes import FLOAT_DTYPES
@@ -30,7 +30,7 @@ def cases(draw) -> tuple[Case, dict[str, Any]]:
     p = draw(probabilities())
     hyperparameters: dict[str, Any] = {"shape": shape, "p": p}
     case = Case.of_function(
-        bernoulli, x=(abstract_key(),), hyperparameters=hyperparameters
+        functional.bernoulli, x=(abstract_key(),), hyperparameters=hyperparameters
     )
     requirements = []
     return fitting(case, requirements=requirements), hyperparameters
@@ -87,4 +87,4 @@ def test_rejects_a_hyperparameter(drawn, invalid):
     name, value = invalid
     x = case.arguments(jnp.float32).x
     with pytest.raises(ValueError, match=f"bernoulli: {name}"):
-        bernoulli(*x, **{**hyperparameters, name: value})
+        functional.bernoulli(*x, **{**hyperparameters, name: value})

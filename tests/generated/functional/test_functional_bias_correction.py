@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlax.functional._bias_correction import bias_correction
+from mlax import functional
 from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.dims import shapes_of
 from mlax_scaffold.testing.dtypes import FLOAT_DTYPES
@@ -36,7 +36,7 @@ def cases(draw) -> tuple[Case, dict[str, Any]]:
     hyperparameters: dict[str, Any] = {"decay": decay}
     shapes = draw(shapes_of({"step": ""}, **known(hyperparameters)))
     case = Case.of_function(
-        bias_correction,
+        functional.bias_correction,
         x=(array(shapes["step"]),),
         hyperparameters=hyperparameters,
         y=shapes.expected(""),
@@ -99,4 +99,4 @@ def test_rejects_a_hyperparameter(drawn, invalid):
     name, value = invalid
     x = case.arguments(jnp.float32).x
     with pytest.raises(ValueError, match=f"bias_correction: {name}"):
-        bias_correction(*x, **{**hyperparameters, name: value})
+        functional.bias_correction(*x, **{**hyperparameters, name: value})

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlax.functional._conv import conv
+from mlax import functional
 from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.dims import shapes_of
 from mlax_scaffold.testing.dtypes import FLOAT_DTYPES
@@ -68,7 +68,7 @@ def cases(draw) -> tuple[Case, dict[str, Any]]:
         )
     )
     case = Case.of_function(
-        conv,
+        functional.conv,
         x=(array(shapes["x"]), array(shapes["kernel"])),
         hyperparameters=hyperparameters,
         y=shapes.expected(
@@ -172,4 +172,4 @@ def test_rejects_a_hyperparameter(drawn, invalid):
     name, value = invalid
     x = case.arguments(jnp.float32).x
     with pytest.raises(ValueError, match=f"conv: {name}"):
-        conv(*x, **{**hyperparameters, name: value})
+        functional.conv(*x, **{**hyperparameters, name: value})

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlax.functional._deviations import deviations
+from mlax import functional
 from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.dims import shapes_of
 from mlax_scaffold.testing.dtypes import FLOAT_DTYPES
@@ -44,7 +44,7 @@ def cases(draw) -> tuple[Case, dict[str, Any]]:
         )
     )
     case = Case.of_function(
-        deviations, x=(array(shapes["x"]),), hyperparameters=hyperparameters
+        functional.deviations, x=(array(shapes["x"]),), hyperparameters=hyperparameters
     )
     requirements = []
     return fitting(case, requirements=requirements), hyperparameters
@@ -102,4 +102,4 @@ def test_rejects_a_hyperparameter(drawn, invalid):
     name, value = invalid
     x = case.arguments(jnp.float32).x
     with pytest.raises(ValueError, match=f"deviations: {name}"):
-        deviations(*x, **{**hyperparameters, name: value})
+        functional.deviations(*x, **{**hyperparameters, name: value})

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlax.functional._dithered_sum import dithered_sum
+from mlax import functional
 from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.dims import shapes_of
 from mlax_scaffold.testing.dtypes import FLOAT_DTYPES
@@ -40,7 +40,7 @@ def cases(draw) -> tuple[Case, dict[str, Any]]:
         )
     )
     case = Case.of_function(
-        dithered_sum,
+        functional.dithered_sum,
         x=(array(shapes["x"]), array(shapes["y"]), array(shapes["dither"])),
         hyperparameters=hyperparameters,
     )

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlax.functional._divide_by_scaled_root import divide_by_scaled_root
+from mlax import functional
 from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.dims import shapes_of
 from mlax_scaffold.testing.dtypes import FLOAT_DTYPES
@@ -42,7 +42,7 @@ def cases(draw) -> tuple[Case, dict[str, Any]]:
         )
     )
     case = Case.of_function(
-        divide_by_scaled_root,
+        functional.divide_by_scaled_root,
         x=(array(shapes["x"]), array(shapes["var"]), array(shapes["scale"])),
         hyperparameters=hyperparameters,
         ranges={"x[1]": (0.5, 1.5)},
@@ -98,4 +98,4 @@ def test_rejects_a_hyperparameter(drawn, invalid):
     name, value = invalid
     x = case.arguments(jnp.float32).x
     with pytest.raises(ValueError, match=f"divide_by_scaled_root: {name}"):
-        divide_by_scaled_root(*x, **{**hyperparameters, name: value})
+        functional.divide_by_scaled_root(*x, **{**hyperparameters, name: value})

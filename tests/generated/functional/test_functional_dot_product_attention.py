@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlax.functional._dot_product_attention import dot_product_attention
+from mlax import functional
 from mlax_scaffold.testing._functions import abstract_key
 from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.dims import shapes_of
@@ -71,7 +71,7 @@ def cases(draw) -> tuple[Case, dict[str, Any]]:
         )
     )
     case = Case.of_function(
-        dot_product_attention,
+        functional.dot_product_attention,
         x=(
             array(shapes["query"]),
             array(shapes["key"]),
@@ -170,4 +170,4 @@ def test_rejects_a_hyperparameter(drawn, invalid):
     name, value = invalid
     x = case.arguments(jnp.float32).x
     with pytest.raises(ValueError, match=f"dot_product_attention: {name}"):
-        dot_product_attention(*x, **{**hyperparameters, name: value})
+        functional.dot_product_attention(*x, **{**hyperparameters, name: value})

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlax.functional._dot_product_attention_logits import dot_product_attention_logits
+from mlax import functional
 from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.dims import shapes_of
 from mlax_scaffold.testing.dtypes import FLOAT_DTYPES
@@ -46,7 +46,7 @@ def cases(draw) -> tuple[Case, dict[str, Any]]:
         )
     )
     case = Case.of_function(
-        dot_product_attention_logits,
+        functional.dot_product_attention_logits,
         x=(array(shapes["query"]), array(shapes["key"])),
         hyperparameters=hyperparameters,
         y=shapes.expected("*batch heads queries keys"),
@@ -108,4 +108,4 @@ def test_rejects_a_hyperparameter(drawn, invalid):
     name, value = invalid
     x = case.arguments(jnp.float32).x
     with pytest.raises(ValueError, match=f"dot_product_attention_logits: {name}"):
-        dot_product_attention_logits(*x, **{**hyperparameters, name: value})
+        functional.dot_product_attention_logits(*x, **{**hyperparameters, name: value})

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlax.functional._dropout import dropout
+from mlax import functional
 from mlax_scaffold.testing._functions import abstract_key
 from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.dims import shapes_of
@@ -41,7 +41,9 @@ def cases(draw) -> tuple[Case, dict[str, Any]]:
         )
     )
     case = Case.of_function(
-        dropout, x=(array(shapes["x"]), abstract_key()), hyperparameters=hyperparameters
+        functional.dropout,
+        x=(array(shapes["x"]), abstract_key()),
+        hyperparameters=hyperparameters,
     )
     requirements = []
     return fitting(case, requirements=requirements), hyperparameters
@@ -105,4 +107,4 @@ def test_rejects_a_hyperparameter(drawn, invalid):
     name, value = invalid
     x = case.arguments(jnp.float32).x
     with pytest.raises(ValueError, match=f"dropout: {name}"):
-        dropout(*x, **{**hyperparameters, name: value})
+        functional.dropout(*x, **{**hyperparameters, name: value})

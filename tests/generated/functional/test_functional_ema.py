@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlax.functional._ema import ema
+from mlax import functional
 from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.dims import shapes_of
 from mlax_scaffold.testing.dtypes import FLOAT_DTYPES
@@ -35,7 +35,7 @@ def cases(draw) -> tuple[Case, dict[str, Any]]:
         shapes_of({"old": "", "new": "", "dither": ""}, **known(hyperparameters))
     )
     case = Case.of_function(
-        ema,
+        functional.ema,
         x=(
             array(shapes["old"]),
             array(shapes["new"]),
@@ -94,4 +94,4 @@ def test_rejects_a_hyperparameter(drawn, invalid):
     name, value = invalid
     x = case.arguments(jnp.float32).x
     with pytest.raises(ValueError, match=f"ema: {name}"):
-        ema(*x, **{**hyperparameters, name: value})
+        functional.ema(*x, **{**hyperparameters, name: value})

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlax.functional._gelu import gelu
+from mlax import functional
 from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.dims import shapes_of
 from mlax_scaffold.testing.dtypes import FLOAT_DTYPES
@@ -34,7 +34,7 @@ def cases(draw) -> tuple[Case, dict[str, Any]]:
     hyperparameters: dict[str, Any] = {"approximate": approximate}
     shapes = draw(shapes_of({"x": "*shape"}, **known(hyperparameters)))
     case = Case.of_function(
-        gelu,
+        functional.gelu,
         x=(array(shapes["x"]),),
         hyperparameters=hyperparameters,
         y=shapes.expected("*shape"),
@@ -91,4 +91,4 @@ def test_rejects_a_hyperparameter(drawn, invalid):
     name, value = invalid
     x = case.arguments(jnp.float32).x
     with pytest.raises(ValueError, match=f"gelu: {name}"):
-        gelu(*x, **{**hyperparameters, name: value})
+        functional.gelu(*x, **{**hyperparameters, name: value})

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlax.functional._group_norm import group_norm
+from mlax import functional
 from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.dims import shapes_of
 from mlax_scaffold.testing.dtypes import FLOAT_DTYPES
@@ -57,7 +57,7 @@ def cases(draw) -> tuple[Case, dict[str, Any]]:
         )
     )
     case = Case.of_function(
-        group_norm,
+        functional.group_norm,
         x=(array(shapes["x"]),),
         hyperparameters=hyperparameters,
         y=shapes.expected(
@@ -138,4 +138,4 @@ def test_rejects_a_hyperparameter(drawn, invalid):
     name, value = invalid
     x = case.arguments(jnp.float32).x
     with pytest.raises(ValueError, match=f"group_norm: {name}"):
-        group_norm(*x, **{**hyperparameters, name: value})
+        functional.group_norm(*x, **{**hyperparameters, name: value})

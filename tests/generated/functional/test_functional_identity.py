@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlax.functional._identity import identity
+from mlax import functional
 from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.dims import shapes_of
 from mlax_scaffold.testing.dtypes import FLOAT_DTYPES
@@ -30,7 +30,7 @@ def cases(draw) -> tuple[Case, dict[str, Any]]:
     hyperparameters: dict[str, Any] = {}
     shapes = draw(shapes_of({"x": "*batch features"}, **known(hyperparameters)))
     case = Case.of_function(
-        identity, x=(array(shapes["x"]),), hyperparameters=hyperparameters
+        functional.identity, x=(array(shapes["x"]),), hyperparameters=hyperparameters
     )
     requirements = []
     return fitting(case, requirements=requirements), hyperparameters

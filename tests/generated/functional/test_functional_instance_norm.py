@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlax.functional._instance_norm import instance_norm
+from mlax import functional
 from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.dims import shapes_of
 from mlax_scaffold.testing.dtypes import FLOAT_DTYPES
@@ -51,7 +51,7 @@ def cases(draw) -> tuple[Case, dict[str, Any]]:
         )
     )
     case = Case.of_function(
-        instance_norm,
+        functional.instance_norm,
         x=(array(shapes["x"]),),
         hyperparameters=hyperparameters,
         y=shapes.expected(
@@ -126,4 +126,4 @@ def test_rejects_a_hyperparameter(drawn, invalid):
     name, value = invalid
     x = case.arguments(jnp.float32).x
     with pytest.raises(ValueError, match=f"instance_norm: {name}"):
-        instance_norm(*x, **{**hyperparameters, name: value})
+        functional.instance_norm(*x, **{**hyperparameters, name: value})

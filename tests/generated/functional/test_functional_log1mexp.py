@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlax.functional._log1mexp import log1mexp
+from mlax import functional
 from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.dims import shapes_of
 from mlax_scaffold.testing.dtypes import FLOAT_DTYPES
@@ -31,7 +31,7 @@ def cases(draw) -> tuple[Case, dict[str, Any]]:
     hyperparameters: dict[str, Any] = {}
     shapes = draw(shapes_of({"positive": "*shape"}, **known(hyperparameters)))
     case = Case.of_function(
-        log1mexp,
+        functional.log1mexp,
         x=(array(shapes["positive"]),),
         hyperparameters=hyperparameters,
         y=shapes.expected("*shape"),

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlax.functional._log_softmax import log_softmax
+from mlax import functional
 from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.dims import shapes_of
 from mlax_scaffold.testing.dtypes import FLOAT_DTYPES
@@ -41,7 +41,7 @@ def cases(draw) -> tuple[Case, dict[str, Any]]:
         )
     )
     case = Case.of_function(
-        log_softmax,
+        functional.log_softmax,
         x=(array(shapes["x"]),),
         hyperparameters=hyperparameters,
         allow=declared(accum_dtype),
@@ -99,4 +99,4 @@ def test_rejects_a_hyperparameter(drawn, invalid):
     name, value = invalid
     x = case.arguments(jnp.float32).x
     with pytest.raises(ValueError, match=f"log_softmax: {name}"):
-        log_softmax(*x, **{**hyperparameters, name: value})
+        functional.log_softmax(*x, **{**hyperparameters, name: value})

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlax.functional._max_pool import max_pool
+from mlax import functional
 from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.dims import shapes_of
 from mlax_scaffold.testing.dtypes import FLOAT_DTYPES
@@ -53,7 +53,7 @@ def cases(draw) -> tuple[Case, dict[str, Any]]:
         )
     )
     case = Case.of_function(
-        max_pool,
+        functional.max_pool,
         x=(array(shapes["x"]),),
         hyperparameters=hyperparameters,
         y=shapes.expected(
@@ -150,4 +150,4 @@ def test_rejects_a_hyperparameter(drawn, invalid):
     name, value = invalid
     x = case.arguments(jnp.float32).x
     with pytest.raises(ValueError, match=f"max_pool: {name}"):
-        max_pool(*x, **{**hyperparameters, name: value})
+        functional.max_pool(*x, **{**hyperparameters, name: value})

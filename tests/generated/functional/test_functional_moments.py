@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlax.functional._moments import moments
+from mlax import functional
 from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.dims import shapes_of
 from mlax_scaffold.testing.dtypes import FLOAT_DTYPES
@@ -52,7 +52,7 @@ def cases(draw) -> tuple[Case, dict[str, Any]]:
         )
     )
     case = Case.of_function(
-        moments,
+        functional.moments,
         x=(array(shapes["x"]),),
         hyperparameters=hyperparameters,
         allow=declared(accum_dtype),
@@ -115,4 +115,4 @@ def test_rejects_a_hyperparameter(drawn, invalid):
     name, value = invalid
     x = case.arguments(jnp.float32).x
     with pytest.raises(ValueError, match=f"moments: {name}"):
-        moments(*x, **{**hyperparameters, name: value})
+        functional.moments(*x, **{**hyperparameters, name: value})

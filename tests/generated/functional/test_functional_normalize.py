@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlax.functional._normalize import normalize
+from mlax import functional
 from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.dims import shapes_of
 from mlax_scaffold.testing.dtypes import FLOAT_DTYPES
@@ -40,7 +40,7 @@ def cases(draw) -> tuple[Case, dict[str, Any]]:
         )
     )
     case = Case.of_function(
-        normalize,
+        functional.normalize,
         x=(array(shapes["x"]), array(shapes["mean"]), array(shapes["var"])),
         hyperparameters=hyperparameters,
         ranges={"x[2]": (0.5, 1.5)},
@@ -96,4 +96,4 @@ def test_rejects_a_hyperparameter(drawn, invalid):
     name, value = invalid
     x = case.arguments(jnp.float32).x
     with pytest.raises(ValueError, match=f"normalize: {name}"):
-        normalize(*x, **{**hyperparameters, name: value})
+        functional.normalize(*x, **{**hyperparameters, name: value})

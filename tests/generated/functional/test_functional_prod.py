@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlax.functional._prod import prod
+from mlax import functional
 from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.dims import shapes_of
 from mlax_scaffold.testing.dtypes import FLOAT_DTYPES
@@ -50,7 +50,7 @@ def cases(draw) -> tuple[Case, dict[str, Any]]:
         )
     )
     case = Case.of_function(
-        prod,
+        functional.prod,
         x=(array(shapes["x"]),),
         hyperparameters=hyperparameters,
         allow=declared(accum_dtype),
@@ -110,4 +110,4 @@ def test_rejects_a_hyperparameter(drawn, invalid):
     name, value = invalid
     x = case.arguments(jnp.float32).x
     with pytest.raises(ValueError, match=f"prod: {name}"):
-        prod(*x, **{**hyperparameters, name: value})
+        functional.prod(*x, **{**hyperparameters, name: value})

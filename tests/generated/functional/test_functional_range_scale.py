@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlax.functional._range_scale import range_scale
+from mlax import functional
 from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.dims import shapes_of
 from mlax_scaffold.testing.dtypes import FLOAT_DTYPES
@@ -54,7 +54,7 @@ def cases(draw) -> tuple[Case, dict[str, Any]]:
         )
     )
     case = Case.of_function(
-        range_scale, x=(array(shapes["x"]),), hyperparameters=hyperparameters
+        functional.range_scale, x=(array(shapes["x"]),), hyperparameters=hyperparameters
     )
     requirements = []
     return fitting(case, requirements=requirements), hyperparameters
@@ -115,4 +115,4 @@ def test_rejects_a_hyperparameter(drawn, invalid):
     name, value = invalid
     x = case.arguments(jnp.float32).x
     with pytest.raises(ValueError, match=f"range_scale: {name}"):
-        range_scale(*x, **{**hyperparameters, name: value})
+        functional.range_scale(*x, **{**hyperparameters, name: value})

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlax.functional._rectification import rectification
+from mlax import functional
 from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.dims import shapes_of
 from mlax_scaffold.testing.dtypes import FLOAT_DTYPES
@@ -37,7 +37,7 @@ def cases(draw) -> tuple[Case, dict[str, Any]]:
     hyperparameters: dict[str, Any] = {"decay": decay, "threshold": threshold}
     shapes = draw(shapes_of({"step": ""}, **known(hyperparameters)))
     case = Case.of_function(
-        rectification,
+        functional.rectification,
         x=(array(shapes["step"]),),
         hyperparameters=hyperparameters,
         y=shapes.expected(""),
@@ -104,4 +104,4 @@ def test_rejects_a_hyperparameter(drawn, invalid):
     name, value = invalid
     x = case.arguments(jnp.float32).x
     with pytest.raises(ValueError, match=f"rectification: {name}"):
-        rectification(*x, **{**hyperparameters, name: value})
+        functional.rectification(*x, **{**hyperparameters, name: value})

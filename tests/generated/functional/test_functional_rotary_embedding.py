@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlax.functional._rotary_embedding import rotary_embedding
+from mlax import functional
 from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.dims import shapes_of
 from mlax_scaffold.testing.dtypes import FLOAT_DTYPES
@@ -47,7 +47,7 @@ def cases(draw) -> tuple[Case, dict[str, Any]]:
         )
     )
     case = Case.of_function(
-        rotary_embedding,
+        functional.rotary_embedding,
         x=(
             array(shapes["x"]),
             draw(optional(st.just(array(shapes["positions"], jnp.int32)))),
@@ -126,4 +126,4 @@ def test_rejects_a_hyperparameter(drawn, invalid):
     name, value = invalid
     x = case.arguments(jnp.float32).x
     with pytest.raises(ValueError, match=f"rotary_embedding: {name}"):
-        rotary_embedding(*x, **{**hyperparameters, name: value})
+        functional.rotary_embedding(*x, **{**hyperparameters, name: value})

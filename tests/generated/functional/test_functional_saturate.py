@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlax.functional._saturate import saturate
+from mlax import functional
 from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.dims import shapes_of
 from mlax_scaffold.testing.dtypes import FLOAT_DTYPES
@@ -36,7 +36,7 @@ def cases(draw) -> tuple[Case, dict[str, Any]]:
         )
     )
     case = Case.of_function(
-        saturate, x=(array(shapes["x"]),), hyperparameters=hyperparameters
+        functional.saturate, x=(array(shapes["x"]),), hyperparameters=hyperparameters
     )
     requirements = []
     return fitting(case, requirements=requirements), hyperparameters

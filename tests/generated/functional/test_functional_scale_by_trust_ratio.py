@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlax.functional._scale_by_trust_ratio import scale_by_trust_ratio
+from mlax import functional
 from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.dims import shapes_of
 from mlax_scaffold.testing.dtypes import FLOAT_DTYPES
@@ -56,7 +56,7 @@ def cases(draw) -> tuple[Case, dict[str, Any]]:
         )
     )
     case = Case.of_function(
-        scale_by_trust_ratio,
+        functional.scale_by_trust_ratio,
         x=(array(shapes["update"]), array(shapes["param"])),
         hyperparameters=hyperparameters,
         allow=declared(accum_dtype),
@@ -123,4 +123,4 @@ def test_rejects_a_hyperparameter(drawn, invalid):
     name, value = invalid
     x = case.arguments(jnp.float32).x
     with pytest.raises(ValueError, match=f"scale_by_trust_ratio: {name}"):
-        scale_by_trust_ratio(*x, **{**hyperparameters, name: value})
+        functional.scale_by_trust_ratio(*x, **{**hyperparameters, name: value})

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlax.functional._sinusoids import sinusoids
+from mlax import functional
 from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.dims import shapes_of
 from mlax_scaffold.testing.dtypes import FLOAT_DTYPES
@@ -37,7 +37,7 @@ def cases(draw) -> tuple[Case, dict[str, Any]]:
         shapes_of({"like": "", "positions": "*positions"}, **known(hyperparameters))
     )
     case = Case.of_function(
-        sinusoids,
+        functional.sinusoids,
         x=(array(shapes["like"]), array(shapes["positions"], jnp.int32)),
         hyperparameters=hyperparameters,
         y=(
@@ -110,4 +110,4 @@ def test_rejects_a_hyperparameter(drawn, invalid):
     name, value = invalid
     x = case.arguments(jnp.float32).x
     with pytest.raises(ValueError, match=f"sinusoids: {name}"):
-        sinusoids(*x, **{**hyperparameters, name: value})
+        functional.sinusoids(*x, **{**hyperparameters, name: value})

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlax.functional._sum_pool import sum_pool
+from mlax import functional
 from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.dims import shapes_of
 from mlax_scaffold.testing.dtypes import FLOAT_DTYPES
@@ -62,7 +62,7 @@ def cases(draw) -> tuple[Case, dict[str, Any]]:
         )
     )
     case = Case.of_function(
-        sum_pool,
+        functional.sum_pool,
         x=(array(shapes["x"]),),
         hyperparameters=hyperparameters,
         y=shapes.expected(
@@ -163,4 +163,4 @@ def test_rejects_a_hyperparameter(drawn, invalid):
     name, value = invalid
     x = case.arguments(jnp.float32).x
     with pytest.raises(ValueError, match=f"sum_pool: {name}"):
-        sum_pool(*x, **{**hyperparameters, name: value})
+        functional.sum_pool(*x, **{**hyperparameters, name: value})

@@ -26,7 +26,7 @@ from mlax_scaffold.testing.refusals import (
     assert_rejects_state,
     assert_rejects_weights,
 )
-from mlax_scaffold.testing.strategies import accum_dtypes, optional, sizes
+from mlax_scaffold.testing.strategies import accum_dtypes, booleans, optional, sizes
 
 SPEC = find_spec("scaffold/mlax_scaffold/specs/optim/accumulate.py", near=__file__)
 
@@ -34,13 +34,14 @@ SPEC = find_spec("scaffold/mlax_scaffold/specs/optim/accumulate.py", near=__file
 @st.composite
 def cases(draw) -> OptimizerCase:
     """Hyperparameters that Accumulate takes."""
+    traced = draw(booleans())
     every = draw(sizes())
     accum_dtype = draw(optional(accum_dtypes()))
 
     def init(trainables):
         return Accumulate.init(
             trainables,
-            optimizer=toys.optimizer(trainables),
+            optimizer=toys.optimizer(trainables, traced),
             every=every,
             accum_dtype=accum_dtype,
         )

@@ -25,7 +25,7 @@ from mlax_scaffold.testing.refusals import (
     assert_rejects_gradients,
     assert_rejects_state,
 )
-from mlax_scaffold.testing.strategies import counts
+from mlax_scaffold.testing.strategies import booleans, counts
 
 SPEC = find_spec("scaffold/mlax_scaffold/specs/optim/apply_if_finite.py", near=__file__)
 
@@ -33,11 +33,12 @@ SPEC = find_spec("scaffold/mlax_scaffold/specs/optim/apply_if_finite.py", near=_
 @st.composite
 def cases(draw) -> OptimizerCase:
     """Hyperparameters that ApplyIfFinite takes."""
+    traced = draw(booleans())
     max_consecutive_errors = draw(counts())
 
     def init(trainables):
         return ApplyIfFinite.init(
-            optimizer=toys.optimizer(trainables),
+            optimizer=toys.optimizer(trainables, traced),
             max_consecutive_errors=max_consecutive_errors,
         )
 

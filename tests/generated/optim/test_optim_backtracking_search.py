@@ -28,6 +28,7 @@ from mlax_scaffold.testing.refusals import (
 )
 from mlax_scaffold.testing.strategies import (
     accum_dtypes,
+    booleans,
     counts,
     non_negatives,
     optional,
@@ -43,6 +44,7 @@ SPEC = find_spec(
 @st.composite
 def cases(draw) -> OptimizerCase:
     """Hyperparameters that BacktrackingSearch takes."""
+    traced = draw(booleans())
     max_steps = draw(counts())
     slope_rtol = draw(probabilities())
     decrease_factor = draw(probabilities())
@@ -54,7 +56,7 @@ def cases(draw) -> OptimizerCase:
 
     def init(trainables):
         return BacktrackingSearch.init(
-            optimizer=toys.optimizer(trainables),
+            optimizer=toys.optimizer(trainables, traced),
             max_steps=max_steps,
             slope_rtol=slope_rtol,
             decrease_factor=decrease_factor,

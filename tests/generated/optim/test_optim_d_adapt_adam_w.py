@@ -25,7 +25,14 @@ from mlax_scaffold.testing.refusals import (
     assert_rejects_state,
     assert_rejects_weights,
 )
-from mlax_scaffold.testing.strategies import decays, non_negatives, positives, scheduled
+from mlax_scaffold.testing.strategies import (
+    accum_dtypes,
+    decays,
+    non_negatives,
+    optional,
+    positives,
+    scheduled,
+)
 
 SPEC = find_spec("scaffold/mlax_scaffold/specs/optim/d_adapt_adam_w.py", near=__file__)
 
@@ -39,6 +46,7 @@ def cases(draw) -> OptimizerCase:
     epsilon = draw(positives())
     first_estimate = draw(positives())
     weight_decay = draw(non_negatives())
+    moment_dtype = draw(optional(accum_dtypes()))
 
     def init(trainables):
         return DAdaptAdamW.init(
@@ -49,12 +57,14 @@ def cases(draw) -> OptimizerCase:
             epsilon=epsilon,
             first_estimate=first_estimate,
             weight_decay=weight_decay,
+            moment_dtype=moment_dtype,
         )
 
     return OptimizerCase(
         name="DAdaptAdamW",
         init=init,
         step=DAdaptAdamW.step,
+        moment_dtype=moment_dtype,
         partial_moments=("estimate", "product"),
     )
 
@@ -156,6 +166,8 @@ def test_rejects_weights_that_are_not_floating(case):
         ("weight_decay", float("nan")),
         ("weight_decay", "1"),
         ("weight_decay", None),
+        ("moment_dtype", "int32"),
+        ("moment_dtype", "no dtype"),
     ],
 )
 def test_rejects_a_hyperparameter(name, value):

@@ -28,6 +28,7 @@ from mlax_scaffold.testing.refusals import (
 )
 from mlax_scaffold.testing.strategies import (
     accum_dtypes,
+    booleans,
     non_negatives,
     optional,
     positives,
@@ -41,13 +42,14 @@ SPEC = find_spec(
 @st.composite
 def cases(draw) -> OptimizerCase:
     """Hyperparameters that DifferentiallyPrivate takes."""
+    traced = draw(booleans())
     clip_norm = draw(positives())
     noise_multiplier = draw(non_negatives())
     accum_dtype = draw(optional(accum_dtypes()))
 
     def init(trainables):
         return DifferentiallyPrivate.init(
-            optimizer=toys.optimizer(trainables),
+            optimizer=toys.optimizer(trainables, traced),
             clip_norm=clip_norm,
             noise_multiplier=noise_multiplier,
             accum_dtype=accum_dtype,

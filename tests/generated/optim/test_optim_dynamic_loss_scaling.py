@@ -25,7 +25,13 @@ from mlax_scaffold.testing.refusals import (
     assert_rejects_gradients,
     assert_rejects_state,
 )
-from mlax_scaffold.testing.strategies import positives, probabilities, sizes
+from mlax_scaffold.testing.strategies import (
+    accum_dtypes,
+    booleans,
+    positives,
+    probabilities,
+    sizes,
+)
 
 SPEC = find_spec(
     "scaffold/mlax_scaffold/specs/optim/dynamic_loss_scaling.py", near=__file__
@@ -35,28 +41,32 @@ SPEC = find_spec(
 @st.composite
 def cases(draw) -> OptimizerCase:
     """Hyperparameters that DynamicLossScaling takes."""
+    traced = draw(booleans())
     initial_scale = draw(sizes())
     growth = draw(positives())
     backoff = draw(probabilities())
     period = draw(sizes())
     min_scale = draw(sizes())
     max_scale = draw(sizes())
+    unscaled_dtype = draw(accum_dtypes())
 
     def init(trainables):
         return DynamicLossScaling.init(
-            optimizer=toys.optimizer(trainables),
+            optimizer=toys.optimizer(trainables, traced),
             initial_scale=initial_scale,
             growth=growth,
             backoff=backoff,
             period=period,
             min_scale=min_scale,
             max_scale=max_scale,
+            unscaled_dtype=unscaled_dtype,
         )
 
     return OptimizerCase(
         name="DynamicLossScaling",
         init=init,
         step=DynamicLossScaling.step,
+        other_dtypes=(unscaled_dtype,),
         partial_moments=("optimizer", "scale", "good"),
     )
 

@@ -26,7 +26,7 @@ from mlax_scaffold.testing.refusals import (
     assert_rejects_state,
     assert_rejects_weights,
 )
-from mlax_scaffold.testing.strategies import probabilities, sizes
+from mlax_scaffold.testing.strategies import booleans, probabilities, sizes
 
 SPEC = find_spec("scaffold/mlax_scaffold/specs/optim/lookahead.py", near=__file__)
 
@@ -34,13 +34,14 @@ SPEC = find_spec("scaffold/mlax_scaffold/specs/optim/lookahead.py", near=__file_
 @st.composite
 def cases(draw) -> OptimizerCase:
     """Hyperparameters that Lookahead takes."""
+    traced = draw(booleans())
     period = draw(sizes())
     slow_step = draw(probabilities())
 
     def init(trainables):
         return Lookahead.init(
             trainables,
-            optimizer=toys.optimizer(trainables),
+            optimizer=toys.optimizer(trainables, traced),
             period=period,
             slow_step=slow_step,
         )

@@ -26,7 +26,7 @@ from mlax_scaffold.testing.refusals import (
     assert_rejects_state,
     assert_rejects_weights,
 )
-from mlax_scaffold.testing.strategies import masks
+from mlax_scaffold.testing.strategies import booleans, masks
 
 SPEC = find_spec("scaffold/mlax_scaffold/specs/optim/masked.py", near=__file__)
 
@@ -34,10 +34,13 @@ SPEC = find_spec("scaffold/mlax_scaffold/specs/optim/masked.py", near=__file__)
 @st.composite
 def cases(draw) -> OptimizerCase:
     """Hyperparameters that Masked takes."""
+    traced = draw(booleans())
     mask = draw(masks())
 
     def init(trainables):
-        return Masked.init(trainables, optimizer=toys.optimizer(trainables), mask=mask)
+        return Masked.init(
+            trainables, optimizer=toys.optimizer(trainables, traced), mask=mask
+        )
 
     return OptimizerCase(
         name="Masked", init=init, step=Masked.step, partial_moments=("optimizer",)

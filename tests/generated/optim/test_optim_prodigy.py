@@ -26,6 +26,7 @@ from mlax_scaffold.testing.refusals import (
     assert_rejects_weights,
 )
 from mlax_scaffold.testing.strategies import (
+    accum_dtypes,
     booleans,
     decays,
     non_negatives,
@@ -49,6 +50,7 @@ def cases(draw) -> OptimizerCase:
     growth = draw(positives())
     weight_decay = draw(non_negatives())
     safeguard_warmup = draw(booleans())
+    moment_dtype = draw(optional(accum_dtypes()))
 
     def init(trainables):
         return Prodigy.init(
@@ -62,12 +64,14 @@ def cases(draw) -> OptimizerCase:
             growth=growth,
             weight_decay=weight_decay,
             safeguard_warmup=safeguard_warmup,
+            moment_dtype=moment_dtype,
         )
 
     return OptimizerCase(
         name="Prodigy",
         init=init,
         step=Prodigy.step,
+        moment_dtype=moment_dtype,
         partial_moments=("estimate", "product"),
     )
 
@@ -181,6 +185,8 @@ def test_rejects_weights_that_are_not_floating(case):
         ("safeguard_warmup", 1),
         ("safeguard_warmup", "yes"),
         ("safeguard_warmup", None),
+        ("moment_dtype", "int32"),
+        ("moment_dtype", "no dtype"),
     ],
 )
 def test_rejects_a_hyperparameter(name, value):

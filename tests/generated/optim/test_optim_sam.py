@@ -26,7 +26,13 @@ from mlax_scaffold.testing.refusals import (
     assert_rejects_missing_inputs,
     assert_rejects_state,
 )
-from mlax_scaffold.testing.strategies import accum_dtypes, optional, positives, sizes
+from mlax_scaffold.testing.strategies import (
+    accum_dtypes,
+    booleans,
+    optional,
+    positives,
+    sizes,
+)
 
 SPEC = find_spec("scaffold/mlax_scaffold/specs/optim/sam.py", near=__file__)
 
@@ -34,13 +40,14 @@ SPEC = find_spec("scaffold/mlax_scaffold/specs/optim/sam.py", near=__file__)
 @st.composite
 def cases(draw) -> OptimizerCase:
     """Hyperparameters that Sam takes."""
+    traced = draw(booleans())
     rho = draw(positives())
     ascents = draw(sizes())
     accum_dtype = draw(optional(accum_dtypes()))
 
     def init(trainables):
         return Sam.init(
-            optimizer=toys.optimizer(trainables),
+            optimizer=toys.optimizer(trainables, traced),
             rho=rho,
             ascents=ascents,
             accum_dtype=accum_dtype,

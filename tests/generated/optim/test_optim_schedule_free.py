@@ -28,6 +28,7 @@ from mlax_scaffold.testing.refusals import (
 )
 from mlax_scaffold.testing.strategies import (
     accum_dtypes,
+    booleans,
     fractions,
     non_negatives,
     optional,
@@ -40,6 +41,7 @@ SPEC = find_spec("scaffold/mlax_scaffold/specs/optim/schedule_free.py", near=__f
 @st.composite
 def cases(draw) -> OptimizerCase:
     """Hyperparameters that ScheduleFree takes."""
+    traced = draw(booleans())
     learning_rate = draw(scheduled())
     b1 = draw(fractions())
     weight_power = draw(non_negatives())
@@ -48,7 +50,7 @@ def cases(draw) -> OptimizerCase:
     def init(trainables):
         return ScheduleFree.init(
             trainables,
-            optimizer=toys.optimizer(trainables),
+            optimizer=toys.optimizer(trainables, traced),
             learning_rate=learning_rate,
             b1=b1,
             weight_power=weight_power,

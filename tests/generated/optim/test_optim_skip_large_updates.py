@@ -25,7 +25,7 @@ from mlax_scaffold.testing.refusals import (
     assert_rejects_gradients,
     assert_rejects_state,
 )
-from mlax_scaffold.testing.strategies import accum_dtypes, optional, positives
+from mlax_scaffold.testing.strategies import accum_dtypes, booleans, optional, positives
 
 SPEC = find_spec(
     "scaffold/mlax_scaffold/specs/optim/skip_large_updates.py", near=__file__
@@ -35,12 +35,13 @@ SPEC = find_spec(
 @st.composite
 def cases(draw) -> OptimizerCase:
     """Hyperparameters that SkipLargeUpdates takes."""
+    traced = draw(booleans())
     max_norm = draw(positives())
     accum_dtype = draw(optional(accum_dtypes()))
 
     def init(trainables):
         return SkipLargeUpdates.init(
-            optimizer=toys.optimizer(trainables),
+            optimizer=toys.optimizer(trainables, traced),
             max_norm=max_norm,
             accum_dtype=accum_dtype,
         )

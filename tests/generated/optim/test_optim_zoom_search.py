@@ -28,6 +28,7 @@ from mlax_scaffold.testing.refusals import (
 )
 from mlax_scaffold.testing.strategies import (
     accum_dtypes,
+    booleans,
     choices,
     non_negatives,
     optional,
@@ -42,6 +43,7 @@ SPEC = find_spec("scaffold/mlax_scaffold/specs/optim/zoom_search.py", near=__fil
 @st.composite
 def cases(draw) -> OptimizerCase:
     """Hyperparameters that ZoomSearch takes."""
+    traced = draw(booleans())
     max_steps = draw(sizes())
     first_size = draw(choices("one", "last"))
     max_learning_rate = draw(optional(positives()))
@@ -55,7 +57,7 @@ def cases(draw) -> OptimizerCase:
 
     def init(trainables):
         return ZoomSearch.init(
-            optimizer=toys.optimizer(trainables),
+            optimizer=toys.optimizer(trainables, traced),
             max_steps=max_steps,
             first_size=first_size,
             max_learning_rate=max_learning_rate,

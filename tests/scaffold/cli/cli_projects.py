@@ -57,8 +57,10 @@ class ProjectFolder:
 
     root: Path
 
-    def run(self, *arguments: str, **options: Any) -> Result:
-        """Run a command in this process."""
+    def run(self, *arguments: str, trial: bool = False, **options: Any) -> Result:
+        """Run a command in this process; `generate` without the trial, which starts another."""
+        if arguments[:1] == ("generate",) and not trial:
+            arguments = (*arguments, "--no-trial")
         return CliRunner().invoke(cli, arguments, **options)
 
     def ok(self, *arguments: str) -> str:

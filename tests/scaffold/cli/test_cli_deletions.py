@@ -83,7 +83,9 @@ def test_without_the_folder_of_specs_nothing_is_deleted(generated: ProjectFolder
 def test_what_creates_does_not_delete(generated: ProjectFolder, command: str):
     _remove_one(generated)
     before = generated.files()
-    result = generated.run(command, "Dense" if command == "new-layer" else "dense")
+    result = generated.run(
+        command, "ProbeDense" if command == "new-layer" else "probe_dense"
+    )
     assert result.exit_code == 1
     assert "specs/nn/twice.py is gone" in result.stdout
     assert generated.files() == before

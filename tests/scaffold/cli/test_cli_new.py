@@ -1,4 +1,7 @@
-"""`new-layer`, `new-optimizer` and `new-function`."""
+"""`new-layer`, `new-optimizer` and `new-function`.
+
+What is created is called Probe..., which no layer of the library will be.
+"""
 
 import shutil
 import subprocess
@@ -7,11 +10,13 @@ import sys
 import pytest
 from cli_projects import SCALE, TWICE, execute
 
+from mlax_scaffold.cli import creation
 from mlax_scaffold.cli.archetypes import archetype_for, archetypes, from_spec
 from mlax_scaffold.cli.staging import PACKAGE, Outcome, Stage, staged
 from mlax_scaffold.cli.workspace import Generation, Workspace
 from mlax_scaffold.model.library import Library
 from mlax_scaffold.model.project import Project
+from mlax_scaffold.spec.parse_keywords import MODULES
 
 FUNCTION = '''\
 from mlax_scaffold.spec import Float, function
@@ -29,8 +34,8 @@ def tried(monkeypatch):
     """What was tried out, in the place of doing so."""
     calls = []
 
-    def prove(stage, module, tests):
-        calls.append((module, tuple(tests)))
+    def prove(stage, modules, tests):
+        calls.append((modules, tuple(tests)))
         return Outcome(0, "5 passed in 1.00s")
 
     monkeypatch.setattr(Stage, "prove", prove)
@@ -39,18 +44,18 @@ def tried(monkeypatch):
 
 def test_a_new_layer_is_tested_documented_and_can_be_undone(empty):
     before = empty.files()
-    output = empty.ok("new-layer", "Gate", "--archetype", "dense")
+    output = empty.ok("new-layer", "ProbeGate", "--archetype", "dense")
     after = empty.files()
-    spec, layer = "specs/nn/gate.py", "mynet/nn/gate.py"
-    test = "tests/generated/nn/test_nn_gate.py"
+    spec, layer = "specs/nn/probe_gate.py", "mynet/nn/probe_gate.py"
+    test = "tests/generated/nn/test_nn_probe_gate.py"
     assert {spec, layer, test, "mynet/__init__.py"} <= set(after)
     assert "Tried out: it imports, and passes its" in output
     assert f"created  {spec}" in output
-    assert "mynet.nn.Gate.init(key, " in output
+    assert "mynet.nn.ProbeGate.init(key, " in output
     assert f"pytest {test}" in output
-    assert "Gate" in empty.text("mynet/nn/__init__.py")
+    assert "ProbeGate" in empty.text("mynet/nn/__init__.py")
     empty.ok("check", "--render")
-    assert 'Undid "new-layer Gate"' in empty.ok("undo")
+    assert 'Undid "new-layer ProbeGate"' in empty.ok("undo")
     assert empty.files() == before
     assert not (empty.root / "mynet").exists()
     assert not (empty.root / "specs").exists()
@@ -58,45 +63,71 @@ def test_a_new_layer_is_tested_documented_and_can_be_undone(empty):
 
 @pytest.mark.parametrize("archetype", archetypes())
 def test_each_archetype_is_a_valid_spec(empty, tried, archetype):
-    empty.ok("new-layer", "Thing", "--archetype", archetype)
-    assert tried == [("mynet.nn", ("tests/generated/nn/test_nn_thing.py",))]
-    assert "class Thing(Layer)" in empty.text("specs/nn/thing.py")
+    empty.ok("new-layer", "ProbeThing", "--archetype", archetype)
+    assert tried == [
+        (["mynet.nn", "mynet.graph"], ("tests/generated/nn/test_nn_probe_thing.py",))
+    ]
+    assert "class ProbeThing(Layer)" in empty.text("specs/nn/probe_thing.py")
 
 
 def test_the_name_suggests_the_archetype():
     assert archetype_for("CrossAttention") == "attention"
-    assert archetype_for("QuickNorm") == "normalization"
+    assert archetype_for("ProbeNorm") == "normalization"
     assert archetype_for("DepthwiseConv") == "convolution"
     assert archetype_for("LeakyCell") == "recurrent"
     assert archetype_for("WordDropout") == "random"
     assert archetype_for("SaltNoise") == "random"
-    assert archetype_for("Gate") == "dense"
+    assert archetype_for("ProbeGate") == "dense"
     assert {archetype_for(n) for n in ("ANorm", "ACell", "A")} <= set(archetypes())
 
 
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [("new-layer", name) for name in sorted(MODULES)]
+    + [("new-optimizer", name) for name in ("ApplyUpdates", "ToOptax", "FromOptax")]
+    + [("new-optimizer", "StateShardings"), ("new-function", "apply_updates")],
+)
+def test_names_of_the_package_are_refused(empty, command, name):
+    result = empty.run(command, name)
+    assert result.exit_code == 2, result.output
+    assert f'"{name}" cannot be the name of a' in result.output
+    assert not (empty.root / "specs").exists()
+
+
+def test_a_name_that_the_reader_refuses_is_wrong_usage(empty, tried, monkeypatch):
+    monkeypatch.setattr(creation, "check_name", lambda name, kind: None)
+    for command, name in (("new-layer", "Params"), ("new-optimizer", "ToOptax")):
+        result = empty.run(command, name)
+        assert result.exit_code == 2, result.output
+        assert f'"{name}" cannot be the name: ' in result.output
+    assert not tried
+
+
 def test_the_choice_is_told(empty, tried):
-    output = empty.ok("new-layer", "QuickNorm")
+    output = empty.ok("new-layer", "ProbeNorm")
     assert 'archetype "normalization", chosen by the name' in output
 
 
 def test_a_new_optimizer_and_a_new_function(empty, tried):
-    empty.ok("new-optimizer", "Slow")
-    empty.ok("new-function", "leaky_tanh")
-    assert [module for module, _ in tried] == ["mynet.optim", "mynet.functional"]
-    assert "class Slow(Optimizer)" in empty.text("specs/optim/slow.py")
-    assert "def leaky_tanh(" in empty.text("specs/functional/leaky_tanh.py")
+    empty.ok("new-optimizer", "ProbeSlow")
+    empty.ok("new-function", "probe_tanh")
+    assert [module for module, _ in tried] == [["mynet.optim"], ["mynet.functional"]]
+    assert "class ProbeSlow(Optimizer)" in empty.text("specs/optim/probe_slow.py")
+    assert "def probe_tanh(" in empty.text("specs/functional/probe_tanh.py")
     assert empty.ok("check")
 
 
 def test_like_copies_an_own_spec_under_another_name(project, tried):
-    project.ok("new-layer", "Thrice", "--like", "Twice")
-    assert project.text("specs/nn/thrice.py") == TWICE.replace("Twice", "Thrice")
+    project.ok("new-layer", "ProbeThrice", "--like", "Twice")
+    assert project.text("specs/nn/probe_thrice.py") == TWICE.replace(
+        "Twice", "ProbeThrice"
+    )
 
 
 def test_like_copies_a_built_in_spec(empty, tried):
-    empty.ok("new-layer", "Dense", "--like", "Linear")
-    text = empty.text("specs/nn/dense.py")
-    assert "class Dense(Layer)" in text
+    empty.ok("new-layer", "ProbeDense", "--like", "Linear")
+    text = empty.text("specs/nn/probe_dense.py")
+    assert "class ProbeDense(Layer)" in text
     assert "#: size of the last axis of the input" in text
 
 
@@ -111,14 +142,14 @@ def test_like_renames_names_alone():
 
 
 def test_like_what_is_not_there(project):
-    result = project.run("new-layer", "Thrice", "--like", "Twise")
+    result = project.run("new-layer", "ProbeThrice", "--like", "Twise")
     assert result.exit_code == 2
     assert 'did you mean "Twice"?' in result.stderr
 
 
 def test_like_and_archetype_exclude_each_other(project):
     arguments = ("--like", "Twice", "--archetype", "dense")
-    result = project.run("new-layer", "Thrice", *arguments)
+    result = project.run("new-layer", "ProbeThrice", *arguments)
     assert result.exit_code == 2
     assert "exclude each other" in result.stderr
 
@@ -167,11 +198,11 @@ def test_names_that_will_not_do(project, tried, command, name, message):
 
 
 def test_a_file_in_the_place_of_the_spec_is_not_overwritten(project, tried):
-    project.write("mynet/nn/gate.py", "mine = 1\n")
+    project.write("mynet/nn/probe_gate.py", "mine = 1\n")
     before = project.files()
-    result = project.run("new-layer", "Gate")
+    result = project.run("new-layer", "ProbeGate")
     assert result.exit_code == 1
-    assert "mynet/nn/gate.py" in result.stdout
+    assert "mynet/nn/probe_gate.py" in result.stdout
     assert "mlax-scaffold check" in result.stdout
     assert project.files() == before
 
@@ -179,7 +210,7 @@ def test_a_file_in_the_place_of_the_spec_is_not_overwritten(project, tried):
 def test_an_invalid_spec_elsewhere_stops_it(project, tried):
     project.write("specs/nn/twice.py", "x = 1\n")
     before = project.files()
-    result = project.run("new-layer", "Gate")
+    result = project.run("new-layer", "ProbeGate")
     assert result.exit_code == 1
     assert "specs/nn/twice.py:1:1" in result.stdout
     assert project.files() == before
@@ -194,7 +225,7 @@ def test_what_does_not_import_is_not_written(project):
     text = text.replace("import Float", "import Activation, Float")
     project.write("specs/nn/scale.py", text)
     before = project.files()
-    result = project.run("new-layer", "Other", "--like", "Scale")
+    result = project.run("new-layer", "ProbeOther", "--like", "Scale")
     assert result.exit_code == 1
     assert "no_such" in result.stdout
     assert "does not import" in result.stdout
@@ -208,7 +239,7 @@ def test_what_fails_its_tests_is_not_written(project):
     text = text.replace("x * self.weight", "x * self.weight * jnp.float32(2)")
     project.write("specs/nn/scale.py", text)
     before = project.files()
-    result = project.run("new-layer", "Other", "--like", "Scale")
+    result = project.run("new-layer", "ProbeOther", "--like", "Scale")
     assert result.exit_code == 1
     assert "fails its own tests" in result.stdout
     assert "float32" in result.stdout
@@ -220,7 +251,7 @@ def test_how_the_trial_ends_decides_the_status(project, monkeypatch, status, cod
     outcome = Outcome(status, "what was printed")
     monkeypatch.setattr(Stage, "prove", lambda *_: outcome)
     before = project.files()
-    result = project.run("new-layer", "Gate")
+    result = project.run("new-layer", "ProbeGate")
     assert result.exit_code == code
     assert "what was printed" in (result.stdout if code == 1 else result.stderr)
     assert project.files() == before
@@ -230,33 +261,33 @@ def test_without_pytest_only_the_import_is_tried(project, tried, monkeypatch):
     monkeypatch.setattr(
         "mlax_scaffold.cli.creation.missing_packages", lambda: ["Hypothesis"]
     )
-    output = project.ok("new-layer", "Gate")
-    assert tried == [("mynet.nn", ())]
+    output = project.ok("new-layer", "ProbeGate")
+    assert tried == [(["mynet.nn", "mynet.graph"], ())]
     assert 'pip install "mlax-scaffold[test]"' in output
 
 
 def test_no_test(project, tried):
-    output = project.ok("new-layer", "Gate", "--no-test")
-    assert tried == [("mynet.nn", ())]
+    output = project.ok("new-layer", "ProbeGate", "--no-test")
+    assert tried == [(["mynet.nn", "mynet.graph"], ())]
     assert "Its tests were not run" in output
 
 
 @pytest.mark.parametrize("option", ["--dry-run", "--diff"])
 def test_looking_first_writes_and_tries_nothing(project, tried, option):
     before = project.files()
-    output = project.ok("new-layer", "Gate", option)
-    assert "specs/nn/gate.py" in output
-    assert ("+class Gate(Layer):" in output) == (option == "--diff")
+    output = project.ok("new-layer", "ProbeGate", option)
+    assert "specs/nn/probe_gate.py" in output
+    assert ("+class ProbeGate(Layer):" in output) == (option == "--diff")
     assert project.files() == before
     assert tried == []
 
 
 def test_json_and_quiet(project, tried):
-    made = project.json("new-layer", "Gate")
-    assert made["spec"] == "specs/nn/gate.py"
+    made = project.json("new-layer", "ProbeGate")
+    assert made["spec"] == "specs/nn/probe_gate.py"
     assert made["spec"] in made["created"]
-    assert made["signatures"][0].startswith("mynet.nn.Gate.init(")
-    assert project.ok("new-function", "leaky_tanh", "--quiet") == ""
+    assert made["signatures"][0].startswith("mynet.nn.ProbeGate.init(")
+    assert project.ok("new-function", "probe_tanh", "--quiet") == ""
 
 
 def test_the_library_itself_takes_new_layers(tmp_path, tried, monkeypatch):
@@ -293,7 +324,7 @@ def test_init_new_layer_pytest(tmp_path):
     folder.mkdir()
     for arguments in (
         ["init", "--package", "mynet"],
-        ["new-layer", "Gate", "--no-test"],
+        ["new-layer", "ProbeGate", "--no-test"],
     ):
         run = execute(arguments, folder)
         assert run.returncode == 0, run.stderr
@@ -301,7 +332,7 @@ def test_init_new_layer_pytest(tmp_path):
     script = (
         f"import sys; sys.path += {path!r}\n"
         "import pytest; sys.exit(pytest.main(['-q', '-k', 'keeps_the_dtype', "
-        "'tests/generated/nn/test_nn_gate.py', '-p', 'no:cacheprovider']))"
+        "'tests/generated/nn/test_nn_probe_gate.py', '-p', 'no:cacheprovider']))"
     )
     tests = subprocess.run(
         [sys.executable, "-P", "-c", script],

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import atexit
+import functools
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
+
+from mlax_scaffold.spec.reader import module_name
 
 ROOT = Path(__file__).resolve().parents[3]
 
 _FENCE = re.compile(r"^(?P<indent> *)(?P<fence>`{3,})(?P<language>[\w{}-]*)\s*$")
 _FILE = re.compile(r"^<!-- file: (?P<path>[\w/.-]+) -->$")
 _HEADING = re.compile(r"^#{1,6} +(?P<title>.*)$")
+_NEW = re.compile(r"^\$ mlax-scaffold new-\w+ (?P<name>\w+)", re.MULTILINE)
 _LINK = re.compile(r"(?<!\\)\[[^\]]*\]\((?P<target>[^)\s]+)\)")
 
 
@@ -98,8 +106,39 @@ def commands(block: Block) -> list[Command]:
     return [Command(text, tuple(shown)) for text, shown in found]
 
 
-def run(command: Command, folder: Path) -> subprocess.CompletedProcess[str]:
-    """Run a command as a reader would, with the programs of this checkout."""
+def created(page: str) -> set[str]:
+    """The names of what the commands of a page create."""
+    return {match["name"] for match in _NEW.finditer(page)}
+
+
+@functools.cache
+def checkout_without(names: frozenset[str]) -> Path:
+    """A checkout whose library has nothing of these names: this one, or a copy.
+
+    A guide creates what is not there; who followed it in the checkout has it there.
+    """
+    specs = Path("scaffold/mlax_scaffold/specs")
+    known = {module_name(name) for name in names}
+    there = [p for p in (ROOT / specs).glob("*/*.py") if p.stem in known]
+    if not there:
+        return ROOT
+    copy = Path(tempfile.mkdtemp(prefix="checkout-"))
+    atexit.register(shutil.rmtree, copy, ignore_errors=True)
+    for name in ("scaffold", "templates", "generated_layers"):
+        skip = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(ROOT / name, copy / name, ignore=skip)
+    for path in there:
+        (copy / path.relative_to(ROOT)).unlink()
+    return copy
+
+
+def run(
+    command: Command,
+    folder: Path,
+    checkout: Path = ROOT,
+    environment: Mapping[str, str] = MappingProxyType({}),
+) -> subprocess.CompletedProcess[str]:
+    """Run a command as a reader would, with the programs of a checkout."""
     words = shlex.split(command.text)
     programs = {
         "mlax-scaffold": ["-m", "mlax_scaffold"],
@@ -107,19 +146,22 @@ def run(command: Command, folder: Path) -> subprocess.CompletedProcess[str]:
         "python": [],
     }
     assert words[0] in programs, f"cannot run {command.text!r} in a test"
-    path = os.pathsep.join([str(ROOT / "scaffold"), str(ROOT / "generated_layers")])
-    environment = {
+    path = os.pathsep.join(
+        [str(checkout / "scaffold"), str(checkout / "generated_layers")]
+    )
+    variables = {
         **os.environ,
         "PYTHONPATH": path,
         "JAX_PLATFORMS": "cpu",
         # The plugin is named above, whether the package is installed or not.
         "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
         "COLUMNS": "80",
+        **environment,
     }
     return subprocess.run(
         [sys.executable, *programs[words[0]], *words[1:]],
         cwd=folder,
-        env=environment,
+        env=variables,
         capture_output=True,
         text=True,
         timeout=300,
@@ -128,12 +170,24 @@ def run(command: Command, folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 def missing(shown: Sequence[str], output: str) -> str | None:
-    """The first shown line that the output lacks, in order; `...` stands for anything."""
-    rest = iter(line.rstrip() for line in output.split("\n"))
-    for line in shown:
-        if line.strip() in ("", "..."):
+    """The first shown line that the output has not in this place, or one that is not shown.
+
+    A line `...` stands for any lines, and `...` in a line for any text. Blank lines do not
+    count. Nothing shown says nothing.
+    """
+    lines = [line.rstrip() for line in shown if line.strip()]
+    given = [line.rstrip() for line in output.split("\n") if line.strip()]
+    if not lines:
+        return None
+    index, anywhere = 0, False
+    for line in lines:
+        if line.strip() == "...":
+            anywhere = True
             continue
-        pattern = re.compile(re.escape(line.rstrip()).replace(r"\.\.\.", ".*"))
-        if not any(pattern.fullmatch(given) for given in rest):
+        pattern = re.compile(re.escape(line).replace(r"\.\.\.", ".*"))
+        while index < len(given) and anywhere and not pattern.fullmatch(given[index]):
+            index += 1
+        if index == len(given) or not pattern.fullmatch(given[index]):
             return line
-    return None
+        index, anywhere = index + 1, False
+    return None if anywhere or index == len(given) else given[index]

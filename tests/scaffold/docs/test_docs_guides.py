@@ -9,7 +9,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from docs_blocks import ROOT, Block, anchors, blocks, commands, links, missing, run
+from docs_blocks import (
+    ROOT,
+    Block,
+    anchors,
+    blocks,
+    checkout_without,
+    commands,
+    created,
+    links,
+    missing,
+    run,
+)
 
 GUIDES = sorted(
     path.relative_to(ROOT).as_posix()
@@ -19,6 +30,16 @@ LANGUAGES = {"python", "console", "shell", "text", "{toctree}"}
 
 _REPLACE = re.compile(r'<!-- replace in (\S+): "(.+)" with "(.+)" -->')
 _STATUS = re.compile(r"\[exit status (\d)\]")
+
+_COMPILED = re.compile(
+    r"^(Compiling \S*?(\w+)\)? with global shapes and types .*)\. Argument mapping",
+    re.MULTILINE,
+)
+TRY = (
+    "$ pytest -q --mlax-profile ci tests/generated "
+    "-k 'shapes or carry or structured or creates_its'\n"
+)
+"""Runs what tracing decides of the tests of specs."""
 
 
 def read(guide: str) -> str:
@@ -34,6 +55,7 @@ def library_on_path(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_guide_runs(guide, tmp_path, library_on_path):
     page = read(guide)
     replacements = iter(_REPLACE.findall(page))
+    checkout = checkout_without(frozenset(created(page)))
     namespace: dict[str, Any] = {}
     for block in blocks(page):
         if block.file:
@@ -41,7 +63,7 @@ def test_guide_runs(guide, tmp_path, library_on_path):
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_text(block.text, encoding="utf-8")
         elif block.language == "console":
-            _run_commands(guide, block, tmp_path)
+            _run_commands(guide, block, tmp_path, checkout)
         elif block.language == "python" and _is_replacement(page, block):
             name, old, new = next(replacements)
             text = (tmp_path / name).read_text(encoding="utf-8")
@@ -60,15 +82,26 @@ def _is_replacement(page: str, block: Block) -> bool:
     return _REPLACE.match(page.split("\n")[block.line - 2]) is not None
 
 
-def _run_commands(guide: str, block: Block, folder: Path) -> None:
+def _run_commands(guide: str, block: Block, folder: Path, checkout: Path) -> None:
     for command in commands(block):
         shown = [line for line in command.shown if not _STATUS.match(line)]
         stated = [m[1] for m in map(_STATUS.match, command.shown) if m]
-        done = run(command, folder)
+        done = run(command, folder, checkout)
         where = f"{guide}:{block.line}: {command.text}\n{done.stdout}{done.stderr}"
         assert done.returncode == int(stated[0] if stated else 0), where
         lacking = missing(shown, done.stdout + done.stderr)
         assert lacking is None, f"{lacking!r} is not in the output of {where}"
+
+
+def test_guides_create_what_the_library_already_has(tmp_path):
+    """Who follows a guide in the checkout adds its names to the library."""
+    (tmp_path / "pyproject.toml").write_text('[tool.mlax-scaffold]\npackage = "net"\n')
+    page = "$ mlax-scaffold new-layer Maxout --dry-run\n"
+    assert created(page) == {"Maxout"}
+    [command] = commands(Block(0, "console", page, ""))
+    assert "comes with mlax-scaffold" in run(command, tmp_path).stderr
+    done = run(command, tmp_path, checkout_without(frozenset(created(page))))
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("guide", ["README.md", "docs/spec-language.md"])
@@ -83,6 +116,9 @@ def test_specs_of_guides_generate(guide, tmp_path):
     done = run(command, tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     assert specs
+    [command] = commands(Block(0, "console", TRY, ""))
+    done = run(command, tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
     for spec in specs:
         section, module = spec.file.removesuffix(".py").split("/")[1:]
         assert (tmp_path / f"docs/reference/{section}/{module}.md").is_file()
@@ -97,7 +133,7 @@ def test_languages_are_known(guide):
 def test_shell_blocks_only_install_and_check(guide):
     allowed = re.compile(
         r"python3? -m venv|\. \.venv/bin/activate|pip install"
-        r"|\.venv/bin/(pip install|python -m pytest|ruff check|mlax-scaffold new-layer)"
+        r"|\.venv/bin/(pip install|python -m (pytest|sphinx)|ruff check|mlax-scaffold new-layer)"
     )
     for block in blocks(read(guide)):
         if block.language == "shell":
@@ -125,3 +161,42 @@ def test_guides_name_no_place_of_ours(guide):
     assert not re.search(r"(?<![\w.])/(home|root|tmp|work|opt|usr)/", page)
     assert not re.search(r"https?://(localhost|\d|[\w.-]*(internal|example))", page)
     assert sys.prefix not in page
+
+
+@pytest.mark.parametrize(
+    ("shown", "lacking"),
+    [
+        (["a", "b", "c"], None),
+        (["a", "...", "c"], None),
+        (["...", "b", "..."], None),
+        (["...", "b..."], "c"),
+        (["a", "c"], "c"),
+        (["b", "c"], "b"),
+        (["a", "b"], "c"),
+        (["...", "d"], "d"),
+        ([], None),
+    ],
+)
+def test_lines_that_are_left_out_are_marked(shown, lacking):
+    assert missing(shown, "a\n\nb\nc\n") == lacking
+
+
+def program(guide: str) -> str:
+    """The blocks of Python of a guide, as one program."""
+    found = [b.text for b in blocks(read(guide)) if b.language == "python"]
+    return "\n".join(found)
+
+
+@pytest.mark.parametrize("guide", [g for g in GUIDES if "mesh" in program(g)])
+def test_guide_runs_on_eight_devices(guide, tmp_path):
+    """As one device does, and no function of the guide is compiled for other places."""
+    place = tmp_path / "program.py"
+    place.write_text(program(guide), encoding="utf-8")
+    [command] = commands(Block(0, "console", f"$ python {place}\n", ""))
+    flags = {"XLA_FLAGS": "--xla_force_host_platform_device_count=8"}
+    done = run(command, tmp_path, environment=flags | {"JAX_LOG_COMPILES": "1"})
+    assert done.returncode == 0, done.stderr
+    own = re.findall(r"^def (\w+)", program(guide), re.MULTILINE)
+    compiled = [line for line, name in _COMPILED.findall(done.stderr) if name in own]
+    # Shapes and types stand in the line, and shardings after it.
+    assert sorted(compiled) == sorted(set(compiled))

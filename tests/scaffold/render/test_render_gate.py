@@ -11,6 +11,7 @@ from mlax_scaffold.model.definition import Definition
 from mlax_scaffold.model.project import Project, Rendered
 from mlax_scaffold.render.formatting import format_python
 from mlax_scaffold.render.gate import GateFault, check_doc, check_module
+from mlax_scaffold.render.import_gate import check_import
 from mlax_scaffold.render.package import module
 from mlax_scaffold.rewrite import Rewritten, rewrite_methods
 from mlax_scaffold.spec.check_library import read_library
@@ -71,8 +72,13 @@ def faulty(made: Module, old: str, new: str) -> Module:
     return definition, methods, replace(file, text=file.text.replace(old, new, 1))
 
 
+def check(definition: Definition, methods: dict[str, Rewritten], file: Rendered):
+    check_import(file, PROJECT.package)
+    check_module(definition, methods, file)
+
+
 def test_what_was_generated_is_let_through(layer: Module):
-    check_module(*layer)
+    check(*layer)
     check_doc(layer[0], layer[2])
 
 
@@ -119,13 +125,13 @@ FAULTS: Faults = [
 )
 def test_a_fault_is_refused(layer: Module, old: str, new: str):
     with pytest.raises(GateFault, match=r"gated/nn/example\.py"):
-        check_module(*faulty(layer, old, new))
+        check(*faulty(layer, old, new))
 
 
 def test_faults_say_where_and_what(layer: Module):
     with pytest.raises(GateFault) as error:
-        check_module(*faulty(layer, END, f"\n\nprint('at import')\n{END}"))
-    assert "unexpected statement `print('at import')`" in str(error.value)
+        check(*faulty(layer, END, f"\n\nprint('at import')\n{END}"))
+    assert "`print('at import')` may not run at import" in str(error.value)
     with pytest.raises(GateFault) as error:
         check_module(*faulty(layer, "def fwd(", "def forwards("))
     assert str(error.value).endswith("fwd of specs/nn/example.py is missing")
@@ -150,7 +156,7 @@ def test_the_docstring_of_the_spec_must_arrive(layer: Module):
 
 def test_the_library_passes(all_modules: Callable[[], list[Module]]):
     for made in all_modules():
-        check_module(*made)
+        check(*made)
         check_doc(made[0], made[2])
 
 

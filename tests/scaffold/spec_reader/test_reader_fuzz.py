@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import io
-import tokenize
 from functools import cache
 
 import pytest
@@ -33,55 +31,6 @@ SLOW = settings(
 @cache
 def library_files() -> tuple[SpecFile, ...]:
     return find_specs(LIBRARY_SPECS, "specs")
-
-
-@cache
-def tokens(text: str) -> tuple[str, ...]:
-    """The tokens of a text with what stands between them, which join to the text."""
-    lines = text.splitlines(keepends=True)
-    parts: list[str] = []
-    at = (1, 0)
-
-    def between(start: tuple[int, int], end: tuple[int, int]) -> str:
-        if start[0] == end[0]:
-            return (
-                lines[start[0] - 1][start[1] : end[1]] if start[0] <= len(lines) else ""
-            )
-        whole = [lines[start[0] - 1][start[1] :], *lines[start[0] : end[0] - 1]]
-        last = lines[end[0] - 1][: end[1]] if end[0] <= len(lines) else ""
-        return "".join([*whole, last])
-
-    for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        parts += [between(at, token.start), token.string]
-        at = token.end
-    assert "".join(parts) == text
-    return tuple(parts)
-
-
-@st.composite
-def mutated(draw: st.DrawFn) -> SpecFile:
-    """A spec of the library with tokens or lines deleted, doubled, replaced and swapped."""
-    file = draw(st.sampled_from(library_files()))
-    by_line = draw(st.booleans())
-    text = file.text
-    parts = text.splitlines(keepends=True) if by_line else list(tokens(text))
-    others = draw(st.sampled_from(library_files())).text
-    pool = others.splitlines(keepends=True) if by_line else list(tokens(others))
-    for _ in range(draw(st.integers(1, 4))):
-        i = draw(st.integers(0, len(parts) - 1))
-        match draw(st.sampled_from(["delete", "double", "replace", "swap", "insert"])):
-            case "delete" if len(parts) > 1:
-                del parts[i]
-            case "double":
-                parts.insert(i, parts[i])
-            case "replace":
-                parts[i] = draw(st.sampled_from(pool))
-            case "swap":
-                j = draw(st.integers(0, len(parts) - 1))
-                parts[i], parts[j] = parts[j], parts[i]
-            case _:
-                parts.insert(i, draw(st.sampled_from([*pool, *ODD])))
-    return SpecFile(file.path, file.section, "".join(parts))
 
 
 ODD = (
@@ -144,12 +93,6 @@ def render(definition: Definition, library: Library) -> None:
     methods = rewrite_methods(definition, library)
     rendered = module(definition, library, methods, PROJECT)
     compile(rendered.text, rendered.path, "exec")
-
-
-@SLOW
-@given(mutated())
-def test_mutations_of_the_library(file: SpecFile):
-    check(file)
 
 
 @SLOW

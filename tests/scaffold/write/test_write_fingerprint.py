@@ -69,7 +69,12 @@ def test_a_renamed_file_counts(copy):
     assert generator_fingerprint() != before
 
 
-def test_the_formatter_counts(monkeypatch):
+@pytest.mark.parametrize(
+    ("version", "same"), [("0.17.9", True), ("0.18.0", False), ("1.17.5", False)]
+)
+def test_the_formatter_counts_but_for_its_patches(monkeypatch, version, same):
+    found = {"ruff": "0.17.5"}
+    monkeypatch.setattr("importlib.metadata.version", found.__getitem__)
     before = generator_fingerprint()
-    monkeypatch.setattr(module, "_version", lambda: "0")
-    assert generator_fingerprint() != before
+    found["ruff"] = version
+    assert (generator_fingerprint() == before) == same

@@ -15,6 +15,11 @@ from mlax_scaffold.cli import options
 @options.show_diff
 @options.force
 @options.prune
+@click.option(
+    "--no-trial",
+    is_flag=True,
+    help="Do not import what changed before it is written.",
+)
 @options.quiet
 @options.output_format("json", "github")
 def command(
@@ -23,6 +28,7 @@ def command(
     show_diff: bool,
     force: bool,
     prune: bool,
+    no_trial: bool,
     quiet: bool,
     style: str,
 ) -> None:
@@ -30,18 +36,26 @@ def command(
 
     Code, tests and reference pages are rendered from the specs and written in one step:
     all of them, or none. A file that was edited by hand is not overwritten, and what
-    followed from a spec that is gone is not deleted, unless you say so.
+    followed from a spec that is gone is not deleted, unless you say so. Where code changes,
+    the package is imported from a copy first, and nothing is written that cannot be.
     """
     from mlax_scaffold.cli.changes import Consent, apply, preview
-    from mlax_scaffold.cli.workspace import Workspace
-    from mlax_scaffold.write import mutex
+    from mlax_scaffold.cli.trial import try_out
+    from mlax_scaffold.cli.workspace import Generation, Workspace
+    from mlax_scaffold.write import Plan, mutex
 
     workspace = Workspace.find(directory)
 
     consent = Consent(force, prune)
 
-    def plan():
-        return workspace.plan(workspace.generate())
+    made: list[Generation] = []
+
+    def plan() -> Plan:
+        made.append(workspace.generate())
+        return workspace.plan(made[-1])
+
+    def trial(plan: Plan) -> None:
+        try_out(workspace, made[-1], plan)
 
     if dry_run or show_diff:
         preview(
@@ -61,5 +75,6 @@ def command(
             consent=consent,
             quiet=quiet,
             style=style,
+            trial=None if no_trial else trial,
             empty="There are no specs yet. Create one: mlax-scaffold new-layer NAME",
         )

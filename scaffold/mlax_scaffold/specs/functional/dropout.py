@@ -13,8 +13,11 @@ def dropout(
 ) -> Float["..."]:
     """Sets elements to zero at random, and scales the others by 1 / (1 - rate).
 
-    Srivastava et al., 2014, JMLR 15(56). The mask takes no float, see `bernoulli`.
+    Srivastava et al., 2014, JMLR 15(56). The mask takes no float, see `bernoulli`. The
+    key may be None where the rate is 0 or 1.
     """
+    if rate == 0.0:
+        return x
     if rate == 1.0:
         return jnp.zeros_like(x)
     together = {axis % x.ndim for axis in broadcast_axis}

@@ -1,6 +1,4 @@
-import jax.numpy as jnp
-
-from mlax_scaffold.spec import Float, Probability, dithered_sum, function
+from mlax_scaffold.spec import Float, Probability, function, running_sum
 
 
 @function
@@ -25,6 +23,4 @@ def ema(
     if decay < 0.5:
         return new + (decay * old - decay * new)
     change = (1.0 - decay) * new - (1.0 - decay) * old
-    if dither is None or jnp.finfo(old.dtype).bits > 16:
-        return old + change
-    return dithered_sum(old, change, jnp.broadcast_to(dither, change.shape))
+    return running_sum(old, change, dither)

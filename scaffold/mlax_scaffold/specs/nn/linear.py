@@ -31,4 +31,4 @@ class Linear(Layer, aliases={"out_features": "output_size"}):
         matrix = x.reshape(-1, self.in_features) if x.ndim > 2 else x
         y = matrix.dot(self.kernel, precision=self.precision)
         y = y if self.bias is None else y + self.bias
-        return y.reshape(*batch, self.out_features) if x.ndim > 2 else y
+        return y.reshape(*batch, y.shape[-1]) if x.ndim > 2 else y

@@ -51,10 +51,9 @@ class AcProp(Optimizer):
         # After gradients of zero the root is epsilon.
         scaled = saturate(divide_by_root(grad, var, epsilon=self.epsilon))
         error = saturate(lax.square(grad - self.mean))
-        self.square = (
-            ema(self.square, error, self.dither, decay=self.b2) + self.epsilon_root
-        )
-        self.mean = ema(self.mean, grad, decay=self.b1)
+        square = ema(self.square, error, self.dither, decay=self.b2)
+        self.square = square + self.epsilon_root
+        self.mean = ema(self.mean, grad, self.dither, decay=self.b1)
         if self.mask:
             scaled = scaled + self.weight_decay * param
         return -self.learning_rate * scaled

@@ -9,6 +9,7 @@ from mlax_scaffold.spec import (
     SubOptimizer,
     moment,
     require,
+    running_sum,
     state,
     zeros,
 )
@@ -39,9 +40,11 @@ class Accumulate(Optimizer):
             return x / (1 + self.calls).astype(x.dtype)
 
         # The running mean keeps the range of one gradient: a sum might not, in float16.
-        mean = jax.tree.map(
-            lambda m, g: m + (share(g.astype(m.dtype)) - share(m)), self.mean, grads
-        )
+        def averaged(m, g):
+            change = share(g.astype(m.dtype)) - share(m)
+            return running_sum(m, change, self.dither.astype(m.dtype))
+
+        mean = jax.tree.map(averaged, self.mean, grads)
 
         calls = self.calls + 1
         loss = None

@@ -11,6 +11,7 @@ from mlax_scaffold.spec import (
     divide_by_root,
     ema,
     moment,
+    running_sum,
     saturate,
     zeros,
 )
@@ -50,8 +51,9 @@ class AdEMAMix(Optimizer):
         self.slow_rate = 1.0 - self.b3
 
     def update(self, grad, param):
-        self.mean = ema(self.mean, grad, decay=self.b1)
-        self.slow = self.slow + self.slow_rate * (grad - self.slow)
+        self.mean = ema(self.mean, grad, self.dither, decay=self.b1)
+        change = self.slow_rate * (grad - self.slow)
+        self.slow = running_sum(self.slow, change, self.dither)
         self.square = ema(
             self.square, saturate(lax.square(grad)), self.dither, decay=self.b2
         )

@@ -8,6 +8,7 @@ from mlax_scaffold.spec import (
     Scheduled,
     constant,
     moment,
+    running_sum,
     saturate,
 )
 
@@ -33,5 +34,6 @@ class AdaGrad(Optimizer):
 
     def update(self, grad, param):
         epsilon = max(self.epsilon, float(jnp.finfo(grad.dtype).tiny))
-        self.square = saturate(self.square + lax.square(grad))
+        square = saturate(lax.square(grad))
+        self.square = saturate(running_sum(self.square, square, self.dither))
         return -self.learning_rate * grad * lax.rsqrt(self.square + epsilon)

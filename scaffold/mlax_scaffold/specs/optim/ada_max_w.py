@@ -43,7 +43,7 @@ class AdaMaxW(Optimizer):
 
     def update(self, grad, param):
         epsilon = max(self.epsilon, float(jnp.finfo(grad.dtype).tiny))
-        self.mean = ema(self.mean, grad, decay=self.b1)
+        self.mean = ema(self.mean, grad, self.dither, decay=self.b1)
         decayed = ema(self.largest, jnp.zeros_like(grad), self.dither, decay=self.b2)
         self.largest = jnp.maximum(decayed, lax.abs(grad) + epsilon)
         step = self.mean * self.unbias_mean / self.largest

@@ -14,6 +14,8 @@ from mlax_scaffold.spec import (
     ema,
     mean,
     moment,
+    rms,
+    running_sum,
     saturate,
     zeros,
 )
@@ -76,8 +78,10 @@ class Adafactor(Optimizer):
             again, once_more = lax.optimization_barrier((grad, grad))
             row = saturate(mean(lax.square(grad), axis=large) + epsilon)
             column = saturate(mean(lax.square(again), axis=small) + epsilon)
-            self.row = self.row + self.rate * (row - self.row)
-            self.column = self.column + self.rate * (column - self.column)
+            change = self.rate * (row - self.row)
+            self.row = running_sum(self.row, change, self.dither)
+            change = self.rate * (column - self.column)
+            self.column = running_sum(self.column, change, self.dither)
             within = small - 1 if small > large else small
             row = lax.rsqrt(self.row / mean(self.row, axis=within, keepdims=True))
             column = lax.expand_dims(lax.rsqrt(self.column), (small,))
@@ -86,17 +90,18 @@ class Adafactor(Optimizer):
             squares = squares * lax.square(row)
         else:
             square = saturate(lax.square(grad) + epsilon)
-            self.square = self.square + self.rate * (square - self.square)
+            change = self.rate * (square - self.square)
+            self.square = running_sum(self.square, change, self.dither)
             u = grad * lax.rsqrt(self.square)
             squares = lax.square(u)
         if self.clipping_threshold is not None:
-            rms = lax.sqrt(mean(squares))
-            u = u / jnp.maximum(1.0, rms / self.clipping_threshold)
+            size = lax.sqrt(mean(squares))
+            u = u / jnp.maximum(1.0, size / self.clipping_threshold)
         u = self.learning_rate * u
         if self.scale_by_weight:
-            u = u * jnp.maximum(lax.sqrt(mean(lax.square(param))), 1e-3)
+            u = u * jnp.maximum(rms(param), 1e-3)
         if self.trace is not None:
-            self.trace = ema(self.trace, u, decay=self.momentum)
+            self.trace = ema(self.trace, saturate(u), self.dither, decay=self.momentum)
             u = self.trace
         if self.mask:
             u = u + self.weight_decay * param

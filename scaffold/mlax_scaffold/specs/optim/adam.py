@@ -45,7 +45,7 @@ class Adam(Optimizer):
         self.unbias_square = 1.0 / bias_correction(self.step, decay=self.b2)
 
     def update(self, grad, param):
-        self.mean = ema(self.mean, grad, decay=self.b1)
+        self.mean = ema(self.mean, grad, self.dither, decay=self.b1)
         self.square = ema(
             self.square, saturate(lax.square(grad)), self.dither, decay=self.b2
         )

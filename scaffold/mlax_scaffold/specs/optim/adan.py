@@ -54,8 +54,8 @@ class Adan(Optimizer):
     def update(self, grad, param):
         difference = saturate(jnp.where(self.step == 1.0, 0.0, grad - self.previous))
         self.previous = grad
-        self.mean = ema(self.mean, grad, decay=self.b1)
-        self.change = ema(self.change, difference, decay=self.b2)
+        self.mean = ema(self.mean, grad, self.dither, decay=self.b1)
+        self.change = ema(self.change, difference, self.dither, decay=self.b2)
         ahead = saturate(lax.square(grad + (1.0 - self.b2) * difference))
         self.square = ema(self.square, ahead, self.dither, decay=self.b3)
         slope = (1.0 - self.b2) * self.change * self.unbias_change

@@ -1,7 +1,7 @@
 import jax.numpy as jnp
 from jax import lax
 
-from mlax_scaffold.spec import Optimizer, Positive, sum
+from mlax_scaffold.spec import Optimizer, Positive, range_scale, sum
 
 
 class AdaptiveGradClip(Optimizer):
@@ -26,7 +26,9 @@ class AdaptiveGradClip(Optimizer):
         if unit is None:
             unit = 0 if x.ndim > 2 else -1
         axes = [a for a in range(x.ndim) if x.ndim < 2 or a != unit % x.ndim]
-        return lax.sqrt(sum(lax.square(x), axis=tuple(axes), keepdims=True))
+        scale = range_scale(x, axis=tuple(axes))
+        squares = lax.square(x / scale)
+        return scale * lax.sqrt(sum(squares, axis=tuple(axes), keepdims=True))
 
     def update(self, grad, param):
         largest = self.clipping * jnp.maximum(self.norm(param), self.epsilon)

@@ -9,6 +9,7 @@ from mlax_scaffold.spec import (
     Scheduled,
     ema,
     moment,
+    running_sum,
     saturate,
     zeros,
 )
@@ -48,7 +49,8 @@ class ADOPT(Optimizer):
         scaled = grad / jnp.where(self.step == 1.0, 1.0, root)
         if self.clipping_exponent is not None:
             scaled = jnp.clip(scaled, -self.bound, self.bound)
-        self.mean = self.mean + self.mean_rate * (scaled - self.mean)
+        change = self.mean_rate * (scaled - self.mean)
+        self.mean = running_sum(self.mean, change, self.dither)
         square = saturate(lax.square(grad))
         average = ema(self.square, square, self.dither, decay=self.b2)
         self.square = jnp.where(self.step == 1.0, square, average)

@@ -48,7 +48,7 @@ class AMSGrad(Optimizer):
         self.unbias_square = 1.0 / second if self.bias_correction_square else 1.0
 
     def update(self, grad, param):
-        self.mean = ema(self.mean, grad, decay=self.b1)
+        self.mean = ema(self.mean, grad, self.dither, decay=self.b1)
         self.square = ema(
             self.square, saturate(lax.square(grad)), self.dither, decay=self.b2
         )

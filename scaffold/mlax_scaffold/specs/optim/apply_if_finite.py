@@ -29,8 +29,9 @@ class ApplyIfFinite(Optimizer):
 
     def step(self, grads, params):
         finite = all_finite(grads)
-        self.errors = jnp.where(finite, 0, self.errors + 1)
-        self.total = self.total + jnp.where(finite, 0, 1)
+        # The largest numbers stay, and do not wrap around.
+        self.errors = jnp.where(finite, 0, lax.max(self.errors, self.errors + 1))
+        self.total = lax.max(self.total, self.total + jnp.where(finite, 0, 1))
 
         def take(inner):
             return self.optimizer.apply(grads, inner, params)

@@ -1,15 +1,13 @@
 import jax.numpy as jnp
-from jax import lax
 
-from mlax_scaffold.spec import DType, Optimizer, Positive, mean
+from mlax_scaffold.spec import DType, Optimizer, Positive, rms
 
 
 class ClipByBlockRms(Optimizer):
     """Scales each gradient so that its root mean square is at most a threshold.
 
     update = g / max(1, rms(g) / threshold), for each weight by itself. Shazeer & Stern,
-    2018, arXiv:1804.04235, section 6. In float16 the squares of large gradients are
-    infinite: give an accum_dtype.
+    2018, arXiv:1804.04235, section 6.
     """
 
     threshold: Positive  #: the largest root mean square
@@ -19,5 +17,4 @@ class ClipByBlockRms(Optimizer):
         if grad.size == 0:
             return grad
         wide = grad.astype(self.accum_dtype or grad.dtype)
-        rms = lax.sqrt(mean(lax.square(wide)))
-        return grad / jnp.maximum(1.0, rms / self.threshold).astype(grad.dtype)
+        return grad / jnp.maximum(1.0, rms(wide) / self.threshold).astype(grad.dtype)

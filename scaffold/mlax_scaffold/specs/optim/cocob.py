@@ -10,6 +10,7 @@ from mlax_scaffold.spec import (
     Scheduled,
     constant,
     moment,
+    running_sum,
     saturate,
     zeros,
 )
@@ -46,11 +47,12 @@ class Cocob(Optimizer):
         if self.mask:
             grad = saturate(grad + self.weight_decay * param)
         grad = saturate(self.learning_rate * grad)
-        reward = saturate(self.reward - grad * (param - self.first))
+        won = -grad * (param - self.first)
+        reward = saturate(running_sum(self.reward, won, self.dither))
         self.largest = lax.max(self.largest, lax.abs(grad))
-        self.total = saturate(self.total + lax.abs(grad))
+        self.total = saturate(running_sum(self.total, lax.abs(grad), self.dither))
         self.reward = jnp.maximum(reward, 0.0)
-        self.trace = saturate(self.trace - grad)
+        self.trace = saturate(running_sum(self.trace, -grad, self.dither))
         bound = lax.max(self.total + self.largest, self.alpha * self.largest)
         bound = saturate(bound)
         share = self.largest / bound + self.reward / bound

@@ -4,6 +4,7 @@ from jax import lax
 
 from mlax_scaffold.spec import (
     Decay,
+    DType,
     NonNegative,
     Optimizer,
     Positive,
@@ -12,6 +13,7 @@ from mlax_scaffold.spec import (
     constant,
     ema,
     moment,
+    require,
     saturate,
     state,
     sum,
@@ -30,6 +32,7 @@ class DAdaptAdamW(Optimizer):
 
     Defazio & Mishchenko, 2023, arXiv:2301.07733. In r, s and v are those of the step
     before. Deviation: epsilon is at least the smallest normal number of the dtype.
+    float16 has not the range of the moments: `init` refuses it.
     """
 
     learning_rate: Scheduled = 1.0  #: factor of the step
@@ -38,11 +41,17 @@ class DAdaptAdamW(Optimizer):
     epsilon: Positive = 1e-8  #: added to the root of the mean square
     first_estimate: Positive = 1e-6  #: the first estimate d
     weight_decay: NonNegative = 0.0  #: strength of the decay
+    moment_dtype: DType | None = None  #: dtype of the moments; None: that of the weight
 
     def setup(self, param):
-        self.mean = moment(zeros, param.shape)
-        self.square = moment(zeros, param.shape)
-        self.total = moment(zeros, param.shape)
+        require(
+            jnp.finfo(self.moment_dtype or param.dtype).maxexp > 16,
+            "the squares of small estimates are zero in float16: give "
+            "moment_dtype=jnp.float32",
+        )
+        self.mean = moment(zeros, param.shape, self.moment_dtype)
+        self.square = moment(zeros, param.shape, self.moment_dtype)
+        self.total = moment(zeros, param.shape, self.moment_dtype)
 
     def setup_tree(self, params):
         self.estimate = state(constant(self.first_estimate), ())  #: the estimate d
@@ -58,13 +67,14 @@ class DAdaptAdamW(Optimizer):
         unbias = lax.sqrt(bias_correction(self.step, decay=self.b2))
         unbias = unbias / bias_correction(self.step, decay=self.b1)
         self.rate = self.estimate * self.learning_rate * unbias
-        product = tree_dot(grads, jax.tree.map(self.scaled, self.total, self.square))
+        product = tree_dot(jax.tree.map(self.scaled, self.total, self.square), grads)
         product = q * self.product + (1.0 - q) * self.rate * product
         self.product = saturate(product)
         rate = self.rate
 
         def summed(s, g):
-            return ema(s, saturate(rate.astype(s.dtype) * g), decay=q)
+            new = saturate(rate.astype(s.dtype) * g.astype(s.dtype))
+            return ema(s, new, self.dither.astype(s.dtype), decay=q)
 
         self.total = jax.tree.map(summed, self.total, grads)
         norm = jnp.zeros_like(rate)
@@ -74,7 +84,8 @@ class DAdaptAdamW(Optimizer):
         self.estimate = jnp.maximum(self.estimate, jnp.where(norm > 0.0, found, 0.0))
 
     def update(self, grad, param):
-        self.mean = ema(self.mean, saturate(self.rate * grad), decay=self.b1)
+        mean = saturate(self.rate * grad)
+        self.mean = ema(self.mean, mean, self.dither, decay=self.b1)
         self.square = ema(
             self.square, saturate(lax.square(grad)), self.dither, decay=self.b2
         )

@@ -8,6 +8,8 @@ from mlax_scaffold.spec import (
     Optimizer,
     Positive,
     SubOptimizer,
+    saturate,
+    sum,
     tree_add,
     tree_dot,
 )
@@ -35,13 +37,16 @@ class DifferentiallyPrivate(Optimizer, per_example=True):
         unit = self.clip_norm / max(examples, 1)
 
         # One example after the other: norms need no array of another dtype.
-        def added(mean, example):
+        def clipped(_, example):
             norm = lax.sqrt(tree_dot(example, example, self.accum_dtype))
-            scale = unit / jnp.maximum(norm, self.clip_norm)
-            return tree_add(mean, example, scale), None
+            return None, unit / jnp.maximum(norm, self.clip_norm)
 
-        nothing = jax.tree.map(jnp.zeros_like, params)
-        mean, _ = lax.scan(added, nothing, grads, examples)
+        def summed(g):
+            scale = lax.broadcast_in_dim(scales.astype(g.dtype), g.shape, (0,))
+            return saturate(sum(saturate(scale * g), axis=0))
+
+        _, scales = lax.scan(clipped, None, grads, examples)
+        mean = jax.tree.map(summed, grads)
         drawn = jax.random.split(self.key(), len(leaves))
         noise = structure.unflatten(
             jax.random.normal(own, leaf.shape[1:], leaf.dtype)

@@ -3,6 +3,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from mlax_scaffold.spec import (
+    DType,
     Optimizer,
     Positive,
     Probability,
@@ -10,6 +11,7 @@ from mlax_scaffold.spec import (
     SubOptimizer,
     all_finite,
     constant,
+    require,
     state,
     zeros,
 )
@@ -20,7 +22,9 @@ class DynamicLossScaling(Optimizer):
 
     Take the gradients of `loss * state.scale`. Where one is not finite the step is
     skipped and the scale multiplied by `backoff`; after `period` finite steps it is
-    multiplied by `growth`. For float16, whose smallest numbers gradients fall below.
+    multiplied by `growth`. For float16, whose smallest numbers gradients fall below: the
+    optimizer sees weights of float16, and their gradients without the scale, in
+    `unscaled_dtype`, and has moments of it. StochasticRounding goes around this one.
 
     Micikevicius et al., 2018, arXiv:1710.03740.
     """
@@ -32,8 +36,17 @@ class DynamicLossScaling(Optimizer):
     period: Size = 2000  #: number of finite steps before the scale grows
     min_scale: Size = 1  #: least scale
     max_scale: Size = 16777216  #: largest scale: float16 holds the inverse of this one
+    unscaled_dtype: DType = "float32"  #: dtype in which the optimizer sees float16
 
     def setup_tree(self, params):
+        require(
+            all(
+                leaf.dtype != jnp.float16
+                for leaf in jax.tree.leaves(self.optimizer.state)
+            ),
+            "gradients without their scale are below float16: give "
+            "moment_dtype=jnp.float32 to the optimizer",
+        )
         self.scale = state(
             constant(self.initial_scale), ()
         )  #: what multiplies the loss
@@ -43,9 +56,14 @@ class DynamicLossScaling(Optimizer):
         finite = all_finite(grads)
         inverse = 1.0 / self.scale
 
+        def widened(x):
+            return x.astype(self.unscaled_dtype) if x.dtype == jnp.float16 else x
+
         def take(inner):
-            unscaled = jax.tree.map(lambda g: g * inverse.astype(g.dtype), grads)
-            return self.optimizer.apply(unscaled, inner, params)
+            wide, weights = jax.tree.map(widened, (grads, params))
+            wide = jax.tree.map(lambda g: g * inverse.astype(g.dtype), wide)
+            updates, inner = self.optimizer.apply(wide, inner, weights)
+            return jax.tree.map(lambda u, p: u.astype(p.dtype), updates, params), inner
 
         def skip(inner):
             return jax.tree.map(jnp.zeros_like, params), inner

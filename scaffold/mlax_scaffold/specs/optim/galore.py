@@ -73,7 +73,7 @@ class Galore(Optimizer):
     def prepare(self, grads, params):
         self.unbias_mean = 1.0 / bias_correction(self.step, decay=self.b1)
         self.unbias_square = 1.0 / bias_correction(self.step, decay=self.b2)
-        self.phase = (self.step - 1.0) % self.update_proj_gap
+        self.phase = (self.step_number - 1) % self.update_proj_gap
 
     def update(self, grad, param):
         projected = self.matrices and len(param.shape) == 2
@@ -86,7 +86,7 @@ class Galore(Optimizer):
             )
             low = self.projection.T @ grad if tall else grad @ self.projection
             low = saturate(low)
-        self.mean = ema(self.mean, low, decay=self.b1)
+        self.mean = ema(self.mean, low, self.dither, decay=self.b1)
         self.square = ema(
             self.square, saturate(lax.square(low)), self.dither, decay=self.b2
         )

@@ -7,6 +7,7 @@ from mlax_scaffold.spec import (
     Positive,
     Scheduled,
     moment,
+    running_sum,
     scale_by_trust_ratio,
     zeros,
 )
@@ -49,7 +50,9 @@ class LARS(Optimizer):
             )
         update = -self.learning_rate * grad
         if self.trace is not None:
-            self.trace = self.momentum * self.trace + update
+            self.trace = running_sum(
+                self.trace, update, self.dither, decay=self.momentum
+            )
             update = (
                 self.momentum * self.trace + update if self.nesterov else self.trace
             )

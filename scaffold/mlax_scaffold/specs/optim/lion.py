@@ -36,11 +36,11 @@ class Lion(Optimizer):
         if self.b1 < self.b2:
             # The step from the new mean: one that reads the old mean would keep the new
             # one from taking its place in memory.
-            self.mean = ema(self.mean, grad, decay=self.b2)
+            self.mean = ema(self.mean, grad, self.dither, decay=self.b2)
             ahead = ema(self.mean, grad, decay=self.b1 / self.b2)
         else:
             ahead = ema(self.mean, grad, decay=self.b1)
-            self.mean = ema(self.mean, grad, decay=self.b2)
+            self.mean = ema(self.mean, grad, self.dither, decay=self.b2)
         step = lax.sign(ahead)
         if self.mask:
             step = step + self.weight_decay * param

@@ -6,6 +6,8 @@ from mlax_scaffold.spec import (
     Size,
     SubOptimizer,
     moment,
+    running_sum,
+    saturate,
     tree_add,
     tree_where,
 )
@@ -31,8 +33,13 @@ class Lookahead(Optimizer):
         updates = self.optimizer(grads, params)
         fast = tree_add(params, updates)
         difference = tree_add(fast, self.slow, -1.0)
-        slow = tree_add(self.slow, difference, self.slow_step)
-        synchronizes = self.step % self.period == 0
+
+        def followed(s, d):
+            step = self.slow_step * d
+            return saturate(running_sum(s, step, self.dither.astype(s.dtype)))
+
+        slow = jax.tree.map(followed, self.slow, difference)
+        synchronizes = self.step_number % self.period == 0
         self.slow = tree_where(synchronizes, slow, self.slow)
         back = jax.tree.map(lambda s, p: s - p, slow, params)
         return tree_where(synchronizes, back, updates)

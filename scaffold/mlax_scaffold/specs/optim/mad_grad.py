@@ -8,6 +8,7 @@ from mlax_scaffold.spec import (
     Optimizer,
     Scheduled,
     moment,
+    running_sum,
     saturate,
     zeros,
 )
@@ -21,7 +22,8 @@ class MadGrad(Optimizer):
 
     Defazio & Jelassi, 2022, arXiv:2101.11075. As in optax weight_decay * weight is added
     to the gradient. Deviation: `epsilon` where it divides is at least the smallest normal
-    number of the dtype.
+    number of the dtype, and the root of t has the default float dtype, where optax has
+    32 bits in float64, too.
     """
 
     learning_rate: Scheduled  #: step size
@@ -41,8 +43,8 @@ class MadGrad(Optimizer):
     def update(self, grad, param):
         epsilon = max(self.epsilon, float(jnp.finfo(grad.dtype).tiny))
         grad = saturate(grad + self.weight_decay * param)
-        self.trace = saturate(self.trace + self.rate * grad)
+        self.trace = saturate(running_sum(self.trace, self.rate * grad, self.dither))
         square = self.rate * saturate(lax.square(grad))
-        self.square = saturate(self.square + square)
+        self.square = saturate(running_sum(self.square, square, self.dither))
         point = self.first - self.trace / (lax.cbrt(self.square) + epsilon)
         return (1.0 - self.momentum) * (point - param)

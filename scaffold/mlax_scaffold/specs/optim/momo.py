@@ -8,6 +8,7 @@ from mlax_scaffold.spec import (
     Scheduled,
     constant,
     moment,
+    running_sum,
     saturate,
     state,
     tree_dot,
@@ -47,7 +48,8 @@ class Momo(Optimizer):
 
         def averaged(m, g):
             rate = (1.0 - decay).astype(m.dtype)
-            return jnp.where(self.step == 1.0, g, m + (rate * g - rate * m))
+            moved = running_sum(m, rate * g - rate * m, self.dither.astype(m.dtype))
+            return jnp.where(self.step == 1.0, g, moved)
 
         self.mean = jax.tree.map(averaged, self.mean, grads)
         self.loss = decay * self.loss + (1.0 - decay) * self.value
@@ -61,7 +63,7 @@ class Momo(Optimizer):
             cap = shrink * (self.loss - self.product) + inner
             lower = jnp.maximum(cap / (2.0 * shrink), self.lower_bound)
             bound = jnp.where(cap < shrink * bound, lower, bound)
-        flat = square <= jnp.finfo(square.dtype).eps
+        flat = square <= 2.0**-52
         gap = saturate(shrink * (self.loss - bound - self.product) + inner)
         model = jnp.maximum(gap, 0.0) / jnp.where(flat, 1.0, square)
         self.size = jnp.minimum(self.learning_rate, jnp.where(flat, 0.0, model))

@@ -57,6 +57,9 @@ class MomoAdam(Optimizer):
         return mean / (epsilon + lax.sqrt(square * unbias.astype(mean.dtype)))
 
     def prepare(self, grads, params):
+        def averaged(m, g):
+            return ema(m, g, self.dither.astype(m.dtype), decay=self.b1)
+
         def squared(v, g):
             return ema(
                 v, saturate(lax.square(g)), self.dither.astype(v.dtype), decay=self.b2
@@ -65,9 +68,7 @@ class MomoAdam(Optimizer):
         def direction(m, v):
             return self.scaled(m, v, self.unbias)
 
-        self.mean = jax.tree.map(
-            lambda m, g: ema(m, g, decay=self.b1), self.mean, grads
-        )
+        self.mean = jax.tree.map(averaged, self.mean, grads)
         self.square = jax.tree.map(squared, self.square, grads)
         self.unbias = 1.0 / bias_correction(self.step, decay=self.b2)
         kept = bias_correction(self.step, decay=self.b1)
@@ -83,7 +84,7 @@ class MomoAdam(Optimizer):
             cap = shrink * (self.loss - self.product) + inner
             lower = jnp.maximum(cap / (2.0 * kept * shrink), self.lower_bound)
             bound = jnp.where(cap < shrink * kept * bound, lower, bound)
-        flat = norm <= jnp.finfo(norm.dtype).eps
+        flat = norm <= 2.0**-52
         gap = shrink * (self.loss - kept * bound - self.product) + inner
         gap = saturate(gap)
         model = jnp.maximum(gap, 0.0) / jnp.where(flat, 1.0, norm)

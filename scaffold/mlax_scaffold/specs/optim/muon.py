@@ -138,7 +138,7 @@ class Muon(Optimizer):
         decay = self.beta if axes else self.adam_b1
         now = self.unbias_mean if axes else self.unbias_adam
         following = self.unbias_next if axes else self.unbias_ahead
-        self.mean = ema(self.mean, grad, decay=decay)
+        self.mean = ema(self.mean, grad, self.dither, decay=decay)
         mean = self.mean * now
         if self.nesterov:
             mean = ema(self.mean * following, grad * now, decay=decay)

@@ -10,6 +10,7 @@ from mlax_scaffold.spec import (
     divide_by_root,
     ema,
     moment,
+    running_sum,
     saturate,
     sum,
     zeros,
@@ -41,7 +42,7 @@ class NovoGrad(Optimizer):
 
     def update(self, grad, param):
         new = saturate(sum(lax.square(grad)))
-        mean = ema(self.square, new, decay=self.b2)
+        mean = ema(self.square, new, self.dither, decay=self.b2)
         self.square = jnp.where(self.step == 1.0, new, mean)
         scaled = divide_by_root(
             grad,
@@ -49,5 +50,6 @@ class NovoGrad(Optimizer):
             epsilon=self.epsilon,
             epsilon_root=self.epsilon_root,
         )
-        self.trace = self.b1 * self.trace + scaled + self.weight_decay * param
+        step = scaled + self.weight_decay * param
+        self.trace = running_sum(self.trace, step, self.dither, decay=self.b1)
         return -self.learning_rate * self.trace

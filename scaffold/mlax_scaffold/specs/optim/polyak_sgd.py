@@ -17,7 +17,8 @@ class PolyakSgd(Optimizer):
     the variant "sps+" takes a gap below zero for zero.
 
     Loizou et al., 2021, arXiv:2002.10542; Garrigos et al., 2023, arXiv:2307.14528. A
-    step needs the value. Where the gradients are zero there is no step.
+    step needs the value. Where the gradients are zero there is no step: as in
+    optax, where the square of their norm is at most 2^-52.
     Deviation from optax, which computes the norm of the scaled gradients: `scaling` is a
     factor of the step alone.
     """
@@ -34,7 +35,7 @@ class PolyakSgd(Optimizer):
         gap = self.value - self.f_min
         if self.variant == "sps+":
             gap = jnp.maximum(gap, 0.0)
-        flat = square <= jnp.finfo(square.dtype).eps
+        flat = square <= 2.0**-52
         rate = jnp.minimum(gap / jnp.where(flat, 1.0, square), self.max_learning_rate)
         self.rate = jnp.where(flat, 0.0, self.scaling * rate)
 

@@ -4,6 +4,7 @@ from jax import lax
 
 from mlax_scaffold.spec import (
     Decay,
+    DType,
     NonNegative,
     Optimizer,
     Positive,
@@ -12,6 +13,8 @@ from mlax_scaffold.spec import (
     constant,
     ema,
     moment,
+    require,
+    running_sum,
     saturate,
     state,
     sum,
@@ -31,6 +34,7 @@ class Prodigy(Optimizer):
 
     Mishchenko & Defazio, 2023, arXiv:2306.06101. As in optax, d is the new one in the
     denominator and the old one elsewhere. b3 is sqrt(b2) where it is None.
+    float16 has not the range of the moments: `init` refuses it.
     """
 
     learning_rate: Scheduled = 1.0  #: factor of the step
@@ -42,12 +46,18 @@ class Prodigy(Optimizer):
     growth: Positive = 1.0  #: factor of estimates
     weight_decay: NonNegative = 0.0  #: strength of the decay
     safeguard_warmup: bool = False  #: whether the learning rate is left out of s
+    moment_dtype: DType | None = None  #: dtype of the moments; None: that of the weight
 
     def setup(self, param):
-        self.mean = moment(zeros, param.shape)
-        self.square = moment(zeros, param.shape)
-        self.total = moment(zeros, param.shape)
-        self.first = moment(param)  #: the first weights.
+        require(
+            jnp.finfo(self.moment_dtype or param.dtype).maxexp > 16,
+            "the squares of small estimates are zero in float16: give "
+            "moment_dtype=jnp.float32",
+        )
+        self.mean = moment(zeros, param.shape, self.moment_dtype)
+        self.square = moment(zeros, param.shape, self.moment_dtype)
+        self.total = moment(zeros, param.shape, self.moment_dtype)
+        self.first = moment(param, dtype=self.moment_dtype)  #: the first weights.
 
     def setup_tree(self, params):
         self.estimate = state(constant(self.first_estimate), ())  #: the estimate d
@@ -64,8 +74,13 @@ class Prodigy(Optimizer):
         product = b3 * self.product + relative * self.rate * product
         self.product = saturate(product)
         weight = relative * (self.estimate if self.safeguard_warmup else self.rate)
-        decayed = jax.tree.map(lambda s: b3 * s, self.total)
-        self.total = tree_add(decayed, grads, weight)
+
+        def summed(s, g):
+            new = saturate(weight.astype(s.dtype) * g.astype(s.dtype))
+            new = running_sum(s, new, self.dither.astype(s.dtype), decay=b3)
+            return saturate(new)
+
+        self.total = jax.tree.map(summed, self.total, grads)
         norm = jnp.zeros_like(self.rate)
         for leaf in jax.tree.leaves(self.total):
             norm = norm + sum(lax.abs(leaf)).astype(norm.dtype)
@@ -74,7 +89,7 @@ class Prodigy(Optimizer):
 
     def update(self, grad, param):
         scaled = saturate(self.old * grad)
-        self.mean = ema(self.mean, scaled, decay=self.b1)
+        self.mean = ema(self.mean, scaled, self.dither, decay=self.b1)
         self.square = ema(
             self.square, saturate(lax.square(scaled)), self.dither, decay=self.b2
         )

@@ -48,7 +48,7 @@ class RAdam(Optimizer):
         self.rectify = rectification(self.step, decay=self.b2, threshold=self.threshold)
 
     def update(self, grad, param):
-        self.mean = ema(self.mean, grad, decay=self.b1)
+        self.mean = ema(self.mean, grad, self.dither, decay=self.b1)
         self.square = ema(
             self.square, saturate(lax.square(grad)), self.dither, decay=self.b2
         )

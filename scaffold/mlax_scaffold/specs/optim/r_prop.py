@@ -8,6 +8,7 @@ from mlax_scaffold.spec import (
     Positive,
     constant,
     moment,
+    running_sum,
     zeros,
 )
 
@@ -37,7 +38,14 @@ class RProp(Optimizer):
 
     def update(self, grad, param):
         agreement = lax.sign(grad) * self.sign
-        longer, shorter = self.eta_plus * self.size, self.eta_minus * self.size
+        if grad.dtype.itemsize > 2:
+            longer, shorter = self.eta_plus * self.size, self.eta_minus * self.size
+        else:
+            # Factors near one are one in 16 bits.
+            more = (self.eta_plus - 1.0) * self.size
+            less = (self.eta_minus - 1.0) * self.size
+            longer = running_sum(self.size, more, self.dither)
+            shorter = running_sum(self.size, less, self.dither)
         changed = jnp.where(agreement > 0.0, longer, shorter)
         changed = jnp.clip(changed, self.min_step_size, self.max_step_size)
         self.size = jnp.where(agreement == 0.0, self.size, changed)

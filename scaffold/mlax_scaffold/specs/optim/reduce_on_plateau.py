@@ -17,9 +17,10 @@ from mlax_scaffold.spec import (
 class ReduceOnPlateau(Optimizer):
     """Scales updates down when the loss has stopped to fall.
 
-    After `patience` values without one below (1 - rtol) best - atol, the scale is
+    After `patience` values without one below best - rtol |best| - atol, the scale is
     multiplied by `factor`. A step needs the value: the loss at the weights, or that on
-    other data.
+    other data. Deviation from optax, where the bound is (1 - rtol) best - atol: what is
+    larger than a negative best value is no improvement.
     """
 
     factor: Decay = 0.1  #: factor of the scale
@@ -47,7 +48,8 @@ class ReduceOnPlateau(Optimizer):
         losses = self.losses + 1
         mean = self.mean + (self.value - self.mean) / losses.astype(self.mean.dtype)
         complete = losses == self.accumulation_size
-        improved = mean < (1.0 - self.rtol) * self.best - self.atol
+        relative = jnp.where(self.best < 0.0, 1.0 + self.rtol, 1.0 - self.rtol)
+        improved = mean < relative * self.best - self.atol
         plateau = jnp.where(improved, 0, self.plateau + 1)
         waits = self.waiting > 0
         reduces = ~waits & (plateau == self.patience)

@@ -12,6 +12,7 @@ from mlax_scaffold.spec import (
     divide_by_root,
     ema,
     moment,
+    running_sum,
     saturate,
     zeros,
 )
@@ -57,7 +58,7 @@ class RMSProp(Optimizer):
         )
         var = self.square * self.unbias
         if self.mean is not None:
-            self.mean = ema(self.mean, grad, decay=self.decay)
+            self.mean = ema(self.mean, grad, self.dither, decay=self.decay)
             var = jnp.maximum(var - lax.square(self.mean * self.unbias), 0.0)
         if self.epsilon_in_root:
             epsilon = max(self.epsilon, float(jnp.finfo(grad.dtype).tiny))
@@ -66,7 +67,9 @@ class RMSProp(Optimizer):
             scaled = divide_by_root(grad, var, epsilon=self.epsilon)
         update = -self.learning_rate * saturate(scaled)
         if self.trace is not None:
-            self.trace = saturate(self.momentum * self.trace + update)
+            self.trace = saturate(
+                running_sum(self.trace, update, self.dither, decay=self.momentum)
+            )
             ahead = saturate(self.momentum * self.trace + update)
             update = ahead if self.nesterov else self.trace
         return update

@@ -9,6 +9,7 @@ from mlax_scaffold.spec import (
     Scheduled,
     SubOptimizer,
     moment,
+    running_sum,
     state,
     zeros,
 )
@@ -57,15 +58,15 @@ class ScheduleFree(Optimizer):
         share = weight / jnp.where(self.total > 0.0, self.total, 1.0)
 
         def moved(z, u):
-            return z + u.astype(z.dtype)
+            return running_sum(z, u.astype(z.dtype), self.dither.astype(z.dtype))
 
-        def difference(y, old, new):
-            wide, c = y.astype(new.dtype), share.astype(new.dtype)
-            x = old + (wide - old) / self.b1
-            x = x + c * (new - x)
-            return (new + self.b1 * (x - new) - wide).astype(y.dtype)
+        # What y moves by, without y: in 16 bits it would be lost in their difference.
+        def difference(y, z, u):
+            c, u = share.astype(z.dtype), u.astype(z.dtype)
+            weight = (1.0 - self.b1) + self.b1 * c
+            return (weight * u + c * (z - y.astype(z.dtype))).astype(y.dtype)
 
-        z = jax.tree.map(moved, self.z, self.optimizer(grads, params))
-        updates = jax.tree.map(difference, params, self.z, z)
-        self.z = z
+        steps = self.optimizer(grads, params)
+        updates = jax.tree.map(difference, params, self.z, steps)
+        self.z = jax.tree.map(moved, self.z, steps)
         return updates

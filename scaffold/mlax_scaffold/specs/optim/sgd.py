@@ -4,6 +4,7 @@ from mlax_scaffold.spec import (
     Optimizer,
     Scheduled,
     moment,
+    running_sum,
     zeros,
 )
 
@@ -32,6 +33,6 @@ class Sgd(Optimizer):
     def update(self, grad, param):
         if self.trace is None:
             return -self.learning_rate * grad
-        self.trace = self.momentum * self.trace + grad
+        self.trace = running_sum(self.trace, grad, self.dither, decay=self.momentum)
         step = self.momentum * self.trace + grad if self.nesterov else self.trace
         return -self.learning_rate * step

@@ -19,5 +19,5 @@ class Signum(Optimizer):
         self.mean = moment(zeros, param.shape, self.moment_dtype)
 
     def update(self, grad, param):
-        self.mean = ema(self.mean, grad, decay=self.decay)
+        self.mean = ema(self.mean, grad, self.dither, decay=self.decay)
         return -self.learning_rate * lax.sign(self.mean)

@@ -11,6 +11,7 @@ from mlax_scaffold.spec import (
     divide_by_root,
     ema,
     moment,
+    running_sum,
     saturate,
     zeros,
 )
@@ -45,7 +46,7 @@ class SimplifiedAdEMAMix(Optimizer):
         self.unbias_square = 1.0 / bias_correction(self.step, decay=self.b2)
 
     def update(self, grad, param):
-        self.trace = saturate(self.b1 * self.trace + grad)
+        self.trace = saturate(running_sum(self.trace, grad, self.dither, decay=self.b1))
         self.square = ema(
             self.square, saturate(lax.square(grad)), self.dither, decay=self.b2
         )

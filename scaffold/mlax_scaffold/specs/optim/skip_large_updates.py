@@ -39,5 +39,6 @@ class SkipLargeUpdates(Optimizer):
 
         updates, inner = lax.cond(small, take, skip, self.optimizer.state)
         self.optimizer.state = inner
-        self.skipped = self.skipped + jnp.where(small, 0, 1)
+        # The largest number stays, and does not wrap around.
+        self.skipped = lax.max(self.skipped, self.skipped + jnp.where(small, 0, 1))
         return updates

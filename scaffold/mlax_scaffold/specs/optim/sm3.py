@@ -9,6 +9,7 @@ from mlax_scaffold.spec import (
     Scheduled,
     ema,
     moment,
+    running_sum,
     saturate,
     zeros,
 )
@@ -44,7 +45,7 @@ class SM3(Optimizer):
                 bound = lax.slice_in_dim(self.bounds, start, start + size)
                 bound = lax.broadcast_in_dim(bound, param.shape, (axis,))
                 total, start = lax.min(total, bound), start + size
-        total = saturate(total + lax.square(grad))
+        total = saturate(running_sum(total, lax.square(grad), self.dither))
         self.bounds = total
         if param.ndim > 1:
             axes = range(param.ndim)
@@ -53,5 +54,5 @@ class SM3(Optimizer):
                 [jnp.max(total, o, initial=0.0) for o in others]
             )
         step = grad * lax.rsqrt(total + epsilon)
-        self.mean = ema(self.mean, step, decay=self.momentum)
+        self.mean = ema(self.mean, step, self.dither, decay=self.momentum)
         return -self.learning_rate * self.mean

@@ -53,7 +53,8 @@ class Sophia(Optimizer):
         rate = self.learning_rate
 
         def averaged(m, g):
-            return ema(m, g.astype(m.dtype), decay=self.b1)
+            dither = self.dither.astype(m.dtype)
+            return ema(m, g.astype(m.dtype), dither, decay=self.b1)
 
         def moved(m, h, w, decays):
             epsilon = max(self.epsilon, float(jnp.finfo(m.dtype).tiny))
@@ -86,7 +87,7 @@ class Sophia(Optimizer):
             return jax.tree.map(followed, curvature, signs, products)
 
         self.curvature = lax.cond(
-            (self.step - 1.0) % self.update_interval == 0.0,
+            (self.step_number - 1) % self.update_interval == 0,
             estimated,
             lambda curvature: curvature,
             self.curvature,

@@ -1,4 +1,3 @@
-import jax.numpy as jnp
 from jax import lax
 
 from mlax_scaffold.spec import (
@@ -9,10 +8,10 @@ from mlax_scaffold.spec import (
     Scheduled,
     bias_correction,
     constant,
-    dithered_sum,
     divide_by_root,
     ema,
     moment,
+    running_sum,
     saturate,
 )
 
@@ -47,15 +46,11 @@ class Yogi(Optimizer):
         self.unbias_square = 1.0 / bias_correction(self.step, decay=self.b2)
 
     def update(self, grad, param):
-        self.mean = ema(self.mean, grad, decay=self.b1)
+        self.mean = ema(self.mean, grad, self.dither, decay=self.b1)
         new = saturate(lax.square(grad))
         direction = lax.sign(self.square - new)
         change = (self.b2 - 1.0) * direction * new
-        if grad.dtype.itemsize > 2:
-            self.square = self.square + change
-        else:
-            dither = jnp.broadcast_to(self.dither, change.shape)
-            self.square = dithered_sum(self.square, change, dither)
+        self.square = running_sum(self.square, change, self.dither)
         step = divide_by_root(
             self.mean * self.unbias_mean,
             self.square * self.unbias_square,

@@ -1,0 +1,294 @@
+"""What importing a generated module may compute: literals, arithmetic, and what is listed here.
+
+Both walls stand on this list: the reader refuses any other default at its line in the spec, and the gate any
+other expression in the text that was rendered. A name counts by what it stands for, never by how it is spelt.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+import operator
+from collections.abc import Mapping
+from typing import Any
+
+INITIALIZERS = (
+    "constant",
+    "glorot_normal",
+    "glorot_uniform",
+    "he_normal",
+    "he_uniform",
+    "kaiming_normal",
+    "kaiming_uniform",
+    "lecun_normal",
+    "lecun_uniform",
+    "normal",
+    "ones",
+    "uniform",
+    "variance_scaling",
+    "xavier_normal",
+    "xavier_uniform",
+    "zeros",
+)
+"""Initializers of `jax.nn.initializers` that specs import from `mlax_scaffold.spec`."""
+OWN_INITIALIZERS = (
+    "delta_orthogonal",
+    "orthogonal",
+    "per_gate",
+    "ring_phases",
+    "ring_radii",
+    "truncated_normal",
+)
+"""Those of the generated package: they work in half precision, or jax has none."""
+
+_READY = frozenset(f"jax.nn.initializers.{name}" for name in ("ones", "zeros"))
+"""Functions that are initializers; all others make one."""
+_MAKERS = (
+    frozenset(
+        [f".initializers.{name}" for name in OWN_INITIALIZERS]
+        + [
+            f"jax.nn.initializers.{name}"
+            for name in (
+                *INITIALIZERS,
+                "delta_orthogonal",
+                "orthogonal",
+                "truncated_normal",
+            )
+        ]
+    )
+    - _READY
+)
+_COMPUTED = frozenset(
+    f"math.{name}"
+    for name in (
+        *("acos", "asin", "atan", "atan2", "ceil", "copysign", "cos", "cosh"),
+        *("degrees", "exp", "expm1", "fabs", "floor", "hypot", "isqrt", "log"),
+        *("log10", "log1p", "log2", "pow", "radians", "sin", "sinh", "sqrt"),
+        *("tan", "tanh", "gcd"),
+    )
+)
+"""Functions of numbers whose cost does not grow with what they are given."""
+_CONSTANTS = frozenset(
+    [f"math.{name}" for name in ("e", "inf", "nan", "pi", "tau")]
+    + [f"jax.numpy.{name}" for name in ("e", "euler_gamma", "inf", "nan", "pi")]
+)
+_OWNERS = frozenset(
+    [
+        "jax.checkpoint_policies",
+        "jax.dtypes",
+        "jax.lax",
+        "jax.lax.DotAlgorithmPreset",
+        "jax.lax.Precision",
+        "jax.lax.linalg",
+        "jax.nn",
+        "jax.nn.initializers",
+        "jax.numpy",
+        "jax.numpy.linalg",
+        "jax.random",
+        "jax.scipy.linalg",
+        "jax.scipy.special",
+        "math",
+    ]
+)
+"""What holds functions, dtypes and settings that a default may name."""
+_OWN = ("_core", "functional", "initializers", "schedule")
+"""Parts of the generated package whose names may be defaults."""
+_BUILTINS = frozenset(["abs", "bool", "float", "int", "len", "max", "min", "round"])
+
+MAX_BITS = 1024
+"""A number beyond the largest of float64 is a slip, and computing one may take for ever."""
+
+_UNARY = {ast.UAdd: operator.pos, ast.USub: operator.neg}
+_BINARY = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.Pow: operator.pow,
+}
+
+
+class Refused(Exception):
+    """An expression holds what importing may not compute: `node` is the part, the text says why."""
+
+    def __init__(self, node: ast.expr, reason: str):
+        super().__init__(reason)
+        self.node = node
+
+
+class _Opaque:
+    """A value of which nothing is known, such as a function."""
+
+
+def check_value(node: ast.expr, meanings: Mapping[str, str]) -> None:
+    """Refuse what is no literal, no arithmetic of numbers, and no name on the list.
+
+    Args:
+        node: the expression.
+        meanings: the dotted name that each imported name stands for; those of the generated package
+            begin with a dot.
+
+    Raises:
+        Refused: at the first part that is something else.
+    """
+    _value(node, meanings)
+
+
+def check_initializer(node: ast.expr, meanings: Mapping[str, str]) -> None:
+    """Refuse what is no known initializer: `zeros`, or a call such as `lecun_normal(in_axis=1)`.
+
+    Raises:
+        Refused: at the first part that is something else.
+    """
+    path = meaning(node, meanings)
+    if path in _READY:
+        return
+    if path in _MAKERS:
+        name = ast.unparse(node)
+        raise Refused(node, f"`{name}` makes an initializer: `{name}(...)`")
+    match node:
+        case ast.Call(func=function, args=args, keywords=keywords):
+            if meaning(function, meanings) not in _MAKERS:
+                raise Refused(
+                    function, f"`{ast.unparse(function)}` is no known initializer"
+                )
+            for argument in args:
+                _argument(argument, meanings)
+            for keyword in keywords:
+                if keyword.arg is None:
+                    raise Refused(keyword.value, "arguments are named one by one")
+                _argument(keyword.value, meanings)
+        case _:
+            raise Refused(node, f"`{ast.unparse(node)}` is no known initializer")
+
+
+def is_initializer(node: ast.expr, meanings: Mapping[str, str]) -> bool:
+    """Whether an expression is a known initializer, which a signature may hold."""
+    try:
+        check_initializer(node, meanings)
+    except Refused:
+        return False
+    return True
+
+
+def check_annotation(node: ast.expr) -> None:
+    """Refuse a type with anything in it but names, subscripts and alternatives.
+
+    Raises:
+        Refused: at the first part that is something else.
+    """
+    match node:
+        case ast.Name():
+            return
+        case ast.Attribute(value=value):
+            if meaning(node, {}) is not None:
+                return check_annotation(value)
+        case ast.Constant(value=value) if value is None or value is ...:
+            return
+        case ast.Tuple(elts=parts) | ast.List(elts=parts):
+            for part in parts:
+                check_annotation(part)
+            return
+        case ast.BinOp(op=ast.BitOr(), left=left, right=right):
+            check_annotation(left)
+            return check_annotation(right)
+        case ast.Subscript(value=ast.Name(id="Literal"), slice=chosen):
+            parts = chosen.elts if isinstance(chosen, ast.Tuple) else [chosen]
+            if all(isinstance(part, ast.Constant) for part in parts):
+                return
+        case ast.Subscript(value=value, slice=inner):
+            check_annotation(value)
+            return check_annotation(inner)
+    raise Refused(node, f"`{ast.unparse(node)}` cannot stand in a type")
+
+
+def meaning(node: ast.expr, meanings: Mapping[str, str]) -> str | None:
+    """The dotted name that a chain of attributes stands for; None for any other expression."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    if not isinstance(node, ast.Name):
+        return None
+    return ".".join([meanings.get(node.id, node.id), *reversed(parts)])
+
+
+def _argument(node: ast.expr, meanings: Mapping[str, str]) -> None:
+    if not is_initializer(node, meanings):
+        _value(node, meanings)
+
+
+def _value(node: ast.expr, meanings: Mapping[str, str]) -> Any:
+    match node:
+        case ast.Constant(value=None | bool() | int() | float() | str()):
+            return _bounded(node, node.value)
+        case ast.Tuple(elts=items):
+            for item in items:
+                _value(item, meanings)
+            return _Opaque()
+        case ast.UnaryOp(op=op, operand=operand) if type(op) in _UNARY:
+            return _compute(node, _UNARY[type(op)], _value(operand, meanings))
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in _BINARY:
+            numbers = _value(left, meanings), _value(right, meanings)
+            return _compute(node, _BINARY[type(op)], *numbers)
+        case ast.Call(func=function, args=args, keywords=[]):
+            path = meaning(function, meanings)
+            if path in _COMPUTED and _root(function) in meanings:
+                called = getattr(math, path.removeprefix("math."))
+                return _compute(node, called, *(_value(a, meanings) for a in args))
+            name = ast.unparse(function)
+            raise Refused(node, f"`{name}` cannot be called in a default")
+        case ast.Name() | ast.Attribute():
+            return _named(node, meanings)
+    raise Refused(node, f"`{ast.unparse(node)}` cannot stand in a default")
+
+
+def _named(node: ast.expr, meanings: Mapping[str, str]) -> Any:
+    path, root = meaning(node, meanings), _root(node)
+    if path is not None and root in meanings:
+        owner, _, name = path.rpartition(".")
+        if path in _CONSTANTS:
+            # Each is in both modules, but for one whose value nothing turns on.
+            return getattr(math, name, 0.5)
+        if owner in _OWNERS and not name.startswith("_"):
+            return _Opaque()
+        own = path.split(".")[1:2] if path.startswith(".") else []
+        if isinstance(node, ast.Name) and own and own[0] in _OWN:
+            return _Opaque()
+    elif isinstance(node, ast.Name) and root in _BUILTINS:
+        return _Opaque()
+    raise Refused(
+        node, f"`{ast.unparse(node)}` is no function of jax, of math or of another spec"
+    )
+
+
+def _root(node: ast.expr) -> str:
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _compute(node: ast.expr, function: Any, *numbers: Any) -> Any:
+    if not all(isinstance(number, int | float) for number in numbers):
+        raise Refused(node, f"`{ast.unparse(node)}` computes with what is no number")
+    if function is operator.pow:
+        base, exponent = numbers
+        bits = base.bit_length() if isinstance(base, int) else 1
+        if abs(exponent) * bits > MAX_BITS and isinstance(exponent, int):
+            raise Refused(node, "a number is too large")
+    try:
+        return _bounded(node, function(*numbers))
+    except (ArithmeticError, ValueError, TypeError) as error:
+        raise Refused(
+            node, f"`{ast.unparse(node)}` cannot be computed: {error}"
+        ) from error
+
+
+def _bounded(node: ast.expr, value: Any) -> Any:
+    if isinstance(value, int) and value.bit_length() > MAX_BITS:
+        raise Refused(node, "a number is too large")
+    if isinstance(value, complex):
+        raise Refused(node, f"`{ast.unparse(node)}` is complex")
+    return value

@@ -1,0 +1,219 @@
+"""What `generate` writes can be imported: it tries it first, in a process of its own."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from cli_projects import SCALE, ProjectFolder
+
+from mlax_scaffold.cli import trial
+from mlax_scaffold.cli.settings import find_project
+from mlax_scaffold.cli.staging import Outcome, Stage, staged_package
+from mlax_scaffold.cli.trial import spec_line
+from mlax_scaffold.cli.workspace import Workspace
+
+HEAD = '''\
+import jax
+import jax.numpy as jnp
+{imports}
+from mlax_scaffold.spec import Activation, Float, Layer, Size
+
+
+class {name}(Layer):
+    """A spec of a test."""
+
+    size: Size = 3  #: a size
+{body}
+
+    def forward(self, x: Float["..."]) -> Float["..."]:
+        return x
+'''
+FAULTY = {
+    # The class, a line of its spec, what it imports, and what is in its body.
+    "NoDefault": (
+        "act: Activation",
+        "",
+        "    act: Activation = jax.nn.reluu  #: a function",
+    ),
+    "NoName": (
+        "from jax import",
+        "from jax import nothing_there",
+        """
+    def carry(self, shape):
+        return nothing_there""",
+    ),
+    "NoDtype": (
+        "def carry",
+        "",
+        """
+    def carry(self, shape, dtype=jnp.float31):
+        return shape""",
+    ),
+    "NoProperty": (
+        "@property",
+        "",
+        """
+    @property
+    def property(self):
+        return 1
+
+    @property
+    def half(self):
+        return self.size / 2""",
+    ),
+}
+FUNCTION = '''\
+import jax.numpy as jnp
+
+from mlax_scaffold.spec import Float, function
+
+
+@function
+def no_value(
+    x: Float["..."],
+    *,
+    scale: float = jnp.no_number,  #: a factor
+) -> Float["..."]:
+    """A function of a test."""
+    return x * scale
+'''
+
+
+@pytest.fixture
+def faulty(project: ProjectFolder) -> ProjectFolder:
+    """Two specs that are right, and five that become code that cannot be imported."""
+    for name, (_, imports, body) in FAULTY.items():
+        text = HEAD.format(name=name, imports=imports, body=body)
+        stem = "".join(f"_{c.lower()}" if c.isupper() else c for c in name)[1:]
+        project.write(f"specs/nn/{stem}.py", text)
+    project.write("specs/functional/no_value.py", FUNCTION)
+    return project
+
+
+@pytest.fixture
+def starts(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """The modules that each trial imports; nothing is imported."""
+    found: list[list[str]] = []
+
+    def run(self: Stage, program: str, argument: object, *rest: object) -> Outcome:
+        _, modules, _, result = argument  # type: ignore[misc]
+        found.append(modules)
+        with open(result, "w") as file:
+            file.write("[]")
+        return Outcome(0, "")
+
+    monkeypatch.setattr(Stage, "run", run)
+    return found
+
+
+def test_every_fault_is_said_at_the_line_of_its_spec(faulty: ProjectFolder):
+    before = faulty.files()
+    result = faulty.run("generate", "--format", "json", trial=True)
+    assert result.exit_code == 1, result.output
+    assert faulty.files() == before
+    errors = {e["path"]: e for e in json.loads(result.stdout)["errors"]}
+    assert len(errors) == len(FAULTY) + 1
+    for name, (start, _, _) in FAULTY.items():
+        [error] = [e for e in errors.values() if f"what {name} becomes" in e["message"]]
+        line = faulty.text(error["path"]).split("\n")[error["line"] - 1]
+        assert line.strip().startswith(start)
+        assert "cannot be imported" in error["message"]
+        assert "mynet/nn/no_" in error["hint"]
+    error = errors["specs/functional/no_value.py"]
+    assert "has no attribute 'no_number'" in error["message"]
+    faulty.ok("generate")
+
+
+def test_names_that_are_not_there_are_found_by_tracing(project: ProjectFolder):
+    wrong = "return jnp.no_function(x) * self.weight"
+    text = SCALE.replace("return x * self.weight", wrong)
+    project.write("specs/nn/scale.py", "import jax.numpy as jnp\n" + text)
+    before = project.files()
+    result = project.run("generate", trial=True)
+    assert result.exit_code == 1, result.output
+    assert "what Scale becomes cannot be traced" in result.output
+    assert "has no attribute 'no_function'" in result.output
+    assert f"        {wrong}" in result.output
+    assert project.files() == before
+
+
+def test_what_can_be_imported_is_written(project: ProjectFolder):
+    result = project.run("generate", trial=True)
+    assert result.exit_code == 0, result.output
+    assert "created  mynet/nn/scale.py" in result.output
+
+
+def test_one_start_for_all_that_changed(project: ProjectFolder, starts):
+    assert project.run("generate", trial=True).exit_code == 0
+    [modules] = starts
+    assert modules[0] == "mynet"
+    assert {"mynet.nn.scale", "mynet.nn.twice", "mynet.graph.nn.scale"} <= set(modules)
+    assert not [name for name in modules if "test" in name]
+
+
+def test_no_start_where_no_module_changes(generated: ProjectFolder, starts):
+    assert generated.run("generate", trial=True).exit_code == 0
+    generated.write("specs/nn/scale.py", SCALE.replace("by element", "each"))
+    for arguments in (["--dry-run"], ["--diff"], ["--no-trial"]):
+        assert generated.run("generate", *arguments, trial=True).exit_code == 0
+    assert starts == []
+    (generated.root / "docs/reference/nn/scale.md").unlink()
+    assert generated.run("generate", trial=True).exit_code == 0
+    assert starts == []
+    generated.write("specs/nn/scale.py", SCALE)
+    assert generated.run("generate", trial=True).exit_code == 0
+    assert len(starts) == 1
+
+
+def test_conflicts_are_said_before_the_trial(generated: ProjectFolder, starts):
+    generated.write("mynet/nn/scale.py", "mine = 1\n")
+    result = generated.run("generate", trial=True)
+    assert result.exit_code == 1
+    assert "would be overwritten" in result.output
+    assert starts == []
+
+
+def test_a_process_that_ends_early(project: ProjectFolder, monkeypatch):
+    monkeypatch.setattr(trial, "_TRIAL", "print('oh'); import os; os._exit(7)")
+    before = project.files()
+    result = project.run("generate", trial=True)
+    assert result.exit_code == 1, result.output
+    assert "ended with status 7" in result.output
+    assert project.files() == before
+
+
+def test_a_process_that_does_not_end(project: ProjectFolder, monkeypatch):
+    monkeypatch.setattr(trial, "_TRIAL", "import time; time.sleep(60)")
+    monkeypatch.setattr(trial, "LONGEST", 0.1)
+    result = project.run("generate", trial=True)
+    assert result.exit_code == 1, result.output
+    assert "longer than 0.1 seconds" in result.output
+
+
+def test_modules_beside_the_generated_ones_come_along(generated: ProjectFolder):
+    generated.write("mynet/nn/own.py", "one = 1\n")
+    workspace = Workspace(*find_project(str(generated.root)))
+    made = workspace.generate()
+    program = "from mynet.nn import own, scale; print(own.one, scale.__file__)"
+    with staged_package(workspace, made) as stage:
+        outcome = stage.run(program, None)
+    assert outcome.status == 0, outcome.output
+    assert outcome.output.startswith("1 mynet/nn/scale.py")
+
+
+@pytest.mark.parametrize(
+    ("generated_line", "expected"),
+    [
+        ("weight = arrays.create(weight_initializer, keys[0], (features,))", 10),
+        ("return x * trainables.weight, non_trainables", 13),
+        ("from mlax_scaffold.spec import nothing, Size", 1),
+        ("nothing_that = is_there", 4),
+    ],
+)
+def test_the_line_that_a_generated_one_follows_from(
+    generated_line: str, expected: int, project: ProjectFolder
+):
+    library = Workspace(*find_project(str(project.root))).read()
+    [definition] = [d for d in library if d.name == "Scale"]
+    assert spec_line(definition, generated_line)[0] == expected
