@@ -10,6 +10,8 @@ import jax.numpy as jnp
 from jax import lax
 from jax.typing import ArrayLike, DTypeLike
 
+from mlax._core.outlines import ANYTHING, SHAPES
+
 Initializer = Callable[..., jax.Array]
 """`initializer(key, shape, dtype)`, as in `jax.nn.initializers`."""
 
@@ -22,6 +24,8 @@ def create(
 ) -> jax.Array:
     """A new array on the default device; a dtype of None is the initializer's own."""
     shape = tuple(shape)
+    if key is SHAPES:
+        return jax.ShapeDtypeStruct(shape, jnp.float32)  # type: ignore[return-value]
     arguments = () if dtype is None else (dtype,)
     weight = initializer(key, shape, *arguments)
     if getattr(weight, "shape", None) != shape:
@@ -82,6 +86,8 @@ def stored_moments(
 
 def declared_keys(key: Any, count: int) -> Any:
     """A key for each declaration of a layer: split from one, or a list of them as it is."""
+    if key is SHAPES:
+        return [SHAPES] * count
     return key if isinstance(key, list) else jax.random.split(key, count)
 
 
@@ -104,8 +110,9 @@ def keyed(key: Any, items: Iterable[Any]) -> list[tuple[Any, Any]]:
     Where there is no key, each has None.
     """
     given = list(items)
-    keys = key if isinstance(key, list) else split_keys(key, len(given))
-    return list(zip(keys, given, strict=True))
+    if key is None:
+        return [(None, item) for item in given]
+    return list(zip(declared_keys(key, len(given)), given, strict=True))
 
 
 ANY = "**"
@@ -138,7 +145,11 @@ def together(trees: Sequence[Any]) -> tuple[Any, ...] | None:
 
     A compiled function takes and returns every None of a tuple by itself, at each call.
     """
-    return None if all(tree is None for tree in trees) else tuple(trees)
+    if all(tree is None for tree in trees):
+        return None
+    # Layers that do not say whether they have one may be such that have none.
+    unknown = all(tree is None or tree is ANYTHING for tree in trees)
+    return ANYTHING if unknown else tuple(trees)
 
 
 def unzip(layers: Iterable[tuple[Any, Any, Any]]) -> tuple[Any, Any, Any]:

@@ -23,7 +23,7 @@ from jax import lax
 from jax.nn.initializers import lecun_normal, zeros
 from jax.typing import DTypeLike
 
-from mlax._core import arrays, checks
+from mlax._core import arrays, checks, outlines
 from mlax._core.checks import PrecisionLike
 from mlax._core.static import static
 from mlax._core.sums import spread
@@ -84,6 +84,20 @@ class MixtureOfExpertsHyperparams:
     ) -> tuple[Any, Any]:
         """`fwd` with these hyperparameters: what a block calls."""
         return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
+
+    def outline(self) -> tuple[Any, Any, Any]:
+        """`init` with these hyperparameters: shapes in the place of arrays."""
+        return init(
+            outlines.SHAPES,
+            features=self.features,
+            hidden_features=self.hidden_features,
+            experts=self.experts,
+            top_k=self.top_k,
+            capacity_factor=self.capacity_factor,
+            activation=self.activation,
+            accum_dtype=self.accum_dtype,
+            precision=self.precision,
+        )
 
 
 def init(
@@ -213,9 +227,11 @@ def fwd(
         input.
 
     Raises:
-        ValueError, TypeError: where an input does not fit.
+        ValueError, TypeError: where an input or a weight does not fit.
     """
-    checks.static_flag("MixtureOfExperts", inference_mode=inference_mode)
+    checks.arguments(
+        "MixtureOfExperts", trainables, non_trainables, hyperparams, inference_mode
+    )
     x = checks.floating("MixtureOfExperts", x=x)
     if x.ndim < 1 or x.shape[-1] != hyperparams.features:
         raise checks.shape_error(

@@ -54,6 +54,8 @@ from mlax.functional._sum_pool import sum_pool
 from mlax.functional._var import var
 from mlax.functional._z_norm import z_norm
 
+# A line for each name, here and above: branches that each add one merge by
+# themselves.
 __all__ = [
     "adaptive_pool",
     "apply_attention_mask",

@@ -36,6 +36,14 @@ class GlobalMaxPoolHyperparams:
         """`fwd` with these hyperparameters: what a block calls."""
         return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
 
+    def outline(self) -> tuple[Any, Any, Any]:
+        """`init` with these hyperparameters: shapes in the place of arrays."""
+        return init(
+            spatial_dims=self.spatial_dims,
+            channel_last=self.channel_last,
+            keepdims=self.keepdims,
+        )
+
 
 def init(
     spatial_dims: int, channel_last: bool = False, keepdims: bool = False
@@ -86,9 +94,11 @@ def fwd(
         `(y, non_trainables)`; y is floating of any shape, in the dtype of the input.
 
     Raises:
-        ValueError, TypeError: where an input does not fit.
+        ValueError, TypeError: where an input or a weight does not fit.
     """
-    checks.static_flag("GlobalMaxPool", inference_mode=inference_mode)
+    checks.arguments(
+        "GlobalMaxPool", trainables, non_trainables, hyperparams, inference_mode
+    )
     x = checks.floating("GlobalMaxPool", x=x)
     if hyperparams.channel_last and x.ndim < hyperparams.spatial_dims + 1:
         raise checks.shape_error(

@@ -14,7 +14,7 @@ import jax
 from jax.nn.initializers import normal
 from jax.typing import DTypeLike
 
-from mlax._core import arrays, checks
+from mlax._core import arrays, checks, outlines
 from mlax._core.static import static
 from mlax._core.sums import spread, take_rows
 
@@ -49,6 +49,10 @@ class LearnedPositionalEmbeddingHyperparams:
     ) -> tuple[Any, Any]:
         """`fwd` with these hyperparameters: what a block calls."""
         return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
+
+    def outline(self) -> tuple[Any, Any, Any]:
+        """`init` with these hyperparameters: shapes in the place of arrays."""
+        return init(outlines.SHAPES, length=self.length, features=self.features)
 
 
 def init(
@@ -111,10 +115,16 @@ def fwd(
         of the input.
 
     Raises:
-        ValueError, TypeError: where an input does not fit.
+        ValueError, TypeError: where an input or a weight does not fit.
         ValueError: there are at most length positions.
     """
-    checks.static_flag("LearnedPositionalEmbedding", inference_mode=inference_mode)
+    checks.arguments(
+        "LearnedPositionalEmbedding",
+        trainables,
+        non_trainables,
+        hyperparams,
+        inference_mode,
+    )
     x = checks.floating("LearnedPositionalEmbedding", x=x)
     if positions is not None:
         positions = checks.integral("LearnedPositionalEmbedding", positions=positions)

@@ -21,7 +21,7 @@ from jax import lax
 from jax.nn.initializers import normal, variance_scaling
 from jax.typing import DTypeLike
 
-from mlax._core import arrays, checks
+from mlax._core import arrays, checks, outlines
 from mlax._core.checks import PrecisionLike
 from mlax._core.static import static
 from mlax._core.sums import spread
@@ -80,6 +80,19 @@ class LRUHyperparams:
     ) -> tuple[Any, Any]:
         """`fwd` with these hyperparameters: what a block calls."""
         return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
+
+    def outline(self) -> tuple[Any, Any, Any]:
+        """`init` with these hyperparameters: shapes in the place of arrays."""
+        return init(
+            outlines.SHAPES,
+            features=self.features,
+            state_features=self.state_features,
+            min_radius=self.min_radius,
+            max_radius=self.max_radius,
+            max_phase=self.max_phase,
+            return_carry=self.return_carry,
+            precision=self.precision,
+        )
 
 
 def init(
@@ -220,9 +233,9 @@ def fwd(
         `(y, non_trainables)`; y is any tree of arrays, in the dtype of the input.
 
     Raises:
-        ValueError, TypeError: where an input does not fit.
+        ValueError, TypeError: where an input or a weight does not fit.
     """
-    checks.static_flag("LRU", inference_mode=inference_mode)
+    checks.arguments("LRU", trainables, non_trainables, hyperparams, inference_mode)
     x = checks.floating("LRU", x=x)
     if carry is not None:
         carry = checks.items("LRU", 2, checks.floating, carry=carry)

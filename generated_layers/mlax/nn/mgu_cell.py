@@ -19,7 +19,7 @@ import jax.numpy as jnp
 from jax.nn.initializers import lecun_normal, ones, zeros
 from jax.typing import DTypeLike
 
-from mlax._core import arrays, checks
+from mlax._core import arrays, checks, outlines
 from mlax._core.checks import PrecisionLike
 from mlax._core.static import static
 from mlax._core.sums import spread
@@ -75,6 +75,19 @@ class MGUCellHyperparams:
     ) -> tuple[Any, Any]:
         """`fwd` with these hyperparameters: what a block calls."""
         return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
+
+    def outline(self) -> tuple[Any, Any, Any]:
+        """`init` with these hyperparameters: shapes in the place of arrays."""
+        return init(
+            outlines.SHAPES,
+            in_features=self.in_features,
+            features=self.features,
+            reset_gate=self.reset_gate,
+            activation=self.activation,
+            gate_activation=self.gate_activation,
+            use_bias=self.use_bias,
+            precision=self.precision,
+        )
 
 
 def init(
@@ -188,9 +201,9 @@ def fwd(
         (*batch, features), in the dtype of the input.
 
     Raises:
-        ValueError, TypeError: where an input does not fit.
+        ValueError, TypeError: where an input or a weight does not fit.
     """
-    checks.static_flag("MGUCell", inference_mode=inference_mode)
+    checks.arguments("MGUCell", trainables, non_trainables, hyperparams, inference_mode)
     inputs, carry = checks.unpack("MGUCell", "(inputs, carry)", x, 2)
     inputs = checks.floating("MGUCell", inputs=inputs)
     carry = checks.floating("MGUCell", carry=carry)

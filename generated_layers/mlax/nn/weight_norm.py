@@ -19,7 +19,7 @@ from jax import lax
 from jax.nn.initializers import ones
 from jax.typing import DTypeLike
 
-from mlax._core import arrays, checks
+from mlax._core import arrays, checks, outlines
 from mlax._core.static import static
 from mlax._core.sums import spread
 from mlax.functional import l2_normalize
@@ -58,6 +58,17 @@ class WeightNormHyperparams:
     ) -> tuple[Any, Any]:
         """`fwd` with these hyperparameters: what a block calls."""
         return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
+
+    def outline(self) -> tuple[Any, Any, Any]:
+        """`init` with these hyperparameters: shapes in the place of arrays."""
+        return init(
+            outlines.SHAPES,
+            features=self.features,
+            features_first=self.features_first,
+            use_scale=self.use_scale,
+            epsilon=self.epsilon,
+            accum_dtype=self.accum_dtype,
+        )
 
 
 def init(
@@ -133,9 +144,11 @@ def fwd(
         else (*rest, features), in the dtype of the input.
 
     Raises:
-        ValueError, TypeError: where an input does not fit.
+        ValueError, TypeError: where an input or a weight does not fit.
     """
-    checks.static_flag("WeightNorm", inference_mode=inference_mode)
+    checks.arguments(
+        "WeightNorm", trainables, non_trainables, hyperparams, inference_mode
+    )
     x = checks.floating("WeightNorm", x=x)
     if hyperparams.features_first and (
         x.ndim < 1 or x.shape[0] != hyperparams.features

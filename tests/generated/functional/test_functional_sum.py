@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlax.functional._sum import sum
+from mlax import functional
 from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.dims import shapes_of
 from mlax_scaffold.testing.dtypes import FLOAT_DTYPES
@@ -53,7 +53,7 @@ def cases(draw) -> tuple[Case, dict[str, Any]]:
         )
     )
     case = Case.of_function(
-        sum,
+        functional.sum,
         x=(array(shapes["x"]),),
         hyperparameters=hyperparameters,
         allow=declared(accum_dtype),
@@ -118,4 +118,4 @@ def test_rejects_a_hyperparameter(drawn, invalid):
     name, value = invalid
     x = case.arguments(jnp.float32).x
     with pytest.raises(ValueError, match=f"sum: {name}"):
-        sum(*x, **{**hyperparameters, name: value})
+        functional.sum(*x, **{**hyperparameters, name: value})
