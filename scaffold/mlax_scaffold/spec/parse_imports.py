@@ -20,12 +20,16 @@ CORE = {
     "all_finite": "trees",
     "cast": "arrays",
     "explicit_padding": "windows",
+    "spread": "sums",
+    "stored_moments": "arrays",
+    "take_rows": "sums",
     "tree_add": "trees",
     "tree_dot": "trees",
     "tree_merge": "trees",
     "tree_prune": "trees",
     "tree_select": "trees",
     "tree_where": "trees",
+    "weighted_sum": "sums",
 }
 """Words that are functions of the generated package, and the modules they are in."""
 DECLARATIONS = ("trainable", "state", "moment", "require", "function", *CORE)
