@@ -16,7 +16,7 @@ from jax.typing import DTypeLike
 from mlax._core.arrays import Initializer, create
 from mlax._core.outlines import fits
 from mlax.graph._applied import Applied
-from mlax.graph._call import call, keyword_inputs, rng_by_name
+from mlax.graph._call import call, keyword_inputs, rng_by_name, takes_several
 from mlax.graph._graph import Graph, Path
 from mlax.graph._param import Param
 from mlax.graph._params import Params, checked_params
@@ -51,8 +51,14 @@ class Module:
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        if {"functions", "__init__"} <= vars(cls).keys():
+        own = vars(cls).keys()
+        if {"functions", "__init__"} <= own:
             cls.__init__ = rng_by_name(cls.__init__)
+            cls._takes_several = takes_several(cls)
+        elif "__call__" in own and hasattr(cls, "functions"):
+            # A block runs the call of this class, and not the function of the layer.
+            for name in _OF_CALLS:
+                setattr(cls, name, vars(Module)[name])
 
     def __init__(self, graph: Graph) -> None:
         if not isinstance(graph, Graph):
@@ -235,6 +241,8 @@ class Module:
 
     _gives_keys: ClassVar[bool] = False
     """Whether this is an `Rng`."""
+    _takes_several: ClassVar[bool] = False
+    """Whether its inputs stand one by one in a call, which are a tuple in a block."""
     _passes_calls: ClassVar[bool] = False
     """Whether it is a block, which hands on what its modules create."""
 
@@ -355,6 +363,20 @@ class Module:
             if plain and not _equal(value, defaults.get(name, inspect.Parameter.empty)):
                 shown.append(f"{name}={value!r}")
         return f"{type(self).__name__}({', '.join(shown)})"
+
+
+_OF_CALLS = (
+    "_create",
+    "_run",
+    "_trace",
+    "_draws",
+    "_passes_calls",
+    "_pair_hyperparams",
+    "_to_pair",
+    "_from_pair",
+    "keyword_inputs",
+)
+"""What a block asks of a module that has a call of one's own."""
 
 
 def modules_in(value: Any) -> Iterator[Module]:

@@ -74,10 +74,10 @@ def outline_of(place: Path, tree: Any) -> Tree:
 
 def struct_of(value: Any) -> jax.ShapeDtypeStruct | None:
     """Shape and dtype of an array or a number; None of what is neither."""
-    if not (hasattr(value, "dtype") or isinstance(value, bool | int | float | complex)):
-        return None
-    dtype = value.dtype if hasattr(value, "dtype") else jnp.result_type(value)
-    return jax.ShapeDtypeStruct(jnp.shape(value), dtype)
+    dtype = getattr(value, "dtype", None)
+    if dtype is None and isinstance(value, bool | int | float | complex):
+        dtype = jnp.result_type(value)
+    return None if dtype is None else jax.ShapeDtypeStruct(jnp.shape(value), dtype)
 
 
 _KINDS = (

@@ -37,3 +37,5 @@ class Rendered:
     text: str
     source: str
     """Path of the spec that it follows from; empty for what follows from all of them, or from none."""
+    registry: bool = False
+    """Whether it lists what there is, a line for each, so that additions merge line by line."""
