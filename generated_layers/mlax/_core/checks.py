@@ -249,7 +249,7 @@ def dtype(owner: str, /, **value: Any) -> Any:
         canonical = jnp.dtype(given)
     except TypeError:
         canonical = None
-    if canonical is None or not jnp.issubdtype(canonical, jnp.floating):
+    if canonical is None or not _is_floating(canonical):
         raise _invalid(owner, name, 'a floating dtype, such as "bfloat16"', given)
     return canonical
 
@@ -485,7 +485,8 @@ def handed(owner: str, layer: Any, /, **inputs: Any) -> dict[str, Any]:
 
 @functools.cache
 def _is_floating(dtype: Any) -> bool:
-    return bool(jnp.issubdtype(dtype, jnp.floating))
+    """Whether it is floating, of 16 bits or more: narrower ones are for storing."""
+    return bool(jnp.issubdtype(dtype, jnp.floating)) and dtype.itemsize > 1
 
 
 def floating(owner: str, /, **value: Any) -> jax.Array:

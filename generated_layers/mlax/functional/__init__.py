@@ -29,6 +29,7 @@ from mlax.functional._log1mexp import log1mexp
 from mlax.functional._log_softmax import log_softmax
 from mlax.functional._logmeanexp import logmeanexp
 from mlax.functional._logsumexp import logsumexp
+from mlax.functional._max import max
 from mlax.functional._max_pool import max_pool
 from mlax.functional._mean import mean
 from mlax.functional._min_pool import min_pool
@@ -83,6 +84,7 @@ __all__ = [
     "log_softmax",
     "logmeanexp",
     "logsumexp",
+    "max",
     "max_pool",
     "mean",
     "min_pool",

@@ -18,6 +18,7 @@ from jax.typing import DTypeLike
 from mlax._core import arrays, checks, outlines
 from mlax._core.checks import PrecisionLike
 from mlax._core.static import static
+from mlax._core.sums import spread
 
 
 class BilinearTrainables(NamedTuple):
@@ -196,5 +197,5 @@ def fwd(
     return (
         y
         if trainables.bias is None
-        else y + arrays.in_dtype(trainables.bias, left.dtype)
+        else y + spread(arrays.in_dtype(trainables.bias, left.dtype), y.shape)
     ), non_trainables

@@ -23,6 +23,7 @@ from jax.typing import DTypeLike
 from mlax._core import arrays, checks, outlines
 from mlax._core.checks import Padding, PaddingLike, PrecisionLike
 from mlax._core.static import static
+from mlax._core.sums import spread
 from mlax.functional import conv
 
 
@@ -286,6 +287,7 @@ def fwd(
     if trainables.bias is None:
         return y, non_trainables
     after = 0 if hyperparams.channel_last else hyperparams.spatial_dims
-    return y + lax.expand_dims(
+    bias = lax.expand_dims(
         arrays.in_dtype(trainables.bias, x.dtype), range(1, 1 + after)
-    ), non_trainables
+    )
+    return y + spread(bias, y.shape), non_trainables

@@ -22,6 +22,7 @@ from jax.typing import DTypeLike
 from mlax._core import arrays, checks, outlines
 from mlax._core.checks import Padding, PaddingLike, PrecisionLike
 from mlax._core.static import static
+from mlax._core.sums import spread
 from mlax._core.windows import explicit_padding
 
 
@@ -306,5 +307,7 @@ def fwd(
     )
     y = y.reshape(*batch, *y.shape[1:])
     return (
-        y if trainables.bias is None else y + arrays.in_dtype(trainables.bias, x.dtype)
+        y
+        if trainables.bias is None
+        else y + spread(arrays.in_dtype(trainables.bias, x.dtype), y.shape)
     ), non_trainables

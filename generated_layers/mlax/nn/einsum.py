@@ -19,6 +19,7 @@ from jax.typing import DTypeLike
 from mlax._core import arrays, checks, outlines
 from mlax._core.checks import PrecisionLike
 from mlax._core.static import static
+from mlax._core.sums import spread
 
 
 class EinsumTrainables(NamedTuple):
@@ -203,6 +204,7 @@ def fwd(
     first, _, last = hyperparams.result.partition("...")
     free = " " * (y.ndim - len(first) - len(last))
     sizes = dict(zip(hyperparams.kernel_axes, hyperparams.kernel_shape, strict=True))
-    return y + arrays.in_dtype(trainables.bias, x.dtype).reshape(
+    bias = arrays.in_dtype(trainables.bias, x.dtype).reshape(
         [sizes.get(a, 1) for a in first + free + last]
-    ), non_trainables
+    )
+    return y + spread(bias, y.shape), non_trainables

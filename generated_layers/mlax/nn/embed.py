@@ -10,13 +10,13 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 from jax.nn.initializers import variance_scaling
 from jax.typing import DTypeLike
 
 from mlax._core import arrays, checks, outlines
 from mlax._core.checks import PrecisionLike
 from mlax._core.static import static
+from mlax._core.sums import take_rows
 
 
 class EmbedTrainables(NamedTuple):
@@ -123,7 +123,7 @@ def fwd(
     """
     checks.arguments("Embed", trainables, non_trainables, hyperparams, inference_mode)
     x = checks.integral("Embed", x=x)
-    return jnp.take(trainables.embedding, x, axis=0), non_trainables
+    return take_rows(trainables.embedding, x, from_end=True), non_trainables
 
 
 def attend(

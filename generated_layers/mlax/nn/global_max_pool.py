@@ -7,10 +7,10 @@ from __future__ import annotations
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 
 from mlax._core import checks
 from mlax._core.static import static
+from mlax.functional import max
 
 
 @static
@@ -118,4 +118,4 @@ def fwd(
         )
     first = -hyperparams.spatial_dims - (1 if hyperparams.channel_last else 0)
     axes = tuple(range(first, first + hyperparams.spatial_dims))
-    return jnp.max(x, axis=axes, keepdims=hyperparams.keepdims), non_trainables
+    return max(x, axis=axes, keepdims=hyperparams.keepdims), non_trainables

@@ -18,6 +18,7 @@ from jax.typing import DTypeLike
 
 from mlax._core import arrays, checks, outlines
 from mlax._core.static import static
+from mlax._core.sums import spread
 from mlax.functional import group_norm
 
 
@@ -216,10 +217,12 @@ def fwd(
     y = (
         y
         if trainables.scale is None
-        else y * arrays.in_dtype(trainables.scale, x.dtype).reshape(shape)
+        else y
+        * spread(arrays.in_dtype(trainables.scale, x.dtype).reshape(shape), x.shape)
     )
     return (
         y
         if trainables.bias is None
-        else y + arrays.in_dtype(trainables.bias, x.dtype).reshape(shape)
+        else y
+        + spread(arrays.in_dtype(trainables.bias, x.dtype).reshape(shape), x.shape)
     ), non_trainables

@@ -23,6 +23,7 @@ from jax.typing import DTypeLike
 from mlax._core import arrays, checks, outlines
 from mlax._core.checks import PrecisionLike
 from mlax._core.static import static
+from mlax._core.sums import spread
 from mlax.initializers import orthogonal, per_gate
 
 
@@ -228,7 +229,7 @@ def fwd(
     x = (
         x
         if trainables.bias is None
-        else x + arrays.in_dtype(trainables.bias, inputs.dtype)
+        else x + spread(arrays.in_dtype(trainables.bias, inputs.dtype), x.shape)
     )
     x_gates, x_n = jnp.split(x, [2 * hyperparams.features], -1)
     to_gates, to_n = jnp.split(
@@ -243,7 +244,8 @@ def fwd(
         n = r * (
             n
             if trainables.recurrent_bias is None
-            else n + arrays.in_dtype(trainables.recurrent_bias, inputs.dtype)
+            else n
+            + spread(arrays.in_dtype(trainables.recurrent_bias, inputs.dtype), n.shape)
         )
     else:
         n = (r * carry).dot(to_n, precision=hyperparams.precision)

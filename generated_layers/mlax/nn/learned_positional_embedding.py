@@ -3,7 +3,7 @@
 """LearnedPositionalEmbedding: adds a weight of the position: y = x + P[position].
 
 Gehring et al., 2017, arXiv:1705.03122. Positions are 0, 1, 2 ... unless given; one
-outside of the table gives NaN.
+outside of the table, -1 for example, gives NaN.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from __future__ import annotations
 from typing import Any, ClassVar, NamedTuple
 
 import jax
-import jax.numpy as jnp
 from jax.nn.initializers import normal
 from jax.typing import DTypeLike
 
 from mlax._core import arrays, checks, outlines
 from mlax._core.static import static
+from mlax._core.sums import spread, take_rows
 
 
 class LearnedPositionalEmbeddingTrainables(NamedTuple):
@@ -153,5 +153,7 @@ def fwd(
                 length=hyperparams.length,
                 x=x.shape,
             )
-        return x + embedding[: x.shape[-2]], non_trainables
-    return x + jnp.take(embedding, positions, axis=0), non_trainables
+        rows = embedding[: x.shape[-2]]
+    else:
+        rows = take_rows(embedding, positions)
+    return x + spread(rows, x.shape), non_trainables

@@ -17,6 +17,7 @@ from jax.typing import DTypeLike
 from mlax._core import arrays, checks, outlines
 from mlax._core.checks import PrecisionLike
 from mlax._core.static import static
+from mlax._core.sums import spread
 
 
 class LinearTrainables(NamedTuple):
@@ -157,5 +158,9 @@ def fwd(
     y = matrix.dot(
         arrays.in_dtype(trainables.kernel, x.dtype), precision=hyperparams.precision
     )
-    y = y if trainables.bias is None else y + arrays.in_dtype(trainables.bias, x.dtype)
+    y = (
+        y
+        if trainables.bias is None
+        else y + spread(arrays.in_dtype(trainables.bias, x.dtype), y.shape)
+    )
     return (y.reshape(*batch, y.shape[-1]) if x.ndim > 2 else y), non_trainables

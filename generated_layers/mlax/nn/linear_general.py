@@ -20,6 +20,7 @@ from jax.typing import DTypeLike
 from mlax._core import arrays, checks, outlines
 from mlax._core.checks import PrecisionLike
 from mlax._core.static import static
+from mlax._core.sums import spread
 
 
 class LinearGeneralTrainables(NamedTuple):
@@ -247,6 +248,7 @@ def fwd(
     if trainables.bias is None:
         return y, non_trainables
     free = (1,) * (x.ndim - count)
-    return y + arrays.in_dtype(trainables.bias, x.dtype).reshape(
+    bias = arrays.in_dtype(trainables.bias, x.dtype).reshape(
         *hyperparams.batch_features, *free, *hyperparams.out_features
-    ), non_trainables
+    )
+    return y + spread(bias, y.shape), non_trainables

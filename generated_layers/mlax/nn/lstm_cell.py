@@ -23,6 +23,7 @@ from jax.typing import DTypeLike
 from mlax._core import arrays, checks, outlines
 from mlax._core.checks import PrecisionLike
 from mlax._core.static import static
+from mlax._core.sums import spread
 from mlax.initializers import orthogonal, per_gate
 
 
@@ -238,7 +239,7 @@ def fwd(
     gates = (
         gates
         if trainables.bias is None
-        else gates + arrays.in_dtype(trainables.bias, inputs.dtype)
+        else gates + spread(arrays.in_dtype(trainables.bias, inputs.dtype), gates.shape)
     )
     i, f, g, o = jnp.split(gates, 4, axis=-1)
     i, f, o = map(hyperparams.gate_activation, (i, f + hyperparams.forget_bias, o))

@@ -11,13 +11,14 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 from jax.nn.initializers import lecun_normal, zeros
 from jax.typing import DTypeLike
 
 from mlax._core import arrays, checks, outlines
 from mlax._core.checks import PrecisionLike
 from mlax._core.static import static
+from mlax._core.sums import spread
+from mlax.functional import max
 
 
 class MaxoutTrainables(NamedTuple):
@@ -159,6 +160,10 @@ def fwd(
     y = x.reshape(-1, hyperparams.in_features).dot(
         arrays.in_dtype(trainables.kernel, x.dtype), precision=hyperparams.precision
     )
-    y = y if trainables.bias is None else y + arrays.in_dtype(trainables.bias, x.dtype)
+    y = (
+        y
+        if trainables.bias is None
+        else y + spread(arrays.in_dtype(trainables.bias, x.dtype), y.shape)
+    )
     shape = (*x.shape[:-1], hyperparams.pieces, hyperparams.out_features)
-    return jnp.max(y.reshape(shape), axis=-2), non_trainables
+    return max(y.reshape(shape), axis=-2), non_trainables

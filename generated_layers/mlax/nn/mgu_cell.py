@@ -22,6 +22,7 @@ from jax.typing import DTypeLike
 from mlax._core import arrays, checks, outlines
 from mlax._core.checks import PrecisionLike
 from mlax._core.static import static
+from mlax._core.sums import spread
 from mlax.initializers import orthogonal, per_gate
 
 
@@ -237,22 +238,23 @@ def fwd(
         precision=hyperparams.precision,
     )
     (x_f, x_n), (h_f, n) = jnp.split(x, 2, -1), jnp.split(h, 2, -1)
+    f = x_f + h_f
     f = (
-        x_f + h_f
+        f
         if trainables.forget_bias is None
-        else x_f + h_f + arrays.in_dtype(trainables.forget_bias, inputs.dtype)
+        else f + spread(arrays.in_dtype(trainables.forget_bias, inputs.dtype), f.shape)
     )
     f = hyperparams.gate_activation(f)
-    n = (
-        n
-        if trainables.recurrent_bias is None
-        else n + arrays.in_dtype(trainables.recurrent_bias, inputs.dtype)
-    )
+    if trainables.recurrent_bias is not None:
+        n = n + spread(
+            arrays.in_dtype(trainables.recurrent_bias, inputs.dtype), n.shape
+        )
     n = f * n if hyperparams.reset_gate else n
-    n = hyperparams.activation(
-        x_n + n
+    x_n = (
+        x_n
         if trainables.bias is None
-        else x_n + arrays.in_dtype(trainables.bias, inputs.dtype) + n
+        else x_n + spread(arrays.in_dtype(trainables.bias, inputs.dtype), x_n.shape)
     )
+    n = hyperparams.activation(x_n + n)
     h = (1.0 - f) * n + f * carry
     return (h, h), non_trainables

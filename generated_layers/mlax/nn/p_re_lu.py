@@ -16,6 +16,7 @@ from jax.typing import DTypeLike
 
 from mlax._core import arrays, checks, outlines
 from mlax._core.static import static
+from mlax._core.sums import spread
 
 
 class PReLUTrainables(NamedTuple):
@@ -125,4 +126,4 @@ def fwd(
         shape = [1] * x.ndim
         shape[hyperparams.axis] = hyperparams.features
         slope = arrays.in_dtype(trainables.slope, x.dtype).reshape(shape)
-    return jnp.where(x >= 0.0, x, slope * x), non_trainables
+    return jnp.where(x >= 0.0, x, spread(slope, x.shape) * x), non_trainables

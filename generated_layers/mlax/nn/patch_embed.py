@@ -22,6 +22,7 @@ from jax.typing import DTypeLike
 from mlax._core import arrays, checks, outlines
 from mlax._core.checks import PrecisionLike
 from mlax._core.static import static
+from mlax._core.sums import spread
 from mlax.functional import conv
 
 
@@ -239,5 +240,7 @@ def fwd(
     else:
         y = jnp.matrix_transpose(y.reshape(*batch, hyperparams.features, tokens))
     return (
-        y if trainables.bias is None else y + arrays.in_dtype(trainables.bias, x.dtype)
+        y
+        if trainables.bias is None
+        else y + spread(arrays.in_dtype(trainables.bias, x.dtype), y.shape)
     ), non_trainables

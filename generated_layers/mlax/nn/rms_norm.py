@@ -18,6 +18,7 @@ from jax.typing import DTypeLike
 
 from mlax._core import arrays, checks, outlines
 from mlax._core.static import static
+from mlax._core.sums import spread
 from mlax.functional import rms_norm
 
 
@@ -185,8 +186,10 @@ def fwd(
     y = (
         y
         if trainables.scale is None
-        else y * arrays.in_dtype(trainables.scale, x.dtype)
+        else y * spread(arrays.in_dtype(trainables.scale, x.dtype), x.shape)
     )
     return (
-        y if trainables.bias is None else y + arrays.in_dtype(trainables.bias, x.dtype)
+        y
+        if trainables.bias is None
+        else y + spread(arrays.in_dtype(trainables.bias, x.dtype), x.shape)
     ), non_trainables

@@ -12,6 +12,7 @@ from jax.typing import DTypeLike
 
 from mlax._core import arrays, checks, outlines
 from mlax._core.static import static
+from mlax._core.sums import spread
 
 
 class ScalerTrainables(NamedTuple):
@@ -103,4 +104,6 @@ def fwd(
         raise checks.shape_error(
             "Scaler", "x", "(*batch, features)", x, features=hyperparams.features
         )
-    return x * arrays.in_dtype(trainables.scale, x.dtype), non_trainables
+    return x * spread(
+        arrays.in_dtype(trainables.scale, x.dtype), x.shape
+    ), non_trainables

@@ -20,6 +20,7 @@ from jax.typing import DTypeLike
 from mlax._core import arrays, checks, outlines
 from mlax._core.checks import PrecisionLike
 from mlax._core.static import static
+from mlax._core.sums import spread
 from mlax.initializers import orthogonal
 
 
@@ -207,7 +208,7 @@ def fwd(
     h = (
         h
         if trainables.bias is None
-        else h + arrays.in_dtype(trainables.bias, inputs.dtype)
+        else h + spread(arrays.in_dtype(trainables.bias, inputs.dtype), h.shape)
     )
     h = h + carry.dot(
         arrays.in_dtype(trainables.recurrent_kernel, inputs.dtype),

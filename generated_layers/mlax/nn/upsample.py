@@ -17,6 +17,7 @@ from jax import lax
 
 from mlax._core import checks
 from mlax._core.static import static
+from mlax._core.sums import spread
 
 
 @static
@@ -138,7 +139,10 @@ def fwd(
     first = x.ndim - hyperparams.spatial_dims - (1 if hyperparams.channel_last else 0)
     for axis, factor in enumerate(hyperparams.factor, first):
         if hyperparams.method == "nearest":
-            x = jnp.repeat(x, factor, axis)
+            shape = (*x.shape[: axis + 1], factor, *x.shape[axis + 1 :])
+            repeated = spread(lax.expand_dims(x, (axis + 1,)), shape)
+            repeated = jnp.broadcast_to(repeated, shape)
+            x = lax.collapse(repeated, axis, axis + 2)
             continue
         # The neighbors of each element; at the ends, the element itself.
         start = lax.slice_in_dim(x, 0, 1, axis=axis)

@@ -21,6 +21,7 @@ from jax.typing import DTypeLike
 
 from mlax._core import arrays, checks, outlines
 from mlax._core.static import static
+from mlax._core.sums import spread
 from mlax.functional import l2_normalize
 
 
@@ -161,13 +162,15 @@ def fwd(
         raise checks.shape_error(
             "WeightNorm", "x", "(*rest, features)", x, features=hyperparams.features
         )
-    scale = arrays.in_dtype(trainables.scale, x.dtype)
     rest = tuple(range(1, x.ndim) if hyperparams.features_first else range(x.ndim - 1))
     y = l2_normalize(
         x, axis=rest, epsilon=hyperparams.epsilon, accum_dtype=hyperparams.accum_dtype
     )
-    if scale is None:
+    if trainables.scale is None:
         return y, non_trainables
-    return (
-        y * (lax.expand_dims(scale, rest) if hyperparams.features_first else scale)
-    ), non_trainables
+    scale = (
+        lax.expand_dims(arrays.in_dtype(trainables.scale, x.dtype), rest)
+        if hyperparams.features_first
+        else arrays.in_dtype(trainables.scale, x.dtype)
+    )
+    return y * spread(scale, y.shape), non_trainables

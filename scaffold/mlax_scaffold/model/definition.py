@@ -190,6 +190,8 @@ class Method:
     """The names among them that the body binds."""
     stored: frozenset[str] = frozenset()
     """Names of the states that are read in the dtype that they are stored in."""
+    compared: frozenset[str] = frozenset()
+    """Names of the attributes of `self` that are compared with None."""
     passes: bool = False
     """Whether it takes `**inputs`, and hands them to its layers."""
 

@@ -35,7 +35,7 @@ INPUTS = (
 
 def needs(definition: Definition) -> list[str]:
     """The inputs of `step` without which an optimizer cannot do."""
-    reads = frozenset().union(*(m.reads for m in definition.methods))
+    reads = frozenset().union(*(m.reads - m.compared for m in definition.methods))
     return [name for name in NAMES if name in reads]
 
 
@@ -293,7 +293,7 @@ class _OptimizerBuilder:
 
     def _use(self, name: str) -> str:
         """What is said of an input of `step`."""
-        if name in self.reads:
+        if name in needs(self.definition):
             return "; needed"
         return "; handed on" if self.structural else "; not used"
 

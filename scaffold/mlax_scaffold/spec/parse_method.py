@@ -9,7 +9,12 @@ from mlax_scaffold.model.definition import Import, Input, Method, MethodRole
 from mlax_scaffold.spec.check_body import RESERVED, ends_in_return
 from mlax_scaffold.spec.check_defaults import check_defaults, check_types
 from mlax_scaffold.spec.check_uses import PASSED
-from mlax_scaffold.spec.parse_source import Source, dotted, self_attribute
+from mlax_scaffold.spec.parse_source import (
+    Source,
+    compares_with_none,
+    dotted,
+    self_attribute,
+)
 from mlax_scaffold.spec.parse_types import is_array_annotation, read_array_type
 
 ENTRY_SIGNATURE = 'def forward(self, x: Float["*batch features"]) -> Float["..."]'
@@ -138,6 +143,7 @@ def read_method(
         frozenset(facts.reads),
         *names_of(method),
         frozenset(facts.stored),
+        frozenset(facts.compared),
         passes and method.args.kwarg is not None,
     )
 
@@ -277,6 +283,7 @@ class _Facts(ast.NodeVisitor):
         self.assigns: list[str] = []
         self.reads: set[str] = set()
         self.stored: set[str] = set()
+        self.compared: set[str] = set()
 
     def visit_For(self, node: ast.For) -> None:
         # A consumer for each of the fields that a loop runs over.
@@ -306,6 +313,12 @@ class _Facts(ast.NodeVisitor):
                 name = self_attribute(owner)
                 return name if self.attributes.get(name or "") == "optimizer" else None
         return None
+
+    def visit_Compare(self, node: ast.Compare) -> None:
+        name = self_attribute(node.left)
+        if name and compares_with_none(node):
+            self.compared.add(name)
+        self.generic_visit(node)
 
     def visit_Attribute(self, node: ast.Attribute) -> None:
         name = self_attribute(node)

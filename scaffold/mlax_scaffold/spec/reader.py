@@ -174,6 +174,12 @@ class _Reader:
                     f"`{item.name}` is a name of the generated function",
                     f"Choose another name, such as `{item.name}_`.",
                 )
+        if not inputs and not others[: len(node.args.args)]:
+            self.source.report(
+                node,
+                f"{node.name} takes no array",
+                'Write `def name(x: Float["..."]) -> Float["..."]`.',
+            )
         check_defaults(self.source, node.args, self.reader.imports)
         fields = [h for h in hyperparameters if h is not None]
         check_fields(self.source, fields)
