@@ -16,6 +16,7 @@ from mlax_scaffold.render.modules import file_name, imports
 from mlax_scaffold.render.optimizer import optimizer_view, schedule_view
 from mlax_scaffold.render.text import exported
 from mlax_scaffold.rewrite import Rewritten
+from mlax_scaffold.rewrite.helpers import rewrite_helpers
 
 _SUMMARIES = {
     Kind.LAYER: "Layers: each a module with `init` and `fwd`.",
@@ -51,6 +52,7 @@ def module(
         f"package/{template}.py.jinja",
         header=header(definition.source),
         imports="\n".join(imports(definition, project.package)),
+        helpers=rewrite_helpers(definition),
         view=view,
     )
     return Rendered(path, text, definition.source)
