@@ -62,7 +62,8 @@ class Draft:
         """
         file = formatted[self.module.path]
         check_helper_names(self.definition, file)
-        check_import(file, package)
+        constants = [h.name for h in self.definition.helpers if h.value is not None]
+        check_import(file, package, constants)
         check_module(self.definition, self.methods, file)
         check_doc(self.definition, file)
         check_test_import(formatted[self.test.path], package)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import jax
@@ -272,7 +271,7 @@ def test_gate_compares_helpers(library):
     own = definition(library, "Shifted")
     methods = rewrite_methods(own, library)
     [file] = [f for f in generated(library) if f.path.endswith("nn/shifted.py")]
-    check_import(file, PROJECT.package)
+    check_import(file, PROJECT.package, ["LOW", "BOUNDS"])
     check_module(own, methods, file)
     for given, other in (
         ("LOW = 0.5", "LOW = 0.25"),
@@ -286,7 +285,9 @@ def test_gate_compares_helpers(library):
     for other in ('open("x")', "[i for i in ()]", "jnp.ones(3)", "(lambda: 0)()"):
         changed = file.text.replace("LOW = 0.5", f"LOW = {other}")
         with pytest.raises(GateFault, match="may not run at import"):
-            check_import(Rendered(file.path, changed, file.source), PROJECT.package)
+            check_import(
+                Rendered(file.path, changed, file.source), PROJECT.package, ["LOW"]
+            )
 
 
 def test_name_of_a_generated_variable(words):
