@@ -85,8 +85,9 @@ class Workspace:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Names the generator."""
-        return generator_fingerprint()
+        """Names the generator, and what the project asks of its specs."""
+        generator = generator_fingerprint()
+        return f"{generator}+fields" if self.project.document_fields else generator
 
     def read(self, *added: SpecFile) -> Library:
         """The project's definitions, those of `added` specs too.
@@ -95,7 +96,11 @@ class Workspace:
             SpecError: with every error of every spec.
         """
         files = sorted((*self.own, *added), key=lambda file: file.path)
-        return read_library(tuple(files), self.built_in)
+        return read_library(
+            tuple(files),
+            self.built_in,
+            document_fields=self.project.document_fields,
+        )
 
     def generate(self, *added: SpecFile) -> Generation:
         """Render everything, in memory.

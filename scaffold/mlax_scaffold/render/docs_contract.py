@@ -64,6 +64,8 @@ class _Contract:
                 )
         overrides = [
             f"{code(h.name)}: {prose(h.doc.rstrip('.'))}."
+            if h.doc
+            else f"{code(h.name)}."
             for h in self.definition.hyperparameters
             if h.type.word.name == "DType"
         ]

@@ -8,7 +8,13 @@ from dataclasses import dataclass
 from mlax_scaffold.model.definition import Definition, Role
 from mlax_scaffold.model.library import Library
 from mlax_scaffold.render.layer import Field, FunctionView, hyper_methods, module_doc
-from mlax_scaffold.render.parameters import canonical, check, hyperparameter, plain
+from mlax_scaffold.render.parameters import (
+    canonical,
+    check,
+    field_doc,
+    hyperparameter,
+    plain,
+)
 from mlax_scaffold.render.text import (
     docstring,
     indented,
@@ -98,7 +104,7 @@ class _OptimizerBuilder:
             module_doc(self.definition),
             tuple(self._state_fields()),
             tuple(
-                Field(h.name, h.type.canonical, docstring(sentence(h.doc)))
+                Field(h.name, h.type.canonical, docstring(field_doc(h), 4))
                 for h in self.definition.hyperparameters
             ),
             hyper_methods(self.definition, self.methods),

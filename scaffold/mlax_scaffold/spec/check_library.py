@@ -29,9 +29,17 @@ def library_words() -> frozenset[str]:
 
 
 def read_library(
-    own: tuple[SpecFile, ...], built_in: tuple[SpecFile, ...] = ()
+    own: tuple[SpecFile, ...],
+    built_in: tuple[SpecFile, ...] = (),
+    *,
+    document_fields: bool = False,
 ) -> Library:
     """Read the project's specs, with those of the built-in library that they are built on.
+
+    Args:
+        own: the project's specs.
+        built_in: those of the library.
+        document_fields: whether a field of the project's specs must have a comment.
 
     Raises:
         SpecError: with every error of every spec.
@@ -46,6 +54,8 @@ def read_library(
             continue
         diagnostics += _misplaced(definition, file)
         diagnostics += check_shapes(definition)
+        if document_fields:
+            diagnostics += _undocumented(definition)
         definitions[definition.reference] = definition
     available = {(f.section, Path(f.path).stem): f for f in built_in}
     _add_built_in(definitions, available, words)
@@ -102,6 +112,21 @@ def _misplaced(definition: Definition, file: SpecFile) -> list[Diagnostic]:
             f"{definition.name} is a {definition.kind.name.lower()}, in {file.section}/",
             f"Move the file to {section}/.",
         )
+    ]
+
+
+def _undocumented(definition: Definition) -> list[Diagnostic]:
+    lines = definition.text.split("\n")
+    return [
+        Diagnostic(
+            h.location,
+            f"the hyperparameter `{h.name}` is not documented",
+            "Add a `#: ...` comment after it; this project has `document_fields = true`.",
+            lines[h.location.line - 1],
+            len(h.name),
+        )
+        for h in (*definition.hyperparameters, *definition.initializers)
+        if not h.doc
     ]
 
 
