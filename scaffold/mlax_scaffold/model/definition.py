@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from mlax_scaffold.errors import Location
+from mlax_scaffold.model.docstrings import split_docstring
 from mlax_scaffold.model.hyper_types import HyperType
 from mlax_scaffold.model.import_time import is_initializer
 from mlax_scaffold.model.shapes import Conditional, Shape
@@ -275,13 +276,13 @@ class Definition:
 
     @property
     def summary(self) -> str:
-        """First paragraph of the docstring, on one line."""
-        return " ".join(self.doc.strip().split("\n\n")[0].split())
+        """What the docstring says in its first sentence, on one line."""
+        return split_docstring(self.doc)[0]
 
     @property
     def description(self) -> str:
-        """The docstring without its first paragraph."""
-        return self.doc.strip().partition("\n\n")[2].strip("\n")
+        """The docstring without its summary."""
+        return split_docstring(self.doc)[1]
 
     @property
     def reference(self) -> Reference:

@@ -31,6 +31,7 @@ from mlax_scaffold.render.text import (
     WIDTH,
     docstring,
     indented,
+    opening,
     paragraphs,
     section,
     sentence,
@@ -387,7 +388,7 @@ def module_doc(definition: Definition) -> str:
     titled = f"{definition.name}: {_lower_first(summary)}"
     if not summary.startswith(definition.name) and len(titled) + 3 <= WIDTH:
         summary = titled
-    return docstring(paragraphs(summary, definition.description))
+    return docstring(paragraphs(opening(summary), definition.description))
 
 
 def _lower_first(text: str) -> str:

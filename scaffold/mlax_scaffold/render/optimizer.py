@@ -12,6 +12,7 @@ from mlax_scaffold.render.parameters import canonical, check, hyperparameter, pl
 from mlax_scaffold.render.text import (
     docstring,
     indented,
+    opening,
     paragraphs,
     section,
     sentence,
@@ -364,7 +365,8 @@ _CALL_DOC = """\
 The value at a step.
 
 Args:
-    step: a number, or an array of them; integers are taken in the default float dtype.
+    step: a number, or an array of them; integers are taken in the default float
+        dtype.
 
 Returns:
     The value, in the dtype and the shape of the step."""
@@ -386,7 +388,9 @@ def schedule_view(
         lines.append(methods["setup"].body.rstrip("\n"))
     return ScheduleView(
         definition.name,
-        docstring(paragraphs(definition.summary, definition.description), 4),
+        docstring(
+            paragraphs(opening(definition.summary, 4), definition.description), 4
+        ),
         tuple(fields),
         "\n".join(lines),
         docstring(_CALL_DOC, 8),

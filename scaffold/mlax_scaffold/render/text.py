@@ -50,6 +50,12 @@ def wrapped(text: str, indent: int = 0, hanging: int = 0) -> str:
     )
 
 
+def opening(text: str, indent: int = 0) -> str:
+    """The first paragraph of a docstring in lines that fit, with the quotes before it."""
+    quotes = '"""'
+    return wrapped(f"{quotes}{text}", indent)[len(quotes) :]
+
+
 def section(title: str, entries: Iterable[tuple[str, str]], indent: int = 4) -> str:
     """A section of a docstring, such as Args; empty where there are no entries."""
     lines = [

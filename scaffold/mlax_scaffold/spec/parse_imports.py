@@ -102,6 +102,11 @@ class ImportReader:
             elif self._allowed(node, module):
                 if module in ("typing", "__future__"):
                     continue
+                if alias.name.startswith("_"):
+                    self.source.report(
+                        alias, f"`{alias.name}` of {module} is private", "Leave it out."
+                    )
+                    continue
                 bound = alias.asname or alias.name
                 self._add(node, Import(bound, module, alias.name))
 
@@ -113,7 +118,15 @@ class ImportReader:
 
     def _allowed(self, node: ast.AST, module: str) -> bool:
         if top(module) in _MODULES:
-            return True
+            private = [p for p in module.split(".")[1:] if p.startswith("_")]
+            if not private:
+                return True
+            self.source.report(
+                node,
+                f"`{module}` is private",
+                "Import from what the library documents: it may be gone in the next.",
+            )
+            return False
         self.source.report(
             node,
             f"a spec cannot import `{module}`",

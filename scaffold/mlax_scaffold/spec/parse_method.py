@@ -17,28 +17,12 @@ from mlax_scaffold.spec.parse_source import (
 )
 from mlax_scaffold.spec.parse_types import is_array_annotation, read_array_type
 
-MAX_SUMMARY = 81
-"""Characters of a summary: it fits on one line of the generated module."""
-
 ENTRY_SIGNATURE = 'def forward(self, x: Float["*batch features"]) -> Float["..."]'
 
 
 def docstring(node: ast.FunctionDef | ast.ClassDef | ast.Module) -> str:
     """The docstring, its indentation removed, or an empty string."""
     return ast.get_docstring(node) or ""
-
-
-def check_summary(source: Source, node: ast.ClassDef | ast.FunctionDef) -> None:
-    """Report a docstring that does not begin with one short line."""
-    doc = docstring(node)
-    first, _, rest = doc.strip().partition("\n")
-    if rest.partition("\n")[0].strip() or len(first) > MAX_SUMMARY:
-        source.report(
-            node.body[0],
-            f"the docstring of {node.name} does not begin with a summary",
-            f"Begin with one line of at most {MAX_SUMMARY} characters, then a blank "
-            "line.",
-        )
 
 
 def read_inputs(

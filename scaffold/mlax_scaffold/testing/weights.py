@@ -111,7 +111,7 @@ def _changes(tree: PyTree, path: str) -> Iterator[_Changed]:
 
 def _other_arrays(array: jax.ShapeDtypeStruct) -> Iterator[tuple[str, Any]]:
     shape = array.shape
-    shapes = {"a longer rank": (1, *shape)}
+    shapes: dict[str, tuple[int, ...]] = {"a longer rank": (1, *shape)}
     for axis, size in enumerate(shape):
         shapes[f"axis {axis} of one more"] = _with_size(shape, axis, size + 1)
         if size != 1:
