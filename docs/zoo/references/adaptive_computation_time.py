@@ -8,8 +8,8 @@ from .common import dense, sigmoid
 def adaptive_computation_time(states, layer, halt, max_steps=8, epsilon=0.01):
     """states: (n, features); layer: a function of one state; halt: an affine map to one number."""
     outputs, costs = [], []
-    for x in states:
-        y, total = np.zeros_like(x), 0.0
+    for state in states:
+        x, y, total = state, np.zeros_like(state), 0.0
         for n in range(1, max_steps + 1):
             x = layer(x)
             p = sigmoid(dense(halt, x))[0]

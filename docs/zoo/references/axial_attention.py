@@ -12,7 +12,10 @@ def axial_attention(x, layers, heads):
     for axis, (query, key, value, out) in enumerate(layers, start=1):
         moved = np.moveaxis(x, axis, -2)
         flat = moved.reshape(-1, *moved.shape[-2:])
-        q, k, v = (dense(w, flat).reshape(*flat.shape[:2], heads, size) for w in (query, key, value))
+        q, k, v = (
+            dense(w, flat).reshape(*flat.shape[:2], heads, size)
+            for w in (query, key, value)
+        )
         y = dense(out, attention(q, k, v, size**-0.5).reshape(flat.shape))
         result += np.moveaxis(y.reshape(moved.shape), -2, axis)
     return result

@@ -8,7 +8,9 @@ from .common import softmax
 def capsule_routing(u, W, iterations=3, epsilon=1e-8):
     """u: (in capsules, in size); W: (in capsules, out capsules, in size, out size)."""
     inputs, outputs = W.shape[:2]
-    predicted = np.array([[u[i] @ W[i, j] for j in range(outputs)] for i in range(inputs)])
+    predicted = np.array(
+        [[u[i] @ W[i, j] for j in range(outputs)] for i in range(inputs)]
+    )
     b = np.zeros((inputs, outputs))
     for _ in range(iterations):
         c = softmax(b, axis=1)

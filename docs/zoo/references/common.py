@@ -48,12 +48,17 @@ def conv1d(x, kernel, dilation=1, causal=False):
     if causal:
         x = np.pad(x, ((0, 0), (reach, 0), (0, 0)))
     length = x.shape[1] - reach
-    taps = (x[:, k * dilation : k * dilation + length] @ w for k, w in enumerate(kernel))
+    taps = (
+        x[:, k * dilation : k * dilation + length] @ w for k, w in enumerate(kernel)
+    )
     return sum(taps)
 
 
 def conv2d(x, kernel):
-    """(batch, height, width, channels) with a kernel (height, width, in, out), odd sizes, padded to the same size."""
+    """(batch, height, width, channels) with a kernel (height, width, in, out) of odd sizes.
+
+    The result has the size of the input.
+    """
     rows, columns = kernel.shape[:2]
     _, height, width, _ = x.shape
     halves = (rows // 2, rows // 2), (columns // 2, columns // 2)

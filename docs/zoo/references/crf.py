@@ -21,7 +21,9 @@ def _scores(emissions, start, end, transitions):
 def crf(emissions, tags, start, end, transitions):
     """Log-likelihood of the tags of one sentence, (length, tags)."""
     scores = _scores(emissions, start, end, transitions)
-    return scores[tuple(int(t) for t in tags)] - logsumexp(np.array(list(scores.values())))
+    return scores[tuple(int(t) for t in tags)] - logsumexp(
+        np.array(list(scores.values()))
+    )
 
 
 def decode(emissions, start, end, transitions):

@@ -4,7 +4,10 @@ import numpy as np
 
 
 def drop_block(x, seeds, block_size):
-    """x: (batch, height, width, c); seeds: the upper left corners, (batch, height - b + 1, width - b + 1, c) of bools."""
+    """x: (batch, height, width, c); seeds: the upper left corners that are dropped from.
+
+    They are bools, (batch, height - b + 1, width - b + 1, c).
+    """
     mask = np.ones_like(x)
     for n, i, j, c in np.argwhere(seeds):
         mask[n, i : i + block_size, j : j + block_size, c] = 0

@@ -10,7 +10,9 @@ def evo_norm(x, gamma, beta, v, groups=8, epsilon=1e-5):
     if v is None:
         return x * gamma + beta
     parts = [
-        np.broadcast_to(np.sqrt(part.var((1, 2, 3), keepdims=True) + epsilon), part.shape)
+        np.broadcast_to(
+            np.sqrt(part.var((1, 2, 3), keepdims=True) + epsilon), part.shape
+        )
         for part in np.split(x, groups, axis=-1)
     ]
     return x * sigmoid(v * x) / np.concatenate(parts, axis=-1) * gamma + beta

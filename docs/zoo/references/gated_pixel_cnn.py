@@ -5,11 +5,19 @@ import numpy as np
 from .common import conv2d, sigmoid
 
 
-def gated_pixel_cnn(v, h, vertical_kernel, horizontal_kernel, link, out, bias, mask="B"):
-    """v, h: (batch, height, width, n); kernels: (k, k, n, 2 n), (1, k, n, 2 n), (1, 1, 2 n, 2 n), (1, 1, n, n)."""
+def gated_pixel_cnn(
+    v, h, vertical_kernel, horizontal_kernel, link, out, bias, mask="B"
+):
+    """v, h: (batch, height, width, n).
+
+    Kernels are (k, k, n, 2 n), (1, k, n, 2 n), (1, 1, 2 n, 2 n) and (1, 1, n, n).
+    """
     k = vertical_kernel.shape[0]
     seen = k // 2 + (mask == "B")
-    vertical_kernel, horizontal_kernel = vertical_kernel.copy(), horizontal_kernel.copy()
+    vertical_kernel, horizontal_kernel = (
+        vertical_kernel.copy(),
+        horizontal_kernel.copy(),
+    )
     vertical_kernel[seen:] = 0
     horizontal_kernel[:, seen:] = 0
 

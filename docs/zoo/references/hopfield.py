@@ -8,7 +8,8 @@ from .common import softmax
 def hopfield(states, Y, beta=1.0, max_steps=5, tolerance=1e-4):
     """states: (n, features); Y: (patterns, features)."""
     result = []
-    for xi in states:
+    for state in states:
+        xi = state
         for _ in range(max_steps):
             old, xi = xi, softmax(beta * Y @ xi) @ Y
             if np.linalg.norm(xi - old) <= tolerance:

@@ -11,7 +11,9 @@ def mab(x, y, weights, heads):
     o = np.concatenate(
         [
             a + softmax(a @ b.T / np.sqrt(x.shape[-1])) @ c
-            for a, b, c in zip(*(np.split(t, heads, axis=-1) for t in (q, k, v)), strict=True)
+            for a, b, c in zip(
+                *(np.split(t, heads, axis=-1) for t in (q, k, v)), strict=True
+            )
         ],
         axis=-1,
     )

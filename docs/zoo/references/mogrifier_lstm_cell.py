@@ -4,7 +4,7 @@ from .common import dense, sigmoid
 
 
 def mogrifier_lstm_cell(x, h, gates, lstm):
-    """x, h: input and state; gates: affine maps in the order of the rounds; lstm(x, h): the step that follows."""
+    """x, h: input and state; gates: affine maps, one a round; lstm(x, h): what follows."""
     for i, gate in enumerate(gates, start=1):
         if i % 2:
             x = 2 * sigmoid(dense(gate, h)) * x

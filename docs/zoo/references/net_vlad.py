@@ -13,7 +13,6 @@ def net_vlad(x, assign, centers):
 
     v = np.zeros(centers.shape)
     for descriptor in x.reshape(-1, x.shape[-1]):
-        descriptor = normalize(descriptor)
-        a = softmax(dense(assign, descriptor))
-        v += a[:, None] * (descriptor - centers)
+        unit = normalize(descriptor)
+        v += softmax(dense(assign, unit))[:, None] * (unit - centers)
     return normalize(np.concatenate([normalize(row) for row in v]))

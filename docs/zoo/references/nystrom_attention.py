@@ -9,9 +9,14 @@ def nystrom_attention(x, qkv, out, heads, landmarks, iterations=6):
     """x: (batch, length, f); qkv, out: affine maps, of which qkv has the order (3, heads, size)."""
     batch, length, features = x.shape
     size = features // heads
-    q, k, v = dense(qkv, x).reshape(batch, length, 3, heads, size).transpose(2, 0, 3, 1, 4)
+    q, k, v = (
+        dense(qkv, x).reshape(batch, length, 3, heads, size).transpose(2, 0, 3, 1, 4)
+    )
     q = q / np.sqrt(size)
-    q_l, k_l = (t.reshape(batch, heads, landmarks, length // landmarks, size).mean(3) for t in (q, k))
+    q_l, k_l = (
+        t.reshape(batch, heads, landmarks, length // landmarks, size).mean(3)
+        for t in (q, k)
+    )
     f = softmax(q @ k_l.swapaxes(-1, -2))
     a = softmax(q_l @ k_l.swapaxes(-1, -2))
     b = softmax(q_l @ k.swapaxes(-1, -2))

@@ -5,7 +5,9 @@ import numpy as np
 from .common import attention, dense, gelu, layer_norm
 
 
-def perceiver_cross_attention(x, latents, norms, query, key_value, out, mlp, heads, mask=None):
+def perceiver_cross_attention(
+    x, latents, norms, query, key_value, out, mlp, heads, mask=None
+):
     """x: (batch, length, in); norms: of latents, inputs, mlp; mlp: two affine maps; mask: (batch, length)."""
     z = np.stack([latents] * x.shape[0])
     q = dense(query, layer_norm(norms["latents"], z))

@@ -7,7 +7,13 @@ from .common import logsumexp
 
 def pointer_head(encoder, decoder, visited, W1, W2, v, clipping=None):
     """encoder: (batch, n, e); decoder: (batch, d); visited: (batch, n)."""
-    u = np.stack([np.tanh(encoder[:, j] @ W1 + decoder @ W2) @ v[:, 0] for j in range(encoder.shape[1])], axis=1)
+    u = np.stack(
+        [
+            np.tanh(encoder[:, j] @ W1 + decoder @ W2) @ v[:, 0]
+            for j in range(encoder.shape[1])
+        ],
+        axis=1,
+    )
     if clipping is not None:
         u = clipping * np.tanh(u)
     u = np.where(visited, -np.inf, u)

@@ -1,11 +1,21 @@
-"""Liu et al., 2020, arXiv:1908.03265, algorithm 2, within Zhang et al., 2019, arXiv:1907.08610, algorithm 1."""
+"""Liu et al., 2020, arXiv:1908.03265, within Zhang et al., 2019, arXiv:1907.08610."""
 
 import math
 
 import numpy as np
 
 
-def ranger(param, gradients, lr, k=6, alpha=0.5, beta1=0.95, beta2=0.999, epsilon=1e-8, threshold=5.0):
+def ranger(
+    param,
+    gradients,
+    lr,
+    k=6,
+    alpha=0.5,
+    beta1=0.95,
+    beta2=0.999,
+    epsilon=1e-8,
+    threshold=5.0,
+):
     """The weight after each of the gradients."""
     m = v = np.zeros_like(param)
     slow, limit = param, 2 / (1 - beta2) - 1
@@ -15,7 +25,9 @@ def ranger(param, gradients, lr, k=6, alpha=0.5, beta1=0.95, beta2=0.999, epsilo
         mh = m / (1 - beta1**t)
         rho = limit - 2 * t * beta2**t / (1 - beta2**t)
         if rho >= threshold:
-            r = math.sqrt((rho - 4) * (rho - 2) * limit / ((limit - 4) * (limit - 2) * rho))
+            r = math.sqrt(
+                (rho - 4) * (rho - 2) * limit / ((limit - 4) * (limit - 2) * rho)
+            )
             param = param - lr * r * mh / (np.sqrt(v / (1 - beta2**t)) + epsilon)
         else:
             param = param - lr * mh

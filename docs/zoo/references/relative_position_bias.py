@@ -5,7 +5,9 @@ import math
 import numpy as np
 
 
-def relative_position_bias(queries, keys, embedding, max_distance=128, bidirectional=True):
+def relative_position_bias(
+    queries, keys, embedding, max_distance=128, bidirectional=True
+):
     """queries, keys: positions; embedding: (buckets, heads). One pair after another."""
     buckets = embedding.shape[0]
     result = np.zeros((embedding.shape[1], len(queries), len(keys)))

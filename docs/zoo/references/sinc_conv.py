@@ -9,8 +9,8 @@ def sinc_conv(wave, low_hz, band_hz, size, rate=16000.0, min_low=50.0, min_band=
     """wave: (batch, time)."""
     t = (np.arange(size) - size // 2) / rate
     filters = []
-    for low, band in zip(np.abs(low_hz), np.abs(band_hz), strict=True):
-        low = min_low + low
+    for below, band in zip(np.abs(low_hz), np.abs(band_hz), strict=True):
+        low = min_low + below
         high = min(max(low + min_band + band, min_low), rate / 2)
         g = 2 * high * np.sinc(2 * high * t) - 2 * low * np.sinc(2 * low * t)
         filters.append(g * np.hamming(size) / (2 * (high - low)))

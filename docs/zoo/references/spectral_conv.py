@@ -4,7 +4,10 @@ import numpy as np
 
 
 def spectral_conv(x, weights1, weights2):
-    """x: (batch, channels, height, width); weights: complex (in, out, modes1, modes2), of rows from the start and end."""
+    """x: (batch, channels, height, width).
+
+    The weights are complex, (in, out, modes1, modes2): of rows from the start and the end.
+    """
     height, width = x.shape[2:]
     modes1, modes2 = weights1.shape[2:]
     spectrum = np.fft.fft2(x)

@@ -13,7 +13,11 @@ def swin_attention(x, qkv, proj, table, heads, window, shift=0):
 
     def region(place, length):
         # After the roll, what was wrapped around is not beside what it follows.
-        return np.where(place < length - window, 0, np.where(place < length - shift, 1, 2)) if shift else 0 * place
+        return (
+            np.where(place < length - window, 0, np.where(place < length - shift, 1, 2))
+            if shift
+            else 0 * place
+        )
 
     x = np.roll(x, (-shift, -shift), axis=(1, 2))
     q, k, v = np.split(dense(qkv, x).reshape(x.shape[0], -1, 3 * features), 3, axis=-1)
@@ -24,11 +28,16 @@ def swin_attention(x, qkv, proj, table, heads, window, shift=0):
         same &= block[:, None] == block[None]
         alike &= part[:, None] == part[None]
     down, right = rows[:, None] - rows[None], columns[:, None] - columns[None]
-    index = np.where(same, (down + window - 1) * (2 * window - 1) + right + window - 1, 0)
+    index = np.where(
+        same, (down + window - 1) * (2 * window - 1) + right + window - 1, 0
+    )
     y = []
     for head in range(heads):
         part = slice(head * size, (head + 1) * size)
-        logits = q[..., part] @ k[..., part].swapaxes(-1, -2) * size**-0.5 + table[index, head]
+        logits = (
+            q[..., part] @ k[..., part].swapaxes(-1, -2) * size**-0.5
+            + table[index, head]
+        )
         logits = np.where(same & alike, logits, np.where(same, -100.0, -np.inf))
         y.append(softmax(logits) @ v[..., part])
     y = dense(proj, np.concatenate(y, axis=-1)).reshape(x.shape)

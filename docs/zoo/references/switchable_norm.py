@@ -5,7 +5,9 @@ import numpy as np
 from .common import softmax
 
 
-def switchable_norm(x, scale, bias, mean_logits, var_logits, epsilon=1e-5, running=None):
+def switchable_norm(
+    x, scale, bias, mean_logits, var_logits, epsilon=1e-5, running=None
+):
     """x: (batch, height, width, c); running: (mean, var) at inference, None in training."""
     axes = ((1, 2), (1, 2, 3), (0, 1, 2))
     means = [x.mean(a, keepdims=True) for a in axes]

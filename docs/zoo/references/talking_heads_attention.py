@@ -6,8 +6,10 @@ from .common import softmax
 
 
 def talking_heads_attention(x, memory, P_q, P_k, P_v, P_o, P_l, P_w, mask=None):
-    """Weights by the names of the paper; without dropout. Also returns the weights (batch, n, m, value heads)."""
-    q, k, v = (np.tensordot(t, p, axes=1) for t, p in ((x, P_q), (memory, P_k), (memory, P_v)))
+    """Without dropout. Also returns what the values are weighted by, (batch, n, m, heads)."""
+    q, k, v = (
+        np.tensordot(t, p, axes=1) for t, p in ((x, P_q), (memory, P_k), (memory, P_v))
+    )
     j = np.einsum("bnhd,bmhd->bnmh", q, k) / np.sqrt(P_q.shape[-1])
     logits = j @ P_l
     if mask is not None:
