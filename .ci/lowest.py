@@ -10,7 +10,9 @@ import sys
 import tomllib
 from pathlib import Path
 
-_REQUIREMENT = re.compile(r"(?P<name>[\w.-]+)(?:\[(?P<extras>[\w,-]+)\])?(?:>=(?P<lowest>[\w.]+))?")
+_REQUIREMENT = re.compile(
+    r"(?P<name>[\w.-]+)(?:\[(?P<extras>[\w,-]+)\])?(?:>=(?P<lowest>[\w.]+))?"
+)
 
 
 def lowest(project: dict, extras: list[str]) -> list[str]:
@@ -21,10 +23,16 @@ def lowest(project: dict, extras: list[str]) -> list[str]:
     pinned = []
     for requirement in found:
         matched = _REQUIREMENT.match(requirement)
-        if matched is None or not (matched["lowest"] or matched["name"] == project["name"]):
-            raise SystemExit(f"{requirement!r} has no lowest version; write it as name>=version")
+        if matched is None or not (
+            matched["lowest"] or matched["name"] == project["name"]
+        ):
+            raise SystemExit(
+                f"{requirement!r} has no lowest version; write it as name>=version"
+            )
         if matched["name"] == project["name"]:
-            pinned += lowest(project | {"dependencies": []}, matched["extras"].split(","))
+            pinned += lowest(
+                project | {"dependencies": []}, matched["extras"].split(",")
+            )
         else:
             pinned.append(f"{matched['name']}=={matched['lowest']}")
     return pinned

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import pytest
@@ -58,7 +60,7 @@ def test_keys_of_any_tree_come_back(tmp_path):
         mlax.save_safetensors(tmp_path / "b", tree, {"prng_keys": "mine"})
 
 
-def models(graph: bx.Graph, rng: bx.Rng) -> dict[str, bx.Module]:
+def models(graph: bx.Graph, rng: bx.Rng) -> dict[str, Any]:
     """Modules around a layer that is beside them."""
     linear = bx.Linear(graph.child("linear"), 4, rng=rng)
     inner = bx.Series(graph.child("inner"), [linear])

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import typing as t
+from collections.abc import Sequence
 
 import jax.numpy as jnp
 import pytest
@@ -68,7 +70,7 @@ class Wrapped(Module):
         return x, params
 
 
-def containers(graph: bx.Graph, layers: list[bx.Module]) -> list[bx.Module]:
+def containers(graph: bx.Graph, layers: Sequence[bx.Module]) -> list[t.Any]:
     """Modules around others, and around modules around others."""
     both = bx.Series(graph.child("both"), layers)
     return [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -57,7 +58,7 @@ class Draws(bx.Module):
         return x + jax.random.normal(key, x.shape, x.dtype), params
 
 
-Build = Callable[[bx.Graph, bx.Module], bx.Module]
+Build = Callable[[bx.Graph, Any], bx.Module]
 
 BLOCKS: dict[str, tuple[Build, int]] = {
     "Series": (lambda g, m: bx.Series(g.child("b"), [m, m, m]), 3),
@@ -81,10 +82,13 @@ BLOCKS: dict[str, tuple[Build, int]] = {
 """Every block with a module in each of its places, and how often it calls it."""
 
 
-def inside(blocks: tuple[str, ...], module: Callable[..., bx.Module]):
+def inside(
+    blocks: tuple[str, ...], module: Callable[..., bx.Module]
+) -> tuple[Any, ...]:
     """A module in blocks in blocks, the last one outermost; its calls; params to start with."""
     graph, rng, params = start()
-    built, calls, x = module(graph.child("module"), rng), 1, X
+    x: Any = X
+    built, calls = module(graph.child("module"), rng), 1
     for i, name in enumerate(blocks):
         build, times = BLOCKS[name]
         node = graph.child(f"level_{i}")

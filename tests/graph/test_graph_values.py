@@ -38,7 +38,7 @@ def test_none_keeps_the_value_and_sets_what_is_known_about_it():
     tagged = module.set_param(frozen, "kernel", None, metadata={"sharding": P("a")})
     assert not tagged[PATH].trainable
     assert bx.partition_specs(tagged)[PATH].value == P("a")
-    back = module.set_param(tagged, "kernel", None, trainable=np.True_)
+    back = module.set_param(tagged, "kernel", None, trainable=np.True_)  # type: ignore[arg-type]
     assert back[PATH].trainable is True
     assert back[PATH].metadata == {"sharding": P("a")}
     assert module.set_param(back, "kernel", None)[PATH] == back[PATH]
@@ -111,7 +111,7 @@ def test_pairs_of_repeated_modules_have_an_entry_for_each():
         with pytest.raises(
             ValueError, match=r"\[5, 2, 3, 3\], got float32\[2, 5, 3, 3\]"
         ):
-            bx.pair_to_params(model, *swapped, into)
+            bx.pair_to_params(model, swapped[0], swapped[1], into)
 
 
 def ways_in(value: object) -> dict[str, bx.Params]:

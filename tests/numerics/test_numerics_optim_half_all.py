@@ -96,14 +96,23 @@ def drawn() -> tuple[Any, Any, Any]:
     return jnp.asarray(weights, "bfloat16"), jnp.asarray(gradients, "bfloat16"), losses
 
 
-def both(x: Any) -> Any:
-    return {name: x.astype(name) for name in ("float32", "bfloat16", "float16")}
+REFUSE_FLOAT16 = ("DAdaptAdamW", "Prodigy")
+"""Their moments begin with the square of 1e-6."""
 
 
 @pytest.mark.parametrize("name", MOMENTS)
 def test_moments_of_16_bits_follow(name, drawn):
     """One program for all dtypes: what is one for all weights is the same for each."""
     weights, gradients, losses = drawn
+    dtypes = ["float32", *BOUNDS]
+    if name in REFUSE_FLOAT16:
+        dtypes.remove("float16")
+        with pytest.raises(ValueError, match="give moment_dtype"):
+            initialized(name, weights[0].astype("float16"))
+
+    def both(x: Any) -> Any:
+        return {dtype: x.astype(dtype) for dtype in dtypes}
+
     state, hyperparams = initialized(name, both(weights[0]))
 
     def body(carry: Any, given: Any) -> Any:
@@ -136,7 +145,8 @@ def test_moments_of_16_bits_follow(name, drawn):
         for field, tree in fields.items():
             if isinstance(tree, dict) and (name, field) not in CANCELS:
                 wide = np.asarray(tree["float32"], np.float64)
-                for dtype, bound in BOUNDS.items():
+                for dtype in dtypes[1:]:
+                    bound = BOUNDS[dtype]
                     difference = np.asarray(tree[dtype], np.float64) - wide
                     error, size = map(np.linalg.norm, (difference, wide))
                     if not error <= bound * size:

@@ -7,7 +7,10 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jax import lax
 from jax.typing import ArrayLike, DTypeLike
+
+from mlax._core.outlines import ANYTHING, SHAPES
 
 Initializer = Callable[..., jax.Array]
 """`initializer(key, shape, dtype)`, as in `jax.nn.initializers`."""
@@ -21,6 +24,8 @@ def create(
 ) -> jax.Array:
     """A new array on the default device; a dtype of None is the initializer's own."""
     shape = tuple(shape)
+    if key is SHAPES:
+        return jax.ShapeDtypeStruct(shape, jnp.float32)  # type: ignore[return-value]
     arguments = () if dtype is None else (dtype,)
     weight = initializer(key, shape, *arguments)
     if getattr(weight, "shape", None) != shape:
@@ -58,8 +63,31 @@ def cast(tree: Any, dtype: DTypeLike | None) -> Any:
     return jax.tree.map(leaf, tree)
 
 
+def stored_moments(
+    mean: jax.Array, var: jax.Array, dtype: DTypeLike
+) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
+    """Moments in float16, which has not their range: mean / u, var / s^2, u and s.
+
+    The scales u and s are 1 unless a moment is large. Casts to integers take such moments
+    apart, so that nothing is computed in the dtype that they have.
+    """
+    one = jnp.ones(mean.shape, dtype)
+    whole, square = mean.astype(jnp.int32), var.astype(jnp.uint32)
+    parts = (whole >> 8).astype(dtype), (whole & 255).astype(dtype)
+    large = lax.abs(whole) > 2**15
+    unit = jnp.where(large, 256.0, one)
+    mean = jnp.where(large, parts[0] + parts[1] / 256.0, mean.astype(dtype))
+    large = square > 2**15
+    parts = (square >> 16).astype(dtype), ((square & 65535) >> 1).astype(dtype)
+    scale = jnp.where(large, 256.0, one)
+    var = jnp.where(large, parts[0] + parts[1] / 32768.0, var.astype(dtype))
+    return mean, var, unit, scale
+
+
 def declared_keys(key: Any, count: int) -> Any:
     """A key for each declaration of a layer: split from one, or a list of them as it is."""
+    if key is SHAPES:
+        return [SHAPES] * count
     return key if isinstance(key, list) else jax.random.split(key, count)
 
 
@@ -82,8 +110,9 @@ def keyed(key: Any, items: Iterable[Any]) -> list[tuple[Any, Any]]:
     Where there is no key, each has None.
     """
     given = list(items)
-    keys = key if isinstance(key, list) else split_keys(key, len(given))
-    return list(zip(keys, given, strict=True))
+    if key is None:
+        return [(None, item) for item in given]
+    return list(zip(declared_keys(key, len(given)), given, strict=True))
 
 
 ANY = "**"
@@ -116,7 +145,11 @@ def together(trees: Sequence[Any]) -> tuple[Any, ...] | None:
 
     A compiled function takes and returns every None of a tuple by itself, at each call.
     """
-    return None if all(tree is None for tree in trees) else tuple(trees)
+    if all(tree is None for tree in trees):
+        return None
+    # Layers that do not say whether they have one may be such that have none.
+    unknown = all(tree is None or tree is ANYTHING for tree in trees)
+    return ANYTHING if unknown else tuple(trees)
 
 
 def unzip(layers: Iterable[tuple[Any, Any, Any]]) -> tuple[Any, Any, Any]:

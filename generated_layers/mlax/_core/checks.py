@@ -2,6 +2,7 @@
 # To change this file, edit the specs and run `mlax-scaffold generate`.
 """Checks of arguments. Each makes a value canonical, or says what was given and what is expected."""
 
+import functools
 import math
 import numbers
 from collections.abc import Callable, Iterable, Sequence
@@ -12,7 +13,9 @@ import jax.core
 import jax.numpy as jnp
 from jax import lax
 
+from mlax._core import outlines
 from mlax._core.arrays import ANY, keyword_inputs, together
+from mlax._core.paths import named_leaves
 
 T = TypeVar("T")
 
@@ -246,7 +249,7 @@ def dtype(owner: str, /, **value: Any) -> Any:
         canonical = jnp.dtype(given)
     except TypeError:
         canonical = None
-    if canonical is None or not jnp.issubdtype(canonical, jnp.floating):
+    if canonical is None or not _is_floating(canonical):
         raise _invalid(owner, name, 'a floating dtype, such as "bfloat16"', given)
     return canonical
 
@@ -388,11 +391,11 @@ def stacked(owner: str, depth: int, /, **value: Any) -> tuple[Any, Any, Any]:
     """An initialized layer, with `depth` arrays stacked in each of its own."""
     name, _ = _named(value)
     layer = sub_layer(owner, **value)
-    for leaf in jax.tree.leaves(layer[:2]):
-        if jnp.shape(leaf)[:1] != (depth,):
+    for place, leaf in (*named_leaves(layer[0]), *named_leaves(layer[1])):
+        if leaf is not outlines.ANYTHING and jnp.shape(leaf)[:1] != (depth,):
             raise ValueError(
                 f"{owner}: {name} must have arrays whose first axis is depth={depth}, "
-                f"got one of shape {jnp.shape(leaf)}; stack them with "
+                f"got {place!r} of shape {jnp.shape(leaf)}; stack them with "
                 f"jax.vmap(lambda key: Layer.init(key, ...))(jax.random.split(key, {depth}))"
             )
     return layer
@@ -480,11 +483,17 @@ def handed(owner: str, layer: Any, /, **inputs: Any) -> dict[str, Any]:
 # Inputs: x = checks.floating("Linear", x=x)
 
 
+@functools.cache
+def _is_floating(dtype: Any) -> bool:
+    """Whether it is floating, of 16 bits or more: narrower ones are for storing."""
+    return bool(jnp.issubdtype(dtype, jnp.floating)) and dtype.itemsize > 1
+
+
 def floating(owner: str, /, **value: Any) -> jax.Array:
     """An array of a floating dtype."""
     name, given = _named(value)
     array = _array(owner, name, "a floating array", given)
-    if not jnp.issubdtype(array.dtype, jnp.floating):
+    if not _is_floating(array.dtype):
         raise TypeError(
             f"{owner}: {name} must be a floating array, got {array.dtype}; "
             f"cast it first, for example {name}.astype(jnp.float32)"
@@ -614,6 +623,32 @@ def static_flag(owner: str, /, **value: Any) -> None:
             f'jax.jit(..., static_argnames="{name}")'
         )
     raise TypeError(f"{owner}: {name} must be True or False, got {_shown(given)}")
+
+
+def arguments(
+    owner: str,
+    trainables: Any,
+    non_trainables: Any,
+    hyperparams: Any,
+    inference_mode: Any,
+) -> None:
+    """What every `fwd` takes: the trees that belong to the hyperparameters, and the mode.
+
+    Trees have the structure that `init` makes, and its shapes. Inside of `jax.shard_map`
+    arrays are parts, and have its ranks.
+    """
+    if inference_mode is not True and inference_mode is not False:
+        static_flag(owner, inference_mode=inference_mode)
+    outline = outlines.of(hyperparams)
+    if outline.fits(trainables, non_trainables):
+        return
+    problems = outline.problems(trainables, non_trainables)
+    if problems:
+        more = f", and {len(problems) - 4} more" if len(problems) > 4 else ""
+        raise ValueError(
+            f"{owner}: {'; '.join(problems[:4])}{more}; trainables and non_trainables must be "
+            "those of `init` with the same hyperparameters"
+        )
 
 
 class KeyRequired(ValueError):

@@ -74,6 +74,8 @@ class OptaxHyperparams:
 
     transformation: Any
     """With support for extra arguments."""
+    takes_extra: bool
+    """Whether it looks at them."""
 
     def apply(
         self,
@@ -87,8 +89,11 @@ class OptaxHyperparams:
     ) -> tuple[Any, OptaxState]:
         """One step: updates in the dtypes of the weights, and the new state."""
         extra: dict[str, Any] = {"grad": gradients, "value": value, "key": key}
-        if value_and_gradients is not None:
+        if value_and_gradients is not None and self.takes_extra:
             function = value_and_gradients
+            # In a Chain, `gradients` are what the optimizer before made of them.
+            loss, extra["grad"] = function(trainables)
+            extra["value"] = loss if value is None else value
 
             # Line searches hand it the arguments that they do not know, by their names.
             def value_fn(weights: Any, key: Any = None, grad_fn: Any = None) -> Any:
@@ -113,7 +118,8 @@ def from_optax(
         updates, state = hyperparams.apply(gradients, state, trainables)
 
     It may stand in a Chain. Of the inputs of a step, `value` and `key` become extra
-    arguments of these names, and `value_and_gradients` becomes `value_fn` and `grad_fn`.
+    arguments of these names, and `value_and_gradients` becomes `value_fn` and `grad_fn`;
+    `grad` is what it returns at the weights.
 
     Args:
         transformation: an `optax.GradientTransformation`.
@@ -134,7 +140,10 @@ def from_optax(
         )
     extended = optax.with_extra_args_support(transformation)
     state = placement.adopted(extended.init(trainables), trainables)
-    return OptaxState(state), OptaxHyperparams(transformation=extended)
+    return OptaxState(state), OptaxHyperparams(
+        transformation=extended,
+        takes_extra=isinstance(transformation, optax.GradientTransformationExtraArgs),
+    )
 
 
 def _optax(owner: str) -> Any:

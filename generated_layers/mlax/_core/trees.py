@@ -14,6 +14,7 @@ from jax.typing import DTypeLike
 
 from mlax._core.paths import listed, named_leaves, path_name, shown
 from mlax._core.placement import in_place
+from mlax._core.sums import weighted_sum
 
 
 def check_weights(owner: str, trainables: Any) -> None:
@@ -23,10 +24,11 @@ def check_weights(owner: str, trainables: Any) -> None:
         TypeError: where a leaf is not, naming its path.
     """
     for name, leaf in named_leaves(trainables):
-        if not jnp.issubdtype(jnp.result_type(leaf), jnp.floating):
+        dtype = jnp.result_type(leaf)
+        if not jnp.issubdtype(dtype, jnp.floating) or dtype.itemsize < 2:
             raise TypeError(
-                f"{owner}: the weight {shown(name)} must be floating, "
-                f"got {jnp.result_type(leaf)}"
+                f"{owner}: the weight {shown(name)} must be floating, of 16 bits or more, "
+                f"got {dtype}"
             )
 
 
@@ -293,7 +295,11 @@ def _dot(x: jax.Array, y: jax.Array) -> jax.Array:
         (x, one), (y, other) = _scaled(x), _scaled(y)
         products, scale = x * y, one * other
     axes = tuple(range(products.ndim))
-    return scale * scalar(lax.reduce(products, products.dtype.type(0), lax.add, axes))
+    if jnp.finfo(x.dtype).bits > 16:
+        total = lax.reduce(products, products.dtype.type(0), lax.add, axes)
+    else:
+        total = weighted_sum(products, axes)
+    return scale * scalar(total)
 
 
 def _scaled(x: jax.Array) -> tuple[jax.Array, jax.Array]:

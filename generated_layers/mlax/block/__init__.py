@@ -16,6 +16,8 @@ from mlax.block import series as Series
 from mlax.block import transformer_decoder_layer as TransformerDecoderLayer
 from mlax.block import transformer_encoder_layer as TransformerEncoderLayer
 
+# A line for each name, here and above: branches that each add one merge by
+# themselves.
 __all__ = [
     "MLP",
     "Bidirectional",

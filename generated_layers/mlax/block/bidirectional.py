@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from mlax._core import arrays, checks
+from mlax._core import arrays, checks, outlines
 from mlax._core.static import InitializedLayer, LayerHyperparams, static
 
 
@@ -64,6 +64,16 @@ class BidirectionalHyperparams:
     ) -> tuple[Any, Any]:
         """`fwd` with these hyperparameters: what a block calls."""
         return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
+
+    def outline(self) -> tuple[Any, Any, Any]:
+        """`init` with these hyperparameters: shapes in the place of arrays."""
+        return init(
+            ahead=outlines.layer(self.ahead),
+            back=outlines.layer(self.back),
+            merge=self.merge,
+            return_carry=self.return_carry,
+            time_major=self.time_major,
+        )
 
 
 def init(
@@ -145,10 +155,12 @@ def fwd(
         `(y, non_trainables)`; y is any tree of arrays, in the dtype of the input.
 
     Raises:
-        ValueError, TypeError: where an input does not fit.
+        ValueError, TypeError: where an input or a weight does not fit.
         ValueError: return_carry says whether both layers return (y, carry).
     """
-    checks.static_flag("Bidirectional", inference_mode=inference_mode)
+    checks.arguments(
+        "Bidirectional", trainables, non_trainables, hyperparams, inference_mode
+    )
     x = checks.floating("Bidirectional", x=x)
     if reset is not None:
         reset = checks.logical("Bidirectional", reset=reset)

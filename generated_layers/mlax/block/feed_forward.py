@@ -14,7 +14,7 @@ import jax
 from jax.nn.initializers import lecun_normal, zeros
 from jax.typing import DTypeLike
 
-from mlax._core import arrays, checks
+from mlax._core import arrays, checks, outlines
 from mlax._core.checks import PrecisionLike
 from mlax._core.static import static
 from mlax.functional import gelu
@@ -65,6 +65,18 @@ class FeedForwardHyperparams:
     ) -> tuple[Any, Any]:
         """`fwd` with these hyperparameters: what a block calls."""
         return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
+
+    def outline(self) -> tuple[Any, Any, Any]:
+        """`init` with these hyperparameters: shapes in the place of arrays."""
+        return init(
+            outlines.SHAPES,
+            features=self.features,
+            hidden_features=self.hidden_features,
+            activation=self.activation,
+            dropout_rate=self.dropout_rate,
+            use_bias=self.use_bias,
+            precision=self.precision,
+        )
 
 
 def init(
@@ -161,9 +173,11 @@ def fwd(
         input.
 
     Raises:
-        ValueError, TypeError: where an input does not fit.
+        ValueError, TypeError: where an input or a weight does not fit.
     """
-    checks.static_flag("FeedForward", inference_mode=inference_mode)
+    checks.arguments(
+        "FeedForward", trainables, non_trainables, hyperparams, inference_mode
+    )
     x = checks.floating("FeedForward", x=x)
     if x.ndim < 1 or x.shape[-1] != hyperparams.features:
         raise checks.shape_error(

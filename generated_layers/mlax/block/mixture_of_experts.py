@@ -23,9 +23,10 @@ from jax import lax
 from jax.nn.initializers import lecun_normal, zeros
 from jax.typing import DTypeLike
 
-from mlax._core import arrays, checks
+from mlax._core import arrays, checks, outlines
 from mlax._core.checks import PrecisionLike
 from mlax._core.static import static
+from mlax._core.sums import spread
 from mlax.functional import gelu, mean, softmax, sum
 
 
@@ -83,6 +84,20 @@ class MixtureOfExpertsHyperparams:
     ) -> tuple[Any, Any]:
         """`fwd` with these hyperparameters: what a block calls."""
         return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
+
+    def outline(self) -> tuple[Any, Any, Any]:
+        """`init` with these hyperparameters: shapes in the place of arrays."""
+        return init(
+            outlines.SHAPES,
+            features=self.features,
+            hidden_features=self.hidden_features,
+            experts=self.experts,
+            top_k=self.top_k,
+            capacity_factor=self.capacity_factor,
+            activation=self.activation,
+            accum_dtype=self.accum_dtype,
+            precision=self.precision,
+        )
 
 
 def init(
@@ -212,9 +227,11 @@ def fwd(
         input.
 
     Raises:
-        ValueError, TypeError: where an input does not fit.
+        ValueError, TypeError: where an input or a weight does not fit.
     """
-    checks.static_flag("MixtureOfExperts", inference_mode=inference_mode)
+    checks.arguments(
+        "MixtureOfExperts", trainables, non_trainables, hyperparams, inference_mode
+    )
     x = checks.floating("MixtureOfExperts", x=x)
     if x.ndim < 1 or x.shape[-1] != hyperparams.features:
         raise checks.shape_error(
@@ -230,9 +247,12 @@ def fwd(
         arrays.in_dtype(trainables.router, x.dtype), precision=hyperparams.precision
     )
     p = softmax(logits, axis=-1, accum_dtype=hyperparams.accum_dtype)
-    gates, chosen = lax.top_k(p, hyperparams.top_k)
+    _, chosen = lax.top_k(lax.stop_gradient(p), hyperparams.top_k)
+    places = (jnp.arange(count)[:, None], chosen)
+    gates = p.at[places].get(unique_indices=True)
     if hyperparams.top_k > 1:
-        gates = gates / sum(gates, axis=-1, keepdims=True)
+        total = sum(gates, axis=-1, keepdims=True)
+        gates = gates / spread(total, gates.shape)
     if not inference_mode:
         first = jax.nn.one_hot(chosen[:, 0], hyperparams.experts, dtype=x.dtype)
         balance = mean(first, axis=0) * mean(p, axis=0)
@@ -260,7 +280,7 @@ def fwd(
 
     inputs = jnp.zeros((hyperparams.experts, room, hyperparams.features), x.dtype)
     given = jnp.concatenate([tokens] * hyperparams.top_k)
-    inputs = inputs.at[chosen, place].set(given, mode="drop")
+    inputs = inputs.at[chosen, place].set(given, mode="drop", unique_indices=True)
     h = jnp.einsum(
         "erf,efh->erh",
         inputs,
@@ -268,7 +288,7 @@ def fwd(
         precision=hyperparams.precision,
     )
     h = hyperparams.activation(
-        h + arrays.in_dtype(trainables.widen_bias, x.dtype)[:, None]
+        h + spread(arrays.in_dtype(trainables.widen_bias, x.dtype)[:, None], h.shape)
     )
     y = jnp.einsum(
         "erh,ehf->erf",
@@ -276,7 +296,9 @@ def fwd(
         arrays.in_dtype(trainables.narrow, x.dtype),
         precision=hyperparams.precision,
     )
-    y = y + arrays.in_dtype(trainables.narrow_bias, x.dtype)[:, None]
-    y = y.at[chosen, place].get(mode="fill", fill_value=0)
-    y = y.reshape(hyperparams.top_k, count, hyperparams.features) * gates.T[..., None]
+    y = y + spread(arrays.in_dtype(trainables.narrow_bias, x.dtype)[:, None], y.shape)
+    y = y.at[chosen, place].get(mode="fill", fill_value=0, unique_indices=True)
+    y = y.reshape(hyperparams.top_k, count, hyperparams.features) * spread(
+        gates.T[..., None], (*gates.T.shape, hyperparams.features)
+    )
     return sum(y, axis=0).reshape(x.shape), non_trainables

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import jax
 
-from mlax._core import arrays, checks
+from mlax._core import arrays, checks, outlines
 from mlax._core.static import InitializedLayer, LayerHyperparams, static
 
 
@@ -53,6 +53,10 @@ class ParallelHyperparams:
     ) -> tuple[Any, Any]:
         """`fwd` with these hyperparameters: what a block calls."""
         return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
+
+    def outline(self) -> tuple[Any, Any, Any]:
+        """`init` with these hyperparameters: shapes in the place of arrays."""
+        return init(layers=[outlines.layer(part) for part in self.layers])
 
 
 def init(
@@ -102,10 +106,12 @@ def fwd(
         `(y, non_trainables)`; y is sequence of any number of: any tree of arrays.
 
     Raises:
-        ValueError, TypeError: where an input does not fit.
+        ValueError, TypeError: where an input or a weight does not fit.
         ValueError: x must be a tuple of one input for each layer.
     """
-    checks.static_flag("Parallel", inference_mode=inference_mode)
+    checks.arguments(
+        "Parallel", trainables, non_trainables, hyperparams, inference_mode
+    )
     checks.passed("Parallel", hyperparams, inputs)
     if not (isinstance(x, tuple | list) and len(x) == len(hyperparams.layers)):
         raise checks.requirement(

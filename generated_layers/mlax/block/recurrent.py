@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from mlax._core import arrays, checks
+from mlax._core import arrays, checks, outlines
 from mlax._core.arrays import cast
 from mlax._core.static import CellHyperparams, InitializedLayer, static
 
@@ -65,6 +65,16 @@ class RecurrentHyperparams:
     ) -> tuple[Any, Any]:
         """`fwd` with these hyperparameters: what a block calls."""
         return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
+
+    def outline(self) -> tuple[Any, Any, Any]:
+        """`init` with these hyperparameters: shapes in the place of arrays."""
+        return init(
+            cell=outlines.layer(self.cell),
+            reverse=self.reverse,
+            unroll=self.unroll,
+            return_carry=self.return_carry,
+            time_major=self.time_major,
+        )
 
 
 def init(
@@ -139,9 +149,11 @@ def fwd(
         `(y, non_trainables)`; y is any tree of arrays, in the dtype of the input.
 
     Raises:
-        ValueError, TypeError: where an input does not fit.
+        ValueError, TypeError: where an input or a weight does not fit.
     """
-    checks.static_flag("Recurrent", inference_mode=inference_mode)
+    checks.arguments(
+        "Recurrent", trainables, non_trainables, hyperparams, inference_mode
+    )
     checks.passed("Recurrent", hyperparams, inputs)
     x = checks.floating("Recurrent", x=x)
     if reset is not None:

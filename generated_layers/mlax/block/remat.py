@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import jax
 
-from mlax._core import arrays, checks
+from mlax._core import arrays, checks, outlines
 from mlax._core.static import InitializedLayer, LayerHyperparams, static
 
 
@@ -56,6 +56,10 @@ class RematHyperparams:
     ) -> tuple[Any, Any]:
         """`fwd` with these hyperparameters: what a block calls."""
         return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
+
+    def outline(self) -> tuple[Any, Any, Any]:
+        """`init` with these hyperparameters: shapes in the place of arrays."""
+        return init(layer=outlines.layer(self.layer), policy=self.policy)
 
 
 def init(
@@ -109,9 +113,9 @@ def fwd(
         `(y, non_trainables)`; y is any tree of arrays.
 
     Raises:
-        ValueError, TypeError: where an input does not fit.
+        ValueError, TypeError: where an input or a weight does not fit.
     """
-    checks.static_flag("Remat", inference_mode=inference_mode)
+    checks.arguments("Remat", trainables, non_trainables, hyperparams, inference_mode)
     checks.passed("Remat", hyperparams, inputs)
     [draw] = arrays.split_keys(key, 1)
 

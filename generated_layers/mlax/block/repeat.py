@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import jax
 from jax import lax
 
-from mlax._core import arrays, checks
+from mlax._core import arrays, checks, outlines
 from mlax._core.static import InitializedLayer, LayerHyperparams, static
 
 
@@ -61,6 +61,15 @@ class RepeatHyperparams:
     ) -> tuple[Any, Any]:
         """`fwd` with these hyperparameters: what a block calls."""
         return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
+
+    def outline(self) -> tuple[Any, Any, Any]:
+        """`init` with these hyperparameters: shapes in the place of arrays."""
+        return init(
+            layer=outlines.layer(self.layer, self.depth),
+            depth=self.depth,
+            unroll=self.unroll,
+            checkpoint=self.checkpoint,
+        )
 
 
 def init(
@@ -122,9 +131,9 @@ def fwd(
         `(y, non_trainables)`; y is any tree of arrays.
 
     Raises:
-        ValueError, TypeError: where an input does not fit.
+        ValueError, TypeError: where an input or a weight does not fit.
     """
-    checks.static_flag("Repeat", inference_mode=inference_mode)
+    checks.arguments("Repeat", trainables, non_trainables, hyperparams, inference_mode)
     checks.passed("Repeat", hyperparams, inputs)
     draws = arrays.split_keys(key, hyperparams.depth)
     draws = draws if isinstance(draws, jax.Array) else None

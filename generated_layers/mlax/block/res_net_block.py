@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import jax
 from jax.typing import DTypeLike
 
-from mlax._core import arrays, checks
+from mlax._core import arrays, checks, outlines
 from mlax._core.checks import PrecisionLike
 from mlax._core.static import static
 from mlax.nn import batch_norm as BatchNorm
@@ -94,6 +94,24 @@ class ResNetBlockHyperparams:
     ) -> tuple[Any, Any]:
         """`fwd` with these hyperparameters: what a block calls."""
         return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
+
+    def outline(self) -> tuple[Any, Any, Any]:
+        """`init` with these hyperparameters: shapes in the place of arrays."""
+        return init(
+            outlines.SHAPES,
+            spatial_dims=self.spatial_dims,
+            in_channels=self.in_channels,
+            out_channels=self.out_channels,
+            strides=self.strides,
+            bottleneck=self.bottleneck,
+            channel_last=self.channel_last,
+            activation=self.activation,
+            momentum=self.momentum,
+            epsilon=self.epsilon,
+            axis_name=self.axis_name,
+            accum_dtype=self.accum_dtype,
+            precision=self.precision,
+        )
 
 
 def init(
@@ -260,9 +278,11 @@ def fwd(
         `(y, non_trainables)`; y is floating of any shape, in the dtype of the input.
 
     Raises:
-        ValueError, TypeError: where an input does not fit.
+        ValueError, TypeError: where an input or a weight does not fit.
     """
-    checks.static_flag("ResNetBlock", inference_mode=inference_mode)
+    checks.arguments(
+        "ResNetBlock", trainables, non_trainables, hyperparams, inference_mode
+    )
     x = checks.floating("ResNetBlock", x=x)
     if hyperparams.channel_last and (
         x.ndim != hyperparams.spatial_dims + 2 or x.shape[-1] != hyperparams.in_channels

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from mlax._core import arrays, checks
+from mlax._core import arrays, checks, outlines
 from mlax._core.static import InitializedLayer, LayerHyperparams, static
 
 
@@ -53,6 +53,10 @@ class ResidualHyperparams:
     ) -> tuple[Any, Any]:
         """`fwd` with these hyperparameters: what a block calls."""
         return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
+
+    def outline(self) -> tuple[Any, Any, Any]:
+        """`init` with these hyperparameters: shapes in the place of arrays."""
+        return init(layer=outlines.layer(self.layer))
 
 
 def init(
@@ -103,10 +107,12 @@ def fwd(
         `(y, non_trainables)`; y is any tree of arrays.
 
     Raises:
-        ValueError, TypeError: where an input does not fit.
+        ValueError, TypeError: where an input or a weight does not fit.
         ValueError: the output of the layer must have the shape of its input.
     """
-    checks.static_flag("Residual", inference_mode=inference_mode)
+    checks.arguments(
+        "Residual", trainables, non_trainables, hyperparams, inference_mode
+    )
     checks.passed("Residual", hyperparams, inputs)
     y, layer_state = hyperparams.layer.apply(
         x, trainables.layer, non_trainables.layer, inference_mode, key, **inputs

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import jax
 
-from mlax._core import arrays, checks
+from mlax._core import arrays, checks, outlines
 from mlax._core.static import InitializedLayer, LayerHyperparams, static
 
 
@@ -53,6 +53,10 @@ class SeriesHyperparams:
     ) -> tuple[Any, Any]:
         """`fwd` with these hyperparameters: what a block calls."""
         return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
+
+    def outline(self) -> tuple[Any, Any, Any]:
+        """`init` with these hyperparameters: shapes in the place of arrays."""
+        return init(layers=[outlines.layer(part) for part in self.layers])
 
 
 def init(
@@ -102,9 +106,9 @@ def fwd(
         `(y, non_trainables)`; y is any tree of arrays.
 
     Raises:
-        ValueError, TypeError: where an input does not fit.
+        ValueError, TypeError: where an input or a weight does not fit.
     """
-    checks.static_flag("Series", inference_mode=inference_mode)
+    checks.arguments("Series", trainables, non_trainables, hyperparams, inference_mode)
     checks.passed("Series", hyperparams, inputs)
     states = arrays.each(non_trainables.layers, len(hyperparams.layers))
     layer_keys = arrays.split_keys(key, len(hyperparams.layers))

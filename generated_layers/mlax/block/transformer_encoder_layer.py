@@ -17,7 +17,7 @@ import jax
 from jax.nn.initializers import lecun_normal, zeros
 from jax.typing import DTypeLike
 
-from mlax._core import arrays, checks
+from mlax._core import arrays, checks, outlines
 from mlax._core.checks import PrecisionLike
 from mlax._core.static import static
 from mlax.block import feed_forward as FeedForward
@@ -106,6 +106,27 @@ class TransformerEncoderLayerHyperparams:
     ) -> tuple[Any, Any]:
         """`fwd` with these hyperparameters: what a block calls."""
         return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
+
+    def outline(self) -> tuple[Any, Any, Any]:
+        """`init` with these hyperparameters: shapes in the place of arrays."""
+        return init(
+            outlines.SHAPES,
+            features=self.features,
+            heads=self.heads,
+            hidden_features=self.hidden_features,
+            activation=self.activation,
+            norm_first=self.norm_first,
+            causal=self.causal,
+            kv_heads=self.kv_heads,
+            rotary=self.rotary,
+            max_length=self.max_length,
+            batch=self.batch,
+            cache_dtype=self.cache_dtype,
+            dropout_rate=self.dropout_rate,
+            use_bias=self.use_bias,
+            accum_dtype=self.accum_dtype,
+            precision=self.precision,
+        )
 
 
 def init(
@@ -293,9 +314,15 @@ def fwd(
         of the input.
 
     Raises:
-        ValueError, TypeError: where an input does not fit.
+        ValueError, TypeError: where an input or a weight does not fit.
     """
-    checks.static_flag("TransformerEncoderLayer", inference_mode=inference_mode)
+    checks.arguments(
+        "TransformerEncoderLayer",
+        trainables,
+        non_trainables,
+        hyperparams,
+        inference_mode,
+    )
     x = checks.floating("TransformerEncoderLayer", x=x)
     if mask is not None:
         mask = checks.logical("TransformerEncoderLayer", mask=mask)

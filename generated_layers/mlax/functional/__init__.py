@@ -29,6 +29,7 @@ from mlax.functional._log1mexp import log1mexp
 from mlax.functional._log_softmax import log_softmax
 from mlax.functional._logmeanexp import logmeanexp
 from mlax.functional._logsumexp import logsumexp
+from mlax.functional._max import max
 from mlax.functional._max_pool import max_pool
 from mlax.functional._mean import mean
 from mlax.functional._min_pool import min_pool
@@ -53,6 +54,8 @@ from mlax.functional._sum_pool import sum_pool
 from mlax.functional._var import var
 from mlax.functional._z_norm import z_norm
 
+# A line for each name, here and above: branches that each add one merge by
+# themselves.
 __all__ = [
     "adaptive_pool",
     "apply_attention_mask",
@@ -81,6 +84,7 @@ __all__ = [
     "log_softmax",
     "logmeanexp",
     "logsumexp",
+    "max",
     "max_pool",
     "mean",
     "min_pool",

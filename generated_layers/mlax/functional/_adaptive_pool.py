@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from jax.typing import DTypeLike
 
 from mlax._core import checks
+from mlax.functional._max import max
 from mlax.functional._mean import mean
 
 
@@ -85,7 +86,7 @@ def adaptive_pool(
             if reduction == "avg":
                 y = mean(part.reshape(shape), axis=axis + 1, accum_dtype=accum_dtype)
             else:
-                y = jnp.max(part.reshape(shape), axis=axis + 1)
+                y = max(part.reshape(shape), axis=axis + 1)
             reduced.append(y)
         x = jnp.concatenate(reduced, axis)
     return x

@@ -15,7 +15,7 @@ from mlax._core import checks
 from mlax._core.arrays import cast
 from mlax._core.checks import PaddingLike
 from mlax._core.windows import explicit_padding
-from mlax.functional._sum_pool import sum_pool
+from mlax.functional._pool import pool
 
 
 def avg_pool(
@@ -82,9 +82,9 @@ def avg_pool(
         raise checks.shape_error(
             "avg_pool", "x", "(*batch, *spatial)", x, spatial_dims=spatial_dims
         )
-    # Divided before they are added, large elements do not overflow.
-    y = sum_pool(
-        cast(x, accum_dtype) / math.prod(window),
+    y = pool(
+        cast(x, accum_dtype),
+        reduction="avg",
         spatial_dims=spatial_dims,
         window=window,
         strides=strides,

@@ -10,6 +10,7 @@ from jax.typing import DTypeLike
 
 from mlax._core import checks
 from mlax._core.checks import PrecisionLike
+from mlax._core.sums import spread
 from mlax.functional._apply_attention_mask import apply_attention_mask
 from mlax.functional._apply_attention_weights import apply_attention_weights
 from mlax.functional._dot_product_attention_logits import dot_product_attention_logits
@@ -228,7 +229,8 @@ def chunked_attention(
         chunks = (split(key, columns), split(value, columns), jnp.arange(columns))
         (_, total, y), _ = lax.scan(jax.checkpoint(step), start, chunks)
         total = jnp.where(total == 0.0, jnp.ones_like(total), total)
-        return (y / jnp.swapaxes(total, -3, -2)).astype(q.dtype)
+        total = spread(jnp.swapaxes(total, -3, -2), y.shape)
+        return (y / total).astype(q.dtype)
 
     y = lax.map(jax.checkpoint(attend), (split(query, rows), jnp.arange(rows)))
     y = jnp.moveaxis(y, 0, -4)

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from mlax._core import checks
+from mlax._core.sums import spread
 from mlax.functional._mean import mean
 from mlax.functional._range_scale import range_scale
 
@@ -47,24 +48,28 @@ def deviations(
     epsilon = checks.non_negative("deviations", epsilon=epsilon)
     x = checks.floating("deviations", x=x)
     checks.has_axes("deviations", x.ndim, axis=axis)
-    narrow = jnp.finfo(x.dtype).maxexp <= 16
+    half = jnp.finfo(x.dtype).bits <= 16
+    # No difference of two halves is out of the range of float16.
+    unit = 2.0 if jnp.finfo(x.dtype).maxexp <= 16 else 1.0
     center = mean(x, axis=axis, keepdims=True)
     center = center if axis_name is None else lax.pmean(center, axis_name)
-    deviation = x - (lax.stop_gradient(center) if narrow else center)
-    if narrow:
+    fixed = lax.stop_gradient(center) if half else center
+    fixed = spread(fixed, x.shape)
+    deviation = x - fixed if unit == 1.0 else x / unit - fixed / unit
+    if half:
         # What the rounding of a large mean has left.
         rest = mean(lax.stop_gradient(deviation), axis=axis, keepdims=True)
         rest = rest if axis_name is None else lax.pmean(rest, axis_name)
-        deviation = deviation - rest
+        deviation = deviation - spread(rest, x.shape)
     scale = range_scale(
-        deviation, axis=axis, axis_name=axis_name, at_least=0.5 * epsilon**0.5
+        deviation, axis=axis, axis_name=axis_name, at_least=0.5 * epsilon**0.5 / unit
     )
     deviation = deviation / scale
-    if narrow:
+    if half:
         # The gradient of the mean goes through here, where it stays in range.
         rest = mean(deviation, axis=axis, keepdims=True)
         rest = rest if axis_name is None else lax.pmean(rest, axis_name)
-        deviation = deviation - rest
+        deviation = deviation - spread(rest, x.shape)
     square = mean(lax.square(deviation), axis=axis, keepdims=True)
     square = square if axis_name is None else lax.pmean(square, axis_name)
-    return center, deviation, square, scale
+    return center, deviation, square, scale if unit == 1.0 else scale * unit

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from mlax._core import checks
+from mlax._core.sums import spread
 
 
 def divide_by_scaled_root(
@@ -35,4 +36,5 @@ def divide_by_scaled_root(
     scale = checks.floating("divide_by_scaled_root", scale=scale)
     checks.same_dtype("divide_by_scaled_root", x=x, var=var, scale=scale)
     least = float(jnp.finfo(x.dtype).smallest_subnormal)
-    return x * lax.rsqrt(var + max(epsilon, least) / scale / scale)
+    root = lax.rsqrt(var + max(epsilon, least) / scale / scale)
+    return x * spread(root, x.shape)

@@ -9,6 +9,7 @@ from jax.typing import DTypeLike
 
 from mlax._core import checks
 from mlax._core.checks import PrecisionLike
+from mlax._core.sums import spread
 from mlax.functional._apply_attention_mask import apply_attention_mask
 from mlax.functional._apply_attention_weights import apply_attention_weights
 from mlax.functional._chunked_attention import chunked_attention
@@ -164,7 +165,7 @@ def dot_product_attention(
         )
     logits = dot_product_attention_logits(query, key, scale=scale, precision=precision)
     if bias is not None:
-        logits = logits + bias
+        logits = logits + spread(bias, logits.shape)
     if causal:
         allowed = jnp.tri(logits.shape[-2], logits.shape[-1], dtype=bool)
         mask = allowed if mask is None else mask & allowed

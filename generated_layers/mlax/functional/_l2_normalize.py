@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from jax.typing import DTypeLike
 
 from mlax._core import checks
+from mlax._core.sums import spread
 from mlax.functional._l2_norm import l2_norm
 from mlax.functional._range_scale import range_scale
 
@@ -51,4 +52,4 @@ def l2_normalize(
     scale = range_scale(wide, axis=axis, at_least=8.0 * least, only_float16=False)
     wide = wide / scale
     length = jnp.maximum(l2_norm(wide, axis=axis, keepdims=True), least / scale)
-    return (wide / length).astype(x.dtype)
+    return (wide / spread(length, wide.shape)).astype(x.dtype)

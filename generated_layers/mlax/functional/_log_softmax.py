@@ -7,9 +7,11 @@ from collections.abc import Sequence
 
 import jax
 import jax.numpy as jnp
+from jax import lax
 from jax.typing import DTypeLike
 
 from mlax._core import checks
+from mlax._core.sums import spread
 from mlax.functional._logsumexp import logsumexp
 
 
@@ -41,6 +43,12 @@ def log_softmax(
     x = checks.floating("log_softmax", x=x)
     checks.has_axes("log_softmax", x.ndim, axis=axis)
     wide = x if accum_dtype is None else x.astype(accum_dtype)
+    if jnp.finfo(wide.dtype).bits <= 16:
+        # The rounding of a large sum would be in every element.
+        top = jnp.max(
+            lax.stop_gradient(wide), axis=axis, keepdims=True, initial=-jnp.inf
+        )
+        wide = wide - jnp.where(jnp.isfinite(top), top, jnp.zeros_like(top))
     total = logsumexp(wide, axis=axis, keepdims=True)
     total = jnp.where(total == -jnp.inf, jnp.zeros_like(total), total)
-    return (wide - total).astype(x.dtype)
+    return (wide - spread(total, wide.shape)).astype(x.dtype)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import jax
@@ -47,11 +48,16 @@ def logsumexp(
     fixed = lax.stop_gradient(wide)
     top = jnp.max(fixed, axis=axis, keepdims=True, initial=-jnp.inf)
     top = jnp.where(jnp.isfinite(top), top, jnp.zeros_like(top))
-    total = sum(jnp.exp(wide - top), axis=axis, keepdims=True)
+    # As many ones have no sum in float16.
+    axes = tuple(range(x.ndim)) if axis is None else axis
+    bits = math.ceil(math.log2(max(1, math.prod(x.shape[a] for a in axes))))
+    share = 2.0 ** min(0, 15 - bits) if jnp.finfo(wide.dtype).maxexp <= 16 else 1.0
+    total = sum(jnp.exp(wide - top), axis=axis, keepdims=True, factor=share)
     # The logarithm of a stand-in keeps the gradient of an empty sum from dividing by 0.
     empty = total == 0.0
-    log = jnp.log(jnp.where(empty, jnp.ones_like(total), total)) + top
+    log = jnp.log(jnp.where(empty, jnp.ones_like(total), total))
+    log = (log if share == 1.0 else log - math.log(share)) + top
     log = jnp.where(empty, jnp.full_like(log, -jnp.inf), log)
     if not keepdims:
-        log = lax.squeeze(log, tuple(range(x.ndim)) if axis is None else axis)
+        log = lax.squeeze(log, axes)
     return log.astype(x.dtype)

@@ -11,6 +11,7 @@ from jax import lax
 from jax.typing import DTypeLike
 
 from mlax._core import checks
+from mlax._core.sums import spread
 from mlax.functional._deviations import deviations
 from mlax.functional._sum import sum
 
@@ -71,7 +72,8 @@ def moments(
             return total if axis_name is None else lax.pmean(total, axis_name)
 
         # The rounding of the mean is in every deviation, and in their mean.
-        slope = (deviation - average(deviation / half)) * scale * (2.0 / half)
+        rest = spread(average(deviation / half), deviation.shape)
+        slope = (deviation - rest) * spread(scale, rest.shape) * (2.0 / half)
         shift, growth = average(tangents[0] / half), average(slope * tangents[0])
         return (center, square * scale * scale), (shift, growth)
 

@@ -7,6 +7,7 @@ import jax
 from jax import lax
 
 from mlax._core import checks
+from mlax._core.sums import spread
 
 
 def normalize(
@@ -31,4 +32,5 @@ def normalize(
     mean = checks.floating("normalize", mean=mean)
     var = checks.floating("normalize", var=var)
     checks.same_dtype("normalize", x=x, mean=mean, var=var)
-    return (x - mean) * lax.rsqrt(var + epsilon)
+    root = lax.rsqrt(var + epsilon)
+    return (x - spread(mean, x.shape)) * spread(root, x.shape)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 import jax
+import jax.numpy as jnp
 from jax import lax
 
 from mlax._core import checks
@@ -18,7 +19,7 @@ from mlax._core.windows import explicit_padding
 def pool(
     x: jax.Array,
     *,
-    reduction: Literal["max", "min", "sum"],
+    reduction: Literal["max", "min", "sum", "avg"],
     spatial_dims: int,
     window: int | Sequence[int],
     strides: int | Sequence[int] = 1,
@@ -30,12 +31,13 @@ def pool(
     """Reduces windows of the spatial axes, in the dtype of x.
 
     Channels that are first are among the batch axes. Where several elements of a window
-    are the largest, the gradient goes to one of them, or in parts to all.
+    are the largest, the gradient goes to one of them, or in parts to all. A mean divides
+    before it adds, so that large elements do not overflow.
 
     Args:
         x: floating (*batch, *spatial, channels) where channel_last, else (*batch,
             *spatial).
-        reduction: what is made of a window (one of "max", "min", "sum").
+        reduction: what is made of a window (one of "max", "min", "sum", "avg").
         spatial_dims: number of spatial axes (an integer of at least 1).
         window: size of the window (an integer of at least 1, or a sequence of one for
             each spatial axis).
@@ -56,7 +58,7 @@ def pool(
     Raises:
         ValueError, TypeError: where an argument does not fit.
     """
-    reduction = checks.choice("pool", ("max", "min", "sum"), reduction=reduction)
+    reduction = checks.choice("pool", ("max", "min", "sum", "avg"), reduction=reduction)
     spatial_dims = checks.size("pool", spatial_dims=spatial_dims)
     window = checks.per_dim("pool", checks.size, spatial_dims, window=window)
     strides = checks.per_dim("pool", checks.size, spatial_dims, strides=strides)
@@ -98,15 +100,15 @@ def pool(
         raise checks.requirement(
             "pool", "what is padded must be as large as the dilation", dilation=dilation
         )
-    reduce, identity = {
-        "max": (lax.max, -math.inf),
-        "min": (lax.min, math.inf),
-        "sum": (lax.add, 0.0),
-    }[reduction]
     pairs = ((0, 0),) * before + pairs + ((0, 0),) * after
-    if reduction == "sum" or max(dilation) == 1:
+    average = reduction == "avg"
+    reduce, identity = {"max": (lax.max, -math.inf), "min": (lax.min, math.inf)}.get(
+        reduction, (lax.add, 0.0)
+    )
+    narrow = jnp.finfo(x.dtype).bits <= 16
+    if max(dilation) == 1 if reduction in ("max", "min") else not narrow:
         return lax.reduce_window(
-            x,
+            x / math.prod(window) if average else x,
             x.dtype.type(identity),
             reduce,
             (1,) * before + window + (1,) * after,
@@ -114,17 +116,32 @@ def pool(
             pairs,
             window_dilation=(1,) * before + dilation + (1,) * after,
         )
-    # The gradient of reduce_window does not know dilation.
+    # The gradient of reduce_window does not know dilation, and its sums of 16-bit numbers
+    # lose digits with every element. Here windows of 1, 2, 4 ... elements are joined.
     y = lax.pad(x, x.dtype.type(identity), [(low, high, 0) for low, high in pairs])
     for axis, w, s, d in zip(
         range(before, before + spatial_dims), window, strides, dilation, strict=True
     ):
         count = max(0, y.shape[axis] - (w - 1) * d)
-        parts = [
-            lax.slice_in_dim(y, i * d, i * d + count, s, axis)
-            for i in range(w if count else 1)
-        ]
+        if count == 0:
+            y = lax.slice_in_dim(y, 0, 0, 1, axis)
+            continue
+        whole = 2 ** (w - 1).bit_length()
+        parts, start, size = [], 0, 1
+        while size <= w:
+            if w & size:
+                part = lax.slice_in_dim(y, start * d, start * d + count, s, axis)
+                parts.append(part * (size / whole) if average else part)
+                start += size
+            rest = y.shape[axis] - size * d
+            size *= 2
+            if size <= w:
+                left = lax.slice_in_dim(y, 0, rest, 1, axis)
+                right = lax.slice_in_dim(y, y.shape[axis] - rest, None, 1, axis)
+                y = 0.5 * left + 0.5 * right if average else reduce(left, right)
         y = parts[0]
         for part in parts[1:]:
             y = reduce(y, part)
+        # A quotient of small integers over a power of two has no rounding of its own.
+        y = y / (w / whole) if average else y
     return y

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from jax.typing import DTypeLike
 
 from mlax._core import checks
+from mlax._core.sums import spread
 from mlax.functional._l2_norm import l2_norm
 
 
@@ -54,5 +55,7 @@ def scale_by_trust_ratio(
     least = float(jnp.finfo(length.dtype).tiny)
     undefined = (size == 0.0) | (length < least)
     # In this order no factor is larger than the norm of the weight.
-    direction = update / jnp.where(undefined, 1.0, length + epsilon)
-    return direction * jnp.where(undefined, 1.0, coefficient * size)
+    divisor = jnp.where(undefined, 1.0, length + epsilon)
+    factor = jnp.where(undefined, 1.0, coefficient * size)
+    direction = update / spread(divisor, update.shape)
+    return direction * spread(factor, update.shape)

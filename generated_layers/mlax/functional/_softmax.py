@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import jax
@@ -11,6 +12,7 @@ from jax import lax
 from jax.typing import DTypeLike
 
 from mlax._core import checks
+from mlax._core.sums import spread
 from mlax.functional._sum import sum
 
 
@@ -46,7 +48,11 @@ def softmax(
     lowest = float(jnp.finfo(wide.dtype).min)
     top = jnp.max(fixed, axis=axis, keepdims=True, initial=lowest)
     weights = jnp.exp(wide - top)
-    total = sum(weights, axis=axis, keepdims=True)
-    # At least 1, but where everything is -inf.
+    # As many ones have no sum in float16.
+    bits = math.ceil(math.log2(max(1, math.prod(x.shape[a] for a in axis))))
+    share = 2.0 ** min(0, 15 - bits) if jnp.finfo(wide.dtype).maxexp <= 16 else 1.0
+    total = sum(weights, axis=axis, keepdims=True, factor=share)
+    # It is zero where everything is -inf.
     total = total + (total == 0.0).astype(total.dtype)
-    return (weights / total).astype(x.dtype)
+    y = weights / spread(total, weights.shape)
+    return (y if share == 1.0 else y * share).astype(x.dtype)

@@ -12,6 +12,7 @@ from jax import lax
 from jax.typing import DTypeLike
 
 from mlax._core import checks
+from mlax._core.sums import spread
 from mlax.functional._mean import mean
 from mlax.functional._range_scale import range_scale
 from mlax.functional._sum import sum
@@ -52,12 +53,18 @@ def std(
 
     def parts(x):
         """The deviation, and the standard scores, which make its gradient."""
-        scores = x - mean(x, axis=axes, keepdims=True)
+        scores = x - spread(mean(x, axis=axes, keepdims=True), x.shape)
+        if jnp.finfo(x.dtype).bits <= 16:
+            # What the rounding of a large mean has left.
+            rest = mean(scores, axis=axes, keepdims=True)
+            scores = scores - spread(rest, x.shape)
         scale = range_scale(scores, axis=axes, only_float16=False)
         scores = scores / scale
         square = mean(lax.square(scores), axis=axes, keepdims=True)
         root = lax.sqrt(jnp.where(square == 0.0, 1.0, square))
-        return jnp.where(square == 0.0, 0.0, root * scale), scores / root
+        return jnp.where(square == 0.0, 0.0, root * scale), scores / spread(
+            root, x.shape
+        )
 
     @jax.custom_jvp
     def root(x):
@@ -73,7 +80,8 @@ def std(
             return sum(x / half, axis=axes, keepdims=True) * (half / size)
 
         # Without their mean, the rounding of the mean of x would be in every score.
-        return y, average(scores * (tangents[0] - average(tangents[0])))
+        scores = scores - spread(average(scores), scores.shape)
+        return y, average(scores * tangents[0])
 
     y = root(wide)
     return (y if keepdims else lax.squeeze(y, axes)).astype(x.dtype)

@@ -6,10 +6,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import jax
+import jax.numpy as jnp
 from jax import lax
 from jax.typing import DTypeLike
 
 from mlax._core import checks
+from mlax._core.sums import weighted_sum
 
 
 def sum(
@@ -17,14 +19,20 @@ def sum(
     *,
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
+    factor: float = 1.0,
     accum_dtype: DTypeLike | None = None,
 ) -> jax.Array:
     """Sum over axes, in the dtype of x, which jnp.sum widens where it has 16 bits.
+
+    Its error does not grow with the number of elements: in 16 bits it is a product with
+    ones, which accumulates beyond them inside.
 
     Args:
         x: floating of any shape.
         axis: axes that are summed; None: all (an axis or a sequence of axes, or None).
         keepdims: whether they stay, with size 1 (True or False).
+        factor: of all elements; a power of two changes no digit (a finite number above
+            0).
         accum_dtype: dtype of the sum; None: that of x (a floating dtype, or None).
 
     Returns:
@@ -35,11 +43,16 @@ def sum(
     """
     axis = checks.optional(checks.axes, "sum", axis=axis)
     keepdims = checks.boolean("sum", keepdims=keepdims)
+    factor = checks.positive("sum", factor=factor)
     accum_dtype = checks.optional(checks.dtype, "sum", accum_dtype=accum_dtype)
     x = checks.floating("sum", x=x)
     checks.has_axes("sum", x.ndim, axis=axis)
-    axes = range(x.ndim) if axis is None else sorted(a % x.ndim for a in axis)
+    axes = tuple(range(x.ndim)) if axis is None else sorted(a % x.ndim for a in axis)
     wide = x if accum_dtype is None else x.astype(accum_dtype)
-    total = lax.reduce(wide, wide.dtype.type(0), lax.add, tuple(axes))
+    if jnp.finfo(wide.dtype).bits > 16:
+        total = lax.reduce(wide, wide.dtype.type(0), lax.add, tuple(axes))
+        total = total if factor == 1.0 else total * factor
+    else:
+        total = weighted_sum(wide, axes, factor)
     total = lax.expand_dims(total, tuple(axes)) if keepdims else total
     return total.astype(x.dtype)

@@ -92,6 +92,8 @@ from mlax.graph.nn.upsample import Upsample
 from mlax.graph.nn.weight_norm import WeightNorm
 from mlax.graph.nn.z_norm import ZNorm
 
+# A line for each name, here and above: branches that each add one merge by
+# themselves.
 __all__ = [
     "GEGLU",
     "GLU",

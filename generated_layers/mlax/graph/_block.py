@@ -65,7 +65,7 @@ class BlockModule(Module):
         """An entry point of the block, such as `fwd`, with the parameters of its modules."""
         checks.static_flag(type(self).__name__, is_training=is_training)
         checked_call(self, params, x)
-        params = self._create(params, x, is_training, **inputs)
+        params = self._made(params, x, is_training, **inputs)
         key, rng = None, self._rng() if is_training and self._draws else None
         if rng is not None and rng.is_seeded(params):
             key, params = rng(params)
@@ -146,6 +146,9 @@ class BlockModule(Module):
     def _create(
         self, params: Params, x: Any, is_training: bool = False, **inputs: Any
     ) -> Params:
+        return self._made(params, x, is_training, **inputs)
+
+    def _made(self, params: Params, x: Any, is_training: bool, **inputs: Any) -> Params:
         """The params with those that its modules lack for an input of this shape.
 
         The block is run without computing anything, to see the shapes that its modules get.
@@ -156,7 +159,9 @@ class BlockModule(Module):
 
         def run(x: Any, inputs: Mapping[str, Any]) -> Any:
             key = jax.random.key(0) if is_training else None
-            return self._trace(params, calls, x, is_training, key, **inputs)
+            return BlockModule._trace(
+                self, params, calls, x, is_training, key, **inputs
+            )
 
         jax.eval_shape(run, x, inputs)
         for module, count, (shape, given) in calls:
@@ -235,20 +240,25 @@ class BlockModule(Module):
                     f"{type(self).__name__} at {self.path!r}: {name} has {len(modules)} modules, "
                     f"and the pair {len(weights)} weights and {len(states)} states"
                 )
-            for module, *part in zip(modules, weights, states, strict=True):
+            for module, weight, state in zip(modules, weights, states, strict=True):
                 if self._is_stacked(name):
-                    params = self._from_stack(params, module, part, stack)
+                    params = self._from_stack(params, module, weight, state, stack)
                 else:
-                    params = module._from_pair(params, *part, stack)
+                    params = module._from_pair(params, weight, state, stack)
                 self._check_again(seen, own_params(module, params))
         return params
 
     def _from_stack(
-        self, params: Params, module: Module, pair: list[Any], stack: tuple[int, ...]
+        self,
+        params: Params,
+        module: Module,
+        weights: Any,
+        state: Any,
+        stack: tuple[int, ...],
     ) -> Params:
         """The params with the arrays of a pair whose first axis is the depth."""
         known = set(params)
-        made = module._from_pair(params, *pair, (*stack, self.depth))
+        made = module._from_pair(params, weights, state, (*stack, self.depth))
         new, rest = made.split(lambda path, _: path not in known)
         return rest.merge(of_all(new))
 

@@ -55,7 +55,8 @@ def call(
     """
     if not {"is_training", ANY}.isdisjoint(_keywords(type(module))):
         inputs = {**inputs, "is_training": is_training}
-    result = module(params, x, **inputs)
+    several = module._takes_several and isinstance(x, tuple)
+    result = module(params, *x, **inputs) if several else module(params, x, **inputs)
     match result:
         case (y, Params() as after):
             return y, after
@@ -63,6 +64,12 @@ def call(
         f"{type(module).__name__}: a call must return (y, params), "
         f"got {type(result).__name__}"
     )
+
+
+def takes_several(cls: type) -> bool:
+    """Whether a call has inputs beside x that are given by position."""
+    parameters = inspect.signature(cls.__call__).parameters.values()
+    return sum(p.kind is p.POSITIONAL_OR_KEYWORD for p in parameters) > 3
 
 
 def rng_by_name(init: Callable[..., None]) -> Callable[..., None]:

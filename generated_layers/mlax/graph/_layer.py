@@ -138,8 +138,8 @@ class LayerModule(Module):
         """An entry point of the layer, such as `fwd`, with the parameters of this module."""
         checks.static_flag(type(self).__name__, is_training=is_training)
         checked_call(self, params, x)
-        params, key = self._create(params, x), None
-        rng = self.rng if self._draws and is_training else None
+        params, key = self._made(params, x), None
+        rng = self.rng if self.draws_keys and is_training else None
         if rng is not None and rng.is_seeded(params):
             key, params = rng(params)
         try:
@@ -203,7 +203,10 @@ class LayerModule(Module):
     def _create(
         self, params: Params, x: Any, is_training: bool = False, **inputs: Any
     ) -> Params:
-        """The params with those that this module lacks for an input of this shape."""
+        return self._made(params, x)
+
+    def _made(self, params: Params, x: Any) -> Params:
+        """The params with those that the layer lacks for an input of this shape."""
         outline = self.outline(x)
         paths = (*outline.trainables.paths, *outline.non_trainables.paths)
         missing = [path for path in paths if path not in params]

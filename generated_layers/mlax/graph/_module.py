@@ -14,8 +14,9 @@ import jax.numpy as jnp
 from jax.typing import DTypeLike
 
 from mlax._core.arrays import Initializer, create
+from mlax._core.outlines import fits
 from mlax.graph._applied import Applied
-from mlax.graph._call import call, keyword_inputs, rng_by_name
+from mlax.graph._call import call, keyword_inputs, rng_by_name, takes_several
 from mlax.graph._graph import Graph, Path
 from mlax.graph._param import Param
 from mlax.graph._params import Params, checked_params
@@ -50,8 +51,14 @@ class Module:
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        if {"functions", "__init__"} <= vars(cls).keys():
+        own = vars(cls).keys()
+        if {"functions", "__init__"} <= own:
             cls.__init__ = rng_by_name(cls.__init__)
+            cls._takes_several = takes_several(cls)
+        elif "__call__" in own and hasattr(cls, "functions"):
+            # A block runs the call of this class, and not the function of the layer.
+            for name in _OF_CALLS:
+                setattr(cls, name, vars(Module)[name])
 
     def __init__(self, graph: Graph) -> None:
         if not isinstance(graph, Graph):
@@ -134,7 +141,7 @@ class Module:
             params = params.add(path, value, trainable=trainable, metadata=metadata)
             return value, params
         value = params[path].value
-        if shape is not None and jnp.shape(value) != tuple(shape):
+        if shape is not None and not fits(jnp.shape(value), tuple(shape)):
             raise ValueError(
                 f"{type(self).__name__}: the parameter {path!r} must have shape "
                 f"{tuple(shape)}, got {jnp.shape(value)}"
@@ -234,6 +241,8 @@ class Module:
 
     _gives_keys: ClassVar[bool] = False
     """Whether this is an `Rng`."""
+    _takes_several: ClassVar[bool] = False
+    """Whether its inputs stand one by one in a call, which are a tuple in a block."""
     _passes_calls: ClassVar[bool] = False
     """Whether it is a block, which hands on what its modules create."""
 
@@ -354,6 +363,20 @@ class Module:
             if plain and not _equal(value, defaults.get(name, inspect.Parameter.empty)):
                 shown.append(f"{name}={value!r}")
         return f"{type(self).__name__}({', '.join(shown)})"
+
+
+_OF_CALLS = (
+    "_create",
+    "_run",
+    "_trace",
+    "_draws",
+    "_passes_calls",
+    "_pair_hyperparams",
+    "_to_pair",
+    "_from_pair",
+    "keyword_inputs",
+)
+"""What a block asks of a module that has a call of one's own."""
 
 
 def modules_in(value: Any) -> Iterator[Module]:

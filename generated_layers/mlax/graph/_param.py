@@ -53,7 +53,7 @@ def checked_flag(owner: Any, trainable: Any) -> bool:
 
 def unshared(value: Any) -> Any:
     """An array of NumPy that nobody can write to, a copy where somebody could; else itself."""
-    part = value if type(value).__module__ == "numpy" else None
+    part: Any = value if type(value).__module__ == "numpy" else None
     while hasattr(part, "flags"):
         if part.flags.writeable:
             value = value.copy()

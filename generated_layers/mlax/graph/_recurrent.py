@@ -74,7 +74,7 @@ class RecurrentModule(LayerModule):
         first = jax.ShapeDtypeStruct(steps.shape[1:], steps.dtype)
         if prev_state is None:
             prev_state = self.initial_carry(first.shape, x.dtype)
-        params = self._create(checked_params(self, params), (first, prev_state))
+        params = self._made(checked_params(self, params), (first, prev_state))
         outline = self.outline((first, prev_state))
         weights = {path: params.value(path) for path in outline.trainables.paths}
         moving = {*outline.non_trainables.paths, *(self.rng.paths if self.rng else ())}
@@ -82,16 +82,14 @@ class RecurrentModule(LayerModule):
             lambda path, _: path in moving
         )
 
+        cell: Any = self
+
         def step(carry: Any, x: Any) -> tuple[Any, Any]:
             state, changing = carry
-            call = self.call(
-                self.functions.fwd,
-                fixed.merge(changing),
-                (x, state),
-                is_training,
-                **inputs,
+            params = fixed.merge(changing)
+            (y, state), after = cell(
+                params, x, state, is_training=is_training, **inputs
             )
-            (y, state), after = call
             kept = changing.update({path: after.value(path) for path in changing})
             return (state, kept), y
 

@@ -104,13 +104,13 @@ class Running(Applied):
     def apply(
         self,
         x: Any,
-        trainables: Slot,
-        non_trainables: Slot,
+        trainables: Any,
+        non_trainables: Any,
         inference_mode: bool = False,
         key: Any = None,
         **inputs: Any,
-    ) -> tuple[Any, Slot]:
-        """What a block calls."""
+    ) -> tuple[Any, Any]:
+        """What a block calls, with slots."""
         run = self.run
         if trainables.run is run is non_trainables.run:
             y, run.params = self.module._run(

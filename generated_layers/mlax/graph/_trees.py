@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from mlax._core.outlines import fits
 from mlax.graph._graph import Path
 from mlax.graph._params import Params
 
@@ -45,7 +46,7 @@ class Tree(NamedTuple):
             )
         leaves = [params.value(path) for path in self.paths]
         for path, shape, leaf in zip(self.paths, self.shapes, leaves, strict=True):
-            if check and jnp.shape(leaf) != shape:
+            if check and not fits(jnp.shape(leaf), shape):
                 raise ValueError(
                     f"{type(owner).__name__}: the parameter {path!r} must have shape {shape} "
                     f"for this input, got {jnp.shape(leaf)}"
@@ -73,10 +74,10 @@ def outline_of(place: Path, tree: Any) -> Tree:
 
 def struct_of(value: Any) -> jax.ShapeDtypeStruct | None:
     """Shape and dtype of an array or a number; None of what is neither."""
-    if not (hasattr(value, "dtype") or isinstance(value, bool | int | float | complex)):
-        return None
-    dtype = value.dtype if hasattr(value, "dtype") else jnp.result_type(value)
-    return jax.ShapeDtypeStruct(jnp.shape(value), dtype)
+    dtype = getattr(value, "dtype", None)
+    if dtype is None and isinstance(value, bool | int | float | complex):
+        dtype = jnp.result_type(value)
+    return None if dtype is None else jax.ShapeDtypeStruct(jnp.shape(value), dtype)
 
 
 _KINDS = (

@@ -62,6 +62,8 @@ from mlax.nn import upsample as Upsample
 from mlax.nn import weight_norm as WeightNorm
 from mlax.nn import z_norm as ZNorm
 
+# A line for each name, here and above: branches that each add one merge by
+# themselves.
 __all__ = [
     "GEGLU",
     "GLU",

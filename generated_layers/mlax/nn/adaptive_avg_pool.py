@@ -44,6 +44,15 @@ class AdaptiveAvgPoolHyperparams:
         """`fwd` with these hyperparameters: what a block calls."""
         return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
 
+    def outline(self) -> tuple[Any, Any, Any]:
+        """`init` with these hyperparameters: shapes in the place of arrays."""
+        return init(
+            spatial_dims=self.spatial_dims,
+            output_size=self.output_size,
+            channel_last=self.channel_last,
+            accum_dtype=self.accum_dtype,
+        )
+
 
 def init(
     spatial_dims: int,
@@ -108,9 +117,11 @@ def fwd(
         channel_last, else (*batch, *output_size), in the dtype of the input.
 
     Raises:
-        ValueError, TypeError: where an input does not fit.
+        ValueError, TypeError: where an input or a weight does not fit.
     """
-    checks.static_flag("AdaptiveAvgPool", inference_mode=inference_mode)
+    checks.arguments(
+        "AdaptiveAvgPool", trainables, non_trainables, hyperparams, inference_mode
+    )
     x = checks.floating("AdaptiveAvgPool", x=x)
     if hyperparams.channel_last and x.ndim < hyperparams.spatial_dims + 1:
         raise checks.shape_error(

@@ -49,6 +49,10 @@ class AlibiBiasHyperparams:
         """`fwd` with these hyperparameters: what a block calls."""
         return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
 
+    def outline(self) -> tuple[Any, Any, Any]:
+        """`init` with these hyperparameters: shapes in the place of arrays."""
+        return init(heads=self.heads)
+
 
 def init(heads: int) -> tuple[None, None, AlibiBiasHyperparams]:
     """Create the weights and the hyperparameters of AlibiBias.
@@ -94,9 +98,11 @@ def fwd(
         dtype of the input.
 
     Raises:
-        ValueError, TypeError: where an input does not fit.
+        ValueError, TypeError: where an input or a weight does not fit.
     """
-    checks.static_flag("AlibiBias", inference_mode=inference_mode)
+    checks.arguments(
+        "AlibiBias", trainables, non_trainables, hyperparams, inference_mode
+    )
     x = checks.floating("AlibiBias", x=x)
     if x.ndim < 3 or x.shape[-3] != hyperparams.heads:
         raise checks.shape_error(

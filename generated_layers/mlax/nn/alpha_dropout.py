@@ -41,6 +41,10 @@ class AlphaDropoutHyperparams:
         """`fwd` with these hyperparameters: what a block calls."""
         return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
 
+    def outline(self) -> tuple[Any, Any, Any]:
+        """`init` with these hyperparameters: shapes in the place of arrays."""
+        return init(rate=self.rate)
+
 
 def init(rate: float = 0.5) -> tuple[None, None, AlphaDropoutHyperparams]:
     """Create the weights and the hyperparameters of AlphaDropout.
@@ -81,9 +85,11 @@ def fwd(
         `(y, non_trainables)`; y is floating (*shape,), in the dtype of the input.
 
     Raises:
-        ValueError, TypeError: where an input does not fit.
+        ValueError, TypeError: where an input or a weight does not fit.
     """
-    checks.static_flag("AlphaDropout", inference_mode=inference_mode)
+    checks.arguments(
+        "AlphaDropout", trainables, non_trainables, hyperparams, inference_mode
+    )
     x = checks.floating("AlphaDropout", x=x)
     if inference_mode or hyperparams.rate == 0.0:
         return x, non_trainables

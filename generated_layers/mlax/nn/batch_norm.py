@@ -24,9 +24,10 @@ from jax import lax
 from jax.nn.initializers import ones, zeros
 from jax.typing import DTypeLike
 
-from mlax._core import arrays, checks
-from mlax._core.arrays import cast
+from mlax._core import arrays, checks, outlines
+from mlax._core.arrays import cast, stored_moments
 from mlax._core.static import static
+from mlax._core.sums import spread
 from mlax.functional import deviations, divide_by_scaled_root, ema
 
 
@@ -80,6 +81,20 @@ class BatchNormHyperparams:
     ) -> tuple[Any, Any]:
         """`fwd` with these hyperparameters: what a block calls."""
         return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
+
+    def outline(self) -> tuple[Any, Any, Any]:
+        """`init` with these hyperparameters: shapes in the place of arrays."""
+        return init(
+            outlines.SHAPES,
+            channels=self.channels,
+            channel_last=self.channel_last,
+            use_scale=self.use_scale,
+            use_bias=self.use_bias,
+            momentum=self.momentum,
+            epsilon=self.epsilon,
+            axis_name=self.axis_name,
+            accum_dtype=self.accum_dtype,
+        )
 
 
 def init(
@@ -183,9 +198,11 @@ def fwd(
         channel_last, else (batch, channels, *spatial), in the dtype of the input.
 
     Raises:
-        ValueError, TypeError: where an input does not fit.
+        ValueError, TypeError: where an input or a weight does not fit.
     """
-    checks.static_flag("BatchNorm", inference_mode=inference_mode)
+    checks.arguments(
+        "BatchNorm", trainables, non_trainables, hyperparams, inference_mode
+    )
     x = checks.floating("BatchNorm", x=x)
     if hyperparams.channel_last and (x.ndim < 2 or x.shape[-1] != hyperparams.channels):
         raise checks.shape_error(
@@ -241,15 +258,24 @@ def fwd(
                 non_trainables.var.dtype,
             ),
         )
-    else:
+    elif jnp.finfo(wide.dtype).maxexp > 16:
         mean = non_trainables.mean.astype(wide.dtype).reshape(shape)
         var = non_trainables.var.astype(wide.dtype).reshape(shape)
         deviation = wide - mean
         factor = weight * lax.rsqrt(var + hyperparams.epsilon)
+    else:
+        # The moments of numbers of float16 may be out of its range.
+        moments = stored_moments(non_trainables.mean, non_trainables.var, wide.dtype)
+        mean, var, unit, scale = jnp.stack(moments).reshape(4, *shape)
+        deviation = divide_by_scaled_root(
+            wide / unit - mean, var, scale, epsilon=hyperparams.epsilon
+        )
+        deviation = deviation * (unit / scale)
+        factor = weight
     # With one factor for each channel, every element is multiplied once.
-    y = (deviation * factor).astype(x.dtype)
-    return (
-        y
-        if trainables.bias is None
-        else y + arrays.in_dtype(trainables.bias, x.dtype).reshape(shape)
+    y = (deviation * spread(factor, x.shape)).astype(x.dtype)
+    if trainables.bias is None:
+        return y, non_trainables
+    return y + spread(
+        arrays.in_dtype(trainables.bias, x.dtype).reshape(shape), x.shape
     ), non_trainables

@@ -15,9 +15,10 @@ import jax.numpy as jnp
 from jax.nn.initializers import variance_scaling, zeros
 from jax.typing import DTypeLike
 
-from mlax._core import arrays, checks
+from mlax._core import arrays, checks, outlines
 from mlax._core.checks import PrecisionLike
 from mlax._core.static import static
+from mlax._core.sums import spread
 
 
 class BilinearTrainables(NamedTuple):
@@ -55,6 +56,17 @@ class BilinearHyperparams:
     ) -> tuple[Any, Any]:
         """`fwd` with these hyperparameters: what a block calls."""
         return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
+
+    def outline(self) -> tuple[Any, Any, Any]:
+        """`init` with these hyperparameters: shapes in the place of arrays."""
+        return init(
+            outlines.SHAPES,
+            left_features=self.left_features,
+            right_features=self.right_features,
+            out_features=self.out_features,
+            use_bias=self.use_bias,
+            precision=self.precision,
+        )
 
 
 def init(
@@ -145,9 +157,11 @@ def fwd(
         input.
 
     Raises:
-        ValueError, TypeError: where an input does not fit.
+        ValueError, TypeError: where an input or a weight does not fit.
     """
-    checks.static_flag("Bilinear", inference_mode=inference_mode)
+    checks.arguments(
+        "Bilinear", trainables, non_trainables, hyperparams, inference_mode
+    )
     left, right = checks.unpack("Bilinear", "(left, right)", x, 2)
     left = checks.floating("Bilinear", left=left)
     right = checks.floating("Bilinear", right=right)
@@ -183,5 +197,5 @@ def fwd(
     return (
         y
         if trainables.bias is None
-        else y + arrays.in_dtype(trainables.bias, left.dtype)
+        else y + spread(arrays.in_dtype(trainables.bias, left.dtype), y.shape)
     ), non_trainables

@@ -20,9 +20,10 @@ from jax import lax
 from jax.nn.initializers import lecun_normal, zeros
 from jax.typing import DTypeLike
 
-from mlax._core import arrays, checks
+from mlax._core import arrays, checks, outlines
 from mlax._core.checks import Padding, PaddingLike, PrecisionLike
 from mlax._core.static import static
+from mlax._core.sums import spread
 from mlax.functional import conv
 
 
@@ -77,6 +78,25 @@ class ConvHyperparams:
     ) -> tuple[Any, Any]:
         """`fwd` with these hyperparameters: what a block calls."""
         return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
+
+    def outline(self) -> tuple[Any, Any, Any]:
+        """`init` with these hyperparameters: shapes in the place of arrays."""
+        return init(
+            outlines.SHAPES,
+            spatial_dims=self.spatial_dims,
+            in_channels=self.in_channels,
+            out_channels=self.out_channels,
+            kernel_size=self.kernel_size,
+            strides=self.strides,
+            padding=self.padding,
+            padding_mode=self.padding_mode,
+            dilation=self.dilation,
+            input_dilation=self.input_dilation,
+            groups=self.groups,
+            channel_last=self.channel_last,
+            use_bias=self.use_bias,
+            precision=self.precision,
+        )
 
 
 def init(
@@ -224,9 +244,9 @@ def fwd(
         input.
 
     Raises:
-        ValueError, TypeError: where an input does not fit.
+        ValueError, TypeError: where an input or a weight does not fit.
     """
-    checks.static_flag("Conv", inference_mode=inference_mode)
+    checks.arguments("Conv", trainables, non_trainables, hyperparams, inference_mode)
     x = checks.floating("Conv", x=x)
     if hyperparams.channel_last and (
         x.ndim < hyperparams.spatial_dims + 1 or x.shape[-1] != hyperparams.in_channels
@@ -267,6 +287,7 @@ def fwd(
     if trainables.bias is None:
         return y, non_trainables
     after = 0 if hyperparams.channel_last else hyperparams.spatial_dims
-    return y + lax.expand_dims(
+    bias = lax.expand_dims(
         arrays.in_dtype(trainables.bias, x.dtype), range(1, 1 + after)
-    ), non_trainables
+    )
+    return y + spread(bias, y.shape), non_trainables

@@ -19,9 +19,10 @@ from jax import lax
 from jax.nn.initializers import lecun_normal, zeros
 from jax.typing import DTypeLike
 
-from mlax._core import arrays, checks
+from mlax._core import arrays, checks, outlines
 from mlax._core.checks import Padding, PaddingLike, PrecisionLike
 from mlax._core.static import static
+from mlax._core.sums import spread
 from mlax._core.windows import explicit_padding
 
 
@@ -78,6 +79,24 @@ class ConvLocalHyperparams:
     ) -> tuple[Any, Any]:
         """`fwd` with these hyperparameters: what a block calls."""
         return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
+
+    def outline(self) -> tuple[Any, Any, Any]:
+        """`init` with these hyperparameters: shapes in the place of arrays."""
+        return init(
+            outlines.SHAPES,
+            spatial_dims=self.spatial_dims,
+            in_channels=self.in_channels,
+            out_channels=self.out_channels,
+            input_size=self.input_size,
+            kernel_size=self.kernel_size,
+            strides=self.strides,
+            padding=self.padding,
+            padding_mode=self.padding_mode,
+            dilation=self.dilation,
+            channel_last=self.channel_last,
+            use_bias=self.use_bias,
+            precision=self.precision,
+        )
 
 
 def init(
@@ -232,9 +251,11 @@ def fwd(
         input.
 
     Raises:
-        ValueError, TypeError: where an input does not fit.
+        ValueError, TypeError: where an input or a weight does not fit.
     """
-    checks.static_flag("ConvLocal", inference_mode=inference_mode)
+    checks.arguments(
+        "ConvLocal", trainables, non_trainables, hyperparams, inference_mode
+    )
     x = checks.floating("ConvLocal", x=x)
     if hyperparams.channel_last and (
         x.ndim < len(hyperparams.input_size) + 1
@@ -286,5 +307,7 @@ def fwd(
     )
     y = y.reshape(*batch, *y.shape[1:])
     return (
-        y if trainables.bias is None else y + arrays.in_dtype(trainables.bias, x.dtype)
+        y
+        if trainables.bias is None
+        else y + spread(arrays.in_dtype(trainables.bias, x.dtype), y.shape)
     ), non_trainables

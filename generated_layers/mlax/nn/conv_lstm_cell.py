@@ -20,7 +20,7 @@ from jax import lax
 from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
-from mlax._core import arrays, checks
+from mlax._core import arrays, checks, outlines
 from mlax._core.checks import PrecisionLike
 from mlax._core.static import static
 from mlax.nn import conv as Conv
@@ -82,6 +82,20 @@ class ConvLSTMCellHyperparams:
     ) -> tuple[Any, Any]:
         """`fwd` with these hyperparameters: what a block calls."""
         return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
+
+    def outline(self) -> tuple[Any, Any, Any]:
+        """`init` with these hyperparameters: shapes in the place of arrays."""
+        return init(
+            outlines.SHAPES,
+            spatial_dims=self.spatial_dims,
+            in_channels=self.in_channels,
+            channels=self.channels,
+            kernel_size=self.kernel_size,
+            channel_last=self.channel_last,
+            use_bias=self.use_bias,
+            forget_bias=self.forget_bias,
+            precision=self.precision,
+        )
 
 
 def init(
@@ -213,9 +227,11 @@ def fwd(
         *spatial), in the dtype of the input.
 
     Raises:
-        ValueError, TypeError: where an input does not fit.
+        ValueError, TypeError: where an input or a weight does not fit.
     """
-    checks.static_flag("ConvLSTMCell", inference_mode=inference_mode)
+    checks.arguments(
+        "ConvLSTMCell", trainables, non_trainables, hyperparams, inference_mode
+    )
     inputs, carry = checks.unpack("ConvLSTMCell", "(inputs, carry)", x, 2)
     inputs = checks.floating("ConvLSTMCell", inputs=inputs)
     carry = checks.items("ConvLSTMCell", 2, checks.floating, carry=carry)

@@ -38,6 +38,10 @@ class DropPathHyperparams:
         """`fwd` with these hyperparameters: what a block calls."""
         return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
 
+    def outline(self) -> tuple[Any, Any, Any]:
+        """`init` with these hyperparameters: shapes in the place of arrays."""
+        return init(rate=self.rate)
+
 
 def init(rate: float = 0.1) -> tuple[None, None, DropPathHyperparams]:
     """Create the weights and the hyperparameters of DropPath.
@@ -78,9 +82,11 @@ def fwd(
         `(y, non_trainables)`; y is floating (batch, *shape), in the dtype of the input.
 
     Raises:
-        ValueError, TypeError: where an input does not fit.
+        ValueError, TypeError: where an input or a weight does not fit.
     """
-    checks.static_flag("DropPath", inference_mode=inference_mode)
+    checks.arguments(
+        "DropPath", trainables, non_trainables, hyperparams, inference_mode
+    )
     x = checks.floating("DropPath", x=x)
     if x.ndim < 1:
         raise checks.shape_error("DropPath", "x", "(batch, *shape)", x)

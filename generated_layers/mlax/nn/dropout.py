@@ -38,6 +38,10 @@ class DropoutHyperparams:
         """`fwd` with these hyperparameters: what a block calls."""
         return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
 
+    def outline(self) -> tuple[Any, Any, Any]:
+        """`init` with these hyperparameters: shapes in the place of arrays."""
+        return init(rate=self.rate, broadcast_axis=self.broadcast_axis)
+
 
 def init(
     rate: float = 0.5, broadcast_axis: int | Sequence[int] = ()
@@ -83,9 +87,9 @@ def fwd(
         `(y, non_trainables)`; y is floating (*shape,), in the dtype of the input.
 
     Raises:
-        ValueError, TypeError: where an input does not fit.
+        ValueError, TypeError: where an input or a weight does not fit.
     """
-    checks.static_flag("Dropout", inference_mode=inference_mode)
+    checks.arguments("Dropout", trainables, non_trainables, hyperparams, inference_mode)
     x = checks.floating("Dropout", x=x)
     checks.has_axes("Dropout", x.ndim, broadcast_axis=hyperparams.broadcast_axis)
     if inference_mode or hyperparams.rate == 0.0:

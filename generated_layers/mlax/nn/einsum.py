@@ -16,9 +16,10 @@ import jax.numpy as jnp
 from jax.nn.initializers import variance_scaling, zeros
 from jax.typing import DTypeLike
 
-from mlax._core import arrays, checks
+from mlax._core import arrays, checks, outlines
 from mlax._core.checks import PrecisionLike
 from mlax._core.static import static
+from mlax._core.sums import spread
 
 
 class EinsumTrainables(NamedTuple):
@@ -58,6 +59,16 @@ class EinsumHyperparams:
     ) -> tuple[Any, Any]:
         """`fwd` with these hyperparameters: what a block calls."""
         return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
+
+    def outline(self) -> tuple[Any, Any, Any]:
+        """`init` with these hyperparameters: shapes in the place of arrays."""
+        return init(
+            outlines.SHAPES,
+            equation=self.equation,
+            kernel_shape=self.kernel_shape,
+            use_bias=self.use_bias,
+            precision=self.precision,
+        )
 
 
 def init(
@@ -178,9 +189,9 @@ def fwd(
         `(y, non_trainables)`; y is floating of any shape, in the dtype of the input.
 
     Raises:
-        ValueError, TypeError: where an input does not fit.
+        ValueError, TypeError: where an input or a weight does not fit.
     """
-    checks.static_flag("Einsum", inference_mode=inference_mode)
+    checks.arguments("Einsum", trainables, non_trainables, hyperparams, inference_mode)
     x = checks.floating("Einsum", x=x)
     y = jnp.einsum(
         hyperparams.equation,
@@ -193,6 +204,7 @@ def fwd(
     first, _, last = hyperparams.result.partition("...")
     free = " " * (y.ndim - len(first) - len(last))
     sizes = dict(zip(hyperparams.kernel_axes, hyperparams.kernel_shape, strict=True))
-    return y + arrays.in_dtype(trainables.bias, x.dtype).reshape(
+    bias = arrays.in_dtype(trainables.bias, x.dtype).reshape(
         [sizes.get(a, 1) for a in first + free + last]
-    ), non_trainables
+    )
+    return y + spread(bias, y.shape), non_trainables

@@ -10,13 +10,13 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 from jax.nn.initializers import variance_scaling
 from jax.typing import DTypeLike
 
-from mlax._core import arrays, checks
+from mlax._core import arrays, checks, outlines
 from mlax._core.checks import PrecisionLike
 from mlax._core.static import static
+from mlax._core.sums import take_rows
 
 
 class EmbedTrainables(NamedTuple):
@@ -48,6 +48,15 @@ class EmbedHyperparams:
     ) -> tuple[Any, Any]:
         """`fwd` with these hyperparameters: what a block calls."""
         return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
+
+    def outline(self) -> tuple[Any, Any, Any]:
+        """`init` with these hyperparameters: shapes in the place of arrays."""
+        return init(
+            outlines.SHAPES,
+            entries=self.entries,
+            features=self.features,
+            precision=self.precision,
+        )
 
 
 def init(
@@ -110,11 +119,11 @@ def fwd(
         `(y, non_trainables)`; y is floating (*batch, features).
 
     Raises:
-        ValueError, TypeError: where an input does not fit.
+        ValueError, TypeError: where an input or a weight does not fit.
     """
-    checks.static_flag("Embed", inference_mode=inference_mode)
+    checks.arguments("Embed", trainables, non_trainables, hyperparams, inference_mode)
     x = checks.integral("Embed", x=x)
-    return jnp.take(trainables.embedding, x, axis=0), non_trainables
+    return take_rows(trainables.embedding, x, from_end=True), non_trainables
 
 
 def attend(
@@ -140,9 +149,9 @@ def attend(
         input.
 
     Raises:
-        ValueError, TypeError: where an input does not fit.
+        ValueError, TypeError: where an input or a weight does not fit.
     """
-    checks.static_flag("Embed", inference_mode=inference_mode)
+    checks.arguments("Embed", trainables, non_trainables, hyperparams, inference_mode)
     x = checks.floating("Embed", x=x)
     if x.ndim < 1 or x.shape[-1] != hyperparams.features:
         raise checks.shape_error(

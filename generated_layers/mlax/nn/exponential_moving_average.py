@@ -21,7 +21,7 @@ from jax import lax
 from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
-from mlax._core import arrays, checks
+from mlax._core import arrays, checks, outlines
 from mlax._core.static import static
 from mlax.functional import bias_correction, ema
 
@@ -57,6 +57,12 @@ class ExponentialMovingAverageHyperparams:
     ) -> tuple[Any, Any]:
         """`fwd` with these hyperparameters: what a block calls."""
         return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
+
+    def outline(self) -> tuple[Any, Any, Any]:
+        """`init` with these hyperparameters: shapes in the place of arrays."""
+        return init(
+            outlines.SHAPES, shape=self.shape, decay=self.decay, debias=self.debias
+        )
 
 
 def init(
@@ -118,9 +124,15 @@ def fwd(
         `(y, non_trainables)`; y is floating (*shape,), in the dtype of the input.
 
     Raises:
-        ValueError, TypeError: where an input does not fit.
+        ValueError, TypeError: where an input or a weight does not fit.
     """
-    checks.static_flag("ExponentialMovingAverage", inference_mode=inference_mode)
+    checks.arguments(
+        "ExponentialMovingAverage",
+        trainables,
+        non_trainables,
+        hyperparams,
+        inference_mode,
+    )
     x = checks.floating("ExponentialMovingAverage", x=x)
     if x.shape != hyperparams.shape:
         raise checks.shape_error(

@@ -40,6 +40,14 @@ class FHyperparams:
         """`fwd` with these hyperparameters: what a block calls."""
         return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
 
+    def outline(self) -> tuple[Any, Any, Any]:
+        """`init` with these hyperparameters: shapes in the place of arrays."""
+        return init(
+            function=self.function,
+            inference_function=self.inference_function,
+            takes_key=self.takes_key,
+        )
+
 
 def init(
     function: Callable[..., Any],
@@ -101,9 +109,9 @@ def fwd(
         `(y, non_trainables)`; y is any tree of arrays.
 
     Raises:
-        ValueError, TypeError: where an input does not fit.
+        ValueError, TypeError: where an input or a weight does not fit.
     """
-    checks.static_flag("F", inference_mode=inference_mode)
+    checks.arguments("F", trainables, non_trainables, hyperparams, inference_mode)
     if hyperparams.inference_function is not None and inference_mode:
         return hyperparams.inference_function(x), non_trainables
     if hyperparams.takes_key:

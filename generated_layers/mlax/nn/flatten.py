@@ -32,6 +32,10 @@ class FlattenHyperparams:
         """`fwd` with these hyperparameters: what a block calls."""
         return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
 
+    def outline(self) -> tuple[Any, Any, Any]:
+        """`init` with these hyperparameters: shapes in the place of arrays."""
+        return init(batch_dims=self.batch_dims)
+
 
 def init(batch_dims: int = 1) -> tuple[None, None, FlattenHyperparams]:
     """Create the weights and the hyperparameters of Flatten.
@@ -73,9 +77,9 @@ def fwd(
         `(y, non_trainables)`; y is floating (*batch, _), in the dtype of the input.
 
     Raises:
-        ValueError, TypeError: where an input does not fit.
+        ValueError, TypeError: where an input or a weight does not fit.
     """
-    checks.static_flag("Flatten", inference_mode=inference_mode)
+    checks.arguments("Flatten", trainables, non_trainables, hyperparams, inference_mode)
     x = checks.floating("Flatten", x=x)
     if x.ndim < hyperparams.batch_dims:
         raise checks.shape_error(

@@ -34,6 +34,10 @@ class GaussianNoiseHyperparams:
         """`fwd` with these hyperparameters: what a block calls."""
         return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
 
+    def outline(self) -> tuple[Any, Any, Any]:
+        """`init` with these hyperparameters: shapes in the place of arrays."""
+        return init(std=self.std)
+
 
 def init(std: float = 0.1) -> tuple[None, None, GaussianNoiseHyperparams]:
     """Create the weights and the hyperparameters of GaussianNoise.
@@ -74,9 +78,11 @@ def fwd(
         `(y, non_trainables)`; y is floating (*shape,), in the dtype of the input.
 
     Raises:
-        ValueError, TypeError: where an input does not fit.
+        ValueError, TypeError: where an input or a weight does not fit.
     """
-    checks.static_flag("GaussianNoise", inference_mode=inference_mode)
+    checks.arguments(
+        "GaussianNoise", trainables, non_trainables, hyperparams, inference_mode
+    )
     x = checks.floating("GaussianNoise", x=x)
     if inference_mode or hyperparams.std == 0.0:
         return x, non_trainables

@@ -39,6 +39,15 @@ class GlobalAvgPoolHyperparams:
         """`fwd` with these hyperparameters: what a block calls."""
         return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
 
+    def outline(self) -> tuple[Any, Any, Any]:
+        """`init` with these hyperparameters: shapes in the place of arrays."""
+        return init(
+            spatial_dims=self.spatial_dims,
+            channel_last=self.channel_last,
+            keepdims=self.keepdims,
+            accum_dtype=self.accum_dtype,
+        )
+
 
 def init(
     spatial_dims: int,
@@ -99,9 +108,11 @@ def fwd(
         `(y, non_trainables)`; y is floating of any shape, in the dtype of the input.
 
     Raises:
-        ValueError, TypeError: where an input does not fit.
+        ValueError, TypeError: where an input or a weight does not fit.
     """
-    checks.static_flag("GlobalAvgPool", inference_mode=inference_mode)
+    checks.arguments(
+        "GlobalAvgPool", trainables, non_trainables, hyperparams, inference_mode
+    )
     x = checks.floating("GlobalAvgPool", x=x)
     if hyperparams.channel_last and x.ndim < hyperparams.spatial_dims + 1:
         raise checks.shape_error(

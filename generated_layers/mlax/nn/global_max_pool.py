@@ -7,10 +7,10 @@ from __future__ import annotations
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 
 from mlax._core import checks
 from mlax._core.static import static
+from mlax.functional import max
 
 
 @static
@@ -35,6 +35,14 @@ class GlobalMaxPoolHyperparams:
     ) -> tuple[Any, Any]:
         """`fwd` with these hyperparameters: what a block calls."""
         return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
+
+    def outline(self) -> tuple[Any, Any, Any]:
+        """`init` with these hyperparameters: shapes in the place of arrays."""
+        return init(
+            spatial_dims=self.spatial_dims,
+            channel_last=self.channel_last,
+            keepdims=self.keepdims,
+        )
 
 
 def init(
@@ -86,9 +94,11 @@ def fwd(
         `(y, non_trainables)`; y is floating of any shape, in the dtype of the input.
 
     Raises:
-        ValueError, TypeError: where an input does not fit.
+        ValueError, TypeError: where an input or a weight does not fit.
     """
-    checks.static_flag("GlobalMaxPool", inference_mode=inference_mode)
+    checks.arguments(
+        "GlobalMaxPool", trainables, non_trainables, hyperparams, inference_mode
+    )
     x = checks.floating("GlobalMaxPool", x=x)
     if hyperparams.channel_last and x.ndim < hyperparams.spatial_dims + 1:
         raise checks.shape_error(
@@ -108,4 +118,4 @@ def fwd(
         )
     first = -hyperparams.spatial_dims - (1 if hyperparams.channel_last else 0)
     axes = tuple(range(first, first + hyperparams.spatial_dims))
-    return jnp.max(x, axis=axes, keepdims=hyperparams.keepdims), non_trainables
+    return max(x, axis=axes, keepdims=hyperparams.keepdims), non_trainables

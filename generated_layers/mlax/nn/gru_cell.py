@@ -20,9 +20,10 @@ import jax.numpy as jnp
 from jax.nn.initializers import lecun_normal, zeros
 from jax.typing import DTypeLike
 
-from mlax._core import arrays, checks
+from mlax._core import arrays, checks, outlines
 from mlax._core.checks import PrecisionLike
 from mlax._core.static import static
+from mlax._core.sums import spread
 from mlax.initializers import orthogonal, per_gate
 
 
@@ -73,6 +74,19 @@ class GRUCellHyperparams:
     ) -> tuple[Any, Any]:
         """`fwd` with these hyperparameters: what a block calls."""
         return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
+
+    def outline(self) -> tuple[Any, Any, Any]:
+        """`init` with these hyperparameters: shapes in the place of arrays."""
+        return init(
+            outlines.SHAPES,
+            in_features=self.in_features,
+            features=self.features,
+            reset_after=self.reset_after,
+            activation=self.activation,
+            gate_activation=self.gate_activation,
+            use_bias=self.use_bias,
+            precision=self.precision,
+        )
 
 
 def init(
@@ -180,9 +194,9 @@ def fwd(
         (*batch, features), in the dtype of the input.
 
     Raises:
-        ValueError, TypeError: where an input does not fit.
+        ValueError, TypeError: where an input or a weight does not fit.
     """
-    checks.static_flag("GRUCell", inference_mode=inference_mode)
+    checks.arguments("GRUCell", trainables, non_trainables, hyperparams, inference_mode)
     inputs, carry = checks.unpack("GRUCell", "(inputs, carry)", x, 2)
     inputs = checks.floating("GRUCell", inputs=inputs)
     carry = checks.floating("GRUCell", carry=carry)
@@ -215,7 +229,7 @@ def fwd(
     x = (
         x
         if trainables.bias is None
-        else x + arrays.in_dtype(trainables.bias, inputs.dtype)
+        else x + spread(arrays.in_dtype(trainables.bias, inputs.dtype), x.shape)
     )
     x_gates, x_n = jnp.split(x, [2 * hyperparams.features], -1)
     to_gates, to_n = jnp.split(
@@ -230,7 +244,8 @@ def fwd(
         n = r * (
             n
             if trainables.recurrent_bias is None
-            else n + arrays.in_dtype(trainables.recurrent_bias, inputs.dtype)
+            else n
+            + spread(arrays.in_dtype(trainables.recurrent_bias, inputs.dtype), n.shape)
         )
     else:
         n = (r * carry).dot(to_n, precision=hyperparams.precision)

@@ -28,6 +28,10 @@ class IdentityHyperparams:
         """`fwd` with these hyperparameters: what a block calls."""
         return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
 
+    def outline(self) -> tuple[Any, Any, Any]:
+        """`init` with these hyperparameters: shapes in the place of arrays."""
+        return init()
+
 
 def init() -> tuple[None, None, IdentityHyperparams]:
     """Create the weights and the hyperparameters of Identity.
@@ -61,7 +65,9 @@ def fwd(
         `(y, non_trainables)`; y is any tree of arrays.
 
     Raises:
-        ValueError, TypeError: where an input does not fit.
+        ValueError, TypeError: where an input or a weight does not fit.
     """
-    checks.static_flag("Identity", inference_mode=inference_mode)
+    checks.arguments(
+        "Identity", trainables, non_trainables, hyperparams, inference_mode
+    )
     return x, non_trainables

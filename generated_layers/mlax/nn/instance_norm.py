@@ -16,8 +16,9 @@ import jax
 from jax.nn.initializers import ones, zeros
 from jax.typing import DTypeLike
 
-from mlax._core import arrays, checks
+from mlax._core import arrays, checks, outlines
 from mlax._core.static import static
+from mlax._core.sums import spread
 from mlax.functional import instance_norm
 
 
@@ -60,6 +61,19 @@ class InstanceNormHyperparams:
     ) -> tuple[Any, Any]:
         """`fwd` with these hyperparameters: what a block calls."""
         return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
+
+    def outline(self) -> tuple[Any, Any, Any]:
+        """`init` with these hyperparameters: shapes in the place of arrays."""
+        return init(
+            outlines.SHAPES,
+            channels=self.channels,
+            channel_last=self.channel_last,
+            use_scale=self.use_scale,
+            use_bias=self.use_bias,
+            epsilon=self.epsilon,
+            axis_name=self.axis_name,
+            accum_dtype=self.accum_dtype,
+        )
 
 
 def init(
@@ -154,9 +168,11 @@ def fwd(
         channel_last, else (batch, channels, *spatial), in the dtype of the input.
 
     Raises:
-        ValueError, TypeError: where an input does not fit.
+        ValueError, TypeError: where an input or a weight does not fit.
     """
-    checks.static_flag("InstanceNorm", inference_mode=inference_mode)
+    checks.arguments(
+        "InstanceNorm", trainables, non_trainables, hyperparams, inference_mode
+    )
     x = checks.floating("InstanceNorm", x=x)
     if hyperparams.channel_last and (x.ndim < 2 or x.shape[-1] != hyperparams.channels):
         raise checks.shape_error(
@@ -188,10 +204,12 @@ def fwd(
     y = (
         y
         if trainables.scale is None
-        else y * arrays.in_dtype(trainables.scale, x.dtype).reshape(shape)
+        else y
+        * spread(arrays.in_dtype(trainables.scale, x.dtype).reshape(shape), x.shape)
     )
     return (
         y
         if trainables.bias is None
-        else y + arrays.in_dtype(trainables.bias, x.dtype).reshape(shape)
+        else y
+        + spread(arrays.in_dtype(trainables.bias, x.dtype).reshape(shape), x.shape)
     ), non_trainables

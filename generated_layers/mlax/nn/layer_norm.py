@@ -18,8 +18,9 @@ import jax
 from jax.nn.initializers import ones, zeros
 from jax.typing import DTypeLike
 
-from mlax._core import arrays, checks
+from mlax._core import arrays, checks, outlines
 from mlax._core.static import static
+from mlax._core.sums import spread
 from mlax.functional import layer_norm
 
 
@@ -62,6 +63,19 @@ class LayerNormHyperparams:
     ) -> tuple[Any, Any]:
         """`fwd` with these hyperparameters: what a block calls."""
         return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
+
+    def outline(self) -> tuple[Any, Any, Any]:
+        """`init` with these hyperparameters: shapes in the place of arrays."""
+        return init(
+            outlines.SHAPES,
+            features=self.features,
+            axis=self.axis,
+            use_scale=self.use_scale,
+            use_bias=self.use_bias,
+            epsilon=self.epsilon,
+            axis_name=self.axis_name,
+            accum_dtype=self.accum_dtype,
+        )
 
 
 def init(
@@ -155,9 +169,11 @@ def fwd(
         input.
 
     Raises:
-        ValueError, TypeError: where an input does not fit.
+        ValueError, TypeError: where an input or a weight does not fit.
     """
-    checks.static_flag("LayerNorm", inference_mode=inference_mode)
+    checks.arguments(
+        "LayerNorm", trainables, non_trainables, hyperparams, inference_mode
+    )
     x = checks.floating("LayerNorm", x=x)
     if x.ndim < 1 or x.shape[-1] != hyperparams.features:
         raise checks.shape_error(
@@ -174,8 +190,10 @@ def fwd(
     y = (
         y
         if trainables.scale is None
-        else y * arrays.in_dtype(trainables.scale, x.dtype)
+        else y * spread(arrays.in_dtype(trainables.scale, x.dtype), x.shape)
     )
     return (
-        y if trainables.bias is None else y + arrays.in_dtype(trainables.bias, x.dtype)
+        y
+        if trainables.bias is None
+        else y + spread(arrays.in_dtype(trainables.bias, x.dtype), x.shape)
     ), non_trainables

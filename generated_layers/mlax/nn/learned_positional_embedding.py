@@ -3,7 +3,7 @@
 """LearnedPositionalEmbedding: adds a weight of the position: y = x + P[position].
 
 Gehring et al., 2017, arXiv:1705.03122. Positions are 0, 1, 2 ... unless given; one
-outside of the table gives NaN.
+outside of the table, -1 for example, gives NaN.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from __future__ import annotations
 from typing import Any, ClassVar, NamedTuple
 
 import jax
-import jax.numpy as jnp
 from jax.nn.initializers import normal
 from jax.typing import DTypeLike
 
-from mlax._core import arrays, checks
+from mlax._core import arrays, checks, outlines
 from mlax._core.static import static
+from mlax._core.sums import spread, take_rows
 
 
 class LearnedPositionalEmbeddingTrainables(NamedTuple):
@@ -49,6 +49,10 @@ class LearnedPositionalEmbeddingHyperparams:
     ) -> tuple[Any, Any]:
         """`fwd` with these hyperparameters: what a block calls."""
         return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
+
+    def outline(self) -> tuple[Any, Any, Any]:
+        """`init` with these hyperparameters: shapes in the place of arrays."""
+        return init(outlines.SHAPES, length=self.length, features=self.features)
 
 
 def init(
@@ -111,10 +115,16 @@ def fwd(
         of the input.
 
     Raises:
-        ValueError, TypeError: where an input does not fit.
+        ValueError, TypeError: where an input or a weight does not fit.
         ValueError: there are at most length positions.
     """
-    checks.static_flag("LearnedPositionalEmbedding", inference_mode=inference_mode)
+    checks.arguments(
+        "LearnedPositionalEmbedding",
+        trainables,
+        non_trainables,
+        hyperparams,
+        inference_mode,
+    )
     x = checks.floating("LearnedPositionalEmbedding", x=x)
     if positions is not None:
         positions = checks.integral("LearnedPositionalEmbedding", positions=positions)
@@ -143,5 +153,7 @@ def fwd(
                 length=hyperparams.length,
                 x=x.shape,
             )
-        return x + embedding[: x.shape[-2]], non_trainables
-    return x + jnp.take(embedding, positions, axis=0), non_trainables
+        rows = embedding[: x.shape[-2]]
+    else:
+        rows = take_rows(embedding, positions)
+    return x + spread(rows, x.shape), non_trainables

@@ -14,9 +14,10 @@ import jax
 from jax.nn.initializers import lecun_normal, zeros
 from jax.typing import DTypeLike
 
-from mlax._core import arrays, checks
+from mlax._core import arrays, checks, outlines
 from mlax._core.checks import PrecisionLike
 from mlax._core.static import static
+from mlax._core.sums import spread
 
 
 class LinearTrainables(NamedTuple):
@@ -52,6 +53,16 @@ class LinearHyperparams:
     ) -> tuple[Any, Any]:
         """`fwd` with these hyperparameters: what a block calls."""
         return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
+
+    def outline(self) -> tuple[Any, Any, Any]:
+        """`init` with these hyperparameters: shapes in the place of arrays."""
+        return init(
+            outlines.SHAPES,
+            in_features=self.in_features,
+            out_features=self.out_features,
+            use_bias=self.use_bias,
+            precision=self.precision,
+        )
 
 
 def init(
@@ -129,9 +140,9 @@ def fwd(
         input.
 
     Raises:
-        ValueError, TypeError: where an input does not fit.
+        ValueError, TypeError: where an input or a weight does not fit.
     """
-    checks.static_flag("Linear", inference_mode=inference_mode)
+    checks.arguments("Linear", trainables, non_trainables, hyperparams, inference_mode)
     x = checks.floating("Linear", x=x)
     if x.ndim < 1 or x.shape[-1] != hyperparams.in_features:
         raise checks.shape_error(
@@ -147,7 +158,9 @@ def fwd(
     y = matrix.dot(
         arrays.in_dtype(trainables.kernel, x.dtype), precision=hyperparams.precision
     )
-    y = y if trainables.bias is None else y + arrays.in_dtype(trainables.bias, x.dtype)
-    return (
-        y.reshape(*batch, hyperparams.out_features) if x.ndim > 2 else y
-    ), non_trainables
+    y = (
+        y
+        if trainables.bias is None
+        else y + spread(arrays.in_dtype(trainables.bias, x.dtype), y.shape)
+    )
+    return (y.reshape(*batch, y.shape[-1]) if x.ndim > 2 else y), non_trainables

@@ -17,9 +17,10 @@ from jax import lax
 from jax.nn.initializers import variance_scaling, zeros
 from jax.typing import DTypeLike
 
-from mlax._core import arrays, checks
+from mlax._core import arrays, checks, outlines
 from mlax._core.checks import PrecisionLike
 from mlax._core.static import static
+from mlax._core.sums import spread
 
 
 class LinearGeneralTrainables(NamedTuple):
@@ -61,6 +62,19 @@ class LinearGeneralHyperparams:
     ) -> tuple[Any, Any]:
         """`fwd` with these hyperparameters: what a block calls."""
         return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
+
+    def outline(self) -> tuple[Any, Any, Any]:
+        """`init` with these hyperparameters: shapes in the place of arrays."""
+        return init(
+            outlines.SHAPES,
+            in_features=self.in_features,
+            out_features=self.out_features,
+            axis=self.axis,
+            batch_features=self.batch_features,
+            batch_axis=self.batch_axis,
+            use_bias=self.use_bias,
+            precision=self.precision,
+        )
 
 
 def init(
@@ -187,12 +201,14 @@ def fwd(
         `(y, non_trainables)`; y is floating of any shape, in the dtype of the input.
 
     Raises:
-        ValueError, TypeError: where an input does not fit.
+        ValueError, TypeError: where an input or a weight does not fit.
         ValueError: the input has axis and batch_axis among its axes.
         ValueError: the axes that are summed over have the sizes in_features.
         ValueError: the batch axes have the sizes batch_features.
     """
-    checks.static_flag("LinearGeneral", inference_mode=inference_mode)
+    checks.arguments(
+        "LinearGeneral", trainables, non_trainables, hyperparams, inference_mode
+    )
     x = checks.floating("LinearGeneral", x=x)
     checks.has_axes("LinearGeneral", x.ndim, axis=hyperparams.axis)
     checks.has_axes("LinearGeneral", x.ndim, batch_axis=hyperparams.batch_axis)
@@ -232,6 +248,7 @@ def fwd(
     if trainables.bias is None:
         return y, non_trainables
     free = (1,) * (x.ndim - count)
-    return y + arrays.in_dtype(trainables.bias, x.dtype).reshape(
+    bias = arrays.in_dtype(trainables.bias, x.dtype).reshape(
         *hyperparams.batch_features, *free, *hyperparams.out_features
-    ), non_trainables
+    )
+    return y + spread(bias, y.shape), non_trainables

@@ -14,7 +14,7 @@ import jax
 from jax.nn.initializers import he_uniform, zeros
 from jax.typing import DTypeLike
 
-from mlax._core import arrays, checks
+from mlax._core import arrays, checks, outlines
 from mlax._core.checks import PrecisionLike
 from mlax._core.static import static
 
@@ -54,6 +54,17 @@ class LoRAHyperparams:
     ) -> tuple[Any, Any]:
         """`fwd` with these hyperparameters: what a block calls."""
         return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
+
+    def outline(self) -> tuple[Any, Any, Any]:
+        """`init` with these hyperparameters: shapes in the place of arrays."""
+        return init(
+            outlines.SHAPES,
+            in_features=self.in_features,
+            out_features=self.out_features,
+            rank=self.rank,
+            alpha=self.alpha,
+            precision=self.precision,
+        )
 
 
 def init(
@@ -130,9 +141,9 @@ def fwd(
         input.
 
     Raises:
-        ValueError, TypeError: where an input does not fit.
+        ValueError, TypeError: where an input or a weight does not fit.
     """
-    checks.static_flag("LoRA", inference_mode=inference_mode)
+    checks.arguments("LoRA", trainables, non_trainables, hyperparams, inference_mode)
     x = checks.floating("LoRA", x=x)
     if x.ndim < 1 or x.shape[-1] != hyperparams.in_features:
         raise checks.shape_error(
@@ -152,6 +163,4 @@ def fwd(
     y = low.dot(
         arrays.in_dtype(trainables.up, x.dtype), precision=hyperparams.precision
     )
-    return (
-        y.reshape(*batch, hyperparams.out_features) if x.ndim > 2 else y
-    ), non_trainables
+    return (y.reshape(*batch, y.shape[-1]) if x.ndim > 2 else y), non_trainables

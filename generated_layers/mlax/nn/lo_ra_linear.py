@@ -14,7 +14,7 @@ import jax
 from jax.nn.initializers import he_uniform, lecun_normal, zeros
 from jax.typing import DTypeLike
 
-from mlax._core import arrays, checks
+from mlax._core import arrays, checks, outlines
 from mlax._core.checks import PrecisionLike
 from mlax._core.static import static
 from mlax.nn import linear as Linear
@@ -62,6 +62,18 @@ class LoRALinearHyperparams:
     ) -> tuple[Any, Any]:
         """`fwd` with these hyperparameters: what a block calls."""
         return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
+
+    def outline(self) -> tuple[Any, Any, Any]:
+        """`init` with these hyperparameters: shapes in the place of arrays."""
+        return init(
+            outlines.SHAPES,
+            in_features=self.in_features,
+            out_features=self.out_features,
+            rank=self.rank,
+            alpha=self.alpha,
+            use_bias=self.use_bias,
+            precision=self.precision,
+        )
 
 
 def init(
@@ -170,9 +182,11 @@ def fwd(
         input.
 
     Raises:
-        ValueError, TypeError: where an input does not fit.
+        ValueError, TypeError: where an input or a weight does not fit.
     """
-    checks.static_flag("LoRALinear", inference_mode=inference_mode)
+    checks.arguments(
+        "LoRALinear", trainables, non_trainables, hyperparams, inference_mode
+    )
     x = checks.floating("LoRALinear", x=x)
     if x.ndim < 1 or x.shape[-1] != hyperparams.in_features:
         raise checks.shape_error(

@@ -21,9 +21,10 @@ from jax import lax
 from jax.nn.initializers import normal, variance_scaling
 from jax.typing import DTypeLike
 
-from mlax._core import arrays, checks
+from mlax._core import arrays, checks, outlines
 from mlax._core.checks import PrecisionLike
 from mlax._core.static import static
+from mlax._core.sums import spread
 from mlax.initializers import ring_phases, ring_radii
 
 
@@ -79,6 +80,19 @@ class LRUHyperparams:
     ) -> tuple[Any, Any]:
         """`fwd` with these hyperparameters: what a block calls."""
         return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
+
+    def outline(self) -> tuple[Any, Any, Any]:
+        """`init` with these hyperparameters: shapes in the place of arrays."""
+        return init(
+            outlines.SHAPES,
+            features=self.features,
+            state_features=self.state_features,
+            min_radius=self.min_radius,
+            max_radius=self.max_radius,
+            max_phase=self.max_phase,
+            return_carry=self.return_carry,
+            precision=self.precision,
+        )
 
 
 def init(
@@ -219,9 +233,9 @@ def fwd(
         `(y, non_trainables)`; y is any tree of arrays, in the dtype of the input.
 
     Raises:
-        ValueError, TypeError: where an input does not fit.
+        ValueError, TypeError: where an input or a weight does not fit.
     """
-    checks.static_flag("LRU", inference_mode=inference_mode)
+    checks.arguments("LRU", trainables, non_trainables, hyperparams, inference_mode)
     x = checks.floating("LRU", x=x)
     if carry is not None:
         carry = checks.items("LRU", 2, checks.floating, carry=carry)
@@ -267,18 +281,15 @@ def fwd(
     scale = jnp.sqrt(-jnp.expm1(-2.0 * decay))
     a = (jnp.exp(-decay) * jnp.cos(angle), jnp.exp(-decay) * jnp.sin(angle))
     shape = (*(1,) * (x.ndim - 2), x.shape[-2], hyperparams.state_features)
-    u = (
-        scale
-        * x.dot(
-            arrays.in_dtype(trainables.input_real, x.dtype),
-            precision=hyperparams.precision,
-        ),
-        scale
-        * x.dot(
-            arrays.in_dtype(trainables.input_imaginary, x.dtype),
-            precision=hyperparams.precision,
-        ),
+    real = x.dot(
+        arrays.in_dtype(trainables.input_real, x.dtype), precision=hyperparams.precision
     )
+    imaginary = x.dot(
+        arrays.in_dtype(trainables.input_imaginary, x.dtype),
+        precision=hyperparams.precision,
+    )
+    scale = spread(scale, real.shape)
+    u = (scale * real, scale * imaginary)
 
     def multiply(a, b):
         return a[0] * b[0] - a[1] * b[1], a[0] * b[1] + a[1] * b[0]
@@ -288,12 +299,14 @@ def fwd(
 
     def combine(first, second):
         (a, h), (b, u) = first, second
-        return multiply(a, b), add(multiply(b, h), u)
+        wide = [spread(part, h[0].shape) for part in b]
+        return multiply(a, b), add(multiply(wide, h), u)
 
-    steps = jax.tree.map(lambda part: jnp.broadcast_to(part, shape), a)
+    steps = [jnp.broadcast_to(spread(part, shape), shape) for part in a]
     powers, h = lax.associative_scan(combine, (steps, u), axis=x.ndim - 2)
     if carry is not None:
-        start = jax.tree.map(lambda part: jnp.expand_dims(part, -2), carry)
+        start = [spread(part[..., None, :], u[0].shape) for part in carry]
+        powers = [spread(part, h[0].shape) for part in powers]
         h = add(multiply(powers, start), h)
     y = h[0].dot(
         arrays.in_dtype(trainables.output_real, x.dtype),
@@ -303,7 +316,7 @@ def fwd(
         arrays.in_dtype(trainables.output_imaginary, x.dtype),
         precision=hyperparams.precision,
     )
-    y = y + arrays.in_dtype(trainables.skip, x.dtype) * x
+    y = y + spread(arrays.in_dtype(trainables.skip, x.dtype), x.shape) * x
     if not hyperparams.return_carry:
         return y, non_trainables
     return (y, jax.tree.map(lambda part: part[..., -1, :], h)), non_trainables

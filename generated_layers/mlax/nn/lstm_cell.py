@@ -20,9 +20,10 @@ import jax.numpy as jnp
 from jax.nn.initializers import lecun_normal, zeros
 from jax.typing import DTypeLike
 
-from mlax._core import arrays, checks
+from mlax._core import arrays, checks, outlines
 from mlax._core.checks import PrecisionLike
 from mlax._core.static import static
+from mlax._core.sums import spread
 from mlax.initializers import orthogonal, per_gate
 
 
@@ -72,6 +73,19 @@ class LSTMCellHyperparams:
     ) -> tuple[Any, Any]:
         """`fwd` with these hyperparameters: what a block calls."""
         return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
+
+    def outline(self) -> tuple[Any, Any, Any]:
+        """`init` with these hyperparameters: shapes in the place of arrays."""
+        return init(
+            outlines.SHAPES,
+            in_features=self.in_features,
+            features=self.features,
+            activation=self.activation,
+            gate_activation=self.gate_activation,
+            forget_bias=self.forget_bias,
+            use_bias=self.use_bias,
+            precision=self.precision,
+        )
 
 
 def init(
@@ -170,9 +184,11 @@ def fwd(
         input.
 
     Raises:
-        ValueError, TypeError: where an input does not fit.
+        ValueError, TypeError: where an input or a weight does not fit.
     """
-    checks.static_flag("LSTMCell", inference_mode=inference_mode)
+    checks.arguments(
+        "LSTMCell", trainables, non_trainables, hyperparams, inference_mode
+    )
     inputs, carry = checks.unpack("LSTMCell", "(inputs, carry)", x, 2)
     inputs = checks.floating("LSTMCell", inputs=inputs)
     carry = checks.items("LSTMCell", 2, checks.floating, carry=carry)
@@ -223,7 +239,7 @@ def fwd(
     gates = (
         gates
         if trainables.bias is None
-        else gates + arrays.in_dtype(trainables.bias, inputs.dtype)
+        else gates + spread(arrays.in_dtype(trainables.bias, inputs.dtype), gates.shape)
     )
     i, f, g, o = jnp.split(gates, 4, axis=-1)
     i, f, o = map(hyperparams.gate_activation, (i, f + hyperparams.forget_bias, o))

@@ -11,13 +11,14 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 from jax.nn.initializers import lecun_normal, zeros
 from jax.typing import DTypeLike
 
-from mlax._core import arrays, checks
+from mlax._core import arrays, checks, outlines
 from mlax._core.checks import PrecisionLike
 from mlax._core.static import static
+from mlax._core.sums import spread
+from mlax.functional import max
 
 
 class MaxoutTrainables(NamedTuple):
@@ -55,6 +56,17 @@ class MaxoutHyperparams:
     ) -> tuple[Any, Any]:
         """`fwd` with these hyperparameters: what a block calls."""
         return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
+
+    def outline(self) -> tuple[Any, Any, Any]:
+        """`init` with these hyperparameters: shapes in the place of arrays."""
+        return init(
+            outlines.SHAPES,
+            in_features=self.in_features,
+            out_features=self.out_features,
+            pieces=self.pieces,
+            use_bias=self.use_bias,
+            precision=self.precision,
+        )
 
 
 def init(
@@ -133,9 +145,9 @@ def fwd(
         input.
 
     Raises:
-        ValueError, TypeError: where an input does not fit.
+        ValueError, TypeError: where an input or a weight does not fit.
     """
-    checks.static_flag("Maxout", inference_mode=inference_mode)
+    checks.arguments("Maxout", trainables, non_trainables, hyperparams, inference_mode)
     x = checks.floating("Maxout", x=x)
     if x.ndim < 1 or x.shape[-1] != hyperparams.in_features:
         raise checks.shape_error(
@@ -148,6 +160,10 @@ def fwd(
     y = x.reshape(-1, hyperparams.in_features).dot(
         arrays.in_dtype(trainables.kernel, x.dtype), precision=hyperparams.precision
     )
-    y = y if trainables.bias is None else y + arrays.in_dtype(trainables.bias, x.dtype)
+    y = (
+        y
+        if trainables.bias is None
+        else y + spread(arrays.in_dtype(trainables.bias, x.dtype), y.shape)
+    )
     shape = (*x.shape[:-1], hyperparams.pieces, hyperparams.out_features)
-    return jnp.max(y.reshape(shape), axis=-2), non_trainables
+    return max(y.reshape(shape), axis=-2), non_trainables

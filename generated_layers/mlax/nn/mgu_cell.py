@@ -19,9 +19,10 @@ import jax.numpy as jnp
 from jax.nn.initializers import lecun_normal, ones, zeros
 from jax.typing import DTypeLike
 
-from mlax._core import arrays, checks
+from mlax._core import arrays, checks, outlines
 from mlax._core.checks import PrecisionLike
 from mlax._core.static import static
+from mlax._core.sums import spread
 from mlax.initializers import orthogonal, per_gate
 
 
@@ -74,6 +75,19 @@ class MGUCellHyperparams:
     ) -> tuple[Any, Any]:
         """`fwd` with these hyperparameters: what a block calls."""
         return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
+
+    def outline(self) -> tuple[Any, Any, Any]:
+        """`init` with these hyperparameters: shapes in the place of arrays."""
+        return init(
+            outlines.SHAPES,
+            in_features=self.in_features,
+            features=self.features,
+            reset_gate=self.reset_gate,
+            activation=self.activation,
+            gate_activation=self.gate_activation,
+            use_bias=self.use_bias,
+            precision=self.precision,
+        )
 
 
 def init(
@@ -187,9 +201,9 @@ def fwd(
         (*batch, features), in the dtype of the input.
 
     Raises:
-        ValueError, TypeError: where an input does not fit.
+        ValueError, TypeError: where an input or a weight does not fit.
     """
-    checks.static_flag("MGUCell", inference_mode=inference_mode)
+    checks.arguments("MGUCell", trainables, non_trainables, hyperparams, inference_mode)
     inputs, carry = checks.unpack("MGUCell", "(inputs, carry)", x, 2)
     inputs = checks.floating("MGUCell", inputs=inputs)
     carry = checks.floating("MGUCell", carry=carry)
@@ -224,22 +238,23 @@ def fwd(
         precision=hyperparams.precision,
     )
     (x_f, x_n), (h_f, n) = jnp.split(x, 2, -1), jnp.split(h, 2, -1)
+    f = x_f + h_f
     f = (
-        x_f + h_f
+        f
         if trainables.forget_bias is None
-        else x_f + h_f + arrays.in_dtype(trainables.forget_bias, inputs.dtype)
+        else f + spread(arrays.in_dtype(trainables.forget_bias, inputs.dtype), f.shape)
     )
     f = hyperparams.gate_activation(f)
-    n = (
-        n
-        if trainables.recurrent_bias is None
-        else n + arrays.in_dtype(trainables.recurrent_bias, inputs.dtype)
-    )
+    if trainables.recurrent_bias is not None:
+        n = n + spread(
+            arrays.in_dtype(trainables.recurrent_bias, inputs.dtype), n.shape
+        )
     n = f * n if hyperparams.reset_gate else n
-    n = hyperparams.activation(
-        x_n + n
+    x_n = (
+        x_n
         if trainables.bias is None
-        else x_n + arrays.in_dtype(trainables.bias, inputs.dtype) + n
+        else x_n + spread(arrays.in_dtype(trainables.bias, inputs.dtype), x_n.shape)
     )
+    n = hyperparams.activation(x_n + n)
     h = (1.0 - f) * n + f * carry
     return (h, h), non_trainables

@@ -51,6 +51,18 @@ class MinPoolHyperparams:
         """`fwd` with these hyperparameters: what a block calls."""
         return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
 
+    def outline(self) -> tuple[Any, Any, Any]:
+        """`init` with these hyperparameters: shapes in the place of arrays."""
+        return init(
+            spatial_dims=self.spatial_dims,
+            window=self.window,
+            strides=self.strides,
+            padding=self.padding,
+            dilation=self.dilation,
+            ceil_mode=self.ceil_mode,
+            channel_last=self.channel_last,
+        )
+
 
 def init(
     spatial_dims: int,
@@ -126,9 +138,9 @@ def fwd(
         channel_last, else (*batch, *out_spatial), in the dtype of the input.
 
     Raises:
-        ValueError, TypeError: where an input does not fit.
+        ValueError, TypeError: where an input or a weight does not fit.
     """
-    checks.static_flag("MinPool", inference_mode=inference_mode)
+    checks.arguments("MinPool", trainables, non_trainables, hyperparams, inference_mode)
     x = checks.floating("MinPool", x=x)
     if hyperparams.channel_last and x.ndim < hyperparams.spatial_dims + 1:
         raise checks.shape_error(

@@ -29,7 +29,7 @@ from jax import lax
 from jax.nn.initializers import lecun_normal, ones, zeros
 from jax.typing import DTypeLike
 
-from mlax._core import arrays, checks
+from mlax._core import arrays, checks, outlines
 from mlax._core.checks import PrecisionLike
 from mlax._core.static import static
 from mlax.functional import dot_product_attention, layer_norm, rms_norm
@@ -149,6 +149,32 @@ class MultiHeadAttentionHyperparams:
     ) -> tuple[Any, Any]:
         """`fwd` with these hyperparameters: what a block calls."""
         return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
+
+    def outline(self) -> tuple[Any, Any, Any]:
+        """`init` with these hyperparameters: shapes in the place of arrays."""
+        return init(
+            outlines.SHAPES,
+            features=self.features,
+            heads=self.heads,
+            context_features=self.context_features,
+            value_features=self.value_features,
+            kv_heads=self.kv_heads,
+            head_features=self.head_features,
+            value_head_features=self.value_head_features,
+            out_features=self.out_features,
+            use_bias=self.use_bias,
+            causal=self.causal,
+            dropout_rate=self.dropout_rate,
+            broadcast_dropout=self.broadcast_dropout,
+            qk_norm=self.qk_norm,
+            rotary=self.rotary,
+            max_length=self.max_length,
+            batch=self.batch,
+            cache_dtype=self.cache_dtype,
+            chunk_size=self.chunk_size,
+            accum_dtype=self.accum_dtype,
+            precision=self.precision,
+        )
 
 
 def init(
@@ -469,7 +495,7 @@ def fwd(
         dtype of the input.
 
     Raises:
-        ValueError, TypeError: where an input does not fit.
+        ValueError, TypeError: where an input or a weight does not fit.
         ValueError: without a context, context_features must be features.
         ValueError: without values, value_features must be the size of the context's
             axis.
@@ -478,7 +504,9 @@ def fwd(
         ValueError: there are at most max_length positions at a time.
         ValueError: the last axis of mask and bias is that of the keys.
     """
-    checks.static_flag("MultiHeadAttention", inference_mode=inference_mode)
+    checks.arguments(
+        "MultiHeadAttention", trainables, non_trainables, hyperparams, inference_mode
+    )
     x = checks.floating("MultiHeadAttention", x=x)
     if context is not None:
         context = checks.floating("MultiHeadAttention", context=context)

@@ -14,8 +14,9 @@ import jax.numpy as jnp
 from jax.nn.initializers import constant
 from jax.typing import DTypeLike
 
-from mlax._core import arrays, checks
+from mlax._core import arrays, checks, outlines
 from mlax._core.static import static
+from mlax._core.sums import spread
 
 
 class PReLUTrainables(NamedTuple):
@@ -45,6 +46,10 @@ class PReLUHyperparams:
     ) -> tuple[Any, Any]:
         """`fwd` with these hyperparameters: what a block calls."""
         return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
+
+    def outline(self) -> tuple[Any, Any, Any]:
+        """`init` with these hyperparameters: shapes in the place of arrays."""
+        return init(outlines.SHAPES, features=self.features, axis=self.axis)
 
 
 def init(
@@ -100,10 +105,10 @@ def fwd(
         `(y, non_trainables)`; y is floating (*shape,), in the dtype of the input.
 
     Raises:
-        ValueError, TypeError: where an input does not fit.
+        ValueError, TypeError: where an input or a weight does not fit.
         ValueError: features must be 1 or the size of the axis.
     """
-    checks.static_flag("PReLU", inference_mode=inference_mode)
+    checks.arguments("PReLU", trainables, non_trainables, hyperparams, inference_mode)
     x = checks.floating("PReLU", x=x)
     if hyperparams.features == 1:
         slope = arrays.in_dtype(trainables.slope, x.dtype).reshape(())
@@ -121,4 +126,4 @@ def fwd(
         shape = [1] * x.ndim
         shape[hyperparams.axis] = hyperparams.features
         slope = arrays.in_dtype(trainables.slope, x.dtype).reshape(shape)
-    return jnp.where(x >= 0.0, x, slope * x), non_trainables
+    return jnp.where(x >= 0.0, x, spread(slope, x.shape) * x), non_trainables

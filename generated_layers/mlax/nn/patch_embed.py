@@ -19,9 +19,10 @@ import jax.numpy as jnp
 from jax.nn.initializers import lecun_normal, zeros
 from jax.typing import DTypeLike
 
-from mlax._core import arrays, checks
+from mlax._core import arrays, checks, outlines
 from mlax._core.checks import PrecisionLike
 from mlax._core.static import static
+from mlax._core.sums import spread
 from mlax.functional import conv
 
 
@@ -64,6 +65,19 @@ class PatchEmbedHyperparams:
     ) -> tuple[Any, Any]:
         """`fwd` with these hyperparameters: what a block calls."""
         return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
+
+    def outline(self) -> tuple[Any, Any, Any]:
+        """`init` with these hyperparameters: shapes in the place of arrays."""
+        return init(
+            outlines.SHAPES,
+            spatial_dims=self.spatial_dims,
+            in_channels=self.in_channels,
+            features=self.features,
+            patch_size=self.patch_size,
+            channel_last=self.channel_last,
+            use_bias=self.use_bias,
+            precision=self.precision,
+        )
 
 
 def init(
@@ -167,10 +181,12 @@ def fwd(
         input.
 
     Raises:
-        ValueError, TypeError: where an input does not fit.
+        ValueError, TypeError: where an input or a weight does not fit.
         ValueError: patch_size must divide the size of the image.
     """
-    checks.static_flag("PatchEmbed", inference_mode=inference_mode)
+    checks.arguments(
+        "PatchEmbed", trainables, non_trainables, hyperparams, inference_mode
+    )
     x = checks.floating("PatchEmbed", x=x)
     if hyperparams.channel_last and (
         x.ndim < hyperparams.spatial_dims + 1 or x.shape[-1] != hyperparams.in_channels
@@ -224,5 +240,7 @@ def fwd(
     else:
         y = jnp.matrix_transpose(y.reshape(*batch, hyperparams.features, tokens))
     return (
-        y if trainables.bias is None else y + arrays.in_dtype(trainables.bias, x.dtype)
+        y
+        if trainables.bias is None
+        else y + spread(arrays.in_dtype(trainables.bias, x.dtype), y.shape)
     ), non_trainables

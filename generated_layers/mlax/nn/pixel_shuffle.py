@@ -44,6 +44,14 @@ class PixelShuffleHyperparams:
         """`fwd` with these hyperparameters: what a block calls."""
         return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
 
+    def outline(self) -> tuple[Any, Any, Any]:
+        """`init` with these hyperparameters: shapes in the place of arrays."""
+        return init(
+            spatial_dims=self.spatial_dims,
+            factor=self.factor,
+            channel_last=self.channel_last,
+        )
+
 
 def init(
     spatial_dims: int, factor: int | Sequence[int], channel_last: bool = False
@@ -95,10 +103,12 @@ def fwd(
         channel_last, else (*batch, _, *out_spatial), in the dtype of the input.
 
     Raises:
-        ValueError, TypeError: where an input does not fit.
+        ValueError, TypeError: where an input or a weight does not fit.
         ValueError: the product of factor must divide the number of channels.
     """
-    checks.static_flag("PixelShuffle", inference_mode=inference_mode)
+    checks.arguments(
+        "PixelShuffle", trainables, non_trainables, hyperparams, inference_mode
+    )
     x = checks.floating("PixelShuffle", x=x)
     if x.ndim < hyperparams.spatial_dims + 1:
         raise checks.shape_error(

@@ -13,7 +13,7 @@ import jax
 from jax.nn.initializers import lecun_normal, zeros
 from jax.typing import DTypeLike
 
-from mlax._core import arrays, checks
+from mlax._core import arrays, checks, outlines
 from mlax._core.checks import PrecisionLike
 from mlax._core.static import static
 from mlax.nn import linear as Linear
@@ -56,6 +56,16 @@ class ReGLUHyperparams:
     ) -> tuple[Any, Any]:
         """`fwd` with these hyperparameters: what a block calls."""
         return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
+
+    def outline(self) -> tuple[Any, Any, Any]:
+        """`init` with these hyperparameters: shapes in the place of arrays."""
+        return init(
+            outlines.SHAPES,
+            in_features=self.in_features,
+            out_features=self.out_features,
+            use_bias=self.use_bias,
+            precision=self.precision,
+        )
 
 
 def init(
@@ -140,9 +150,9 @@ def fwd(
         input.
 
     Raises:
-        ValueError, TypeError: where an input does not fit.
+        ValueError, TypeError: where an input or a weight does not fit.
     """
-    checks.static_flag("ReGLU", inference_mode=inference_mode)
+    checks.arguments("ReGLU", trainables, non_trainables, hyperparams, inference_mode)
     x = checks.floating("ReGLU", x=x)
     if x.ndim < 1 or x.shape[-1] != hyperparams.in_features:
         raise checks.shape_error(

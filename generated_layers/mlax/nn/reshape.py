@@ -35,6 +35,10 @@ class ReshapeHyperparams:
         """`fwd` with these hyperparameters: what a block calls."""
         return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
 
+    def outline(self) -> tuple[Any, Any, Any]:
+        """`init` with these hyperparameters: shapes in the place of arrays."""
+        return init(shape=self.shape, batch_dims=self.batch_dims)
+
 
 def init(
     shape: Sequence[int], batch_dims: int = 1
@@ -81,10 +85,10 @@ def fwd(
         `(y, non_trainables)`; y is floating (*batch, ...), in the dtype of the input.
 
     Raises:
-        ValueError, TypeError: where an input does not fit.
+        ValueError, TypeError: where an input or a weight does not fit.
         ValueError: shape must have as many elements as the axes in its place.
     """
-    checks.static_flag("Reshape", inference_mode=inference_mode)
+    checks.arguments("Reshape", trainables, non_trainables, hyperparams, inference_mode)
     x = checks.floating("Reshape", x=x)
     if x.ndim < hyperparams.batch_dims:
         raise checks.shape_error(

@@ -48,6 +48,15 @@ class RotaryEmbeddingHyperparams:
         """`fwd` with these hyperparameters: what a block calls."""
         return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
 
+    def outline(self) -> tuple[Any, Any, Any]:
+        """`init` with these hyperparameters: shapes in the place of arrays."""
+        return init(
+            features=self.features,
+            base=self.base,
+            interleaved=self.interleaved,
+            rotary_features=self.rotary_features,
+        )
+
 
 def init(
     features: int,
@@ -124,9 +133,11 @@ def fwd(
         the dtype of the input.
 
     Raises:
-        ValueError, TypeError: where an input does not fit.
+        ValueError, TypeError: where an input or a weight does not fit.
     """
-    checks.static_flag("RotaryEmbedding", inference_mode=inference_mode)
+    checks.arguments(
+        "RotaryEmbedding", trainables, non_trainables, hyperparams, inference_mode
+    )
     x = checks.floating("RotaryEmbedding", x=x)
     if positions is not None:
         positions = checks.integral("RotaryEmbedding", positions=positions)

@@ -10,8 +10,9 @@ import jax
 from jax.nn.initializers import ones
 from jax.typing import DTypeLike
 
-from mlax._core import arrays, checks
+from mlax._core import arrays, checks, outlines
 from mlax._core.static import static
+from mlax._core.sums import spread
 
 
 class ScalerTrainables(NamedTuple):
@@ -39,6 +40,10 @@ class ScalerHyperparams:
     ) -> tuple[Any, Any]:
         """`fwd` with these hyperparameters: what a block calls."""
         return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
+
+    def outline(self) -> tuple[Any, Any, Any]:
+        """`init` with these hyperparameters: shapes in the place of arrays."""
+        return init(outlines.SHAPES, features=self.features)
 
 
 def init(
@@ -91,12 +96,14 @@ def fwd(
         input.
 
     Raises:
-        ValueError, TypeError: where an input does not fit.
+        ValueError, TypeError: where an input or a weight does not fit.
     """
-    checks.static_flag("Scaler", inference_mode=inference_mode)
+    checks.arguments("Scaler", trainables, non_trainables, hyperparams, inference_mode)
     x = checks.floating("Scaler", x=x)
     if x.ndim < 1 or x.shape[-1] != hyperparams.features:
         raise checks.shape_error(
             "Scaler", "x", "(*batch, features)", x, features=hyperparams.features
         )
-    return x * arrays.in_dtype(trainables.scale, x.dtype), non_trainables
+    return x * spread(
+        arrays.in_dtype(trainables.scale, x.dtype), x.shape
+    ), non_trainables

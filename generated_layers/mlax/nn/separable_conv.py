@@ -14,7 +14,7 @@ import jax
 from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
-from mlax._core import arrays, checks
+from mlax._core import arrays, checks, outlines
 from mlax._core.checks import Padding, PaddingLike, PrecisionLike
 from mlax._core.static import static
 from mlax.nn import conv as Conv
@@ -72,6 +72,23 @@ class SeparableConvHyperparams:
     ) -> tuple[Any, Any]:
         """`fwd` with these hyperparameters: what a block calls."""
         return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
+
+    def outline(self) -> tuple[Any, Any, Any]:
+        """`init` with these hyperparameters: shapes in the place of arrays."""
+        return init(
+            outlines.SHAPES,
+            spatial_dims=self.spatial_dims,
+            in_channels=self.in_channels,
+            out_channels=self.out_channels,
+            kernel_size=self.kernel_size,
+            channel_multiplier=self.channel_multiplier,
+            strides=self.strides,
+            padding=self.padding,
+            dilation=self.dilation,
+            channel_last=self.channel_last,
+            use_bias=self.use_bias,
+            precision=self.precision,
+        )
 
 
 def init(
@@ -221,9 +238,11 @@ def fwd(
         input.
 
     Raises:
-        ValueError, TypeError: where an input does not fit.
+        ValueError, TypeError: where an input or a weight does not fit.
     """
-    checks.static_flag("SeparableConv", inference_mode=inference_mode)
+    checks.arguments(
+        "SeparableConv", trainables, non_trainables, hyperparams, inference_mode
+    )
     x = checks.floating("SeparableConv", x=x)
     if hyperparams.channel_last and (
         x.ndim < hyperparams.spatial_dims + 1 or x.shape[-1] != hyperparams.in_channels

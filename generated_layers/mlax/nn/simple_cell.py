@@ -17,9 +17,10 @@ import jax.numpy as jnp
 from jax.nn.initializers import lecun_normal, zeros
 from jax.typing import DTypeLike
 
-from mlax._core import arrays, checks
+from mlax._core import arrays, checks, outlines
 from mlax._core.checks import PrecisionLike
 from mlax._core.static import static
+from mlax._core.sums import spread
 from mlax.initializers import orthogonal
 
 
@@ -66,6 +67,18 @@ class SimpleCellHyperparams:
     ) -> tuple[Any, Any]:
         """`fwd` with these hyperparameters: what a block calls."""
         return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
+
+    def outline(self) -> tuple[Any, Any, Any]:
+        """`init` with these hyperparameters: shapes in the place of arrays."""
+        return init(
+            outlines.SHAPES,
+            in_features=self.in_features,
+            features=self.features,
+            activation=self.activation,
+            residual=self.residual,
+            use_bias=self.use_bias,
+            precision=self.precision,
+        )
 
 
 def init(
@@ -158,9 +171,11 @@ def fwd(
         (*batch, features), in the dtype of the input.
 
     Raises:
-        ValueError, TypeError: where an input does not fit.
+        ValueError, TypeError: where an input or a weight does not fit.
     """
-    checks.static_flag("SimpleCell", inference_mode=inference_mode)
+    checks.arguments(
+        "SimpleCell", trainables, non_trainables, hyperparams, inference_mode
+    )
     inputs, carry = checks.unpack("SimpleCell", "(inputs, carry)", x, 2)
     inputs = checks.floating("SimpleCell", inputs=inputs)
     carry = checks.floating("SimpleCell", carry=carry)
@@ -193,7 +208,7 @@ def fwd(
     h = (
         h
         if trainables.bias is None
-        else h + arrays.in_dtype(trainables.bias, inputs.dtype)
+        else h + spread(arrays.in_dtype(trainables.bias, inputs.dtype), h.shape)
     )
     h = h + carry.dot(
         arrays.in_dtype(trainables.recurrent_kernel, inputs.dtype),

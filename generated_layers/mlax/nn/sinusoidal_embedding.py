@@ -45,6 +45,12 @@ class SinusoidalEmbeddingHyperparams:
         """`fwd` with these hyperparameters: what a block calls."""
         return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
 
+    def outline(self) -> tuple[Any, Any, Any]:
+        """`init` with these hyperparameters: shapes in the place of arrays."""
+        return init(
+            features=self.features, base=self.base, interleaved=self.interleaved
+        )
+
 
 def init(
     features: int, base: float = 10000.0, interleaved: bool = True
@@ -103,9 +109,11 @@ def fwd(
         of the input.
 
     Raises:
-        ValueError, TypeError: where an input does not fit.
+        ValueError, TypeError: where an input or a weight does not fit.
     """
-    checks.static_flag("SinusoidalEmbedding", inference_mode=inference_mode)
+    checks.arguments(
+        "SinusoidalEmbedding", trainables, non_trainables, hyperparams, inference_mode
+    )
     x = checks.floating("SinusoidalEmbedding", x=x)
     if positions is not None:
         positions = checks.integral("SinusoidalEmbedding", positions=positions)

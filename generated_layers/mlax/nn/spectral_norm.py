@@ -6,7 +6,8 @@ The input is the weight W, a matrix (everything else, features): y = W / |W u|. 
 training u <- W^T W u / |W^T W u| comes first. No gradient goes through u. Apply the
 layer to a kernel, and hand the result to the layer that the kernel belongs to.
 
-Miyato et al., 2018, arXiv:1802.05957. Deviation: nothing is iterated at inference.
+Miyato et al., 2018, arXiv:1802.05957. Deviations: nothing is iterated at inference,
+and epsilon is relative: W and u are scaled before their norms are taken.
 """
 
 from __future__ import annotations
@@ -19,8 +20,9 @@ from jax import lax
 from jax.nn.initializers import normal
 from jax.typing import DTypeLike
 
-from mlax._core import arrays, checks
+from mlax._core import arrays, checks, outlines
 from mlax._core.static import static
+from mlax._core.sums import spread
 from mlax.functional import range_scale, sum
 
 
@@ -55,6 +57,16 @@ class SpectralNormHyperparams:
     ) -> tuple[Any, Any]:
         """`fwd` with these hyperparameters: what a block calls."""
         return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
+
+    def outline(self) -> tuple[Any, Any, Any]:
+        """`init` with these hyperparameters: shapes in the place of arrays."""
+        return init(
+            outlines.SHAPES,
+            features=self.features,
+            features_first=self.features_first,
+            iterations=self.iterations,
+            epsilon=self.epsilon,
+        )
 
 
 def init(
@@ -120,9 +132,11 @@ def fwd(
         else (*rest, features), in the dtype of the input.
 
     Raises:
-        ValueError, TypeError: where an input does not fit.
+        ValueError, TypeError: where an input or a weight does not fit.
     """
-    checks.static_flag("SpectralNorm", inference_mode=inference_mode)
+    checks.arguments(
+        "SpectralNorm", trainables, non_trainables, hyperparams, inference_mode
+    )
     x = checks.floating("SpectralNorm", x=x)
     if hyperparams.features_first and (
         x.ndim < 1 or x.shape[0] != hyperparams.features
@@ -137,22 +151,24 @@ def fwd(
             "SpectralNorm", "x", "(*rest, features)", x, features=hyperparams.features
         )
     epsilon = max(hyperparams.epsilon, float(jnp.finfo(x.dtype).tiny))
-    scaled = x / range_scale(x)
+    # The result does not depend on the scale: at one, no square is near epsilon.
+    scaled = x / range_scale(x, only_float16=False)
     if hyperparams.features_first:
         matrix = scaled.reshape(hyperparams.features, -1).T
     else:
         matrix = scaled.reshape(-1, hyperparams.features)
     fixed = lax.stop_gradient(matrix)
-    u = arrays.in_dtype(non_trainables.vector, x.dtype) * lax.rsqrt(
-        sum(lax.square(arrays.in_dtype(non_trainables.vector, x.dtype))) + epsilon
+    u = arrays.in_dtype(non_trainables.vector, x.dtype) / range_scale(
+        arrays.in_dtype(non_trainables.vector, x.dtype), only_float16=False
     )
+    u = u * lax.rsqrt(sum(lax.square(u)) + epsilon)
     if not inference_mode:
         for _ in range(hyperparams.iterations):
             u = fixed.T.dot(fixed.dot(u))
-            u = u / range_scale(u)
+            u = u / range_scale(u, only_float16=False)
             u = u * lax.rsqrt(sum(lax.square(u)) + epsilon)
         non_trainables = non_trainables._replace(
             vector=jnp.asarray(u, non_trainables.vector.dtype)
         )
     sigma = lax.sqrt(sum(lax.square(matrix.dot(u))) + epsilon)
-    return scaled / sigma, non_trainables
+    return scaled / spread(sigma, x.shape), non_trainables

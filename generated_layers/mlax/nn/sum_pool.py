@@ -53,6 +53,19 @@ class SumPoolHyperparams:
         """`fwd` with these hyperparameters: what a block calls."""
         return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
 
+    def outline(self) -> tuple[Any, Any, Any]:
+        """`init` with these hyperparameters: shapes in the place of arrays."""
+        return init(
+            spatial_dims=self.spatial_dims,
+            window=self.window,
+            strides=self.strides,
+            padding=self.padding,
+            dilation=self.dilation,
+            ceil_mode=self.ceil_mode,
+            channel_last=self.channel_last,
+            accum_dtype=self.accum_dtype,
+        )
+
 
 def init(
     spatial_dims: int,
@@ -132,9 +145,9 @@ def fwd(
         channel_last, else (*batch, *out_spatial), in the dtype of the input.
 
     Raises:
-        ValueError, TypeError: where an input does not fit.
+        ValueError, TypeError: where an input or a weight does not fit.
     """
-    checks.static_flag("SumPool", inference_mode=inference_mode)
+    checks.arguments("SumPool", trainables, non_trainables, hyperparams, inference_mode)
     x = checks.floating("SumPool", x=x)
     if hyperparams.channel_last and x.ndim < hyperparams.spatial_dims + 1:
         raise checks.shape_error(

@@ -17,6 +17,7 @@ from jax import lax
 
 from mlax._core import checks
 from mlax._core.static import static
+from mlax._core.sums import spread
 
 
 @static
@@ -43,6 +44,15 @@ class UpsampleHyperparams:
     ) -> tuple[Any, Any]:
         """`fwd` with these hyperparameters: what a block calls."""
         return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
+
+    def outline(self) -> tuple[Any, Any, Any]:
+        """`init` with these hyperparameters: shapes in the place of arrays."""
+        return init(
+            spatial_dims=self.spatial_dims,
+            factor=self.factor,
+            method=self.method,
+            channel_last=self.channel_last,
+        )
 
 
 def init(
@@ -104,9 +114,11 @@ def fwd(
         channel_last, else (*batch, *out_spatial), in the dtype of the input.
 
     Raises:
-        ValueError, TypeError: where an input does not fit.
+        ValueError, TypeError: where an input or a weight does not fit.
     """
-    checks.static_flag("Upsample", inference_mode=inference_mode)
+    checks.arguments(
+        "Upsample", trainables, non_trainables, hyperparams, inference_mode
+    )
     x = checks.floating("Upsample", x=x)
     if hyperparams.channel_last and x.ndim < hyperparams.spatial_dims + 1:
         raise checks.shape_error(
@@ -127,7 +139,10 @@ def fwd(
     first = x.ndim - hyperparams.spatial_dims - (1 if hyperparams.channel_last else 0)
     for axis, factor in enumerate(hyperparams.factor, first):
         if hyperparams.method == "nearest":
-            x = jnp.repeat(x, factor, axis)
+            shape = (*x.shape[: axis + 1], factor, *x.shape[axis + 1 :])
+            repeated = spread(lax.expand_dims(x, (axis + 1,)), shape)
+            repeated = jnp.broadcast_to(repeated, shape)
+            x = lax.collapse(repeated, axis, axis + 2)
             continue
         # The neighbors of each element; at the ends, the element itself.
         start = lax.slice_in_dim(x, 0, 1, axis=axis)

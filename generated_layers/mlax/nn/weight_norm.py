@@ -19,8 +19,9 @@ from jax import lax
 from jax.nn.initializers import ones
 from jax.typing import DTypeLike
 
-from mlax._core import arrays, checks
+from mlax._core import arrays, checks, outlines
 from mlax._core.static import static
+from mlax._core.sums import spread
 from mlax.functional import l2_normalize
 
 
@@ -57,6 +58,17 @@ class WeightNormHyperparams:
     ) -> tuple[Any, Any]:
         """`fwd` with these hyperparameters: what a block calls."""
         return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
+
+    def outline(self) -> tuple[Any, Any, Any]:
+        """`init` with these hyperparameters: shapes in the place of arrays."""
+        return init(
+            outlines.SHAPES,
+            features=self.features,
+            features_first=self.features_first,
+            use_scale=self.use_scale,
+            epsilon=self.epsilon,
+            accum_dtype=self.accum_dtype,
+        )
 
 
 def init(
@@ -132,9 +144,11 @@ def fwd(
         else (*rest, features), in the dtype of the input.
 
     Raises:
-        ValueError, TypeError: where an input does not fit.
+        ValueError, TypeError: where an input or a weight does not fit.
     """
-    checks.static_flag("WeightNorm", inference_mode=inference_mode)
+    checks.arguments(
+        "WeightNorm", trainables, non_trainables, hyperparams, inference_mode
+    )
     x = checks.floating("WeightNorm", x=x)
     if hyperparams.features_first and (
         x.ndim < 1 or x.shape[0] != hyperparams.features
@@ -148,13 +162,15 @@ def fwd(
         raise checks.shape_error(
             "WeightNorm", "x", "(*rest, features)", x, features=hyperparams.features
         )
-    scale = arrays.in_dtype(trainables.scale, x.dtype)
     rest = tuple(range(1, x.ndim) if hyperparams.features_first else range(x.ndim - 1))
     y = l2_normalize(
         x, axis=rest, epsilon=hyperparams.epsilon, accum_dtype=hyperparams.accum_dtype
     )
-    if scale is None:
+    if trainables.scale is None:
         return y, non_trainables
-    return (
-        y * (lax.expand_dims(scale, rest) if hyperparams.features_first else scale)
-    ), non_trainables
+    scale = (
+        lax.expand_dims(arrays.in_dtype(trainables.scale, x.dtype), rest)
+        if hyperparams.features_first
+        else arrays.in_dtype(trainables.scale, x.dtype)
+    )
+    return y * spread(scale, y.shape), non_trainables

@@ -38,6 +38,10 @@ class ZNormHyperparams:
         """`fwd` with these hyperparameters: what a block calls."""
         return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
 
+    def outline(self) -> tuple[Any, Any, Any]:
+        """`init` with these hyperparameters: shapes in the place of arrays."""
+        return init(axis=self.axis, epsilon=self.epsilon, accum_dtype=self.accum_dtype)
+
 
 def init(
     axis: int | Sequence[int] = -1,
@@ -87,9 +91,9 @@ def fwd(
         `(y, non_trainables)`; y is floating (*shape,), in the dtype of the input.
 
     Raises:
-        ValueError, TypeError: where an input does not fit.
+        ValueError, TypeError: where an input or a weight does not fit.
     """
-    checks.static_flag("ZNorm", inference_mode=inference_mode)
+    checks.arguments("ZNorm", trainables, non_trainables, hyperparams, inference_mode)
     x = checks.floating("ZNorm", x=x)
     checks.has_axes("ZNorm", x.ndim, axis=hyperparams.axis)
     return (

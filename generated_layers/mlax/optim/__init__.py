@@ -75,6 +75,8 @@ from mlax.optim import weight_decay as WeightDecay
 from mlax.optim import yogi as Yogi
 from mlax.optim import zoom_search as ZoomSearch
 
+# A line for each name, here and above: branches that each add one merge by
+# themselves.
 __all__ = [
     "ADOPT",
     "LAMB",

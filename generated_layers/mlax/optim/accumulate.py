@@ -3,7 +3,9 @@
 """Accumulate: steps once in several calls, along the mean of their gradients.
 
 In the calls between, updates are zero. It is what a batch that does not fit into
-memory needs: one call for each part of it.
+memory needs: one call for each part of it. The optimizer is given the mean of the
+values, too. One that evaluates the loss (a line search, Sam) cannot be accumulated:
+no call knows the loss of the other parts.
 """
 
 from __future__ import annotations
@@ -31,6 +33,8 @@ class AccumulateState(NamedTuple):
     """For each weight, of shape param.shape. Structured like the weights."""
     calls: jax.Array
     """Number of calls since the last step."""
+    loss: jax.Array
+    """Mean of the values of these calls."""
     optimizer: Any
     """That of optimizer."""
 
@@ -85,6 +89,7 @@ def init(
         optimizer=optimizer_hyperparams, every=every, accum_dtype=accum_dtype
     )
     calls = placement.create_state(zeros, (), jnp.int32, trainables)
+    loss = placement.create_state(zeros, (), None, trainables)
 
     def moments(param: jax.Array) -> dict[str, Any]:
         mean = placement.create_moment(zeros, param.shape, accum_dtype, param)
@@ -93,6 +98,7 @@ def init(
     state = AccumulateState(
         step=placement.create_count(trainables),
         calls=calls,
+        loss=loss,
         **trees.unzip(trainables, moments),
         optimizer=optimizer_state,
     )
@@ -142,14 +148,41 @@ def step(
 
     mean = jax.tree.map(averaged, state.mean, gradients)
 
+    calls = state.calls + 1
+    loss = None
+    if value is not None:
+        loss = state.loss + (
+            trees.scalar(trees.required("Accumulate", value=value)) - state.loss
+        ) / calls.astype(state.loss.dtype)
+        state = state._replace(
+            loss=trees.stored(
+                jnp.where(calls == hyperparams.every, 0.0, loss), state.loss
+            )
+        )
+
+    def whole(weights):
+        if hyperparams.every != 1:
+            raise checks.requirement(
+                "Accumulate",
+                "a call knows the loss of its own part only, which the optimizer "
+                "evaluates; leave Accumulate out, and give means over all parts as "
+                "gradients and by value_and_gradients (or put Accumulate into Sam)",
+                every=hyperparams.every,
+            )
+        return trees.required("Accumulate", value_and_gradients=value_and_gradients)(
+            weights
+        )
+
+    given = value_and_gradients is not None
+
     def take(total, inner):
         gradients = jax.tree.map(lambda a, p: a.astype(p.dtype), total, trainables)
         updates, inner = hyperparams.optimizer.apply(
             gradients,
             inner,
             trainables,
-            value=value,
-            value_and_gradients=value_and_gradients,
+            value=loss,
+            value_and_gradients=whole if given else None,
             key=key,
         )
         return updates, inner, jax.tree.map(jnp.zeros_like, total)
@@ -157,7 +190,6 @@ def step(
     def wait(total, inner):
         return jax.tree.map(jnp.zeros_like, trainables), inner, total
 
-    calls = state.calls + 1
     updates, inner, kept = lax.cond(
         calls == hyperparams.every, take, wait, mean, state.optimizer
     )

@@ -139,8 +139,8 @@ def step(
 
     def update(grad, param, square):
         epsilon = max(hyperparams.epsilon, float(jnp.finfo(grad.dtype).tiny))
-        square_2 = saturate(lax.square(grad))
-        square = saturate(running_sum(square, square_2, dither.astype(grad.dtype)))
+        total = running_sum(square, lax.square(grad), dither.astype(grad.dtype))
+        square = saturate(total)
         return -learning_rate.astype(grad.dtype) * grad * lax.rsqrt(
             square + epsilon
         ), square

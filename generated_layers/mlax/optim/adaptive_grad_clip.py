@@ -5,8 +5,10 @@
 g * min(1, clipping * max(norm(w), epsilon) / norm(g)), with the norms over all axes
 but that of the units; of vectors and scalars, over the whole.
 
-Brock et al., 2021, arXiv:2102.06171. Deviation from optax: the axis of the units
-can be chosen, and is one axis for arrays of every rank.
+Brock et al., 2021, arXiv:2102.06171. The units of a matrix (in, out) are its columns,
+and those of a kernel of more axes, (out, in, *window) or (out, *window, in), are along
+its first axis; `unit_axis` says otherwise, and Masked for which weights. Deviation
+from optax, whose kernels have their units along the last axis.
 """
 
 from __future__ import annotations
@@ -35,8 +37,8 @@ class AdaptiveGradClipHyperparams:
     """The largest ratio of the norms."""
     epsilon: float
     """Least norm of weights."""
-    unit_axis: int
-    """Axis of the units: -1 of (in, out), 0 of kernels in OIHW."""
+    unit_axis: int | None
+    """Axis of the units; None: by the number of axes."""
 
     def apply(
         self, gradients: Any, state: Any, trainables: Any, **inputs: Any
@@ -46,14 +48,20 @@ class AdaptiveGradClipHyperparams:
 
     def norm(self, x):
         """The norm of each unit; it may broadcast."""
-        axes = [a for a in range(x.ndim) if x.ndim < 2 or a != self.unit_axis % x.ndim]
+        unit = self.unit_axis
+        if unit is None:
+            unit = 0 if x.ndim > 2 else -1
+        axes = [a for a in range(x.ndim) if x.ndim < 2 or a != unit % x.ndim]
         scale = range_scale(x, axis=tuple(axes))
         squares = lax.square(x / scale)
         return scale * lax.sqrt(sum(squares, axis=tuple(axes), keepdims=True))
 
 
 def init(
-    trainables: Any, clipping: float, epsilon: float = 0.001, unit_axis: int = -1
+    trainables: Any,
+    clipping: float,
+    epsilon: float = 0.001,
+    unit_axis: int | None = None,
 ) -> tuple[AdaptiveGradClipState, AdaptiveGradClipHyperparams]:
     """Create the state and the hyperparameters of AdaptiveGradClip.
 
@@ -61,8 +69,7 @@ def init(
         trainables: the weights: a tree of floating arrays.
         clipping: the largest ratio of the norms (a finite number above 0).
         epsilon: least norm of weights (a finite number above 0).
-        unit_axis: axis of the units: -1 of (in, out), 0 of kernels in OIHW (an
-            integer).
+        unit_axis: axis of the units; None: by the number of axes (an integer, or None).
 
     Returns:
         `(state, hyperparams)`.
@@ -74,7 +81,7 @@ def init(
     trees.check_weights("AdaptiveGradClip", trainables)
     clipping = checks.positive("AdaptiveGradClip", clipping=clipping)
     epsilon = checks.positive("AdaptiveGradClip", epsilon=epsilon)
-    unit_axis = checks.integer("AdaptiveGradClip", unit_axis=unit_axis)
+    unit_axis = checks.optional(checks.integer, "AdaptiveGradClip", unit_axis=unit_axis)
     hyperparams = AdaptiveGradClipHyperparams(
         clipping=clipping, epsilon=epsilon, unit_axis=unit_axis
     )

@@ -7,8 +7,9 @@ f(w + a u) <= (1 + rtol) f(w) + slope_rtol a <u, g> + atol, where u is the updat
 the optimizer and b is `increase_factor` times the last a.
 
 Armijo, 1966 (Pacific Journal of Mathematics 16); Vaswani et al., 2019,
-arXiv:1905.09997. A step needs value and value_and_gradients. The loss is compared in
-its own dtype, which for losses in half precision is coarse. Where no a is found the
+arXiv:1905.09997. A step needs value_and_gradients, and evaluates it
+at the weights, too: its gradients may be clipped. The loss is compared in its own
+dtype, which for losses in half precision is coarse. Where no a is found the
 last one is taken, and where the loss is not a number there the update is zero.
 Deviation from optax: after an update of zero the search begins again from the last
 positive a.
@@ -157,7 +158,7 @@ def step(
         state: of the step before, or from `init`.
         trainables: the weights.
         hyperparams: what `init` returned.
-        value: the loss at the weights; needed.
+        value: the loss at the weights; handed on.
         value_and_gradients: a function of weights that returns the loss there and its
             gradients; needed.
         key: a PRNG key; handed on.
@@ -168,7 +169,7 @@ def step(
     Raises:
         ValueError, TypeError: where gradients and weights differ in structure, shape or
             dtype, or the state is of another optimizer or of other weights.
-        ValueError: where value or value_and_gradients is missing.
+        ValueError: where value_and_gradients is missing.
     """
     trees.check_state("BacktrackingSearch", state, BacktrackingSearchState)
     trees.check_gradients("BacktrackingSearch", gradients, trainables)
@@ -181,10 +182,11 @@ def step(
         key=key,
     )
     state = state._replace(optimizer=optimizer_state)
-    slope = tree_dot(direction, gradients, hyperparams.accum_dtype)
-    target = (1.0 + hyperparams.rtol) * trees.scalar(
-        trees.required("BacktrackingSearch", value=value)
-    )
+    value_2, steepest = trees.required(
+        "BacktrackingSearch", value_and_gradients=value_and_gradients
+    )(trainables)
+    slope = tree_dot(direction, steepest, hyperparams.accum_dtype)
+    target = (1.0 + hyperparams.rtol) * value_2.astype(slope.dtype)
 
     def excess(size):
         loss, _ = trees.required(

@@ -2,9 +2,10 @@
 # To change this file, edit that spec and run `mlax-scaffold generate`.
 """Centralize: subtracts from each gradient its mean over all axes but one.
 
-Gradients of vectors and scalars stay. Yong et al., 2020, arXiv:2004.01461.
-Deviation from optax, which keeps the first axis: the axis can be chosen, and is the
-last one, that of the units of a kernel (in, out).
+Gradients of vectors and scalars stay. Yong et al., 2020, arXiv:2004.01461. The axis
+that stays is that of the units: the last one of a matrix (in, out), the first one of
+a kernel of more axes, (out, in, *window) or (out, *window, in); `unit_axis` says
+otherwise, and Masked for which weights. Deviation from optax, which keeps the first.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ class CentralizeState(NamedTuple):
 class CentralizeHyperparams:
     """Hyperparameters of Centralize: canonical, hashable, static."""
 
-    unit_axis: int
-    """Axis of the units: -1 of (in, out), 0 of kernels in OIHW."""
+    unit_axis: int | None
+    """Axis of the units; None: by the number of axes."""
 
     def apply(
         self, gradients: Any, state: Any, trainables: Any, **inputs: Any
@@ -38,14 +39,13 @@ class CentralizeHyperparams:
 
 
 def init(
-    trainables: Any, unit_axis: int = -1
+    trainables: Any, unit_axis: int | None = None
 ) -> tuple[CentralizeState, CentralizeHyperparams]:
     """Create the state and the hyperparameters of Centralize.
 
     Args:
         trainables: the weights: a tree of floating arrays.
-        unit_axis: axis of the units: -1 of (in, out), 0 of kernels in OIHW (an
-            integer).
+        unit_axis: axis of the units; None: by the number of axes (an integer, or None).
 
     Returns:
         `(state, hyperparams)`.
@@ -55,7 +55,7 @@ def init(
         TypeError: where a weight is not floating.
     """
     trees.check_weights("Centralize", trainables)
-    unit_axis = checks.integer("Centralize", unit_axis=unit_axis)
+    unit_axis = checks.optional(checks.integer, "Centralize", unit_axis=unit_axis)
     hyperparams = CentralizeHyperparams(unit_axis=unit_axis)
     state = CentralizeState()
     return state, hyperparams
@@ -94,7 +94,10 @@ def step(
     trees.check_gradients("Centralize", gradients, trainables)
 
     def update(grad, param):
-        axes = [a for a in range(grad.ndim) if a != hyperparams.unit_axis % grad.ndim]
+        unit = hyperparams.unit_axis
+        if unit is None:
+            unit = 0 if grad.ndim > 2 else -1
+        axes = [a for a in range(grad.ndim) if a != unit % grad.ndim]
         if not axes or grad.size == 0:
             return (grad,)
         return (saturate(grad - mean(grad, axis=tuple(axes), keepdims=True)),)

@@ -2,7 +2,8 @@
 # To change this file, edit that spec and run `mlax-scaffold generate`.
 """Applies an optimizer to some weights; the gradients of the others pass unchanged.
 
-The state is kept for those weights alone. A Chain of Masked with masks that exclude
+The state is kept for those weights alone, and an optimizer that evaluates the loss
+does so with the other weights as they are. A Chain of Masked with masks that exclude
 one another has an optimizer for each group of weights.
 """
 
@@ -107,12 +108,20 @@ def step(
     trees.check_state("Masked", state, MaskedState)
     trees.check_gradients("Masked", gradients, trainables)
     chosen = trees.selected(hyperparams.mask, trainables)
+
+    def with_the_others(parts):
+        loss, slopes = trees.required(
+            "Masked", value_and_gradients=value_and_gradients
+        )(tree_merge(parts, trainables))
+        return loss, tree_select(slopes, chosen)
+
+    given = value_and_gradients is not None
     parts, optimizer_state = hyperparams.optimizer.apply(
         tree_select(gradients, chosen),
         state.optimizer,
         tree_select(trainables, chosen),
         value=value,
-        value_and_gradients=value_and_gradients,
+        value_and_gradients=with_the_others if given else None,
         key=key,
     )
     state = state._replace(optimizer=optimizer_state)

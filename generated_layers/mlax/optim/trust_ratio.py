@@ -3,7 +3,7 @@
 """TrustRatio: scales each update to the norm of its weight.
 
 update = u * coefficient * norm(weight) / (norm(u) + epsilon), and u where one of
-the norms is zero, or that of u is below the normal numbers of the dtype.
+the norms is zero.
 
 You et al., 2017, arXiv:1708.03888.
 """
@@ -14,10 +14,12 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
+from jax import lax
 
 from mlax._core import checks, trees
 from mlax._core.static import static
-from mlax.functional import scale_by_trust_ratio
+from mlax.functional import range_scale, sum
 
 
 class TrustRatioState(NamedTuple):
@@ -42,6 +44,12 @@ class TrustRatioHyperparams:
     ) -> tuple[Any, Any]:
         """`step` with these hyperparameters: what an optimizer of optimizers calls."""
         return step(gradients, state, trainables, self, **inputs)
+
+    def norm(self, x):
+        """The norm of an array, at least min_norm."""
+        scale = range_scale(x)
+        norm = scale * lax.sqrt(sum(lax.square(x / scale), keepdims=True))
+        return jnp.maximum(norm, self.min_norm)
 
 
 def init(
@@ -117,17 +125,11 @@ def step(
     def update(grad, param, mask):
         if not mask:
             return (grad,)
-        return (
-            (
-                scale_by_trust_ratio(
-                    grad,
-                    param,
-                    coefficient=hyperparams.coefficient,
-                    min_norm=hyperparams.min_norm,
-                    epsilon=hyperparams.epsilon,
-                )
-            ),
-        )
+        weight, update = hyperparams.norm(param), hyperparams.norm(grad)
+        absent = (weight == 0.0) | (update == 0.0)
+        # In this order no factor is larger than the norm of the weight.
+        direction = grad / jnp.where(absent, 1.0, update + hyperparams.epsilon)
+        return (direction * jnp.where(absent, 1.0, hyperparams.coefficient * weight),)
 
     (updates,) = trees.map_leaves(
         update,

@@ -9,7 +9,8 @@ until an interval holds one, which cubic and quadratic interpolation then narrow
 
 Nocedal & Wright, 2006, algorithms 3.5 and 3.6; near a minimum, the approximate
 decrease of Hager & Zhang, 2006 (ACM TOMS 32), equation 23, is enough. A step needs
-value and value_and_gradients. Where no a is found, it is the best one that decreases
+value_and_gradients, and evaluates it at the weights, too: its gradients may be
+clipped. Where no a is found, it is the best one that decreases
 the loss enough; where there is none, the last one, or zero if the loss is not a
 number there. The loss is compared in its own dtype.
 """
@@ -200,7 +201,7 @@ def step(
         state: of the step before, or from `init`.
         trainables: the weights.
         hyperparams: what `init` returned.
-        value: the loss at the weights; needed.
+        value: the loss at the weights; handed on.
         value_and_gradients: a function of weights that returns the loss there and its
             gradients; needed.
         key: a PRNG key; handed on.
@@ -211,7 +212,7 @@ def step(
     Raises:
         ValueError, TypeError: where gradients and weights differ in structure, shape or
             dtype, or the state is of another optimizer or of other weights.
-        ValueError: where value or value_and_gradients is missing.
+        ValueError: where value_and_gradients is missing.
     """
     trees.check_state("ZoomSearch", state, ZoomSearchState)
     trees.check_gradients("ZoomSearch", gradients, trainables)
@@ -225,11 +226,11 @@ def step(
     )
     state = state._replace(optimizer=optimizer_state)
     zero = jnp.zeros_like(state.size)
-    start = (
-        zero,
-        trees.scalar(trees.required("ZoomSearch", value=value)),
-        tree_dot(direction, gradients, hyperparams.accum_dtype),
-    )
+    loss, steepest = trees.required(
+        "ZoomSearch", value_and_gradients=value_and_gradients
+    )(trainables)
+    slope = tree_dot(direction, steepest, hyperparams.accum_dtype)
+    start = (zero, loss.astype(zero.dtype), slope)
 
     def at(size):
         moved = tree_add(trainables, direction, size)

@@ -19,6 +19,8 @@ from mlax.schedule._warmup_cosine import WarmupCosine
 from mlax.schedule._warmup_exponential import WarmupExponential
 from mlax.schedule._warmup_stable_decay import WarmupStableDecay
 
+# A line for each name, here and above: branches that each add one merge by
+# themselves.
 __all__ = [
     "SGDR",
     "Constant",

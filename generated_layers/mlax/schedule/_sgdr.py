@@ -80,7 +80,8 @@ class SGDR:
         """The value at a step.
 
         Args:
-            step: a number, or an array of them; integers are taken in the default float dtype.
+            step: a number, or an array of them; integers are taken in the default float
+                dtype.
 
         Returns:
             The value, in the dtype and the shape of the step.

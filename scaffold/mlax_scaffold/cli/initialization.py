@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,6 +30,7 @@ _TAKEN = {
     *("hypothesis", "mlax_scaffold", "specs", "tests", "docs"),
 }
 _RUFF_FILES = ("ruff.toml", ".ruff.toml")
+ATTRIBUTES = ".gitattributes"
 
 
 @dataclass(frozen=True)
@@ -67,19 +68,20 @@ def prepare(
     content = read_pyproject(root)
     table = read_table(root)
     if table is not None:
-        _check_same(settings(table, os.path.join(root, FILE)), project, root)
-        return Prepared(root, _plan(root, b"", b""), "", False, ())
+        existing = settings(table, os.path.join(root, FILE))
+        _check_same(existing, project, root)
+        return Prepared(root, _plan(root, [_attributes(root, existing)]), "", False, ())
     mistakes = path_mistakes(project) or _name_mistakes(project)
     if mistakes:
         raise UsageError("; ".join(mistakes))
     _check_vacant(root, project)
-    before = _read(root)
+    before = _read(root, FILE)
     parts = list(_parts(root, project, content))
     added = "\n".join(parts)
     after = _appended(before, added)
     _check_additive(root, content or {}, after)
     advice = tuple(_advice(root, project, content)) if content is not None else ()
-    plan = _plan(root, before, after)
+    plan = _plan(root, [Change(FILE, before, after), _attributes(root, project)])
     return Prepared(root, plan, added, content is not None, advice)
 
 
@@ -192,9 +194,28 @@ def _tool(content: dict[str, Any] | None, *path: str) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _read(root: str) -> bytes | None:
+def _attributes(root: str, project: Project) -> Change:
+    """What tells git that generated files and their record merge by the union of lines.
+
+    A file that such a merge makes no sense of is generated anew; a registry, and the
+    record, have the lines of both sides, as they should.
+    """
+    before = _read(root, ATTRIBUTES)
+    known = (before or b"").decode(errors="replace").splitlines()
+    places = (*(f"/{folder}/**" for folder in project.folders), f"/{LOCK_NAME}")
+    wanted = [f"{place} merge=union linguist-generated" for place in places]
+    missing = [line for line in wanted if line not in known]
+    if not missing:
+        return Change(ATTRIBUTES, before, before)
+    title = "# What mlax-scaffold generates merges by itself."
+    return Change(
+        ATTRIBUTES, before, _appended(before, "\n".join([title, *missing, ""]))
+    )
+
+
+def _read(root: str, name: str) -> bytes | None:
     try:
-        with open(os.path.join(root, FILE), "rb") as file:
+        with open(os.path.join(root, name), "rb") as file:
             return file.read()
     except FileNotFoundError:
         return None
@@ -228,11 +249,7 @@ def _contains(whole: Any, part: Any) -> bool:
     return whole == part
 
 
-def _plan(root: str, before: bytes | None, after: bytes) -> Plan:
-    changes = () if before == after else (Change(FILE, before, after),)
-    lock = None
-    place = os.path.join(root, LOCK_NAME)
-    if os.path.exists(place):
-        with open(place, "rb") as file:
-            lock = file.read()
-    return Plan(changes, Change(LOCK_NAME, lock, lock))
+def _plan(root: str, changes: Iterable[Change]) -> Plan:
+    lock = _read(root, LOCK_NAME)
+    changed = tuple(change for change in changes if change.before != change.after)
+    return Plan(changed, Change(LOCK_NAME, lock, lock))

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from mlax_scaffold.errors import Location
+from mlax_scaffold.model.docstrings import split_docstring
 from mlax_scaffold.model.hyper_types import HyperType
 from mlax_scaffold.model.import_time import is_initializer
 from mlax_scaffold.model.shapes import Conditional, Shape
@@ -189,6 +190,8 @@ class Method:
     """The names among them that the body binds."""
     stored: frozenset[str] = frozenset()
     """Names of the states that are read in the dtype that they are stored in."""
+    compared: frozenset[str] = frozenset()
+    """Names of the attributes of `self` that are compared with None."""
     passes: bool = False
     """Whether it takes `**inputs`, and hands them to its layers."""
 
@@ -211,6 +214,8 @@ class Import:
     attribute: str | None = None
     """What is imported from the module; None: the module itself."""
     reference: Reference | None = None
+    file: str = field(default="", compare=False)
+    """Name, without suffix, of the file that a spec is imported from; empty for a word."""
 
     @property
     def meaning(self) -> str:
@@ -231,7 +236,7 @@ class Definition:
     kind: Kind
     name: str
     module: str
-    """Name of the generated module: the spec's file name."""
+    """Name of the generated module: that of the definition in snake case."""
     doc: str
     source: str
     """Posix path of the spec, relative to the root that its errors are reported from."""
@@ -273,13 +278,13 @@ class Definition:
 
     @property
     def summary(self) -> str:
-        """First paragraph of the docstring, on one line."""
-        return " ".join(self.doc.strip().split("\n\n")[0].split())
+        """What the docstring says in its first sentence, on one line."""
+        return split_docstring(self.doc)[0]
 
     @property
     def description(self) -> str:
-        """The docstring without its first paragraph."""
-        return self.doc.strip().partition("\n\n")[2].strip("\n")
+        """The docstring without its summary."""
+        return split_docstring(self.doc)[1]
 
     @property
     def reference(self) -> Reference:

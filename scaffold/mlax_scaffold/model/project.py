@@ -22,6 +22,8 @@ class Project:
     """Folder of the generated tests."""
     docs: str
     """Folder of the generated reference pages."""
+    document_fields: bool = False
+    """Whether every hyperparameter must have a comment that documents it."""
 
     @property
     def folders(self) -> tuple[str, str, str]:
@@ -37,3 +39,5 @@ class Rendered:
     text: str
     source: str
     """Path of the spec that it follows from; empty for what follows from all of them, or from none."""
+    registry: bool = False
+    """Whether it lists what there is, a line for each, so that additions merge line by line."""

@@ -148,12 +148,12 @@ def _indices(library: Library, project: Project) -> Iterator[Rendered]:
                 [page_name(d) for d in library.within(kind.section)],
             ),
             "",
+            registry=True,
         )
     rows = tuple(
         (
             f"[{_TITLES[kind][0]}]({kind.section}/index.md)",
             f"`{project.package}.{kind.section}`",
-            str(len(library.within(kind.section))),
             _TITLES[kind][1],
         )
         for kind in kinds
@@ -163,7 +163,6 @@ def _indices(library: Library, project: Project) -> Iterator[Rendered]:
         (
             f"[{page.title}]({page.name}.md)",
             f"`{project.package}{page.place}`",
-            "1",
             page.summary,
         )
         for page in others
@@ -173,13 +172,14 @@ def _indices(library: Library, project: Project) -> Iterator[Rendered]:
         _index(
             "Reference",
             f"Everything in `{project.package}`.",
-            Table(("section", "package", "pages", "what it holds"), rows),
+            Table(("section", "package", "what it holds"), rows),
             [
                 *(f"{kind.section}/index.md" for kind in kinds),
                 *(f"{page.name}.md" for page in others),
             ],
         ),
         "",
+        registry=True,
     )
 
 

@@ -64,6 +64,8 @@ class _Contract:
                 )
         overrides = [
             f"{code(h.name)}: {prose(h.doc.rstrip('.'))}."
+            if h.doc
+            else f"{code(h.name)}."
             for h in self.definition.hyperparameters
             if h.type.word.name == "DType"
         ]
@@ -150,6 +152,13 @@ class _Contract:
                     "`TypeError`",
                     code(f"{name}: inference_mode ..."),
                     "`inference_mode` is traced, or neither True nor False",
+                )
+                yield (
+                    entry,
+                    "`ValueError`",
+                    code(f"{name}: ... must have shape ..."),
+                    "`trainables` or `non_trainables` are not those of `init` with the same "
+                    "hyperparameters; inside of `jax.shard_map` they may be parts",
                 )
         if self.layer and self.definition.kind is Kind.LAYER:
             traits = self.library.traits(self.definition.reference)

@@ -54,8 +54,17 @@ def format_python(files: Iterable[Rendered], package: str) -> tuple[Rendered, ..
                 "--config",
                 compact,
                 *target,
+                ".",
             )
-            _ruff(root, "format", "--config", _COMPACT, *target)
+            # In a registry each name has a line, however few there are: two additions
+            # then merge.
+            registries = {f.path: b"" for f in chosen if f.registry}
+            if registries:
+                _ruff(root, "format", *target, *registries)
+            registries = {path: (root / path).read_bytes() for path in registries}
+            _ruff(root, "format", "--config", _COMPACT, *target, ".")
+            for path, text in registries.items():
+                (root / path).write_bytes(text)
         return tuple(
             replace(f, text=(root / f.path).read_bytes().decode())
             if f.path.endswith(".py")
@@ -64,9 +73,9 @@ def format_python(files: Iterable[Rendered], package: str) -> tuple[Rendered, ..
         )
 
 
-def _ruff(root: Path, command: str, *options: str) -> None:
+def _ruff(root: Path, command: str, *arguments: str) -> None:
     run = subprocess.run(
-        [find_ruff_bin(), command, *_COMMON, *options, "."],
+        [find_ruff_bin(), command, *_COMMON, *arguments],
         cwd=root,
         capture_output=True,
         text=True,

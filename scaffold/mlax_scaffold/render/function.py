@@ -14,7 +14,14 @@ from mlax_scaffold.render.parameters import (
     check,
     hyperparameter,
 )
-from mlax_scaffold.render.text import docstring, indented, paragraphs, section, wrapped
+from mlax_scaffold.render.text import (
+    docstring,
+    indented,
+    opening,
+    paragraphs,
+    section,
+    wrapped,
+)
 from mlax_scaffold.rewrite import Rewritten
 
 
@@ -48,7 +55,7 @@ def function_view(
     result = "Any" if method.returns is None else array_annotation(method.returns)
     returned = "anything" if method.returns is None else array_doc(method.returns)
     doc = paragraphs(
-        wrapped(definition.summary, 4),
+        opening(definition.summary, 4),
         definition.description,
         section("Args", [(p.name, p.doc) for p in (*arrays, *named)]),
         "Returns:\n" + indented(wrapped(f"{returned[0].upper()}{returned[1:]}.", 8)),

@@ -24,7 +24,7 @@ from mlax_scaffold.render.parameters import (
     initializer,
     weights,
 )
-from mlax_scaffold.render.text import docstring, paragraphs, section
+from mlax_scaffold.render.text import docstring, opening, paragraphs, section
 
 _SUPPORT = (
     "from typing import Any, ClassVar",
@@ -120,7 +120,7 @@ class _Builder:
         entries = [(p.name, p.doc) for p in self._parameters()]
         return docstring(
             paragraphs(
-                definition.summary,
+                opening(definition.summary, 4),
                 definition.description,
                 section("Args", entries),
                 "Raises:\n    ValueError, TypeError: where an argument is not what it may be.",
@@ -192,7 +192,8 @@ class _Builder:
             .replace("an initialized ", "a ")
             .replace("initialized ", "")
         )
-        doc = f"{doc} ({'modules' if many else 'a module'})."
+        what = "modules" if many else "a module"
+        doc = f"{doc} ({what})." if doc else f"{what}."
         if h.type.word.name == "Stacked":
             doc = (
                 "a module, whose parameters get a first axis: one entry for each time."

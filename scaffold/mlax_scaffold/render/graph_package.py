@@ -60,6 +60,7 @@ def support(library: Library, project: Project) -> Iterator[Rendered]:
             lines=[*lines, "", exported(names)],
         ),
         "",
+        registry=True,
     )
 
 

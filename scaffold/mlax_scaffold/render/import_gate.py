@@ -92,6 +92,7 @@ class _Gate:
             case ast.ImportFrom(module=str(module), names=names, level=0):
                 self._module(node, module)
                 for alias in names:
+                    self._module(node, f"{module}.{alias.name}")
                     found = self._own(f"{module}.{alias.name}")
                     self._bind(node, alias.asname or alias.name, found)
             case ast.ClassDef(name=name):

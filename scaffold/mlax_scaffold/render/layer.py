@@ -16,11 +16,13 @@ from mlax_scaffold.model.definition import (
 from mlax_scaffold.model.library import Library
 from mlax_scaffold.render import keyword_inputs
 from mlax_scaffold.render.input_checks import InputChecks, counted_axes
+from mlax_scaffold.render.outline import outline
 from mlax_scaffold.render.parameters import (
     Parameter,
     array_annotation,
     array_doc,
     check,
+    field_doc,
     hyperparameter,
     initializer,
     plain,
@@ -30,6 +32,7 @@ from mlax_scaffold.render.text import (
     WIDTH,
     docstring,
     indented,
+    opening,
     paragraphs,
     section,
     sentence,
@@ -70,6 +73,8 @@ class LayerView:
     methods: str
     """Source of the methods of the hyperparameters, not indented."""
     init: FunctionView
+    outline: str
+    """The call of `init` that makes shapes in the place of arrays."""
     entries: tuple[FunctionView, ...]
 
 
@@ -108,6 +113,7 @@ class _LayerBuilder:
         self.name = definition.name
         self.traits = library.traits(definition.reference)
         self.subs = library.sub_layers(definition)
+        self.takes_key = self.traits.takes_key and definition.kind is Kind.LAYER
 
     def view(self) -> LayerView:
         entries = [m for m in self.definition.methods if m.role is MethodRole.ENTRY]
@@ -119,6 +125,7 @@ class _LayerBuilder:
             hyperparams=tuple(self._hyper_fields()),
             methods=hyper_methods(self.definition, self.methods),
             init=self._init(),
+            outline=outline(self.definition, self.takes_key),
             entries=tuple(self._entry(m) for m in entries),
         )
 
@@ -155,7 +162,7 @@ class _LayerBuilder:
 
     def _hyper_fields(self):
         for h in self.definition.hyperparameters:
-            yield Field(h.name, h.type.canonical, docstring(sentence(h.doc)))
+            yield Field(h.name, h.type.canonical, docstring(field_doc(h), 4))
         for d in self.definition.declared(Role.DERIVED):
             doc = sentence(d.doc) if d.doc else "Derived from the others."
             yield Field(d.name, d.annotation or "Any", docstring(doc))
@@ -175,9 +182,8 @@ class _LayerBuilder:
         ]
 
     def _init(self) -> FunctionView:
-        takes_key = self.traits.takes_key and self.definition.kind is Kind.LAYER
         parameters = list(self._layer_arguments)
-        if takes_key:
+        if self.takes_key:
             parameters.insert(
                 0, Parameter("key", "jax.Array", None, "PRNG key of the weights.")
             )
@@ -198,7 +204,7 @@ class _LayerBuilder:
             ", ".join(p.text for p in (*required, *defaulted)),
             f"tuple[{trainables}, {state}, {self.name}Hyperparams]",
             docstring(doc, 4),
-            self._init_body(takes_key),
+            self._init_body(),
         )
 
     def _raises(self) -> str:
@@ -211,7 +217,7 @@ class _LayerBuilder:
             return ""
         return section("Raises", entries)
 
-    def _init_body(self, takes_key: bool) -> str:
+    def _init_body(self) -> str:
         lines: list[str] = []
         for h in self.definition.hyperparameters:
             if not h.type.word.structural:
@@ -224,7 +230,7 @@ class _LayerBuilder:
                 f"checks.{word.check}({self.name!r}, {number}{h.name}={h.name})"
             )
         keyed = [d for d in self.definition.declarations if d.role is not Role.DERIVED]
-        if takes_key and len(keyed) > 1:
+        if self.takes_key and len(keyed) > 1:
             lines.append(f"keys = arrays.declared_keys(key, {len(keyed)})")
         setup = self.methods.get("setup")
         if setup is not None:
@@ -300,12 +306,8 @@ class _LayerBuilder:
         else:
             parts = "; ".join(f"{i.name}: {array_doc(i.type)}" for i in positional)
             x_doc = f"tuple ({', '.join(i.name for i in positional)}). {parts}."
-        training = self.traits.training
-        mode = (
-            "static; whether state is kept and nothing is random."
-            if training
-            else "not used."
-        )
+        mode = "static; whether state is kept and nothing is random."
+        mode = mode if self.traits.training else "not used."
         key = "PRNG key; needed in training only." if self.traits.draws else "not used."
         if self.definition.kind is Kind.BLOCK:
             mode, key = "handed to the layers.", "PRNG key, split over the layers."
@@ -329,7 +331,7 @@ class _LayerBuilder:
         result = "anything" if method.returns is None else array_doc(method.returns)
         floating = any("Float" in str(i.type) for i in positional)
         dtype = ", in the dtype of the input" if floating else ""
-        raises = [("ValueError, TypeError", "where an input does not fit.")]
+        raises = [("ValueError, TypeError", "where an input or a weight does not fit.")]
         raises += [
             ("ValueError", f"{r.message.rstrip('.')}.")
             for r in self.definition.requirements
@@ -344,14 +346,15 @@ class _LayerBuilder:
             section("Args", entries),
             "Returns:\n"
             + indented(wrapped(f"`(y, non_trainables)`; y is {result}{dtype}.", 8)),
-            section("Raises", raises) if self._entry_checks(method) else "",
+            section("Raises", raises),
         )
 
     def _entry_checks(self, method: Method) -> list[str]:
         derived = self.definition.declared(Role.DERIVED)
         named = (*self.definition.hyperparameters, *derived)
         sizes = {item.name: f"hyperparams.{item.name}" for item in named}
-        lines = [f"checks.static_flag({self.name!r}, inference_mode=inference_mode)"]
+        given = "trainables, non_trainables, hyperparams, inference_mode"
+        lines = [f"checks.arguments({self.name!r}, {given})"]
         positional = method.positional
         if len(positional) > 1:
             names = ", ".join(i.name for i in positional)
@@ -386,7 +389,7 @@ def module_doc(definition: Definition) -> str:
     titled = f"{definition.name}: {_lower_first(summary)}"
     if not summary.startswith(definition.name) and len(titled) + 3 <= WIDTH:
         summary = titled
-    return docstring(paragraphs(summary, definition.description))
+    return docstring(paragraphs(opening(summary), definition.description))
 
 
 def _lower_first(text: str) -> str:

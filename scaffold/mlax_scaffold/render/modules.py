@@ -16,7 +16,7 @@ _COMMON = (
     "from jax.typing import ArrayLike, DTypeLike",
 )
 _CORE = (
-    "from {package}._core import arrays, checks, placement, trees",
+    "from {package}._core import arrays, checks, outlines, placement, trees",
     "from {package}._core.checks import Padding, PaddingLike, PrecisionLike",
     "from {package}._core.static import InitializedLayer, InitializedOptimizer, "
     "CellHyperparams, LayerHyperparams, OptimizerHyperparams, static",

@@ -8,10 +8,17 @@ from dataclasses import dataclass
 from mlax_scaffold.model.definition import Definition, Role
 from mlax_scaffold.model.library import Library
 from mlax_scaffold.render.layer import Field, FunctionView, hyper_methods, module_doc
-from mlax_scaffold.render.parameters import canonical, check, hyperparameter, plain
+from mlax_scaffold.render.parameters import (
+    canonical,
+    check,
+    field_doc,
+    hyperparameter,
+    plain,
+)
 from mlax_scaffold.render.text import (
     docstring,
     indented,
+    opening,
     paragraphs,
     section,
     sentence,
@@ -34,7 +41,7 @@ INPUTS = (
 
 def needs(definition: Definition) -> list[str]:
     """The inputs of `step` without which an optimizer cannot do."""
-    reads = frozenset().union(*(m.reads for m in definition.methods))
+    reads = frozenset().union(*(m.reads - m.compared for m in definition.methods))
     return [name for name in NAMES if name in reads]
 
 
@@ -97,7 +104,7 @@ class _OptimizerBuilder:
             module_doc(self.definition),
             tuple(self._state_fields()),
             tuple(
-                Field(h.name, h.type.canonical, docstring(sentence(h.doc)))
+                Field(h.name, h.type.canonical, docstring(field_doc(h), 4))
                 for h in self.definition.hyperparameters
             ),
             hyper_methods(self.definition, self.methods),
@@ -292,7 +299,7 @@ class _OptimizerBuilder:
 
     def _use(self, name: str) -> str:
         """What is said of an input of `step`."""
-        if name in self.reads:
+        if name in needs(self.definition):
             return "; needed"
         return "; handed on" if self.structural else "; not used"
 
@@ -364,7 +371,8 @@ _CALL_DOC = """\
 The value at a step.
 
 Args:
-    step: a number, or an array of them; integers are taken in the default float dtype.
+    step: a number, or an array of them; integers are taken in the default float
+        dtype.
 
 Returns:
     The value, in the dtype and the shape of the step."""
@@ -386,7 +394,9 @@ def schedule_view(
         lines.append(methods["setup"].body.rstrip("\n"))
     return ScheduleView(
         definition.name,
-        docstring(paragraphs(definition.summary, definition.description), 4),
+        docstring(
+            paragraphs(opening(definition.summary, 4), definition.description), 4
+        ),
         tuple(fields),
         "\n".join(lines),
         docstring(_CALL_DOC, 8),

@@ -69,6 +69,7 @@ def support(library: Library, project: Project) -> Iterator[Rendered]:
                 lines=_exports(kind, library, project),
             ),
             "",
+            registry=True,
         )
     yield Rendered(
         f"{project.output}/__init__.py",
@@ -79,6 +80,7 @@ def support(library: Library, project: Project) -> Iterator[Rendered]:
             modules=sorted(["initializers", *(kind.section for kind in kinds)]),
         ),
         "",
+        registry=True,
     )
     root = template_root() / "package"
     templates = [*(root / "_core").glob("*.jinja"), *map(root.joinpath, _PUBLIC)]

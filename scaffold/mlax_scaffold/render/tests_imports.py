@@ -46,6 +46,7 @@ from mlax_scaffold.testing.refusals import (
     assert_rejects_another_size, assert_rejects_gradients, assert_rejects_integers,
     assert_rejects_missing_inputs, assert_rejects_state, assert_rejects_weights
 )
+from mlax_scaffold.testing.weights import assert_module_rejects_other_weights, assert_rejects_other_weights
 from mlax_scaffold.testing.schedule import (
     assert_schedule_dtype, assert_schedule_of_integers, assert_static_schedule
 )

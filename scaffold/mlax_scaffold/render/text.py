@@ -50,6 +50,12 @@ def wrapped(text: str, indent: int = 0, hanging: int = 0) -> str:
     )
 
 
+def opening(text: str, indent: int = 0) -> str:
+    """The first paragraph of a docstring in lines that fit, with the quotes before it."""
+    quotes = '"""'
+    return wrapped(f"{quotes}{text}", indent)[len(quotes) :]
+
+
 def section(title: str, entries: Iterable[tuple[str, str]], indent: int = 4) -> str:
     """A section of a docstring, such as Args; empty where there are no entries."""
     lines = [
@@ -72,13 +78,19 @@ def indented(text: str, depth: int = 4) -> str:
 
 
 def exported(names: Iterable[str]) -> str:
-    """The statement of what a module exports, in the order that linters want."""
+    """The statement of what a registry exports, in the order that linters want."""
 
     def place(name: str) -> tuple[int, str]:
         constant = len(name) > 1 and name.isupper()
         return (0 if constant else 1 if name[:1].isupper() else 2), name
 
-    return f"__all__ = [{', '.join(repr(name) for name in sorted(names, key=place))}]"
+    # Git takes changes for one where no more than three lines are between them: the
+    # comment keeps those of the imports and of the names apart.
+    return (
+        "# A line for each name, here and above: branches that each add one merge by\n"
+        "# themselves.\n"
+        f"__all__ = [{''.join(f'{name!r}, ' for name in sorted(names, key=place))}]"
+    )
 
 
 def sentence(text: str) -> str:

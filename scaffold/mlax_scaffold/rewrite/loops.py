@@ -221,9 +221,10 @@ class _Replaced(cst.CSTTransformer):
         )
 
 
-def inputs_of_step(key: str) -> tuple[str, ...]:
-    """The keyword arguments that an optimizer hands to another one."""
-    return ("value=value", "value_and_gradients=value_and_gradients", f"key={key}")
+def inputs_of_step(key: str, **others: str) -> tuple[str, ...]:
+    """The keyword arguments that an optimizer hands to another one: its own, or others."""
+    given = {"value": "value", "value_and_gradients": "value_and_gradients", "key": key}
+    return tuple(f"{name}={text}" for name, text in (given | others).items())
 
 
 def _enumerated_target(index: str, target: cst.BaseAssignTargetExpression):

@@ -15,6 +15,7 @@ from mlax_scaffold.rewrite.nodes import (
     expression,
     self_attribute,
 )
+from mlax_scaffold.rewrite.presence import compared_with_none
 from mlax_scaffold.rewrite.returns import Returns
 
 INPUTS = frozenset(("value", "value_and_gradients", "key", "keys", PREPARE_KEY))
@@ -88,6 +89,14 @@ class _Tree(Renamer):
     ) -> cst.BaseExpression:
         name = self_attribute(original_node)
         return updated_node if name is None else expression(self._read(name))
+
+    def leave_Comparison(
+        self, original_node: cst.Comparison, updated_node: cst.Comparison
+    ) -> cst.BaseExpression:
+        name = compared_with_none(original_node)
+        if name not in INPUTS:
+            return updated_node
+        return updated_node.with_changes(left=cst.Name(name))
 
     def _read(self, name: str) -> str:
         if name in self.fields:

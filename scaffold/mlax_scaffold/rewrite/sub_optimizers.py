@@ -32,8 +32,9 @@ def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
 
     def emit(call: cst.Call, target: str) -> list[str]:
         name = self_attribute(call.func) or ""
-        (gradients, params), [(_, key)] = arguments_text(call.args)
-        given = ", ".join([gradients, f"state.{name}", params, *inputs_of_step(key)])
+        (gradients, params), inputs = arguments_text(call.args)
+        inputs = inputs_of_step(**dict(inputs))
+        given = ", ".join([gradients, f"state.{name}", params, *inputs])
         new = fresh(f"{name}_state", taken)
         taken.discard(new)
         return [
@@ -68,8 +69,8 @@ class _Pure(cst.CSTTransformer):
         name = self._field(original_node.func, "apply")
         if name is None:
             return updated_node
-        positional, [(_, key)] = arguments_text(updated_node.args)
-        given = ", ".join([*positional, *inputs_of_step(key)])
+        positional, inputs = arguments_text(updated_node.args)
+        given = ", ".join([*positional, *inputs_of_step(**dict(inputs))])
         return expression(f"hyperparams.{name}.apply({given})")
 
     def leave_Attribute(

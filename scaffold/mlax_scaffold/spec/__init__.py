@@ -74,6 +74,9 @@ _HOMES = {
     "ring_phases": "initializers",
     "ring_radii": "initializers",
     "require": "declarations",
+    "spread": "sums",
+    "stored_moments": "arrays",
+    "take_rows": "sums",
     "state": "declarations",
     "trainable": "declarations",
     "tree_add": "trees",
@@ -85,6 +88,7 @@ _HOMES = {
     "truncated_normal": "initializers",
     "uniform": "initializers",
     "variance_scaling": "initializers",
+    "weighted_sum": "sums",
     "delta_orthogonal": "initializers",
     "per_gate": "initializers",
     "xavier_normal": "initializers",
@@ -114,6 +118,7 @@ def __dir__() -> list[str]:
 
 if TYPE_CHECKING:
     from mlax_scaffold.spec.arrays import cast as cast
+    from mlax_scaffold.spec.arrays import stored_moments as stored_moments
     from mlax_scaffold.spec.block import Block as Block
     from mlax_scaffold.spec.declarations import moment as moment
     from mlax_scaffold.spec.declarations import require as require
@@ -146,6 +151,9 @@ if TYPE_CHECKING:
     from mlax_scaffold.spec.loading import load as load
     from mlax_scaffold.spec.optimizer import Optimizer as Optimizer
     from mlax_scaffold.spec.schedule import Schedule as Schedule
+    from mlax_scaffold.spec.sums import spread as spread
+    from mlax_scaffold.spec.sums import take_rows as take_rows
+    from mlax_scaffold.spec.sums import weighted_sum as weighted_sum
     from mlax_scaffold.spec.trees import all_finite as all_finite
     from mlax_scaffold.spec.trees import tree_add as tree_add
     from mlax_scaffold.spec.trees import tree_dot as tree_dot
@@ -238,6 +246,7 @@ if TYPE_CHECKING:
     from mlax_scaffold.specs.functional.log_softmax import log_softmax as log_softmax
     from mlax_scaffold.specs.functional.logmeanexp import logmeanexp as logmeanexp
     from mlax_scaffold.specs.functional.logsumexp import logsumexp as logsumexp
+    from mlax_scaffold.specs.functional.max import max as max
     from mlax_scaffold.specs.functional.max_pool import max_pool as max_pool
     from mlax_scaffold.specs.functional.mean import mean as mean
     from mlax_scaffold.specs.functional.min_pool import min_pool as min_pool

@@ -24,7 +24,7 @@ _WITH_LOCALS = (
     MethodRole.FINISH,
     MethodRole.STEP,
 )
-OF_HYPERPARAMS = frozenset(("apply", "keyword_inputs"))
+OF_HYPERPARAMS = frozenset(("apply", "keyword_inputs", "outline"))
 """Names that the generated hyperparameters have, beside their fields."""
 
 OF_OPTIMIZERS = frozenset(("gradients", "state", "updates"))

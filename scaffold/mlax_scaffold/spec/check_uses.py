@@ -5,13 +5,21 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from mlax_scaffold.spec.parse_source import Source, dotted, self_attribute
+from mlax_scaffold.spec.parse_source import (
+    Source,
+    compares_with_none,
+    dotted,
+    self_attribute,
+)
 
 RAW = ("trainables", "non_trainables", "apply")
 """Attributes of an initialized layer that only a block may use."""
 
 OF_OPTIMIZER = ("state", "apply")
 """Attributes of an initialized optimizer that `step` may use."""
+
+HANDED_ON = ("value", "value_and_gradients")
+"""Inputs of a step that may be others for an initialized optimizer."""
 
 GIVEN = ("key", "inference_mode", "x", "trainables", "non_trainables", "hyperparams")
 """What the generated code itself hands to a layer."""
@@ -147,6 +155,8 @@ class UseChecker:
         elif what == "stored":
             self._stored_state(node, parent)
         elif what in ("key", "keys", "value_and_gradients") and not called:
+            if what == "value_and_gradients" and compares_with_none(parent):
+                return
             self.source.report(node, f"`self.{name}` is called: `self.{name}(...)`")
 
     def _stored_state(self, node: ast.Attribute, parent: ast.AST) -> None:
@@ -247,7 +257,9 @@ class UseChecker:
         ):
             self.source.report(node, "`self.keys(n)` takes one number")
         elif what == "optimizer" and (
-            len(node.args) != 2 or node.keywords or _starred(node)
+            len(node.args) != 2
+            or any(keyword.arg not in HANDED_ON for keyword in node.keywords)
+            or _starred(node)
         ):
             self.source.report(
                 node, f"`self.{name}` is called as `self.{name}(grads, params)`"

@@ -139,7 +139,7 @@ class Optimizer:
             "step_number": following,
             "dither": _dither(number),
         }
-        self._values |= {n: v for n, v in self._inputs.items() if v is not None}
+        self._values |= self._inputs
         if inputs["value"] is not None:
             self._values["value"] = jnp.asarray(inputs["value"], dtype)
         for name in self._fields.named("Scheduled"):
@@ -376,15 +376,17 @@ class _Given:
     optimizer: _SubOptimizer
     inputs: dict[str, Any]
 
-    def __call__(self, grads: Any, params: Any) -> Any:
-        updates, new = self.apply(grads, self.optimizer.state, params)
+    def __call__(self, grads: Any, params: Any, **inputs: Any) -> Any:
+        updates, new = self.apply(grads, self.optimizer.state, params, **inputs)
         self.optimizer.state = new
         return updates
 
-    def apply(self, grads: Any, state: Any, params: Any) -> tuple[Any, Any]:
-        """A pure step."""
+    def apply(
+        self, grads: Any, state: Any, params: Any, **inputs: Any
+    ) -> tuple[Any, Any]:
+        """A pure step, of which some inputs may be others."""
         apply = self.optimizer.hyperparams.apply
-        return apply(grads, state, params, **self.inputs)
+        return apply(grads, state, params, **self.inputs | inputs)
 
 
 def _created(declared: Declaration, dtype: Any) -> jax.Array:

@@ -48,7 +48,6 @@ from mlax_scaffold.spec.parse_fields import check_fields, read_hyperparameter
 from mlax_scaffold.spec.parse_imports import BASES
 from mlax_scaffold.spec.parse_keywords import KEYWORDS, read_keywords
 from mlax_scaffold.spec.parse_method import (
-    check_summary,
     read_method,
     role_of,
 )
@@ -325,8 +324,6 @@ class ClassReader:
         UseChecker(self.source, node, known).check()
         check_keys(self.source, node, known)
         check_locals(self.source, node, role, attributes, declarations)
-        if role not in (MethodRole.SETUP, MethodRole.SETUP_TREE):
-            check_summary(self.source, node)
         passes = kind is Kind.BLOCK and node.name == "forward"
         return read_method(self.source, node, role, attributes, self.imports, passes)
 

@@ -20,12 +20,16 @@ CORE = {
     "all_finite": "trees",
     "cast": "arrays",
     "explicit_padding": "windows",
+    "spread": "sums",
+    "stored_moments": "arrays",
+    "take_rows": "sums",
     "tree_add": "trees",
     "tree_dot": "trees",
     "tree_merge": "trees",
     "tree_prune": "trees",
     "tree_select": "trees",
     "tree_where": "trees",
+    "weighted_sum": "sums",
 }
 """Words that are functions of the generated package, and the modules they are in."""
 DECLARATIONS = ("trainable", "state", "moment", "require", "function", *CORE)
@@ -59,6 +63,7 @@ _TAKEN = frozenset(
         "checks",
         "fwd",
         "init",
+        "outlines",
         "self",
         "static",
         "step",
@@ -97,6 +102,11 @@ class ImportReader:
             elif self._allowed(node, module):
                 if module in ("typing", "__future__"):
                     continue
+                if alias.name.startswith("_"):
+                    self.source.report(
+                        alias, f"`{alias.name}` of {module} is private", "Leave it out."
+                    )
+                    continue
                 bound = alias.asname or alias.name
                 self._add(node, Import(bound, module, alias.name))
 
@@ -108,7 +118,15 @@ class ImportReader:
 
     def _allowed(self, node: ast.AST, module: str) -> bool:
         if top(module) in _MODULES:
-            return True
+            private = [p for p in module.split(".")[1:] if p.startswith("_")]
+            if not private:
+                return True
+            self.source.report(
+                node,
+                f"`{module}` is private",
+                "Import from what the library documents: it may be gone in the next.",
+            )
+            return False
         self.source.report(
             node,
             f"a spec cannot import `{module}`",
@@ -155,7 +173,8 @@ class ImportReader:
             self.source.report(node, "an imported spec cannot be renamed")
             return
         reference = Reference(section, alias.name)
-        self._add(node, Import(alias.name, section, alias.name, reference))
+        file = "" if top(module) == "mlax_scaffold" else module.rpartition(".")[2]
+        self._add(node, Import(alias.name, section, alias.name, reference, file))
 
     def _add(self, node: ast.AST, imported: Import) -> None:
         meaning = ".".join(filter(None, (imported.module, imported.attribute)))

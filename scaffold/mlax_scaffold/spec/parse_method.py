@@ -9,11 +9,13 @@ from mlax_scaffold.model.definition import Import, Input, Method, MethodRole
 from mlax_scaffold.spec.check_body import RESERVED, ends_in_return
 from mlax_scaffold.spec.check_defaults import check_defaults, check_types
 from mlax_scaffold.spec.check_uses import PASSED
-from mlax_scaffold.spec.parse_source import Source, dotted, self_attribute
+from mlax_scaffold.spec.parse_source import (
+    Source,
+    compares_with_none,
+    dotted,
+    self_attribute,
+)
 from mlax_scaffold.spec.parse_types import is_array_annotation, read_array_type
-
-MAX_SUMMARY = 81
-"""Characters of a summary: it fits on one line of the generated module."""
 
 ENTRY_SIGNATURE = 'def forward(self, x: Float["*batch features"]) -> Float["..."]'
 
@@ -21,19 +23,6 @@ ENTRY_SIGNATURE = 'def forward(self, x: Float["*batch features"]) -> Float["..."
 def docstring(node: ast.FunctionDef | ast.ClassDef | ast.Module) -> str:
     """The docstring, its indentation removed, or an empty string."""
     return ast.get_docstring(node) or ""
-
-
-def check_summary(source: Source, node: ast.ClassDef | ast.FunctionDef) -> None:
-    """Report a docstring that does not begin with one short line."""
-    doc = docstring(node)
-    first, _, rest = doc.strip().partition("\n")
-    if rest.partition("\n")[0].strip() or len(first) > MAX_SUMMARY:
-        source.report(
-            node.body[0],
-            f"the docstring of {node.name} does not begin with a summary",
-            f"Begin with one line of at most {MAX_SUMMARY} characters, then a blank "
-            "line.",
-        )
 
 
 def read_inputs(
@@ -154,6 +143,7 @@ def read_method(
         frozenset(facts.reads),
         *names_of(method),
         frozenset(facts.stored),
+        frozenset(facts.compared),
         passes and method.args.kwarg is not None,
     )
 
@@ -293,6 +283,7 @@ class _Facts(ast.NodeVisitor):
         self.assigns: list[str] = []
         self.reads: set[str] = set()
         self.stored: set[str] = set()
+        self.compared: set[str] = set()
 
     def visit_For(self, node: ast.For) -> None:
         # A consumer for each of the fields that a loop runs over.
@@ -322,6 +313,12 @@ class _Facts(ast.NodeVisitor):
                 name = self_attribute(owner)
                 return name if self.attributes.get(name or "") == "optimizer" else None
         return None
+
+    def visit_Compare(self, node: ast.Compare) -> None:
+        name = self_attribute(node.left)
+        if name and compares_with_none(node):
+            self.compared.add(name)
+        self.generic_visit(node)
 
     def visit_Attribute(self, node: ast.Attribute) -> None:
         name = self_attribute(node)

@@ -179,3 +179,13 @@ def self_attribute(node: ast.AST) -> str | None:
     ):
         return node.attr
     return None
+
+
+def compares_with_none(node: ast.AST) -> bool:
+    """Whether an expression is `... is None` or `... is not None`."""
+    match node:
+        case ast.Compare(
+            ops=[ast.Is() | ast.IsNot()], comparators=[ast.Constant(value=None)]
+        ):
+            return True
+    return False

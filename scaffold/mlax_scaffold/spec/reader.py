@@ -19,7 +19,6 @@ from mlax_scaffold.spec.parse_fields import check_fields, read_hyperparameter
 from mlax_scaffold.spec.parse_imports import ImportReader
 from mlax_scaffold.spec.parse_method import (
     check_returns,
-    check_summary,
     docstring,
     names_of,
     parameter,
@@ -106,9 +105,8 @@ class _Reader:
             self.source.report(
                 first,
                 f"{first.name} has no docstring",
-                "Its first line is the summary in the documentation; cite the source.",
+                "Its first sentence is the summary in the documentation; cite the source.",
             )
-        check_summary(self.source, first)
         if isinstance(first, ast.FunctionDef):
             return self._function(first, doc)
         read = ClassReader(self.source, self.reader.imports).read(first)
@@ -126,11 +124,11 @@ class _Reader:
                 f"`{expected}`, the module of {node.name}, is a keyword of Python",
                 "Choose another name.",
             )
-        if stem != expected:
+        if not re.fullmatch(r"[\w-]+", stem):
             self.source.report(
                 node,
-                f"{node.name} is in {stem}.py",
-                f"Rename the file {expected}.py: files are named after what they define.",
+                f"`{stem}.py` cannot be the name of a spec's file",
+                f"Name it with letters, digits, `_` and `-`, such as {expected}.py.",
             )
 
     def _function(self, node: ast.FunctionDef, doc: str) -> Definition:
@@ -176,6 +174,12 @@ class _Reader:
                     f"`{item.name}` is a name of the generated function",
                     f"Choose another name, such as `{item.name}_`.",
                 )
+        if not inputs and not others[: len(node.args.args)]:
+            self.source.report(
+                node,
+                f"{node.name} takes no array",
+                'Write `def name(x: Float["..."]) -> Float["..."]`.',
+            )
         check_defaults(self.source, node.args, self.reader.imports)
         fields = [h for h in hyperparameters if h is not None]
         check_fields(self.source, fields)

@@ -9,6 +9,8 @@ import jax.numpy as jnp
 from jax import lax
 from jax.typing import DTypeLike
 
+from mlax_scaffold.spec.sums import weighted_sum
+
 
 def tree_dot(a: Any, b: Any, accum_dtype: DTypeLike | None = None) -> jax.Array:
     """Inner product of two trees: a scalar in the default float dtype."""
@@ -20,7 +22,10 @@ def tree_dot(a: Any, b: Any, accum_dtype: DTypeLike | None = None) -> jax.Array:
         largest = float(jnp.finfo(dtype).max) / max(1, x.size)
         products = (x.astype(dtype) * y.astype(dtype)).ravel()
         products = jnp.clip(products, -largest, largest)
-        summed = lax.reduce(products, products.dtype.type(0), lax.add, (0,))
+        if jnp.finfo(dtype).bits > 16:
+            summed = lax.reduce(products, products.dtype.type(0), lax.add, (0,))
+        else:
+            summed = weighted_sum(products, (0,))
         total = total + summed.astype(total.dtype)
     return _saturated(total)
 

@@ -14,6 +14,7 @@ from mlax_scaffold.testing.audit import assert_dtypes
 from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.compare import assert_same_structure
 from mlax_scaffold.testing.dtypes import is_floating, precision_for
+from mlax_scaffold.testing.sums import assert_no_narrow_sums
 
 PyTree = Any
 
@@ -32,6 +33,7 @@ def assert_dtype_contract(
     - floating outputs have the dtype of the input (without one: that of the weights);
     - `fwd` and its VJP compute in that dtype and in those that the case allows; where
       the case is `stored`, what only the new state depends on may be in the state's;
+    - no sum of `fwd` adds 16-bit numbers one after another, which `narrow_sums` finds;
     - gradients have the dtypes of what they are gradients of;
     - state keeps its structure, shapes and dtypes, and nothing returned is weakly typed.
     """
@@ -66,6 +68,7 @@ def _assert_dtype_contract(
     stored = [v.dtype for v in leaves if case.stored and is_floating(v)]
     kept = [*(False for _ in jax.tree.leaves(y)), *(True for _ in leaves)]
     assert_dtypes(jaxpr, allowed, stored=stored, kept=kept, what=f"{what}, forward")
+    assert_no_narrow_sums(jaxpr, what=f"{what}, forward")
 
     cotangents = [v for v in jax.tree.leaves(y) if is_floating(v)]
     if not fwd.floats or not cotangents:

@@ -42,7 +42,8 @@ def assert_module_equals_layer(
     """
     module, rng, params = make_module(case, graph)
     with precision_for(dtype, *case.allow):
-        arguments = case.arguments(dtype, seed=seed)
+        # A module that is given no dtype creates its parameters in the default one.
+        arguments = case.arguments(dtype, jnp.result_type(float), seed=seed)
         x, trainables, state, hyperparams, inputs = arguments
         created = jax.eval_shape(
             lambda *arrays: call_module(case, module, params, False, *arrays)[1],

@@ -60,6 +60,10 @@ class ToyHyperparams:
                 y = jnp.where(bits < 64, -y, y)
         return y, non_trainables
 
+    def outline(self) -> Initialized:
+        """An initialized layer, with shapes in the place of arrays."""
+        return jax.eval_shape(lambda: layer(jax.random.key(0), None))
+
 
 @jax.tree_util.register_static
 @dataclass(frozen=True)
@@ -89,6 +93,10 @@ class ToyCellHyperparams:
     def initial_carry(self, input_shape: tuple[int, ...], dtype: Any) -> jax.Array:
         """The carry before the first step: zeros."""
         return jnp.zeros((*input_shape[:-1], WIDTH), dtype)
+
+    def outline(self) -> Initialized:
+        """An initialized cell, with shapes in the place of arrays."""
+        return self.inner.outline()
 
 
 def layer(key: jax.Array, dtype: Any) -> Initialized:

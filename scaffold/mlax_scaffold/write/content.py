@@ -25,6 +25,12 @@ def has_conflict_markers(data: bytes) -> bool:
     return b"\n<<<<<<< " in lines and b"\n>>>>>>> " in lines
 
 
+def lines_of(data: bytes | str) -> frozenset[str]:
+    """What a registry says: its lines that are not blank, in whatever order."""
+    text = data if isinstance(data, str) else data.decode(errors="replace")
+    return frozenset(line for line in text.splitlines() if line.strip())
+
+
 def is_generated(data: bytes) -> bool:
     """Whether a content begins as generated files do, or is empty, as a marker file is."""
     return not data or GENERATED.encode() in data.split(b"\n", 1)[0]

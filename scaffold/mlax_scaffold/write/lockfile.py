@@ -8,12 +8,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from mlax_scaffold.model.project import Rendered
-from mlax_scaffold.write.content import digest
+from mlax_scaffold.write.content import digest, lines_of
 from mlax_scaffold.write.tree import LOCK_NAME, StrPath, Tree, path_fault
 
 _HEADER = (
-    "# What `mlax-scaffold generate` last read and wrote. Not to be edited: after a "
-    "merge conflict, run it again.\n"
+    "# What `mlax-scaffold generate` last read and wrote, a line for each thing, so that "
+    "it merges by itself.\n"
 )
 _SHA256 = re.compile(r"[0-9a-f]{64}\Z")
 _MARKERS = ("<<<<<<<", "|||||||", "=======", ">>>>>>>")
@@ -21,21 +21,43 @@ _MARKERS = ("<<<<<<<", "|||||||", "=======", ">>>>>>>")
 
 @dataclass(frozen=True)
 class Recorded:
-    """What is recorded of a generated file: its digest, the spec it follows from."""
+    """What is recorded of a generated file.
+
+    Attributes:
+        sha256: its digest; "" for a registry.
+        source: the spec it follows from.
+        lines: of a registry the lines, in any order: two branches that each add one
+            merge to a file and to a record that have both.
+    """
 
     sha256: str
     source: str
+    lines: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, output: Rendered) -> Recorded:
+        """What to record of a rendered file."""
+        if output.registry:
+            return cls("", output.source, lines_of(output.text))
+        return cls(digest(output.text), output.source)
+
+    def matches(self, data: bytes) -> bool:
+        """Whether a content is what is recorded."""
+        if self.lines:
+            return lines_of(data) == self.lines
+        return digest(data) == self.sha256
 
 
 @dataclass(frozen=True)
 class LockFile:
     """The content of `mlax-scaffold.lock`.
 
-    One line per entry, sorted, so that merges seldom conflict. A lock that holds merge
-    conflicts keeps the entries of every side in `outputs` and `others`, so that a file
-    which either side generated is still known as generated, and forgets what was read,
-    so that everything is rendered anew. A lock that cannot be understood is empty. Both
-    are `damaged`; generating heals them.
+    One line per entry, sorted, so that the union of two sides' lines is the record of
+    their merge. Where lines contradict each other, as after edits of one spec on both
+    sides, or hold conflict markers, the record keeps the entries of every side in
+    `outputs` and `others`, so that a file which either side generated is still known as
+    generated, and forgets what was read, so that everything is rendered anew. A record
+    that cannot be understood is empty. Both are `damaged`; generating heals them.
     """
 
     fingerprint: str = ""
@@ -52,7 +74,7 @@ class LockFile:
         fingerprint: str,
     ) -> LockFile:
         """The record of a generation that wrote `outputs`."""
-        recorded = {o.path: Recorded(digest(o.text), o.source) for o in outputs}
+        recorded = {o.path: Recorded.of(o) for o in outputs}
         return cls(fingerprint, dict(spec_hashes), recorded)
 
     @classmethod
@@ -72,6 +94,7 @@ class LockFile:
         fingerprints: set[str] = set()
         specs: dict[str, set[str]] = {}
         outputs: dict[str, list[Recorded]] = {}
+        registries: dict[str, set[str]] = {}
         conflict = False
         for line in text.replace("\r\n", "\n").split("\n"):
             if line.startswith(_MARKERS):
@@ -86,6 +109,8 @@ class LockFile:
                         path, sha
                     ):
                         outputs.setdefault(path, []).append(Recorded(sha, source))
+                    case ["line", str(path), str(entry)] if path_fault(path) is None:
+                        registries.setdefault(path, set()).add(entry)
                     case _:
                         raise ValueError(f"not an entry: {line}")
         if not fingerprints:
@@ -94,6 +119,8 @@ class LockFile:
         conflict |= len(fingerprints) > 1
         conflict |= any(len(found) > 1 for found in specs.values())
         conflict |= any(len(set(found)) > 1 for found in outputs.values())
+        for path, entries in registries.items():
+            outputs.setdefault(path, []).append(Recorded("", "", frozenset(entries)))
         return cls(
             fingerprint="" if conflict else fingerprints.pop(),
             specs={} if conflict else {p: found.pop() for p, found in specs.items()},
@@ -101,7 +128,7 @@ class LockFile:
             others={
                 path: frozenset(r.sha256 for r in found)
                 for path, found in outputs.items()
-                if len(found) > 1
+                if len(set(found)) > 1
             },
             damaged=conflict,
         )
@@ -110,19 +137,24 @@ class LockFile:
         """The file's text: the same for the same record."""
         lines: list[list[str]] = [["generator", self.fingerprint]]
         lines += [["spec", path, sha] for path, sha in sorted(self.specs.items())]
-        lines += [
-            ["file", path, recorded.source, recorded.sha256]
-            for path, recorded in sorted(self.outputs.items())
-        ]
+        for path, recorded in sorted(self.outputs.items()):
+            if recorded.lines:
+                lines += [["line", path, entry] for entry in sorted(recorded.lines)]
+            else:
+                lines.append(["file", path, recorded.source, recorded.sha256])
         body = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
         return _HEADER + body
 
-    def wrote(self, path: str, sha256: str) -> bool:
-        """Whether a content with this digest is what was generated at `path`."""
+    def wrote(self, path: str, data: bytes) -> bool:
+        """Whether a content is what was generated at `path`."""
         recorded = self.outputs.get(path)
         if recorded is None:
             return False
-        return sha256 == recorded.sha256 or sha256 in self.others.get(path, ())
+        return recorded.matches(data) or digest(data) in self.others.get(path, ())
+
+    def merged(self, path: str) -> bool:
+        """Whether two sides generated different contents for `path`."""
+        return path in self.others
 
 
 def _valid(path: str, sha256: str) -> bool:

@@ -135,9 +135,10 @@ def make_plan(
 
     changes: dict[str, Change] = {}
     for status in statuses:
-        if status.verdict is not Verdict.CLEAN:
-            text = wanted.get(status.path)
-            changes[status.path] = _change(tree, status.path, text)
+        change = _change(tree, status.path, wanted.get(status.path))
+        # A registry may be clean with its lines in another order.
+        if not _same(change):
+            changes[status.path] = change
     conflicts = [status for status in statuses if status.by_hand]
     orphans = [
         status
@@ -165,7 +166,7 @@ def make_plan(
     return Plan(
         changes=tuple(changes[path] for path in sorted(changes)),
         lock=_lock_change(tree, outputs, spec_hashes, fingerprint),
-        unchanged=tuple(s.path for s in statuses if s.verdict is Verdict.CLEAN),
+        unchanged=tuple(s.path for s in statuses if s.path not in changes),
         conflicts=tuple(sorted(conflicts, key=lambda status: status.path)),
         orphans=tuple(orphans),
         statuses=tuple(statuses),

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from mlax_scaffold.model.project import Rendered
-from mlax_scaffold.write.content import digest, has_conflict_markers, is_generated
+from mlax_scaffold.write.content import has_conflict_markers, is_generated
 from mlax_scaffold.write.failure import OccupiedError
 from mlax_scaffold.write.lockfile import LockFile, Recorded
 from mlax_scaffold.write.tree import StrPath, Tree
@@ -109,7 +109,7 @@ def judge(
     Raises:
         WriteError: a path leads out of the root, or a file cannot be read.
     """
-    expected = {o.path: Recorded(digest(o.text), o.source) for o in outputs}
+    expected = {o.path: Recorded.of(o) for o in outputs}
     inputs = _Inputs.compare(lock, spec_hashes, fingerprint)
     tree = Tree(root)
     statuses = [_status(tree, path, want, inputs) for path, want in expected.items()]
@@ -153,17 +153,18 @@ def _status(tree: Tree, path: str, want: Recorded, inputs: _Inputs) -> FileStatu
         return FileStatus(path, by_hand, source, "a directory is in its place", True)
     if data is None:
         return FileStatus(path, Verdict.MISSING, source)
-    actual = digest(data)
-    if actual == want.sha256:
+    if want.matches(data):
         return FileStatus(path, Verdict.CLEAN, source)
-    if lock.wrote(path, actual):
+    if lock.wrote(path, data):
         return FileStatus(path, *_staleness(inputs, source))
-    details = ["it holds merge conflicts"] if has_conflict_markers(data) else []
+    # What a merge made of two generated texts is nobody's work.
+    merged = recorded and (lock.merged(path) or has_conflict_markers(data))
+    details = ["it holds what a merge made of two versions"] if merged else []
     if not recorded:
         details.append("a file that mlax-scaffold did not write is in its place")
-    elif not lock.wrote(path, want.sha256):
+    elif not merged and lock.outputs[path] != want:
         details.append(f"also stale: {inputs.stale(source)[1]}")
-    return FileStatus(path, by_hand, source, "; ".join(details), True)
+    return FileStatus(path, by_hand, source, "; ".join(details), not merged)
 
 
 def _staleness(inputs: _Inputs, source: str) -> tuple[Verdict, str, str]:
@@ -184,7 +185,7 @@ def _orphan(
         return None
     if data is None or not is_generated(data):
         return None
-    edited = not lock.wrote(path, digest(data))
+    edited = not lock.wrote(path, data)
     gone = bool(recorded.source) and recorded.source not in spec_hashes
     details = [f"{recorded.source} is gone" if gone else "it is no longer generated"]
     if edited:

@@ -43,6 +43,10 @@ from mlax_scaffold.testing.module import (
 from mlax_scaffold.testing.oracle import assert_matches_spec, find_spec
 from mlax_scaffold.testing.profiles import comparing, compiling, each_dtype, tracing
 from mlax_scaffold.testing.strategies import sizes
+from mlax_scaffold.testing.weights import (
+    assert_module_rejects_other_weights,
+    assert_rejects_other_weights,
+)
 
 SPEC = find_spec("scaffold/mlax_scaffold/specs/block/parallel.py", near=__file__)
 
@@ -150,6 +154,13 @@ def test_state_is_stable(case):
 def test_trains_or_infers(case):
     assert_rejects_other_modes(case)
     assert_module_rejects_other_modes(case, graph)
+
+
+@each_dtype
+@given(cases())
+def test_rejects_weights_that_do_not_fit(case):
+    assert_rejects_other_weights(case)
+    assert_module_rejects_other_weights(case, graph)
 
 
 @tracing

@@ -30,7 +30,7 @@ SPEC = find_spec("scaffold/mlax_scaffold/specs/functional/pool.py", near=__file_
 @st.composite
 def cases(draw) -> tuple[Case, dict[str, Any]]:
     """Hyperparameters and inputs of pool that fit each other."""
-    reduction = draw(choices("max", "min", "sum"))
+    reduction = draw(choices("max", "min", "sum", "avg"))
     spatial_dims = draw(sizes(max=2))
     window = draw(per_dim(sizes(), spatial_dims))
     strides = draw(per_dim(sizes(), spatial_dims))

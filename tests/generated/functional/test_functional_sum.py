@@ -26,6 +26,7 @@ from mlax_scaffold.testing.strategies import (
     axes,
     booleans,
     optional,
+    positives,
     sizes,
 )
 
@@ -38,10 +39,12 @@ def cases(draw) -> tuple[Case, dict[str, Any]]:
     rank = draw(sizes(max=3))
     axis = draw(optional(axes(rank)))
     keepdims = draw(booleans())
+    factor = draw(positives())
     accum_dtype = draw(optional(accum_dtypes()))
     hyperparameters: dict[str, Any] = {
         "axis": axis,
         "keepdims": keepdims,
+        "factor": factor,
         "accum_dtype": accum_dtype,
     }
     shapes = draw(
@@ -100,6 +103,11 @@ def test_has_the_gradients_of_finite_differences(drawn):
             ("keepdims", 1),
             ("keepdims", "yes"),
             ("keepdims", None),
+            ("factor", 0.0),
+            ("factor", -1.0),
+            ("factor", float("inf")),
+            ("factor", "1"),
+            ("factor", None),
             ("accum_dtype", "int32"),
             ("accum_dtype", "no dtype"),
         ]

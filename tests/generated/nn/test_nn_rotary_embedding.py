@@ -47,6 +47,10 @@ from mlax_scaffold.testing.refusals import (
     assert_rejects_integers,
 )
 from mlax_scaffold.testing.strategies import booleans, optional, positives, sizes
+from mlax_scaffold.testing.weights import (
+    assert_module_rejects_other_weights,
+    assert_rejects_other_weights,
+)
 
 SPEC = find_spec("scaffold/mlax_scaffold/specs/nn/rotary_embedding.py", near=__file__)
 
@@ -169,6 +173,13 @@ def test_hyperparameters_are_static(case):
 def test_trains_or_infers(case):
     assert_rejects_other_modes(case)
     assert_module_rejects_other_modes(case, graph)
+
+
+@each_dtype
+@given(cases())
+def test_rejects_weights_that_do_not_fit(case):
+    assert_rejects_other_weights(case)
+    assert_module_rejects_other_weights(case, graph)
 
 
 @tracing

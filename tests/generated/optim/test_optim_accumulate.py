@@ -51,7 +51,7 @@ def cases(draw) -> OptimizerCase:
         init=init,
         step=Accumulate.step,
         other_dtypes=(accum_dtype,),
-        partial_moments=("optimizer", "calls"),
+        partial_moments=("optimizer", "calls", "loss"),
     )
 
 

@@ -73,7 +73,7 @@ def cases(draw) -> OptimizerCase:
         step=BacktrackingSearch.step,
         other_dtypes=(accum_dtype,),
         partial_moments=("optimizer", "size"),
-        needs=("value", "value_and_gradients"),
+        needs=("value_and_gradients",),
     )
 
 

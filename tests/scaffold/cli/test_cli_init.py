@@ -21,7 +21,7 @@ def table(folder):
 def test_a_new_project(folder):
     output = folder.ok("init", "--package", "mynet")
     assert "mlax-scaffold new-layer" in output
-    assert set(folder.files()) == {"pyproject.toml"}
+    assert set(folder.files()) == {"pyproject.toml", ".gitattributes"}
     tools = table(folder)
     assert tools["mlax-scaffold"] == {
         "package": "mynet",

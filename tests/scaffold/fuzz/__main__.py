@@ -35,6 +35,8 @@ def main() -> int:
         if kind not in seen and len(seen) < options.show:
             seen.add(kind)
             print(f"{failure}\n{'-' * 88}")
+        else:
+            print(f"{failure.name}: {kind}\n{'-' * 88}")
     for kind, number in kinds.most_common():
         print(f"{number:6} {kind}")
     print(

@@ -32,6 +32,7 @@ _FROM = (
         "mlax/initializers.py",
     ),
     *("mlax/_core/static.py", "jax/_src/util.py", "functools.py"),
+    "jax/_src/lib/__init__.py",  # called by the garbage collector, whenever it runs
 )
 """Files of functions that a generated module may call while it is imported."""
 _BUILT_IN = {

@@ -20,7 +20,12 @@ hashes = st.binary(max_size=8).map(digest)
     st.text(max_size=10),
     st.dictionaries(paths, hashes, max_size=5),
     st.dictionaries(
-        paths, st.builds(Recorded, hashes, st.just("") | paths), max_size=5
+        paths,
+        st.builds(Recorded, hashes, st.just("") | paths)
+        | st.builds(
+            Recorded, st.just(""), st.just(""), st.frozensets(names, min_size=1)
+        ),
+        max_size=5,
     ),
 )
 def test_a_record_survives_its_text(fingerprint, specs, outputs):
@@ -73,7 +78,7 @@ def test_bytes_that_are_no_text_are_damage(tmp_path):
 
 @pytest.mark.parametrize("markers", [True, False], ids=["markers", "union"])
 def test_after_a_merge_both_sides_count_as_generated(tmp_path, markers):
-    ours, theirs, fresh = digest("ours"), digest("theirs"), digest("fresh")
+    ours, theirs = digest("ours"), digest("theirs")
     lines = [
         '["generator", "f"]',
         f'["spec", "s", "{SHA}"]',
@@ -89,10 +94,27 @@ def test_after_a_merge_both_sides_count_as_generated(tmp_path, markers):
     lock = LockFile.read(tmp_path)
     assert lock.damaged
     assert (lock.fingerprint, lock.specs) == ("", {})
-    assert lock.wrote("a", ours)
-    assert lock.wrote("a", theirs)
-    assert not lock.wrote("a", fresh)
-    assert not lock.wrote("b", ours)
+    assert lock.wrote("a", b"ours")
+    assert lock.wrote("a", b"theirs")
+    assert not lock.wrote("a", b"fresh")
+    assert not lock.wrote("b", b"ours")
+    assert lock.merged("a")
+
+
+def test_additions_of_both_sides_are_one_sound_record():
+    def side(*names):
+        outputs = [Rendered(f"gen/{n}.py", n, f"specs/{n}.py") for n in names]
+        text = "".join(f"{n}\n" for n in names)
+        registry = Rendered("gen/__init__.py", text, "", registry=True)
+        specs = {f"specs/{n}.py": digest(n) for n in names}
+        return LockFile.of([*outputs, registry], specs, "f")
+
+    lines = side("a", "b").text().splitlines() + side("b", "c").text().splitlines()
+    merged = LockFile.parse("\n".join(reversed(lines)))
+    assert merged == side("a", "b", "c")
+    assert merged.wrote("gen/__init__.py", b"c\nb\n\na\nb\n")
+    assert not merged.wrote("gen/__init__.py", b"a\nb\n")
+    assert not merged.wrote("gen/__init__.py", b"a\nb\nc\nd\n")
 
 
 def test_line_endings_do_not_damage_it(tmp_path):

@@ -77,7 +77,9 @@ def test_the_details_say_what_else_is_the_case(tmp_path):
     assert "edited by hand" in detail(HAND, OLD, None, False, False)
     assert "edited by hand" not in detail(OLD, OLD, None, False, False)
     merged = "<<<<<<< HEAD\na\n=======\nb\n>>>>>>> other\n"
-    assert detail(merged, OLD, OLD, False, False) == "it holds merge conflicts"
+    (status,) = _judge_one(tmp_path, merged, OLD, OLD, False, False)
+    assert status.detail == "it holds what a merge made of two versions"
+    assert not status.by_hand
 
 
 @pytest.mark.parametrize("change", ["changed", "added", "removed"])

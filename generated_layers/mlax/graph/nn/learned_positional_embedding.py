@@ -24,7 +24,7 @@ class LearnedPositionalEmbedding(LayerModule):
     """Adds a weight of the position: y = x + P[position].
 
     Gehring et al., 2017, arXiv:1705.03122. Positions are 0, 1, 2 ... unless given; one
-    outside of the table gives NaN.
+    outside of the table, -1 for example, gives NaN.
 
     Args:
         graph: a node of its own, `graph.child(...)`.

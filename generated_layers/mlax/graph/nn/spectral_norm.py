@@ -26,7 +26,8 @@ class SpectralNorm(LayerModule):
     training u <- W^T W u / |W^T W u| comes first. No gradient goes through u. Apply the
     layer to a kernel, and hand the result to the layer that the kernel belongs to.
 
-    Miyato et al., 2018, arXiv:1802.05957. Deviation: nothing is iterated at inference.
+    Miyato et al., 2018, arXiv:1802.05957. Deviations: nothing is iterated at inference,
+    and epsilon is relative: W and u are scaled before their norms are taken.
 
     Args:
         graph: a node of its own, `graph.child(...)`.

@@ -51,9 +51,9 @@ def command(
 ) -> None:
     """Make this folder a project.
 
-    Adds the settings of mlax-scaffold to pyproject.toml, at its end; what is there
-    already stays as it is. The folders of specs, code, tests and docs come with the
-    first definition.
+    Adds the settings of mlax-scaffold to pyproject.toml, at its end, and to
+    .gitattributes that generated files merge by themselves; what is there already stays
+    as it is. The folders of specs, code, tests and docs come with the first definition.
     """
     from mlax_scaffold.cli.changes import preview
     from mlax_scaffold.cli.initialization import initialize, prepare
@@ -87,10 +87,10 @@ def command(
         return
     if quiet:
         return
-    if report.created or report.updated:
-        done = "Created" if report.created else "Extended"
-        click.echo(f"{done} pyproject.toml.")
-    else:
+    for done, paths in (("Created", report.created), ("Extended", report.updated)):
+        for path in paths:
+            click.echo(f"{done} {path}.")
+    if not (report.created or report.updated):
         click.echo(f'Nothing to do: this is the project of "{package}" already.')
     for advice in prepared.advice:
         click.echo(f"\n{advice}")

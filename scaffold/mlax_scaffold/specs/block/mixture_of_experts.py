@@ -17,6 +17,7 @@ from mlax_scaffold.spec import (
     mean,
     require,
     softmax,
+    spread,
     state,
     sum,
     trainable,
@@ -63,9 +64,12 @@ class MixtureOfExperts(Layer):
         count = tokens.shape[0]
         logits = tokens.dot(self.router, precision=self.precision)
         p = softmax(logits, axis=-1, accum_dtype=self.accum_dtype)
-        gates, chosen = lax.top_k(p, self.top_k)
+        _, chosen = lax.top_k(lax.stop_gradient(p), self.top_k)
+        places = (jnp.arange(count)[:, None], chosen)
+        gates = p.at[places].get(unique_indices=True)
         if self.top_k > 1:
-            gates = gates / sum(gates, axis=-1, keepdims=True)
+            total = sum(gates, axis=-1, keepdims=True)
+            gates = gates / spread(total, gates.shape)
         if self.training:
             first = jax.nn.one_hot(chosen[:, 0], self.experts, dtype=x.dtype)
             balance = mean(first, axis=0) * mean(p, axis=0)
@@ -83,11 +87,13 @@ class MixtureOfExperts(Layer):
 
         inputs = jnp.zeros((self.experts, room, self.features), x.dtype)
         given = jnp.concatenate([tokens] * self.top_k)
-        inputs = inputs.at[chosen, place].set(given, mode="drop")
+        inputs = inputs.at[chosen, place].set(given, mode="drop", unique_indices=True)
         h = jnp.einsum("erf,efh->erh", inputs, self.widen, precision=self.precision)
-        h = self.activation(h + self.widen_bias[:, None])
+        h = self.activation(h + spread(self.widen_bias[:, None], h.shape))
         y = jnp.einsum("erh,ehf->erf", h, self.narrow, precision=self.precision)
-        y = y + self.narrow_bias[:, None]
-        y = y.at[chosen, place].get(mode="fill", fill_value=0)
-        y = y.reshape(self.top_k, count, self.features) * gates.T[..., None]
+        y = y + spread(self.narrow_bias[:, None], y.shape)
+        y = y.at[chosen, place].get(mode="fill", fill_value=0, unique_indices=True)
+        y = y.reshape(self.top_k, count, self.features) * spread(
+            gates.T[..., None], (*gates.T.shape, self.features)
+        )
         return sum(y, axis=0).reshape(x.shape)

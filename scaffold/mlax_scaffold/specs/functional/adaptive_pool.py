@@ -7,6 +7,7 @@ from mlax_scaffold.spec import (
     PerDim,
     Size,
     function,
+    max,
     mean,
     require,
 )
@@ -42,7 +43,7 @@ def adaptive_pool(
             if reduction == "avg":
                 y = mean(part.reshape(shape), axis=axis + 1, accum_dtype=accum_dtype)
             else:
-                y = jnp.max(part.reshape(shape), axis=axis + 1)
+                y = max(part.reshape(shape), axis=axis + 1)
             reduced.append(y)
         x = jnp.concatenate(reduced, axis)
     return x

@@ -12,7 +12,7 @@ from mlax_scaffold.spec import (
     cast,
     explicit_padding,
     function,
-    sum_pool,
+    pool,
 )
 
 
@@ -34,9 +34,9 @@ def avg_pool(
 
     With `count_include_pad`, what `ceil_mode` adds counts too, as in equinox.
     """
-    # Divided before they are added, large elements do not overflow.
-    y = sum_pool(
-        cast(x, accum_dtype) / math.prod(window),
+    y = pool(
+        cast(x, accum_dtype),
+        reduction="avg",
         spatial_dims=spatial_dims,
         window=window,
         strides=strides,

@@ -15,6 +15,7 @@ from mlax_scaffold.spec import (
     dot_product_attention_logits,
     dropout,
     function,
+    spread,
     sum,
 )
 
@@ -135,7 +136,8 @@ def chunked_attention(
         chunks = (split(key, columns), split(value, columns), jnp.arange(columns))
         (_, total, y), _ = lax.scan(jax.checkpoint(step), start, chunks)
         total = jnp.where(total == 0.0, jnp.ones_like(total), total)
-        return (y / jnp.swapaxes(total, -3, -2)).astype(q.dtype)
+        total = spread(jnp.swapaxes(total, -3, -2), y.shape)
+        return (y / total).astype(q.dtype)
 
     y = lax.map(jax.checkpoint(attend), (split(query, rows), jnp.arange(rows)))
     y = jnp.moveaxis(y, 0, -4)

@@ -1,7 +1,7 @@
 import jax.numpy as jnp
 from jax import lax
 
-from mlax_scaffold.spec import Float, Positive, function
+from mlax_scaffold.spec import Float, Positive, function, spread
 
 
 @function
@@ -17,4 +17,5 @@ def divide_by_scaled_root(
     As x / sqrt(v + epsilon / s^2), which overflows neither itself nor in its gradient.
     """
     least = float(jnp.finfo(x.dtype).smallest_subnormal)
-    return x * lax.rsqrt(var + max(epsilon, least) / scale / scale)
+    root = lax.rsqrt(var + max(epsilon, least) / scale / scale)
+    return x * spread(root, x.shape)

@@ -15,6 +15,7 @@ from mlax_scaffold.spec import (
     dropout,
     function,
     softmax,
+    spread,
 )
 
 
@@ -61,7 +62,7 @@ def dot_product_attention(
         )
     logits = dot_product_attention_logits(query, key, scale=scale, precision=precision)
     if bias is not None:
-        logits = logits + bias
+        logits = logits + spread(bias, logits.shape)
     if causal:
         allowed = jnp.tri(logits.shape[-2], logits.shape[-1], dtype=bool)
         mask = allowed if mask is None else mask & allowed

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from mlax_scaffold.spec import Axis, DType, Float, function, sum
+from mlax_scaffold.spec import Axis, DType, Float, function, spread, sum
 
 
 @function
@@ -24,7 +24,7 @@ def l2_norm(
     wide = x if accum_dtype is None else x.astype(accum_dtype)
     axes = tuple(range(x.ndim)) if axis is None else axis
     # Squares of at most 1 / sqrt(size) add up to at most sqrt(size), also in float16.
-    spread = 2.0 ** (math.log2(max(1, math.prod(x.shape[a] for a in axes))) // 4)
+    share = 2.0 ** (math.log2(max(1, math.prod(x.shape[a] for a in axes))) // 4)
 
     def parts(x):
         """The norm, and the unit vector, which is the gradient of the norm."""
@@ -32,11 +32,11 @@ def l2_norm(
         # A divisor whose reciprocal is a normal number, too: compilers multiply by that.
         least = float(jnp.finfo(x.dtype).tiny)
         bound = lax.stop_gradient(jnp.clip(largest, least, 0.25 / least))
-        scaled = x / bound / spread
+        scaled = x / bound / share
         square = sum(lax.square(scaled), axis=axes, keepdims=True)
         root = lax.sqrt(jnp.where(square == 0.0, 1.0, square))
-        norm = jnp.where(square == 0.0, 0.0, root * spread * bound)
-        return norm, scaled / root
+        norm = jnp.where(square == 0.0, 0.0, root * share * bound)
+        return norm, scaled / spread(root, x.shape)
 
     @jax.custom_jvp
     def length(x):

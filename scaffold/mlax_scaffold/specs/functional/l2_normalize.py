@@ -8,6 +8,7 @@ from mlax_scaffold.spec import (
     function,
     l2_norm,
     range_scale,
+    spread,
 )
 
 
@@ -31,4 +32,4 @@ def l2_normalize(
     scale = range_scale(wide, axis=axis, at_least=8.0 * least, only_float16=False)
     wide = wide / scale
     length = jnp.maximum(l2_norm(wide, axis=axis, keepdims=True), least / scale)
-    return (wide / length).astype(x.dtype)
+    return (wide / spread(length, wide.shape)).astype(x.dtype)

@@ -1,6 +1,7 @@
 import jax.numpy as jnp
+from jax import lax
 
-from mlax_scaffold.spec import Axis, DType, Float, function, logsumexp
+from mlax_scaffold.spec import Axis, DType, Float, function, logsumexp, spread
 
 
 @function
@@ -16,6 +17,12 @@ def log_softmax(
     gradient, and not NaN.
     """
     wide = x if accum_dtype is None else x.astype(accum_dtype)
+    if jnp.finfo(wide.dtype).bits <= 16:
+        # The rounding of a large sum would be in every element.
+        top = jnp.max(
+            lax.stop_gradient(wide), axis=axis, keepdims=True, initial=-jnp.inf
+        )
+        wide = wide - jnp.where(jnp.isfinite(top), top, jnp.zeros_like(top))
     total = logsumexp(wide, axis=axis, keepdims=True)
     total = jnp.where(total == -jnp.inf, jnp.zeros_like(total), total)
-    return (wide - total).astype(x.dtype)
+    return (wide - spread(total, wide.shape)).astype(x.dtype)

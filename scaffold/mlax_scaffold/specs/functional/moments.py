@@ -10,6 +10,7 @@ from mlax_scaffold.spec import (
     Float,
     deviations,
     function,
+    spread,
     sum,
 )
 
@@ -50,7 +51,8 @@ def moments(
             return total if axis_name is None else lax.pmean(total, axis_name)
 
         # The rounding of the mean is in every deviation, and in their mean.
-        slope = (deviation - average(deviation / half)) * scale * (2.0 / half)
+        rest = spread(average(deviation / half), deviation.shape)
+        slope = (deviation - rest) * spread(scale, rest.shape) * (2.0 / half)
         shift, growth = average(tangents[0] / half), average(slope * tangents[0])
         return (center, square * scale * scale), (shift, growth)
 

@@ -1,6 +1,6 @@
 from jax import lax
 
-from mlax_scaffold.spec import Float, Positive, function
+from mlax_scaffold.spec import Float, Positive, function, spread
 
 
 @function
@@ -12,4 +12,5 @@ def normalize(
     epsilon: Positive = 1e-5,  #: added to the variance
 ) -> Float["..."]:
     """(x - mean) / sqrt(var + epsilon); the moments broadcast against x."""
-    return (x - mean) * lax.rsqrt(var + epsilon)
+    root = lax.rsqrt(var + epsilon)
+    return (x - spread(mean, x.shape)) * spread(root, x.shape)

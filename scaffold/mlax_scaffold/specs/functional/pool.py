@@ -1,5 +1,6 @@
 import math
 
+import jax.numpy as jnp
 from jax import lax
 
 from mlax_scaffold.spec import (
@@ -18,7 +19,7 @@ from mlax_scaffold.spec import (
 def pool(
     x: Float["*batch *spatial channels if channel_last else *batch *spatial"],
     *,
-    reduction: Literal["max", "min", "sum"],  #: what is made of a window
+    reduction: Literal["max", "min", "sum", "avg"],  #: what is made of a window
     spatial_dims: Size,  #: number of spatial axes
     window: PerDim[Size],  #: size of the window
     strides: PerDim[Size] = 1,  #: steps from window to window
@@ -30,7 +31,8 @@ def pool(
     """Reduces windows of the spatial axes, in the dtype of x.
 
     Channels that are first are among the batch axes. Where several elements of a window
-    are the largest, the gradient goes to one of them, or in parts to all.
+    are the largest, the gradient goes to one of them, or in parts to all. A mean divides
+    before it adds, so that large elements do not overflow.
     """
     after = 1 if channel_last else 0
     before = x.ndim - spatial_dims - after
@@ -50,15 +52,16 @@ def pool(
         ),
         "what is padded must be as large as the dilation",
     )
+    pairs = ((0, 0),) * before + pairs + ((0, 0),) * after
+    average = reduction == "avg"
     reduce, identity = {
         "max": (lax.max, -math.inf),
         "min": (lax.min, math.inf),
-        "sum": (lax.add, 0.0),
-    }[reduction]
-    pairs = ((0, 0),) * before + pairs + ((0, 0),) * after
-    if reduction == "sum" or max(dilation) == 1:
+    }.get(reduction, (lax.add, 0.0))
+    narrow = jnp.finfo(x.dtype).bits <= 16
+    if max(dilation) == 1 if reduction in ("max", "min") else not narrow:
         return lax.reduce_window(
-            x,
+            x / math.prod(window) if average else x,
             x.dtype.type(identity),
             reduce,
             (1,) * before + window + (1,) * after,
@@ -66,17 +69,32 @@ def pool(
             pairs,
             window_dilation=(1,) * before + dilation + (1,) * after,
         )
-    # The gradient of reduce_window does not know dilation.
+    # The gradient of reduce_window does not know dilation, and its sums of 16-bit numbers
+    # lose digits with every element. Here windows of 1, 2, 4 ... elements are joined.
     y = lax.pad(x, x.dtype.type(identity), [(low, high, 0) for low, high in pairs])
     for axis, w, s, d in zip(
         range(before, before + spatial_dims), window, strides, dilation, strict=True
     ):
         count = max(0, y.shape[axis] - (w - 1) * d)
-        parts = [
-            lax.slice_in_dim(y, i * d, i * d + count, s, axis)
-            for i in range(w if count else 1)
-        ]
+        if count == 0:
+            y = lax.slice_in_dim(y, 0, 0, 1, axis)
+            continue
+        whole = 2 ** (w - 1).bit_length()
+        parts, start, size = [], 0, 1
+        while size <= w:
+            if w & size:
+                part = lax.slice_in_dim(y, start * d, start * d + count, s, axis)
+                parts.append(part * (size / whole) if average else part)
+                start += size
+            rest = y.shape[axis] - size * d
+            size *= 2
+            if size <= w:
+                left = lax.slice_in_dim(y, 0, rest, 1, axis)
+                right = lax.slice_in_dim(y, y.shape[axis] - rest, None, 1, axis)
+                y = 0.5 * left + 0.5 * right if average else reduce(left, right)
         y = parts[0]
         for part in parts[1:]:
             y = reduce(y, part)
+        # A quotient of small integers over a power of two has no rounding of its own.
+        y = y / (w / whole) if average else y
     return y

@@ -7,6 +7,7 @@ from mlax_scaffold.spec import (
     Positive,
     function,
     l2_norm,
+    spread,
 )
 
 
@@ -30,5 +31,7 @@ def scale_by_trust_ratio(
     least = float(jnp.finfo(length.dtype).tiny)
     undefined = (size == 0.0) | (length < least)
     # In this order no factor is larger than the norm of the weight.
-    direction = update / jnp.where(undefined, 1.0, length + epsilon)
-    return direction * jnp.where(undefined, 1.0, coefficient * size)
+    divisor = jnp.where(undefined, 1.0, length + epsilon)
+    factor = jnp.where(undefined, 1.0, coefficient * size)
+    direction = update / spread(divisor, update.shape)
+    return direction * spread(factor, update.shape)

@@ -1,6 +1,7 @@
+import jax.numpy as jnp
 from jax import lax
 
-from mlax_scaffold.spec import Axis, DType, Float, function
+from mlax_scaffold.spec import Axis, DType, Float, Positive, function, weighted_sum
 
 
 @function
@@ -9,11 +10,20 @@ def sum(
     *,
     axis: Axis | None = None,  #: axes that are summed; None: all
     keepdims: bool = False,  #: whether they stay, with size 1
+    factor: Positive = 1.0,  #: of all elements; a power of two changes no digit
     accum_dtype: DType | None = None,  #: dtype of the sum; None: that of x
 ) -> Float["..."]:
-    """Sum over axes, in the dtype of x, which jnp.sum widens where it has 16 bits."""
-    axes = range(x.ndim) if axis is None else sorted(a % x.ndim for a in axis)
+    """Sum over axes, in the dtype of x, which jnp.sum widens where it has 16 bits.
+
+    Its error does not grow with the number of elements: in 16 bits it is a product with
+    ones, which accumulates beyond them inside.
+    """
+    axes = tuple(range(x.ndim)) if axis is None else sorted(a % x.ndim for a in axis)
     wide = x if accum_dtype is None else x.astype(accum_dtype)
-    total = lax.reduce(wide, wide.dtype.type(0), lax.add, tuple(axes))
+    if jnp.finfo(wide.dtype).bits > 16:
+        total = lax.reduce(wide, wide.dtype.type(0), lax.add, tuple(axes))
+        total = total if factor == 1.0 else total * factor
+    else:
+        total = weighted_sum(wide, axes, factor)
     total = lax.expand_dims(total, tuple(axes)) if keepdims else total
     return total.astype(x.dtype)

@@ -14,7 +14,9 @@ from mlax_scaffold.spec import (
     divide_by_scaled_root,
     ema,
     ones,
+    spread,
     state,
+    stored_moments,
     trainable,
     zeros,
 )
@@ -79,11 +81,22 @@ class BatchNorm(Layer):
             var = jnp.minimum(var, jnp.finfo(var.dtype).max)
             self.mean = ema(self.stored.mean, mean, decay=self.momentum)
             self.var = ema(self.stored.var, var, decay=self.momentum)
-        else:
+        elif jnp.finfo(wide.dtype).maxexp > 16:
             mean = self.stored.mean.astype(wide.dtype).reshape(shape)
             var = self.stored.var.astype(wide.dtype).reshape(shape)
             deviation = wide - mean
             factor = weight * lax.rsqrt(var + self.epsilon)
+        else:
+            # The moments of numbers of float16 may be out of its range.
+            moments = stored_moments(self.stored.mean, self.stored.var, wide.dtype)
+            mean, var, unit, scale = jnp.stack(moments).reshape(4, *shape)
+            deviation = divide_by_scaled_root(
+                wide / unit - mean, var, scale, epsilon=self.epsilon
+            )
+            deviation = deviation * (unit / scale)
+            factor = weight
         # With one factor for each channel, every element is multiplied once.
-        y = (deviation * factor).astype(x.dtype)
-        return y if self.bias is None else y + self.bias.reshape(shape)
+        y = (deviation * spread(factor, x.shape)).astype(x.dtype)
+        if self.bias is None:
+            return y
+        return y + spread(self.bias.reshape(shape), x.shape)

@@ -1,4 +1,4 @@
-from mlax_scaffold.spec import Float, Layer, Size, trainable, zeros
+from mlax_scaffold.spec import Float, Layer, Size, spread, trainable, zeros
 
 
 class Bias(Layer):
@@ -10,4 +10,4 @@ class Bias(Layer):
         self.bias = trainable(zeros, (self.features,))
 
     def forward(self, x: Float["*batch features"]) -> Float["*batch features"]:
-        return x + self.bias
+        return x + spread(self.bias, x.shape)

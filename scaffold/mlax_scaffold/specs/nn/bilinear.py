@@ -5,6 +5,7 @@ from mlax_scaffold.spec import (
     Layer,
     Precision,
     Size,
+    spread,
     trainable,
     variance_scaling,
     zeros,
@@ -40,4 +41,4 @@ class Bilinear(Layer):
             "...l,lro->...ro", left, self.kernel, precision=self.precision
         )
         y = jnp.einsum("...r,...ro->...o", right, maps, precision=self.precision)
-        return y if self.bias is None else y + self.bias
+        return y if self.bias is None else y + spread(self.bias, y.shape)

@@ -11,6 +11,7 @@ from mlax_scaffold.spec import (
     conv,
     lecun_normal,
     require,
+    spread,
     trainable,
     zeros,
 )
@@ -79,4 +80,5 @@ class Conv(Layer):
         if self.bias is None:
             return y
         after = 0 if self.channel_last else self.spatial_dims
-        return y + lax.expand_dims(self.bias, range(1, 1 + after))
+        bias = lax.expand_dims(self.bias, range(1, 1 + after))
+        return y + spread(bias, y.shape)

@@ -14,6 +14,7 @@ from mlax_scaffold.spec import (
     explicit_padding,
     lecun_normal,
     require,
+    spread,
     trainable,
     zeros,
 )
@@ -108,4 +109,4 @@ class ConvLocal(Layer):
             precision=self.precision,
         )
         y = y.reshape(*batch, *y.shape[1:])
-        return y if self.bias is None else y + self.bias
+        return y if self.bias is None else y + spread(self.bias, y.shape)

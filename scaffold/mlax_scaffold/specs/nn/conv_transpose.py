@@ -14,6 +14,7 @@ from mlax_scaffold.spec import (
     Size,
     lecun_normal,
     require,
+    spread,
     trainable,
     zeros,
 )
@@ -119,4 +120,5 @@ class ConvTranspose(Layer):
         if self.bias is None:
             return y
         after = 0 if self.channel_last else n
-        return y + lax.expand_dims(self.bias, range(1, 1 + after))
+        bias = lax.expand_dims(self.bias, range(1, 1 + after))
+        return y + spread(bias, y.shape)

@@ -9,6 +9,7 @@ from mlax_scaffold.spec import (
     Size,
     conv,
     lecun_normal,
+    spread,
     trainable,
     zeros,
 )
@@ -65,4 +66,5 @@ class DepthwiseConv(Layer):
         if self.bias is None:
             return y
         after = 0 if self.channel_last else self.spatial_dims
-        return y + lax.expand_dims(self.bias, range(1, 1 + after))
+        bias = lax.expand_dims(self.bias, range(1, 1 + after))
+        return y + spread(bias, y.shape)

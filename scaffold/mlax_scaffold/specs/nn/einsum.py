@@ -6,6 +6,7 @@ from mlax_scaffold.spec import (
     Precision,
     Shape,
     require,
+    spread,
     trainable,
     variance_scaling,
     zeros,
@@ -90,4 +91,5 @@ class Einsum(Layer):
         first, _, last = self.result.partition("...")
         free = " " * (y.ndim - len(first) - len(last))
         sizes = dict(zip(self.kernel_axes, self.kernel_shape, strict=True))
-        return y + self.bias.reshape([sizes.get(a, 1) for a in first + free + last])
+        bias = self.bias.reshape([sizes.get(a, 1) for a in first + free + last])
+        return y + spread(bias, y.shape)

@@ -1,11 +1,10 @@
-import jax.numpy as jnp
-
 from mlax_scaffold.spec import (
     Float,
     Int,
     Layer,
     Precision,
     Size,
+    take_rows,
     trainable,
     variance_scaling,
 )
@@ -28,7 +27,7 @@ class Embed(Layer):
         )
 
     def forward(self, x: Int["*batch"]) -> Float["*batch features"]:
-        return jnp.take(self.embedding, x, axis=0)
+        return take_rows(self.embedding, x, from_end=True)
 
     def attend(self, x: Float["*batch features"]) -> Float["*batch entries"]:
         return x.dot(self.embedding.T, precision=self.precision)

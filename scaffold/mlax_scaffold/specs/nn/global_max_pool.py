@@ -1,6 +1,4 @@
-import jax.numpy as jnp
-
-from mlax_scaffold.spec import Float, Layer, Size
+from mlax_scaffold.spec import Float, Layer, Size, max
 
 
 class GlobalMaxPool(Layer):
@@ -15,4 +13,4 @@ class GlobalMaxPool(Layer):
     ) -> Float["..."]:
         first = -self.spatial_dims - (1 if self.channel_last else 0)
         axes = tuple(range(first, first + self.spatial_dims))
-        return jnp.max(x, axis=axes, keepdims=self.keepdims)
+        return max(x, axis=axes, keepdims=self.keepdims)

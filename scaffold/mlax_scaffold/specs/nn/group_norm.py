@@ -8,6 +8,7 @@ from mlax_scaffold.spec import (
     group_norm,
     ones,
     require,
+    spread,
     trainable,
     zeros,
 )
@@ -51,5 +52,5 @@ class GroupNorm(Layer):
         )
         shape = [1] * x.ndim
         shape[-1 if self.channel_last else 1] = self.channels
-        y = y if self.scale is None else y * self.scale.reshape(shape)
-        return y if self.bias is None else y + self.bias.reshape(shape)
+        y = y if self.scale is None else y * spread(self.scale.reshape(shape), x.shape)
+        return y if self.bias is None else y + spread(self.bias.reshape(shape), x.shape)

@@ -10,6 +10,7 @@ from mlax_scaffold.spec import (
     lecun_normal,
     orthogonal,
     per_gate,
+    spread,
     trainable,
     zeros,
 )
@@ -47,14 +48,18 @@ class GRUCell(Layer, module="GRU", aliases={"features": "hidden_size"}):
         self, inputs: Float["*batch in_features"], carry: Float["*batch features"]
     ) -> tuple[Float["*batch features"], Float["*batch features"]]:
         x = inputs.dot(self.kernel, precision=self.precision)
-        x = x if self.bias is None else x + self.bias
+        x = x if self.bias is None else x + spread(self.bias, x.shape)
         x_gates, x_n = jnp.split(x, [2 * self.features], -1)
         to_gates, to_n = jnp.split(self.recurrent_kernel, [2 * self.features], -1)
         gates = x_gates + carry.dot(to_gates, precision=self.precision)
         r, z = jnp.split(self.gate_activation(gates), 2, -1)
         if self.reset_after:
             n = carry.dot(to_n, precision=self.precision)
-            n = r * (n if self.recurrent_bias is None else n + self.recurrent_bias)
+            n = r * (
+                n
+                if self.recurrent_bias is None
+                else n + spread(self.recurrent_bias, n.shape)
+            )
         else:
             n = (r * carry).dot(to_n, precision=self.precision)
         n = self.activation(x_n + n)

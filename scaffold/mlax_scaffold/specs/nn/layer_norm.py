@@ -8,6 +8,7 @@ from mlax_scaffold.spec import (
     Size,
     layer_norm,
     ones,
+    spread,
     trainable,
     zeros,
 )
@@ -43,5 +44,5 @@ class LayerNorm(Layer):
             axis_name=self.axis_name,
             accum_dtype=self.accum_dtype,
         )
-        y = y if self.scale is None else y * self.scale
-        return y if self.bias is None else y + self.bias
+        y = y if self.scale is None else y * spread(self.scale, x.shape)
+        return y if self.bias is None else y + spread(self.bias, x.shape)

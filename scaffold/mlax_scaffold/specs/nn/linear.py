@@ -4,6 +4,7 @@ from mlax_scaffold.spec import (
     Precision,
     Size,
     lecun_normal,
+    spread,
     trainable,
     zeros,
 )
@@ -30,5 +31,5 @@ class Linear(Layer, aliases={"out_features": "output_size"}):
         # One matrix product is faster than a batch of them.
         matrix = x.reshape(-1, self.in_features) if x.ndim > 2 else x
         y = matrix.dot(self.kernel, precision=self.precision)
-        y = y if self.bias is None else y + self.bias
-        return y.reshape(*batch, self.out_features) if x.ndim > 2 else y
+        y = y if self.bias is None else y + spread(self.bias, y.shape)
+        return y.reshape(*batch, y.shape[-1]) if x.ndim > 2 else y

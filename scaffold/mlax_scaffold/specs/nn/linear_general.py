@@ -7,6 +7,7 @@ from mlax_scaffold.spec import (
     Precision,
     Shape,
     require,
+    spread,
     trainable,
     variance_scaling,
     zeros,
@@ -111,4 +112,5 @@ class LinearGeneral(Layer):
         if self.bias is None:
             return y
         free = (1,) * (x.ndim - count)
-        return y + self.bias.reshape(*self.batch_features, *free, *self.out_features)
+        bias = self.bias.reshape(*self.batch_features, *free, *self.out_features)
+        return y + spread(bias, y.shape)

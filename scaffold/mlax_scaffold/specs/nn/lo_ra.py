@@ -34,4 +34,4 @@ class LoRA(Layer):
         low = matrix.dot(self.down, precision=self.precision)
         low = low if self.alpha is None else low * (self.alpha / self.rank)
         y = low.dot(self.up, precision=self.precision)
-        return y.reshape(*batch, self.out_features) if x.ndim > 2 else y
+        return y.reshape(*batch, y.shape[-1]) if x.ndim > 2 else y

@@ -14,6 +14,7 @@ from mlax_scaffold.spec import (
     require,
     ring_phases,
     ring_radii,
+    spread,
     trainable,
     variance_scaling,
 )
@@ -72,10 +73,10 @@ class LRU(Layer):
         scale = jnp.sqrt(-jnp.expm1(-2.0 * decay))
         a = (jnp.exp(-decay) * jnp.cos(angle), jnp.exp(-decay) * jnp.sin(angle))
         shape = (*(1,) * (x.ndim - 2), x.shape[-2], self.state_features)
-        u = (
-            scale * x.dot(self.input_real, precision=self.precision),
-            scale * x.dot(self.input_imaginary, precision=self.precision),
-        )
+        real = x.dot(self.input_real, precision=self.precision)
+        imaginary = x.dot(self.input_imaginary, precision=self.precision)
+        scale = spread(scale, real.shape)
+        u = (scale * real, scale * imaginary)
 
         def multiply(a, b):
             return a[0] * b[0] - a[1] * b[1], a[0] * b[1] + a[1] * b[0]
@@ -85,16 +86,18 @@ class LRU(Layer):
 
         def combine(first, second):
             (a, h), (b, u) = first, second
-            return multiply(a, b), add(multiply(b, h), u)
+            wide = [spread(part, h[0].shape) for part in b]
+            return multiply(a, b), add(multiply(wide, h), u)
 
-        steps = jax.tree.map(lambda part: jnp.broadcast_to(part, shape), a)
+        steps = [jnp.broadcast_to(spread(part, shape), shape) for part in a]
         powers, h = lax.associative_scan(combine, (steps, u), axis=x.ndim - 2)
         if carry is not None:
-            start = jax.tree.map(lambda part: jnp.expand_dims(part, -2), carry)
+            start = [spread(part[..., None, :], u[0].shape) for part in carry]
+            powers = [spread(part, h[0].shape) for part in powers]
             h = add(multiply(powers, start), h)
         y = h[0].dot(self.output_real, precision=self.precision)
         y = y - h[1].dot(self.output_imaginary, precision=self.precision)
-        y = y + self.skip * x
+        y = y + spread(self.skip, x.shape) * x
         if not self.return_carry:
             return y
         return y, jax.tree.map(lambda part: part[..., -1, :], h)

@@ -10,6 +10,7 @@ from mlax_scaffold.spec import (
     lecun_normal,
     orthogonal,
     per_gate,
+    spread,
     trainable,
     zeros,
 )
@@ -53,7 +54,7 @@ class LSTMCell(Layer, module="LSTM", aliases={"features": "hidden_size"}):
         c, h = carry
         gates = inputs.dot(self.kernel, precision=self.precision)
         gates = gates + h.dot(self.recurrent_kernel, precision=self.precision)
-        gates = gates if self.bias is None else gates + self.bias
+        gates = gates if self.bias is None else gates + spread(self.bias, gates.shape)
         i, f, g, o = jnp.split(gates, 4, axis=-1)
         i, f, o = map(self.gate_activation, (i, f + self.forget_bias, o))
         c = f * c + i * self.activation(g)

@@ -1,11 +1,11 @@
-import jax.numpy as jnp
-
 from mlax_scaffold.spec import (
     Float,
     Layer,
     Precision,
     Size,
     lecun_normal,
+    max,
+    spread,
     trainable,
     zeros,
 )
@@ -31,6 +31,6 @@ class Maxout(Layer):
 
     def forward(self, x: Float["*batch in_features"]) -> Float["*batch out_features"]:
         y = x.reshape(-1, self.in_features).dot(self.kernel, precision=self.precision)
-        y = y if self.bias is None else y + self.bias
+        y = y if self.bias is None else y + spread(self.bias, y.shape)
         shape = (*x.shape[:-1], self.pieces, self.out_features)
-        return jnp.max(y.reshape(shape), axis=-2)
+        return max(y.reshape(shape), axis=-2)

@@ -11,6 +11,7 @@ from mlax_scaffold.spec import (
     ones,
     orthogonal,
     per_gate,
+    spread,
     trainable,
     zeros,
 )
@@ -50,11 +51,14 @@ class MGUCell(Layer, module="MGU", aliases={"features": "hidden_size"}):
         x = inputs.dot(self.kernel, precision=self.precision)
         h = carry.dot(self.recurrent_kernel, precision=self.precision)
         (x_f, x_n), (h_f, n) = jnp.split(x, 2, -1), jnp.split(h, 2, -1)
-        f = x_f + h_f if self.forget_bias is None else x_f + h_f + self.forget_bias
+        f = x_f + h_f
+        f = f if self.forget_bias is None else f + spread(self.forget_bias, f.shape)
         f = self.gate_activation(f)
-        n = n if self.recurrent_bias is None else n + self.recurrent_bias
+        if self.recurrent_bias is not None:
+            n = n + spread(self.recurrent_bias, n.shape)
         n = f * n if self.reset_gate else n
-        n = self.activation(x_n + n if self.bias is None else x_n + self.bias + n)
+        x_n = x_n if self.bias is None else x_n + spread(self.bias, x_n.shape)
+        n = self.activation(x_n + n)
         h = (1.0 - f) * n + f * carry
         return h, h
 

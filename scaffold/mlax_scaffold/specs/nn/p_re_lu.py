@@ -1,6 +1,6 @@
 import jax.numpy as jnp
 
-from mlax_scaffold.spec import Float, Layer, Size, constant, require, trainable
+from mlax_scaffold.spec import Float, Layer, Size, constant, require, spread, trainable
 
 
 class PReLU(Layer):
@@ -32,4 +32,4 @@ class PReLU(Layer):
             shape = [1] * x.ndim
             shape[self.axis] = self.features
             slope = self.slope.reshape(shape)
-        return jnp.where(x >= 0.0, x, slope * x)
+        return jnp.where(x >= 0.0, x, spread(slope, x.shape) * x)

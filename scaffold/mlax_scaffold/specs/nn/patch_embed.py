@@ -11,6 +11,7 @@ from mlax_scaffold.spec import (
     conv,
     lecun_normal,
     require,
+    spread,
     trainable,
     zeros,
 )
@@ -70,4 +71,4 @@ class PatchEmbed(Layer):
             y = y.reshape(*batch, tokens, self.features)
         else:
             y = jnp.matrix_transpose(y.reshape(*batch, self.features, tokens))
-        return y if self.bias is None else y + self.bias
+        return y if self.bias is None else y + spread(self.bias, y.shape)

@@ -1,4 +1,4 @@
-from mlax_scaffold.spec import Float, Layer, Size, ones, trainable
+from mlax_scaffold.spec import Float, Layer, Size, ones, spread, trainable
 
 
 class Scaler(Layer):
@@ -10,4 +10,4 @@ class Scaler(Layer):
         self.scale = trainable(ones, (self.features,))
 
     def forward(self, x: Float["*batch features"]) -> Float["*batch features"]:
-        return x * self.scale
+        return x * spread(self.scale, x.shape)

@@ -8,6 +8,7 @@ from mlax_scaffold.spec import (
     Size,
     lecun_normal,
     orthogonal,
+    spread,
     trainable,
     zeros,
 )
@@ -37,7 +38,7 @@ class SimpleCell(Layer, module="SimpleRNN", aliases={"features": "hidden_size"})
         self, inputs: Float["*batch in_features"], carry: Float["*batch features"]
     ) -> tuple[Float["*batch features"], Float["*batch features"]]:
         h = inputs.dot(self.kernel, precision=self.precision)
-        h = h if self.bias is None else h + self.bias
+        h = h if self.bias is None else h + spread(self.bias, h.shape)
         h = h + carry.dot(self.recurrent_kernel, precision=self.precision)
         h = self.activation(h + carry if self.residual else h)
         return h, h

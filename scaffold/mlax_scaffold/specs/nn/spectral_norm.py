@@ -9,6 +9,7 @@ from mlax_scaffold.spec import (
     Size,
     normal,
     range_scale,
+    spread,
     state,
     sum,
 )
@@ -21,7 +22,8 @@ class SpectralNorm(Layer):
     training u <- W^T W u / |W^T W u| comes first. No gradient goes through u. Apply the
     layer to a kernel, and hand the result to the layer that the kernel belongs to.
 
-    Miyato et al., 2018, arXiv:1802.05957. Deviation: nothing is iterated at inference.
+    Miyato et al., 2018, arXiv:1802.05957. Deviations: nothing is iterated at inference,
+    and epsilon is relative: W and u are scaled before their norms are taken.
     """
 
     features: Size  #: size of the last axis of the weight, or of its first one
@@ -36,18 +38,20 @@ class SpectralNorm(Layer):
         self, x: Float["features *rest if features_first else *rest features"]
     ) -> Float["features *rest if features_first else *rest features"]:
         epsilon = max(self.epsilon, float(jnp.finfo(x.dtype).tiny))
-        scaled = x / range_scale(x)
+        # The result does not depend on the scale: at one, no square is near epsilon.
+        scaled = x / range_scale(x, only_float16=False)
         if self.features_first:
             matrix = scaled.reshape(self.features, -1).T
         else:
             matrix = scaled.reshape(-1, self.features)
         fixed = lax.stop_gradient(matrix)
-        u = self.vector * lax.rsqrt(sum(lax.square(self.vector)) + epsilon)
+        u = self.vector / range_scale(self.vector, only_float16=False)
+        u = u * lax.rsqrt(sum(lax.square(u)) + epsilon)
         if self.training:
             for _ in range(self.iterations):
                 u = fixed.T.dot(fixed.dot(u))
-                u = u / range_scale(u)
+                u = u / range_scale(u, only_float16=False)
                 u = u * lax.rsqrt(sum(lax.square(u)) + epsilon)
             self.vector = u
         sigma = lax.sqrt(sum(lax.square(matrix.dot(u))) + epsilon)
-        return scaled / sigma
+        return scaled / spread(sigma, x.shape)

@@ -1,7 +1,7 @@
 import jax.numpy as jnp
 from jax import lax
 
-from mlax_scaffold.spec import Float, Layer, Literal, PerDim, Size
+from mlax_scaffold.spec import Float, Layer, Literal, PerDim, Size, spread
 
 
 class Upsample(Layer):
@@ -22,7 +22,10 @@ class Upsample(Layer):
         first = x.ndim - self.spatial_dims - (1 if self.channel_last else 0)
         for axis, factor in enumerate(self.factor, first):
             if self.method == "nearest":
-                x = jnp.repeat(x, factor, axis)
+                shape = (*x.shape[: axis + 1], factor, *x.shape[axis + 1 :])
+                repeated = spread(lax.expand_dims(x, (axis + 1,)), shape)
+                repeated = jnp.broadcast_to(repeated, shape)
+                x = lax.collapse(repeated, axis, axis + 2)
                 continue
             # The neighbors of each element; at the ends, the element itself.
             start = lax.slice_in_dim(x, 0, 1, axis=axis)

@@ -8,6 +8,7 @@ from mlax_scaffold.spec import (
     Size,
     l2_normalize,
     ones,
+    spread,
     trainable,
 )
 
@@ -41,6 +42,5 @@ class WeightNorm(Layer):
         )
         if self.scale is None:
             return y
-        return y * (
-            lax.expand_dims(self.scale, rest) if self.features_first else self.scale
-        )
+        scale = lax.expand_dims(self.scale, rest) if self.features_first else self.scale
+        return y * spread(scale, y.shape)

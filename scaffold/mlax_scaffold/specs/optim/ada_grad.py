@@ -34,6 +34,6 @@ class AdaGrad(Optimizer):
 
     def update(self, grad, param):
         epsilon = max(self.epsilon, float(jnp.finfo(grad.dtype).tiny))
-        square = saturate(lax.square(grad))
-        self.square = saturate(running_sum(self.square, square, self.dither))
+        total = running_sum(self.square, lax.square(grad), self.dither)
+        self.square = saturate(total)
         return -self.learning_rate * grad * lax.rsqrt(self.square + epsilon)

@@ -10,17 +10,22 @@ class AdaptiveGradClip(Optimizer):
     g * min(1, clipping * max(norm(w), epsilon) / norm(g)), with the norms over all axes
     but that of the units; of vectors and scalars, over the whole.
 
-    Brock et al., 2021, arXiv:2102.06171. Deviation from optax: the axis of the units
-    can be chosen, and is one axis for arrays of every rank.
+    Brock et al., 2021, arXiv:2102.06171. The units of a matrix (in, out) are its columns,
+    and those of a kernel of more axes, (out, in, *window) or (out, *window, in), are along
+    its first axis; `unit_axis` says otherwise, and Masked for which weights. Deviation
+    from optax, whose kernels have their units along the last axis.
     """
 
     clipping: Positive  #: the largest ratio of the norms
     epsilon: Positive = 1e-3  #: least norm of weights
-    unit_axis: int = -1  #: axis of the units: -1 of (in, out), 0 of kernels in OIHW
+    unit_axis: int | None = None  #: axis of the units; None: by the number of axes
 
     def norm(self, x):
         """The norm of each unit; it may broadcast."""
-        axes = [a for a in range(x.ndim) if x.ndim < 2 or a != self.unit_axis % x.ndim]
+        unit = self.unit_axis
+        if unit is None:
+            unit = 0 if x.ndim > 2 else -1
+        axes = [a for a in range(x.ndim) if x.ndim < 2 or a != unit % x.ndim]
         scale = range_scale(x, axis=tuple(axes))
         squares = lax.square(x / scale)
         return scale * lax.sqrt(sum(squares, axis=tuple(axes), keepdims=True))

@@ -26,8 +26,9 @@ class BacktrackingSearch(Optimizer):
     the optimizer and b is `increase_factor` times the last a.
 
     Armijo, 1966 (Pacific Journal of Mathematics 16); Vaswani et al., 2019,
-    arXiv:1905.09997. A step needs value and value_and_gradients. The loss is compared in
-    its own dtype, which for losses in half precision is coarse. Where no a is found the
+    arXiv:1905.09997. A step needs value_and_gradients, and evaluates it
+    at the weights, too: its gradients may be clipped. The loss is compared in its own
+    dtype, which for losses in half precision is coarse. Where no a is found the
     last one is taken, and where the loss is not a number there the update is zero.
     Deviation from optax: after an update of zero the search begins again from the last
     positive a.
@@ -48,8 +49,9 @@ class BacktrackingSearch(Optimizer):
 
     def step(self, grads, params):
         direction = self.optimizer(grads, params)
-        slope = tree_dot(direction, grads, self.accum_dtype)
-        target = (1.0 + self.rtol) * self.value
+        value, steepest = self.value_and_gradients(params)
+        slope = tree_dot(direction, steepest, self.accum_dtype)
+        target = (1.0 + self.rtol) * value.astype(slope.dtype)
 
         def excess(size):
             loss, _ = self.value_and_gradients(tree_add(params, direction, size))

@@ -11,7 +11,8 @@ from mlax_scaffold.spec import (
 class Masked(Optimizer):
     """Applies an optimizer to some weights; the gradients of the others pass unchanged.
 
-    The state is kept for those weights alone. A Chain of Masked with masks that exclude
+    The state is kept for those weights alone, and an optimizer that evaluates the loss
+    does so with the other weights as they are. A Chain of Masked with masks that exclude
     one another has an optimizer for each group of weights.
     """
 
@@ -23,5 +24,15 @@ class Masked(Optimizer):
 
     def step(self, grads, params):
         chosen = self.mask
-        parts = self.optimizer(tree_select(grads, chosen), tree_select(params, chosen))
+
+        def with_the_others(parts):
+            loss, slopes = self.value_and_gradients(tree_merge(parts, params))
+            return loss, tree_select(slopes, chosen)
+
+        given = self.value_and_gradients is not None
+        parts = self.optimizer(
+            tree_select(grads, chosen),
+            tree_select(params, chosen),
+            value_and_gradients=with_the_others if given else None,
+        )
         return tree_merge(parts, grads)

@@ -29,7 +29,8 @@ class ZoomSearch(Optimizer):
 
     Nocedal & Wright, 2006, algorithms 3.5 and 3.6; near a minimum, the approximate
     decrease of Hager & Zhang, 2006 (ACM TOMS 32), equation 23, is enough. A step needs
-    value and value_and_gradients. Where no a is found, it is the best one that decreases
+    value_and_gradients, and evaluates it at the weights, too: its gradients may be
+    clipped. Where no a is found, it is the best one that decreases
     the loss enough; where there is none, the last one, or zero if the loss is not a
     number there. The loss is compared in its own dtype.
     """
@@ -86,7 +87,9 @@ class ZoomSearch(Optimizer):
     def step(self, grads, params):
         direction = self.optimizer(grads, params)
         zero = jnp.zeros_like(self.size)
-        start = (zero, self.value, tree_dot(direction, grads, self.accum_dtype))
+        loss, steepest = self.value_and_gradients(params)
+        slope = tree_dot(direction, steepest, self.accum_dtype)
+        start = (zero, loss.astype(zero.dtype), slope)
 
         def at(size):
             moved = tree_add(params, direction, size)

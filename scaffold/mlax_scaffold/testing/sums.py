@@ -1,0 +1,81 @@
+"""The audit of sums: which of them add 16-bit numbers one after another.
+
+Such a sum rounds to 16 bits at every step, and so loses more with every element: on a CPU
+257 ones in bfloat16 are 256. A product accumulates beyond 16 bits inside.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import jax.numpy as jnp
+from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn
+
+from mlax_scaffold.testing import _jaxprs
+
+_ADDING = frozenset(
+    {
+        "cumlogsumexp",
+        "cumsum",
+        "reduce_sum",
+        "reduce_window_sum",
+        "scatter-add",
+        "scatter_add",
+    }
+)
+
+
+def narrow_sums(closed_jaxpr: ClosedJaxpr) -> list[str]:
+    """The sums of a jaxpr, sub-jaxprs included, whose error grows with their elements.
+
+    Those of floating numbers of at most 16 bits: over axes, along them, in windows, and of
+    updates of one element (the gradient of `x[indices]`, unless its indices are unique).
+    Sums of a single element are none. Each is told with its dtype, its shape and its place.
+    """
+    return list(dict.fromkeys(map(_told, _narrow(closed_jaxpr.jaxpr))))
+
+
+def assert_no_narrow_sums(closed_jaxpr: ClosedJaxpr, *, what: str) -> None:
+    """Raise AssertionError with a list of `narrow_sums`, if any, and what to write."""
+    if found := narrow_sums(closed_jaxpr):
+        raise AssertionError(
+            f"{what}: {len(found)} of its sums add 16-bit numbers one after another, so "
+            "that the error grows with their number. Write `sum`, `mean` and the like of "
+            "mlax_scaffold.spec; where it is the gradient of a broadcast, as of the bias "
+            "in y + bias, write y + spread(bias, y.shape).\n  " + "\n  ".join(found)
+        )
+
+
+def _narrow(jaxpr: Jaxpr) -> Iterator[JaxprEqn]:
+    for eqn in jaxpr.eqns:
+        if eqn.primitive.name in _ADDING and _is_narrow(eqn):
+            yield eqn
+        for sub in _jaxprs.sub_jaxprs(eqn):
+            yield from _narrow(sub.jaxpr)
+
+
+def _is_narrow(eqn: JaxprEqn) -> bool:
+    operand = eqn.invars[0].aval
+    dtype = operand.dtype  # pyright: ignore[reportAttributeAccessIssue]
+    if not jnp.issubdtype(dtype, jnp.floating) or jnp.finfo(dtype).bits > 16:
+        return False
+    return not eqn.params.get("unique_indices", False) and _terms(eqn) > 1
+
+
+def _terms(eqn: JaxprEqn) -> int:
+    """How many numbers are added up for one of the result."""
+    shape = eqn.invars[0].aval.shape  # pyright: ignore[reportAttributeAccessIssue]
+    if "axes" in eqn.params:
+        return math.prod(shape[a] for a in eqn.params["axes"])
+    if "axis" in eqn.params:
+        return shape[eqn.params["axis"]]
+    if "window_dimensions" in eqn.params:
+        return math.prod(eqn.params["window_dimensions"])
+    return math.prod(eqn.invars[1].aval.shape[:-1])  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def _told(eqn: JaxprEqn) -> str:
+    operand = eqn.invars[0].aval
+    source = _jaxprs.source_line(eqn)
+    return f"{eqn.primitive.name} of {operand}{f' at {source}' if source else ''}"
