@@ -98,6 +98,9 @@ def init(
         ValueError: where a hyperparameter is not what it may be.
         ValueError: gradients without their scale are below float16: give
             moment_dtype=jnp.float32 to the optimizer.
+        ValueError: the optimizer sees weights in unscaled_dtype, and so
+            StochasticRounding in it has nothing to round: put it after this one, in a
+            Chain of both.
     """
     optimizer_state, optimizer_hyperparams = checks.sub_optimizer(
         "DynamicLossScaling", optimizer=optimizer
@@ -126,6 +129,20 @@ def init(
             "DynamicLossScaling",
             "gradients without their scale are below float16: give "
             "moment_dtype=jnp.float32 to the optimizer",
+        )
+    rounding = [
+        part
+        for part in jax.tree.leaves(
+            optimizer_state,
+            is_leaf=lambda part: type(part).__name__ == "StochasticRoundingState",
+        )
+        if not hasattr(part, "dtype")
+    ]
+    if rounding:
+        raise checks.requirement(
+            "DynamicLossScaling",
+            "the optimizer sees weights in unscaled_dtype, and so StochasticRounding in it "
+            "has nothing to round: put it after this one, in a Chain of both",
         )
     scale = placement.create_state(constant(initial_scale), (), None, optimizer_state)
     good = placement.create_state(zeros, (), jnp.int32, optimizer_state)
