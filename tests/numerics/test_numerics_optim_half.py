@@ -211,9 +211,7 @@ def test_loss_scaling_refuses_to_round_what_it_widens():
     gradients = {"kernel": jnp.full((3,), 1e-4, "float16") * scale}
     moved = set()
     for i in range(16):
-        updates, _ = hyperparams.apply(
-            gradients, state, weights, key=jax.random.key(i)
-        )
+        updates, _ = hyperparams.apply(gradients, state, weights, key=jax.random.key(i))
         new = optim.apply_updates(weights, updates)["kernel"]
         moved |= set(np.asarray(new, float).tolist())
     assert moved == {1.0, 1.0 - 2.0**-11}

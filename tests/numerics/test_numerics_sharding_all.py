@@ -14,6 +14,7 @@ import jax, jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
 from numerics_every import every
+from numerics_optimizers import FAST_COMPILATION
 from mlax import optim
 
 mesh = Mesh(np.array(jax.devices()), ("model",))
@@ -25,8 +26,6 @@ placed = {
 }
 weights = {n: jax.device_put(np.ones(s, np.float32), placed[n]) for n, s in shapes.items()}
 WORDS = "all-gather|all-reduce|all-to-all|collective-permute"
-# What lies where, and what moves, is settled before machine code is made.
-FAST = {"xla_backend_optimization_level": 0}
 
 
 def take(hyperparams, gradients, state, weights):
@@ -67,11 +66,13 @@ for name, create in every():
             placed,
         )
 
-    # Functions share what is compiled for them: these are of their own.
+    # What lies where, and what moves, is settled before machine code is made.
     def both(gradients, state, weights):
         return create(weights)[0], take(hyperparams, gradients, state, weights)
 
-    program = jax.jit(both).lower(gradients, state, weights).compile(FAST)
+    program = jax.jit(both).lower(gradients, state, weights).compile(
+        FAST_COMPILATION
+    )
     created, after = program.output_shardings
     found = {
         "init": elsewhere(state, shardings, jax.tree.map(lambda a: a.sharding, state)),

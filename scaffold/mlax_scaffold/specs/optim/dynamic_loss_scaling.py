@@ -39,12 +39,12 @@ class DynamicLossScaling(Optimizer):
     unscaled_dtype: DType = "float32"  #: dtype in which the optimizer sees float16
 
     def setup_tree(self, params):
-        def rounds(part):
-            return type(part).__name__ == "StochasticRoundingState"
-
-        parts = jax.tree.leaves(self.optimizer.state, is_leaf=rounds)
+        parts = jax.tree.leaves(
+            self.optimizer.state,
+            is_leaf=lambda part: type(part).__name__ == "StochasticRoundingState",
+        )
         require(
-            not any(rounds(part) for part in parts),
+            all(hasattr(part, "dtype") for part in parts),
             "StochasticRounding rounds weights of 16 bits, which the optimizer sees in "
             "unscaled_dtype: put it after this one, as the last of a Chain",
         )
