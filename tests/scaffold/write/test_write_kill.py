@@ -9,7 +9,7 @@ import time
 
 from mlax_scaffold.write import LOCK_NAME, LockFile, digest, recover
 
-KILLS = 30
+KILLS = int(os.environ.get("MLAX_SCAFFOLD_KILLS", "30"))
 FILES = 60
 
 # Each tree has files that only it has, in a directory that only it has.
