@@ -214,6 +214,8 @@ class Import:
     attribute: str | None = None
     """What is imported from the module; None: the module itself."""
     reference: Reference | None = None
+    file: str = field(default="", compare=False)
+    """Name, without suffix, of the file that a spec is imported from; empty for a word."""
 
     @property
     def meaning(self) -> str:
@@ -234,7 +236,7 @@ class Definition:
     kind: Kind
     name: str
     module: str
-    """Name of the generated module: the spec's file name."""
+    """Name of the generated module: that of the definition in snake case."""
     doc: str
     source: str
     """Posix path of the spec, relative to the root that its errors are reported from."""
