@@ -227,4 +227,6 @@ def test_paths_are_names_of_definitions(name: str):
     text = spec("plain", "plain", "plain", "plain")
     definition, findings = read_spec(f"specs/nn/{name}.py", text)
     assert definition is None
-    assert [f.message for f in findings] == [f"Example is in {name}.py"]
+    # What cannot be seen is shown as an escape.
+    shown = name.replace("\u2028", r"\u2028")
+    assert [f.message for f in findings] == [f"Example is in {shown}.py"]
