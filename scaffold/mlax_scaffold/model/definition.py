@@ -126,11 +126,21 @@ class Declaration:
 
 @dataclass(frozen=True)
 class Requirement:
-    """`require(condition, message)`: a documented check."""
+    """`require(condition, message)`, or `if violation: raise ValueError(message)`: a documented check."""
 
     condition: str
     message: str
+    """Dots stand in the place of values that are formatted into it."""
     method: str
+    violation: str = ""
+    """Where it does not hold; empty where that is but the condition's contrary."""
+
+    @property
+    def told(self) -> str:
+        """What every error of it says: the longest part of the message without values."""
+        return (
+            max(self.message.split("..."), key=len) if self.violation else self.message
+        )
 
 
 @dataclass(frozen=True)

@@ -118,7 +118,9 @@ class _Contract:
                 code(where.get(r.method, r.method)),
                 "`ValueError`",
                 prose(r.message),
-                code(f"not ({plain(r.condition)})"),
+                code(
+                    plain(r.violation) if r.violation else f"not ({plain(r.condition)})"
+                ),
             )
             for r in self.definition.requirements
         ]

@@ -24,7 +24,7 @@ from mlax_scaffold.spec.parse_method import (
     parameter,
     read_inputs,
 )
-from mlax_scaffold.spec.parse_setup import requirements_of
+from mlax_scaffold.spec.parse_requirements import requirements_of
 from mlax_scaffold.spec.parse_source import Source, dotted
 from mlax_scaffold.spec.parse_types import read_array_type
 
