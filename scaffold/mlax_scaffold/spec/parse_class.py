@@ -51,7 +51,8 @@ from mlax_scaffold.spec.parse_method import (
     read_method,
     role_of,
 )
-from mlax_scaffold.spec.parse_setup import SetupReader, requirements_of
+from mlax_scaffold.spec.parse_requirements import requirements_of
+from mlax_scaffold.spec.parse_setup import SetupReader
 from mlax_scaffold.spec.parse_source import Source, self_attribute
 
 

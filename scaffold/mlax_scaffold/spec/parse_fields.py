@@ -41,12 +41,6 @@ def read_hyperparameter(
         )
     last = default if isinstance(node, ast.arg) and default is not None else node
     doc = source.doc_comment(node, last)
-    if not doc:
-        source.report(
-            node,
-            f"the hyperparameter `{name}` is not documented",
-            "Add a `#: ...` comment after it.",
-        )
     if default is not None:
         check_default(source, default, found, imports)
     if found is None:

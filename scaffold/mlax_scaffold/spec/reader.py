@@ -24,7 +24,7 @@ from mlax_scaffold.spec.parse_method import (
     parameter,
     read_inputs,
 )
-from mlax_scaffold.spec.parse_setup import requirements_of
+from mlax_scaffold.spec.parse_requirements import requirements_of
 from mlax_scaffold.spec.parse_source import Source, dotted
 from mlax_scaffold.spec.parse_types import read_array_type
 
@@ -124,11 +124,11 @@ class _Reader:
                 f"`{expected}`, the module of {node.name}, is a keyword of Python",
                 "Choose another name.",
             )
-        if stem != expected:
+        if not re.fullmatch(r"[\w-]+", stem):
             self.source.report(
                 node,
-                f"{node.name} is in {stem}.py",
-                f"Rename the file {expected}.py: files are named after what they define.",
+                f"`{stem}.py` cannot be the name of a spec's file",
+                f"Name it with letters, digits, `_` and `-`, such as {expected}.py.",
             )
 
     def _function(self, node: ast.FunctionDef, doc: str) -> Definition:
