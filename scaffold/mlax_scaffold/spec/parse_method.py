@@ -112,6 +112,12 @@ def read_method(
             f"{method.name} holds nothing but a docstring",
             "Write what it does, or remove it.",
         )
+    if method.name == "property":
+        source.report(
+            method,
+            "`property` would hide Python's own from the properties that follow",
+            "Give it another name.",
+        )
     first = method.args.args[0].arg if method.args.args else None
     if first != "self":
         source.report(method, f"{method.name} must take self first")
