@@ -13,7 +13,7 @@ from mlax_scaffold.spec.check_defaults import check_defaults, check_type
 from mlax_scaffold.spec.check_keys import check_keys
 from mlax_scaffold.spec.check_uses import UseChecker
 from mlax_scaffold.spec.check_widening import strict_word
-from mlax_scaffold.spec.parse_setup import requirements_of
+from mlax_scaffold.spec.parse_requirements import requirements_of
 from mlax_scaffold.spec.parse_source import Source
 
 _RESERVED = frozenset(["checks"])

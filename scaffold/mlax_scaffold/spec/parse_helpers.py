@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 
 from mlax_scaffold.model.definition import Helper, Import
 from mlax_scaffold.model.import_time import inlined
+from mlax_scaffold.model.reserved import RESERVED
 from mlax_scaffold.model.words import WORDS
-from mlax_scaffold.spec.check_body import RESERVED
 from mlax_scaffold.spec.check_defaults import check_type
 from mlax_scaffold.spec.check_helpers import check_constant, check_function
 from mlax_scaffold.spec.parse_imports import is_taken

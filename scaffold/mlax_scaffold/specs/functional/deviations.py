@@ -33,7 +33,8 @@ def deviations(
     center = mean(x, axis=axis, keepdims=True)
     center = center if axis_name is None else lax.pmean(center, axis_name)
     fixed = lax.stop_gradient(center) if half else center
-    deviation = x / unit - spread(fixed, x.shape) / unit
+    fixed = spread(fixed, x.shape)
+    deviation = x - fixed if unit == 1.0 else x / unit - fixed / unit
     if half:
         # What the rounding of a large mean has left.
         rest = mean(lax.stop_gradient(deviation), axis=axis, keepdims=True)
@@ -50,4 +51,4 @@ def deviations(
         deviation = deviation - spread(rest, x.shape)
     square = mean(lax.square(deviation), axis=axis, keepdims=True)
     square = square if axis_name is None else lax.pmean(square, axis_name)
-    return center, deviation, square, scale * unit
+    return center, deviation, square, scale if unit == 1.0 else scale * unit
