@@ -10,7 +10,7 @@ author = "mlax-scaffold contributors"
 copyright = author
 
 extensions = ["myst_parser", "plots"]
-exclude_patterns = ["_build"]
+exclude_patterns = ["_build", "zoo"]
 html_theme = "furo"
 html_title = project
 

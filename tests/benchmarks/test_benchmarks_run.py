@@ -44,6 +44,10 @@ def test_generate() -> None:
     assert "A spec among 3 takes" in printed
 
 
+def test_zoo() -> None:
+    assert "1 tried: 1 accepted." in run("zoo", "nalu")
+
+
 def test_layers() -> None:
     printed = run("layers", "Linear", "LayerNorm", "Repeat")
     assert "18 of 18 counts are equal." in printed

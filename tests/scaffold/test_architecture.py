@@ -116,6 +116,11 @@ def test_a_wrong_import_would_be_seen(tmp_path: Path):
     assert parts_imported(module) - allowed("write") == set()
 
 
+def test_the_librarys_files_are_named_after_what_they_define():
+    library = read_library(find_specs(LIBRARY_SPECS, "specs"))
+    assert all(d.module == Path(d.source).stem for d in library)
+
+
 def test_reading_specs_needs_no_libraries():
     """The reader's modules stay quick to import: nothing of libcst, jinja2 or jax."""
     heavy = {"jax", "libcst", "jinja2", "numpy"}

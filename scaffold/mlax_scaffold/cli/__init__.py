@@ -46,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
                 raise KeyboardInterrupt from error
             click.echo("Aborted.", err=True)
             status = FINDINGS
-        sys.exit(status)
+        sys.exit(status or 0)
     except KeyboardInterrupt:
         # An interruption of a command is told by the group; this one came before.
         sys.stderr.write("\nInterrupted.\n")

@@ -119,8 +119,15 @@ class Creation:
             text = archetypes.from_archetype(
                 request.name, request.kind, self._archetype()
             )
-        path = f"{workspace.project.specs}/{kind.section}/{module_name(request.name)}"
-        return SpecFile(f"{path}.py", kind.section, text)
+        file = f"{module_name(request.name)}.py"
+        path = f"{workspace.project.specs}/{kind.section}/{file}"
+        for other in workspace.own:
+            if other.path == path:
+                raise UsageError(
+                    f"{path} exists, and defines {name_in(other)}: give that file "
+                    f"another name, or {request.name}"
+                )
+        return SpecFile(path, kind.section, text)
 
     def _archetype(self) -> str:
         request = self.request

@@ -97,7 +97,7 @@ def text_of(described: Mapping[str, Any]) -> str:
     rows = [
         [
             h["name"] if h["default"] is None else f"{h['name']} = {h['default']}",
-            f"{h['doc']} ({h['takes']})",
+            f"{h['doc']} ({h['takes']})" if h["doc"] else h["takes"],
         ]
         for h in described["hyperparameters"]
     ]

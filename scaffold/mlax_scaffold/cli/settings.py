@@ -6,6 +6,7 @@ import keyword
 import os
 import tomllib
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from mlax_scaffold.errors import UsageError, did_you_mean
@@ -14,7 +15,9 @@ from mlax_scaffold.write.tree import path_fault
 
 FILE = "pyproject.toml"
 TABLE = "mlax-scaffold"
-KEYS = ("package", "specs", "output", "tests", "docs")
+NAMES = ("package", "specs", "output", "tests", "docs")
+FLAGS = ("document_fields",)
+KEYS = (*NAMES, *FLAGS)
 
 
 def find_project(start: str | None = None) -> tuple[str, Project]:
@@ -89,7 +92,12 @@ def settings(table: Mapping[str, Any], place: str) -> Project:
             close = did_you_mean(key, KEYS) or f"the keys are {', '.join(KEYS)}"
             mistakes.append(f'unknown key "{key}"; {close}')
     values = {}
-    for key in KEYS:
+    flags = {}
+    for key in FLAGS:
+        flags[key] = table.get(key, False)
+        if not isinstance(flags[key], bool):
+            mistakes.append(f"{key} is {flags[key]!r}, expected true or false")
+    for key in NAMES:
         value = table.get(key, None)
         if value is None and key == "package":
             if not mistakes:
@@ -102,7 +110,7 @@ def settings(table: Mapping[str, Any], place: str) -> Project:
         mistakes = package_mistakes(values["package"])
     if mistakes:
         raise UsageError(_joined(where, mistakes))
-    project = project_of(**values)
+    project = replace(project_of(**values), **flags)
     mistakes = path_mistakes(project)
     if mistakes:
         raise UsageError(_joined(where, mistakes))
@@ -139,7 +147,7 @@ def package_mistakes(package: str) -> list[str]:
 
 def path_mistakes(project: Project) -> list[str]:
     """Why the paths of a project do not do."""
-    paths = {key: getattr(project, key) for key in KEYS[1:]}
+    paths = {key: getattr(project, key) for key in NAMES[1:]}
     mistakes = [
         f'{key} is "{path}", but {fault}; expected a folder inside the project'
         for key, path in paths.items()

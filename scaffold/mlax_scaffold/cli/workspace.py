@@ -16,6 +16,7 @@ from mlax_scaffold.model.library import Library
 from mlax_scaffold.model.project import Project, Rendered
 from mlax_scaffold.spec.check_library import read_library
 from mlax_scaffold.spec.files import LIBRARY_SPECS, SpecFile, find_specs
+from mlax_scaffold.spec.reader import module_name
 from mlax_scaffold.write import (
     FileStatus,
     LockFile,
@@ -30,7 +31,10 @@ from mlax_scaffold.write import (
 BUILT_IN = "mlax_scaffold/specs"
 """What the specs that come with the generator are called in other projects."""
 
-_DEFINED = re.compile(r"^(?:class|def) +(\w+)", re.MULTILINE)
+_DEFINED = (
+    r"^class +(\w+) *\( *(?:Layer|Block|Optimizer|Schedule)\b|^@function\s+def +(\w+)",
+    r"^(?:class|def) +(\w+)",
+)
 
 
 @dataclass(frozen=True)
@@ -85,8 +89,9 @@ class Workspace:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Names the generator."""
-        return generator_fingerprint()
+        """Names the generator, and what the project asks of its specs."""
+        generator = generator_fingerprint()
+        return f"{generator}+fields" if self.project.document_fields else generator
 
     def read(self, *added: SpecFile) -> Library:
         """The project's definitions, those of `added` specs too.
@@ -95,7 +100,11 @@ class Workspace:
             SpecError: with every error of every spec.
         """
         files = sorted((*self.own, *added), key=lambda file: file.path)
-        return read_library(tuple(files), self.built_in)
+        return read_library(
+            tuple(files),
+            self.built_in,
+            document_fields=self.project.document_fields,
+        )
 
     def generate(self, *added: SpecFile) -> Generation:
         """Render everything, in memory.
@@ -180,14 +189,17 @@ class Workspace:
 
 
 def place(file: SpecFile) -> tuple[str, str]:
-    """The section and the module of a spec: there is one definition in each."""
-    return file.section, file.path.rsplit("/", 1)[-1].removesuffix(".py")
+    """The section and the module of what a spec defines: there is one definition in each."""
+    return file.section, module_name(name_in(file))
 
 
 def name_in(file: SpecFile) -> str:
     """The name that a spec defines, as far as can be told without reading it."""
-    found = _DEFINED.search(file.text)
-    return found.group(1) if found else place(file)[1]
+    for pattern in _DEFINED:
+        found = re.search(pattern, file.text, re.MULTILINE)
+        if found:
+            return found.group(found.lastindex or 0)
+    return file.path.rsplit("/", 1)[-1].removesuffix(".py")
 
 
 def names_in(files: Iterable[SpecFile]) -> list[str]:

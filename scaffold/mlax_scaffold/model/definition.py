@@ -126,11 +126,21 @@ class Declaration:
 
 @dataclass(frozen=True)
 class Requirement:
-    """`require(condition, message)`: a documented check."""
+    """`require(condition, message)`, or `if violation: raise ValueError(message)`: a documented check."""
 
     condition: str
     message: str
+    """Dots stand in the place of values that are formatted into it."""
     method: str
+    violation: str = ""
+    """Where it does not hold; empty where that is but the condition's contrary."""
+
+    @property
+    def told(self) -> str:
+        """What every error of it says: the longest part of the message without values."""
+        return (
+            max(self.message.split("..."), key=len) if self.violation else self.message
+        )
 
 
 @dataclass(frozen=True)
@@ -214,6 +224,8 @@ class Import:
     attribute: str | None = None
     """What is imported from the module; None: the module itself."""
     reference: Reference | None = None
+    file: str = field(default="", compare=False)
+    """Name, without suffix, of the file that a spec is imported from; empty for a word."""
 
     @property
     def meaning(self) -> str:
@@ -234,7 +246,7 @@ class Definition:
     kind: Kind
     name: str
     module: str
-    """Name of the generated module: the spec's file name."""
+    """Name of the generated module: that of the definition in snake case."""
     doc: str
     source: str
     """Posix path of the spec, relative to the root that its errors are reported from."""

@@ -22,6 +22,8 @@ class Project:
     """Folder of the generated tests."""
     docs: str
     """Folder of the generated reference pages."""
+    document_fields: bool = False
+    """Whether every hyperparameter must have a comment that documents it."""
 
     @property
     def folders(self) -> tuple[str, str, str]:

@@ -64,6 +64,8 @@ class _Contract:
                 )
         overrides = [
             f"{code(h.name)}: {prose(h.doc.rstrip('.'))}."
+            if h.doc
+            else f"{code(h.name)}."
             for h in self.definition.hyperparameters
             if h.type.word.name == "DType"
         ]
@@ -116,7 +118,9 @@ class _Contract:
                 code(where.get(r.method, r.method)),
                 "`ValueError`",
                 prose(r.message),
-                code(f"not ({plain(r.condition)})"),
+                code(
+                    plain(r.violation) if r.violation else f"not ({plain(r.condition)})"
+                ),
             )
             for r in self.definition.requirements
         ]

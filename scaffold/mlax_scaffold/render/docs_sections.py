@@ -93,8 +93,12 @@ class _Builder:
             )
             for h in (*self.definition.hyperparameters, *self.definition.initializers)
         ]
+        headers = ("name", "what it is", "takes", "default")
+        if rows and not any(doc for _, doc, *_ in rows):
+            headers = ("name", "takes", "default")
+            rows = [(name, *rest) for name, _, *rest in rows]
         if rows:
-            yield table(("name", "what it is", "takes", "default"), rows)
+            yield table(headers, rows)
 
     # Arrays
 

@@ -192,7 +192,8 @@ class _Builder:
             .replace("an initialized ", "a ")
             .replace("initialized ", "")
         )
-        doc = f"{doc} ({'modules' if many else 'a module'})."
+        what = "modules" if many else "a module"
+        doc = f"{doc} ({what})." if doc else f"{what}."
         if h.type.word.name == "Stacked":
             doc = (
                 "a module, whose parameters get a first axis: one entry for each time."

@@ -22,6 +22,7 @@ from mlax_scaffold.render.parameters import (
     array_annotation,
     array_doc,
     check,
+    field_doc,
     hyperparameter,
     initializer,
     plain,
@@ -161,7 +162,7 @@ class _LayerBuilder:
 
     def _hyper_fields(self):
         for h in self.definition.hyperparameters:
-            yield Field(h.name, h.type.canonical, docstring(sentence(h.doc)))
+            yield Field(h.name, h.type.canonical, docstring(field_doc(h), 4))
         for d in self.definition.declared(Role.DERIVED):
             doc = sentence(d.doc) if d.doc else "Derived from the others."
             yield Field(d.name, d.annotation or "Any", docstring(doc))

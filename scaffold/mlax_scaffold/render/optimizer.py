@@ -1,4 +1,4 @@
-"""What the templates of optimizers and schedules place."""
+"""What the templates of optimizers place."""
 
 from __future__ import annotations
 
@@ -8,11 +8,15 @@ from dataclasses import dataclass
 from mlax_scaffold.model.definition import Definition, Role
 from mlax_scaffold.model.library import Library
 from mlax_scaffold.render.layer import Field, FunctionView, hyper_methods, module_doc
-from mlax_scaffold.render.parameters import canonical, check, hyperparameter, plain
+from mlax_scaffold.render.parameters import (
+    check,
+    field_doc,
+    hyperparameter,
+    plain,
+)
 from mlax_scaffold.render.text import (
     docstring,
     indented,
-    opening,
     paragraphs,
     section,
     sentence,
@@ -53,18 +57,6 @@ class OptimizerView:
     step: FunctionView
 
 
-@dataclass(frozen=True)
-class ScheduleView:
-    """A generated schedule."""
-
-    name: str
-    doc: str
-    fields: tuple[str, ...]
-    checks: str
-    call_doc: str
-    body: str
-
-
 def optimizer_view(
     definition: Definition, library: Library, methods: Mapping[str, Rewritten]
 ) -> OptimizerView:
@@ -98,7 +90,7 @@ class _OptimizerBuilder:
             module_doc(self.definition),
             tuple(self._state_fields()),
             tuple(
-                Field(h.name, h.type.canonical, docstring(sentence(h.doc)))
+                Field(h.name, h.type.canonical, docstring(field_doc(h), 4))
                 for h in self.definition.hyperparameters
             ),
             hyper_methods(self.definition, self.methods),
@@ -359,40 +351,3 @@ class _OptimizerBuilder:
         else:
             lines.append(f"return updates, {new}")
         return "\n".join(lines)
-
-
-_CALL_DOC = """\
-The value at a step.
-
-Args:
-    step: a number, or an array of them; integers are taken in the default float
-        dtype.
-
-Returns:
-    The value, in the dtype and the shape of the step."""
-
-
-def schedule_view(
-    definition: Definition, methods: Mapping[str, Rewritten]
-) -> ScheduleView:
-    """The view of a schedule."""
-    fields = []
-    lines = []
-    for h in definition.hyperparameters:
-        p = hyperparameter(h)
-        doc = docstring(wrapped(sentence(p.doc), 4 + 3))
-        fields.append(f"{p.text}\n{doc}")
-        made = canonical(definition.name, h, f"self.{h.name}")
-        lines.append(f"object.__setattr__(self, {h.name!r}, {made})")
-    if "setup" in methods:
-        lines.append(methods["setup"].body.rstrip("\n"))
-    return ScheduleView(
-        definition.name,
-        docstring(
-            paragraphs(opening(definition.summary, 4), definition.description), 4
-        ),
-        tuple(fields),
-        "\n".join(lines),
-        docstring(_CALL_DOC, 8),
-        methods["value"].body,
-    )

@@ -13,7 +13,8 @@ from mlax_scaffold.render.function import function_view
 from mlax_scaffold.render.header import header
 from mlax_scaffold.render.layer import layer_view
 from mlax_scaffold.render.modules import file_name, imports
-from mlax_scaffold.render.optimizer import optimizer_view, schedule_view
+from mlax_scaffold.render.optimizer import optimizer_view
+from mlax_scaffold.render.schedule import schedule_view
 from mlax_scaffold.render.text import exported
 from mlax_scaffold.rewrite import Rewritten
 

@@ -15,6 +15,7 @@ from mlax_scaffold.model.definition import (
 )
 from mlax_scaffold.model.shapes import Conditional
 from mlax_scaffold.render.input_checks import shape_text
+from mlax_scaffold.render.text import sentence, wrapped
 
 
 @dataclass(frozen=True)
@@ -34,8 +35,14 @@ class Parameter:
 
 def hyperparameter(h: Hyperparameter) -> Parameter:
     """The parameter of `init` that a hyperparameter is."""
-    doc = f"{h.doc.rstrip('.')} ({h.type.takes})."
+    takes = h.type.takes
+    doc = f"{h.doc.rstrip('.')} ({takes})." if h.doc else f"{takes}."
     return Parameter(h.name, h.type.argument, h.default, doc)
+
+
+def field_doc(h: Hyperparameter) -> str:
+    """The docstring of the field that a hyperparameter is: what it is, else what it takes."""
+    return sentence(h.doc) if h.doc else wrapped(sentence(h.type.takes), 4 + 3)
 
 
 def initializer(definition: Definition, d: Declaration) -> Parameter:

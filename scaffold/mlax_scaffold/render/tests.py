@@ -219,7 +219,7 @@ def _allowed(plain: list[Hyperparameter], kind: Kind) -> str:
 def _requirements(definition: Definition, library: Library) -> Iterator[str]:
     """Messages of the requirements of a definition, and of what it is built on."""
     for requirement in definition.requirements:
-        yield requirement.message
+        yield requirement.told
     for reference in library.references(definition):
         if reference in library.definitions:
             yield from _requirements(library[reference], library)

@@ -1,4 +1,7 @@
-"""`require(condition, message)` becomes an `if` that raises a ValueError with what was given."""
+"""`require(condition, message)` becomes an `if` that raises a ValueError with what was given.
+
+An `if` of the spec that raises a ValueError stays, and its error names the layer, too.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from mlax_scaffold.model.definition import Input
 from mlax_scaffold.rewrite.context import Context
 from mlax_scaffold.rewrite.nodes import (
     code,
+    expression,
     local_names,
     missing_comments,
     operand,
@@ -26,9 +30,12 @@ _INVERSE: dict[type[cst.BaseCompOp], str] = {
 }
 
 
+_TEXTS = (cst.SimpleString, cst.ConcatenatedString, cst.FormattedString)
+
+
 def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
     """See the module."""
-    if "require" not in context.method.names:
+    if not {"require", "ValueError"} & context.method.names:
         return function
     return cst.ensure_type(function.visit(_Require(context)), cst.FunctionDef)
 
@@ -46,15 +53,44 @@ class _Require(cst.CSTTransformer):
         match updated_node.body:
             case [cst.Expr(value=cst.Call(func=cst.Name("require")) as call)]:
                 condition, message = (argument.value for argument in call.args)
-                name = self.context.definition.name
-                raised = ", ".join([repr(name), code(message), *self._given(condition)])
-                new = statement(
-                    f"if {_negated(condition)}:\n"
-                    f"    raise checks.requirement({raised})\n"
-                )
+                raised = self._error(condition, message)
+                new = statement(f"if {_negated(condition)}:\n    raise {raised}\n")
                 new = new.with_changes(leading_lines=updated_node.leading_lines)
                 return with_comments(new, missing_comments(updated_node, [new]))
         return updated_node
+
+    def leave_If(self, original_node: cst.If, updated_node: cst.If) -> cst.If:
+        match updated_node.body:
+            case (
+                cst.IndentedBlock(
+                    body=[
+                        cst.SimpleStatementLine(body=[cst.Raise(cause=None) as raised])
+                    ]
+                )
+                | cst.SimpleStatementSuite(body=[cst.Raise(cause=None) as raised])
+            ):
+                pass
+            case _:
+                return updated_node
+        match raised.exc:
+            case cst.Call(
+                func=cst.Name("ValueError"),
+                args=[cst.Arg(value=message, keyword=None, star="")],
+            ) if isinstance(message, _TEXTS):
+                error = expression(self._error(updated_node.test, message))
+                new = updated_node.deep_replace(raised, raised.with_changes(exc=error))
+                return cst.ensure_type(new, cst.If)
+        return updated_node
+
+    def _error(self, condition: cst.BaseExpression, message: cst.BaseExpression) -> str:
+        """The error of a requirement; a message with values in it says itself what was given."""
+        formatted = isinstance(message, cst.FormattedString) or (
+            isinstance(message, cst.ConcatenatedString)
+            and message.evaluated_value is None
+        )
+        given = [] if formatted else self._given(condition)
+        arguments = [repr(self.context.definition.name), code(message), *given]
+        return f"checks.requirement({', '.join(arguments)})"
 
     def _has_shape(self, array: Input) -> bool:
         """Whether an input is sure to be an array where the requirement does not hold."""

@@ -10,6 +10,7 @@ from mlax_scaffold.errors import Diagnostic, Location, SpecError, did_you_mean
 from mlax_scaffold.model.definition import (
     OPTIMIZER_TOOLS,
     Definition,
+    Import,
     Kind,
     Reference,
 )
@@ -29,9 +30,17 @@ def library_words() -> frozenset[str]:
 
 
 def read_library(
-    own: tuple[SpecFile, ...], built_in: tuple[SpecFile, ...] = ()
+    own: tuple[SpecFile, ...],
+    built_in: tuple[SpecFile, ...] = (),
+    *,
+    document_fields: bool = False,
 ) -> Library:
     """Read the project's specs, with those of the built-in library that they are built on.
+
+    Args:
+        own: the project's specs.
+        built_in: those of the library.
+        document_fields: whether a field of the project's specs must have a comment.
 
     Raises:
         SpecError: with every error of every spec.
@@ -39,18 +48,25 @@ def read_library(
     words = library_words()
     diagnostics: list[Diagnostic] = []
     definitions: dict[Reference, Definition] = {}
+    modules: dict[tuple[str, str], Definition] = {}
+    unread: set[tuple[str, str]] = set()
     for file in own:
         definition, found = read_spec(file.path, file.text, words)
         diagnostics += found
         if definition is None:
+            unread.add((file.section, Path(file.path).stem))
             continue
         diagnostics += _misplaced(definition, file)
         diagnostics += check_shapes(definition)
-        definitions[definition.reference] = definition
+        if document_fields:
+            diagnostics += _undocumented(definition)
+        other = modules.setdefault((definition.section, definition.module), definition)
+        if other is not definition:
+            diagnostics.append(_twice(definition, other))
+        definitions.setdefault(definition.reference, definition)
     available = {(f.section, Path(f.path).stem): f for f in built_in}
     _add_built_in(definitions, available, words)
     known = set(definitions) | {Reference(section, stem) for section, stem in available}
-    unread = {(f.section, Path(f.path).stem) for f in own}
     for definition in definitions.values():
         diagnostics += _unresolved(definition, definitions, known, unread)
     if not diagnostics:
@@ -105,6 +121,33 @@ def _misplaced(definition: Definition, file: SpecFile) -> list[Diagnostic]:
     ]
 
 
+def _twice(definition: Definition, other: Definition) -> Diagnostic:
+    """The finding of a definition whose outputs are those of another one."""
+    if definition.name == other.name:
+        message = f"{definition.name} is defined in {other.source}, too"
+    else:
+        message = (
+            f"the module of {definition.name} is {definition.module}, like that of "
+            f"{other.name} in {other.source}"
+        )
+    return _at(definition, message, "Rename one of the two, or remove its file.")
+
+
+def _undocumented(definition: Definition) -> list[Diagnostic]:
+    lines = definition.text.split("\n")
+    return [
+        Diagnostic(
+            h.location,
+            f"the hyperparameter `{h.name}` is not documented",
+            "Add a `#: ...` comment after it; this project has `document_fields = true`.",
+            lines[h.location.line - 1],
+            len(h.name),
+        )
+        for h in (*definition.hyperparameters, *definition.initializers)
+        if not h.doc
+    ]
+
+
 def _unresolved(
     definition: Definition,
     definitions: Mapping[Reference, Definition],
@@ -123,9 +166,15 @@ def _unresolved(
                     find=f"import {reference.name}",
                 )
             )
-        if reference is None or reference in definitions:
+        if reference is None:
             continue
-        if (reference.section, module_name(reference.name)) in unread:
+        other = definitions.get(reference)
+        if other is not None:
+            if imported.file and imported.file != Path(other.source).stem:
+                found.append(_elsewhere(definition, imported, other))
+            continue
+        stem = imported.file or module_name(reference.name)
+        if (reference.section, stem) in unread:
             continue  # that spec has errors of its own
         names = [r.name for r in known if r.section == reference.section]
         found.append(
@@ -137,6 +186,17 @@ def _unresolved(
             )
         )
     return found
+
+
+def _elsewhere(
+    definition: Definition, imported: Import, other: Definition
+) -> Diagnostic:
+    return _at(
+        definition,
+        f"there is no {imported.name} in {imported.module}/{imported.file}.py",
+        f"It is in {other.source}: import it from there.",
+        find=f"import {imported.name}",
+    )
 
 
 def _cycles(definitions: Mapping[Reference, Definition]) -> list[Diagnostic]:

@@ -14,6 +14,7 @@ from mlax_scaffold.spec.declarations import Declaration
 from mlax_scaffold.spec.draws import Draws, split
 from mlax_scaffold.spec.fields import Fields
 from mlax_scaffold.spec.optimizer_keys import numbered
+from mlax_scaffold.spec.step_numbers import dither, incremented
 from mlax_scaffold.spec.trees import path_name
 
 _INPUTS = ("value", "value_and_gradients", "key")
@@ -133,11 +134,11 @@ class Optimizer:
         self._inputs = {name: inputs[name] for name in _INPUTS[:2]}
         self._stepping = self._whole is not None
         number = self._state.get("step", jnp.zeros((), jnp.int32))
-        following = _incremented(number)
+        following = incremented(number)
         self._values = {
             "step": following.astype(dtype),
             "step_number": following,
-            "dither": _dither(number),
+            "dither": dither(number),
         }
         self._values |= self._inputs
         if inputs["value"] is not None:
@@ -206,7 +207,7 @@ class Optimizer:
 
     def _count(self) -> None:
         if "step" in self._state:
-            self._state["step"] = _incremented(self._state["step"])
+            self._state["step"] = incremented(self._state["step"])
 
     def _names_of_moments(
         self, made: list[dict[str, Any]], masks: Mapping[str, Any]
@@ -396,14 +397,3 @@ def _created(declared: Declaration, dtype: Any) -> jax.Array:
 
 def _as(new: Any, old: Any) -> jax.Array:
     return jnp.asarray(new, old.dtype)
-
-
-def _incremented(step: jax.Array) -> jax.Array:
-    """The next number of steps, without wrapping around."""
-    return step + (step < jnp.iinfo(step.dtype).max)
-
-
-def _dither(step: jax.Array) -> jax.Array:
-    """Multiples of the golden ratio, without their integers, in fixed point."""
-    spread = (step.astype(jnp.uint32) * jnp.uint32(2654435769)) >> 8
-    return spread.astype(jnp.result_type(float)) / 2.0**24

@@ -7,7 +7,7 @@ import keyword
 from collections.abc import Iterable, Mapping
 
 from mlax_scaffold.model.definition import Hyperparameter, Import, Kind
-from mlax_scaffold.spec.check_body import RESERVED
+from mlax_scaffold.model.reserved import RESERVED
 from mlax_scaffold.spec.check_defaults import check_default
 from mlax_scaffold.spec.check_names import OF_HYPERPARAMS
 from mlax_scaffold.spec.parse_source import Source
@@ -41,12 +41,6 @@ def read_hyperparameter(
         )
     last = default if isinstance(node, ast.arg) and default is not None else node
     doc = source.doc_comment(node, last)
-    if not doc:
-        source.report(
-            node,
-            f"the hyperparameter `{name}` is not documented",
-            "Add a `#: ...` comment after it.",
-        )
     if default is not None:
         check_default(source, default, found, imports)
     if found is None:

@@ -173,7 +173,8 @@ class ImportReader:
             self.source.report(node, "an imported spec cannot be renamed")
             return
         reference = Reference(section, alias.name)
-        self._add(node, Import(alias.name, section, alias.name, reference))
+        file = "" if top(module) == "mlax_scaffold" else module.rpartition(".")[2]
+        self._add(node, Import(alias.name, section, alias.name, reference, file))
 
     def _add(self, node: ast.AST, imported: Import) -> None:
         meaning = ".".join(filter(None, (imported.module, imported.attribute)))

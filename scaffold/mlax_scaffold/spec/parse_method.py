@@ -6,7 +6,8 @@ import ast
 from collections.abc import Mapping
 
 from mlax_scaffold.model.definition import Import, Input, Method, MethodRole
-from mlax_scaffold.spec.check_body import RESERVED, ends_in_return
+from mlax_scaffold.model.reserved import RESERVED
+from mlax_scaffold.spec.check_body import ends_in_return
 from mlax_scaffold.spec.check_defaults import check_defaults, check_types
 from mlax_scaffold.spec.check_uses import PASSED
 from mlax_scaffold.spec.parse_source import (
@@ -110,6 +111,12 @@ def read_method(
             method,
             f"{method.name} holds nothing but a docstring",
             "Write what it does, or remove it.",
+        )
+    if method.name == "property":
+        source.report(
+            method,
+            "`property` would hide Python's own from the properties that follow",
+            "Give it another name.",
         )
     first = method.args.args[0].arg if method.args.args else None
     if first != "self":

@@ -12,6 +12,7 @@ from mlax_scaffold.model.definition import (
     Role,
 )
 from mlax_scaffold.spec.check_defaults import check_type
+from mlax_scaffold.spec.parse_requirements import read_raises, read_requirement
 from mlax_scaffold.spec.parse_source import Source, dotted, self_attribute
 
 _ROLES = {
@@ -23,9 +24,13 @@ _ALLOWED = (
     "setup is straight-line code: `self.name = trainable(...)`, `state(...)`, "
     "a sub-layer or a value derived from hyperparameters (each may end in "
     "`if condition else None`), a list of sub-layers `[Layer(...) for name in items]`, "
-    "`name = expression`, or `require(condition, message)`."
+    "`name = expression`, `require(condition, message)`, or "
+    "`if condition: raise ValueError(message)`."
 )
-_CHECKS = "setup of a schedule holds `require(condition, message)` and locals."
+_CHECKS = (
+    "setup of a schedule holds `require(condition, message)`, "
+    "`if condition: raise ValueError(message)`, and locals."
+)
 
 
 @dataclass
@@ -54,6 +59,8 @@ class SetupReader:
                 requirement = read_requirement(self.source, call, "setup")
                 if requirement:
                     self.requirements.append(requirement)
+            case ast.If(body=[ast.Raise()]):
+                self.requirements += read_raises(self.source, statement)
             case ast.Assign(targets=[target], value=value):
                 self._assignment(statement, target, value, None)
             case ast.AnnAssign(target=target, value=ast.expr() as value):
@@ -266,31 +273,7 @@ class SetupReader:
             )
 
 
-def read_requirement(source: Source, call: ast.Call, method: str) -> Requirement | None:
-    """`require(condition, message)`; None, with a finding, where it is malformed."""
-    match call:
-        case ast.Call(args=[condition, ast.Constant(value=str(message))], keywords=[]):
-            return Requirement(source.segment(condition), message, method)
-    source.report(
-        call,
-        "expected require(condition, message) with a literal message",
-        'For example require(self.features % self.num_heads == 0, "num_heads '
-        'must divide features").',
-    )
-    return None
-
-
 def _plain_names(target: ast.expr) -> bool:
     if isinstance(target, ast.Tuple):
         return all(map(_plain_names, target.elts))
     return isinstance(target, ast.Name)
-
-
-def requirements_of(source: Source, node: ast.FunctionDef) -> list[Requirement]:
-    """The requirements that stand in a method."""
-    found = [
-        read_requirement(source, call, node.name)
-        for call in ast.walk(node)
-        if isinstance(call, ast.Call) and dotted(call.func) == "require"
-    ]
-    return [requirement for requirement in found if requirement is not None]

@@ -9,7 +9,8 @@ from collections.abc import Iterable
 
 from mlax_scaffold.errors import Diagnostic
 from mlax_scaffold.model.definition import Definition, Kind, Method, MethodRole
-from mlax_scaffold.spec.check_body import RESERVED_IN_FUNCTIONS, BodyChecker
+from mlax_scaffold.model.reserved import RESERVED_IN_FUNCTIONS
+from mlax_scaffold.spec.check_body import BodyChecker
 from mlax_scaffold.spec.check_defaults import check_defaults
 from mlax_scaffold.spec.check_keys import check_keys
 from mlax_scaffold.spec.check_syntax import check_syntax
@@ -24,7 +25,7 @@ from mlax_scaffold.spec.parse_method import (
     parameter,
     read_inputs,
 )
-from mlax_scaffold.spec.parse_setup import requirements_of
+from mlax_scaffold.spec.parse_requirements import requirements_of
 from mlax_scaffold.spec.parse_source import Source, dotted
 from mlax_scaffold.spec.parse_types import read_array_type
 
@@ -124,11 +125,11 @@ class _Reader:
                 f"`{expected}`, the module of {node.name}, is a keyword of Python",
                 "Choose another name.",
             )
-        if stem != expected:
+        if not re.fullmatch(r"[\w-]+", stem):
             self.source.report(
                 node,
-                f"{node.name} is in {stem}.py",
-                f"Rename the file {expected}.py: files are named after what they define.",
+                f"`{stem}.py` cannot be the name of a spec's file",
+                f"Name it with letters, digits, `_` and `-`, such as {expected}.py.",
             )
 
     def _function(self, node: ast.FunctionDef, doc: str) -> Definition:

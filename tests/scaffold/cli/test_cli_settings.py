@@ -43,6 +43,7 @@ def test_a_pyproject_of_something_else_on_the_way_is_passed(project, monkeypatch
         (TABLE + "package = 3\n", "package is 3, expected a string"),
         (TABLE + "package = 'my-net'\n", 'package is "my-net"'),
         (TABLE + "package = 'class'\n", "a name that Python can import"),
+        (PYPROJECT + "document_fields = 1\n", "expected true or false"),
         (PYPROJECT + "specs = '../specs'\n", "leads out of the project"),
         (PYPROJECT + "docs = '/docs'\n", "absolute"),
         (PYPROJECT + "output = 'src/other'\n", 'ends in "mynet"'),
@@ -74,3 +75,16 @@ def test_a_package_within_a_package(project):
     layer = project.text("src/mynet/layers/nn/scale.py")
     assert "from mynet.layers._core" in layer
     assert project.json("show", "Scale")["parameters"] > 0
+
+
+def test_a_project_may_demand_that_fields_are_documented(project):
+    plain = project.text("specs/nn/scale.py").replace("  #: size of the last axis", "")
+    project.write("specs/nn/scale.py", plain)
+    project.ok("generate")
+    assert "an integer of at least 1." in project.text("mynet/nn/scale.py")
+    assert "an integer of at least 1" in project.ok("show", "Scale")
+    project.write("pyproject.toml", PYPROJECT + "document_fields = true\n")
+    for command in ("generate", "check"):
+        result = project.run(command)
+        assert result.exit_code == 1
+        assert "the hyperparameter `features` is not documented" in result.output

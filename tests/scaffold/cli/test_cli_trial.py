@@ -50,18 +50,6 @@ FAULTY = {
     def carry(self, shape, dtype=jnp.float31):
         return shape""",
     ),
-    "NoProperty": (
-        "@property",
-        "",
-        """
-    @property
-    def property(self):
-        return 1
-
-    @property
-    def half(self):
-        return self.size / 2""",
-    ),
 }
 FUNCTION = '''\
 import jax.numpy as jnp
@@ -82,7 +70,7 @@ def no_value(
 
 @pytest.fixture
 def faulty(project: ProjectFolder) -> ProjectFolder:
-    """Two specs that are right, and five that become code that cannot be imported."""
+    """Two specs that are right, and others that become code that cannot be imported."""
     for name, (_, imports, body) in FAULTY.items():
         text = HEAD.format(name=name, imports=imports, body=body)
         stem = "".join(f"_{c.lower()}" if c.isupper() else c for c in name)[1:]

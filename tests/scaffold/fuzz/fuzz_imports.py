@@ -32,6 +32,7 @@ _FROM = (
         "mlax/initializers.py",
     ),
     *("mlax/_core/static.py", "jax/_src/util.py", "functools.py"),
+    "mlax/graph/_module.py",  # notes what the classes of modules define
     "jax/_src/lib/__init__.py",  # called by the garbage collector, whenever it runs
 )
 """Files of functions that a generated module may call while it is imported."""

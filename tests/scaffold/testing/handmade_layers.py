@@ -75,7 +75,8 @@ def batch_norm_init(key, dtype):
 
 
 def strict_mean(x):
-    return lax.reduce(x, x.dtype.type(0), lax.add, (0,)) * (1 / x.shape[0])
+    # As a product: a sum of 16-bit numbers would be rounded after each of them.
+    return jnp.full(x.shape[:1], 1 / x.shape[0], x.dtype) @ x
 
 
 def batch_norm_fwd(x, trainables, state, hyperparams, inference_mode=False, key=None):

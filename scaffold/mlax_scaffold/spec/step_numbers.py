@@ -1,0 +1,17 @@
+"""The number of steps that an eager optimizer has taken, and the noise that follows from it."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+
+
+def incremented(step: jax.Array) -> jax.Array:
+    """The next number of steps, without wrapping around."""
+    return step + (step < jnp.iinfo(step.dtype).max)
+
+
+def dither(step: jax.Array) -> jax.Array:
+    """Multiples of the golden ratio, without their integers, in fixed point."""
+    spread = (step.astype(jnp.uint32) * jnp.uint32(2654435769)) >> 8
+    return spread.astype(jnp.result_type(float)) / 2.0**24
