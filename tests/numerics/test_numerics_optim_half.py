@@ -198,6 +198,25 @@ def test_loss_scaling_skips_and_recovers():
     assert float(state.scale) == 1024.0
 
 
+def test_loss_scaling_refuses_to_round_what_it_widens():
+    weights = {"kernel": jnp.ones((3,), jnp.float16)}
+    sgd, rounding = optim.Sgd.init(weights, 1.0), optim.StochasticRounding.init(weights)
+    inside = optim.Chain.init([sgd, rounding])
+    for inner in (rounding, inside, optim.Lookahead.init(weights, inside, 2)):
+        with pytest.raises(ValueError, match="put it after this one, as the last of a"):
+            optim.DynamicLossScaling.init(inner)
+    after = [optim.DynamicLossScaling.init(sgd), rounding]
+    state, hyperparams = optim.Chain.init(after)
+    scale = state.transformations[0].scale.astype("float16")
+    gradients = {"kernel": jnp.full((3,), 1e-4, "float16") * scale}
+    moved = set()
+    for i in range(16):
+        updates, _ = hyperparams.apply(gradients, state, weights, key=jax.random.key(i))
+        new = optim.apply_updates(weights, updates)["kernel"]
+        moved |= set(np.asarray(new, float).tolist())
+    assert moved == {1.0, 1.0 - 2.0**-11}
+
+
 def test_large_updates_are_skipped():
     weights = jnp.ones((4,))
     state, hyperparams = optim.SkipLargeUpdates.init(optim.Adam.init(weights, 0.1), 2.1)

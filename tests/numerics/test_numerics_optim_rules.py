@@ -139,7 +139,7 @@ def pairs(dtype: Any) -> tuple[np.ndarray, np.ndarray]:
     """Weights and updates of all signs, in all ratios, up to the ends of the range."""
     generator = np.random.default_rng(0)
     info = jnp.finfo(dtype)
-    least = info.minexp - info.nmant if dtype == "float16" else info.minexp + 16
+    least = info.minexp - info.nmant
     weights = np.arange(-3, 3)
     ratios = np.arange(-info.nmant - 4, info.nmant + 4)
     bases = np.asarray([least + 2, 0.5 * least, 0, 8, info.maxexp - 5])
@@ -179,5 +179,9 @@ def test_stochastic_rounding_has_no_bias(dtype):
     share = np.clip((exact - low) / gap, 0.0, 1.0)
     error = (found.mean(0) - exact) / gap
     deviation = np.sqrt((share * (1.0 - share) + 1e-3) / draws)
+    # Processors may take numbers below the normal ones for zero: bfloat16 has the range
+    # of the dtype of the sum, and so a weight and an update may be off by one of them.
+    flushed = 2.0 * jnp.finfo("float32").tiny if dtype == "bfloat16" else 0.0
+    error = np.where(np.abs(error * gap) <= flushed, 0.0, error)
     assert np.all(np.abs(error) < 5.5 * deviation)
     assert abs(error.mean()) < 5.0 * np.sqrt(np.mean(deviation**2) / error.size)

@@ -14,6 +14,7 @@ import jax, jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
 from numerics_every import every
+from numerics_optimizers import FAST_COMPILATION
 from mlax import optim
 
 mesh = Mesh(np.array(jax.devices()), ("model",))
@@ -25,8 +26,6 @@ placed = {
 }
 weights = {n: jax.device_put(np.ones(s, np.float32), placed[n]) for n, s in shapes.items()}
 WORDS = "all-gather|all-reduce|all-to-all|collective-permute"
-# What lies where, and what moves, is settled before machine code is made.
-FAST = {"xla_backend_optimization_level": 0}
 
 
 def take(hyperparams, gradients, state, weights):
@@ -59,7 +58,6 @@ for name, create in every():
     with jax.transfer_guard_device_to_device(guard):
         state, hyperparams = create(weights)
     shardings = optim.state_shardings(state, weights, placed)
-    traced = jax.jit(lambda w: create(w)[0]).lower(weights).compile(FAST)
     gradients = weights
     if name == "DifferentiallyPrivate":
         gradients = jax.tree.map(
@@ -67,17 +65,23 @@ for name, create in every():
             weights,
             placed,
         )
-    # Functions share what is compiled for them: this is one of its own.
-    step = jax.jit(lambda *given: take(*given), static_argnums=0)
-    program = step.lower(hyperparams, gradients, state, weights).compile(FAST)
-    after = program.output_shardings
+
+    # What lies where, and what moves, is settled before machine code is made.
+    def both(gradients, state, weights):
+        return create(weights)[0], take(hyperparams, gradients, state, weights)
+
+    program = jax.jit(both).lower(gradients, state, weights).compile(
+        FAST_COMPILATION
+    )
+    created, after = program.output_shardings
     found = {
         "init": elsewhere(state, shardings, jax.tree.map(lambda a: a.sharding, state)),
-        "compiled init": elsewhere(state, shardings, traced.output_shardings),
+        "compiled init": elsewhere(state, shardings, created),
         "step": elsewhere((weights, state), (placed, shardings), after),
         "moved": sorted(set(re.findall(WORDS, program.as_text()))),
     }
     if name in ("Adam", "Adafactor"):
+        step = jax.jit(lambda *given: take(*given), static_argnums=0)
         for _ in range(2):
             _, state = step(hyperparams, gradients, state, weights)
         found["programs"] = step._cache_size()

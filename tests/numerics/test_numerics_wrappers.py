@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -11,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
+from numerics_optimizers import FAST_COMPILATION
 
 from mlax import optim
 
@@ -100,7 +102,7 @@ def trained(
         keys = jax.random.split(jax.random.key(0), steps)
         return jax.lax.scan(body, (weights, state), keys)
 
-    run = jax.jit(run, compiler_options={"xla_backend_optimization_level": 0})
+    run = jax.jit(run, compiler_options=FAST_COMPILATION)
     (weights, _), losses = run(weights, state)
     return weights, [*losses, function(weights)]
 
@@ -131,9 +133,9 @@ def test_a_wrapper_hands_on_what_it_is_given(wrapper):
 
     def updates(initialized: Initialized) -> Any:
         state, hyperparams = initialized
-        return hyperparams.apply(
-            gradients, state, WEIGHTS, value=value, value_and_gradients=both
-        )[0]
+        step = functools.partial(hyperparams.apply, value_and_gradients=both)
+        step = jax.jit(step, compiler_options=FAST_COMPILATION)
+        return step(gradients, state, WEIGHTS, value=value)[0]
 
     def init(weights: Any) -> Initialized:
         return (), Probe()
@@ -214,14 +216,16 @@ def test_accumulated_values_are_averaged(name):
         lambda w: (of_part(w, parts[0]) + of_part(w, parts[1])) / 2
     )(part)
     expected, _ = whole[1].apply(gradients, whole[0], part, value=value)
+    step = jax.jit(hyperparams.apply, compiler_options=FAST_COMPILATION)
     for each in parts:
         value, gradients = jax.value_and_grad(of_part)(part, each)
-        updates, state = hyperparams.apply(gradients, state, part, value=value)
+        updates, state = step(gradients, state, part, value=value)
     assert_same(updates, expected)
     assert float(state.loss) == 0.0
     # The mean of a diverged step is not kept.
-    for value in (jnp.nan, 1.0, 1.0):
-        _, state = hyperparams.apply(gradients, state, part, value=jnp.float32(value))
+    for given in (jnp.nan, 1.0, 1.0):
+        value = jnp.asarray(given, state.loss.dtype)
+        _, state = step(gradients, state, part, value=value)
     assert float(state.loss) == 1.0
 
 

@@ -6,7 +6,7 @@ Take the gradients of `loss * state.scale`. Where one is not finite the step is
 skipped and the scale multiplied by `backoff`; after `period` finite steps it is
 multiplied by `growth`. For float16, whose smallest numbers gradients fall below: the
 optimizer sees weights of float16, and their gradients without the scale, in
-`unscaled_dtype`, and has moments of it. StochasticRounding goes around this one.
+`unscaled_dtype`, and has moments of it. StochasticRounding goes after this one.
 
 Micikevicius et al., 2018, arXiv:1710.03740.
 """
@@ -96,6 +96,8 @@ def init(
 
     Raises:
         ValueError: where a hyperparameter is not what it may be.
+        ValueError: StochasticRounding rounds weights of 16 bits, which the optimizer
+            sees in unscaled_dtype: put it after this one, as the last of a Chain.
         ValueError: gradients without their scale are below float16: give
             moment_dtype=jnp.float32 to the optimizer.
     """
@@ -119,6 +121,16 @@ def init(
         max_scale=max_scale,
         unscaled_dtype=unscaled_dtype,
     )
+    parts = jax.tree.leaves(
+        optimizer_state,
+        is_leaf=lambda part: type(part).__name__ == "StochasticRoundingState",
+    )
+    if not (all(hasattr(part, "dtype") for part in parts)):
+        raise checks.requirement(
+            "DynamicLossScaling",
+            "StochasticRounding rounds weights of 16 bits, which the optimizer sees in "
+            "unscaled_dtype: put it after this one, as the last of a Chain",
+        )
     if not (
         all(leaf.dtype != jnp.float16 for leaf in jax.tree.leaves(optimizer_state))
     ):

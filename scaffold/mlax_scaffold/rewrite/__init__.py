@@ -127,6 +127,8 @@ def _rewrite(function: cst.FunctionDef, context: Context) -> Rewritten:
     function = _without_docstring(function)
     original = function.body
     signature = _signature(function)
+    if context.definition.kind in (Kind.LAYER, Kind.BLOCK):
+        function = locals.make_way(function, context)
     for rewrite in _passes(context.method, context.definition):
         function = rewrite(function, context)
     function = training.simplified(function, context)

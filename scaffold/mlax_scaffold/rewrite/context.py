@@ -17,7 +17,7 @@ from mlax_scaffold.model.definition import (
     Role,
 )
 from mlax_scaffold.model.library import Traits
-from mlax_scaffold.spec.check_body import RESERVED
+from mlax_scaffold.model.reserved import RESERVED
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,8 @@ import ast
 from collections.abc import Mapping
 
 from mlax_scaffold.model.definition import Import, Input, Method, MethodRole
-from mlax_scaffold.spec.check_body import RESERVED, ends_in_return
+from mlax_scaffold.model.reserved import RESERVED
+from mlax_scaffold.spec.check_body import ends_in_return
 from mlax_scaffold.spec.check_defaults import check_defaults, check_types
 from mlax_scaffold.spec.check_uses import PASSED
 from mlax_scaffold.spec.parse_source import (

@@ -9,7 +9,8 @@ from collections.abc import Iterable
 
 from mlax_scaffold.errors import Diagnostic
 from mlax_scaffold.model.definition import Definition, Kind, Method, MethodRole
-from mlax_scaffold.spec.check_body import RESERVED_IN_FUNCTIONS, BodyChecker
+from mlax_scaffold.model.reserved import RESERVED_IN_FUNCTIONS
+from mlax_scaffold.spec.check_body import BodyChecker
 from mlax_scaffold.spec.check_defaults import check_defaults
 from mlax_scaffold.spec.check_keys import check_keys
 from mlax_scaffold.spec.check_syntax import check_syntax

@@ -24,7 +24,7 @@ class DynamicLossScaling(Optimizer):
     skipped and the scale multiplied by `backoff`; after `period` finite steps it is
     multiplied by `growth`. For float16, whose smallest numbers gradients fall below: the
     optimizer sees weights of float16, and their gradients without the scale, in
-    `unscaled_dtype`, and has moments of it. StochasticRounding goes around this one.
+    `unscaled_dtype`, and has moments of it. StochasticRounding goes after this one.
 
     Micikevicius et al., 2018, arXiv:1710.03740.
     """
@@ -39,6 +39,15 @@ class DynamicLossScaling(Optimizer):
     unscaled_dtype: DType = "float32"  #: dtype in which the optimizer sees float16
 
     def setup_tree(self, params):
+        parts = jax.tree.leaves(
+            self.optimizer.state,
+            is_leaf=lambda part: type(part).__name__ == "StochasticRoundingState",
+        )
+        require(
+            all(hasattr(part, "dtype") for part in parts),
+            "StochasticRounding rounds weights of 16 bits, which the optimizer sees in "
+            "unscaled_dtype: put it after this one, as the last of a Chain",
+        )
         require(
             all(
                 leaf.dtype != jnp.float16
