@@ -153,7 +153,7 @@ class BodyChecker:
 
     def _call(self, node: ast.Call, context: str) -> None:
         function = dotted(node.func)
-        word = strict_word(node.func, self.imports)
+        word = strict_word(node, self.imports, self.method)
         if word:
             self.source.report(
                 node.func,

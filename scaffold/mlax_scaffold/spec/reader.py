@@ -196,6 +196,12 @@ class _Reader:
                 f"`{expected}`, the module of {node.name}, is a keyword of Python",
                 "Choose another name.",
             )
+        if node.name in self.reader.imports:
+            self.source.report(
+                node,
+                f"{node.name} is defined, and imported as well",
+                "Give it another name, or import the other one by `as`.",
+            )
         if not re.fullmatch(r"[\w-]+", stem):
             self.source.report(
                 node,
