@@ -12,7 +12,7 @@ from mlax_scaffold.spec.check_body import BodyChecker
 from mlax_scaffold.spec.check_defaults import check_defaults, check_type
 from mlax_scaffold.spec.check_keys import check_keys
 from mlax_scaffold.spec.check_uses import UseChecker
-from mlax_scaffold.spec.check_widening import strict_word
+from mlax_scaffold.spec.check_widening import word_of
 from mlax_scaffold.spec.parse_requirements import requirements_of
 from mlax_scaffold.spec.parse_source import Source
 
@@ -44,7 +44,7 @@ def check_constant(
         )
         return False
     for part in ast.walk(value):
-        word = strict_word(part, imports) if isinstance(part, ast.expr) else None
+        word = word_of(part, imports) if isinstance(part, ast.expr) else None
         if word and isinstance(part, ast.Name | ast.Attribute):
             source.report(
                 part,

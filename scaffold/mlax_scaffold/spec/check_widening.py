@@ -71,7 +71,7 @@ def strict_word(
     Functions are known by their qualified names, whatever they are imported as. A sum
     of what is certain to be integers or booleans widens nothing.
     """
-    word = _word(call.func, imports)
+    word = word_of(call.func, imports)
     if word in _EXACT and all(k.arg in ("axis", "keepdims") for k in call.keywords):
         given = list(call.args)
         method_of = call.func if not _qualified(call.func, imports) else None
@@ -132,7 +132,8 @@ def _qualified(function: ast.expr, imports: Mapping[str, Import]) -> str | None:
     return ".".join(filter(None, (imported.module, imported.attribute, rest)))
 
 
-def _word(function: ast.expr, imports: Mapping[str, Import]) -> str | None:
+def word_of(function: ast.expr, imports: Mapping[str, Import]) -> str | None:
+    """The strict word for a function that widens, by its name; None for any other."""
     root, _, rest = (dotted(function) or "").partition(".")
     imported = imports.get(root)
     if imported is not None:
