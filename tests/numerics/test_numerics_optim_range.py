@@ -18,7 +18,10 @@ NAMES = [
     for name in optim.__all__
     if name[0].isupper() and hasattr(getattr(optim, name), "step")
 ]
-AS_WRITTEN = FAST_COMPILATION | {"xla_allow_excess_precision": False}
+AS_WRITTEN = FAST_COMPILATION | {
+    "xla_allow_excess_precision": False,
+    "xla_disable_hlo_passes": "algsimp",
+}
 """Every operation is rounded to its dtype, and so is out of range where it may be."""
 STEPS = {
     "large": (np.inf, np.inf, 0.0),
