@@ -13,7 +13,7 @@ import mlax.graph as bx
 from mlax import nn
 from mlax.graph._block import BlockModule
 from mlax.graph._layer import LayerModule
-from mlax_scaffold.spec.check_body import RESERVED
+from mlax_scaffold.model.reserved import RESERVED
 from mlax_scaffold.spec.check_names import OF_HYPERPARAMS
 from mlax_scaffold.spec.parse_keywords import RESERVED_IN_MODULES
 

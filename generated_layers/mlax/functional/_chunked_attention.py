@@ -15,6 +15,7 @@ from mlax.functional._apply_attention_mask import apply_attention_mask
 from mlax.functional._apply_attention_weights import apply_attention_weights
 from mlax.functional._dot_product_attention_logits import dot_product_attention_logits
 from mlax.functional._dropout import dropout
+from mlax.functional._range_scale import range_scale
 from mlax.functional._sum import sum
 
 
@@ -37,8 +38,9 @@ def chunked_attention(
     """`dot_product_attention` in memory that is linear in the length, gradients too.
 
     Rabe & Staats, 2021, arXiv:2112.05682: softmax and sum run over chunks of the keys,
-    for one chunk of the queries after another. Gradients compute the chunks again. Where
-    it is causal, chunks of keys that follow all queries of a chunk are not computed.
+    for one chunk of the queries after another, and are added up. Gradients compute the
+    chunks again. Where it is causal, chunks of keys that follow all queries of a chunk
+    are not computed.
 
     It equals `dot_product_attention`, but that another part of the weights is dropped.
 
@@ -142,6 +144,7 @@ def chunked_attention(
     *batch, queries, heads, _ = query.shape
     keys, features = key.shape[-3], value.shape[-1]
     rows, columns = -(-queries // size), -(-keys // size)
+    share = 2.0 ** -(columns - 1).bit_length()
 
     def split(x, count):
         """Chunks of the positions, along a new first axis; the last is filled up."""
@@ -168,9 +171,13 @@ def chunked_attention(
                 x = lax.dynamic_slice_in_dim(x, start * size, size, axis)
         return x
 
-    def skip(carry, chunk):
+    def skip(chunk):
         """In the place of a chunk that nothing attends to."""
-        return carry
+        return (
+            jnp.full((*batch, heads, size, 1), -jnp.inf, wide),
+            jnp.zeros((*batch, heads, size, 1), wide),
+            jnp.zeros((*batch, size, heads, features), wide),
+        )
 
     mask = None if mask is None else fill(mask)
     bias = None if bias is None else fill(bias)
@@ -178,9 +185,8 @@ def chunked_attention(
     def attend(chunk):
         q, row = chunk
 
-        def attend_to(carry, chunk):
-            top, total, y = carry
-            k, v, column = chunk
+        def attend_to(chunk):
+            q, k, v, column = chunk
             logits = dot_product_attention_logits(
                 q, k, scale=scale, precision=precision
             )
@@ -194,11 +200,9 @@ def chunked_attention(
                 allowed = allowed & cut(mask, row, column)
             logits = apply_attention_mask(logits, allowed).astype(wide)
             # What is subtracted cancels in the quotient, and has no gradient.
-            highest = jnp.max(lax.stop_gradient(logits), axis=-1, keepdims=True)
-            new_top = jnp.maximum(top, highest)
-            shift = jnp.where(new_top == -jnp.inf, jnp.zeros_like(new_top), new_top)
-            weights, decay = jnp.exp(logits - shift), jnp.exp(top - shift)
-            total = total * decay + sum(weights, axis=-1, keepdims=True)
+            top = jnp.max(lax.stop_gradient(logits), axis=-1, keepdims=True)
+            weights = jnp.exp(logits - jnp.where(top == -jnp.inf, 0.0, top))
+            total = sum(weights, axis=-1, keepdims=True)
             if dropout_key is not None and dropout_rate > 0.0:
                 weights = dropout(
                     weights,
@@ -208,29 +212,31 @@ def chunked_attention(
                     if broadcast_dropout
                     else (),
                 )
-            new = apply_attention_weights(
-                weights.astype(v.dtype), v, precision=precision
-            )
-            y = y * jnp.swapaxes(decay, -3, -2) + new.astype(wide)
-            return new_top, total, y
+            y = apply_attention_weights(weights.astype(v.dtype), v, precision=precision)
+            return top, total, y.astype(wide)
 
-        def step(carry, chunk):
+        def step(chunk):
             if not causal:
-                return attend_to(carry, chunk), None
+                return attend_to(chunk)
             # Chunks that are wholly in the future of the queries are left out.
             *_, column = chunk
-            return lax.cond(column <= row, attend_to, skip, carry, chunk), None
+            return lax.cond(column <= row, attend_to, skip, chunk)
 
-        start = (
-            jnp.full((*batch, heads, size, 1), -jnp.inf, wide),
-            jnp.zeros((*batch, heads, size, 1), wide),
-            jnp.zeros((*batch, size, heads, features), wide),
-        )
-        chunks = (split(key, columns), split(value, columns), jnp.arange(columns))
-        (_, total, y), _ = lax.scan(jax.checkpoint(step), start, chunks)
+        # The gradient of the queries adds up what comes from each chunk.
+        shape = (columns, *q.shape)
+        q = jnp.broadcast_to(spread(q[None], shape), shape)
+        chunks = (q, split(key, columns), split(value, columns), jnp.arange(columns))
+        tops, totals, parts = lax.map(jax.checkpoint(step), chunks)
+        top = jnp.max(tops, axis=0)
+        decay = jnp.exp(tops - jnp.where(top == -jnp.inf, 0.0, top))
+        # All chunks in one sum, so that its error does not grow with their number.
+        total = sum(totals * decay, axis=0, factor=share)
         total = jnp.where(total == 0.0, jnp.ones_like(total), total)
-        total = spread(jnp.swapaxes(total, -3, -2), y.shape)
-        return (y / total).astype(q.dtype)
+        # In the gradient the total is squared: in float16 it must be near one.
+        unit = range_scale(total, axis=())
+        total, decay = (jnp.swapaxes(x, -3, -2) for x in (total / unit, decay / unit))
+        y = sum(parts * decay, axis=0, factor=share)
+        return (y / spread(total, y.shape)).astype(query.dtype)
 
     y = lax.map(jax.checkpoint(attend), (split(query, rows), jnp.arange(rows)))
     y = jnp.moveaxis(y, 0, -4)

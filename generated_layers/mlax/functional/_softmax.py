@@ -13,6 +13,7 @@ from jax.typing import DTypeLike
 
 from mlax._core import checks
 from mlax._core.sums import spread
+from mlax.functional._range_scale import range_scale
 from mlax.functional._sum import sum
 
 
@@ -54,5 +55,9 @@ def softmax(
     total = sum(weights, axis=axis, keepdims=True, factor=share)
     # It is zero where everything is -inf.
     total = total + (total == 0.0).astype(total.dtype)
-    y = weights / spread(total, weights.shape)
-    return (y if share == 1.0 else y * share).astype(x.dtype)
+    if jnp.finfo(wide.dtype).maxexp > 16:
+        return (weights / spread(total, weights.shape)).astype(x.dtype)
+    # In the gradient the sum is squared: it must be near one.
+    scale = range_scale(total, axis=())
+    y = weights / spread(total / scale, weights.shape)
+    return (y * (share / scale)).astype(x.dtype)

@@ -42,7 +42,8 @@ def signatures(
         call = found.get(definition.name)
         return [f"{prefix}.{definition.name}{call}"] if call else []
     first = _SHOWN[definition.kind]
-    names = [*first, *(n for n in found if n not in first and not n.startswith("_"))]
+    methods = [m.name for m in definition.methods]
+    names = [*first, *(n for n in found if n not in first and n in methods)]
     return [
         f"{prefix}.{definition.name}.{name}{found[name]}"
         for name in names

@@ -58,6 +58,18 @@ class ArrayType:
     items: tuple[ArrayType, ...] = ()
     optional: bool = False
 
+    @property
+    def annotation(self) -> str:
+        """The type annotation in a generated module."""
+        if self.kind == "PyTree":
+            return "Any"
+        if self.kind == "...":
+            return "..."
+        text = "jax.Array"
+        if self.kind == "tuple":
+            text = f"tuple[{', '.join(item.annotation for item in self.items)}]"
+        return f"{text} | None" if self.optional else text
+
     def __str__(self) -> str:
         if self.kind == "tuple":
             return f"({', '.join(map(str, self.items))})"
@@ -215,6 +227,20 @@ class Method:
 
 
 @dataclass(frozen=True)
+class Helper:
+    """A function or a constant beside the definition, which the generated module has, too."""
+
+    name: str
+    names: frozenset[str] = frozenset()
+    """Every identifier of its text that is not an attribute."""
+    types: tuple[tuple[str, str], ...] = ()
+    """Types of parameters (of the result: `return`) that are others in the generated module."""
+    value: str | None = None
+    """Of a constant: its expression, with the values of other constants in it."""
+    location: Location | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True)
 class Import:
     """A name that a spec imports, and where the generated module gets it from."""
 
@@ -259,6 +285,8 @@ class Definition:
     methods: tuple[Method, ...] = ()
     examples: tuple[Example, ...] = ()
     imports: tuple[Import, ...] = ()
+    helpers: tuple[Helper, ...] = ()
+    """Functions and constants beside it that it uses, directly or not, in the order of the text."""
     module_class: str = ""
     """What its module class is called, where that is not the name of the layer."""
     aliases: tuple[tuple[str, str], ...] = ()

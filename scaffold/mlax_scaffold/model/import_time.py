@@ -10,6 +10,7 @@ import ast
 import math
 import operator
 from collections.abc import Mapping
+from copy import deepcopy
 from typing import Any
 
 INITIALIZERS = (
@@ -136,6 +137,45 @@ def check_value(node: ast.expr, meanings: Mapping[str, str]) -> None:
     _value(node, meanings)
 
 
+def check_constant(node: ast.expr, meanings: Mapping[str, str]) -> None:
+    """The same for the constant of a module, which may be a list or a dictionary.
+
+    Raises:
+        Refused: at the first part that is something else.
+    """
+    match node:
+        case ast.List(elts=items) | ast.Tuple(elts=items):
+            for item in items:
+                check_constant(item, meanings)
+        case ast.Dict(keys=keys, values=values) if None not in keys:
+            for item in (*filter(None, keys), *values):
+                check_constant(item, meanings)
+        case _:
+            _value(node, meanings)
+
+
+def inlined(node: ast.AST, constants: Mapping[str, ast.expr]) -> Any:
+    """The node with constants in the place of their names, where these are not bound in it."""
+    bound = {n.arg for n in ast.walk(node) if isinstance(n, ast.arg)} | {
+        n.id
+        for n in ast.walk(node)
+        if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)
+    }
+    used = {n: value for n, value in constants.items() if n not in bound}
+    return _Inline(used).visit(deepcopy(node)) if used else node
+
+
+class _Inline(ast.NodeTransformer):
+    def __init__(self, constants: Mapping[str, ast.expr]):
+        self.constants = constants
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        value = self.constants.get(node.id)
+        if value is None:
+            return node
+        return ast.copy_location(deepcopy(value), node)
+
+
 def check_initializer(node: ast.expr, meanings: Mapping[str, str]) -> None:
     """Refuse what is no known initializer: `zeros`, or a call such as `lecun_normal(in_axis=1)`.
 
@@ -239,10 +279,10 @@ def _value(node: ast.expr, meanings: Mapping[str, str]) -> Any:
                 called = getattr(math, path.removeprefix("math."))
                 return _compute(node, called, *(_value(a, meanings) for a in args))
             name = ast.unparse(function)
-            raise Refused(node, f"`{name}` cannot be called in a default")
+            raise Refused(node, f"`{name}` cannot be called at import")
         case ast.Name() | ast.Attribute():
             return _named(node, meanings)
-    raise Refused(node, f"`{ast.unparse(node)}` cannot stand in a default")
+    raise Refused(node, f"`{ast.unparse(node)}` cannot be computed at import")
 
 
 def _named(node: ast.expr, meanings: Mapping[str, str]) -> Any:
@@ -255,6 +295,8 @@ def _named(node: ast.expr, meanings: Mapping[str, str]) -> Any:
         if owner in _OWNERS and not name.startswith("_"):
             return _Opaque()
         own = path.split(".")[1:2] if path.startswith(".") else []
+        if isinstance(node, ast.Name) and path == f".here.{name}":
+            return _Opaque()  # a function of the module itself
         if isinstance(node, ast.Name) and own and own[0] in _OWN:
             return _Opaque()
     elif isinstance(node, ast.Name) and root in _BUILTINS:

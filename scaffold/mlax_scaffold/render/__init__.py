@@ -12,6 +12,7 @@ from mlax_scaffold.render import graph_package, package
 from mlax_scaffold.render.docs import reference_pages
 from mlax_scaffold.render.formatting import format_python
 from mlax_scaffold.render.gate import check_doc, check_module, check_module_class
+from mlax_scaffold.render.helper_names import check_helper_names
 from mlax_scaffold.render.import_gate import check_import, check_test_import
 from mlax_scaffold.render.tests import test_module
 from mlax_scaffold.rewrite import Rewritten, rewrite_methods
@@ -57,9 +58,12 @@ class Draft:
 
         Raises:
             GateFault: they are not what the spec says, or run something at import.
+            SpecError: a helper has the name of a variable of the generated module.
         """
         file = formatted[self.module.path]
-        check_import(file, package)
+        check_helper_names(self.definition, file)
+        constants = [h.name for h in self.definition.helpers if h.value is not None]
+        check_import(file, package, constants)
         check_module(self.definition, self.methods, file)
         check_doc(self.definition, file)
         check_test_import(formatted[self.test.path], package)

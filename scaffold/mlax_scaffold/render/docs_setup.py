@@ -26,7 +26,11 @@ class Setup:
     @cached_property
     def _bound(self) -> dict[str, ast.expr]:
         """Locals, and attributes as `self.name`; those that are assigned once."""
-        found: dict[str, list[ast.expr]] = {}
+        found: dict[str, list[ast.expr]] = {
+            helper.name: [ast.parse(helper.value, mode="eval").body]
+            for helper in self.definition.helpers
+            if helper.value is not None
+        }
         for node in self._statements():
             if not isinstance(node, ast.Assign) or len(node.targets) != 1:
                 continue

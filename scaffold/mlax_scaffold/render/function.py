@@ -9,7 +9,6 @@ from mlax_scaffold.render.input_checks import InputChecks, counted_axes
 from mlax_scaffold.render.layer import FunctionView
 from mlax_scaffold.render.parameters import (
     Parameter,
-    array_annotation,
     array_doc,
     check,
     hyperparameter,
@@ -33,7 +32,7 @@ def function_view(
     arrays = [
         Parameter(
             i.name,
-            array_annotation(i.type),
+            i.type.annotation,
             i.default,
             f"{i.doc.rstrip('.')}: {array_doc(i.type)}."
             if i.doc
@@ -52,7 +51,7 @@ def function_view(
         *(check(definition.name, h) for h in definition.hyperparameters),
         *checks.statements(method.inputs),
     ]
-    result = "Any" if method.returns is None else array_annotation(method.returns)
+    result = "Any" if method.returns is None else method.returns.annotation
     returned = "anything" if method.returns is None else array_doc(method.returns)
     doc = paragraphs(
         opening(definition.summary, 4),

@@ -10,6 +10,7 @@ from mlax_scaffold.model.project import Rendered
 from mlax_scaffold.render.import_gate import GateFault, parsed
 from mlax_scaffold.render.text import indented
 from mlax_scaffold.rewrite import Rewritten
+from mlax_scaffold.rewrite.helpers import rewrite_helpers
 
 
 def check_module(
@@ -21,6 +22,7 @@ def check_module(
         GateFault: where it lacks a name, or a rewritten body does not stand in it as it was rewritten.
     """
     tree = parsed(file)
+    _check_helpers(definition, tree, file)
     functions = _functions(tree)
     for method in definition.methods:
         name = _place(method.role, method.name, definition.kind)
@@ -32,6 +34,27 @@ def check_module(
                 f"{file.path}:{found.lineno}: {name} is not what {method.name} of "
                 f"{definition.source} was rewritten to"
             )
+
+
+def _check_helpers(definition: Definition, tree: ast.Module, file: Rendered) -> None:
+    """What stands beside the definition stands in the module, in its order and unchanged."""
+    if not definition.helpers:
+        return
+    wanted = _dumps(ast.parse(rewrite_helpers(definition)).body)
+    names = {helper.name for helper in definition.helpers}
+    given = _dumps([node for node in tree.body if _bound(node) in names])
+    if given != wanted:
+        shown = ", ".join(helper.name for helper in definition.helpers)
+        raise GateFault(f"{file.path}: not as in {definition.source}: {shown}")
+
+
+def _bound(node: ast.stmt) -> str:
+    match node:
+        case ast.FunctionDef(name=name) | ast.AnnAssign(target=ast.Name(id=name)):
+            return name
+        case ast.Assign(targets=[ast.Name(id=name)]):
+            return name
+    return ""
 
 
 def check_module_class(definition: Definition, file: Rendered) -> None:
@@ -81,9 +104,10 @@ def _functions(tree: ast.Module) -> dict[str, ast.FunctionDef]:
         for function in inner:
             if isinstance(function, ast.FunctionDef):
                 found.setdefault(function.name, function)
-                for nested in function.body:
-                    if isinstance(nested, ast.FunctionDef):
-                        found.setdefault(nested.name, nested)
+    for function in tuple(found.values()):
+        for nested in function.body:
+            if isinstance(nested, ast.FunctionDef):
+                found.setdefault(nested.name, nested)
     return found
 
 

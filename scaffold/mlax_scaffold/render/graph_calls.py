@@ -8,7 +8,6 @@ from mlax_scaffold.model.definition import Definition, Method
 from mlax_scaffold.render.layer import FunctionView
 from mlax_scaffold.render.parameters import (
     Parameter,
-    array_annotation,
     array_doc,
     keyword_input,
 )
@@ -25,7 +24,7 @@ def call_view(definition: Definition, method: Method) -> FunctionView:
     forward = method.name == "forward"
     entry = "fwd" if forward else method.name
     recurrent = forward and definition.recurrent
-    result = "Any" if method.returns is None else array_annotation(method.returns)
+    result = "Any" if method.returns is None else method.returns.annotation
     positional = _positional(method, recurrent)
     keyword = [keyword_input(i) for i in method.keyword]
     signature = [
@@ -61,7 +60,7 @@ def _positional(method: Method, recurrent: bool) -> list[Parameter]:
     found = [
         Parameter(
             i.name,
-            array_annotation(i.type),
+            i.type.annotation,
             None,
             f"{i.doc or array_doc(i.type)}.",
         )

@@ -10,7 +10,9 @@ from mlax_scaffold.errors import MlaxScaffoldError
 from mlax_scaffold.model.import_time import (
     Refused,
     check_annotation,
+    check_constant,
     check_value,
+    inlined,
     is_initializer,
     meaning,
 )
@@ -36,17 +38,18 @@ _TEST_OWNERS = ("hypothesis.", "mlax_scaffold.testing.", "pytest.mark.")
 """What decorators of tests may call: they draw, and run nothing that a spec says."""
 
 
-def check_import(file: Rendered, package: str) -> None:
+def check_import(file: Rendered, package: str, constants: Collection[str] = ()) -> None:
     """Refuse a file that would run anything else when it is imported.
 
     Args:
         file: a module of the package, or one of its tests.
         package: the package's dotted name.
+        constants: names that the module may bind to constants: those of its spec.
 
     Raises:
         GateFault: at the first such statement or expression.
     """
-    _Gate(file, package, _LIBRARIES).check()
+    _Gate(file, package, _LIBRARIES, frozenset(constants)).check()
 
 
 def check_test_import(file: Rendered, package: str) -> None:
@@ -73,8 +76,12 @@ class _Gate:
     file: Rendered
     package: str
     libraries: Collection[str]
+    expected: frozenset[str] = frozenset()
+    """Names of the constants that the module may have."""
     meanings: dict[str, str] = field(default_factory=dict)
     """What names of the module stand for; those of the package begin with a dot."""
+    constants: dict[str, ast.expr] = field(default_factory=dict)
+    """Values of the module's constants so far, with no other constant in them."""
 
     def check(self) -> None:
         for node in parsed(self.file).body:
@@ -105,10 +112,26 @@ class _Gate:
                 targets=[ast.Name(id="__all__")], value=ast.List(elts=names)
             ) if all(isinstance(name, ast.Constant) for name in names):
                 pass
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if (
+                name in self.expected
+            ):
+                self._constant(node, name, value)
+            case ast.AnnAssign(
+                target=ast.Name(id=name), value=ast.expr() as value, simple=1
+            ) if name in self.expected:
+                self._annotation(node.annotation)
+                self._constant(node, name, value)
             case ast.Expr(value=ast.Constant(value=str())) if node.lineno <= _FIRST:
                 pass
             case _:
                 raise self._fault(node)
+
+    def _constant(self, node: ast.stmt, name: str, value: ast.expr) -> None:
+        """A constant of the spec. Those before it stand in it as their values."""
+        value = inlined(value, self.constants)
+        self._let(lambda part: check_constant(part, self.meanings), value)
+        self._bind(node, name, f".here.{name}")
+        self.constants[name] = value
 
     def _module(self, node: ast.stmt, module: str) -> None:
         top, *parts = module.split(".")
@@ -204,6 +227,7 @@ class _Gate:
                 self._value(node, scope)
 
     def _value(self, node: ast.expr, scope: Mapping[str, str]) -> None:
+        node = inlined(node, self.constants)
         if not is_initializer(node, scope):
             self._let(lambda value: check_value(value, scope), node)
 

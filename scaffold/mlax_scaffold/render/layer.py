@@ -19,7 +19,6 @@ from mlax_scaffold.render.input_checks import InputChecks, counted_axes
 from mlax_scaffold.render.outline import outline
 from mlax_scaffold.render.parameters import (
     Parameter,
-    array_annotation,
     array_doc,
     check,
     field_doc,
@@ -278,7 +277,7 @@ class _LayerBuilder:
         name = "fwd" if method.name == "forward" else method.name
         positional = method.positional
         single = len(positional) == 1
-        x = array_annotation(positional[0].type) if single else "Any"
+        x = positional[0].type.annotation if single else "Any"
         trainables = f"{self.name}Trainables" if self.traits.trainable else "None"
         state = f"{self.name}NonTrainables" if self.traits.stateful else "None"
         parameters = [
@@ -290,7 +289,7 @@ class _LayerBuilder:
             "key: jax.Array | None = None",
         ]
         parameters += keyword_inputs.parameters(method)
-        result = "Any" if method.returns is None else array_annotation(method.returns)
+        result = "Any" if method.returns is None else method.returns.annotation
         return FunctionView(
             name,
             ", ".join(parameters),

@@ -17,6 +17,7 @@ from mlax_scaffold.render.optimizer import optimizer_view
 from mlax_scaffold.render.schedule import schedule_view
 from mlax_scaffold.render.text import exported
 from mlax_scaffold.rewrite import Rewritten
+from mlax_scaffold.rewrite.helpers import rewrite_helpers
 
 _SUMMARIES = {
     Kind.LAYER: "Layers: each a module with `init` and `fwd`.",
@@ -52,6 +53,7 @@ def module(
         f"package/{template}.py.jinja",
         header=header(definition.source),
         imports="\n".join(imports(definition, project.package)),
+        helpers=rewrite_helpers(definition),
         view=view,
     )
     return Rendered(path, text, definition.source)

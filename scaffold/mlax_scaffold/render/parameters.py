@@ -91,20 +91,6 @@ def plain(expression: str) -> str:
     return re.sub(r"\bself\.", "", expression)
 
 
-def array_annotation(array: ArrayType) -> str:
-    """The type annotation of an array input."""
-    if array.kind == "PyTree":
-        return "Any"
-    if array.kind == "...":
-        return "..."
-    if array.kind == "tuple":
-        inner = ", ".join(array_annotation(item) for item in array.items)
-        text = f"tuple[{inner}]"
-    else:
-        text = "jax.Array"
-    return f"{text} | None" if array.optional else text
-
-
 def array_doc(array: ArrayType) -> str:
     """What an array is: its kind and its shape."""
     if array.kind == "PyTree":
@@ -136,7 +122,7 @@ def keyword_input(item: Input) -> Parameter:
         if item.doc
         else (f"{array_doc(item.type)}.")
     )
-    return Parameter(item.name, array_annotation(item.type), item.default, doc)
+    return Parameter(item.name, item.type.annotation, item.default, doc)
 
 
 def weights(definition: Definition) -> tuple[Declaration, ...]:

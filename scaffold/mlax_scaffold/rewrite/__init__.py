@@ -110,7 +110,7 @@ def rewrite_methods(definition: Definition, library: Library) -> dict[str, Rewri
         found = Diagnostic(place, message, hint, "".join(line))
         raise SpecError([found]) from None
     try:
-        functions = _functions(module)
+        functions = _functions(module, definition)
         return {
             method.name: _rewrite(
                 functions[method.name], Context(definition, method, traits)
@@ -127,6 +127,8 @@ def _rewrite(function: cst.FunctionDef, context: Context) -> Rewritten:
     function = _without_docstring(function)
     original = function.body
     signature = _signature(function)
+    if context.definition.kind in (Kind.LAYER, Kind.BLOCK):
+        function = locals.make_way(function, context)
     for rewrite in _passes(context.method, context.definition):
         function = rewrite(function, context)
     function = training.simplified(function, context)
@@ -174,11 +176,18 @@ def _passes(method: Method, definition: Definition) -> tuple[Pass, ...]:
     return PASSES[method.role]
 
 
-def _functions(module: cst.Module) -> dict[str, cst.FunctionDef]:
+def _functions(
+    module: cst.Module, definition: Definition
+) -> dict[str, cst.FunctionDef]:
+    """The methods of the class, or the function itself."""
     found: dict[str, cst.FunctionDef] = {}
     for item in module.body:
-        body = item.body.body if isinstance(item, cst.ClassDef) else [item]
-        for part in body:
+        match item:
+            case cst.ClassDef(body=cst.BaseSuite(body=body)):
+                parts = body
+            case _:
+                parts = [item] if definition.kind is Kind.FUNCTION else []
+        for part in parts:
             if isinstance(part, cst.FunctionDef):
                 found[part.name.value] = part
     return found

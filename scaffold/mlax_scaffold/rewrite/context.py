@@ -17,7 +17,7 @@ from mlax_scaffold.model.definition import (
     Role,
 )
 from mlax_scaffold.model.library import Traits
-from mlax_scaffold.spec.check_body import RESERVED
+from mlax_scaffold.model.reserved import RESERVED
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,8 @@ class Context:
     @cached_property
     def globals(self) -> frozenset[str]:
         """Names that the generated module may use for something else than a local."""
-        return RESERVED | {i.name for i in self.definition.imports} | {"jax", "jnp"}
+        own = (*self.definition.imports, *self.definition.helpers)
+        return RESERVED | {o.name for o in own} | {"jax", "jnp"}
 
     @cached_property
     def taken(self) -> frozenset[str]:

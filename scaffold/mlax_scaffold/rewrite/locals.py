@@ -9,6 +9,7 @@ from __future__ import annotations
 import libcst as cst
 
 from mlax_scaffold.model.definition import MethodRole, Role
+from mlax_scaffold.model.reserved import RESERVED
 from mlax_scaffold.rewrite import optimizer
 from mlax_scaffold.rewrite.context import Context
 from mlax_scaffold.rewrite.nodes import Renamer, fresh, local_names
@@ -28,6 +29,16 @@ def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
         return function
     taken = local_names(function) | attributes | context.taken
     names = {name: fresh(name, taken) for name in clashing}
+    return cst.ensure_type(function.visit(Renamer(names)), cst.FunctionDef)
+
+
+def make_way(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
+    """Give locals of a layer that are called like what generated code uses another name."""
+    clashing = sorted(RESERVED & context.method.bound)
+    if not clashing:
+        return function
+    taken = local_names(function) | RESERVED | context.taken
+    names = {name: fresh(f"{name}_", taken) for name in clashing}
     return cst.ensure_type(function.visit(Renamer(names)), cst.FunctionDef)
 
 

@@ -8,34 +8,10 @@ from types import MappingProxyType
 
 from mlax_scaffold.errors import did_you_mean
 from mlax_scaffold.model.definition import Import
+from mlax_scaffold.model.reserved import RESERVED
 from mlax_scaffold.spec.check_uses import loop_layers
 from mlax_scaffold.spec.check_widening import strict_word
 from mlax_scaffold.spec.parse_source import Source, dotted, self_attribute
-
-RESERVED = frozenset(
-    [
-        "arrays",
-        "checks",
-        "dtype",
-        "fwd",
-        "hyperparams",
-        "inference_mode",
-        "init",
-        "key",
-        "keys",
-        "non_trainables",
-        "placement",
-        "self",
-        "static",
-        "step_count",
-        "trainables",
-        "trees",
-    ]
-)
-"""Names that the code generated for a class uses; its spec may not bind them."""
-
-RESERVED_IN_FUNCTIONS = frozenset(("arrays", "checks", "self"))
-"""The same for a function."""
 
 _KEYWORDS = {
     "AsyncFor": "async for",
@@ -68,7 +44,10 @@ _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
 class BodyChecker:
-    """Walks one method. `attributes` maps each attribute of self to what it is."""
+    """Walks one method. `attributes` maps each attribute of self to what it is.
+
+    `renamed` says that locals make way for the names that are reserved.
+    """
 
     def __init__(
         self,
@@ -81,6 +60,7 @@ class BodyChecker:
         imports: Mapping[str, Import] = MappingProxyType({}),
         declare: str = "",
         reserved: frozenset[str] = RESERVED,
+        renamed: bool = False,
     ):
         self.source = source
         self.method = method
@@ -90,6 +70,7 @@ class BodyChecker:
         self.imports = imports
         self.declare = declare
         self.reserved = reserved
+        self.renamed = renamed
         self.loop_layers: set[str] = set()
         self._in_loop = 0
         self._in_while = 0
@@ -160,6 +141,8 @@ class BodyChecker:
 
     def _bound(self, node: ast.AST, name: str) -> None:
         if name in self.reserved and name != "self":
+            if self.renamed and isinstance(node, ast.Name):
+                return
             self.source.report(
                 node,
                 f"`{name}` is a name of the generated function",
@@ -170,7 +153,7 @@ class BodyChecker:
 
     def _call(self, node: ast.Call, context: str) -> None:
         function = dotted(node.func)
-        word = strict_word(node.func, self.imports)
+        word = strict_word(node, self.imports, self.method)
         if word:
             self.source.report(
                 node.func,

@@ -57,9 +57,7 @@ class UseChecker:
             case ast.Name(id="self", ctx=ast.Load()):
                 if not isinstance(self.parents[node], ast.Attribute):
                     self.source.report(
-                        node,
-                        "`self` itself cannot be a value",
-                        "Use its attributes: generated functions have no self.",
+                        node, "`self` itself cannot be a value", self._instead(node)
                     )
             case ast.Name(id="_", ctx=ast.Load()):
                 self.source.report(
@@ -89,6 +87,12 @@ class UseChecker:
                     self.source.report(node, "a raw f-string cannot span lines")
         if isinstance(node, ast.stmt | ast.match_case):
             self._statement(node)
+
+    def _instead(self, node: ast.Name) -> str:
+        match self.parents[node]:
+            case ast.Call(func=ast.Name(id=called)):
+                return f"Give `{called}` what it reads: `{called}(x, self.name)`."
+        return "Use its attributes: generated functions have no self."
 
     def _passed(self, node: ast.Name) -> None:
         """`**inputs` is handed to layers, and nothing else."""

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from mlax_scaffold.spec.words import canonical
 
+IS_SPEC = "is_spec"
+"""The attribute that tells a function spec from a helper."""
 F = TypeVar("F", bound=Callable[..., Any])
 
 if TYPE_CHECKING:
@@ -49,4 +51,5 @@ else:
                     ) from error
             return definition(*inputs, **given, **values)
 
+        setattr(call, IS_SPEC, True)
         return call

@@ -10,6 +10,10 @@ from typing import Any
 
 import mlax_scaffold
 from mlax_scaffold.errors import UsageError
+from mlax_scaffold.spec.functions import IS_SPEC
+from mlax_scaffold.spec.layer import Layer
+from mlax_scaffold.spec.optimizer import Optimizer
+from mlax_scaffold.spec.schedule import Schedule
 
 _LIBRARY = Path(mlax_scaffold.__file__).parent / "specs"
 
@@ -35,16 +39,21 @@ def load(path: str | Path, root: str | Path | None = None) -> Any:
         module = _execute(path, root)
     definitions = [
         value
-        for name, value in vars(module).items()
-        if not name.startswith("_")
-        and (inspect.isclass(value) or inspect.isfunction(value))
-        and value.__module__ == module.__name__
+        for value in vars(module).values()
+        if _is_definition(value) and value.__module__ == module.__name__
     ]
     if len(definitions) != 1:
         raise UsageError(
             f"{path.name} holds {len(definitions)} definitions, expected one"
         )
     return definitions[0]
+
+
+def _is_definition(value: Any) -> bool:
+    """Whether it is a class or a function that a spec defines, and none of its helpers."""
+    if inspect.isclass(value):
+        return issubclass(value, Layer | Optimizer | Schedule)
+    return inspect.isfunction(value) and hasattr(value, IS_SPEC)
 
 
 def _execute(path: Path, root: str | Path | None) -> Any:

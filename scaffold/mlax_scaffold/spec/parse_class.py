@@ -18,7 +18,8 @@ from mlax_scaffold.model.definition import (
     MethodRole,
     Role,
 )
-from mlax_scaffold.spec.check_body import RESERVED, BodyChecker
+from mlax_scaffold.model.reserved import RESERVED
+from mlax_scaffold.spec.check_body import BodyChecker
 from mlax_scaffold.spec.check_defaults import check_scope
 from mlax_scaffold.spec.check_keys import check_keys
 from mlax_scaffold.spec.check_names import (
@@ -321,6 +322,7 @@ class ClassReader:
             imports=self.imports,
             declare=DECLARE[kind],
             reserved=reserved,
+            renamed=kind in (Kind.LAYER, Kind.BLOCK),
         ).check()
         UseChecker(self.source, node, known).check()
         check_keys(self.source, node, known)

@@ -7,7 +7,7 @@ import keyword
 from collections.abc import Iterable, Mapping
 
 from mlax_scaffold.model.definition import Hyperparameter, Import, Kind
-from mlax_scaffold.spec.check_body import RESERVED
+from mlax_scaffold.model.reserved import RESERVED
 from mlax_scaffold.spec.check_defaults import check_default
 from mlax_scaffold.spec.check_names import OF_HYPERPARAMS
 from mlax_scaffold.spec.parse_source import Source

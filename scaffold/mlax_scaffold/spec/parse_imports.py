@@ -76,6 +76,21 @@ _SECTIONS = tuple(kind.section for kind in Kind)
 _MODULES = ("jax", "math", "typing", "collections", "functools", "__future__")
 
 
+def is_taken(name: str) -> bool:
+    """Whether a generated module may use a name for something else than its spec."""
+    words = (
+        *WORDS,
+        *TYPES,
+        *BASES,
+        "trainable",
+        "state",
+        "moment",
+        "require",
+        "function",
+    )
+    return name in _TAKEN or name in _NAMES or name in words
+
+
 class ImportReader:
     """Collects the imports of one spec. `words` are the strict functions of the library."""
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from mlax_scaffold.errors import did_you_mean
 from mlax_scaffold.model.definition import Hyperparameter, Kind, MethodRole
-from mlax_scaffold.spec.check_body import RESERVED
+from mlax_scaffold.model.reserved import RESERVED
 from mlax_scaffold.spec.parse_method import role_of
 from mlax_scaffold.spec.parse_source import Source
 

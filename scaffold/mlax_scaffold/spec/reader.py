@@ -6,17 +6,22 @@ import ast
 import keyword
 import re
 from collections.abc import Iterable
+from copy import copy
 
 from mlax_scaffold.errors import Diagnostic
-from mlax_scaffold.model.definition import Definition, Kind, Method, MethodRole
-from mlax_scaffold.spec.check_body import RESERVED_IN_FUNCTIONS, BodyChecker
+from mlax_scaffold.model.definition import Definition, Import, Kind, Method, MethodRole
+from mlax_scaffold.model.import_time import inlined
+from mlax_scaffold.model.reserved import RESERVED_IN_FUNCTIONS
+from mlax_scaffold.spec.check_body import BodyChecker
 from mlax_scaffold.spec.check_defaults import check_defaults
 from mlax_scaffold.spec.check_keys import check_keys
 from mlax_scaffold.spec.check_syntax import check_syntax
 from mlax_scaffold.spec.check_uses import UseChecker
+from mlax_scaffold.spec.kinds import SPECIAL
 from mlax_scaffold.spec.parse_class import ClassReader
 from mlax_scaffold.spec.parse_fields import check_fields, read_hyperparameter
-from mlax_scaffold.spec.parse_imports import ImportReader
+from mlax_scaffold.spec.parse_helpers import HelperReader, is_definition
+from mlax_scaffold.spec.parse_imports import BASES, ImportReader
 from mlax_scaffold.spec.parse_method import (
     check_returns,
     docstring,
@@ -65,28 +70,28 @@ def read_spec(
     return definition, ()
 
 
+_Definition = ast.ClassDef | ast.FunctionDef
+
+
 class _Reader:
     def __init__(self, source: Source, words: frozenset[str]):
         self.source = source
         self.reader = ImportReader(source, words)
+        self.helpers = HelperReader(source, self.reader.imports)
 
     def module(self, tree: ast.Module) -> Definition | None:
-        definitions: list[ast.ClassDef | ast.FunctionDef] = []
-        for statement in tree.body:
-            match statement:
-                case ast.Import() | ast.ImportFrom():
-                    self.reader.read(statement)
-                case ast.ClassDef() | ast.FunctionDef():
-                    definitions.append(statement)
-                case ast.Expr(value=ast.Constant(value=str())) if (
-                    statement is tree.body[0]
-                ):
-                    pass
-                case _:
-                    self.source.report(
-                        statement,
-                        "a spec holds imports and one definition, nothing else",
-                    )
+        body = tree.body[_documented(tree) :]
+        beside: list[ast.stmt] = []
+        for statement in body:
+            if isinstance(statement, ast.Import | ast.ImportFrom):
+                self.reader.read(statement)
+            else:
+                beside.append(statement)
+        defining = [s for s in beside if isinstance(s, ast.ClassDef | ast.FunctionDef)]
+        sure = [s for s in defining if is_definition(s, BASES)]
+        # Where nothing says that it is the definition, what is wrong with it will be told.
+        classes = [s for s in defining if isinstance(s, ast.ClassDef)]
+        definitions = sure or classes[:1] or defining[-1:]
         if not definitions:
             self.source.report(
                 1, "the spec defines nothing", "Write `class Name(Layer): ...`."
@@ -99,6 +104,9 @@ class _Reader:
                 f"One spec, one definition: move it to {module_name(extra.name)}.py.",
             )
         first = definitions[0]
+        for statement in beside:
+            if statement not in definitions:
+                self._helper(statement, first.name)
         self._name(first)
         doc = docstring(first)
         if not doc.strip():
@@ -107,13 +115,77 @@ class _Reader:
                 f"{first.name} has no docstring",
                 "Its first sentence is the summary in the documentation; cite the source.",
             )
-        if isinstance(first, ast.FunctionDef):
-            return self._function(first, doc)
-        read = ClassReader(self.source, self.reader.imports).read(first)
-        if read is None:
+        self.names = _names(first)
+        read = self._with_constants(first)
+        self._check_defaults(read)
+        if isinstance(read, ast.FunctionDef):
+            return self._function(read, doc)
+        found = ClassReader(self.source, self.known).read(read)
+        if found is None:
             return None
-        kind, parts = read
-        return self._definition(kind, first.name, doc, **parts)
+        kind, parts = found
+        attributes = [
+            *(h.name for h in (*parts["hyperparameters"], *parts["initializers"])),
+            *(d.name for d in parts["declarations"]),
+            *(m.name for m in parts["methods"]),
+            *SPECIAL[kind],
+        ]
+        self.helpers.check_names(first.name, attributes)
+        return self._definition(kind, first, doc, **parts)
+
+    def _helper(self, statement: ast.stmt, definition: str) -> None:
+        """What stands beside the definition."""
+        match statement:
+            case ast.FunctionDef():
+                self.helpers.function(statement)
+            case ast.Assign() | ast.AnnAssign():
+                self.helpers.constant(statement)
+            case ast.ClassDef(name=name):
+                self.source.report(
+                    statement,
+                    f"a class, `{name}`, beside {definition}",
+                    f"Write functions; a layer goes to {module_name(name)}.py.",
+                )
+            case _:
+                self.source.report(
+                    statement,
+                    "a spec holds imports, constants, functions and one definition, "
+                    "nothing else",
+                )
+
+    @property
+    def known(self) -> dict[str, Import]:
+        """What names of the module stand for: its imports, and the functions in it."""
+        own = {name: Import(name, ".here", name) for name in self.helpers.functions}
+        return {**self.reader.imports, **own}
+
+    def _check_defaults(self, node: _Definition) -> None:
+        """Report functions of the module as defaults, which other modules show, too."""
+        values: list[ast.expr | None] = []
+        if isinstance(node, ast.FunctionDef):
+            values += node.args.kw_defaults
+        else:
+            values += [s.value for s in node.body if isinstance(s, ast.AnnAssign)]
+        for value in values:
+            if isinstance(value, ast.Name) and value.id in self.helpers.functions:
+                self.source.report(
+                    value,
+                    f"`{value.id}`, beside the definition, cannot be a default",
+                    f"Make it a spec of its own, functional/{value.id}.py, and import "
+                    f"it; or let the default be None, and use `{value.id}` for None.",
+                )
+
+    def _with_constants(self, node: _Definition) -> _Definition:
+        """The definition with the values of constants in it, as pages and signatures show them."""
+        for part in (*self.helpers.functions.values(), node):
+            self.helpers.check_changes(part)
+        if not self.helpers.constants:
+            return node
+        node = copy(node)
+        if isinstance(node, ast.ClassDef):
+            node.body = [inlined(part, self.helpers.constants) for part in node.body]
+            return node
+        return inlined(node, self.helpers.constants)
 
     def _name(self, node: ast.ClassDef | ast.FunctionDef) -> None:
         stem = self.source.path.rsplit("/", 1)[-1].removesuffix(".py")
@@ -123,6 +195,12 @@ class _Reader:
                 node,
                 f"`{expected}`, the module of {node.name}, is a keyword of Python",
                 "Choose another name.",
+            )
+        if node.name in self.reader.imports:
+            self.source.report(
+                node,
+                f"{node.name} is defined, and imported as well",
+                "Give it another name, or import the other one by `as`.",
             )
         if not re.fullmatch(r"[\w-]+", stem):
             self.source.report(
@@ -157,7 +235,7 @@ class _Reader:
                         arg.annotation,
                         default,
                         Kind.FUNCTION,
-                        self.reader.imports,
+                        self.known,
                         RESERVED_IN_FUNCTIONS,
                     )
                 )
@@ -180,7 +258,7 @@ class _Reader:
                 f"{node.name} takes no array",
                 'Write `def name(x: Float["..."]) -> Float["..."]`.',
             )
-        check_defaults(self.source, node.args, self.reader.imports)
+        check_defaults(self.source, node.args, self.known)
         fields = [h for h in hyperparameters if h is not None]
         check_fields(self.source, fields)
         returns = None
@@ -205,23 +283,42 @@ class _Reader:
             names=names,
             bound=bound,
         )
+        self.helpers.check_names(node.name, ())
         return self._definition(
             Kind.FUNCTION,
-            node.name,
+            node,
             doc,
             hyperparameters=tuple(fields),
             methods=(method,),
             requirements=tuple(requirements_of(self.source, node)),
         )
 
-    def _definition(self, kind: Kind, name: str, doc: str, **parts) -> Definition:
+    def _definition(
+        self, kind: Kind, node: _Definition, doc: str, **parts
+    ) -> Definition:
         return Definition(
             kind,
-            name,
-            module_name(name),
+            node.name,
+            module_name(node.name),
             doc,
             self.source.path,
             self.source.text,
             imports=tuple(self.reader.imports.values()),
+            helpers=self.helpers.used(self.names),
             **parts,
         )
+
+
+def _documented(tree: ast.Module) -> int:
+    """The number of statements at the top that are the docstring: one or none."""
+    return int(ast.get_docstring(tree, clean=False) is not None)
+
+
+def _names(node: _Definition) -> set[str]:
+    """The names that the generated code of a definition may read: not those of its fields."""
+    found: set[str] = set()
+    parts = node.body
+    for part in parts:
+        if isinstance(node, ast.FunctionDef) or isinstance(part, ast.FunctionDef):
+            found |= {n.id for n in ast.walk(part) if isinstance(n, ast.Name)}
+    return found

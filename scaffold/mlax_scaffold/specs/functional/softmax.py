@@ -3,7 +3,7 @@ import math
 import jax.numpy as jnp
 from jax import lax
 
-from mlax_scaffold.spec import Axis, DType, Float, function, spread, sum
+from mlax_scaffold.spec import Axis, DType, Float, function, range_scale, spread, sum
 
 
 @function
@@ -29,5 +29,9 @@ def softmax(
     total = sum(weights, axis=axis, keepdims=True, factor=share)
     # It is zero where everything is -inf.
     total = total + (total == 0.0).astype(total.dtype)
-    y = weights / spread(total, weights.shape)
-    return (y if share == 1.0 else y * share).astype(x.dtype)
+    if jnp.finfo(wide.dtype).maxexp > 16:
+        return (weights / spread(total, weights.shape)).astype(x.dtype)
+    # In the gradient the sum is squared: it must be near one.
+    scale = range_scale(total, axis=())
+    y = weights / spread(total / scale, weights.shape)
+    return (y * (share / scale)).astype(x.dtype)
