@@ -5,7 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 
-from mlax_scaffold.model.definition import Import, Input, Method, MethodRole
+from mlax_scaffold.model.definition import (
+    ArrayType,
+    Import,
+    Input,
+    Method,
+    MethodRole,
+)
 from mlax_scaffold.model.reserved import RESERVED
 from mlax_scaffold.spec.check_body import ends_in_return
 from mlax_scaffold.spec.check_defaults import check_defaults, check_types
@@ -247,12 +253,7 @@ def parameter(method: ast.FunctionDef, name: str) -> ast.AST:
 def _entry_returns(source: Source, method: ast.FunctionDef):
     check_returns(source, method)
     if method.returns is None:
-        source.report(
-            method,
-            f"the result of {method.name} needs a type",
-            'Annotate it, as in `-> Float["*batch out_features"]`, or `-> PyTree`.',
-        )
-        return None
+        return ArrayType("PyTree")
     return read_array_type(source, method.returns)
 
 

@@ -1,4 +1,4 @@
-"""Locals of a layer may be called like what the generated code uses."""
+"""Names of locals, and types of results, that a person leaves to the generator."""
 
 from __future__ import annotations
 
@@ -47,3 +47,10 @@ def test_every_reserved_name_may_be_a_local():
     y, _ = made.fwd(jnp.ones((3, 2)), *trees)
     n = len(NAMES)
     assert (y == 2 * n + n * (n - 1) // 2).all()
+
+
+def test_a_result_without_a_type_is_any_tree():
+    body = "    def forward(self, x: Float['... features']):\n        return x, x\n"
+    library = read_library((SpecFile("specs/nn/example.py", "nn", HEAD + body),))
+    [definition] = (d for d in library if d.name == "Example")
+    assert str(definition.methods[0].returns) == "PyTree"
