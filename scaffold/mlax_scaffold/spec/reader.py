@@ -196,7 +196,9 @@ class _Reader:
                 f"`{expected}`, the module of {node.name}, is a keyword of Python",
                 "Choose another name.",
             )
-        if node.name in self.reader.imports:
+        imported = self.reader.imports.get(node.name)
+        # That a spec imports itself is told with what it refers to.
+        if imported is not None and imported.reference is None:
             self.source.report(
                 node,
                 f"{node.name} is defined, and imported as well",
