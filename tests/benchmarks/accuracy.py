@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import functools
 import importlib
 import json
 import math
@@ -38,8 +39,21 @@ from mlax_scaffold.spec.check_library import read_library
 from mlax_scaffold.spec.files import LIBRARY_SPECS, find_specs
 
 HALVES = ("float16", "bfloat16")
-SIZE, BATCH, SPATIAL = 64, 4, 8
+BATCH = 4
 MEAN, DEVIATION = 1.0, 0.25
+SCALES = ((2**16, 64), (256, 8), (64, 8), (4, 128))
+"""Sizes of axes and of spatial axes. Errors of reductions grow with the number of their elements
+where they are not done with care: the ones that give most elements are taken."""
+MOST = 2**22
+"""Elements of inputs and weights together."""
+LARGEST = {
+    "functional/prod": 64,
+    "functional/sum": 2**13,
+    "nn/multi_head_attention": 64,
+    "block/transformer_decoder_layer": 64,
+    "block/transformer_encoder_layer": 64,
+}
+"""Sizes above which numbers in float16 are beyond its range."""
 
 Call = Callable[..., Any]
 
@@ -53,11 +67,11 @@ def definitions() -> list[Definition]:
 class Subject:
     """A definition with hyperparameters and inputs of a size at which errors show."""
 
-    def __init__(self, definition: Definition):
+    def __init__(self, definition: Definition, size: int, spatial: int):
         self.definition = definition
         if definition.structural():
             raise NoExample
-        texts = required_values(definition, size=str(SIZE))
+        texts = required_values(definition, size=str(size))
         known = defaults(definition) | {
             name: ast.literal_eval(text)
             for name, text in texts.items()
@@ -65,11 +79,32 @@ class Subject:
         }
         known |= Setup(definition).derived(known)
         self.values = {name: known[name] for name in texts}
-        fields = {"features": SIZE} | known
-        self.sizes = Sizes(definition, fields, SIZE, BATCH, SPATIAL)
+        fields = {"features": size} | known
+        self.size = size
+        self.sizes = Sizes(definition, fields, size, BATCH, spatial)
         method = definition.method("forward") or definition.methods[0]
         self.inputs = [i for i in method.positional if i.default is None]
-        self.arrays = [self._array(i.name, i.type) for i in self.inputs]
+
+    @classmethod
+    def of(cls, definition: Definition) -> Subject:
+        """The largest one."""
+        most = LARGEST.get(place(definition), 2**16)
+        subjects = [cls(definition, min(n, most), spatial) for n, spatial in SCALES]
+        fitting = [subject for subject in subjects if subject.elements() <= MOST]
+        return max(fitting, key=cls.elements)
+
+    def elements(self) -> int:
+        """The number of elements of inputs and weights."""
+        shapes = [self._shape(i.type) for i in self.inputs]
+        if self.definition.kind is not Kind.FUNCTION:
+            trainables = jax.eval_shape(lambda: self._init(None)[0])
+            shapes += [w.shape for w in jax.tree.leaves(trainables)]
+        return sum(math.prod(shape) for shape in shapes)
+
+    @functools.cached_property
+    def arrays(self) -> list[Any]:
+        """The inputs."""
+        return [self._array(i.name, i.type) for i in self.inputs]
 
     def described(self) -> str:
         """The inputs, as a reference page says it."""
@@ -91,14 +126,23 @@ class Subject:
             )
         if array.kind == "Key":
             return np.zeros((), np.int32)
-        shape = (BATCH, SIZE)
-        if array.kind != "PyTree":
-            shape = self.sizes.given(array.shape)
+        shape = self._shape(array)
         if array.kind == "Int":
             return np.zeros(shape, np.int32)
         if array.kind == "Bool":
             return np.ones(shape, bool)
         return _normal(name, shape, MEAN, DEVIATION)
+
+    def _shape(self, array: ArrayType) -> tuple[int, ...]:
+        """The shape of an input, and of several the elements of all."""
+        match array.kind:
+            case "tuple":
+                return (sum(math.prod(self._shape(part)) for part in array.items),)
+            case "Key":
+                return ()
+            case "PyTree":
+                return (BATCH, self.size)
+        return self.sizes.given(array.shape)
 
     def measure(self, halves: tuple[str, ...] = HALVES) -> dict[str, Any]:
         """The figures, and what they were measured on."""
@@ -158,14 +202,10 @@ class Subject:
     def _call(self, wide: str | None) -> tuple[Call, Any]:
         """A function of inputs and weights, and weights of it."""
         definition = self.definition
-        section = importlib.import_module(f"mlax.{definition.section}")
-        made = getattr(section, definition.name)
+        made = self._made()
         if definition.kind is Kind.FUNCTION:
             return lambda x, _: made(*x, **self.values, **{OPTION: wide}), None
-        needs_key = bool(definition.declarations)
-        keys = (jax.random.key(0),) if needs_key else ()
-        trees = made.init(*keys, **self.values, **{OPTION: wide})
-        trainables, non_trainables, hyperparams = trees
+        trainables, non_trainables, hyperparams = self._init(wide)
         # Ones and zeros would hide what weights do.
         weights = jax.tree_util.tree_map_with_path(
             lambda path, w: (
@@ -180,6 +220,14 @@ class Subject:
             return made.fwd(x, weights, non_trainables, hyperparams, False, key)[0]
 
         return call, weights
+
+    def _made(self) -> Any:
+        section = importlib.import_module(f"mlax.{self.definition.section}")
+        return getattr(section, self.definition.name)
+
+    def _init(self, wide: str | None) -> Any:
+        keys = (jax.random.key(0),) if self.definition.declarations else ()
+        return self._made().init(*keys, **self.values, **{OPTION: wide})
 
 
 def _normal(name: str, shape: tuple[int, ...], mean: float, deviation: float) -> Any:
@@ -208,7 +256,7 @@ def measured(names: list[str] | None = None) -> Iterator[tuple[str, dict[str, An
             if names and place(definition) not in names:
                 continue
             try:
-                yield place(definition), Subject(definition).measure()
+                yield place(definition), Subject.of(definition).measure()
             except NoExample:
                 print(f"{place(definition)}: no inputs can be derived")
 

@@ -33,7 +33,7 @@ def test_figures_hold(name: str) -> None:
     # One of the two dtypes, which depends on the name: both would take twice as long.
     dtype = accuracy.HALVES[len(name) % 2]
     with jax.enable_x64(True):
-        found = accuracy.Subject(MEASURED[name]).measure((dtype,))
+        found = accuracy.Subject.of(MEASURED[name]).measure((dtype,))
     assert found["inputs"] == stored["inputs"], f"{name} has changed: run {COMMAND}"
     # Less than the rounding of one number is luck, of a result that is one number.
     least = float(jnp.finfo(dtype).eps) / 2.0
