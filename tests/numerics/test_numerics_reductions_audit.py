@@ -35,7 +35,7 @@ UNDERIVED = {
 
 def _program(definition):
     """The item on bfloat16 with its gradients, as a jaxpr."""
-    subject = Subject(definition)
+    subject = Subject(definition, 64, 8)
     made = getattr(
         importlib.import_module(f"mlax.{definition.section}"), definition.name
     )

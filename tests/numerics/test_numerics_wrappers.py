@@ -217,6 +217,7 @@ def test_accumulated_values_are_averaged(name):
     )(part)
     expected, _ = whole[1].apply(gradients, whole[0], part, value=value)
     step = jax.jit(hyperparams.apply, compiler_options=FAST_COMPILATION)
+    updates = None
     for each in parts:
         value, gradients = jax.value_and_grad(of_part)(part, each)
         updates, state = step(gradients, state, part, value=value)

@@ -41,8 +41,9 @@ class Sizes:
         self.chosen = _CHOSEN | {"batch": batch}
         self.fields = dict(fields)
         spatial = self.fields.get("spatial_dims")
-        known = isinstance(spatial, int) and spatial <= _MOST
-        self.spatial = (spatial_size,) * (spatial if known else 2)
+        if not isinstance(spatial, int) or spatial > _MOST:
+            spatial = 2
+        self.spatial = (spatial_size,) * spatial
         self.sizes: dict[str, int | tuple[int, ...]] = {
             name: value for name, value in fields.items() if _is_size(value)
         }

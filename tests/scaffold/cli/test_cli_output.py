@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import IO
 
 import click
 import pytest
@@ -146,14 +147,14 @@ def _run(
     arguments: list[str],
     *,
     program: str | None = None,
-    stdout: object = subprocess.PIPE,
+    stdout: int | IO[str] = subprocess.PIPE,
 ) -> subprocess.CompletedProcess[str]:
     start = ["-c", program] if program else ["-m", "mlax_scaffold"]
     return subprocess.run(
         [sys.executable, *start, *arguments],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
-        stdout=stdout,  # pyright: ignore[reportArgumentType]
+        stdout=stdout,
         stderr=subprocess.PIPE,
         text=True,
         check=False,

@@ -50,8 +50,10 @@ def spared(name):
                 trees[root] = right
             elif hasattr(right, name) and type(trees[root]) is type(right):
                 trees[root] = trees[root]._replace(**{name: getattr(right, name)})
-        given = *trees.values(), hyperparams
-        return jax.eval_shape(lambda x: nn.BatchNorm.fwd(x, *given), x)
+        weights, state = trees["trainables"], trees["non_trainables"]
+        return jax.eval_shape(
+            lambda x: nn.BatchNorm.fwd(x, weights, state, hyperparams), x
+        )
 
     return fwd
 

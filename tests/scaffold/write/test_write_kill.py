@@ -60,6 +60,7 @@ def _kill(process):
 def _seconds_of_a_commit(project):
     """On this machine, as busy as it is."""
     process = _writer(project)
+    assert process.stdout is not None
     begin = time.monotonic()
     for _ in range(4):
         process.stdout.readline()
