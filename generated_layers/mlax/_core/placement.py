@@ -10,7 +10,6 @@ import jax
 import jax.core
 import jax.numpy as jnp
 from jax import lax
-from jax.experimental.shard_alike import shard_alike
 from jax.sharding import AxisType, NamedSharding, PartitionSpec, Sharding
 
 from mlax._core.arrays import Initializer
@@ -155,11 +154,21 @@ def in_place(new: Any, old: Any, param: Any = None) -> Any:
     if isinstance(new, jax.core.Tracer) or isinstance(old, jax.core.Tracer):
         # In a program, this ties all arrays of one shape together: those are replicated.
         tied = param is not None and not _is_like(old, param) and old.size
-        return shard_alike(new, old)[0] if tied else new
+        return _tied_to(new, old) if tied else new
     sharding = _sharding(old)
     if sharding is None or new.sharding.is_equivalent_to(sharding, new.ndim):
         return new
     return jax.device_put(new, sharding)
+
+
+def _tied_to(new: Any, old: Any) -> Any:
+    """A traced array that the compiler keeps where another one is."""
+    try:
+        from jax.experimental.shard_alike import shard_alike
+    except ModuleNotFoundError:
+        # Newer versions of jax have no such function, and leave it to the compiler.
+        return new
+    return shard_alike(new, old)[0]
 
 
 def _is_like(moment: Any, param: Any) -> bool:
