@@ -33,7 +33,8 @@ _FROM = (
     ),
     *("mlax/_core/static.py", "jax/_src/util.py", "functools.py"),
     "mlax/graph/_module.py",  # notes what the classes of modules define
-    "jax/_src/lib/__init__.py",  # called by the garbage collector, whenever it runs
+    # Called by the garbage collector, whenever it runs.
+    *("jax/_src/lib/__init__.py", "weakref.py"),
 )
 """Files of functions that a generated module may call while it is imported."""
 _BUILT_IN = {
