@@ -1,14 +1,6 @@
 import jax.numpy as jnp
 
-from mlax_scaffold.spec import (
-    Float,
-    Int,
-    Layer,
-    Positive,
-    Size,
-    require,
-    sinusoids,
-)
+from mlax_scaffold.spec import Float, Int, Layer, Positive, Size, require, sinusoids
 
 
 class SinusoidalEmbedding(Layer):

@@ -1,14 +1,7 @@
 import jax.numpy as jnp
 from jax import lax
 
-from mlax_scaffold.spec import (
-    Mask,
-    NonNegative,
-    Optimizer,
-    Positive,
-    range_scale,
-    sum,
-)
+from mlax_scaffold.spec import Mask, NonNegative, Optimizer, Positive, range_scale, sum
 
 
 class TrustRatio(Optimizer):
