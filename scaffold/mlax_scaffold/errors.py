@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, order=True)
@@ -20,6 +20,48 @@ class Location:
 
 
 @dataclass(frozen=True, order=True)
+class Edit:
+    """Text for what stands between two places of a file; lines and columns as in `Location`.
+
+    Nothing stands between a place and itself: there the text is inserted.
+    """
+
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    text: str
+
+
+@dataclass(frozen=True, order=True)
+class Needed:
+    """A name that a text must import: `from module import name as bound`.
+
+    Without a name it is `import module as bound`, with `bound` the module or its other name.
+    """
+
+    module: str
+    name: str
+    bound: str
+
+    def __str__(self) -> str:
+        other = "" if self.bound in (self.name, self.module) else f" as {self.bound}"
+        if self.name:
+            return f"from {self.module} import {self.name}{other}"
+        return f"import {self.module}{other}"
+
+
+@dataclass(frozen=True)
+class Fix:
+    """The one mechanical remedy of a finding."""
+
+    edits: tuple[Edit, ...] = ()
+    imports: tuple[Needed, ...] = ()
+    shown: tuple[str, ...] = ()
+    """What changes, in lines for people."""
+
+
+@dataclass(frozen=True, order=True)
 class Diagnostic:
     """One finding in a spec: where, what is wrong, and what to write instead."""
 
@@ -28,6 +70,7 @@ class Diagnostic:
     hint: str = ""
     source_line: str = ""
     width: int = 1
+    fix: Fix | None = field(default=None, compare=False)
 
     def __str__(self) -> str:
         lines = [f"{self.location}: {self.message}"]
@@ -42,6 +85,8 @@ class Diagnostic:
             ]
         if self.hint:
             lines.append(f"    {self.hint}")
+        if self.fix:
+            lines += [f"    {line}" for line in self.fix.shown]
         return "\n".join(lines)
 
 
@@ -50,10 +95,21 @@ class MlaxScaffoldError(Exception):
 
 
 class SpecError(MlaxScaffoldError):
-    """One or several specs are invalid. `diagnostics` holds every finding, in order of place."""
+    """One or several specs are invalid. `diagnostics` holds every finding, in order of place.
 
-    def __init__(self, diagnostics: Iterable[Diagnostic]):
+    `mended` holds the texts of specs that are valid once the fixes of their findings are made,
+    `written` the paths of other specs whose fixes were made.
+    """
+
+    def __init__(
+        self,
+        diagnostics: Iterable[Diagnostic],
+        mended: Mapping[str, str] | None = None,
+        written: Iterable[str] = (),
+    ):
         self.diagnostics: tuple[Diagnostic, ...] = tuple(sorted(set(diagnostics)))
+        self.mended: dict[str, str] = dict(mended or {})
+        self.written: tuple[str, ...] = tuple(sorted(written))
         super().__init__("\n".join(map(str, self.diagnostics)))
 
 
@@ -65,7 +121,22 @@ class ConflictError(MlaxScaffoldError):
     """Going on would overwrite somebody's work, or collide with another run."""
 
 
+class FindingsError(MlaxScaffoldError):
+    """What was asked for was looked into, and is not as it should be."""
+
+
+def closest(word: str, allowed: Iterable[str], cutoff: float = 0.6) -> str:
+    """The one of the allowed words that is most like a word; "" where none is like it.
+
+    Letters in another order are the likeliest slip: `tahn` is `tanh`, not `tan`.
+    """
+    allowed = list(allowed)
+    turned = [other for other in allowed if sorted(other) == sorted(word)]
+    close = turned or difflib.get_close_matches(word, allowed, n=1, cutoff=cutoff)
+    return close[0] if close else ""
+
+
 def did_you_mean(word: str, allowed: Sequence[str], cutoff: float = 0.6) -> str:
     """'did you mean "x"?' for the closest of the allowed words, or an empty string."""
-    close = difflib.get_close_matches(word, allowed, n=1, cutoff=cutoff)
-    return f'did you mean "{close[0]}"?' if close else ""
+    close = closest(word, allowed, cutoff)
+    return f'did you mean "{close}"?' if close else ""

@@ -1,13 +1,14 @@
-"""The pytest plugin: fixtures for the dtype audit, and profiles of property tests.
+"""The pytest plugin: fixtures for the dtype audit, profiles of property tests, and places in specs.
 
-It does nothing to a test run that does not ask for it. jax, Hypothesis and the audit are
+It does nothing to a test run that does not ask for it, but that a failure in generated code
+also shows its place in the spec. jax, Hypothesis and the audit are
 imported when a fixture or a profile is first used.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
 import pytest
@@ -38,6 +39,20 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError(str(error)) from error
     if name is not None:
         profiles.load(name)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Add to a failure in generated code the place in its spec."""
+    report = yield
+    if report.failed and call.excinfo is not None:
+        from mlax_scaffold.testing.places import place_of
+
+        if place := place_of(call.excinfo.value):
+            report.sections.append(("spec", place))
+    return report
 
 
 @pytest.fixture

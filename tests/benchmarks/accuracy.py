@@ -26,17 +26,17 @@ import numpy as np
 
 from mlax_scaffold.model.definition import ArrayType, Definition, Kind
 from mlax_scaffold.model.library import Library
-from mlax_scaffold.render.docs_accuracy import FIGURES, OPTION, accumulates, place
-from mlax_scaffold.render.docs_setup import Setup
-from mlax_scaffold.render.docs_shapes import Sizes
-from mlax_scaffold.render.docs_values import (
+from mlax_scaffold.reader.files import LIBRARY_SPECS, find_specs
+from mlax_scaffold.reader.library import read_library
+from mlax_scaffold.render.docs.accuracy import FIGURES, OPTION, accumulates, place
+from mlax_scaffold.render.docs.setup import Setup
+from mlax_scaffold.render.docs.shapes import Sizes
+from mlax_scaffold.render.docs.values import (
     NoExample,
     defaults,
     is_literal,
     required_values,
 )
-from mlax_scaffold.spec.check_library import read_library
-from mlax_scaffold.spec.files import LIBRARY_SPECS, find_specs
 
 HALVES = ("float16", "bfloat16")
 BATCH = 4

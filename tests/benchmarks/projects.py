@@ -8,8 +8,8 @@ from pathlib import Path
 
 from tests.benchmarks import processes
 
-from mlax_scaffold.spec.files import LIBRARY_SPECS
-from mlax_scaffold.spec.reader import module_name
+from mlax_scaffold.reader.files import LIBRARY_SPECS
+from mlax_scaffold.reader.homes import module_name
 
 _CLASS = re.compile(r"^class (\w+)(?=\(Layer\))", re.MULTILINE)
 

@@ -1,9 +1,10 @@
 """How many of the specs of `docs/zoo/attempts` are taken as they were first written.
 
-python -m tests.benchmarks.zoo [--trial] [--test] [--findings] [NAME ...]
+python -m tests.benchmarks.zoo [--trial] [--test] [--fix] [--findings] [NAME ...]
 
 Each becomes a project of its own. The table says what refuses it first. With `--trial`,
 what is accepted is also imported and traced; with `--test`, its generated tests run, too.
+With `--fix`, what has a mechanical remedy is mended first.
 `--findings` prints all that is found, rather than what is found first.
 """
 
@@ -64,7 +65,9 @@ def messages(printed: str) -> tuple[str, ...]:
     return ("\n".join(lines[-3:]),)
 
 
-def tried(attempt: Path, folder: Path, *, trial: bool, test: bool) -> Verdict:
+def tried(
+    attempt: Path, folder: Path, *, trial: bool, test: bool, fix: bool
+) -> Verdict:
     """How far an attempt comes, in a project that is made in an empty folder."""
     spec = folder / "specs" / attempt.parent.name / attempt.name
     spec.parent.mkdir(parents=True)
@@ -72,6 +75,10 @@ def tried(attempt: Path, folder: Path, *, trial: bool, test: bool) -> Verdict:
     (folder / "pyproject.toml").write_text(_PROJECT, encoding="utf-8")
     generate = ("generate", "--project", str(folder), "--format", "json")
     status, printed = command(*generate, "--no-trial", "--dry-run")
+    if status and fix:
+        status, _ = command(*generate, "--no-trial", "--fix")
+        if not (status or trial or test):
+            return Verdict(attempt, "mended")
     if status:
         return Verdict(attempt, "refused", messages(printed))
     if not (trial or test):
@@ -96,6 +103,7 @@ def main() -> int:
     parser.add_argument("--trial", action="store_true")
     parser.add_argument("--test", action="store_true")
     parser.add_argument("--findings", action="store_true")
+    parser.add_argument("--fix", action="store_true")
     arguments = parser.parse_args()
     verdicts = []
     for attempt in sorted(ATTEMPTS.glob("*/*.py")):
@@ -108,6 +116,7 @@ def main() -> int:
                     Path(scratch),
                     trial=arguments.trial,
                     test=arguments.test,
+                    fix=arguments.fix,
                 )
             )
     rows = [

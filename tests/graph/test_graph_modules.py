@@ -14,8 +14,8 @@ from mlax import nn
 from mlax.graph._block import BlockModule
 from mlax.graph._layer import LayerModule
 from mlax_scaffold.model.reserved import RESERVED
-from mlax_scaffold.spec.check_names import OF_HYPERPARAMS
-from mlax_scaffold.spec.parse_keywords import RESERVED_IN_MODULES
+from mlax_scaffold.reader.checks.names import OF_HYPERPARAMS
+from mlax_scaffold.reader.keywords import RESERVED_IN_MODULES
 
 
 class Scale(bx.Module):

@@ -150,7 +150,7 @@ def test_locked_params_refuse_what_is_new():
     with pytest.raises(RuntimeError, match="Params is locked") as error:
         params.add(("m", "kernal"), 1)
     assert isinstance(error.value, KeyError)
-    assert "did you mean ('m', 'kernel')?" in str(error.value)
+    assert "did you mean 'm/kernel'?" in str(error.value)
     assert ("m", "bias") in params.unlocked().add(("m", "bias"), 1)
     assert len(params) == 2
 

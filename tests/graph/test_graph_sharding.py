@@ -43,8 +43,16 @@ def test_what_has_no_sharding_is_replicated() -> None:
 @pytest.mark.parametrize(
     ("metadata", "error", "message"),
     [
-        ({"kernel": {"sharding": "model"}}, TypeError, "'linear'.* be a PartitionSpec"),
-        ({"bias": {"sharding": P(None, "a")}}, ValueError, "'linear'.*more axes than"),
+        (
+            {"kernel": {"sharding": "model"}},
+            TypeError,
+            "'model/linear/kernel' must be a PartitionSpec",
+        ),
+        (
+            {"bias": {"sharding": P(None, "a")}},
+            ValueError,
+            "'model/linear/bias'.*more axes than",
+        ),
     ],
 )
 def test_a_sharding_that_does_not_fit_is_named(metadata, error, message) -> None:

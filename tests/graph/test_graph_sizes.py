@@ -80,6 +80,8 @@ def test_arrays_teach_more_than_shapes():
     linear, empty = made()
     jax.eval_shape(lambda: linear(empty, jnp.ones((1, 7)), is_training=False))
     assert linear.hyperparams.in_features == 7
+    jax.eval_shape(lambda: linear(empty, jnp.ones((1, 9)), is_training=False))
+    assert linear.hyperparams.in_features == 7
     _, params = linear(empty, jnp.ones((1, 3)), is_training=False)
     assert linear.hyperparams.in_features == 3
     weights, _ = bx.params_to_pair(linear, params)

@@ -15,7 +15,7 @@ from typing import Any
 import jax
 
 import mlax.functional
-from mlax_scaffold.spec.reader import module_name
+from mlax_scaffold.reader.homes import module_name
 
 
 def apply_layer(

@@ -9,9 +9,9 @@ import pytest
 from tests.benchmarks.accuracy import Subject
 
 from mlax_scaffold.model.definition import Kind
-from mlax_scaffold.render.docs_accuracy import place
-from mlax_scaffold.spec.check_library import read_library
-from mlax_scaffold.spec.files import LIBRARY_SPECS, find_specs
+from mlax_scaffold.reader.files import LIBRARY_SPECS, find_specs
+from mlax_scaffold.reader.library import read_library
+from mlax_scaffold.render.docs.accuracy import place
 from mlax_scaffold.testing.sums import assert_no_narrow_sums, narrow_sums
 
 KINDS = (Kind.FUNCTION, Kind.LAYER, Kind.BLOCK)

@@ -1,4 +1,4 @@
-"""How the generator is cut: what may import what, how long modules are, and how much a spec is worth."""
+"""How the generator is cut: what may import what, and how long modules are."""
 
 from __future__ import annotations
 
@@ -13,32 +13,37 @@ import pytest
 
 import mlax_scaffold
 from mlax_scaffold.model.project import Project, Rendered
+from mlax_scaffold.reader.files import LIBRARY_SPECS, find_specs
+from mlax_scaffold.reader.library import read_library
 from mlax_scaffold.render import render
-from mlax_scaffold.spec.check_library import read_library
-from mlax_scaffold.spec.files import LIBRARY_SPECS, find_specs
 
 PACKAGE = Path(mlax_scaffold.__file__).parent
-LAYERS = ("errors", "model", "spec", "rewrite", "render", "write", "cli")
+LAYERS = (
+    *("errors", "model", "reader", "rewrite", "render", "conversion"),
+    *("write", "project", "owning", "cli"),
+)
 """Each may import what stands before it."""
 
 SIDES = {
-    "testing": {"errors", "model", "spec"},
-    "pytest_plugin": {"testing"},
+    "spec": {"errors", "model", "reader", "specs"},
     "specs": {"spec"},
+    "weights": {"errors"},
+    "testing": {"errors", "model", "reader", "spec"},
+    "pytest_plugin": {"testing"},
+    "plugin": {"model", "spec", "rewrite", "render"},
     "__main__": {"cli"},
     "__init__": set(),
 }
 """What stands beside the layers, and what it may import."""
 
-ORACLE = {"specs"}
-"""Words of a spec are functions of the library: the eager side imports their specs."""
+BESIDE = {"project": {"spec"}, "cli": {"weights"}}
+"""`show` runs what it shows, and names weights as the words of specs do; `weights` is a command."""
 
 OPTIONAL = {"safetensors", "treescope"}
 """What the library can use where it is installed."""
 
 MAX_LINES = 400
 MAX_SPEC = 40
-WORTH = 10
 PROJECT = Project("mlax", "specs", "generated_layers/mlax", "tests", "docs")
 
 
@@ -72,6 +77,16 @@ def imported(text: str) -> Iterator[str]:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
+def imported_from_elsewhere(file: Rendered) -> set[str]:
+    """The packages that a generated file imports; a copied one imports its own relatively."""
+    tree = ast.parse(file.text)
+    own = [n for n in ast.walk(tree) if isinstance(n, ast.ImportFrom) and n.level]
+    assert file.copied or not own, file.path
+    for node in own:
+        node.level, node.module = 0, PROJECT.package
+    return {name.partition(".")[0] for name in imported(ast.unparse(tree))}
+
+
 def parts_imported(path: Path) -> set[str]:
     """The parts of the generator that a module imports."""
     names = [name.split(".") for name in imported(path.read_text(encoding="utf-8"))]
@@ -84,7 +99,7 @@ def allowed(part: str) -> set[str]:
     if part in SIDES:
         return {part, *SIDES[part]}
     own = {part, *LAYERS[: LAYERS.index(part)]}
-    return own | ORACLE if part == "spec" else own
+    return own | BESIDE.get(part, set())
 
 
 @cache
@@ -109,6 +124,45 @@ def test_imports_point_one_way(part: str):
     assert not wrong
 
 
+ROOMS = {
+    "render": {"render/gate"},
+    "render/gate": {"render"},
+    "render/package": {"render", "render/gate"},
+    "render/graph": {"render", "render/gate", "render/package"},
+    "render/tests": {"render", "render/gate", "render/graph"},
+    "render/docs": {"render", "render/package", "render/graph"},
+}
+"""What the folders of a part may import of it, beside themselves. `render` finds outputs by their folders."""
+
+
+def rooms_imported(path: Path) -> set[str]:
+    """The rooms of its own part that a module imports."""
+    part = path.relative_to(PACKAGE).parts[0]
+    found: set[str] = set()
+    for name in imported(path.read_text(encoding="utf-8")):
+        parts = name.split(".")[1:]
+        if name.startswith("mlax_scaffold.") and parts[0] == part and len(parts) > 1:
+            folder = PACKAGE.joinpath(*parts[:2])
+            found.add("/".join(parts[:2]) if folder.is_dir() else part)
+    return found
+
+
+def test_rooms_import_what_stands_before_them():
+    wrong = {
+        f"{path.relative_to(PACKAGE)} imports {room}"
+        for part, path in modules()
+        for own in [path.parent.relative_to(PACKAGE).as_posix()]
+        if own in ROOMS
+        for room in rooms_imported(path) - ROOMS[own] - {own}
+    }
+    assert not wrong
+
+
+def test_every_folder_of_rendering_is_a_room():
+    folders = {path.parent for part, path in modules() if part == "render"}
+    assert {f.relative_to(PACKAGE).as_posix() for f in folders} == set(ROOMS)
+
+
 def test_a_wrong_import_would_be_seen(tmp_path: Path):
     module = tmp_path / "module.py"
     module.write_text("def f():\n    from mlax_scaffold.render import text\n")
@@ -121,12 +175,85 @@ def test_the_librarys_files_are_named_after_what_they_define():
     assert all(d.module == Path(d.source).stem for d in library)
 
 
+def test_only_commands_speak():
+    """What works on projects hands over values; the command line says them."""
+    for part, path in modules():
+        if part in LAYERS and part != "cli":
+            text = path.read_text(encoding="utf-8")
+            names = {name.partition(".")[0] for name in imported(text)}
+            assert "click" not in names, path.name
+            calls = [n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Call)]
+            printed = [n for n in calls if ast.unparse(n.func) == "print"]
+            assert not printed or path.name == "inspection.py", path.name
+
+
+PARSERS = {
+    "model/shapes.py": {"ast.parse"},
+    "rewrite/layout.py": {"ast.parse", "cst.parse_module"},
+    "rewrite/nodes.py": {"cst.parse_expression", "cst.parse_statement"},
+    "render/docs/api.py": {"ast.parse"},
+    "render/docs/values.py": {"ast.parse"},
+    "render/gate/imports.py": {"ast.parse"},
+    "render/gate/bodies.py": {"ast.parse"},
+}
+"""What parses after the reader: shapes, for the reader and for tests; the concrete syntax of a spec,
+once; code that a pass writes; templates that are Python in full, for their pages; examples of words,
+which are the generator's own; and the gate."""
+
+PATTERNS = {
+    "model/docstrings.py",
+    "model/shapes.py",
+    "render/docs/api.py",
+    "render/docs/equations.py",
+    "render/docs/markdown.py",
+}
+"""What uses regular expressions after the reader: prose, equations and shapes have no other grammar."""
+
+
+def parsing(text: str) -> set[str]:
+    """The calls in a text that parse Python."""
+    named = ("parse", "parse_module", "parse_expression", "parse_statement")
+    return {
+        ast.unparse(node)
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Attribute)
+        and node.attr in named
+        and isinstance(node.value, ast.Name)
+    } | {
+        node.func.id
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id in ("compile", "eval", "exec")
+    }
+
+
+def test_what_a_spec_says_is_parsed_once():
+    """After the reader nothing parses the text of a spec, or looks for something in it."""
+    parsers: dict[str, set[str]] = {}
+    patterns: set[str] = set()
+    for part, path in modules():
+        if part in ("model", "rewrite", "render"):
+            text, name = path.read_text(), path.relative_to(PACKAGE).as_posix()
+            if found := parsing(text):
+                parsers[name] = found
+            if "re" in set(imported(text)):
+                patterns.add(name)
+    assert parsers == PARSERS
+    assert patterns == PATTERNS
+
+
+def test_parsing_would_be_seen():
+    assert parsing("import ast\nast.parse(d.shape)") == {"ast.parse"}
+    assert parsing("cst.parse_expression(text)") == {"cst.parse_expression"}
+    assert parsing("compile(text, '', 'eval')") == {"compile"}
+
+
 def test_reading_specs_needs_no_libraries():
-    """The reader's modules stay quick to import: nothing of libcst, jinja2 or jax."""
+    """Reading stays quick to start: nothing of libcst, jinja2 or jax."""
     heavy = {"jax", "libcst", "jinja2", "numpy"}
     for part, path in modules():
-        reader = path.name.startswith(("check_", "parse_", "reader"))
-        if part in ("errors", "model") or (part == "spec" and reader):
+        if part in ("errors", "model", "reader"):
             names = {name.partition(".")[0] for name in imported(path.read_text())}
             assert not names & heavy, path.name
 
@@ -143,13 +270,12 @@ def test_modules_fit_on_a_few_screens():
 def test_generated_code_depends_on_jax_alone():
     code = [f for f in files() if f.path.startswith(f"{PROJECT.output}/")]
     assert len(code) > 50
-    known = {"jax", "mlax", *sys.stdlib_module_names}
+    known = {"jax", "numpy", "mlax", *sys.stdlib_module_names}  # numpy is jax's own
     wrong = {
         f"{file.path} imports {name}"
         for file in code
         if file.path.endswith(".py")
-        for name in imported(file.text)
-        if name.partition(".")[0] not in known | optional(file.text)
+        for name in imported_from_elsewhere(file) - known - optional(file.text)
     }
     assert not wrong
 
@@ -157,17 +283,6 @@ def test_generated_code_depends_on_jax_alone():
 def test_specs_are_small():
     lengths = [spec.text.count("\n") for spec in find_specs(LIBRARY_SPECS, "specs")]
     assert statistics.median(lengths) <= MAX_SPEC
-
-
-def test_what_follows_from_a_spec_is_ten_times_as_long():
-    specs = {
-        spec.path: spec.text.count("\n") for spec in find_specs(LIBRARY_SPECS, "specs")
-    }
-    made = dict.fromkeys(specs, 0)
-    for file in files():
-        if file.source:
-            made[file.source] += file.text.count("\n")
-    assert statistics.median(made[path] / specs[path] for path in specs) >= WORTH
 
 
 def test_every_spec_has_code_tests_and_a_page():

@@ -14,29 +14,38 @@ import jax.numpy as jnp
 from jax import lax
 
 from mlax._core import arrays, checks, outlines
-from mlax._core.static import InitializedLayer, LayerHyperparams, static
+from mlax._core.scopes import applied_by
+from mlax._core.static import InitializedLayer, LayerHyperparams, OfLayer, static
+
+__all__ = [
+    "BidirectionalHyperparams",
+    "BidirectionalNonTrainables",
+    "BidirectionalTrainables",
+    "fwd",
+    "init",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class BidirectionalTrainables(NamedTuple):
     """Weights of Bidirectional."""
 
     ahead: Any
-    """Those of ahead."""
     back: Any
-    """Those of back."""
 
 
 class BidirectionalNonTrainables(NamedTuple):
     """State of Bidirectional."""
 
     ahead: Any
-    """Those of ahead."""
     back: Any
-    """Those of back."""
 
 
 @static
-class BidirectionalHyperparams:
+class BidirectionalHyperparams(OfLayer):
     """Hyperparameters of Bidirectional: canonical, hashable, static."""
 
     ahead: LayerHyperparams
@@ -52,18 +61,6 @@ class BidirectionalHyperparams:
 
     keyword_inputs: ClassVar[tuple[str, ...]] = ("carry", "reset")
     """Keyword inputs of `fwd`."""
-
-    def apply(
-        self,
-        x: Any,
-        trainables: Any,
-        non_trainables: Any,
-        inference_mode: bool = False,
-        key: jax.Array | None = None,
-        **inputs: Any,
-    ) -> tuple[Any, Any]:
-        """`fwd` with these hyperparameters: what a block calls."""
-        return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
 
     def outline(self) -> tuple[Any, Any, Any]:
         """`init` with these hyperparameters: shapes in the place of arrays."""
@@ -85,7 +82,7 @@ def init(
 ) -> tuple[
     BidirectionalTrainables, BidirectionalNonTrainables, BidirectionalHyperparams
 ]:
-    """Create the weights and the hyperparameters of Bidirectional.
+    """Create the weights, the state and the hyperparameters of Bidirectional.
 
     Args:
         ahead: an initialized layer over sequences, such as Recurrent (an initialized
@@ -94,9 +91,8 @@ def init(
             non_trainables, hyperparams)`).
         merge: how the two results become one (one of "concatenate", "add", "multiply",
             "average").
-        return_carry: as of both layers; the carry is (ahead's, back's) (True or False).
-        time_major: whether time is the first axis, else the last but one (True or
-            False).
+        return_carry: as of both layers; the carry is (ahead's, back's).
+        time_major: whether time is the first axis, else the last but one.
 
     Returns:
         `(trainables, non_trainables, hyperparams)`.
@@ -127,6 +123,7 @@ def init(
     return trainables, non_trainables, hyperparams
 
 
+@applied_by(BidirectionalHyperparams, init)
 def fwd(
     x: jax.Array,
     trainables: BidirectionalTrainables,
@@ -138,7 +135,7 @@ def fwd(
     carry: Any = None,
     reset: jax.Array | None = None,
 ) -> tuple[Any, BidirectionalNonTrainables]:
-    """Apply Bidirectional.
+    """Two recurrent layers, one of them from the end to the beginning.
 
     Args:
         x: floating (time, *batch, features) where time_major, else (*batch, time,
@@ -164,49 +161,21 @@ def fwd(
     x = checks.floating("Bidirectional", x=x)
     if reset is not None:
         reset = checks.logical("Bidirectional", reset=reset)
-    if x.ndim < 2:
-        raise checks.shape_error(
-            "Bidirectional",
-            "x",
-            "(time, *batch, features)"
-            if hyperparams.time_major
-            else "(*batch, time, features)",
+    checks.shapes(
+        "Bidirectional",
+        hyperparams,
+        x=(
             x,
-        )
-    if (
-        reset is not None
-        and hyperparams.time_major
-        and (
-            reset.ndim < 1
-            or reset.shape[0] != x.shape[0]
-            or reset.shape[1:] != x.shape[1:-1]
-        )
-    ):
-        raise checks.shape_error(
-            "Bidirectional",
-            "reset",
-            "(time, *batch)",
+            "time *batch features"
+            if hyperparams.time_major
+            else "*batch time features",
+        ),
+        reset=(
             reset,
-            time=x.shape[0],
-            batch=x.shape[1:-1],
-        )
-    if (
-        reset is not None
-        and not hyperparams.time_major
-        and (
-            reset.ndim < 1
-            or reset.shape[:-1] != x.shape[:-2]
-            or reset.shape[-1] != x.shape[-2]
-        )
-    ):
-        raise checks.shape_error(
-            "Bidirectional",
-            "reset",
-            "(*batch, time)",
-            reset,
-            batch=x.shape[:-2],
-            time=x.shape[-2],
-        )
+            "time *batch | None" if hyperparams.time_major else "*batch time | None",
+        ),
+    )
+
     keys = arrays.split_keys(key, 2)
     # A carry is (ahead's before the first step, back's before the last one).
     axis = 0 if hyperparams.time_major else x.ndim - 2
@@ -235,12 +204,12 @@ def fwd(
     )
     non_trainables = non_trainables._replace(back=back_state)
     for result in (y, z):
-        if isinstance(result, tuple) != hyperparams.return_carry:
-            raise checks.requirement(
-                "Bidirectional",
-                "return_carry says whether both layers return (y, carry)",
-                return_carry=hyperparams.return_carry,
-            )
+        checks.require(
+            "Bidirectional",
+            isinstance(result, tuple) == hyperparams.return_carry,
+            "return_carry says whether both layers return (y, carry)",
+            return_carry=hyperparams.return_carry,
+        )
     if hyperparams.return_carry:
         (y, start), (z, end) = y, z
     z = jnp.flip(z, axis)
@@ -250,4 +219,6 @@ def fwd(
         y = y * z
     else:
         y = y + z if hyperparams.merge == "add" else 0.5 * (y + z)
-    return ((y, (start, end)) if hyperparams.return_carry else y), non_trainables
+    if hyperparams.return_carry:
+        return (y, (start, end)), non_trainables
+    return y, non_trainables

@@ -8,31 +8,37 @@ Vaswani et al., 2017, arXiv:1706.03762.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
-from jax.nn.initializers import lecun_normal, zeros
+from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
-from mlax._core import arrays, checks, outlines
+from mlax._core import arrays, checks
 from mlax._core.checks import PrecisionLike
-from mlax._core.static import static
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfLayer, static
 from mlax.functional import gelu
+from mlax.initializers import lecun_normal
 from mlax.nn import dropout as Dropout
 from mlax.nn import linear as Linear
+
+__all__ = ["FeedForwardHyperparams", "FeedForwardTrainables", "fwd", "init"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class FeedForwardTrainables(NamedTuple):
     """Weights of FeedForward."""
 
     widen: Linear.LinearTrainables
-    """Those of widen."""
     narrow: Linear.LinearTrainables
-    """Those of narrow."""
 
 
 @static
-class FeedForwardHyperparams:
+class FeedForwardHyperparams(OfLayer):
     """Hyperparameters of FeedForward: canonical, hashable, static."""
 
     features: int
@@ -48,35 +54,8 @@ class FeedForwardHyperparams:
     precision: PrecisionLike | None
     """Of the products, see jax.lax.Precision."""
     widen: Linear.LinearHyperparams
-    """Those of widen."""
     dropout: Dropout.DropoutHyperparams
-    """Those of dropout."""
     narrow: Linear.LinearHyperparams
-    """Those of narrow."""
-
-    def apply(
-        self,
-        x: Any,
-        trainables: Any,
-        non_trainables: Any,
-        inference_mode: bool = False,
-        key: jax.Array | None = None,
-        **inputs: Any,
-    ) -> tuple[Any, Any]:
-        """`fwd` with these hyperparameters: what a block calls."""
-        return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
-
-    def outline(self) -> tuple[Any, Any, Any]:
-        """`init` with these hyperparameters: shapes in the place of arrays."""
-        return init(
-            outlines.SHAPES,
-            features=self.features,
-            hidden_features=self.hidden_features,
-            activation=self.activation,
-            dropout_rate=self.dropout_rate,
-            use_bias=self.use_bias,
-            precision=self.precision,
-        )
 
 
 def init(
@@ -100,7 +79,7 @@ def init(
         hidden_features: size between the two maps (an integer of at least 1).
         activation: between the two maps (a hashable function of an array).
         dropout_rate: after the activation, in training (a number from 0 to 1).
-        use_bias: whether the maps add a bias (True or False).
+        use_bias: whether the maps add a bias.
         precision: of the products, see jax.lax.Precision (what `jax.lax` takes as
             precision, or None).
         kernel_initializer: of the kernels (an initializer, called `initializer(key,
@@ -150,6 +129,7 @@ def init(
     return trainables, None, hyperparams
 
 
+@applied_by(FeedForwardHyperparams, init)
 def fwd(
     x: jax.Array,
     trainables: FeedForwardTrainables,
@@ -158,7 +138,7 @@ def fwd(
     inference_mode: bool = False,
     key: jax.Array | None = None,
 ) -> tuple[jax.Array, None]:
-    """Apply FeedForward.
+    """The position-wise network of a transformer: activation(x W1 + b1) W2 + b2.
 
     Args:
         x: floating (*batch, features).
@@ -169,8 +149,7 @@ def fwd(
         key: PRNG key; needed in training only.
 
     Returns:
-        `(y, non_trainables)`; y is floating (*batch, features), in the dtype of the
-        input.
+        `(y, None)`; y is floating (*batch, features), in the dtype of the input.
 
     Raises:
         ValueError, TypeError: where an input or a weight does not fit.
@@ -179,10 +158,8 @@ def fwd(
         "FeedForward", trainables, non_trainables, hyperparams, inference_mode
     )
     x = checks.floating("FeedForward", x=x)
-    if x.ndim < 1 or x.shape[-1] != hyperparams.features:
-        raise checks.shape_error(
-            "FeedForward", "x", "(*batch, features)", x, features=hyperparams.features
-        )
+    checks.shapes("FeedForward", hyperparams, x=(x, "*batch features"))
+
     widen, _ = Linear.fwd(x, trainables.widen, None, hyperparams.widen)
     dropout, _ = Dropout.fwd(
         hyperparams.activation(widen),
@@ -193,4 +170,4 @@ def fwd(
         key,
     )
     narrow, _ = Linear.fwd(dropout, trainables.narrow, None, hyperparams.narrow)
-    return narrow, non_trainables
+    return narrow, None

@@ -15,19 +15,33 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jax.nn.initializers import lecun_normal, zeros
+from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
-from mlax._core import arrays, checks, outlines
+from mlax._core import arrays, checks
 from mlax._core.checks import PrecisionLike
-from mlax._core.static import static
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfLayer, static
 from mlax._core.sums import spread
 from mlax.functional import gelu, mean, softmax, sum
+from mlax.initializers import lecun_normal
+
+__all__ = [
+    "MixtureOfExpertsHyperparams",
+    "MixtureOfExpertsNonTrainables",
+    "MixtureOfExpertsTrainables",
+    "fwd",
+    "init",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class MixtureOfExpertsTrainables(NamedTuple):
@@ -36,13 +50,13 @@ class MixtureOfExpertsTrainables(NamedTuple):
     router: jax.Array
     """(features, experts)."""
     widen: jax.Array
-    """(*narrow, wide[1])."""
+    """(*(experts, features), (experts, hidden_features)[1])."""
     widen_bias: jax.Array
-    """wide."""
+    """(experts, hidden_features)."""
     narrow: jax.Array
-    """(*wide, narrow[1])."""
+    """(*(experts, hidden_features), (experts, features)[1])."""
     narrow_bias: jax.Array
-    """narrow."""
+    """(experts, features)."""
 
 
 class MixtureOfExpertsNonTrainables(NamedTuple):
@@ -53,7 +67,7 @@ class MixtureOfExpertsNonTrainables(NamedTuple):
 
 
 @static
-class MixtureOfExpertsHyperparams:
+class MixtureOfExpertsHyperparams(OfLayer):
     """Hyperparameters of MixtureOfExperts: canonical, hashable, static."""
 
     features: int
@@ -72,32 +86,6 @@ class MixtureOfExpertsHyperparams:
     """Of the router's softmax; None: that of x."""
     precision: PrecisionLike | None
     """Of the products, see jax.lax.Precision."""
-
-    def apply(
-        self,
-        x: Any,
-        trainables: Any,
-        non_trainables: Any,
-        inference_mode: bool = False,
-        key: jax.Array | None = None,
-        **inputs: Any,
-    ) -> tuple[Any, Any]:
-        """`fwd` with these hyperparameters: what a block calls."""
-        return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
-
-    def outline(self) -> tuple[Any, Any, Any]:
-        """`init` with these hyperparameters: shapes in the place of arrays."""
-        return init(
-            outlines.SHAPES,
-            features=self.features,
-            hidden_features=self.hidden_features,
-            experts=self.experts,
-            top_k=self.top_k,
-            capacity_factor=self.capacity_factor,
-            activation=self.activation,
-            accum_dtype=self.accum_dtype,
-            precision=self.precision,
-        )
 
 
 def init(
@@ -121,7 +109,7 @@ def init(
     MixtureOfExpertsNonTrainables,
     MixtureOfExpertsHyperparams,
 ]:
-    """Create the weights and the hyperparameters of MixtureOfExperts.
+    """Create the weights, the state and the hyperparameters of MixtureOfExperts.
 
     Args:
         key: PRNG key of the weights.
@@ -138,11 +126,15 @@ def init(
             None).
         precision: of the products, see jax.lax.Precision (what `jax.lax` takes as
             precision, or None).
-        router_initializer: initializer of router, of shape (features, experts).
-        widen_initializer: initializer of widen, of shape (*narrow, wide[1]).
-        widen_bias_initializer: initializer of widen_bias, of shape wide.
-        narrow_initializer: initializer of narrow, of shape (*wide, narrow[1]).
-        narrow_bias_initializer: initializer of narrow_bias, of shape narrow.
+        router_initializer: initializer of `router`, of shape (features, experts).
+        widen_initializer: initializer of `widen`, of shape (*(experts, features),
+            (experts, hidden_features)[1]).
+        widen_bias_initializer: initializer of `widen_bias`, of shape (experts,
+            hidden_features).
+        narrow_initializer: initializer of `narrow`, of shape (*(experts,
+            hidden_features), (experts, features)[1]).
+        narrow_bias_initializer: initializer of `narrow_bias`, of shape (experts,
+            features).
         dtype: dtype of the weights; None: that of their initializers.
 
     Returns:
@@ -167,19 +159,19 @@ def init(
         checks.precision, "MixtureOfExperts", precision=precision
     )
     keys = arrays.declared_keys(key, 6)
-    if not (top_k <= experts):
-        raise checks.requirement(
-            "MixtureOfExperts",
-            "top_k must be at most experts",
-            top_k=top_k,
-            experts=experts,
-        )
-    narrow_2, wide = ((experts, features), (experts, hidden_features))
+    checks.require(
+        "MixtureOfExperts",
+        top_k <= experts,
+        "top_k must be at most experts",
+        top_k=top_k,
+        experts=experts,
+    )
+    local_narrow, wide = ((experts, features), (experts, hidden_features))
     router = arrays.create(router_initializer, keys[0], (features, experts), dtype)
-    widen = arrays.create(widen_initializer, keys[1], (*narrow_2, wide[1]), dtype)
+    widen = arrays.create(widen_initializer, keys[1], (*local_narrow, wide[1]), dtype)
     widen_bias = arrays.create(widen_bias_initializer, keys[2], wide, dtype)
-    narrow = arrays.create(narrow_initializer, keys[3], (*wide, narrow_2[1]), dtype)
-    narrow_bias = arrays.create(narrow_bias_initializer, keys[4], narrow_2, dtype)
+    narrow = arrays.create(narrow_initializer, keys[3], (*wide, local_narrow[1]), dtype)
+    narrow_bias = arrays.create(narrow_bias_initializer, keys[4], local_narrow, dtype)
     load_balancing_loss = arrays.create(zeros, keys[5], (), dtype)
     trainables = MixtureOfExpertsTrainables(
         router=router,
@@ -204,6 +196,7 @@ def init(
     return trainables, non_trainables, hyperparams
 
 
+@applied_by(MixtureOfExpertsHyperparams, init)
 def fwd(
     x: jax.Array,
     trainables: MixtureOfExpertsTrainables,
@@ -212,7 +205,9 @@ def fwd(
     inference_mode: bool = False,
     key: jax.Array | None = None,
 ) -> tuple[jax.Array, MixtureOfExpertsNonTrainables]:
-    """Apply MixtureOfExperts.
+    """Feed-forward networks, of which a router chooses a few for each position.
+
+    Every layer takes `key`; this one needs none.
 
     Args:
         x: floating (*batch, features).
@@ -220,7 +215,6 @@ def fwd(
         non_trainables: state, kept in its own dtype.
         hyperparams: what `init` returned.
         inference_mode: static; whether state is kept and nothing is random.
-        key: not used.
 
     Returns:
         `(y, non_trainables)`; y is floating (*batch, features), in the dtype of the
@@ -233,19 +227,16 @@ def fwd(
         "MixtureOfExperts", trainables, non_trainables, hyperparams, inference_mode
     )
     x = checks.floating("MixtureOfExperts", x=x)
-    if x.ndim < 1 or x.shape[-1] != hyperparams.features:
-        raise checks.shape_error(
-            "MixtureOfExperts",
-            "x",
-            "(*batch, features)",
-            x,
-            features=hyperparams.features,
-        )
+    checks.shapes("MixtureOfExperts", hyperparams, x=(x, "*batch features"))
+
+    router = arrays.in_dtype(trainables.router, x.dtype)
+    widen = arrays.in_dtype(trainables.widen, x.dtype)
+    widen_bias = arrays.in_dtype(trainables.widen_bias, x.dtype)
+    narrow = arrays.in_dtype(trainables.narrow, x.dtype)
+    narrow_bias = arrays.in_dtype(trainables.narrow_bias, x.dtype)
     tokens = x.reshape(-1, hyperparams.features)
     count = tokens.shape[0]
-    logits = tokens.dot(
-        arrays.in_dtype(trainables.router, x.dtype), precision=hyperparams.precision
-    )
+    logits = tokens.dot(router, precision=hyperparams.precision)
     p = softmax(logits, axis=-1, accum_dtype=hyperparams.accum_dtype)
     _, chosen = lax.top_k(lax.stop_gradient(p), hyperparams.top_k)
     places = (jnp.arange(count)[:, None], chosen)
@@ -281,22 +272,10 @@ def fwd(
     inputs = jnp.zeros((hyperparams.experts, room, hyperparams.features), x.dtype)
     given = jnp.concatenate([tokens] * hyperparams.top_k)
     inputs = inputs.at[chosen, place].set(given, mode="drop", unique_indices=True)
-    h = jnp.einsum(
-        "erf,efh->erh",
-        inputs,
-        arrays.in_dtype(trainables.widen, x.dtype),
-        precision=hyperparams.precision,
-    )
-    h = hyperparams.activation(
-        h + spread(arrays.in_dtype(trainables.widen_bias, x.dtype)[:, None], h.shape)
-    )
-    y = jnp.einsum(
-        "erh,ehf->erf",
-        h,
-        arrays.in_dtype(trainables.narrow, x.dtype),
-        precision=hyperparams.precision,
-    )
-    y = y + spread(arrays.in_dtype(trainables.narrow_bias, x.dtype)[:, None], y.shape)
+    h = jnp.einsum("erf,efh->erh", inputs, widen, precision=hyperparams.precision)
+    h = hyperparams.activation(h + spread(widen_bias[:, None], h.shape))
+    y = jnp.einsum("erh,ehf->erf", h, narrow, precision=hyperparams.precision)
+    y = y + spread(narrow_bias[:, None], y.shape)
     y = y.at[chosen, place].get(mode="fill", fill_value=0, unique_indices=True)
     y = y.reshape(hyperparams.top_k, count, hyperparams.features) * spread(
         gates.T[..., None], (*gates.T.shape, hyperparams.features)

@@ -10,30 +10,36 @@ Rumelhart, Hinton & Williams, 1986, Nature 323.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
-from jax.nn.initializers import lecun_normal, zeros
+from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
-from mlax._core import arrays, checks, outlines
+from mlax._core import arrays, checks
 from mlax._core.checks import PrecisionLike
-from mlax._core.static import static
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfLayer, static
+from mlax.initializers import lecun_normal
 from mlax.nn import dropout as Dropout
 from mlax.nn import linear as Linear
+
+__all__ = ["MLPHyperparams", "MLPTrainables", "fwd", "init"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class MLPTrainables(NamedTuple):
     """Weights of MLP."""
 
     layers: tuple[Linear.LinearTrainables, ...]
-    """Those of layers."""
     output: Linear.LinearTrainables
-    """Those of output."""
 
 
 @static
-class MLPHyperparams:
+class MLPHyperparams(OfLayer):
     """Hyperparameters of MLP: canonical, hashable, static."""
 
     in_features: int
@@ -53,37 +59,8 @@ class MLPHyperparams:
     precision: PrecisionLike | None
     """Of the products, see jax.lax.Precision."""
     layers: tuple[Linear.LinearHyperparams, ...]
-    """Those of layers."""
     dropouts: tuple[Dropout.DropoutHyperparams, ...]
-    """Those of dropouts."""
     output: Linear.LinearHyperparams
-    """Those of output."""
-
-    def apply(
-        self,
-        x: Any,
-        trainables: Any,
-        non_trainables: Any,
-        inference_mode: bool = False,
-        key: jax.Array | None = None,
-        **inputs: Any,
-    ) -> tuple[Any, Any]:
-        """`fwd` with these hyperparameters: what a block calls."""
-        return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
-
-    def outline(self) -> tuple[Any, Any, Any]:
-        """`init` with these hyperparameters: shapes in the place of arrays."""
-        return init(
-            outlines.SHAPES,
-            in_features=self.in_features,
-            out_features=self.out_features,
-            hidden=self.hidden,
-            activation=self.activation,
-            final_activation=self.final_activation,
-            dropout_rate=self.dropout_rate,
-            use_bias=self.use_bias,
-            precision=self.precision,
-        )
 
 
 def init(
@@ -112,7 +89,7 @@ def init(
         final_activation: of the output; None: none (a hashable function of an array, or
             None).
         dropout_rate: after each hidden layer, in training (a number from 0 to 1).
-        use_bias: whether the maps add a bias (True or False).
+        use_bias: whether the maps add a bias.
         precision: of the products, see jax.lax.Precision (what `jax.lax` takes as
             precision, or None).
         kernel_initializer: of the kernels (an initializer, called `initializer(key,
@@ -172,6 +149,7 @@ def init(
     return trainables, None, hyperparams
 
 
+@applied_by(MLPHyperparams, init)
 def fwd(
     x: jax.Array,
     trainables: MLPTrainables,
@@ -180,7 +158,7 @@ def fwd(
     inference_mode: bool = False,
     key: jax.Array | None = None,
 ) -> tuple[jax.Array, None]:
-    """Apply MLP.
+    """Multi-layer perceptron: x = dropout(activation(x W + b)) for each hidden layer.
 
     Args:
         x: floating (*batch, in_features).
@@ -191,18 +169,15 @@ def fwd(
         key: PRNG key; needed in training only.
 
     Returns:
-        `(y, non_trainables)`; y is floating (*batch, out_features), in the dtype of the
-        input.
+        `(y, None)`; y is floating (*batch, out_features), in the dtype of the input.
 
     Raises:
         ValueError, TypeError: where an input or a weight does not fit.
     """
     checks.arguments("MLP", trainables, non_trainables, hyperparams, inference_mode)
     x = checks.floating("MLP", x=x)
-    if x.ndim < 1 or x.shape[-1] != hyperparams.in_features:
-        raise checks.shape_error(
-            "MLP", "x", "(*batch, in_features)", x, in_features=hyperparams.in_features
-        )
+    checks.shapes("MLP", hyperparams, x=(x, "*batch in_features"))
+
     dropout_keys = arrays.split_keys(key, len(hyperparams.dropouts))
     for i, (layer, dropout) in enumerate(
         zip(hyperparams.layers, hyperparams.dropouts, strict=True)
@@ -217,6 +192,6 @@ def fwd(
             dropout_keys[i],
         )
     y, _ = Linear.fwd(x, trainables.output, None, hyperparams.output)
-    return (
-        y if hyperparams.final_activation is None else hyperparams.final_activation(y)
-    ), non_trainables
+    if hyperparams.final_activation is None:
+        return y, None
+    return hyperparams.final_activation(y), None

@@ -12,26 +12,38 @@ from typing import Any, NamedTuple
 
 import jax
 
-from mlax._core import arrays, checks, outlines
-from mlax._core.static import InitializedLayer, LayerHyperparams, static
+from mlax._core import arrays, checks, outlines, scopes
+from mlax._core.scopes import applied_by
+from mlax._core.static import InitializedLayer, LayerHyperparams, OfLayer, static
+
+__all__ = [
+    "ParallelHyperparams",
+    "ParallelNonTrainables",
+    "ParallelTrainables",
+    "fwd",
+    "init",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class ParallelTrainables(NamedTuple):
     """Weights of Parallel."""
 
     layers: tuple[Any, ...]
-    """Those of layers."""
 
 
 class ParallelNonTrainables(NamedTuple):
     """State of Parallel."""
 
     layers: tuple[Any, ...] | None
-    """Those of layers, or None where none of them has any."""
+    """None where no layer has any."""
 
 
 @static
-class ParallelHyperparams:
+class ParallelHyperparams(OfLayer):
     """Hyperparameters of Parallel: canonical, hashable, static."""
 
     layers: tuple[LayerHyperparams, ...]
@@ -42,18 +54,6 @@ class ParallelHyperparams:
         """Keyword inputs of `fwd`: those of its layers."""
         return arrays.keyword_inputs(*self.layers)
 
-    def apply(
-        self,
-        x: Any,
-        trainables: Any,
-        non_trainables: Any,
-        inference_mode: bool = False,
-        key: jax.Array | None = None,
-        **inputs: Any,
-    ) -> tuple[Any, Any]:
-        """`fwd` with these hyperparameters: what a block calls."""
-        return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
-
     def outline(self) -> tuple[Any, Any, Any]:
         """`init` with these hyperparameters: shapes in the place of arrays."""
         return init(layers=[outlines.layer(part) for part in self.layers])
@@ -62,7 +62,7 @@ class ParallelHyperparams:
 def init(
     layers: Sequence[InitializedLayer],
 ) -> tuple[ParallelTrainables, ParallelNonTrainables, ParallelHyperparams]:
-    """Create the weights and the hyperparameters of Parallel.
+    """Create the weights, the state and the hyperparameters of Parallel.
 
     Args:
         layers: initialized layers (a sequence of initialized layers).
@@ -82,6 +82,7 @@ def init(
     return trainables, non_trainables, hyperparams
 
 
+@applied_by(ParallelHyperparams, init)
 def fwd(
     x: tuple[Any, ...],
     trainables: ParallelTrainables,
@@ -91,7 +92,7 @@ def fwd(
     key: jax.Array | None = None,
     **inputs: Any,
 ) -> tuple[tuple[Any, ...], ParallelNonTrainables]:
-    """Apply Parallel.
+    """Layers side by side: each is applied to its own input; the outputs are a tuple.
 
     Args:
         x: sequence of any number of: any tree of arrays.
@@ -113,15 +114,19 @@ def fwd(
         "Parallel", trainables, non_trainables, hyperparams, inference_mode
     )
     checks.passed("Parallel", hyperparams, inputs)
-    if not (isinstance(x, tuple | list) and len(x) == len(hyperparams.layers)):
-        raise checks.requirement(
-            "Parallel", "x must be a tuple of one input for each layer"
-        )
+
+    checks.require(
+        "Parallel",
+        isinstance(x, tuple | list) and len(x) == len(hyperparams.layers),
+        "x must be a tuple of one input for each layer",
+    )
     outputs = []
     states = arrays.each(non_trainables.layers, len(hyperparams.layers))
     layer_keys = arrays.split_keys(key, len(hyperparams.layers))
     for i, (layer, item) in enumerate(zip(hyperparams.layers, x, strict=True)):
-        layer_output, states[i] = layer.apply(
+        layer_output, states[i] = scopes.apply_at(
+            i,
+            layer,
             item,
             trainables.layers[i],
             states[i],

@@ -2,9 +2,10 @@
 # To change this file, edit that spec and run `mlax-scaffold generate`.
 """Recurrent: a cell along the axis of time: (y_t, carry) = cell((x_t, carry)).
 
-The weights are cast once, before the loop, so that their gradients accumulate in
-the dtype of x. A cell over images needs `time_major`. Other keyword inputs are the
-cell's, and the same in each step.
+The weights are cast once, before the loop. In 16 bits their gradients are computed
+for all steps at once, so that their error does not grow with the steps. A cell over
+images needs `time_major`. Other keyword inputs are the cell's, and the same in each
+step.
 """
 
 from __future__ import annotations
@@ -17,25 +18,37 @@ from jax import lax
 
 from mlax._core import arrays, checks, outlines
 from mlax._core.arrays import cast
-from mlax._core.static import CellHyperparams, InitializedLayer, static
+from mlax._core.loops import scan
+from mlax._core.scopes import applied_by
+from mlax._core.static import CellHyperparams, InitializedLayer, OfLayer, static
+
+__all__ = [
+    "RecurrentHyperparams",
+    "RecurrentNonTrainables",
+    "RecurrentTrainables",
+    "fwd",
+    "init",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class RecurrentTrainables(NamedTuple):
     """Weights of Recurrent."""
 
     cell: Any
-    """Those of cell."""
 
 
 class RecurrentNonTrainables(NamedTuple):
     """State of Recurrent."""
 
     cell: Any
-    """Those of cell."""
 
 
 @static
-class RecurrentHyperparams:
+class RecurrentHyperparams(OfLayer):
     """Hyperparameters of Recurrent: canonical, hashable, static."""
 
     cell: CellHyperparams
@@ -53,18 +66,6 @@ class RecurrentHyperparams:
     def keyword_inputs(self) -> tuple[str, ...]:
         """Keyword inputs of `fwd`: those of its layers."""
         return (*("carry", "reset"), *arrays.keyword_inputs(self.cell))
-
-    def apply(
-        self,
-        x: Any,
-        trainables: Any,
-        non_trainables: Any,
-        inference_mode: bool = False,
-        key: jax.Array | None = None,
-        **inputs: Any,
-    ) -> tuple[Any, Any]:
-        """`fwd` with these hyperparameters: what a block calls."""
-        return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
 
     def outline(self) -> tuple[Any, Any, Any]:
         """`init` with these hyperparameters: shapes in the place of arrays."""
@@ -84,17 +85,16 @@ def init(
     return_carry: bool = False,
     time_major: bool = False,
 ) -> tuple[RecurrentTrainables, RecurrentNonTrainables, RecurrentHyperparams]:
-    """Create the weights and the hyperparameters of Recurrent.
+    """Create the weights, the state and the hyperparameters of Recurrent.
 
     Args:
         cell: an initialized cell, with a method `initial_carry` (an initialized
             recurrent cell: it maps (inputs, carry) to (outputs, carry)).
-        reverse: whether time runs from the last step to the first (True or False).
+        reverse: whether time runs from the last step to the first.
         unroll: steps in one turn of the compiled loop; the length: no loop (an integer
             of at least 1).
-        return_carry: whether the result is (y, the last carry) (True or False).
-        time_major: whether time is the first axis, else the last but one (True or
-            False).
+        return_carry: whether the result is (y, the last carry).
+        time_major: whether time is the first axis, else the last but one.
 
     Returns:
         `(trainables, non_trainables, hyperparams)`.
@@ -119,6 +119,7 @@ def init(
     return trainables, non_trainables, hyperparams
 
 
+@applied_by(RecurrentHyperparams, init)
 def fwd(
     x: jax.Array,
     trainables: RecurrentTrainables,
@@ -131,7 +132,7 @@ def fwd(
     reset: jax.Array | None = None,
     **inputs: Any,
 ) -> tuple[Any, RecurrentNonTrainables]:
-    """Apply Recurrent.
+    """A cell along the axis of time: (y_t, carry) = cell((x_t, carry)).
 
     Args:
         x: floating (time, *batch, features) where time_major, else (*batch, time,
@@ -158,57 +159,31 @@ def fwd(
     x = checks.floating("Recurrent", x=x)
     if reset is not None:
         reset = checks.logical("Recurrent", reset=reset)
-    if x.ndim < 2:
-        raise checks.shape_error(
-            "Recurrent",
-            "x",
-            "(time, *batch, features)"
-            if hyperparams.time_major
-            else "(*batch, time, features)",
+    checks.shapes(
+        "Recurrent",
+        hyperparams,
+        x=(
             x,
-        )
-    if (
-        reset is not None
-        and hyperparams.time_major
-        and (
-            reset.ndim < 1
-            or reset.shape[0] != x.shape[0]
-            or reset.shape[1:] != x.shape[1:-1]
-        )
-    ):
-        raise checks.shape_error(
-            "Recurrent",
-            "reset",
-            "(time, *batch)",
+            "time *batch features"
+            if hyperparams.time_major
+            else "*batch time features",
+        ),
+        reset=(
             reset,
-            time=x.shape[0],
-            batch=x.shape[1:-1],
-        )
-    if (
-        reset is not None
-        and not hyperparams.time_major
-        and (
-            reset.ndim < 1
-            or reset.shape[:-1] != x.shape[:-2]
-            or reset.shape[-1] != x.shape[-2]
-        )
-    ):
-        raise checks.shape_error(
-            "Recurrent",
-            "reset",
-            "(*batch, time)",
-            reset,
-            batch=x.shape[:-2],
-            time=x.shape[-2],
-        )
+            "time *batch | None" if hyperparams.time_major else "*batch time | None",
+        ),
+    )
+
     # Where `reset` is True, the carry is the initial one before the step.
     axis = 0 if hyperparams.time_major else x.ndim - 2
     x = jnp.moveaxis(x, axis, 0)
     start = hyperparams.cell.initial_carry(x.shape[1:], x.dtype)
-    carry = start if carry is None else carry
+    if carry is None:
+        carry = start
     weights = cast(trainables.cell, dtype=x.dtype)
     draws = arrays.split_keys(key, x.shape[0])
-    draws = draws if isinstance(draws, jax.Array) else None
+    if not isinstance(draws, jax.Array):
+        draws = None
 
     def step(loop, slices):
         carry, states = loop
@@ -227,7 +202,7 @@ def fwd(
         return (carry, states), y
 
     resets = None if reset is None else jnp.moveaxis(reset, axis, 0)
-    (carry, states), y = lax.scan(
+    (carry, states), y = scan(
         step,
         (carry, non_trainables.cell),
         (x, resets, draws),
@@ -236,4 +211,6 @@ def fwd(
     )
     non_trainables = non_trainables._replace(cell=states)
     y = jnp.moveaxis(y, 0, axis)
-    return ((y, carry) if hyperparams.return_carry else y), non_trainables
+    if hyperparams.return_carry:
+        return (y, carry), non_trainables
+    return y, non_trainables

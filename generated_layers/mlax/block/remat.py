@@ -14,25 +14,30 @@ from typing import Any, NamedTuple
 import jax
 
 from mlax._core import arrays, checks, outlines
-from mlax._core.static import InitializedLayer, LayerHyperparams, static
+from mlax._core.scopes import applied_by
+from mlax._core.static import InitializedLayer, LayerHyperparams, OfLayer, static
+
+__all__ = ["RematHyperparams", "RematNonTrainables", "RematTrainables", "fwd", "init"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class RematTrainables(NamedTuple):
     """Weights of Remat."""
 
     layer: Any
-    """Those of layer."""
 
 
 class RematNonTrainables(NamedTuple):
     """State of Remat."""
 
     layer: Any
-    """Those of layer."""
 
 
 @static
-class RematHyperparams:
+class RematHyperparams(OfLayer):
     """Hyperparameters of Remat: canonical, hashable, static."""
 
     layer: LayerHyperparams
@@ -45,18 +50,6 @@ class RematHyperparams:
         """Keyword inputs of `fwd`: those of its layers."""
         return arrays.keyword_inputs(self.layer)
 
-    def apply(
-        self,
-        x: Any,
-        trainables: Any,
-        non_trainables: Any,
-        inference_mode: bool = False,
-        key: jax.Array | None = None,
-        **inputs: Any,
-    ) -> tuple[Any, Any]:
-        """`fwd` with these hyperparameters: what a block calls."""
-        return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
-
     def outline(self) -> tuple[Any, Any, Any]:
         """`init` with these hyperparameters: shapes in the place of arrays."""
         return init(layer=outlines.layer(self.layer), policy=self.policy)
@@ -65,7 +58,7 @@ class RematHyperparams:
 def init(
     layer: InitializedLayer, policy: Callable[..., Any] | None = None
 ) -> tuple[RematTrainables, RematNonTrainables, RematHyperparams]:
-    """Create the weights and the hyperparameters of Remat.
+    """Create the weights, the state and the hyperparameters of Remat.
 
     Args:
         layer: an initialized layer (an initialized layer `(trainables, non_trainables,
@@ -89,6 +82,7 @@ def init(
     return trainables, non_trainables, hyperparams
 
 
+@applied_by(RematHyperparams, init)
 def fwd(
     x: Any,
     trainables: RematTrainables,
@@ -98,7 +92,7 @@ def fwd(
     key: jax.Array | None = None,
     **inputs: Any,
 ) -> tuple[Any, RematNonTrainables]:
-    """Apply Remat.
+    """A layer that is computed again for its gradients, so that less memory is held.
 
     Args:
         x: any tree of arrays.
@@ -117,6 +111,7 @@ def fwd(
     """
     checks.arguments("Remat", trainables, non_trainables, hyperparams, inference_mode)
     checks.passed("Remat", hyperparams, inputs)
+
     [draw] = arrays.split_keys(key, 1)
 
     def run(x, weights, states, draw):

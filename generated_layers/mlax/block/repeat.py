@@ -15,25 +15,37 @@ import jax
 from jax import lax
 
 from mlax._core import arrays, checks, outlines
-from mlax._core.static import InitializedLayer, LayerHyperparams, static
+from mlax._core.loops import scan
+from mlax._core.scopes import applied_by
+from mlax._core.static import InitializedLayer, LayerHyperparams, OfLayer, static
+
+__all__ = [
+    "RepeatHyperparams",
+    "RepeatNonTrainables",
+    "RepeatTrainables",
+    "fwd",
+    "init",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class RepeatTrainables(NamedTuple):
     """Weights of Repeat."""
 
     layer: Any
-    """Those of layer."""
 
 
 class RepeatNonTrainables(NamedTuple):
     """State of Repeat."""
 
     layer: Any
-    """Those of layer."""
 
 
 @static
-class RepeatHyperparams:
+class RepeatHyperparams(OfLayer):
     """Hyperparameters of Repeat: canonical, hashable, static."""
 
     layer: LayerHyperparams
@@ -50,18 +62,6 @@ class RepeatHyperparams:
         """Keyword inputs of `fwd`: those of its layers."""
         return arrays.keyword_inputs(self.layer)
 
-    def apply(
-        self,
-        x: Any,
-        trainables: Any,
-        non_trainables: Any,
-        inference_mode: bool = False,
-        key: jax.Array | None = None,
-        **inputs: Any,
-    ) -> tuple[Any, Any]:
-        """`fwd` with these hyperparameters: what a block calls."""
-        return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
-
     def outline(self) -> tuple[Any, Any, Any]:
         """`init` with these hyperparameters: shapes in the place of arrays."""
         return init(
@@ -75,7 +75,7 @@ class RepeatHyperparams:
 def init(
     layer: InitializedLayer, depth: int, unroll: int = 1, checkpoint: bool = False
 ) -> tuple[RepeatTrainables, RepeatNonTrainables, RepeatHyperparams]:
-    """Create the weights and the hyperparameters of Repeat.
+    """Create the weights, the state and the hyperparameters of Repeat.
 
     Args:
         layer: an initialized layer, with arrays stacked along the first axis
@@ -85,7 +85,7 @@ def init(
             least 1).
         unroll: layers in one turn of the compiled loop; the depth: no loop (an integer
             of at least 1).
-        checkpoint: whether gradients compute each layer again (True or False).
+        checkpoint: whether gradients compute each layer again.
 
     Returns:
         `(trainables, non_trainables, hyperparams)`.
@@ -107,6 +107,7 @@ def init(
     return trainables, non_trainables, hyperparams
 
 
+@applied_by(RepeatHyperparams, init)
 def fwd(
     x: Any,
     trainables: RepeatTrainables,
@@ -116,7 +117,7 @@ def fwd(
     key: jax.Array | None = None,
     **inputs: Any,
 ) -> tuple[Any, RepeatNonTrainables]:
-    """Apply Repeat.
+    """The same layer several times in series, each time with weights of its own.
 
     Args:
         x: any tree of arrays.
@@ -135,8 +136,10 @@ def fwd(
     """
     checks.arguments("Repeat", trainables, non_trainables, hyperparams, inference_mode)
     checks.passed("Repeat", hyperparams, inputs)
+
     draws = arrays.split_keys(key, hyperparams.depth)
-    draws = draws if isinstance(draws, jax.Array) else None
+    if not isinstance(draws, jax.Array):
+        draws = None
 
     def step(carry, slices):
         weights, states, draw = slices
@@ -144,9 +147,13 @@ def fwd(
             carry, weights, states, inference_mode, draw, **inputs
         )
 
-    step = jax.checkpoint(step, prevent_cse=False) if hyperparams.checkpoint else step
+    if hyperparams.checkpoint:
+        step = jax.checkpoint(step, prevent_cse=False)
     stacked = (trainables.layer, non_trainables.layer, draws)
-    y, states = lax.scan(
+    # In 16 bits `scan` computes the gradients of keyword inputs for all layers at once,
+    # which is what a checkpoint avoids.
+    loop = lax.scan if hyperparams.checkpoint else scan
+    y, states = loop(
         step, x, stacked, length=hyperparams.depth, unroll=hyperparams.unroll
     )
     non_trainables = non_trainables._replace(layer=states)

@@ -17,37 +17,44 @@ from typing import Any, NamedTuple
 import jax
 from jax.typing import DTypeLike
 
-from mlax._core import arrays, checks, outlines
+from mlax._core import arrays, checks
 from mlax._core.checks import PrecisionLike
-from mlax._core.static import static
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfLayer, static
 from mlax.nn import batch_norm as BatchNorm
 from mlax.nn import conv as Conv
+
+__all__ = [
+    "ResNetBlockHyperparams",
+    "ResNetBlockNonTrainables",
+    "ResNetBlockTrainables",
+    "fwd",
+    "init",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class ResNetBlockTrainables(NamedTuple):
     """Weights of ResNetBlock."""
 
     convs: tuple[Conv.ConvTrainables, ...]
-    """Those of convs."""
     norms: tuple[BatchNorm.BatchNormTrainables, ...]
-    """Those of norms."""
     shortcut: Any
-    """Those of shortcut."""
     shortcut_norm: Any
-    """Those of shortcut_norm."""
 
 
 class ResNetBlockNonTrainables(NamedTuple):
     """State of ResNetBlock."""
 
     norms: tuple[BatchNorm.BatchNormNonTrainables, ...]
-    """Those of norms."""
     shortcut_norm: Any
-    """Those of shortcut_norm."""
 
 
 @static
-class ResNetBlockHyperparams:
+class ResNetBlockHyperparams(OfLayer):
     """Hyperparameters of ResNetBlock: canonical, hashable, static."""
 
     spatial_dims: int
@@ -75,43 +82,9 @@ class ResNetBlockHyperparams:
     precision: PrecisionLike | None
     """Of the products, see jax.lax.Precision."""
     convs: tuple[Conv.ConvHyperparams, ...]
-    """Those of convs."""
     norms: tuple[BatchNorm.BatchNormHyperparams, ...]
-    """Those of norms."""
     shortcut: Any
-    """Those of shortcut."""
     shortcut_norm: Any
-    """Those of shortcut_norm."""
-
-    def apply(
-        self,
-        x: Any,
-        trainables: Any,
-        non_trainables: Any,
-        inference_mode: bool = False,
-        key: jax.Array | None = None,
-        **inputs: Any,
-    ) -> tuple[Any, Any]:
-        """`fwd` with these hyperparameters: what a block calls."""
-        return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
-
-    def outline(self) -> tuple[Any, Any, Any]:
-        """`init` with these hyperparameters: shapes in the place of arrays."""
-        return init(
-            outlines.SHAPES,
-            spatial_dims=self.spatial_dims,
-            in_channels=self.in_channels,
-            out_channels=self.out_channels,
-            strides=self.strides,
-            bottleneck=self.bottleneck,
-            channel_last=self.channel_last,
-            activation=self.activation,
-            momentum=self.momentum,
-            epsilon=self.epsilon,
-            axis_name=self.axis_name,
-            accum_dtype=self.accum_dtype,
-            precision=self.precision,
-        )
 
 
 def init(
@@ -131,7 +104,7 @@ def init(
     kernel_initializer: arrays.Initializer | None = None,
     dtype: DTypeLike | None = None,
 ) -> tuple[ResNetBlockTrainables, ResNetBlockNonTrainables, ResNetBlockHyperparams]:
-    """Create the weights and the hyperparameters of ResNetBlock.
+    """Create the weights, the state and the hyperparameters of ResNetBlock.
 
     Args:
         key: PRNG key of the weights.
@@ -140,10 +113,8 @@ def init(
         out_channels: channels of the output (an integer of at least 1).
         strides: steps of the convolution that makes the image smaller (an integer of at
             least 1).
-        bottleneck: sizes 1, 3, 1 with a quarter of the channels, else 3, 3 (True or
-            False).
-        channel_last: whether channels are the last axis, else the second (True or
-            False).
+        bottleneck: sizes 1, 3, 1 with a quarter of the channels, else 3, 3.
+        channel_last: whether channels are the last axis, else the second.
         activation: after each norm, the last after the sum (a hashable function of an
             array).
         momentum: decay of the moving statistics (a number from 0 to 1).
@@ -178,13 +149,13 @@ def init(
     accum_dtype = checks.optional(checks.dtype, "ResNetBlock", accum_dtype=accum_dtype)
     precision = checks.optional(checks.precision, "ResNetBlock", precision=precision)
     keys = arrays.declared_keys(key, 4)
-    if not (not bottleneck or out_channels % 4 == 0):
-        raise checks.requirement(
-            "ResNetBlock",
-            "a bottleneck needs out_channels that 4 divides",
-            bottleneck=bottleneck,
-            out_channels=out_channels,
-        )
+    checks.require(
+        "ResNetBlock",
+        not bottleneck or out_channels % 4 == 0,
+        "a bottleneck needs out_channels that 4 divides",
+        bottleneck=bottleneck,
+        out_channels=out_channels,
+    )
     inner = out_channels // 4
     ends = (in_channels, out_channels)
     # Channels of the input and the output, size of the kernel, strides.
@@ -255,6 +226,7 @@ def init(
     return trainables, non_trainables, hyperparams
 
 
+@applied_by(ResNetBlockHyperparams, init)
 def fwd(
     x: jax.Array,
     trainables: ResNetBlockTrainables,
@@ -263,7 +235,9 @@ def fwd(
     inference_mode: bool = False,
     key: jax.Array | None = None,
 ) -> tuple[jax.Array, ResNetBlockNonTrainables]:
-    """Apply ResNetBlock.
+    """Two convolutions, or a bottleneck of three, with norms and a shortcut.
+
+    Every layer takes `key`; this one needs none.
 
     Args:
         x: floating (batch, *spatial, in_channels) where channel_last, else (batch,
@@ -272,7 +246,6 @@ def fwd(
         non_trainables: state, kept in its own dtype.
         hyperparams: what `init` returned.
         inference_mode: static; whether state is kept and nothing is random.
-        key: not used.
 
     Returns:
         `(y, non_trainables)`; y is floating of any shape, in the dtype of the input.
@@ -284,28 +257,17 @@ def fwd(
         "ResNetBlock", trainables, non_trainables, hyperparams, inference_mode
     )
     x = checks.floating("ResNetBlock", x=x)
-    if hyperparams.channel_last and (
-        x.ndim != hyperparams.spatial_dims + 2 or x.shape[-1] != hyperparams.in_channels
-    ):
-        raise checks.shape_error(
-            "ResNetBlock",
-            "x",
-            "(batch, *spatial, in_channels)",
+    checks.shapes(
+        "ResNetBlock",
+        hyperparams,
+        x=(
             x,
-            spatial_dims=hyperparams.spatial_dims,
-            in_channels=hyperparams.in_channels,
-        )
-    if not hyperparams.channel_last and (
-        x.ndim != hyperparams.spatial_dims + 2 or x.shape[1] != hyperparams.in_channels
-    ):
-        raise checks.shape_error(
-            "ResNetBlock",
-            "x",
-            "(batch, in_channels, *spatial)",
-            x,
-            spatial_dims=hyperparams.spatial_dims,
-            in_channels=hyperparams.in_channels,
-        )
+            "batch *spatial in_channels"
+            if hyperparams.channel_last
+            else "batch in_channels *spatial",
+        ),
+    )
+
     y = x
     last = len(hyperparams.convs) - 1
     norm_states = list(non_trainables.norms)

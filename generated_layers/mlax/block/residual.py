@@ -13,25 +13,36 @@ import jax
 import jax.numpy as jnp
 
 from mlax._core import arrays, checks, outlines
-from mlax._core.static import InitializedLayer, LayerHyperparams, static
+from mlax._core.scopes import applied_by
+from mlax._core.static import InitializedLayer, LayerHyperparams, OfLayer, static
+
+__all__ = [
+    "ResidualHyperparams",
+    "ResidualNonTrainables",
+    "ResidualTrainables",
+    "fwd",
+    "init",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class ResidualTrainables(NamedTuple):
     """Weights of Residual."""
 
     layer: Any
-    """Those of layer."""
 
 
 class ResidualNonTrainables(NamedTuple):
     """State of Residual."""
 
     layer: Any
-    """Those of layer."""
 
 
 @static
-class ResidualHyperparams:
+class ResidualHyperparams(OfLayer):
     """Hyperparameters of Residual: canonical, hashable, static."""
 
     layer: LayerHyperparams
@@ -42,18 +53,6 @@ class ResidualHyperparams:
         """Keyword inputs of `fwd`: those of its layers."""
         return arrays.keyword_inputs(self.layer)
 
-    def apply(
-        self,
-        x: Any,
-        trainables: Any,
-        non_trainables: Any,
-        inference_mode: bool = False,
-        key: jax.Array | None = None,
-        **inputs: Any,
-    ) -> tuple[Any, Any]:
-        """`fwd` with these hyperparameters: what a block calls."""
-        return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
-
     def outline(self) -> tuple[Any, Any, Any]:
         """`init` with these hyperparameters: shapes in the place of arrays."""
         return init(layer=outlines.layer(self.layer))
@@ -62,7 +61,7 @@ class ResidualHyperparams:
 def init(
     layer: InitializedLayer,
 ) -> tuple[ResidualTrainables, ResidualNonTrainables, ResidualHyperparams]:
-    """Create the weights and the hyperparameters of Residual.
+    """Create the weights, the state and the hyperparameters of Residual.
 
     Args:
         layer: an initialized layer, whose output has the shape of its input (an
@@ -83,6 +82,7 @@ def init(
     return trainables, non_trainables, hyperparams
 
 
+@applied_by(ResidualHyperparams, init)
 def fwd(
     x: Any,
     trainables: ResidualTrainables,
@@ -92,7 +92,7 @@ def fwd(
     key: jax.Array | None = None,
     **inputs: Any,
 ) -> tuple[Any, ResidualNonTrainables]:
-    """Apply Residual.
+    """A layer around which the input is carried: y = x + layer(x).
 
     Args:
         x: any tree of arrays.
@@ -114,12 +114,14 @@ def fwd(
         "Residual", trainables, non_trainables, hyperparams, inference_mode
     )
     checks.passed("Residual", hyperparams, inputs)
+
     y, layer_state = hyperparams.layer.apply(
         x, trainables.layer, non_trainables.layer, inference_mode, key, **inputs
     )
     non_trainables = non_trainables._replace(layer=layer_state)
-    if jax.tree.map(jnp.shape, x) != jax.tree.map(jnp.shape, y):
-        raise checks.requirement(
-            "Residual", "the output of the layer must have the shape of its input"
-        )
+    checks.require(
+        "Residual",
+        jax.tree.map(jnp.shape, x) == jax.tree.map(jnp.shape, y),
+        "the output of the layer must have the shape of its input",
+    )
     return jax.tree.map(lambda a, b: a + b, x, y), non_trainables

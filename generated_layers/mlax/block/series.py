@@ -12,26 +12,38 @@ from typing import Any, NamedTuple
 
 import jax
 
-from mlax._core import arrays, checks, outlines
-from mlax._core.static import InitializedLayer, LayerHyperparams, static
+from mlax._core import arrays, checks, outlines, scopes
+from mlax._core.scopes import applied_by
+from mlax._core.static import InitializedLayer, LayerHyperparams, OfLayer, static
+
+__all__ = [
+    "SeriesHyperparams",
+    "SeriesNonTrainables",
+    "SeriesTrainables",
+    "fwd",
+    "init",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class SeriesTrainables(NamedTuple):
     """Weights of Series."""
 
     layers: tuple[Any, ...]
-    """Those of layers."""
 
 
 class SeriesNonTrainables(NamedTuple):
     """State of Series."""
 
     layers: tuple[Any, ...] | None
-    """Those of layers, or None where none of them has any."""
+    """None where no layer has any."""
 
 
 @static
-class SeriesHyperparams:
+class SeriesHyperparams(OfLayer):
     """Hyperparameters of Series: canonical, hashable, static."""
 
     layers: tuple[LayerHyperparams, ...]
@@ -42,18 +54,6 @@ class SeriesHyperparams:
         """Keyword inputs of `fwd`: those of its layers."""
         return arrays.keyword_inputs(*self.layers)
 
-    def apply(
-        self,
-        x: Any,
-        trainables: Any,
-        non_trainables: Any,
-        inference_mode: bool = False,
-        key: jax.Array | None = None,
-        **inputs: Any,
-    ) -> tuple[Any, Any]:
-        """`fwd` with these hyperparameters: what a block calls."""
-        return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
-
     def outline(self) -> tuple[Any, Any, Any]:
         """`init` with these hyperparameters: shapes in the place of arrays."""
         return init(layers=[outlines.layer(part) for part in self.layers])
@@ -62,7 +62,7 @@ class SeriesHyperparams:
 def init(
     layers: Sequence[InitializedLayer],
 ) -> tuple[SeriesTrainables, SeriesNonTrainables, SeriesHyperparams]:
-    """Create the weights and the hyperparameters of Series.
+    """Create the weights, the state and the hyperparameters of Series.
 
     Args:
         layers: initialized layers, in order (a sequence of initialized layers).
@@ -82,6 +82,7 @@ def init(
     return trainables, non_trainables, hyperparams
 
 
+@applied_by(SeriesHyperparams, init)
 def fwd(
     x: Any,
     trainables: SeriesTrainables,
@@ -91,7 +92,7 @@ def fwd(
     key: jax.Array | None = None,
     **inputs: Any,
 ) -> tuple[Any, SeriesNonTrainables]:
-    """Apply Series.
+    """Layers one after another: the output of each is the input of the next.
 
     Args:
         x: any tree of arrays.
@@ -110,10 +111,13 @@ def fwd(
     """
     checks.arguments("Series", trainables, non_trainables, hyperparams, inference_mode)
     checks.passed("Series", hyperparams, inputs)
+
     states = arrays.each(non_trainables.layers, len(hyperparams.layers))
     layer_keys = arrays.split_keys(key, len(hyperparams.layers))
     for i, layer in enumerate(hyperparams.layers):
-        x, states[i] = layer.apply(
+        x, states[i] = scopes.apply_at(
+            i,
+            layer,
             x,
             trainables.layers[i],
             states[i],

@@ -14,47 +14,53 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import jax
-from jax.nn.initializers import lecun_normal, zeros
+from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
-from mlax._core import arrays, checks, outlines
+from mlax._core import arrays, checks
 from mlax._core.checks import PrecisionLike
-from mlax._core.static import static
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfLayer, static
 from mlax.block import feed_forward as FeedForward
 from mlax.functional import gelu
+from mlax.initializers import lecun_normal
 from mlax.nn import dropout as Dropout
 from mlax.nn import layer_norm as LayerNorm
 from mlax.nn import multi_head_attention as MultiHeadAttention
+
+__all__ = [
+    "TransformerDecoderLayerHyperparams",
+    "TransformerDecoderLayerNonTrainables",
+    "TransformerDecoderLayerTrainables",
+    "fwd",
+    "init",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class TransformerDecoderLayerTrainables(NamedTuple):
     """Weights of TransformerDecoderLayer."""
 
     attention: MultiHeadAttention.MultiHeadAttentionTrainables
-    """Those of attention."""
     context_attention: MultiHeadAttention.MultiHeadAttentionTrainables
-    """Those of context_attention."""
     feed_forward: FeedForward.FeedForwardTrainables
-    """Those of feed_forward."""
     attention_norm: LayerNorm.LayerNormTrainables
-    """Those of attention_norm."""
     context_norm: LayerNorm.LayerNormTrainables
-    """Those of context_norm."""
     feed_forward_norm: LayerNorm.LayerNormTrainables
-    """Those of feed_forward_norm."""
 
 
 class TransformerDecoderLayerNonTrainables(NamedTuple):
     """State of TransformerDecoderLayer."""
 
     attention: MultiHeadAttention.MultiHeadAttentionNonTrainables
-    """Those of attention."""
     context_attention: MultiHeadAttention.MultiHeadAttentionNonTrainables
-    """Those of context_attention."""
 
 
 @static
-class TransformerDecoderLayerHyperparams:
+class TransformerDecoderLayerHyperparams(OfLayer):
     """Hyperparameters of TransformerDecoderLayer: canonical, hashable, static."""
 
     features: int
@@ -88,57 +94,16 @@ class TransformerDecoderLayerHyperparams:
     precision: PrecisionLike | None
     """Of the products, see jax.lax.Precision."""
     source_features: int
-    """Derived from the others."""
     attention: MultiHeadAttention.MultiHeadAttentionHyperparams
-    """Those of attention."""
     context_attention: MultiHeadAttention.MultiHeadAttentionHyperparams
-    """Those of context_attention."""
     feed_forward: FeedForward.FeedForwardHyperparams
-    """Those of feed_forward."""
     attention_norm: LayerNorm.LayerNormHyperparams
-    """Those of attention_norm."""
     context_norm: LayerNorm.LayerNormHyperparams
-    """Those of context_norm."""
     feed_forward_norm: LayerNorm.LayerNormHyperparams
-    """Those of feed_forward_norm."""
     dropout: Dropout.DropoutHyperparams
-    """Those of dropout."""
 
     keyword_inputs: ClassVar[tuple[str, ...]] = ("context", "mask", "context_mask")
     """Keyword inputs of `fwd`."""
-
-    def apply(
-        self,
-        x: Any,
-        trainables: Any,
-        non_trainables: Any,
-        inference_mode: bool = False,
-        key: jax.Array | None = None,
-        **inputs: Any,
-    ) -> tuple[Any, Any]:
-        """`fwd` with these hyperparameters: what a block calls."""
-        return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
-
-    def outline(self) -> tuple[Any, Any, Any]:
-        """`init` with these hyperparameters: shapes in the place of arrays."""
-        return init(
-            outlines.SHAPES,
-            features=self.features,
-            heads=self.heads,
-            hidden_features=self.hidden_features,
-            context_features=self.context_features,
-            activation=self.activation,
-            norm_first=self.norm_first,
-            kv_heads=self.kv_heads,
-            rotary=self.rotary,
-            max_length=self.max_length,
-            batch=self.batch,
-            cache_dtype=self.cache_dtype,
-            dropout_rate=self.dropout_rate,
-            use_bias=self.use_bias,
-            accum_dtype=self.accum_dtype,
-            precision=self.precision,
-        )
 
 
 def init(
@@ -166,7 +131,7 @@ def init(
     TransformerDecoderLayerNonTrainables,
     TransformerDecoderLayerHyperparams,
 ]:
-    """Create the weights and the hyperparameters of TransformerDecoderLayer.
+    """Create the weights, the state and the hyperparameters of TransformerDecoderLayer.
 
     Args:
         key: PRNG key of the weights.
@@ -178,7 +143,7 @@ def init(
         context_features: size of the context's axis; None: features (an integer of at
             least 1, or None).
         activation: of the feed-forward network (a hashable function of an array).
-        norm_first: whether norms stand before what they belong to (True or False).
+        norm_first: whether norms stand before what they belong to.
         kv_heads: heads of keys and values; None: heads (an integer of at least 1, or
             None).
         rotary: of queries or keys, and their positions (a hashable function, or None).
@@ -189,7 +154,7 @@ def init(
         cache_dtype: dtype of the cache; None: that of the weights (a floating dtype, or
             None).
         dropout_rate: of weights, hidden elements and results (a number from 0 to 1).
-        use_bias: whether maps and norms add a bias (True or False).
+        use_bias: whether maps and norms add a bias.
         accum_dtype: of softmax and norms; None: that of x (a floating dtype, or None).
         precision: of the products, see jax.lax.Precision (what `jax.lax` takes as
             precision, or None).
@@ -245,7 +210,7 @@ def init(
         "kernel_initializer": kernel_initializer,
         "bias_initializer": bias_initializer,
     }
-    attention_2 = {**inner, "accum_dtype": wide, "kv_heads": kv_heads}
+    shared = {**inner, "accum_dtype": wide, "kv_heads": kv_heads}
     norm = {"use_bias": bias, "accum_dtype": wide}
     source_features = context_features or size
     attention_weights, attention_state, attention_hyperparams = MultiHeadAttention.init(
@@ -257,7 +222,7 @@ def init(
         max_length=max_length,
         batch=batch,
         cache_dtype=cache_dtype,
-        **attention_2,
+        **shared,
         dtype=dtype,
     )
     (
@@ -265,7 +230,7 @@ def init(
         context_attention_state,
         context_attention_hyperparams,
     ) = MultiHeadAttention.init(
-        keys[1], size, heads, source_features, **attention_2, dtype=dtype
+        keys[1], size, heads, source_features, **shared, dtype=dtype
     )
     feed_forward_weights, _, feed_forward_hyperparams = FeedForward.init(
         keys[2], size, hidden_features, activation, **inner, dtype=dtype
@@ -319,6 +284,7 @@ def init(
     return trainables, non_trainables, hyperparams
 
 
+@applied_by(TransformerDecoderLayerHyperparams, init)
 def fwd(
     x: jax.Array,
     trainables: TransformerDecoderLayerTrainables,
@@ -331,7 +297,7 @@ def fwd(
     mask: jax.Array | None = None,
     context_mask: jax.Array | None = None,
 ) -> tuple[jax.Array, TransformerDecoderLayerNonTrainables]:
-    """Apply TransformerDecoderLayer.
+    """Causal self-attention, attention to a context, and a feed-forward network.
 
     Args:
         x: floating (*batch, positions, features).
@@ -369,48 +335,15 @@ def fwd(
             "TransformerDecoderLayer", context_mask=context_mask
         )
     checks.same_dtype("TransformerDecoderLayer", x=x, context=context)
-    if (
-        x.ndim < 2
-        or (hyperparams.batch is not None and x.shape[:-2] != hyperparams.batch)
-        or x.shape[-1] != hyperparams.features
-    ):
-        raise checks.shape_error(
-            "TransformerDecoderLayer",
-            "x",
-            "(*batch, positions, features)",
-            x,
-            batch=hyperparams.batch,
-            features=hyperparams.features,
-        )
-    if context is not None and (
-        context.ndim < 2
-        or context.shape[:-2] != x.shape[:-2]
-        or context.shape[-1] != hyperparams.source_features
-    ):
-        raise checks.shape_error(
-            "TransformerDecoderLayer",
-            "context",
-            "(*batch, keys, source_features)",
-            context,
-            batch=x.shape[:-2],
-            source_features=hyperparams.source_features,
-        )
-    if mask is not None:
-        checks.broadcasts(
-            "TransformerDecoderLayer",
-            "mask",
-            "(*batch, heads, positions, own_keys)",
-            mask,
-            (*x.shape[:-2], hyperparams.heads, x.shape[-2], None),
-        )
-    if context_mask is not None:
-        checks.broadcasts(
-            "TransformerDecoderLayer",
-            "context_mask",
-            "(*batch, heads, positions, keys)",
-            context_mask,
-            (*x.shape[:-2], hyperparams.heads, x.shape[-2], None),
-        )
+    checks.shapes(
+        "TransformerDecoderLayer",
+        hyperparams,
+        x=(x, "*batch positions features"),
+        context=(context, "*batch keys source_features | None"),
+        mask=(mask, "# *batch heads positions own_keys | None"),
+        context_mask=(context_mask, "# *batch heads positions keys | None"),
+    )
+
     keys = arrays.split_keys(key, 12)
     if hyperparams.norm_first:
         attention_norm, _ = LayerNorm.fwd(
@@ -447,10 +380,10 @@ def fwd(
             non_trainables = non_trainables._replace(
                 context_attention=context_attention_state
             )
-            dropout_2, _ = Dropout.fwd(
+            dropout, _ = Dropout.fwd(
                 y, None, None, hyperparams.dropout, inference_mode, keys[3]
             )
-            x = x + dropout_2
+            x = x + dropout
         feed_forward_norm, _ = LayerNorm.fwd(
             x, trainables.feed_forward_norm, None, hyperparams.feed_forward_norm
         )
@@ -462,10 +395,10 @@ def fwd(
             inference_mode,
             keys[4],
         )
-        dropout_3, _ = Dropout.fwd(
+        dropout, _ = Dropout.fwd(
             y, None, None, hyperparams.dropout, inference_mode, keys[5]
         )
-        return x + dropout_3, non_trainables
+        return x + dropout, non_trainables
     attention, attention_state = MultiHeadAttention.fwd(
         x,
         trainables.attention,
@@ -476,11 +409,11 @@ def fwd(
         mask=mask,
     )
     non_trainables = non_trainables._replace(attention=attention_state)
-    dropout_4, _ = Dropout.fwd(
+    dropout, _ = Dropout.fwd(
         attention, None, None, hyperparams.dropout, inference_mode, keys[6]
     )
     x, _ = LayerNorm.fwd(
-        x + dropout_4, trainables.attention_norm, None, hyperparams.attention_norm
+        x + dropout, trainables.attention_norm, None, hyperparams.attention_norm
     )
     if context is not None:
         y, context_attention_state = MultiHeadAttention.fwd(
@@ -496,11 +429,11 @@ def fwd(
         non_trainables = non_trainables._replace(
             context_attention=context_attention_state
         )
-        dropout_5, _ = Dropout.fwd(
+        dropout, _ = Dropout.fwd(
             y, None, None, hyperparams.dropout, inference_mode, keys[9]
         )
         x, _ = LayerNorm.fwd(
-            x + dropout_5, trainables.context_norm, None, hyperparams.context_norm
+            x + dropout, trainables.context_norm, None, hyperparams.context_norm
         )
     feed_forward, _ = FeedForward.fwd(
         x,
@@ -510,10 +443,10 @@ def fwd(
         inference_mode,
         keys[11],
     )
-    dropout_6, _ = Dropout.fwd(
+    dropout, _ = Dropout.fwd(
         feed_forward, None, None, hyperparams.dropout, inference_mode, keys[10]
     )
-    feed_forward_norm_2, _ = LayerNorm.fwd(
-        x + dropout_6, trainables.feed_forward_norm, None, hyperparams.feed_forward_norm
+    feed_forward_norm, _ = LayerNorm.fwd(
+        x + dropout, trainables.feed_forward_norm, None, hyperparams.feed_forward_norm
     )
-    return feed_forward_norm_2, non_trainables
+    return feed_forward_norm, non_trainables

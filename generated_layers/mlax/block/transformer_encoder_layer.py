@@ -14,41 +14,50 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import jax
-from jax.nn.initializers import lecun_normal, zeros
+from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
-from mlax._core import arrays, checks, outlines
+from mlax._core import arrays, checks
 from mlax._core.checks import PrecisionLike
-from mlax._core.static import static
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfLayer, static
 from mlax.block import feed_forward as FeedForward
 from mlax.functional import gelu
+from mlax.initializers import lecun_normal
 from mlax.nn import dropout as Dropout
 from mlax.nn import layer_norm as LayerNorm
 from mlax.nn import multi_head_attention as MultiHeadAttention
+
+__all__ = [
+    "TransformerEncoderLayerHyperparams",
+    "TransformerEncoderLayerNonTrainables",
+    "TransformerEncoderLayerTrainables",
+    "fwd",
+    "init",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class TransformerEncoderLayerTrainables(NamedTuple):
     """Weights of TransformerEncoderLayer."""
 
     attention: MultiHeadAttention.MultiHeadAttentionTrainables
-    """Those of attention."""
     feed_forward: FeedForward.FeedForwardTrainables
-    """Those of feed_forward."""
     attention_norm: LayerNorm.LayerNormTrainables
-    """Those of attention_norm."""
     feed_forward_norm: LayerNorm.LayerNormTrainables
-    """Those of feed_forward_norm."""
 
 
 class TransformerEncoderLayerNonTrainables(NamedTuple):
     """State of TransformerEncoderLayer."""
 
     attention: MultiHeadAttention.MultiHeadAttentionNonTrainables
-    """Those of attention."""
 
 
 @static
-class TransformerEncoderLayerHyperparams:
+class TransformerEncoderLayerHyperparams(OfLayer):
     """Hyperparameters of TransformerEncoderLayer: canonical, hashable, static."""
 
     features: int
@@ -82,51 +91,13 @@ class TransformerEncoderLayerHyperparams:
     precision: PrecisionLike | None
     """Of the products, see jax.lax.Precision."""
     attention: MultiHeadAttention.MultiHeadAttentionHyperparams
-    """Those of attention."""
     feed_forward: FeedForward.FeedForwardHyperparams
-    """Those of feed_forward."""
     attention_norm: LayerNorm.LayerNormHyperparams
-    """Those of attention_norm."""
     feed_forward_norm: LayerNorm.LayerNormHyperparams
-    """Those of feed_forward_norm."""
     dropout: Dropout.DropoutHyperparams
-    """Those of dropout."""
 
     keyword_inputs: ClassVar[tuple[str, ...]] = ("mask",)
     """Keyword inputs of `fwd`."""
-
-    def apply(
-        self,
-        x: Any,
-        trainables: Any,
-        non_trainables: Any,
-        inference_mode: bool = False,
-        key: jax.Array | None = None,
-        **inputs: Any,
-    ) -> tuple[Any, Any]:
-        """`fwd` with these hyperparameters: what a block calls."""
-        return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
-
-    def outline(self) -> tuple[Any, Any, Any]:
-        """`init` with these hyperparameters: shapes in the place of arrays."""
-        return init(
-            outlines.SHAPES,
-            features=self.features,
-            heads=self.heads,
-            hidden_features=self.hidden_features,
-            activation=self.activation,
-            norm_first=self.norm_first,
-            causal=self.causal,
-            kv_heads=self.kv_heads,
-            rotary=self.rotary,
-            max_length=self.max_length,
-            batch=self.batch,
-            cache_dtype=self.cache_dtype,
-            dropout_rate=self.dropout_rate,
-            use_bias=self.use_bias,
-            accum_dtype=self.accum_dtype,
-            precision=self.precision,
-        )
 
 
 def init(
@@ -154,7 +125,7 @@ def init(
     TransformerEncoderLayerNonTrainables,
     TransformerEncoderLayerHyperparams,
 ]:
-    """Create the weights and the hyperparameters of TransformerEncoderLayer.
+    """Create the weights, the state and the hyperparameters of TransformerEncoderLayer.
 
     Args:
         key: PRNG key of the weights.
@@ -164,8 +135,8 @@ def init(
         hidden_features: size between the maps of the feed-forward network (an integer
             of at least 1).
         activation: of the feed-forward network (a hashable function of an array).
-        norm_first: whether norms stand before what they belong to (True or False).
-        causal: whether position i attends to positions up to i only (True or False).
+        norm_first: whether norms stand before what they belong to.
+        causal: whether position i attends to positions up to i only.
         kv_heads: heads of keys and values; None: heads (an integer of at least 1, or
             None).
         rotary: of queries or keys, and their positions (a hashable function, or None).
@@ -177,7 +148,7 @@ def init(
             None).
         dropout_rate: of weights, hidden elements and both results (a number from 0 to
             1).
-        use_bias: whether maps and norms add a bias (True or False).
+        use_bias: whether maps and norms add a bias.
         accum_dtype: of softmax and norms; None: that of x (a floating dtype, or None).
         precision: of the products, see jax.lax.Precision (what `jax.lax` takes as
             precision, or None).
@@ -288,6 +259,7 @@ def init(
     return trainables, non_trainables, hyperparams
 
 
+@applied_by(TransformerEncoderLayerHyperparams, init)
 def fwd(
     x: jax.Array,
     trainables: TransformerEncoderLayerTrainables,
@@ -298,7 +270,7 @@ def fwd(
     *,
     mask: jax.Array | None = None,
 ) -> tuple[jax.Array, TransformerEncoderLayerNonTrainables]:
-    """Apply TransformerEncoderLayer.
+    """Self-attention and a feed-forward network, each with a norm and a residual.
 
     Args:
         x: floating (*batch, positions, features).
@@ -326,27 +298,13 @@ def fwd(
     x = checks.floating("TransformerEncoderLayer", x=x)
     if mask is not None:
         mask = checks.logical("TransformerEncoderLayer", mask=mask)
-    if (
-        x.ndim < 2
-        or (hyperparams.batch is not None and x.shape[:-2] != hyperparams.batch)
-        or x.shape[-1] != hyperparams.features
-    ):
-        raise checks.shape_error(
-            "TransformerEncoderLayer",
-            "x",
-            "(*batch, positions, features)",
-            x,
-            batch=hyperparams.batch,
-            features=hyperparams.features,
-        )
-    if mask is not None:
-        checks.broadcasts(
-            "TransformerEncoderLayer",
-            "mask",
-            "(*batch, heads, positions, keys)",
-            mask,
-            (*x.shape[:-2], hyperparams.heads, x.shape[-2], None),
-        )
+    checks.shapes(
+        "TransformerEncoderLayer",
+        hyperparams,
+        x=(x, "*batch positions features"),
+        mask=(mask, "# *batch heads positions keys | None"),
+    )
+
     keys = arrays.split_keys(key, 8)
     if hyperparams.norm_first:
         attention_norm, _ = LayerNorm.fwd(
@@ -377,10 +335,10 @@ def fwd(
             inference_mode,
             keys[2],
         )
-        dropout_2, _ = Dropout.fwd(
+        dropout, _ = Dropout.fwd(
             y, None, None, hyperparams.dropout, inference_mode, keys[3]
         )
-        return x + dropout_2, non_trainables
+        return x + dropout, non_trainables
     attention, attention_state = MultiHeadAttention.fwd(
         x,
         trainables.attention,
@@ -391,11 +349,11 @@ def fwd(
         mask=mask,
     )
     non_trainables = non_trainables._replace(attention=attention_state)
-    dropout_3, _ = Dropout.fwd(
+    dropout, _ = Dropout.fwd(
         attention, None, None, hyperparams.dropout, inference_mode, keys[4]
     )
     x, _ = LayerNorm.fwd(
-        x + dropout_3, trainables.attention_norm, None, hyperparams.attention_norm
+        x + dropout, trainables.attention_norm, None, hyperparams.attention_norm
     )
     feed_forward, _ = FeedForward.fwd(
         x,
@@ -405,10 +363,10 @@ def fwd(
         inference_mode,
         keys[7],
     )
-    dropout_4, _ = Dropout.fwd(
+    dropout, _ = Dropout.fwd(
         feed_forward, None, None, hyperparams.dropout, inference_mode, keys[6]
     )
-    feed_forward_norm_2, _ = LayerNorm.fwd(
-        x + dropout_4, trainables.feed_forward_norm, None, hyperparams.feed_forward_norm
+    feed_forward_norm, _ = LayerNorm.fwd(
+        x + dropout, trainables.feed_forward_norm, None, hyperparams.feed_forward_norm
     )
-    return feed_forward_norm_2, non_trainables
+    return feed_forward_norm, non_trainables

@@ -45,6 +45,7 @@ from mlax.functional._rotary_embedding import rotary_embedding
 from mlax.functional._running_sum import running_sum
 from mlax.functional._saturate import saturate
 from mlax.functional._scale_by_trust_ratio import scale_by_trust_ratio
+from mlax.functional._scaled_scores import scaled_scores
 from mlax.functional._sinusoids import sinusoids
 from mlax.functional._softmax import softmax
 from mlax.functional._standardize import standardize
@@ -100,6 +101,7 @@ __all__ = [
     "running_sum",
     "saturate",
     "scale_by_trust_ratio",
+    "scaled_scores",
     "sinusoids",
     "softmax",
     "standardize",
@@ -109,3 +111,7 @@ __all__ = [
     "var",
     "z_norm",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -184,3 +184,7 @@ __all__ = [
     "static_scan",
     "summary",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

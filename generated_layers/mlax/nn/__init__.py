@@ -125,3 +125,7 @@ __all__ = [
     "WeightNorm",
     "ZNorm",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -9,18 +9,24 @@ equinox. Deviation from PyTorch: windows do not overlap.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import jax
 from jax.typing import DTypeLike
 
 from mlax._core import checks
-from mlax._core.static import static
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfLayer, static
 from mlax.functional import adaptive_pool
+
+__all__ = ["AdaptiveAvgPoolHyperparams", "fwd", "init"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 @static
-class AdaptiveAvgPoolHyperparams:
+class AdaptiveAvgPoolHyperparams(OfLayer):
     """Hyperparameters of AdaptiveAvgPool: canonical, hashable, static."""
 
     spatial_dims: int
@@ -32,27 +38,6 @@ class AdaptiveAvgPoolHyperparams:
     accum_dtype: DTypeLike | None
     """Dtype of the means; None: that of x."""
 
-    def apply(
-        self,
-        x: Any,
-        trainables: Any,
-        non_trainables: Any,
-        inference_mode: bool = False,
-        key: jax.Array | None = None,
-        **inputs: Any,
-    ) -> tuple[Any, Any]:
-        """`fwd` with these hyperparameters: what a block calls."""
-        return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
-
-    def outline(self) -> tuple[Any, Any, Any]:
-        """`init` with these hyperparameters: shapes in the place of arrays."""
-        return init(
-            spatial_dims=self.spatial_dims,
-            output_size=self.output_size,
-            channel_last=self.channel_last,
-            accum_dtype=self.accum_dtype,
-        )
-
 
 def init(
     spatial_dims: int,
@@ -60,14 +45,13 @@ def init(
     channel_last: bool = False,
     accum_dtype: DTypeLike | None = None,
 ) -> tuple[None, None, AdaptiveAvgPoolHyperparams]:
-    """Create the weights and the hyperparameters of AdaptiveAvgPool.
+    """Create the hyperparameters of AdaptiveAvgPool, which has no weights.
 
     Args:
         spatial_dims: number of spatial axes (an integer of at least 1).
         output_size: number of windows along each axis (an integer of at least 1, or a
             sequence of one for each spatial axis).
-        channel_last: whether an axis of channels follows the spatial axes (True or
-            False).
+        channel_last: whether an axis of channels follows the spatial axes.
         accum_dtype: dtype of the means; None: that of x (a floating dtype, or None).
 
     Returns:
@@ -93,6 +77,7 @@ def init(
     return None, None, hyperparams
 
 
+@applied_by(AdaptiveAvgPoolHyperparams, init)
 def fwd(
     x: jax.Array,
     trainables: None,
@@ -101,7 +86,9 @@ def fwd(
     inference_mode: bool = False,
     key: jax.Array | None = None,
 ) -> tuple[jax.Array, None]:
-    """Apply AdaptiveAvgPool.
+    """Means of so many windows of the spatial axes.
+
+    Every layer takes `inference_mode` and `key`; this one needs neither.
 
     Args:
         x: floating (*batch, *spatial, channels) where channel_last, else (*batch,
@@ -109,12 +96,10 @@ def fwd(
         trainables: None.
         non_trainables: None.
         hyperparams: what `init` returned.
-        inference_mode: not used.
-        key: not used.
 
     Returns:
-        `(y, non_trainables)`; y is floating (*batch, *output_size, channels) where
-        channel_last, else (*batch, *output_size), in the dtype of the input.
+        `(y, None)`; y is floating (*batch, *output_size, channels) where channel_last,
+        else (*batch, *output_size), in the dtype of the input.
 
     Raises:
         ValueError, TypeError: where an input or a weight does not fit.
@@ -123,22 +108,17 @@ def fwd(
         "AdaptiveAvgPool", trainables, non_trainables, hyperparams, inference_mode
     )
     x = checks.floating("AdaptiveAvgPool", x=x)
-    if hyperparams.channel_last and x.ndim < hyperparams.spatial_dims + 1:
-        raise checks.shape_error(
-            "AdaptiveAvgPool",
-            "x",
-            "(*batch, *spatial, channels)",
+    checks.shapes(
+        "AdaptiveAvgPool",
+        hyperparams,
+        x=(
             x,
-            spatial_dims=hyperparams.spatial_dims,
-        )
-    if not hyperparams.channel_last and x.ndim < hyperparams.spatial_dims:
-        raise checks.shape_error(
-            "AdaptiveAvgPool",
-            "x",
-            "(*batch, *spatial)",
-            x,
-            spatial_dims=hyperparams.spatial_dims,
-        )
+            "*batch *spatial channels"
+            if hyperparams.channel_last
+            else "*batch *spatial",
+        ),
+    )
+
     return (
         adaptive_pool(
             x,
@@ -148,4 +128,4 @@ def fwd(
             channel_last=hyperparams.channel_last,
             accum_dtype=hyperparams.accum_dtype,
         )
-    ), non_trainables
+    ), None

@@ -9,17 +9,23 @@ equinox. Deviation from PyTorch: windows do not overlap.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import jax
 
 from mlax._core import checks
-from mlax._core.static import static
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfLayer, static
 from mlax.functional import adaptive_pool
+
+__all__ = ["AdaptiveMaxPoolHyperparams", "fwd", "init"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 @static
-class AdaptiveMaxPoolHyperparams:
+class AdaptiveMaxPoolHyperparams(OfLayer):
     """Hyperparameters of AdaptiveMaxPool: canonical, hashable, static."""
 
     spatial_dims: int
@@ -29,38 +35,17 @@ class AdaptiveMaxPoolHyperparams:
     channel_last: bool
     """Whether an axis of channels follows the spatial axes."""
 
-    def apply(
-        self,
-        x: Any,
-        trainables: Any,
-        non_trainables: Any,
-        inference_mode: bool = False,
-        key: jax.Array | None = None,
-        **inputs: Any,
-    ) -> tuple[Any, Any]:
-        """`fwd` with these hyperparameters: what a block calls."""
-        return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
-
-    def outline(self) -> tuple[Any, Any, Any]:
-        """`init` with these hyperparameters: shapes in the place of arrays."""
-        return init(
-            spatial_dims=self.spatial_dims,
-            output_size=self.output_size,
-            channel_last=self.channel_last,
-        )
-
 
 def init(
     spatial_dims: int, output_size: int | Sequence[int], channel_last: bool = False
 ) -> tuple[None, None, AdaptiveMaxPoolHyperparams]:
-    """Create the weights and the hyperparameters of AdaptiveMaxPool.
+    """Create the hyperparameters of AdaptiveMaxPool, which has no weights.
 
     Args:
         spatial_dims: number of spatial axes (an integer of at least 1).
         output_size: number of windows along each axis (an integer of at least 1, or a
             sequence of one for each spatial axis).
-        channel_last: whether an axis of channels follows the spatial axes (True or
-            False).
+        channel_last: whether an axis of channels follows the spatial axes.
 
     Returns:
         `(trainables, non_trainables, hyperparams)`.
@@ -79,6 +64,7 @@ def init(
     return None, None, hyperparams
 
 
+@applied_by(AdaptiveMaxPoolHyperparams, init)
 def fwd(
     x: jax.Array,
     trainables: None,
@@ -87,7 +73,9 @@ def fwd(
     inference_mode: bool = False,
     key: jax.Array | None = None,
 ) -> tuple[jax.Array, None]:
-    """Apply AdaptiveMaxPool.
+    """Largest elements of so many windows of the spatial axes.
+
+    Every layer takes `inference_mode` and `key`; this one needs neither.
 
     Args:
         x: floating (*batch, *spatial, channels) where channel_last, else (*batch,
@@ -95,12 +83,10 @@ def fwd(
         trainables: None.
         non_trainables: None.
         hyperparams: what `init` returned.
-        inference_mode: not used.
-        key: not used.
 
     Returns:
-        `(y, non_trainables)`; y is floating (*batch, *output_size, channels) where
-        channel_last, else (*batch, *output_size), in the dtype of the input.
+        `(y, None)`; y is floating (*batch, *output_size, channels) where channel_last,
+        else (*batch, *output_size), in the dtype of the input.
 
     Raises:
         ValueError, TypeError: where an input or a weight does not fit.
@@ -109,22 +95,17 @@ def fwd(
         "AdaptiveMaxPool", trainables, non_trainables, hyperparams, inference_mode
     )
     x = checks.floating("AdaptiveMaxPool", x=x)
-    if hyperparams.channel_last and x.ndim < hyperparams.spatial_dims + 1:
-        raise checks.shape_error(
-            "AdaptiveMaxPool",
-            "x",
-            "(*batch, *spatial, channels)",
+    checks.shapes(
+        "AdaptiveMaxPool",
+        hyperparams,
+        x=(
             x,
-            spatial_dims=hyperparams.spatial_dims,
-        )
-    if not hyperparams.channel_last and x.ndim < hyperparams.spatial_dims:
-        raise checks.shape_error(
-            "AdaptiveMaxPool",
-            "x",
-            "(*batch, *spatial)",
-            x,
-            spatial_dims=hyperparams.spatial_dims,
-        )
+            "*batch *spatial channels"
+            if hyperparams.channel_last
+            else "*batch *spatial",
+        ),
+    )
+
     return (
         adaptive_pool(
             x,
@@ -133,4 +114,4 @@ def fwd(
             output_size=hyperparams.output_size,
             channel_last=hyperparams.channel_last,
         )
-    ), non_trainables
+    ), None

@@ -13,23 +13,28 @@ which `MultiHeadAttention` takes as `bias`.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 
 from mlax._core import checks
-from mlax._core.static import static
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfLayer, static
+
+__all__ = ["AlibiBiasHyperparams", "fwd", "init"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 @static
-class AlibiBiasHyperparams:
+class AlibiBiasHyperparams(OfLayer):
     """Hyperparameters of AlibiBias: canonical, hashable, static."""
 
     heads: int
     """Number of heads."""
     slopes: tuple[float, ...]
-    """Derived from the others."""
 
     def bias(self, queries, keys, dtype, start=0):
         """The bias, (heads, queries, keys), of queries from position `start`."""
@@ -37,25 +42,9 @@ class AlibiBiasHyperparams:
         slopes = jnp.asarray(self.slopes, dtype)[:, None, None]
         return -slopes * distance.astype(dtype)
 
-    def apply(
-        self,
-        x: Any,
-        trainables: Any,
-        non_trainables: Any,
-        inference_mode: bool = False,
-        key: jax.Array | None = None,
-        **inputs: Any,
-    ) -> tuple[Any, Any]:
-        """`fwd` with these hyperparameters: what a block calls."""
-        return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
-
-    def outline(self) -> tuple[Any, Any, Any]:
-        """`init` with these hyperparameters: shapes in the place of arrays."""
-        return init(heads=self.heads)
-
 
 def init(heads: int) -> tuple[None, None, AlibiBiasHyperparams]:
-    """Create the weights and the hyperparameters of AlibiBias.
+    """Create the hyperparameters of AlibiBias, which has no weights.
 
     Args:
         heads: number of heads (an integer of at least 1).
@@ -75,6 +64,7 @@ def init(heads: int) -> tuple[None, None, AlibiBiasHyperparams]:
     return None, None, hyperparams
 
 
+@applied_by(AlibiBiasHyperparams, init)
 def fwd(
     x: jax.Array,
     trainables: None,
@@ -83,19 +73,19 @@ def fwd(
     inference_mode: bool = False,
     key: jax.Array | None = None,
 ) -> tuple[jax.Array, None]:
-    """Apply AlibiBias.
+    """Adds to attention logits a bias that falls with the distance: -slope |i - j|.
+
+    Every layer takes `inference_mode` and `key`; this one needs neither.
 
     Args:
         x: floating (*batch, heads, queries, keys).
         trainables: None.
         non_trainables: None.
         hyperparams: what `init` returned.
-        inference_mode: not used.
-        key: not used.
 
     Returns:
-        `(y, non_trainables)`; y is floating (*batch, heads, queries, keys), in the
-        dtype of the input.
+        `(y, None)`; y is floating (*batch, heads, queries, keys), in the dtype of the
+        input.
 
     Raises:
         ValueError, TypeError: where an input or a weight does not fit.
@@ -104,12 +94,6 @@ def fwd(
         "AlibiBias", trainables, non_trainables, hyperparams, inference_mode
     )
     x = checks.floating("AlibiBias", x=x)
-    if x.ndim < 3 or x.shape[-3] != hyperparams.heads:
-        raise checks.shape_error(
-            "AlibiBias",
-            "x",
-            "(*batch, heads, queries, keys)",
-            x,
-            heads=hyperparams.heads,
-        )
-    return x + hyperparams.bias(x.shape[-2], x.shape[-1], x.dtype), non_trainables
+    checks.shapes("AlibiBias", hyperparams, x=(x, "*batch heads queries keys"))
+
+    return x + hyperparams.bias(x.shape[-2], x.shape[-1], x.dtype), None

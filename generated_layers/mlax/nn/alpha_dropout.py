@@ -12,42 +12,32 @@ Klambauer et al., 2017, arXiv:1706.02515.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 
 from mlax._core import checks
-from mlax._core.static import static
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfLayer, static
 from mlax.functional import bernoulli
+
+__all__ = ["AlphaDropoutHyperparams", "fwd", "init"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 @static
-class AlphaDropoutHyperparams:
+class AlphaDropoutHyperparams(OfLayer):
     """Hyperparameters of AlphaDropout: canonical, hashable, static."""
 
     rate: float
     """Probability that an element is dropped."""
 
-    def apply(
-        self,
-        x: Any,
-        trainables: Any,
-        non_trainables: Any,
-        inference_mode: bool = False,
-        key: jax.Array | None = None,
-        **inputs: Any,
-    ) -> tuple[Any, Any]:
-        """`fwd` with these hyperparameters: what a block calls."""
-        return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
-
-    def outline(self) -> tuple[Any, Any, Any]:
-        """`init` with these hyperparameters: shapes in the place of arrays."""
-        return init(rate=self.rate)
-
 
 def init(rate: float = 0.5) -> tuple[None, None, AlphaDropoutHyperparams]:
-    """Create the weights and the hyperparameters of AlphaDropout.
+    """Create the hyperparameters of AlphaDropout, which has no weights.
 
     Args:
         rate: probability that an element is dropped (a number from 0 to 1).
@@ -63,6 +53,7 @@ def init(rate: float = 0.5) -> tuple[None, None, AlphaDropoutHyperparams]:
     return None, None, hyperparams
 
 
+@applied_by(AlphaDropoutHyperparams, init)
 def fwd(
     x: jax.Array,
     trainables: None,
@@ -71,7 +62,7 @@ def fwd(
     inference_mode: bool = False,
     key: jax.Array | None = None,
 ) -> tuple[jax.Array, None]:
-    """Apply AlphaDropout.
+    """Dropout for SELU: dropped elements become its lower limit, and moments are kept.
 
     Args:
         x: floating (*shape,).
@@ -82,7 +73,7 @@ def fwd(
         key: PRNG key; needed in training only.
 
     Returns:
-        `(y, non_trainables)`; y is floating (*shape,), in the dtype of the input.
+        `(y, None)`; y is floating (*shape,), in the dtype of the input.
 
     Raises:
         ValueError, TypeError: where an input or a weight does not fit.
@@ -91,10 +82,11 @@ def fwd(
         "AlphaDropout", trainables, non_trainables, hyperparams, inference_mode
     )
     x = checks.floating("AlphaDropout", x=x)
+
     if inference_mode or hyperparams.rate == 0.0:
-        return x, non_trainables
+        return x, None
     if hyperparams.rate == 1.0:
-        return jnp.zeros_like(x), non_trainables
+        return jnp.zeros_like(x), None
     limit = -1.0507009873554805 * 1.6732632423543772
     a = 1.0 / math.sqrt((1.0 - hyperparams.rate) * (1.0 + hyperparams.rate * limit**2))
     keep = bernoulli(
@@ -102,4 +94,4 @@ def fwd(
     )
     return a * jnp.where(
         keep, x, jnp.full_like(x, limit)
-    ) - a * hyperparams.rate * limit, non_trainables
+    ) - a * hyperparams.rate * limit, None

@@ -10,19 +10,25 @@ flax and equinox (in PyTorch: the window). With `count_include_pad`, what
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import jax
 from jax.typing import DTypeLike
 
 from mlax._core import checks
 from mlax._core.checks import Padding, PaddingLike
-from mlax._core.static import static
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfLayer, static
 from mlax.functional import avg_pool
+
+__all__ = ["AvgPoolHyperparams", "fwd", "init"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 @static
-class AvgPoolHyperparams:
+class AvgPoolHyperparams(OfLayer):
     """Hyperparameters of AvgPool: canonical, hashable, static."""
 
     spatial_dims: int
@@ -44,32 +50,6 @@ class AvgPoolHyperparams:
     accum_dtype: DTypeLike | None
     """Dtype of the sum; None: that of x."""
 
-    def apply(
-        self,
-        x: Any,
-        trainables: Any,
-        non_trainables: Any,
-        inference_mode: bool = False,
-        key: jax.Array | None = None,
-        **inputs: Any,
-    ) -> tuple[Any, Any]:
-        """`fwd` with these hyperparameters: what a block calls."""
-        return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
-
-    def outline(self) -> tuple[Any, Any, Any]:
-        """`init` with these hyperparameters: shapes in the place of arrays."""
-        return init(
-            spatial_dims=self.spatial_dims,
-            window=self.window,
-            strides=self.strides,
-            padding=self.padding,
-            dilation=self.dilation,
-            ceil_mode=self.ceil_mode,
-            channel_last=self.channel_last,
-            count_include_pad=self.count_include_pad,
-            accum_dtype=self.accum_dtype,
-        )
-
 
 def init(
     spatial_dims: int,
@@ -82,7 +62,7 @@ def init(
     count_include_pad: bool = True,
     accum_dtype: DTypeLike | None = None,
 ) -> tuple[None, None, AvgPoolHyperparams]:
-    """Create the weights and the hyperparameters of AvgPool.
+    """Create the hyperparameters of AvgPool, which has no weights.
 
     Args:
         spatial_dims: number of spatial axes (an integer of at least 1).
@@ -94,10 +74,9 @@ def init(
             integer, or for each axis an integer or a pair).
         dilation: steps from element to element of the window (an integer of at least 1,
             or a sequence of one for each spatial axis).
-        ceil_mode: whether a last window may end beyond the padding (True or False).
-        channel_last: whether an axis of channels follows the spatial axes (True or
-            False).
-        count_include_pad: whether padding counts as elements (True or False).
+        ceil_mode: whether a last window may end beyond the padding.
+        channel_last: whether an axis of channels follows the spatial axes.
+        count_include_pad: whether padding counts as elements.
         accum_dtype: dtype of the sum; None: that of x (a floating dtype, or None).
 
     Returns:
@@ -129,6 +108,7 @@ def init(
     return None, None, hyperparams
 
 
+@applied_by(AvgPoolHyperparams, init)
 def fwd(
     x: jax.Array,
     trainables: None,
@@ -137,7 +117,9 @@ def fwd(
     inference_mode: bool = False,
     key: jax.Array | None = None,
 ) -> tuple[jax.Array, None]:
-    """Apply AvgPool.
+    """Mean of each window of the spatial axes.
+
+    Every layer takes `inference_mode` and `key`; this one needs neither.
 
     Args:
         x: floating (*batch, *spatial, channels) where channel_last, else (*batch,
@@ -145,34 +127,27 @@ def fwd(
         trainables: None.
         non_trainables: None.
         hyperparams: what `init` returned.
-        inference_mode: not used.
-        key: not used.
 
     Returns:
-        `(y, non_trainables)`; y is floating (*batch, *out_spatial, channels) where
-        channel_last, else (*batch, *out_spatial), in the dtype of the input.
+        `(y, None)`; y is floating (*batch, *out_spatial, channels) where channel_last,
+        else (*batch, *out_spatial), in the dtype of the input.
 
     Raises:
         ValueError, TypeError: where an input or a weight does not fit.
     """
     checks.arguments("AvgPool", trainables, non_trainables, hyperparams, inference_mode)
     x = checks.floating("AvgPool", x=x)
-    if hyperparams.channel_last and x.ndim < hyperparams.spatial_dims + 1:
-        raise checks.shape_error(
-            "AvgPool",
-            "x",
-            "(*batch, *spatial, channels)",
+    checks.shapes(
+        "AvgPool",
+        hyperparams,
+        x=(
             x,
-            spatial_dims=hyperparams.spatial_dims,
-        )
-    if not hyperparams.channel_last and x.ndim < hyperparams.spatial_dims:
-        raise checks.shape_error(
-            "AvgPool",
-            "x",
-            "(*batch, *spatial)",
-            x,
-            spatial_dims=hyperparams.spatial_dims,
-        )
+            "*batch *spatial channels"
+            if hyperparams.channel_last
+            else "*batch *spatial",
+        ),
+    )
+
     return (
         avg_pool(
             x,
@@ -186,4 +161,4 @@ def fwd(
             count_include_pad=hyperparams.count_include_pad,
             accum_dtype=hyperparams.accum_dtype,
         )
-    ), non_trainables
+    ), None

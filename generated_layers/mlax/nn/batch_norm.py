@@ -16,7 +16,7 @@ There is no mask of elements, which flax has for its norms.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -24,11 +24,24 @@ from jax import lax
 from jax.nn.initializers import ones, zeros
 from jax.typing import DTypeLike
 
-from mlax._core import arrays, checks, outlines
+from mlax._core import arrays, checks
 from mlax._core.arrays import cast, stored_moments
-from mlax._core.static import static
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfLayer, static
 from mlax._core.sums import spread
-from mlax.functional import deviations, divide_by_scaled_root, ema
+from mlax.functional import deviations, divide_by_scaled_root, ema, scaled_scores
+
+__all__ = [
+    "BatchNormHyperparams",
+    "BatchNormNonTrainables",
+    "BatchNormTrainables",
+    "fwd",
+    "init",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class BatchNormTrainables(NamedTuple):
@@ -50,7 +63,7 @@ class BatchNormNonTrainables(NamedTuple):
 
 
 @static
-class BatchNormHyperparams:
+class BatchNormHyperparams(OfLayer):
     """Hyperparameters of BatchNorm: canonical, hashable, static."""
 
     channels: int
@@ -70,32 +83,6 @@ class BatchNormHyperparams:
     accum_dtype: DTypeLike | None
     """Dtype of the computation; None: that of x."""
 
-    def apply(
-        self,
-        x: Any,
-        trainables: Any,
-        non_trainables: Any,
-        inference_mode: bool = False,
-        key: jax.Array | None = None,
-        **inputs: Any,
-    ) -> tuple[Any, Any]:
-        """`fwd` with these hyperparameters: what a block calls."""
-        return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
-
-    def outline(self) -> tuple[Any, Any, Any]:
-        """`init` with these hyperparameters: shapes in the place of arrays."""
-        return init(
-            outlines.SHAPES,
-            channels=self.channels,
-            channel_last=self.channel_last,
-            use_scale=self.use_scale,
-            use_bias=self.use_bias,
-            momentum=self.momentum,
-            epsilon=self.epsilon,
-            axis_name=self.axis_name,
-            accum_dtype=self.accum_dtype,
-        )
-
 
 def init(
     key: jax.Array,
@@ -111,23 +98,22 @@ def init(
     bias_initializer: arrays.Initializer = zeros,
     dtype: DTypeLike | None = None,
 ) -> tuple[BatchNormTrainables, BatchNormNonTrainables, BatchNormHyperparams]:
-    """Create the weights and the hyperparameters of BatchNorm.
+    """Create the weights, the state and the hyperparameters of BatchNorm.
 
     Args:
         key: PRNG key of the weights.
         channels: number of channels (an integer of at least 1).
-        channel_last: whether channels are the last axis, else the second (True or
-            False).
-        use_scale: whether the result is multiplied by a weight (True or False).
-        use_bias: whether a bias is added (True or False).
+        channel_last: whether channels are the last axis, else the second.
+        use_scale: whether the result is multiplied by a weight.
+        use_bias: whether a bias is added.
         momentum: decay of the moving averages (a number from 0 to 1).
         epsilon: added to the variance (a finite number above 0).
         axis_name: mapped axes of devices, averaged over as well (the name of a mapped
             axis, or a sequence of names, or None).
         accum_dtype: dtype of the computation; None: that of x (a floating dtype, or
             None).
-        scale_initializer: initializer of scale, of shape (channels,).
-        bias_initializer: initializer of bias, of shape (channels,).
+        scale_initializer: initializer of `scale`, of shape (channels,).
+        bias_initializer: initializer of `bias`, of shape (channels,).
         dtype: dtype of the weights; None: that of their initializers.
 
     Returns:
@@ -174,6 +160,7 @@ def init(
     return trainables, non_trainables, hyperparams
 
 
+@applied_by(BatchNormHyperparams, init)
 def fwd(
     x: jax.Array,
     trainables: BatchNormTrainables,
@@ -182,7 +169,9 @@ def fwd(
     inference_mode: bool = False,
     key: jax.Array | None = None,
 ) -> tuple[jax.Array, BatchNormNonTrainables]:
-    """Apply BatchNorm.
+    """Normalizes each channel over the batch and the spatial axes.
+
+    Every layer takes `key`; this one needs none.
 
     Args:
         x: floating (batch, *spatial, channels) where channel_last, else (batch,
@@ -191,7 +180,6 @@ def fwd(
         non_trainables: state, kept in its own dtype.
         hyperparams: what `init` returned.
         inference_mode: static; whether state is kept and nothing is random.
-        key: not used.
 
     Returns:
         `(y, non_trainables)`; y is floating (batch, *spatial, channels) where
@@ -204,45 +192,50 @@ def fwd(
         "BatchNorm", trainables, non_trainables, hyperparams, inference_mode
     )
     x = checks.floating("BatchNorm", x=x)
-    if hyperparams.channel_last and (x.ndim < 2 or x.shape[-1] != hyperparams.channels):
-        raise checks.shape_error(
-            "BatchNorm",
-            "x",
-            "(batch, *spatial, channels)",
+    checks.shapes(
+        "BatchNorm",
+        hyperparams,
+        x=(
             x,
-            channels=hyperparams.channels,
-        )
-    if not hyperparams.channel_last and (
-        x.ndim < 2 or x.shape[1] != hyperparams.channels
-    ):
-        raise checks.shape_error(
-            "BatchNorm",
-            "x",
-            "(batch, channels, *spatial)",
-            x,
-            channels=hyperparams.channels,
-        )
+            "batch *spatial channels"
+            if hyperparams.channel_last
+            else "batch channels *spatial",
+        ),
+    )
+
+    scale_weight = arrays.in_dtype(trainables.scale, x.dtype)
+    bias = arrays.in_dtype(trainables.bias, x.dtype)
     channel = x.ndim - 1 if hyperparams.channel_last else 1
     shape = [1] * x.ndim
     shape[channel] = hyperparams.channels
     wide = cast(x, dtype=hyperparams.accum_dtype or x.dtype)
     weight = (
         jnp.ones(shape, wide.dtype)
-        if trainables.scale is None
-        else cast(
-            arrays.in_dtype(trainables.scale, x.dtype).reshape(shape), dtype=wide.dtype
-        )
+        if scale_weight is None
+        else cast(scale_weight.reshape(shape), dtype=wide.dtype)
     )
     if not inference_mode and x.size > 0:
+        axes = tuple(a for a in range(x.ndim) if a != channel)
         mean, deviation, square, scale = deviations(
             wide,
-            axis=tuple(a for a in range(x.ndim) if a != channel),
+            axis=axes,
             axis_name=hyperparams.axis_name,
             epsilon=hyperparams.epsilon,
         )
-        factor = divide_by_scaled_root(
-            weight, square, scale, epsilon=hyperparams.epsilon
-        )
+        if jnp.finfo(wide.dtype).bits > 16:
+            factor = divide_by_scaled_root(
+                weight, square, scale, epsilon=hyperparams.epsilon
+            )
+        else:
+            # Its gradient stays in the range of float16.
+            deviation = scaled_scores(
+                deviation,
+                scale,
+                axis=axes,
+                epsilon=hyperparams.epsilon,
+                axis_name=hyperparams.axis_name,
+            )
+            factor = weight
         mean = mean.reshape(-1).astype(non_trainables.mean.dtype)
         var = square.reshape(-1).astype(non_trainables.var.dtype)
         var = var * lax.square(scale.reshape(-1).astype(var.dtype))
@@ -274,8 +267,6 @@ def fwd(
         factor = weight
     # With one factor for each channel, every element is multiplied once.
     y = (deviation * spread(factor, x.shape)).astype(x.dtype)
-    if trainables.bias is None:
+    if bias is None:
         return y, non_trainables
-    return y + spread(
-        arrays.in_dtype(trainables.bias, x.dtype).reshape(shape), x.shape
-    ), non_trainables
+    return y + spread(bias.reshape(shape), x.shape), non_trainables

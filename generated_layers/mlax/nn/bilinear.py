@@ -12,13 +12,21 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jax.nn.initializers import variance_scaling, zeros
+from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
-from mlax._core import arrays, checks, outlines
+from mlax._core import arrays, checks
 from mlax._core.checks import PrecisionLike
-from mlax._core.static import static
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfLayer, static
 from mlax._core.sums import spread
+from mlax.initializers import variance_scaling
+
+__all__ = ["BilinearHyperparams", "BilinearTrainables", "fwd", "init"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class BilinearTrainables(NamedTuple):
@@ -31,7 +39,7 @@ class BilinearTrainables(NamedTuple):
 
 
 @static
-class BilinearHyperparams:
+class BilinearHyperparams(OfLayer):
     """Hyperparameters of Bilinear: canonical, hashable, static."""
 
     left_features: int
@@ -44,29 +52,6 @@ class BilinearHyperparams:
     """Whether a bias is added."""
     precision: PrecisionLike | None
     """Of the products, see jax.lax.Precision."""
-
-    def apply(
-        self,
-        x: Any,
-        trainables: Any,
-        non_trainables: Any,
-        inference_mode: bool = False,
-        key: jax.Array | None = None,
-        **inputs: Any,
-    ) -> tuple[Any, Any]:
-        """`fwd` with these hyperparameters: what a block calls."""
-        return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
-
-    def outline(self) -> tuple[Any, Any, Any]:
-        """`init` with these hyperparameters: shapes in the place of arrays."""
-        return init(
-            outlines.SHAPES,
-            left_features=self.left_features,
-            right_features=self.right_features,
-            out_features=self.out_features,
-            use_bias=self.use_bias,
-            precision=self.precision,
-        )
 
 
 def init(
@@ -91,12 +76,12 @@ def init(
         right_features: size of the last axis of the second input (an integer of at
             least 1).
         out_features: size of the last axis of the result (an integer of at least 1).
-        use_bias: whether a bias is added (True or False).
+        use_bias: whether a bias is added.
         precision: of the products, see jax.lax.Precision (what `jax.lax` takes as
             precision, or None).
-        kernel_initializer: initializer of kernel, of shape (left_features,
+        kernel_initializer: initializer of `kernel`, of shape (left_features,
             right_features, out_features).
-        bias_initializer: initializer of bias, of shape (out_features,).
+        bias_initializer: initializer of `bias`, of shape (out_features,).
         dtype: dtype of the weights; None: that of their initializers.
 
     Returns:
@@ -133,6 +118,7 @@ def init(
     return trainables, None, hyperparams
 
 
+@applied_by(BilinearHyperparams, init)
 def fwd(
     x: Any,
     trainables: BilinearTrainables,
@@ -141,7 +127,9 @@ def fwd(
     inference_mode: bool = False,
     key: jax.Array | None = None,
 ) -> tuple[jax.Array, None]:
-    """Apply Bilinear.
+    """Bilinear map of two inputs: y_o = sum_lr left_l W_lro right_r + b_o.
+
+    Every layer takes `inference_mode` and `key`; this one needs neither.
 
     Args:
         x: tuple (left, right). left: floating (*batch, left_features); right: floating
@@ -149,12 +137,9 @@ def fwd(
         trainables: weights, cast to the dtype of the input.
         non_trainables: None.
         hyperparams: what `init` returned.
-        inference_mode: not used.
-        key: not used.
 
     Returns:
-        `(y, non_trainables)`; y is floating (*batch, out_features), in the dtype of the
-        input.
+        `(y, None)`; y is floating (*batch, out_features), in the dtype of the input.
 
     Raises:
         ValueError, TypeError: where an input or a weight does not fit.
@@ -166,36 +151,17 @@ def fwd(
     left = checks.floating("Bilinear", left=left)
     right = checks.floating("Bilinear", right=right)
     checks.same_dtype("Bilinear", left=left, right=right)
-    if left.ndim < 1 or left.shape[-1] != hyperparams.left_features:
-        raise checks.shape_error(
-            "Bilinear",
-            "left",
-            "(*batch, left_features)",
-            left,
-            left_features=hyperparams.left_features,
-        )
-    if (
-        right.ndim < 1
-        or right.shape[:-1] != left.shape[:-1]
-        or right.shape[-1] != hyperparams.right_features
-    ):
-        raise checks.shape_error(
-            "Bilinear",
-            "right",
-            "(*batch, right_features)",
-            right,
-            batch=left.shape[:-1],
-            right_features=hyperparams.right_features,
-        )
-    maps = jnp.einsum(
-        "...l,lro->...ro",
-        left,
-        arrays.in_dtype(trainables.kernel, left.dtype),
-        precision=hyperparams.precision,
+    checks.shapes(
+        "Bilinear",
+        hyperparams,
+        left=(left, "*batch left_features"),
+        right=(right, "*batch right_features"),
     )
+
+    kernel = arrays.in_dtype(trainables.kernel, left.dtype)
+    bias = arrays.in_dtype(trainables.bias, left.dtype)
+    maps = jnp.einsum("...l,lro->...ro", left, kernel, precision=hyperparams.precision)
     y = jnp.einsum("...r,...ro->...o", right, maps, precision=hyperparams.precision)
-    return (
-        y
-        if trainables.bias is None
-        else y + spread(arrays.in_dtype(trainables.bias, left.dtype), y.shape)
-    ), non_trainables
+    if bias is None:
+        return y, None
+    return y + spread(bias, y.shape), None

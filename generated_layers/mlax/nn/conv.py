@@ -13,31 +13,41 @@ mask of the kernel, which flax and haiku take, is a product with `trainables.ker
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import jax
 from jax import lax
-from jax.nn.initializers import lecun_normal, zeros
+from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
-from mlax._core import arrays, checks, outlines
+from mlax._core import arrays, checks
 from mlax._core.checks import Padding, PaddingLike, PrecisionLike
-from mlax._core.static import static
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfLayer, static
 from mlax._core.sums import spread
 from mlax.functional import conv
+from mlax.initializers import lecun_normal
+
+__all__ = ["ConvHyperparams", "ConvTrainables", "fwd", "init"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class ConvTrainables(NamedTuple):
     """Weights of Conv."""
 
     kernel: jax.Array
-    """shape."""
+    """(out_channels, *kernel_size, in_channels // groups) if channel_last else
+    (out_channels, in_channels // groups, *kernel_size).
+    """
     bias: jax.Array | None
-    """(out,), or None unless use_bias."""
+    """(out_channels,), or None unless use_bias."""
 
 
 @static
-class ConvHyperparams:
+class ConvHyperparams(OfLayer):
     """Hyperparameters of Conv: canonical, hashable, static."""
 
     spatial_dims: int
@@ -66,37 +76,6 @@ class ConvHyperparams:
     """Whether a bias is added."""
     precision: PrecisionLike | None
     """Of the products, see jax.lax.Precision."""
-
-    def apply(
-        self,
-        x: Any,
-        trainables: Any,
-        non_trainables: Any,
-        inference_mode: bool = False,
-        key: jax.Array | None = None,
-        **inputs: Any,
-    ) -> tuple[Any, Any]:
-        """`fwd` with these hyperparameters: what a block calls."""
-        return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
-
-    def outline(self) -> tuple[Any, Any, Any]:
-        """`init` with these hyperparameters: shapes in the place of arrays."""
-        return init(
-            outlines.SHAPES,
-            spatial_dims=self.spatial_dims,
-            in_channels=self.in_channels,
-            out_channels=self.out_channels,
-            kernel_size=self.kernel_size,
-            strides=self.strides,
-            padding=self.padding,
-            padding_mode=self.padding_mode,
-            dilation=self.dilation,
-            input_dilation=self.input_dilation,
-            groups=self.groups,
-            channel_last=self.channel_last,
-            use_bias=self.use_bias,
-            precision=self.precision,
-        )
 
 
 def init(
@@ -139,13 +118,15 @@ def init(
             or a sequence of one for each spatial axis).
         groups: number of groups of channels that are convolved separately (an integer
             of at least 1).
-        channel_last: whether channels are the last axis (True or False).
-        use_bias: whether a bias is added (True or False).
+        channel_last: whether channels are the last axis.
+        use_bias: whether a bias is added.
         precision: of the products, see jax.lax.Precision (what `jax.lax` takes as
             precision, or None).
-        kernel_initializer: initializer of kernel, of shape shape; None:
-            lecun_normal(in_axis=in_axis, out_axis=0).
-        bias_initializer: initializer of bias, of shape (out,).
+        kernel_initializer: initializer of `kernel`, of shape (out_channels,
+            *kernel_size, in_channels // groups) if channel_last else (out_channels,
+            in_channels // groups, *kernel_size); None: lecun_normal(in_axis=-1 if
+            channel_last else 1, out_axis=0).
+        bias_initializer: initializer of `bias`, of shape (out_channels,).
         dtype: dtype of the weights; None: that of their initializers.
 
     Returns:
@@ -176,20 +157,20 @@ def init(
     use_bias = checks.boolean("Conv", use_bias=use_bias)
     precision = checks.optional(checks.precision, "Conv", precision=precision)
     keys = arrays.declared_keys(key, 2)
-    if in_channels % groups != 0:
-        raise checks.requirement(
-            "Conv",
-            "groups must divide in_channels",
-            in_channels=in_channels,
-            groups=groups,
-        )
-    if out_channels % groups != 0:
-        raise checks.requirement(
-            "Conv",
-            "groups must divide out_channels",
-            out_channels=out_channels,
-            groups=groups,
-        )
+    checks.require(
+        "Conv",
+        in_channels % groups == 0,
+        "groups must divide in_channels",
+        in_channels=in_channels,
+        groups=groups,
+    )
+    checks.require(
+        "Conv",
+        out_channels % groups == 0,
+        "groups must divide out_channels",
+        out_channels=out_channels,
+        groups=groups,
+    )
     out, inner = out_channels, in_channels // groups
     shape = (out, *kernel_size, inner) if channel_last else (out, inner, *kernel_size)
     in_axis = -1 if channel_last else 1
@@ -219,6 +200,7 @@ def init(
     return trainables, None, hyperparams
 
 
+@applied_by(ConvHyperparams, init)
 def fwd(
     x: jax.Array,
     trainables: ConvTrainables,
@@ -227,7 +209,9 @@ def fwd(
     inference_mode: bool = False,
     key: jax.Array | None = None,
 ) -> tuple[jax.Array, None]:
-    """Apply Conv.
+    """Convolution over any number of spatial axes (as a cross-correlation).
+
+    Every layer takes `inference_mode` and `key`; this one needs neither.
 
     Args:
         x: floating (*batch, *spatial, in_channels) where channel_last, else (*batch,
@@ -235,11 +219,9 @@ def fwd(
         trainables: weights, cast to the dtype of the input.
         non_trainables: None.
         hyperparams: what `init` returned.
-        inference_mode: not used.
-        key: not used.
 
     Returns:
-        `(y, non_trainables)`; y is floating (*batch, *out_spatial, out_channels) where
+        `(y, None)`; y is floating (*batch, *out_spatial, out_channels) where
         channel_last, else (*batch, out_channels, *out_spatial), in the dtype of the
         input.
 
@@ -248,32 +230,22 @@ def fwd(
     """
     checks.arguments("Conv", trainables, non_trainables, hyperparams, inference_mode)
     x = checks.floating("Conv", x=x)
-    if hyperparams.channel_last and (
-        x.ndim < hyperparams.spatial_dims + 1 or x.shape[-1] != hyperparams.in_channels
-    ):
-        raise checks.shape_error(
-            "Conv",
-            "x",
-            "(*batch, *spatial, in_channels)",
+    checks.shapes(
+        "Conv",
+        hyperparams,
+        x=(
             x,
-            spatial_dims=hyperparams.spatial_dims,
-            in_channels=hyperparams.in_channels,
-        )
-    if not hyperparams.channel_last and (
-        x.ndim < hyperparams.spatial_dims + 1
-        or x.shape[-1 - hyperparams.spatial_dims] != hyperparams.in_channels
-    ):
-        raise checks.shape_error(
-            "Conv",
-            "x",
-            "(*batch, in_channels, *spatial)",
-            x,
-            spatial_dims=hyperparams.spatial_dims,
-            in_channels=hyperparams.in_channels,
-        )
+            "*batch *spatial in_channels"
+            if hyperparams.channel_last
+            else "*batch in_channels *spatial",
+        ),
+    )
+
+    kernel = arrays.in_dtype(trainables.kernel, x.dtype)
+    bias = arrays.in_dtype(trainables.bias, x.dtype)
     y = conv(
         x,
-        arrays.in_dtype(trainables.kernel, x.dtype),
+        kernel,
         spatial_dims=hyperparams.spatial_dims,
         strides=hyperparams.strides,
         padding=hyperparams.padding,
@@ -284,10 +256,8 @@ def fwd(
         channel_last=hyperparams.channel_last,
         precision=hyperparams.precision,
     )
-    if trainables.bias is None:
-        return y, non_trainables
+    if bias is None:
+        return y, None
     after = 0 if hyperparams.channel_last else hyperparams.spatial_dims
-    bias = lax.expand_dims(
-        arrays.in_dtype(trainables.bias, x.dtype), range(1, 1 + after)
-    )
-    return y + spread(bias, y.shape), non_trainables
+    bias = lax.expand_dims(bias, range(1, 1 + after))
+    return y + spread(bias, y.shape), None

@@ -16,27 +16,40 @@ from typing import Any, Literal, NamedTuple
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jax.nn.initializers import lecun_normal, zeros
+from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
-from mlax._core import arrays, checks, outlines
+from mlax._core import arrays, checks
 from mlax._core.checks import Padding, PaddingLike, PrecisionLike
-from mlax._core.static import static
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfLayer, static
 from mlax._core.sums import spread
 from mlax._core.windows import explicit_padding
+from mlax.initializers import lecun_normal
+
+__all__ = ["ConvLocalHyperparams", "ConvLocalTrainables", "fwd", "init"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class ConvLocalTrainables(NamedTuple):
     """Weights of ConvLocal."""
 
     kernel: jax.Array
-    """shape."""
+    """(out_channels, *output_size, in_channels * math.prod(kernel_size)) if
+    channel_last else (out_channels, in_channels * math.prod(kernel_size),
+    *output_size).
+    """
     bias: jax.Array | None
-    """bias_shape, or None unless use_bias."""
+    """(*output_size, out_channels) if channel_last else (out_channels, *output_size),
+    or None unless use_bias.
+    """
 
 
 @static
-class ConvLocalHyperparams:
+class ConvLocalHyperparams(OfLayer):
     """Hyperparameters of ConvLocal: canonical, hashable, static."""
 
     spatial_dims: int
@@ -64,39 +77,7 @@ class ConvLocalHyperparams:
     precision: PrecisionLike | None
     """Of the products, see jax.lax.Precision."""
     pairs: Any
-    """Derived from the others."""
     output_size: Any
-    """Derived from the others."""
-
-    def apply(
-        self,
-        x: Any,
-        trainables: Any,
-        non_trainables: Any,
-        inference_mode: bool = False,
-        key: jax.Array | None = None,
-        **inputs: Any,
-    ) -> tuple[Any, Any]:
-        """`fwd` with these hyperparameters: what a block calls."""
-        return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
-
-    def outline(self) -> tuple[Any, Any, Any]:
-        """`init` with these hyperparameters: shapes in the place of arrays."""
-        return init(
-            outlines.SHAPES,
-            spatial_dims=self.spatial_dims,
-            in_channels=self.in_channels,
-            out_channels=self.out_channels,
-            input_size=self.input_size,
-            kernel_size=self.kernel_size,
-            strides=self.strides,
-            padding=self.padding,
-            padding_mode=self.padding_mode,
-            dilation=self.dilation,
-            channel_last=self.channel_last,
-            use_bias=self.use_bias,
-            precision=self.precision,
-        )
 
 
 def init(
@@ -136,13 +117,18 @@ def init(
             "replicate", "circular").
         dilation: steps from element to element of the kernel (an integer of at least 1,
             or a sequence of one for each spatial axis).
-        channel_last: whether channels are the last axis (True or False).
-        use_bias: whether a bias is added (True or False).
+        channel_last: whether channels are the last axis.
+        use_bias: whether a bias is added.
         precision: of the products, see jax.lax.Precision (what `jax.lax` takes as
             precision, or None).
-        kernel_initializer: initializer of kernel, of shape shape; None:
-            lecun_normal(in_axis=in_axis, out_axis=0, batch_axis=places).
-        bias_initializer: initializer of bias, of shape bias_shape.
+        kernel_initializer: initializer of `kernel`, of shape (out_channels,
+            *output_size, in_channels * math.prod(kernel_size)) if channel_last else
+            (out_channels, in_channels * math.prod(kernel_size), *output_size); None:
+            lecun_normal(in_axis=-1 if channel_last else 1, out_axis=0,
+            batch_axis=tuple(range(1 if channel_last else 2, (1 if channel_last else 2)
+            + spatial_dims))).
+        bias_initializer: initializer of `bias`, of shape (*output_size, out_channels)
+            if channel_last else (out_channels, *output_size).
         dtype: dtype of the weights; None: that of their initializers.
 
     Returns:
@@ -178,10 +164,9 @@ def init(
     output_size = tuple(
         (n + low + high - (k - 1) * d - 1) // s + 1 for n, (low, high), k, d, s in sizes
     )
-    if not (min(output_size) > 0):
-        raise checks.requirement(
-            "ConvLocal", "the kernel must fit into the padded input"
-        )
+    checks.require(
+        "ConvLocal", min(output_size) > 0, "the kernel must fit into the padded input"
+    )
     patch = in_channels * math.prod(kernel_size)
     shape = (
         (out_channels, *output_size, patch)
@@ -226,6 +211,7 @@ def init(
     return trainables, None, hyperparams
 
 
+@applied_by(ConvLocalHyperparams, init)
 def fwd(
     x: jax.Array,
     trainables: ConvLocalTrainables,
@@ -234,7 +220,9 @@ def fwd(
     inference_mode: bool = False,
     key: jax.Array | None = None,
 ) -> tuple[jax.Array, None]:
-    """Apply ConvLocal.
+    """Convolution with a kernel and a bias of its own for each place of the output.
+
+    Every layer takes `inference_mode` and `key`; this one needs neither.
 
     Args:
         x: floating (*batch, *input_size, in_channels) where channel_last, else (*batch,
@@ -242,11 +230,9 @@ def fwd(
         trainables: weights, cast to the dtype of the input.
         non_trainables: None.
         hyperparams: what `init` returned.
-        inference_mode: not used.
-        key: not used.
 
     Returns:
-        `(y, non_trainables)`; y is floating (*batch, *output_size, out_channels) where
+        `(y, None)`; y is floating (*batch, *output_size, out_channels) where
         channel_last, else (*batch, out_channels, *output_size), in the dtype of the
         input.
 
@@ -257,32 +243,19 @@ def fwd(
         "ConvLocal", trainables, non_trainables, hyperparams, inference_mode
     )
     x = checks.floating("ConvLocal", x=x)
-    if hyperparams.channel_last and (
-        x.ndim < len(hyperparams.input_size) + 1
-        or x.shape[-1 - len(hyperparams.input_size) : -1] != hyperparams.input_size
-        or x.shape[-1] != hyperparams.in_channels
-    ):
-        raise checks.shape_error(
-            "ConvLocal",
-            "x",
-            "(*batch, *input_size, in_channels)",
+    checks.shapes(
+        "ConvLocal",
+        hyperparams,
+        x=(
             x,
-            input_size=hyperparams.input_size,
-            in_channels=hyperparams.in_channels,
-        )
-    if not hyperparams.channel_last and (
-        x.ndim < len(hyperparams.input_size) + 1
-        or x.shape[-1 - len(hyperparams.input_size)] != hyperparams.in_channels
-        or x.shape[x.ndim - len(hyperparams.input_size) :] != hyperparams.input_size
-    ):
-        raise checks.shape_error(
-            "ConvLocal",
-            "x",
-            "(*batch, in_channels, *input_size)",
-            x,
-            in_channels=hyperparams.in_channels,
-            input_size=hyperparams.input_size,
-        )
+            "*batch *input_size in_channels"
+            if hyperparams.channel_last
+            else "*batch in_channels *input_size",
+        ),
+    )
+
+    kernel = arrays.in_dtype(trainables.kernel, x.dtype)
+    bias = arrays.in_dtype(trainables.bias, x.dtype)
     n = hyperparams.spatial_dims
     batch = x.shape[: x.ndim - n - 1]
     images = x.reshape(math.prod(batch), *x.shape[x.ndim - n - 1 :])
@@ -297,7 +270,7 @@ def fwd(
     layout = (0, channel, *range(first, first + n))
     y = lax.conv_general_dilated_local(
         images,
-        arrays.in_dtype(trainables.kernel, x.dtype),
+        kernel,
         hyperparams.strides,
         pairs,
         hyperparams.kernel_size,
@@ -306,8 +279,6 @@ def fwd(
         precision=hyperparams.precision,
     )
     y = y.reshape(*batch, *y.shape[1:])
-    return (
-        y
-        if trainables.bias is None
-        else y + spread(arrays.in_dtype(trainables.bias, x.dtype), y.shape)
-    ), non_trainables
+    if bias is None:
+        return y, None
+    return y + spread(bias, y.shape), None

@@ -20,23 +20,28 @@ from jax import lax
 from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
-from mlax._core import arrays, checks, outlines
+from mlax._core import arrays, checks
 from mlax._core.checks import PrecisionLike
-from mlax._core.static import static
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfLayer, static
 from mlax.nn import conv as Conv
+
+__all__ = ["ConvLSTMCellHyperparams", "ConvLSTMCellTrainables", "fwd", "init"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class ConvLSTMCellTrainables(NamedTuple):
     """Weights of ConvLSTMCell."""
 
     of_input: Conv.ConvTrainables
-    """Those of of_input."""
     of_state: Conv.ConvTrainables
-    """Those of of_state."""
 
 
 @static
-class ConvLSTMCellHyperparams:
+class ConvLSTMCellHyperparams(OfLayer):
     """Hyperparameters of ConvLSTMCell: canonical, hashable, static."""
 
     spatial_dims: int
@@ -56,9 +61,7 @@ class ConvLSTMCellHyperparams:
     precision: PrecisionLike | None
     """Of the products, see jax.lax.Precision."""
     of_input: Conv.ConvHyperparams
-    """Those of of_input."""
     of_state: Conv.ConvHyperparams
-    """Those of of_state."""
 
     def initial_carry(self, input_shape, dtype):
         """The carry (c, h) before the first step, for inputs of that shape: zeros."""
@@ -70,32 +73,6 @@ class ConvLSTMCellHyperparams:
             else (self.channels, *spatial)
         )
         return jnp.zeros((batch, *state), dtype), jnp.zeros((batch, *state), dtype)
-
-    def apply(
-        self,
-        x: Any,
-        trainables: Any,
-        non_trainables: Any,
-        inference_mode: bool = False,
-        key: jax.Array | None = None,
-        **inputs: Any,
-    ) -> tuple[Any, Any]:
-        """`fwd` with these hyperparameters: what a block calls."""
-        return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
-
-    def outline(self) -> tuple[Any, Any, Any]:
-        """`init` with these hyperparameters: shapes in the place of arrays."""
-        return init(
-            outlines.SHAPES,
-            spatial_dims=self.spatial_dims,
-            in_channels=self.in_channels,
-            channels=self.channels,
-            kernel_size=self.kernel_size,
-            channel_last=self.channel_last,
-            use_bias=self.use_bias,
-            forget_bias=self.forget_bias,
-            precision=self.precision,
-        )
 
 
 def init(
@@ -122,9 +99,8 @@ def init(
         channels: channels of the state (an integer of at least 1).
         kernel_size: size of both kernels (an integer of at least 1, or a sequence of
             one for each spatial axis).
-        channel_last: whether channels are the last axis, else the second (True or
-            False).
-        use_bias: whether both convolutions add a bias (True or False).
+        channel_last: whether channels are the last axis, else the second.
+        use_bias: whether both convolutions add a bias.
         forget_bias: added to the forget gate (a finite number).
         precision: of the products, see jax.lax.Precision (what `jax.lax` takes as
             precision, or None).
@@ -197,6 +173,7 @@ def init(
     return trainables, None, hyperparams
 
 
+@applied_by(ConvLSTMCellHyperparams, init)
 def fwd(
     x: Any,
     trainables: ConvLSTMCellTrainables,
@@ -205,7 +182,9 @@ def fwd(
     inference_mode: bool = False,
     key: jax.Array | None = None,
 ) -> tuple[tuple[jax.Array, tuple[jax.Array, jax.Array]], None]:
-    """Apply ConvLSTMCell.
+    """One step of a convolutional long short-term memory: an LSTM over images.
+
+    Every layer takes `inference_mode` and `key`; this one needs neither.
 
     Args:
         x: tuple (inputs, carry). inputs: floating (batch, *spatial, in_channels) where
@@ -216,11 +195,9 @@ def fwd(
         trainables: weights, cast to the dtype of the input.
         non_trainables: None.
         hyperparams: what `init` returned.
-        inference_mode: not used.
-        key: not used.
 
     Returns:
-        `(y, non_trainables)`; y is tuple of floating (batch, *spatial, channels) where
+        `(y, None)`; y is tuple of floating (batch, *spatial, channels) where
         channel_last, else (batch, channels, *spatial), tuple of floating (batch,
         *spatial, channels) where channel_last, else (batch, channels, *spatial),
         floating (batch, *spatial, channels) where channel_last, else (batch, channels,
@@ -236,90 +213,28 @@ def fwd(
     inputs = checks.floating("ConvLSTMCell", inputs=inputs)
     carry = checks.items("ConvLSTMCell", 2, checks.floating, carry=carry)
     checks.same_dtype("ConvLSTMCell", inputs=inputs, carry_0=carry[0], carry_1=carry[1])
-    if hyperparams.channel_last and (
-        inputs.ndim != hyperparams.spatial_dims + 2
-        or inputs.shape[-1] != hyperparams.in_channels
-    ):
-        raise checks.shape_error(
-            "ConvLSTMCell",
-            "inputs",
-            "(batch, *spatial, in_channels)",
+    checks.shapes(
+        "ConvLSTMCell",
+        hyperparams,
+        inputs=(
             inputs,
-            spatial_dims=hyperparams.spatial_dims,
-            in_channels=hyperparams.in_channels,
-        )
-    if not hyperparams.channel_last and (
-        inputs.ndim != hyperparams.spatial_dims + 2
-        or inputs.shape[1] != hyperparams.in_channels
-    ):
-        raise checks.shape_error(
-            "ConvLSTMCell",
-            "inputs",
-            "(batch, in_channels, *spatial)",
-            inputs,
-            spatial_dims=hyperparams.spatial_dims,
-            in_channels=hyperparams.in_channels,
-        )
-    if hyperparams.channel_last and (
-        carry[0].ndim < 2
-        or carry[0].shape[0] != inputs.shape[0]
-        or carry[0].shape[1:-1] != inputs.shape[1:-1]
-        or carry[0].shape[-1] != hyperparams.channels
-    ):
-        raise checks.shape_error(
-            "ConvLSTMCell",
-            "carry[0]",
-            "(batch, *spatial, channels)",
-            carry[0],
-            batch=inputs.shape[0],
-            spatial=inputs.shape[1:-1],
-            channels=hyperparams.channels,
-        )
-    if not hyperparams.channel_last and (
-        carry[0].ndim < 2
-        or carry[0].shape[0] != inputs.shape[0]
-        or carry[0].shape[1] != hyperparams.channels
-        or carry[0].shape[2:] != inputs.shape[2:]
-    ):
-        raise checks.shape_error(
-            "ConvLSTMCell",
-            "carry[0]",
-            "(batch, channels, *spatial)",
-            carry[0],
-            batch=inputs.shape[0],
-            channels=hyperparams.channels,
-            spatial=inputs.shape[2:],
-        )
-    if hyperparams.channel_last and (
-        carry[1].ndim < 2
-        or carry[1].shape[0] != inputs.shape[0]
-        or carry[1].shape[1:-1] != inputs.shape[1:-1]
-        or carry[1].shape[-1] != hyperparams.channels
-    ):
-        raise checks.shape_error(
-            "ConvLSTMCell",
-            "carry[1]",
-            "(batch, *spatial, channels)",
-            carry[1],
-            batch=inputs.shape[0],
-            spatial=inputs.shape[1:-1],
-            channels=hyperparams.channels,
-        )
-    if not hyperparams.channel_last and (
-        carry[1].ndim < 2
-        or carry[1].shape[0] != inputs.shape[0]
-        or carry[1].shape[1] != hyperparams.channels
-        or carry[1].shape[2:] != inputs.shape[2:]
-    ):
-        raise checks.shape_error(
-            "ConvLSTMCell",
-            "carry[1]",
-            "(batch, channels, *spatial)",
-            carry[1],
-            batch=inputs.shape[0],
-            channels=hyperparams.channels,
-            spatial=inputs.shape[2:],
-        )
+            "batch *spatial in_channels"
+            if hyperparams.channel_last
+            else "batch in_channels *spatial",
+        ),
+        carry=(
+            carry,
+            (
+                "batch *spatial channels"
+                if hyperparams.channel_last
+                else "batch channels *spatial",
+                "batch *spatial channels"
+                if hyperparams.channel_last
+                else "batch channels *spatial",
+            ),
+        ),
+    )
+
     c, h = carry
     of_input, _ = Conv.fwd(inputs, trainables.of_input, None, hyperparams.of_input)
     of_state, _ = Conv.fwd(h, trainables.of_state, None, hyperparams.of_state)
@@ -327,4 +242,4 @@ def fwd(
     i, f, g, o = jnp.split(gates, 4, axis=-1 if hyperparams.channel_last else 1)
     c = lax.logistic(f + hyperparams.forget_bias) * c + lax.logistic(i) * jnp.tanh(g)
     h = lax.logistic(o) * jnp.tanh(c)
-    return (h, (c, h)), non_trainables
+    return (h, (c, h)), None

@@ -17,31 +17,41 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jax.nn.initializers import lecun_normal, zeros
+from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
-from mlax._core import arrays, checks, outlines
+from mlax._core import arrays, checks
 from mlax._core.checks import Padding, PaddingLike, PrecisionLike
-from mlax._core.static import static
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfLayer, static
 from mlax._core.sums import spread
+from mlax.initializers import lecun_normal
+
+__all__ = ["ConvTransposeHyperparams", "ConvTransposeTrainables", "fwd", "init"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class ConvTransposeTrainables(NamedTuple):
     """Weights of ConvTranspose."""
 
     kernel: jax.Array
-    """shape."""
+    """(out_channels, *kernel_size, in_channels // groups) if channel_last else
+    (out_channels, in_channels // groups, *kernel_size).
+    """
     bias: jax.Array | None
-    """(out,), or None unless use_bias."""
+    """(out_channels,), or None unless use_bias."""
 
 
 @static
-class ConvTransposeHyperparams:
+class ConvTransposeHyperparams(OfLayer):
     """Hyperparameters of ConvTranspose: canonical, hashable, static."""
 
     spatial_dims: int
@@ -72,38 +82,6 @@ class ConvTransposeHyperparams:
     """Whether a bias is added."""
     precision: PrecisionLike | None
     """Of the products, see jax.lax.Precision."""
-
-    def apply(
-        self,
-        x: Any,
-        trainables: Any,
-        non_trainables: Any,
-        inference_mode: bool = False,
-        key: jax.Array | None = None,
-        **inputs: Any,
-    ) -> tuple[Any, Any]:
-        """`fwd` with these hyperparameters: what a block calls."""
-        return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
-
-    def outline(self) -> tuple[Any, Any, Any]:
-        """`init` with these hyperparameters: shapes in the place of arrays."""
-        return init(
-            outlines.SHAPES,
-            spatial_dims=self.spatial_dims,
-            in_channels=self.in_channels,
-            out_channels=self.out_channels,
-            kernel_size=self.kernel_size,
-            strides=self.strides,
-            padding=self.padding,
-            padding_mode=self.padding_mode,
-            output_padding=self.output_padding,
-            dilation=self.dilation,
-            groups=self.groups,
-            flip_kernel=self.flip_kernel,
-            channel_last=self.channel_last,
-            use_bias=self.use_bias,
-            precision=self.precision,
-        )
 
 
 def init(
@@ -146,14 +124,16 @@ def init(
             or a sequence of one for each spatial axis).
         groups: number of groups of channels that are convolved separately (an integer
             of at least 1).
-        flip_kernel: whether the kernel is flipped in space (True or False).
-        channel_last: whether channels are the last axis (True or False).
-        use_bias: whether a bias is added (True or False).
+        flip_kernel: whether the kernel is flipped in space.
+        channel_last: whether channels are the last axis.
+        use_bias: whether a bias is added.
         precision: of the products, see jax.lax.Precision (what `jax.lax` takes as
             precision, or None).
-        kernel_initializer: initializer of kernel, of shape shape; None:
-            lecun_normal(in_axis=in_axis, out_axis=0).
-        bias_initializer: initializer of bias, of shape (out,).
+        kernel_initializer: initializer of `kernel`, of shape (out_channels,
+            *kernel_size, in_channels // groups) if channel_last else (out_channels,
+            in_channels // groups, *kernel_size); None: lecun_normal(in_axis=-1 if
+            channel_last else 1, out_axis=0).
+        bias_initializer: initializer of `bias`, of shape (out_channels,).
         dtype: dtype of the weights; None: that of their initializers.
 
     Returns:
@@ -189,20 +169,20 @@ def init(
     use_bias = checks.boolean("ConvTranspose", use_bias=use_bias)
     precision = checks.optional(checks.precision, "ConvTranspose", precision=precision)
     keys = arrays.declared_keys(key, 2)
-    if in_channels % groups != 0:
-        raise checks.requirement(
-            "ConvTranspose",
-            "groups must divide in_channels",
-            in_channels=in_channels,
-            groups=groups,
-        )
-    if out_channels % groups != 0:
-        raise checks.requirement(
-            "ConvTranspose",
-            "groups must divide out_channels",
-            out_channels=out_channels,
-            groups=groups,
-        )
+    checks.require(
+        "ConvTranspose",
+        in_channels % groups == 0,
+        "groups must divide in_channels",
+        in_channels=in_channels,
+        groups=groups,
+    )
+    checks.require(
+        "ConvTranspose",
+        out_channels % groups == 0,
+        "groups must divide out_channels",
+        out_channels=out_channels,
+        groups=groups,
+    )
     out, inner = out_channels, in_channels // groups
     shape = (out, *kernel_size, inner) if channel_last else (out, inner, *kernel_size)
     in_axis = -1 if channel_last else 1
@@ -233,6 +213,7 @@ def init(
     return trainables, None, hyperparams
 
 
+@applied_by(ConvTransposeHyperparams, init)
 def fwd(
     x: jax.Array,
     trainables: ConvTransposeTrainables,
@@ -241,7 +222,9 @@ def fwd(
     inference_mode: bool = False,
     key: jax.Array | None = None,
 ) -> tuple[jax.Array, None]:
-    """Apply ConvTranspose.
+    """Transposed convolution: each element of the input adds a kernel to the output.
+
+    Every layer takes `inference_mode` and `key`; this one needs neither.
 
     Args:
         x: floating (*batch, *spatial, in_channels) where channel_last, else (*batch,
@@ -249,11 +232,9 @@ def fwd(
         trainables: weights, cast to the dtype of the input.
         non_trainables: None.
         hyperparams: what `init` returned.
-        inference_mode: not used.
-        key: not used.
 
     Returns:
-        `(y, non_trainables)`; y is floating (*batch, *out_spatial, out_channels) where
+        `(y, None)`; y is floating (*batch, *out_spatial, out_channels) where
         channel_last, else (*batch, out_channels, *out_spatial), in the dtype of the
         input.
 
@@ -265,29 +246,19 @@ def fwd(
         "ConvTranspose", trainables, non_trainables, hyperparams, inference_mode
     )
     x = checks.floating("ConvTranspose", x=x)
-    if hyperparams.channel_last and (
-        x.ndim < hyperparams.spatial_dims + 1 or x.shape[-1] != hyperparams.in_channels
-    ):
-        raise checks.shape_error(
-            "ConvTranspose",
-            "x",
-            "(*batch, *spatial, in_channels)",
+    checks.shapes(
+        "ConvTranspose",
+        hyperparams,
+        x=(
             x,
-            spatial_dims=hyperparams.spatial_dims,
-            in_channels=hyperparams.in_channels,
-        )
-    if not hyperparams.channel_last and (
-        x.ndim < hyperparams.spatial_dims + 1
-        or x.shape[-1 - hyperparams.spatial_dims] != hyperparams.in_channels
-    ):
-        raise checks.shape_error(
-            "ConvTranspose",
-            "x",
-            "(*batch, in_channels, *spatial)",
-            x,
-            spatial_dims=hyperparams.spatial_dims,
-            in_channels=hyperparams.in_channels,
-        )
+            "*batch *spatial in_channels"
+            if hyperparams.channel_last
+            else "*batch in_channels *spatial",
+        ),
+    )
+
+    kernel = arrays.in_dtype(trainables.kernel, x.dtype)
+    bias = arrays.in_dtype(trainables.bias, x.dtype)
     n = hyperparams.spatial_dims
     batch = x.shape[: x.ndim - n - 1]
     images = x.reshape(math.prod(batch), *x.shape[x.ndim - n - 1 :])
@@ -310,23 +281,18 @@ def fwd(
             low, high = hyperparams.padding[axis]
         widths.append((reach - 1 - low, reach - 1 - high + added))
     if hyperparams.padding_mode == "circular":
-        if not (
-            min(low for low, _ in widths) >= 0 and min(high for _, high in widths) >= 0
-        ):
-            raise checks.requirement(
-                "ConvTranspose", "padding must be smaller than the kernel"
-            )
+        checks.require(
+            "ConvTranspose",
+            min(low for low, _ in widths) >= 0 and min(high for _, high in widths) >= 0,
+            "padding must be smaller than the kernel",
+        )
         wrapped = [(0, 0)] * images.ndim
         for axis, stride in enumerate(hyperparams.strides):
             low, high = widths[axis]
             wrapped[first + axis] = (low // stride, high // stride)
             widths[axis] = (low % stride, high % stride)
         images = jnp.pad(images, wrapped, "wrap")
-    kernel = (
-        lax.rev(arrays.in_dtype(trainables.kernel, x.dtype), spatial)
-        if hyperparams.flip_kernel
-        else arrays.in_dtype(trainables.kernel, x.dtype)
-    )
+    kernel = lax.rev(kernel, spatial) if hyperparams.flip_kernel else kernel
     layout = (0, channel, *spatial)
     y = lax.conv_general_dilated(
         images,
@@ -340,10 +306,8 @@ def fwd(
         precision=hyperparams.precision,
     )
     y = y.reshape(*batch, *y.shape[1:])
-    if trainables.bias is None:
-        return y, non_trainables
+    if bias is None:
+        return y, None
     after = 0 if hyperparams.channel_last else n
-    bias = lax.expand_dims(
-        arrays.in_dtype(trainables.bias, x.dtype), range(1, 1 + after)
-    )
-    return y + spread(bias, y.shape), non_trainables
+    bias = lax.expand_dims(bias, range(1, 1 + after))
+    return y + spread(bias, y.shape), None

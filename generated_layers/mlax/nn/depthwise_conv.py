@@ -13,27 +13,37 @@ from typing import Any, NamedTuple
 
 import jax
 from jax import lax
-from jax.nn.initializers import lecun_normal, zeros
+from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
-from mlax._core import arrays, checks, outlines
+from mlax._core import arrays, checks
 from mlax._core.checks import Padding, PaddingLike, PrecisionLike
-from mlax._core.static import static
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfLayer, static
 from mlax._core.sums import spread
 from mlax.functional import conv
+from mlax.initializers import lecun_normal
+
+__all__ = ["DepthwiseConvHyperparams", "DepthwiseConvTrainables", "fwd", "init"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class DepthwiseConvTrainables(NamedTuple):
     """Weights of DepthwiseConv."""
 
     kernel: jax.Array
-    """shape."""
+    """(out_channels, *kernel_size, 1) if channel_last else (out_channels, 1,
+    *kernel_size).
+    """
     bias: jax.Array | None
     """(out_channels,), or None unless use_bias."""
 
 
 @static
-class DepthwiseConvHyperparams:
+class DepthwiseConvHyperparams(OfLayer):
     """Hyperparameters of DepthwiseConv: canonical, hashable, static."""
 
     spatial_dims: int
@@ -57,35 +67,6 @@ class DepthwiseConvHyperparams:
     precision: PrecisionLike | None
     """Of the products, see jax.lax.Precision."""
     out_channels: Any
-    """Derived from the others."""
-
-    def apply(
-        self,
-        x: Any,
-        trainables: Any,
-        non_trainables: Any,
-        inference_mode: bool = False,
-        key: jax.Array | None = None,
-        **inputs: Any,
-    ) -> tuple[Any, Any]:
-        """`fwd` with these hyperparameters: what a block calls."""
-        return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
-
-    def outline(self) -> tuple[Any, Any, Any]:
-        """`init` with these hyperparameters: shapes in the place of arrays."""
-        return init(
-            outlines.SHAPES,
-            spatial_dims=self.spatial_dims,
-            channels=self.channels,
-            kernel_size=self.kernel_size,
-            channel_multiplier=self.channel_multiplier,
-            strides=self.strides,
-            padding=self.padding,
-            dilation=self.dilation,
-            channel_last=self.channel_last,
-            use_bias=self.use_bias,
-            precision=self.precision,
-        )
 
 
 def init(
@@ -120,13 +101,14 @@ def init(
             integer, or for each axis an integer or a pair).
         dilation: steps from element to element of the kernel (an integer of at least 1,
             or a sequence of one for each spatial axis).
-        channel_last: whether channels are the last axis (True or False).
-        use_bias: whether a bias is added (True or False).
+        channel_last: whether channels are the last axis.
+        use_bias: whether a bias is added.
         precision: of the products, see jax.lax.Precision (what `jax.lax` takes as
             precision, or None).
-        kernel_initializer: initializer of kernel, of shape shape; None:
-            lecun_normal(in_axis=in_axis, out_axis=0).
-        bias_initializer: initializer of bias, of shape (out_channels,).
+        kernel_initializer: initializer of `kernel`, of shape (out_channels,
+            *kernel_size, 1) if channel_last else (out_channels, 1, *kernel_size); None:
+            lecun_normal(in_axis=-1 if channel_last else 1, out_axis=0).
+        bias_initializer: initializer of `bias`, of shape (out_channels,).
         dtype: dtype of the weights; None: that of their initializers.
 
     Returns:
@@ -189,6 +171,7 @@ def init(
     return trainables, None, hyperparams
 
 
+@applied_by(DepthwiseConvHyperparams, init)
 def fwd(
     x: jax.Array,
     trainables: DepthwiseConvTrainables,
@@ -197,7 +180,9 @@ def fwd(
     inference_mode: bool = False,
     key: jax.Array | None = None,
 ) -> tuple[jax.Array, None]:
-    """Apply DepthwiseConv.
+    """Convolution of each channel by itself, to `channel_multiplier` channels.
+
+    Every layer takes `inference_mode` and `key`; this one needs neither.
 
     Args:
         x: floating (*batch, *spatial, channels) where channel_last, else (*batch,
@@ -205,11 +190,9 @@ def fwd(
         trainables: weights, cast to the dtype of the input.
         non_trainables: None.
         hyperparams: what `init` returned.
-        inference_mode: not used.
-        key: not used.
 
     Returns:
-        `(y, non_trainables)`; y is floating (*batch, *out_spatial, out_channels) where
+        `(y, None)`; y is floating (*batch, *out_spatial, out_channels) where
         channel_last, else (*batch, out_channels, *out_spatial), in the dtype of the
         input.
 
@@ -220,32 +203,22 @@ def fwd(
         "DepthwiseConv", trainables, non_trainables, hyperparams, inference_mode
     )
     x = checks.floating("DepthwiseConv", x=x)
-    if hyperparams.channel_last and (
-        x.ndim < hyperparams.spatial_dims + 1 or x.shape[-1] != hyperparams.channels
-    ):
-        raise checks.shape_error(
-            "DepthwiseConv",
-            "x",
-            "(*batch, *spatial, channels)",
+    checks.shapes(
+        "DepthwiseConv",
+        hyperparams,
+        x=(
             x,
-            spatial_dims=hyperparams.spatial_dims,
-            channels=hyperparams.channels,
-        )
-    if not hyperparams.channel_last and (
-        x.ndim < hyperparams.spatial_dims + 1
-        or x.shape[-1 - hyperparams.spatial_dims] != hyperparams.channels
-    ):
-        raise checks.shape_error(
-            "DepthwiseConv",
-            "x",
-            "(*batch, channels, *spatial)",
-            x,
-            spatial_dims=hyperparams.spatial_dims,
-            channels=hyperparams.channels,
-        )
+            "*batch *spatial channels"
+            if hyperparams.channel_last
+            else "*batch channels *spatial",
+        ),
+    )
+
+    kernel = arrays.in_dtype(trainables.kernel, x.dtype)
+    bias = arrays.in_dtype(trainables.bias, x.dtype)
     y = conv(
         x,
-        arrays.in_dtype(trainables.kernel, x.dtype),
+        kernel,
         spatial_dims=hyperparams.spatial_dims,
         strides=hyperparams.strides,
         padding=hyperparams.padding,
@@ -254,10 +227,8 @@ def fwd(
         channel_last=hyperparams.channel_last,
         precision=hyperparams.precision,
     )
-    if trainables.bias is None:
-        return y, non_trainables
+    if bias is None:
+        return y, None
     after = 0 if hyperparams.channel_last else hyperparams.spatial_dims
-    bias = lax.expand_dims(
-        arrays.in_dtype(trainables.bias, x.dtype), range(1, 1 + after)
-    )
-    return y + spread(bias, y.shape), non_trainables
+    bias = lax.expand_dims(bias, range(1, 1 + after))
+    return y + spread(bias, y.shape), None

@@ -10,41 +10,30 @@ Huang et al., 2016, arXiv:1603.09382; as in Larsson et al., 2017, arXiv:1605.076
 
 from __future__ import annotations
 
-from typing import Any
-
 import jax
 
 from mlax._core import checks
-from mlax._core.static import static
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfLayer, static
 from mlax.functional import dropout
+
+__all__ = ["DropPathHyperparams", "fwd", "init"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 @static
-class DropPathHyperparams:
+class DropPathHyperparams(OfLayer):
     """Hyperparameters of DropPath: canonical, hashable, static."""
 
     rate: float
     """Probability that an example is dropped."""
 
-    def apply(
-        self,
-        x: Any,
-        trainables: Any,
-        non_trainables: Any,
-        inference_mode: bool = False,
-        key: jax.Array | None = None,
-        **inputs: Any,
-    ) -> tuple[Any, Any]:
-        """`fwd` with these hyperparameters: what a block calls."""
-        return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
-
-    def outline(self) -> tuple[Any, Any, Any]:
-        """`init` with these hyperparameters: shapes in the place of arrays."""
-        return init(rate=self.rate)
-
 
 def init(rate: float = 0.1) -> tuple[None, None, DropPathHyperparams]:
-    """Create the weights and the hyperparameters of DropPath.
+    """Create the hyperparameters of DropPath, which has no weights.
 
     Args:
         rate: probability that an example is dropped (a number from 0 to 1).
@@ -60,6 +49,7 @@ def init(rate: float = 0.1) -> tuple[None, None, DropPathHyperparams]:
     return None, None, hyperparams
 
 
+@applied_by(DropPathHyperparams, init)
 def fwd(
     x: jax.Array,
     trainables: None,
@@ -68,7 +58,7 @@ def fwd(
     inference_mode: bool = False,
     key: jax.Array | None = None,
 ) -> tuple[jax.Array, None]:
-    """Apply DropPath.
+    """Drops whole examples at random in training: stochastic depth.
 
     Args:
         x: floating (batch, *shape).
@@ -79,7 +69,7 @@ def fwd(
         key: PRNG key; needed in training only.
 
     Returns:
-        `(y, non_trainables)`; y is floating (batch, *shape), in the dtype of the input.
+        `(y, None)`; y is floating (batch, *shape), in the dtype of the input.
 
     Raises:
         ValueError, TypeError: where an input or a weight does not fit.
@@ -88,14 +78,14 @@ def fwd(
         "DropPath", trainables, non_trainables, hyperparams, inference_mode
     )
     x = checks.floating("DropPath", x=x)
-    if x.ndim < 1:
-        raise checks.shape_error("DropPath", "x", "(batch, *shape)", x)
+    checks.shapes("DropPath", hyperparams, x=(x, "batch *shape"))
+
     if inference_mode or hyperparams.rate == 0.0:
-        return x, non_trainables
+        return x, None
     within = tuple(range(1, x.ndim))
     return dropout(
         x,
         checks.require_key("DropPath", key),
         rate=hyperparams.rate,
         broadcast_axis=within,
-    ), non_trainables
+    ), None

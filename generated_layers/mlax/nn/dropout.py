@@ -8,17 +8,23 @@ Srivastava et al., 2014, JMLR 15(56).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import jax
 
 from mlax._core import checks
-from mlax._core.static import static
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfLayer, static
 from mlax.functional import dropout
+
+__all__ = ["DropoutHyperparams", "fwd", "init"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 @static
-class DropoutHyperparams:
+class DropoutHyperparams(OfLayer):
     """Hyperparameters of Dropout: canonical, hashable, static."""
 
     rate: float
@@ -26,27 +32,11 @@ class DropoutHyperparams:
     broadcast_axis: tuple[int, ...]
     """Axes along which elements are dropped together."""
 
-    def apply(
-        self,
-        x: Any,
-        trainables: Any,
-        non_trainables: Any,
-        inference_mode: bool = False,
-        key: jax.Array | None = None,
-        **inputs: Any,
-    ) -> tuple[Any, Any]:
-        """`fwd` with these hyperparameters: what a block calls."""
-        return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
-
-    def outline(self) -> tuple[Any, Any, Any]:
-        """`init` with these hyperparameters: shapes in the place of arrays."""
-        return init(rate=self.rate, broadcast_axis=self.broadcast_axis)
-
 
 def init(
     rate: float = 0.5, broadcast_axis: int | Sequence[int] = ()
 ) -> tuple[None, None, DropoutHyperparams]:
-    """Create the weights and the hyperparameters of Dropout.
+    """Create the hyperparameters of Dropout, which has no weights.
 
     Args:
         rate: probability that an element is dropped (a number from 0 to 1).
@@ -65,6 +55,7 @@ def init(
     return None, None, hyperparams
 
 
+@applied_by(DropoutHyperparams, init)
 def fwd(
     x: jax.Array,
     trainables: None,
@@ -73,7 +64,7 @@ def fwd(
     inference_mode: bool = False,
     key: jax.Array | None = None,
 ) -> tuple[jax.Array, None]:
-    """Apply Dropout.
+    """Drops elements at random in training, and scales the others by 1 / (1 - rate).
 
     Args:
         x: floating (*shape,).
@@ -84,7 +75,7 @@ def fwd(
         key: PRNG key; needed in training only.
 
     Returns:
-        `(y, non_trainables)`; y is floating (*shape,), in the dtype of the input.
+        `(y, None)`; y is floating (*shape,), in the dtype of the input.
 
     Raises:
         ValueError, TypeError: where an input or a weight does not fit.
@@ -92,8 +83,9 @@ def fwd(
     checks.arguments("Dropout", trainables, non_trainables, hyperparams, inference_mode)
     x = checks.floating("Dropout", x=x)
     checks.has_axes("Dropout", x.ndim, broadcast_axis=hyperparams.broadcast_axis)
+
     if inference_mode or hyperparams.rate == 0.0:
-        return x, non_trainables
+        return x, None
     return (
         dropout(
             x,
@@ -101,4 +93,4 @@ def fwd(
             rate=hyperparams.rate,
             broadcast_axis=hyperparams.broadcast_axis,
         )
-    ), non_trainables
+    ), None

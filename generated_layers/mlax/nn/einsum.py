@@ -9,17 +9,25 @@ count the axes that are summed over as inputs.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jax.nn.initializers import variance_scaling, zeros
+from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
-from mlax._core import arrays, checks, outlines
+from mlax._core import arrays, checks
 from mlax._core.checks import PrecisionLike
-from mlax._core.static import static
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfLayer, static
 from mlax._core.sums import spread
+from mlax.initializers import variance_scaling
+
+__all__ = ["EinsumHyperparams", "EinsumTrainables", "fwd", "init"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class EinsumTrainables(NamedTuple):
@@ -28,11 +36,13 @@ class EinsumTrainables(NamedTuple):
     kernel: jax.Array
     """kernel_shape."""
     bias: jax.Array | None
-    """tuple((sizes[a] for a in target if a in sizes)), or None unless use_bias."""
+    """tuple((dict(zip(axes, kernel_shape, strict=True))[a] for a in target if a in
+    dict(zip(axes, kernel_shape, strict=True)))), or None unless use_bias.
+    """
 
 
 @static
-class EinsumHyperparams:
+class EinsumHyperparams(OfLayer):
     """Hyperparameters of Einsum: canonical, hashable, static."""
 
     equation: str
@@ -44,31 +54,7 @@ class EinsumHyperparams:
     precision: PrecisionLike | None
     """Of the product, see jax.lax.Precision."""
     result: str
-    """Derived from the others."""
     kernel_axes: str
-    """Derived from the others."""
-
-    def apply(
-        self,
-        x: Any,
-        trainables: Any,
-        non_trainables: Any,
-        inference_mode: bool = False,
-        key: jax.Array | None = None,
-        **inputs: Any,
-    ) -> tuple[Any, Any]:
-        """`fwd` with these hyperparameters: what a block calls."""
-        return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
-
-    def outline(self) -> tuple[Any, Any, Any]:
-        """`init` with these hyperparameters: shapes in the place of arrays."""
-        return init(
-            outlines.SHAPES,
-            equation=self.equation,
-            kernel_shape=self.kernel_shape,
-            use_bias=self.use_bias,
-            precision=self.precision,
-        )
 
 
 def init(
@@ -88,16 +74,17 @@ def init(
         equation: such as "...a,ab->...b": of the input, the kernel, and the result (a
             string).
         kernel_shape: shape of the kernel (a sequence of integers of at least 0).
-        use_bias: whether a bias is added (True or False).
+        use_bias: whether a bias is added.
         precision: of the product, see jax.lax.Precision (what `jax.lax` takes as
             precision, or None).
-        kernel_initializer: initializer of kernel, of shape kernel_shape; None:
+        kernel_initializer: initializer of `kernel`, of shape kernel_shape; None:
             variance_scaling(1.0, 'fan_in', 'truncated_normal', in_axis=tuple((i for i,
             a in enumerate(axes) if a not in target)), out_axis=tuple((i for i, a in
             enumerate(axes) if a not in source)), batch_axis=tuple((i for i, a in
             enumerate(axes) if a in source and a in target))).
-        bias_initializer: initializer of bias, of shape tuple((sizes[a] for a in target
-            if a in sizes)).
+        bias_initializer: initializer of `bias`, of shape tuple((dict(zip(axes,
+            kernel_shape, strict=True))[a] for a in target if a in dict(zip(axes,
+            kernel_shape, strict=True)))).
         dtype: dtype of the weights; None: that of their initializers.
 
     Returns:
@@ -115,17 +102,15 @@ def init(
     keys = arrays.declared_keys(key, 2)
     operands, _, target = equation.replace(" ", "").partition("->")
     source, _, axes = operands.partition(",")
-    if not (
+    checks.require(
+        "Einsum",
         len(set(axes)) == len(axes) == len(kernel_shape)
         and axes.isalpha()
-        and set(axes) <= set(source + target)
-    ):
-        raise checks.requirement(
-            "Einsum",
-            "the equation is of the input, the kernel with a letter for each axis, and "
-            "the result",
-            kernel_shape=kernel_shape,
-        )
+        and set(axes) <= set(source + target),
+        "the equation is of the input, the kernel with a letter for each axis, and "
+        "the result",
+        kernel_shape=kernel_shape,
+    )
     result = target
     kernel_axes = axes
     sizes = dict(zip(axes, kernel_shape, strict=True))
@@ -167,6 +152,7 @@ def init(
     return trainables, None, hyperparams
 
 
+@applied_by(EinsumHyperparams, init)
 def fwd(
     x: jax.Array,
     trainables: EinsumTrainables,
@@ -175,36 +161,32 @@ def fwd(
     inference_mode: bool = False,
     key: jax.Array | None = None,
 ) -> tuple[jax.Array, None]:
-    """Apply Einsum.
+    """Einstein sum of the input and a kernel: y = einsum(equation, x, W) + b.
+
+    Every layer takes `inference_mode` and `key`; this one needs neither.
 
     Args:
         x: floating of any shape.
         trainables: weights, cast to the dtype of the input.
         non_trainables: None.
         hyperparams: what `init` returned.
-        inference_mode: not used.
-        key: not used.
 
     Returns:
-        `(y, non_trainables)`; y is floating of any shape, in the dtype of the input.
+        `(y, None)`; y is floating of any shape, in the dtype of the input.
 
     Raises:
         ValueError, TypeError: where an input or a weight does not fit.
     """
     checks.arguments("Einsum", trainables, non_trainables, hyperparams, inference_mode)
     x = checks.floating("Einsum", x=x)
-    y = jnp.einsum(
-        hyperparams.equation,
-        x,
-        arrays.in_dtype(trainables.kernel, x.dtype),
-        precision=hyperparams.precision,
-    )
-    if trainables.bias is None:
-        return y, non_trainables
+
+    kernel = arrays.in_dtype(trainables.kernel, x.dtype)
+    bias = arrays.in_dtype(trainables.bias, x.dtype)
+    y = jnp.einsum(hyperparams.equation, x, kernel, precision=hyperparams.precision)
+    if bias is None:
+        return y, None
     first, _, last = hyperparams.result.partition("...")
     free = " " * (y.ndim - len(first) - len(last))
     sizes = dict(zip(hyperparams.kernel_axes, hyperparams.kernel_shape, strict=True))
-    bias = arrays.in_dtype(trainables.bias, x.dtype).reshape(
-        [sizes.get(a, 1) for a in first + free + last]
-    )
-    return y + spread(bias, y.shape), non_trainables
+    bias = bias.reshape([sizes.get(a, 1) for a in first + free + last])
+    return y + spread(bias, y.shape), None

@@ -7,16 +7,23 @@ An index outside of the table gives NaN; negative ones count from its end.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
-from jax.nn.initializers import variance_scaling
 from jax.typing import DTypeLike
 
-from mlax._core import arrays, checks, outlines
+from mlax._core import arrays, checks
 from mlax._core.checks import PrecisionLike
-from mlax._core.static import static
+from mlax._core.scopes import applied_by, scoped
+from mlax._core.static import OfLayer, static
 from mlax._core.sums import take_rows
+from mlax.initializers import variance_scaling
+
+__all__ = ["EmbedHyperparams", "EmbedTrainables", "attend", "fwd", "init"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class EmbedTrainables(NamedTuple):
@@ -27,7 +34,7 @@ class EmbedTrainables(NamedTuple):
 
 
 @static
-class EmbedHyperparams:
+class EmbedHyperparams(OfLayer):
     """Hyperparameters of Embed: canonical, hashable, static."""
 
     entries: int
@@ -36,27 +43,6 @@ class EmbedHyperparams:
     """Size of a vector."""
     precision: PrecisionLike | None
     """Of the product of `attend`."""
-
-    def apply(
-        self,
-        x: Any,
-        trainables: Any,
-        non_trainables: Any,
-        inference_mode: bool = False,
-        key: jax.Array | None = None,
-        **inputs: Any,
-    ) -> tuple[Any, Any]:
-        """`fwd` with these hyperparameters: what a block calls."""
-        return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
-
-    def outline(self) -> tuple[Any, Any, Any]:
-        """`init` with these hyperparameters: shapes in the place of arrays."""
-        return init(
-            outlines.SHAPES,
-            entries=self.entries,
-            features=self.features,
-            precision=self.precision,
-        )
 
 
 def init(
@@ -77,7 +63,7 @@ def init(
         features: size of a vector (an integer of at least 1).
         precision: of the product of `attend` (what `jax.lax` takes as precision, or
             None).
-        embedding_initializer: initializer of embedding, of shape (entries, features).
+        embedding_initializer: initializer of `embedding`, of shape (entries, features).
         dtype: dtype of the weights; None: that of their initializers.
 
     Returns:
@@ -97,6 +83,7 @@ def init(
     return trainables, None, hyperparams
 
 
+@applied_by(EmbedHyperparams, init)
 def fwd(
     x: jax.Array,
     trainables: EmbedTrainables,
@@ -105,27 +92,30 @@ def fwd(
     inference_mode: bool = False,
     key: jax.Array | None = None,
 ) -> tuple[jax.Array, None]:
-    """Apply Embed.
+    """Table of vectors: y = E[x]. `attend` gives x E^T, the logits of a tied output.
+
+    Every layer takes `inference_mode` and `key`; this one needs neither.
 
     Args:
         x: integer (*batch,).
         trainables: weights, cast to the dtype of the input.
         non_trainables: None.
         hyperparams: what `init` returned.
-        inference_mode: not used.
-        key: not used.
 
     Returns:
-        `(y, non_trainables)`; y is floating (*batch, features).
+        `(y, None)`; y is floating (*batch, features).
 
     Raises:
         ValueError, TypeError: where an input or a weight does not fit.
     """
     checks.arguments("Embed", trainables, non_trainables, hyperparams, inference_mode)
     x = checks.integral("Embed", x=x)
-    return take_rows(trainables.embedding, x, from_end=True), non_trainables
+
+    embedding = trainables.embedding
+    return take_rows(embedding, x, from_end=True), None
 
 
+@scoped("Embed")
 def attend(
     x: jax.Array,
     trainables: EmbedTrainables,
@@ -136,28 +126,23 @@ def attend(
 ) -> tuple[jax.Array, None]:
     """Compute attend of Embed.
 
+    Every layer takes `inference_mode` and `key`; this one needs neither.
+
     Args:
         x: floating (*batch, features).
         trainables: weights, cast to the dtype of the input.
         non_trainables: None.
         hyperparams: what `init` returned.
-        inference_mode: not used.
-        key: not used.
 
     Returns:
-        `(y, non_trainables)`; y is floating (*batch, entries), in the dtype of the
-        input.
+        `(y, None)`; y is floating (*batch, entries), in the dtype of the input.
 
     Raises:
         ValueError, TypeError: where an input or a weight does not fit.
     """
     checks.arguments("Embed", trainables, non_trainables, hyperparams, inference_mode)
     x = checks.floating("Embed", x=x)
-    if x.ndim < 1 or x.shape[-1] != hyperparams.features:
-        raise checks.shape_error(
-            "Embed", "x", "(*batch, features)", x, features=hyperparams.features
-        )
-    return x.dot(
-        arrays.in_dtype(trainables.embedding, x.dtype).T,
-        precision=hyperparams.precision,
-    ), non_trainables
+    checks.shapes("Embed", hyperparams, x=(x, "*batch features"))
+
+    embedding = arrays.in_dtype(trainables.embedding, x.dtype)
+    return x.dot(embedding.T, precision=hyperparams.precision), None

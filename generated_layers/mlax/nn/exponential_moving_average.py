@@ -13,7 +13,7 @@ float32: in bfloat16 a decay of 0.999 is 1. For each array of a tree take a laye
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -21,9 +21,21 @@ from jax import lax
 from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
-from mlax._core import arrays, checks, outlines
-from mlax._core.static import static
+from mlax._core import arrays, checks
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfLayer, static
 from mlax.functional import bias_correction, ema
+
+__all__ = [
+    "ExponentialMovingAverageHyperparams",
+    "ExponentialMovingAverageNonTrainables",
+    "fwd",
+    "init",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class ExponentialMovingAverageNonTrainables(NamedTuple):
@@ -36,7 +48,7 @@ class ExponentialMovingAverageNonTrainables(NamedTuple):
 
 
 @static
-class ExponentialMovingAverageHyperparams:
+class ExponentialMovingAverageHyperparams(OfLayer):
     """Hyperparameters of ExponentialMovingAverage: canonical, hashable, static."""
 
     shape: tuple[int, ...]
@@ -45,24 +57,6 @@ class ExponentialMovingAverageHyperparams:
     """Decay of the average."""
     debias: bool
     """Whether the zero that it begins with is made up for."""
-
-    def apply(
-        self,
-        x: Any,
-        trainables: Any,
-        non_trainables: Any,
-        inference_mode: bool = False,
-        key: jax.Array | None = None,
-        **inputs: Any,
-    ) -> tuple[Any, Any]:
-        """`fwd` with these hyperparameters: what a block calls."""
-        return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
-
-    def outline(self) -> tuple[Any, Any, Any]:
-        """`init` with these hyperparameters: shapes in the place of arrays."""
-        return init(
-            outlines.SHAPES, shape=self.shape, decay=self.decay, debias=self.debias
-        )
 
 
 def init(
@@ -74,13 +68,13 @@ def init(
 ) -> tuple[
     None, ExponentialMovingAverageNonTrainables, ExponentialMovingAverageHyperparams
 ]:
-    """Create the weights and the hyperparameters of ExponentialMovingAverage.
+    """Create the state and the hyperparameters of ExponentialMovingAverage.
 
     Args:
         key: PRNG key of the weights.
         shape: shape of the input (a sequence of integers of at least 0).
         decay: decay of the average (a number of at least 0, below 1).
-        debias: whether the zero that it begins with is made up for (True or False).
+        debias: whether the zero that it begins with is made up for.
         dtype: dtype of the weights; None: that of their initializers.
 
     Returns:
@@ -102,6 +96,7 @@ def init(
     return None, non_trainables, hyperparams
 
 
+@applied_by(ExponentialMovingAverageHyperparams, init)
 def fwd(
     x: jax.Array,
     trainables: None,
@@ -110,7 +105,9 @@ def fwd(
     inference_mode: bool = False,
     key: jax.Array | None = None,
 ) -> tuple[jax.Array, ExponentialMovingAverageNonTrainables]:
-    """Apply ExponentialMovingAverage.
+    """Moving average of whatever it is given: m <- decay m + (1 - decay) x.
+
+    Every layer takes `key`; this one needs none.
 
     Args:
         x: floating (*shape,).
@@ -118,7 +115,6 @@ def fwd(
         non_trainables: state, kept in its own dtype.
         hyperparams: what `init` returned.
         inference_mode: static; whether state is kept and nothing is random.
-        key: not used.
 
     Returns:
         `(y, non_trainables)`; y is floating (*shape,), in the dtype of the input.
@@ -134,10 +130,8 @@ def fwd(
         inference_mode,
     )
     x = checks.floating("ExponentialMovingAverage", x=x)
-    if x.shape != hyperparams.shape:
-        raise checks.shape_error(
-            "ExponentialMovingAverage", "x", "(*shape,)", x, shape=hyperparams.shape
-        )
+    checks.shapes("ExponentialMovingAverage", hyperparams, x=(x, "*shape"))
+
     y = arrays.in_dtype(non_trainables.average, x.dtype)
     if not inference_mode:
         # Twice: what is returned in the dtype of x, what is kept in its own.

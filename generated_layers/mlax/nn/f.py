@@ -14,11 +14,18 @@ from typing import Any
 import jax
 
 from mlax._core import checks
-from mlax._core.static import static
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfLayer, static
+
+__all__ = ["FHyperparams", "fwd", "init"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 @static
-class FHyperparams:
+class FHyperparams(OfLayer):
     """Hyperparameters of F: canonical, hashable, static."""
 
     function: Callable[..., Any]
@@ -28,39 +35,19 @@ class FHyperparams:
     takes_key: bool
     """Whether `function` draws random numbers."""
 
-    def apply(
-        self,
-        x: Any,
-        trainables: Any,
-        non_trainables: Any,
-        inference_mode: bool = False,
-        key: jax.Array | None = None,
-        **inputs: Any,
-    ) -> tuple[Any, Any]:
-        """`fwd` with these hyperparameters: what a block calls."""
-        return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
-
-    def outline(self) -> tuple[Any, Any, Any]:
-        """`init` with these hyperparameters: shapes in the place of arrays."""
-        return init(
-            function=self.function,
-            inference_function=self.inference_function,
-            takes_key=self.takes_key,
-        )
-
 
 def init(
     function: Callable[..., Any],
     inference_function: Callable[..., Any] | None = None,
     takes_key: bool = False,
 ) -> tuple[None, None, FHyperparams]:
-    """Create the weights and the hyperparameters of F.
+    """Create the hyperparameters of F, which has no weights.
 
     Args:
         function: of the input; with takes_key, of the input and a key (a hashable
             function).
         inference_function: at inference; None: the same (a hashable function, or None).
-        takes_key: whether `function` draws random numbers (True or False).
+        takes_key: whether `function` draws random numbers.
 
     Returns:
         `(trainables, non_trainables, hyperparams)`.
@@ -74,19 +61,20 @@ def init(
         checks.function, "F", inference_function=inference_function
     )
     takes_key = checks.boolean("F", takes_key=takes_key)
-    if not (not takes_key or inference_function is not None):
-        raise checks.requirement(
-            "F",
-            "a function that takes a key needs an inference_function",
-            takes_key=takes_key,
-            inference_function=inference_function,
-        )
+    checks.require(
+        "F",
+        not takes_key or inference_function is not None,
+        "a function that takes a key needs an inference_function",
+        takes_key=takes_key,
+        inference_function=inference_function,
+    )
     hyperparams = FHyperparams(
         function=function, inference_function=inference_function, takes_key=takes_key
     )
     return None, None, hyperparams
 
 
+@applied_by(FHyperparams, init)
 def fwd(
     x: Any,
     trainables: None,
@@ -95,7 +83,7 @@ def fwd(
     inference_mode: bool = False,
     key: jax.Array | None = None,
 ) -> tuple[Any, None]:
-    """Apply F.
+    """Makes a layer of a pure function: y = function(x).
 
     Args:
         x: any tree of arrays.
@@ -106,14 +94,15 @@ def fwd(
         key: PRNG key; needed in training only.
 
     Returns:
-        `(y, non_trainables)`; y is any tree of arrays.
+        `(y, None)`; y is any tree of arrays.
 
     Raises:
         ValueError, TypeError: where an input or a weight does not fit.
     """
     checks.arguments("F", trainables, non_trainables, hyperparams, inference_mode)
+
     if hyperparams.inference_function is not None and inference_mode:
-        return hyperparams.inference_function(x), non_trainables
+        return hyperparams.inference_function(x), None
     if hyperparams.takes_key:
-        return hyperparams.function(x, checks.require_key("F", key)), non_trainables
-    return hyperparams.function(x), non_trainables
+        return hyperparams.function(x, checks.require_key("F", key)), None
+    return hyperparams.function(x), None

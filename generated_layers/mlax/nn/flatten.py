@@ -5,40 +5,30 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import jax
 
 from mlax._core import checks
-from mlax._core.static import static
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfLayer, static
+
+__all__ = ["FlattenHyperparams", "fwd", "init"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 @static
-class FlattenHyperparams:
+class FlattenHyperparams(OfLayer):
     """Hyperparameters of Flatten: canonical, hashable, static."""
 
     batch_dims: int
     """Number of axes before those that are flattened."""
 
-    def apply(
-        self,
-        x: Any,
-        trainables: Any,
-        non_trainables: Any,
-        inference_mode: bool = False,
-        key: jax.Array | None = None,
-        **inputs: Any,
-    ) -> tuple[Any, Any]:
-        """`fwd` with these hyperparameters: what a block calls."""
-        return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
-
-    def outline(self) -> tuple[Any, Any, Any]:
-        """`init` with these hyperparameters: shapes in the place of arrays."""
-        return init(batch_dims=self.batch_dims)
-
 
 def init(batch_dims: int = 1) -> tuple[None, None, FlattenHyperparams]:
-    """Create the weights and the hyperparameters of Flatten.
+    """Create the hyperparameters of Flatten, which has no weights.
 
     Args:
         batch_dims: number of axes before those that are flattened (an integer of at
@@ -55,6 +45,7 @@ def init(batch_dims: int = 1) -> tuple[None, None, FlattenHyperparams]:
     return None, None, hyperparams
 
 
+@applied_by(FlattenHyperparams, init)
 def fwd(
     x: jax.Array,
     trainables: None,
@@ -63,27 +54,25 @@ def fwd(
     inference_mode: bool = False,
     key: jax.Array | None = None,
 ) -> tuple[jax.Array, None]:
-    """Apply Flatten.
+    """Makes one axis of all but the first axes.
+
+    Every layer takes `inference_mode` and `key`; this one needs neither.
 
     Args:
         x: floating (*batch, *rest).
         trainables: None.
         non_trainables: None.
         hyperparams: what `init` returned.
-        inference_mode: not used.
-        key: not used.
 
     Returns:
-        `(y, non_trainables)`; y is floating (*batch, _), in the dtype of the input.
+        `(y, None)`; y is floating (*batch, _), in the dtype of the input.
 
     Raises:
         ValueError, TypeError: where an input or a weight does not fit.
     """
     checks.arguments("Flatten", trainables, non_trainables, hyperparams, inference_mode)
     x = checks.floating("Flatten", x=x)
-    if x.ndim < hyperparams.batch_dims:
-        raise checks.shape_error(
-            "Flatten", "x", "(*batch, *rest)", x, batch_dims=hyperparams.batch_dims
-        )
+    checks.shapes("Flatten", hyperparams, x=(x, "*batch *rest"))
+
     batch, rest = x.shape[: hyperparams.batch_dims], x.shape[hyperparams.batch_dims :]
-    return x.reshape(*batch, math.prod(rest)), non_trainables
+    return x.reshape(*batch, math.prod(rest)), None

@@ -7,40 +7,29 @@ Bishop, 1995, Training with noise is equivalent to Tikhonov regularization.
 
 from __future__ import annotations
 
-from typing import Any
-
 import jax
 
 from mlax._core import checks
-from mlax._core.static import static
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfLayer, static
+
+__all__ = ["GaussianNoiseHyperparams", "fwd", "init"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 @static
-class GaussianNoiseHyperparams:
+class GaussianNoiseHyperparams(OfLayer):
     """Hyperparameters of GaussianNoise: canonical, hashable, static."""
 
     std: float
     """Standard deviation of the noise."""
 
-    def apply(
-        self,
-        x: Any,
-        trainables: Any,
-        non_trainables: Any,
-        inference_mode: bool = False,
-        key: jax.Array | None = None,
-        **inputs: Any,
-    ) -> tuple[Any, Any]:
-        """`fwd` with these hyperparameters: what a block calls."""
-        return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
-
-    def outline(self) -> tuple[Any, Any, Any]:
-        """`init` with these hyperparameters: shapes in the place of arrays."""
-        return init(std=self.std)
-
 
 def init(std: float = 0.1) -> tuple[None, None, GaussianNoiseHyperparams]:
-    """Create the weights and the hyperparameters of GaussianNoise.
+    """Create the hyperparameters of GaussianNoise, which has no weights.
 
     Args:
         std: standard deviation of the noise (a finite number of at least 0).
@@ -56,6 +45,7 @@ def init(std: float = 0.1) -> tuple[None, None, GaussianNoiseHyperparams]:
     return None, None, hyperparams
 
 
+@applied_by(GaussianNoiseHyperparams, init)
 def fwd(
     x: jax.Array,
     trainables: None,
@@ -64,7 +54,7 @@ def fwd(
     inference_mode: bool = False,
     key: jax.Array | None = None,
 ) -> tuple[jax.Array, None]:
-    """Apply GaussianNoise.
+    """Adds normal noise in training: y = x + std * n.
 
     Args:
         x: floating (*shape,).
@@ -75,7 +65,7 @@ def fwd(
         key: PRNG key; needed in training only.
 
     Returns:
-        `(y, non_trainables)`; y is floating (*shape,), in the dtype of the input.
+        `(y, None)`; y is floating (*shape,), in the dtype of the input.
 
     Raises:
         ValueError, TypeError: where an input or a weight does not fit.
@@ -84,8 +74,9 @@ def fwd(
         "GaussianNoise", trainables, non_trainables, hyperparams, inference_mode
     )
     x = checks.floating("GaussianNoise", x=x)
+
     if inference_mode or hyperparams.std == 0.0:
-        return x, non_trainables
+        return x, None
     return x + hyperparams.std * jax.random.normal(
         checks.require_key("GaussianNoise", key), x.shape, x.dtype
-    ), non_trainables
+    ), None

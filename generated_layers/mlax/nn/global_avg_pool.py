@@ -4,18 +4,23 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import jax
 from jax.typing import DTypeLike
 
 from mlax._core import checks
-from mlax._core.static import static
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfLayer, static
 from mlax.functional import mean
+
+__all__ = ["GlobalAvgPoolHyperparams", "fwd", "init"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 @static
-class GlobalAvgPoolHyperparams:
+class GlobalAvgPoolHyperparams(OfLayer):
     """Hyperparameters of GlobalAvgPool: canonical, hashable, static."""
 
     spatial_dims: int
@@ -27,27 +32,6 @@ class GlobalAvgPoolHyperparams:
     accum_dtype: DTypeLike | None
     """Dtype of the mean; None: that of x."""
 
-    def apply(
-        self,
-        x: Any,
-        trainables: Any,
-        non_trainables: Any,
-        inference_mode: bool = False,
-        key: jax.Array | None = None,
-        **inputs: Any,
-    ) -> tuple[Any, Any]:
-        """`fwd` with these hyperparameters: what a block calls."""
-        return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
-
-    def outline(self) -> tuple[Any, Any, Any]:
-        """`init` with these hyperparameters: shapes in the place of arrays."""
-        return init(
-            spatial_dims=self.spatial_dims,
-            channel_last=self.channel_last,
-            keepdims=self.keepdims,
-            accum_dtype=self.accum_dtype,
-        )
-
 
 def init(
     spatial_dims: int,
@@ -55,13 +39,12 @@ def init(
     keepdims: bool = False,
     accum_dtype: DTypeLike | None = None,
 ) -> tuple[None, None, GlobalAvgPoolHyperparams]:
-    """Create the weights and the hyperparameters of GlobalAvgPool.
+    """Create the hyperparameters of GlobalAvgPool, which has no weights.
 
     Args:
         spatial_dims: number of spatial axes (an integer of at least 1).
-        channel_last: whether an axis of channels follows the spatial axes (True or
-            False).
-        keepdims: whether the axes stay, with size 1 (True or False).
+        channel_last: whether an axis of channels follows the spatial axes.
+        keepdims: whether the axes stay, with size 1.
         accum_dtype: dtype of the mean; None: that of x (a floating dtype, or None).
 
     Returns:
@@ -85,6 +68,7 @@ def init(
     return None, None, hyperparams
 
 
+@applied_by(GlobalAvgPoolHyperparams, init)
 def fwd(
     x: jax.Array,
     trainables: None,
@@ -93,7 +77,9 @@ def fwd(
     inference_mode: bool = False,
     key: jax.Array | None = None,
 ) -> tuple[jax.Array, None]:
-    """Apply GlobalAvgPool.
+    """Mean over the spatial axes.
+
+    Every layer takes `inference_mode` and `key`; this one needs neither.
 
     Args:
         x: floating (*batch, *spatial, channels) where channel_last, else (*batch,
@@ -101,11 +87,9 @@ def fwd(
         trainables: None.
         non_trainables: None.
         hyperparams: what `init` returned.
-        inference_mode: not used.
-        key: not used.
 
     Returns:
-        `(y, non_trainables)`; y is floating of any shape, in the dtype of the input.
+        `(y, None)`; y is floating of any shape, in the dtype of the input.
 
     Raises:
         ValueError, TypeError: where an input or a weight does not fit.
@@ -114,24 +98,19 @@ def fwd(
         "GlobalAvgPool", trainables, non_trainables, hyperparams, inference_mode
     )
     x = checks.floating("GlobalAvgPool", x=x)
-    if hyperparams.channel_last and x.ndim < hyperparams.spatial_dims + 1:
-        raise checks.shape_error(
-            "GlobalAvgPool",
-            "x",
-            "(*batch, *spatial, channels)",
+    checks.shapes(
+        "GlobalAvgPool",
+        hyperparams,
+        x=(
             x,
-            spatial_dims=hyperparams.spatial_dims,
-        )
-    if not hyperparams.channel_last and x.ndim < hyperparams.spatial_dims:
-        raise checks.shape_error(
-            "GlobalAvgPool",
-            "x",
-            "(*batch, *spatial)",
-            x,
-            spatial_dims=hyperparams.spatial_dims,
-        )
+            "*batch *spatial channels"
+            if hyperparams.channel_last
+            else "*batch *spatial",
+        ),
+    )
+
     first = -hyperparams.spatial_dims - (1 if hyperparams.channel_last else 0)
     axes = tuple(range(first, first + hyperparams.spatial_dims))
     return mean(
         x, axis=axes, keepdims=hyperparams.keepdims, accum_dtype=hyperparams.accum_dtype
-    ), non_trainables
+    ), None

@@ -4,17 +4,22 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import jax
 
 from mlax._core import checks
-from mlax._core.static import static
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfLayer, static
 from mlax.functional import max
+
+__all__ = ["GlobalMaxPoolHyperparams", "fwd", "init"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 @static
-class GlobalMaxPoolHyperparams:
+class GlobalMaxPoolHyperparams(OfLayer):
     """Hyperparameters of GlobalMaxPool: canonical, hashable, static."""
 
     spatial_dims: int
@@ -24,37 +29,16 @@ class GlobalMaxPoolHyperparams:
     keepdims: bool
     """Whether the axes stay, with size 1."""
 
-    def apply(
-        self,
-        x: Any,
-        trainables: Any,
-        non_trainables: Any,
-        inference_mode: bool = False,
-        key: jax.Array | None = None,
-        **inputs: Any,
-    ) -> tuple[Any, Any]:
-        """`fwd` with these hyperparameters: what a block calls."""
-        return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
-
-    def outline(self) -> tuple[Any, Any, Any]:
-        """`init` with these hyperparameters: shapes in the place of arrays."""
-        return init(
-            spatial_dims=self.spatial_dims,
-            channel_last=self.channel_last,
-            keepdims=self.keepdims,
-        )
-
 
 def init(
     spatial_dims: int, channel_last: bool = False, keepdims: bool = False
 ) -> tuple[None, None, GlobalMaxPoolHyperparams]:
-    """Create the weights and the hyperparameters of GlobalMaxPool.
+    """Create the hyperparameters of GlobalMaxPool, which has no weights.
 
     Args:
         spatial_dims: number of spatial axes (an integer of at least 1).
-        channel_last: whether an axis of channels follows the spatial axes (True or
-            False).
-        keepdims: whether the axes stay, with size 1 (True or False).
+        channel_last: whether an axis of channels follows the spatial axes.
+        keepdims: whether the axes stay, with size 1.
 
     Returns:
         `(trainables, non_trainables, hyperparams)`.
@@ -71,6 +55,7 @@ def init(
     return None, None, hyperparams
 
 
+@applied_by(GlobalMaxPoolHyperparams, init)
 def fwd(
     x: jax.Array,
     trainables: None,
@@ -79,7 +64,9 @@ def fwd(
     inference_mode: bool = False,
     key: jax.Array | None = None,
 ) -> tuple[jax.Array, None]:
-    """Apply GlobalMaxPool.
+    """Largest element over the spatial axes.
+
+    Every layer takes `inference_mode` and `key`; this one needs neither.
 
     Args:
         x: floating (*batch, *spatial, channels) where channel_last, else (*batch,
@@ -87,11 +74,9 @@ def fwd(
         trainables: None.
         non_trainables: None.
         hyperparams: what `init` returned.
-        inference_mode: not used.
-        key: not used.
 
     Returns:
-        `(y, non_trainables)`; y is floating of any shape, in the dtype of the input.
+        `(y, None)`; y is floating of any shape, in the dtype of the input.
 
     Raises:
         ValueError, TypeError: where an input or a weight does not fit.
@@ -100,22 +85,17 @@ def fwd(
         "GlobalMaxPool", trainables, non_trainables, hyperparams, inference_mode
     )
     x = checks.floating("GlobalMaxPool", x=x)
-    if hyperparams.channel_last and x.ndim < hyperparams.spatial_dims + 1:
-        raise checks.shape_error(
-            "GlobalMaxPool",
-            "x",
-            "(*batch, *spatial, channels)",
+    checks.shapes(
+        "GlobalMaxPool",
+        hyperparams,
+        x=(
             x,
-            spatial_dims=hyperparams.spatial_dims,
-        )
-    if not hyperparams.channel_last and x.ndim < hyperparams.spatial_dims:
-        raise checks.shape_error(
-            "GlobalMaxPool",
-            "x",
-            "(*batch, *spatial)",
-            x,
-            spatial_dims=hyperparams.spatial_dims,
-        )
+            "*batch *spatial channels"
+            if hyperparams.channel_last
+            else "*batch *spatial",
+        ),
+    )
+
     first = -hyperparams.spatial_dims - (1 if hyperparams.channel_last else 0)
     axes = tuple(range(first, first + hyperparams.spatial_dims))
-    return max(x, axis=axes, keepdims=hyperparams.keepdims), non_trainables
+    return max(x, axis=axes, keepdims=hyperparams.keepdims), None

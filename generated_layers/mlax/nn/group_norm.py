@@ -10,16 +10,23 @@ calls group_size is channels / groups.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 from jax.nn.initializers import ones, zeros
 from jax.typing import DTypeLike
 
-from mlax._core import arrays, checks, outlines
-from mlax._core.static import static
+from mlax._core import arrays, checks
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfLayer, static
 from mlax._core.sums import spread
 from mlax.functional import group_norm
+
+__all__ = ["GroupNormHyperparams", "GroupNormTrainables", "fwd", "init"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class GroupNormTrainables(NamedTuple):
@@ -32,7 +39,7 @@ class GroupNormTrainables(NamedTuple):
 
 
 @static
-class GroupNormHyperparams:
+class GroupNormHyperparams(OfLayer):
     """Hyperparameters of GroupNorm: canonical, hashable, static."""
 
     groups: int
@@ -51,32 +58,6 @@ class GroupNormHyperparams:
     """Mapped axes of devices, averaged over as well."""
     accum_dtype: DTypeLike | None
     """Dtype of the statistics; None: that of x."""
-
-    def apply(
-        self,
-        x: Any,
-        trainables: Any,
-        non_trainables: Any,
-        inference_mode: bool = False,
-        key: jax.Array | None = None,
-        **inputs: Any,
-    ) -> tuple[Any, Any]:
-        """`fwd` with these hyperparameters: what a block calls."""
-        return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
-
-    def outline(self) -> tuple[Any, Any, Any]:
-        """`init` with these hyperparameters: shapes in the place of arrays."""
-        return init(
-            outlines.SHAPES,
-            groups=self.groups,
-            channels=self.channels,
-            channel_last=self.channel_last,
-            use_scale=self.use_scale,
-            use_bias=self.use_bias,
-            epsilon=self.epsilon,
-            axis_name=self.axis_name,
-            accum_dtype=self.accum_dtype,
-        )
 
 
 def init(
@@ -99,17 +80,16 @@ def init(
         key: PRNG key of the weights.
         groups: number of groups (an integer of at least 1).
         channels: number of channels; a multiple of groups (an integer of at least 1).
-        channel_last: whether channels are the last axis, else the second (True or
-            False).
-        use_scale: whether the result is multiplied by a weight (True or False).
-        use_bias: whether a bias is added (True or False).
+        channel_last: whether channels are the last axis, else the second.
+        use_scale: whether the result is multiplied by a weight.
+        use_bias: whether a bias is added.
         epsilon: added to the variance (a finite number above 0).
         axis_name: mapped axes of devices, averaged over as well (the name of a mapped
             axis, or a sequence of names, or None).
         accum_dtype: dtype of the statistics; None: that of x (a floating dtype, or
             None).
-        scale_initializer: initializer of scale, of shape (channels,).
-        bias_initializer: initializer of bias, of shape (channels,).
+        scale_initializer: initializer of `scale`, of shape (channels,).
+        bias_initializer: initializer of `bias`, of shape (channels,).
         dtype: dtype of the weights; None: that of their initializers.
 
     Returns:
@@ -128,10 +108,13 @@ def init(
     axis_name = checks.optional(checks.axis_name, "GroupNorm", axis_name=axis_name)
     accum_dtype = checks.optional(checks.dtype, "GroupNorm", accum_dtype=accum_dtype)
     keys = arrays.declared_keys(key, 2)
-    if channels % groups != 0:
-        raise checks.requirement(
-            "GroupNorm", "groups must divide channels", channels=channels, groups=groups
-        )
+    checks.require(
+        "GroupNorm",
+        channels % groups == 0,
+        "groups must divide channels",
+        channels=channels,
+        groups=groups,
+    )
     scale = (
         arrays.create(scale_initializer, keys[0], (channels,), dtype)
         if use_scale
@@ -156,6 +139,7 @@ def init(
     return trainables, None, hyperparams
 
 
+@applied_by(GroupNormHyperparams, init)
 def fwd(
     x: jax.Array,
     trainables: GroupNormTrainables,
@@ -164,7 +148,9 @@ def fwd(
     inference_mode: bool = False,
     key: jax.Array | None = None,
 ) -> tuple[jax.Array, None]:
-    """Apply GroupNorm.
+    """Normalizes groups of channels of each example, then scales and shifts channels.
+
+    Every layer takes `inference_mode` and `key`; this one needs neither.
 
     Args:
         x: floating (batch, *spatial, channels) where channel_last, else (batch,
@@ -172,12 +158,10 @@ def fwd(
         trainables: weights, cast to the dtype of the input.
         non_trainables: None.
         hyperparams: what `init` returned.
-        inference_mode: not used.
-        key: not used.
 
     Returns:
-        `(y, non_trainables)`; y is floating (batch, *spatial, channels) where
-        channel_last, else (batch, channels, *spatial), in the dtype of the input.
+        `(y, None)`; y is floating (batch, *spatial, channels) where channel_last, else
+        (batch, channels, *spatial), in the dtype of the input.
 
     Raises:
         ValueError, TypeError: where an input or a weight does not fit.
@@ -186,24 +170,19 @@ def fwd(
         "GroupNorm", trainables, non_trainables, hyperparams, inference_mode
     )
     x = checks.floating("GroupNorm", x=x)
-    if hyperparams.channel_last and (x.ndim < 2 or x.shape[-1] != hyperparams.channels):
-        raise checks.shape_error(
-            "GroupNorm",
-            "x",
-            "(batch, *spatial, channels)",
+    checks.shapes(
+        "GroupNorm",
+        hyperparams,
+        x=(
             x,
-            channels=hyperparams.channels,
-        )
-    if not hyperparams.channel_last and (
-        x.ndim < 2 or x.shape[1] != hyperparams.channels
-    ):
-        raise checks.shape_error(
-            "GroupNorm",
-            "x",
-            "(batch, channels, *spatial)",
-            x,
-            channels=hyperparams.channels,
-        )
+            "batch *spatial channels"
+            if hyperparams.channel_last
+            else "batch channels *spatial",
+        ),
+    )
+
+    scale = arrays.in_dtype(trainables.scale, x.dtype)
+    bias = arrays.in_dtype(trainables.bias, x.dtype)
     y = group_norm(
         x,
         groups=hyperparams.groups,
@@ -214,15 +193,8 @@ def fwd(
     )
     shape = [1] * x.ndim
     shape[-1 if hyperparams.channel_last else 1] = hyperparams.channels
-    y = (
-        y
-        if trainables.scale is None
-        else y
-        * spread(arrays.in_dtype(trainables.scale, x.dtype).reshape(shape), x.shape)
-    )
-    return (
-        y
-        if trainables.bias is None
-        else y
-        + spread(arrays.in_dtype(trainables.bias, x.dtype).reshape(shape), x.shape)
-    ), non_trainables
+    if scale is not None:
+        y = y * spread(scale.reshape(shape), x.shape)
+    if bias is None:
+        return y, None
+    return y + spread(bias.reshape(shape), x.shape), None

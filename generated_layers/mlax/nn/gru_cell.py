@@ -17,31 +17,38 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jax.nn.initializers import lecun_normal, zeros
+from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
-from mlax._core import arrays, checks, outlines
+from mlax._core import arrays, checks
 from mlax._core.checks import PrecisionLike
-from mlax._core.static import static
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfLayer, static
 from mlax._core.sums import spread
-from mlax.initializers import orthogonal, per_gate
+from mlax.initializers import lecun_normal, orthogonal, per_gate
+
+__all__ = ["GRUCellHyperparams", "GRUCellTrainables", "fwd", "init"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class GRUCellTrainables(NamedTuple):
     """Weights of GRUCell."""
 
     kernel: jax.Array
-    """(in_features, 3 * size)."""
+    """(in_features, 3 * features)."""
     recurrent_kernel: jax.Array
-    """(size, 3 * size)."""
+    """(features, 3 * features)."""
     bias: jax.Array | None
-    """(3 * size,), or None unless use_bias."""
+    """(3 * features,), or None unless use_bias."""
     recurrent_bias: jax.Array | None
-    """(size,), or None unless reset_after and use_bias."""
+    """(features,), or None unless reset_after and use_bias."""
 
 
 @static
-class GRUCellHyperparams:
+class GRUCellHyperparams(OfLayer):
     """Hyperparameters of GRUCell: canonical, hashable, static."""
 
     in_features: int
@@ -62,31 +69,6 @@ class GRUCellHyperparams:
     def initial_carry(self, input_shape, dtype):
         """The carry before the first step, for inputs of that shape: zeros."""
         return jnp.zeros((*input_shape[:-1], self.features), dtype)
-
-    def apply(
-        self,
-        x: Any,
-        trainables: Any,
-        non_trainables: Any,
-        inference_mode: bool = False,
-        key: jax.Array | None = None,
-        **inputs: Any,
-    ) -> tuple[Any, Any]:
-        """`fwd` with these hyperparameters: what a block calls."""
-        return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
-
-    def outline(self) -> tuple[Any, Any, Any]:
-        """`init` with these hyperparameters: shapes in the place of arrays."""
-        return init(
-            outlines.SHAPES,
-            in_features=self.in_features,
-            features=self.features,
-            reset_after=self.reset_after,
-            activation=self.activation,
-            gate_activation=self.gate_activation,
-            use_bias=self.use_bias,
-            precision=self.precision,
-        )
 
 
 def init(
@@ -110,17 +92,19 @@ def init(
         key: PRNG key of the weights.
         in_features: size of the last axis of the input (an integer of at least 1).
         features: size of the state (an integer of at least 1).
-        reset_after: whether the state is reset after its product (True or False).
+        reset_after: whether the state is reset after its product.
         activation: of the candidate (a hashable function of an array).
         gate_activation: of the gates (a hashable function of an array).
-        use_bias: whether biases are added (True or False).
+        use_bias: whether biases are added.
         precision: of the products, see jax.lax.Precision (what `jax.lax` takes as
             precision, or None).
-        kernel_initializer: initializer of kernel, of shape (in_features, 3 * size).
-        recurrent_kernel_initializer: initializer of recurrent_kernel, of shape (size, 3
-            * size).
-        bias_initializer: initializer of bias, of shape (3 * size,).
-        recurrent_bias_initializer: initializer of recurrent_bias, of shape (size,).
+        kernel_initializer: initializer of `kernel`, of shape (in_features, 3 *
+            features).
+        recurrent_kernel_initializer: initializer of `recurrent_kernel`, of shape
+            (features, 3 * features).
+        bias_initializer: initializer of `bias`, of shape (3 * features,).
+        recurrent_bias_initializer: initializer of `recurrent_bias`, of shape
+            (features,).
         dtype: dtype of the weights; None: that of their initializers.
 
     Returns:
@@ -170,6 +154,7 @@ def init(
     return trainables, None, hyperparams
 
 
+@applied_by(GRUCellHyperparams, init)
 def fwd(
     x: Any,
     trainables: GRUCellTrainables,
@@ -178,7 +163,9 @@ def fwd(
     inference_mode: bool = False,
     key: jax.Array | None = None,
 ) -> tuple[tuple[jax.Array, jax.Array], None]:
-    """Apply GRUCell.
+    """One step of a gated recurrent unit.
+
+    Every layer takes `inference_mode` and `key`; this one needs neither.
 
     Args:
         x: tuple (inputs, carry). inputs: floating (*batch, in_features); carry:
@@ -186,12 +173,10 @@ def fwd(
         trainables: weights, cast to the dtype of the input.
         non_trainables: None.
         hyperparams: what `init` returned.
-        inference_mode: not used.
-        key: not used.
 
     Returns:
-        `(y, non_trainables)`; y is tuple of floating (*batch, features), floating
-        (*batch, features), in the dtype of the input.
+        `(y, None)`; y is tuple of floating (*batch, features), floating (*batch,
+        features), in the dtype of the input.
 
     Raises:
         ValueError, TypeError: where an input or a weight does not fit.
@@ -201,54 +186,29 @@ def fwd(
     inputs = checks.floating("GRUCell", inputs=inputs)
     carry = checks.floating("GRUCell", carry=carry)
     checks.same_dtype("GRUCell", inputs=inputs, carry=carry)
-    if inputs.ndim < 1 or inputs.shape[-1] != hyperparams.in_features:
-        raise checks.shape_error(
-            "GRUCell",
-            "inputs",
-            "(*batch, in_features)",
-            inputs,
-            in_features=hyperparams.in_features,
-        )
-    if (
-        carry.ndim < 1
-        or carry.shape[:-1] != inputs.shape[:-1]
-        or carry.shape[-1] != hyperparams.features
-    ):
-        raise checks.shape_error(
-            "GRUCell",
-            "carry",
-            "(*batch, features)",
-            carry,
-            batch=inputs.shape[:-1],
-            features=hyperparams.features,
-        )
-    x = inputs.dot(
-        arrays.in_dtype(trainables.kernel, inputs.dtype),
-        precision=hyperparams.precision,
+    checks.shapes(
+        "GRUCell",
+        hyperparams,
+        inputs=(inputs, "*batch in_features"),
+        carry=(carry, "*batch features"),
     )
-    x = (
-        x
-        if trainables.bias is None
-        else x + spread(arrays.in_dtype(trainables.bias, inputs.dtype), x.shape)
-    )
+
+    kernel = arrays.in_dtype(trainables.kernel, inputs.dtype)
+    recurrent_kernel = arrays.in_dtype(trainables.recurrent_kernel, inputs.dtype)
+    bias = arrays.in_dtype(trainables.bias, inputs.dtype)
+    recurrent_bias = arrays.in_dtype(trainables.recurrent_bias, inputs.dtype)
+    x = inputs.dot(kernel, precision=hyperparams.precision)
+    if bias is not None:
+        x = x + spread(bias, x.shape)
     x_gates, x_n = jnp.split(x, [2 * hyperparams.features], -1)
-    to_gates, to_n = jnp.split(
-        arrays.in_dtype(trainables.recurrent_kernel, inputs.dtype),
-        [2 * hyperparams.features],
-        -1,
-    )
+    to_gates, to_n = jnp.split(recurrent_kernel, [2 * hyperparams.features], -1)
     gates = x_gates + carry.dot(to_gates, precision=hyperparams.precision)
     r, z = jnp.split(hyperparams.gate_activation(gates), 2, -1)
     if hyperparams.reset_after:
         n = carry.dot(to_n, precision=hyperparams.precision)
-        n = r * (
-            n
-            if trainables.recurrent_bias is None
-            else n
-            + spread(arrays.in_dtype(trainables.recurrent_bias, inputs.dtype), n.shape)
-        )
+        n = r * (n if recurrent_bias is None else n + spread(recurrent_bias, n.shape))
     else:
         n = (r * carry).dot(to_n, precision=hyperparams.precision)
     n = hyperparams.activation(x_n + n)
     h = (1.0 - z) * n + z * carry
-    return (h, h), non_trainables
+    return (h, h), None

@@ -9,32 +9,23 @@ from typing import Any
 import jax
 
 from mlax._core import checks
-from mlax._core.static import static
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfLayer, static
+
+__all__ = ["IdentityHyperparams", "fwd", "init"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 @static
-class IdentityHyperparams:
+class IdentityHyperparams(OfLayer):
     """Hyperparameters of Identity: canonical, hashable, static."""
-
-    def apply(
-        self,
-        x: Any,
-        trainables: Any,
-        non_trainables: Any,
-        inference_mode: bool = False,
-        key: jax.Array | None = None,
-        **inputs: Any,
-    ) -> tuple[Any, Any]:
-        """`fwd` with these hyperparameters: what a block calls."""
-        return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
-
-    def outline(self) -> tuple[Any, Any, Any]:
-        """`init` with these hyperparameters: shapes in the place of arrays."""
-        return init()
 
 
 def init() -> tuple[None, None, IdentityHyperparams]:
-    """Create the weights and the hyperparameters of Identity.
+    """Create the hyperparameters of Identity, which has no weights.
 
     Returns:
         `(trainables, non_trainables, hyperparams)`.
@@ -43,6 +34,7 @@ def init() -> tuple[None, None, IdentityHyperparams]:
     return None, None, hyperparams
 
 
+@applied_by(IdentityHyperparams, init)
 def fwd(
     x: Any,
     trainables: None,
@@ -51,18 +43,18 @@ def fwd(
     inference_mode: bool = False,
     key: jax.Array | None = None,
 ) -> tuple[Any, None]:
-    """Apply Identity.
+    """The input, whatever it is: y = x.
+
+    Every layer takes `inference_mode` and `key`; this one needs neither.
 
     Args:
         x: any tree of arrays.
         trainables: None.
         non_trainables: None.
         hyperparams: what `init` returned.
-        inference_mode: not used.
-        key: not used.
 
     Returns:
-        `(y, non_trainables)`; y is any tree of arrays.
+        `(y, None)`; y is any tree of arrays.
 
     Raises:
         ValueError, TypeError: where an input or a weight does not fit.
@@ -70,4 +62,5 @@ def fwd(
     checks.arguments(
         "Identity", trainables, non_trainables, hyperparams, inference_mode
     )
-    return x, non_trainables
+
+    return x, None

@@ -10,16 +10,23 @@ haiku (of flax: 1e-6). Deviation from flax: there is no mask of elements.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 from jax.nn.initializers import ones, zeros
 from jax.typing import DTypeLike
 
-from mlax._core import arrays, checks, outlines
-from mlax._core.static import static
+from mlax._core import arrays, checks
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfLayer, static
 from mlax._core.sums import spread
 from mlax.functional import instance_norm
+
+__all__ = ["InstanceNormHyperparams", "InstanceNormTrainables", "fwd", "init"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class InstanceNormTrainables(NamedTuple):
@@ -32,7 +39,7 @@ class InstanceNormTrainables(NamedTuple):
 
 
 @static
-class InstanceNormHyperparams:
+class InstanceNormHyperparams(OfLayer):
     """Hyperparameters of InstanceNorm: canonical, hashable, static."""
 
     channels: int
@@ -49,31 +56,6 @@ class InstanceNormHyperparams:
     """Mapped axes of devices, averaged over as well."""
     accum_dtype: DTypeLike | None
     """Dtype of the statistics; None: that of x."""
-
-    def apply(
-        self,
-        x: Any,
-        trainables: Any,
-        non_trainables: Any,
-        inference_mode: bool = False,
-        key: jax.Array | None = None,
-        **inputs: Any,
-    ) -> tuple[Any, Any]:
-        """`fwd` with these hyperparameters: what a block calls."""
-        return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
-
-    def outline(self) -> tuple[Any, Any, Any]:
-        """`init` with these hyperparameters: shapes in the place of arrays."""
-        return init(
-            outlines.SHAPES,
-            channels=self.channels,
-            channel_last=self.channel_last,
-            use_scale=self.use_scale,
-            use_bias=self.use_bias,
-            epsilon=self.epsilon,
-            axis_name=self.axis_name,
-            accum_dtype=self.accum_dtype,
-        )
 
 
 def init(
@@ -94,17 +76,16 @@ def init(
     Args:
         key: PRNG key of the weights.
         channels: number of channels (an integer of at least 1).
-        channel_last: whether channels are the last axis, else the second (True or
-            False).
-        use_scale: whether the result is multiplied by a weight (True or False).
-        use_bias: whether a bias is added (True or False).
+        channel_last: whether channels are the last axis, else the second.
+        use_scale: whether the result is multiplied by a weight.
+        use_bias: whether a bias is added.
         epsilon: added to the variance (a finite number above 0).
         axis_name: mapped axes of devices, averaged over as well (the name of a mapped
             axis, or a sequence of names, or None).
         accum_dtype: dtype of the statistics; None: that of x (a floating dtype, or
             None).
-        scale_initializer: initializer of scale, of shape (channels,).
-        bias_initializer: initializer of bias, of shape (channels,).
+        scale_initializer: initializer of `scale`, of shape (channels,).
+        bias_initializer: initializer of `bias`, of shape (channels,).
         dtype: dtype of the weights; None: that of their initializers.
 
     Returns:
@@ -144,6 +125,7 @@ def init(
     return trainables, None, hyperparams
 
 
+@applied_by(InstanceNormHyperparams, init)
 def fwd(
     x: jax.Array,
     trainables: InstanceNormTrainables,
@@ -152,7 +134,9 @@ def fwd(
     inference_mode: bool = False,
     key: jax.Array | None = None,
 ) -> tuple[jax.Array, None]:
-    """Apply InstanceNorm.
+    """Normalizes each channel of each example, then scales and shifts channels.
+
+    Every layer takes `inference_mode` and `key`; this one needs neither.
 
     Args:
         x: floating (batch, *spatial, channels) where channel_last, else (batch,
@@ -160,12 +144,10 @@ def fwd(
         trainables: weights, cast to the dtype of the input.
         non_trainables: None.
         hyperparams: what `init` returned.
-        inference_mode: not used.
-        key: not used.
 
     Returns:
-        `(y, non_trainables)`; y is floating (batch, *spatial, channels) where
-        channel_last, else (batch, channels, *spatial), in the dtype of the input.
+        `(y, None)`; y is floating (batch, *spatial, channels) where channel_last, else
+        (batch, channels, *spatial), in the dtype of the input.
 
     Raises:
         ValueError, TypeError: where an input or a weight does not fit.
@@ -174,24 +156,19 @@ def fwd(
         "InstanceNorm", trainables, non_trainables, hyperparams, inference_mode
     )
     x = checks.floating("InstanceNorm", x=x)
-    if hyperparams.channel_last and (x.ndim < 2 or x.shape[-1] != hyperparams.channels):
-        raise checks.shape_error(
-            "InstanceNorm",
-            "x",
-            "(batch, *spatial, channels)",
+    checks.shapes(
+        "InstanceNorm",
+        hyperparams,
+        x=(
             x,
-            channels=hyperparams.channels,
-        )
-    if not hyperparams.channel_last and (
-        x.ndim < 2 or x.shape[1] != hyperparams.channels
-    ):
-        raise checks.shape_error(
-            "InstanceNorm",
-            "x",
-            "(batch, channels, *spatial)",
-            x,
-            channels=hyperparams.channels,
-        )
+            "batch *spatial channels"
+            if hyperparams.channel_last
+            else "batch channels *spatial",
+        ),
+    )
+
+    scale = arrays.in_dtype(trainables.scale, x.dtype)
+    bias = arrays.in_dtype(trainables.bias, x.dtype)
     y = instance_norm(
         x,
         channel_last=hyperparams.channel_last,
@@ -201,15 +178,8 @@ def fwd(
     )
     shape = [1] * x.ndim
     shape[-1 if hyperparams.channel_last else 1] = hyperparams.channels
-    y = (
-        y
-        if trainables.scale is None
-        else y
-        * spread(arrays.in_dtype(trainables.scale, x.dtype).reshape(shape), x.shape)
-    )
-    return (
-        y
-        if trainables.bias is None
-        else y
-        + spread(arrays.in_dtype(trainables.bias, x.dtype).reshape(shape), x.shape)
-    ), non_trainables
+    if scale is not None:
+        y = y * spread(scale.reshape(shape), x.shape)
+    if bias is None:
+        return y, None
+    return y + spread(bias.reshape(shape), x.shape), None

@@ -12,16 +12,23 @@ Ba et al., 2016, arXiv:1607.06450. Epsilon is that of PyTorch, equinox and haiku
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 from jax.nn.initializers import ones, zeros
 from jax.typing import DTypeLike
 
-from mlax._core import arrays, checks, outlines
-from mlax._core.static import static
+from mlax._core import arrays, checks
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfLayer, static
 from mlax._core.sums import spread
 from mlax.functional import layer_norm
+
+__all__ = ["LayerNormHyperparams", "LayerNormTrainables", "fwd", "init"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class LayerNormTrainables(NamedTuple):
@@ -34,7 +41,7 @@ class LayerNormTrainables(NamedTuple):
 
 
 @static
-class LayerNormHyperparams:
+class LayerNormHyperparams(OfLayer):
     """Hyperparameters of LayerNorm: canonical, hashable, static."""
 
     features: int
@@ -51,31 +58,6 @@ class LayerNormHyperparams:
     """Mapped axes of devices, averaged over as well."""
     accum_dtype: DTypeLike | None
     """Dtype of the statistics; None: that of x."""
-
-    def apply(
-        self,
-        x: Any,
-        trainables: Any,
-        non_trainables: Any,
-        inference_mode: bool = False,
-        key: jax.Array | None = None,
-        **inputs: Any,
-    ) -> tuple[Any, Any]:
-        """`fwd` with these hyperparameters: what a block calls."""
-        return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
-
-    def outline(self) -> tuple[Any, Any, Any]:
-        """`init` with these hyperparameters: shapes in the place of arrays."""
-        return init(
-            outlines.SHAPES,
-            features=self.features,
-            axis=self.axis,
-            use_scale=self.use_scale,
-            use_bias=self.use_bias,
-            epsilon=self.epsilon,
-            axis_name=self.axis_name,
-            accum_dtype=self.accum_dtype,
-        )
 
 
 def init(
@@ -98,15 +80,15 @@ def init(
         features: size of the last axis, each element of which has its weights (an
             integer of at least 1).
         axis: axes that are normalized together (an axis or a sequence of axes).
-        use_scale: whether the result is multiplied by a weight (True or False).
-        use_bias: whether a bias is added (True or False).
+        use_scale: whether the result is multiplied by a weight.
+        use_bias: whether a bias is added.
         epsilon: added to the variance (a finite number above 0).
         axis_name: mapped axes of devices, averaged over as well (the name of a mapped
             axis, or a sequence of names, or None).
         accum_dtype: dtype of the statistics; None: that of x (a floating dtype, or
             None).
-        scale_initializer: initializer of scale, of shape (features,).
-        bias_initializer: initializer of bias, of shape (features,).
+        scale_initializer: initializer of `scale`, of shape (features,).
+        bias_initializer: initializer of `bias`, of shape (features,).
         dtype: dtype of the weights; None: that of their initializers.
 
     Returns:
@@ -146,6 +128,7 @@ def init(
     return trainables, None, hyperparams
 
 
+@applied_by(LayerNormHyperparams, init)
 def fwd(
     x: jax.Array,
     trainables: LayerNormTrainables,
@@ -154,19 +137,18 @@ def fwd(
     inference_mode: bool = False,
     key: jax.Array | None = None,
 ) -> tuple[jax.Array, None]:
-    """Apply LayerNorm.
+    """Normalizes the last axis: y = (x - mean) / sqrt(var + epsilon) * scale + bias.
+
+    Every layer takes `inference_mode` and `key`; this one needs neither.
 
     Args:
         x: floating (*batch, features).
         trainables: weights, cast to the dtype of the input.
         non_trainables: None.
         hyperparams: what `init` returned.
-        inference_mode: not used.
-        key: not used.
 
     Returns:
-        `(y, non_trainables)`; y is floating (*batch, features), in the dtype of the
-        input.
+        `(y, None)`; y is floating (*batch, features), in the dtype of the input.
 
     Raises:
         ValueError, TypeError: where an input or a weight does not fit.
@@ -175,11 +157,11 @@ def fwd(
         "LayerNorm", trainables, non_trainables, hyperparams, inference_mode
     )
     x = checks.floating("LayerNorm", x=x)
-    if x.ndim < 1 or x.shape[-1] != hyperparams.features:
-        raise checks.shape_error(
-            "LayerNorm", "x", "(*batch, features)", x, features=hyperparams.features
-        )
+    checks.shapes("LayerNorm", hyperparams, x=(x, "*batch features"))
     checks.has_axes("LayerNorm", x.ndim, axis=hyperparams.axis)
+
+    scale = arrays.in_dtype(trainables.scale, x.dtype)
+    bias = arrays.in_dtype(trainables.bias, x.dtype)
     y = layer_norm(
         x,
         axis=hyperparams.axis,
@@ -187,13 +169,8 @@ def fwd(
         axis_name=hyperparams.axis_name,
         accum_dtype=hyperparams.accum_dtype,
     )
-    y = (
-        y
-        if trainables.scale is None
-        else y * spread(arrays.in_dtype(trainables.scale, x.dtype), x.shape)
-    )
-    return (
-        y
-        if trainables.bias is None
-        else y + spread(arrays.in_dtype(trainables.bias, x.dtype), x.shape)
-    ), non_trainables
+    if scale is not None:
+        y = y * spread(scale, x.shape)
+    if bias is None:
+        return y, None
+    return y + spread(bias, x.shape), None

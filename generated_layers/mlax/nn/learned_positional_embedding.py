@@ -8,15 +8,27 @@ outside of the table, -1 for example, gives NaN.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import jax
-from jax.nn.initializers import normal
 from jax.typing import DTypeLike
 
-from mlax._core import arrays, checks, outlines
-from mlax._core.static import static
+from mlax._core import arrays, checks
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfLayer, static
 from mlax._core.sums import spread, take_rows
+from mlax.initializers import normal
+
+__all__ = [
+    "LearnedPositionalEmbeddingHyperparams",
+    "LearnedPositionalEmbeddingTrainables",
+    "fwd",
+    "init",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class LearnedPositionalEmbeddingTrainables(NamedTuple):
@@ -27,7 +39,7 @@ class LearnedPositionalEmbeddingTrainables(NamedTuple):
 
 
 @static
-class LearnedPositionalEmbeddingHyperparams:
+class LearnedPositionalEmbeddingHyperparams(OfLayer):
     """Hyperparameters of LearnedPositionalEmbedding: canonical, hashable, static."""
 
     length: int
@@ -37,22 +49,6 @@ class LearnedPositionalEmbeddingHyperparams:
 
     keyword_inputs: ClassVar[tuple[str, ...]] = ("positions",)
     """Keyword inputs of `fwd`."""
-
-    def apply(
-        self,
-        x: Any,
-        trainables: Any,
-        non_trainables: Any,
-        inference_mode: bool = False,
-        key: jax.Array | None = None,
-        **inputs: Any,
-    ) -> tuple[Any, Any]:
-        """`fwd` with these hyperparameters: what a block calls."""
-        return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
-
-    def outline(self) -> tuple[Any, Any, Any]:
-        """`init` with these hyperparameters: shapes in the place of arrays."""
-        return init(outlines.SHAPES, length=self.length, features=self.features)
 
 
 def init(
@@ -70,7 +66,7 @@ def init(
         key: PRNG key of the weights.
         length: number of positions in the table (an integer of at least 1).
         features: size of the last axis (an integer of at least 1).
-        embedding_initializer: initializer of embedding, of shape (length, features).
+        embedding_initializer: initializer of `embedding`, of shape (length, features).
         dtype: dtype of the weights; None: that of their initializers.
 
     Returns:
@@ -89,6 +85,7 @@ def init(
     return trainables, None, hyperparams
 
 
+@applied_by(LearnedPositionalEmbeddingHyperparams, init)
 def fwd(
     x: jax.Array,
     trainables: LearnedPositionalEmbeddingTrainables,
@@ -99,20 +96,20 @@ def fwd(
     *,
     positions: jax.Array | None = None,
 ) -> tuple[jax.Array, None]:
-    """Apply LearnedPositionalEmbedding.
+    """Adds a weight of the position: y = x + P[position].
+
+    Every layer takes `inference_mode` and `key`; this one needs neither.
 
     Args:
         x: floating (*batch, positions, features).
         trainables: weights, cast to the dtype of the input.
         non_trainables: None.
         hyperparams: what `init` returned.
-        inference_mode: not used.
-        key: not used.
         positions: integer that broadcasts to (*batch, positions), or None.
 
     Returns:
-        `(y, non_trainables)`; y is floating (*batch, positions, features), in the dtype
-        of the input.
+        `(y, None)`; y is floating (*batch, positions, features), in the dtype of the
+        input.
 
     Raises:
         ValueError, TypeError: where an input or a weight does not fit.
@@ -128,32 +125,23 @@ def fwd(
     x = checks.floating("LearnedPositionalEmbedding", x=x)
     if positions is not None:
         positions = checks.integral("LearnedPositionalEmbedding", positions=positions)
-    if x.ndim < 2 or x.shape[-1] != hyperparams.features:
-        raise checks.shape_error(
-            "LearnedPositionalEmbedding",
-            "x",
-            "(*batch, positions, features)",
-            x,
-            features=hyperparams.features,
-        )
-    if positions is not None:
-        checks.broadcasts(
-            "LearnedPositionalEmbedding",
-            "positions",
-            "(*batch, positions)",
-            positions,
-            (*x.shape[:-2], x.shape[-2]),
-        )
+    checks.shapes(
+        "LearnedPositionalEmbedding",
+        hyperparams,
+        x=(x, "*batch positions features"),
+        positions=(positions, "# *batch positions | None"),
+    )
+
     embedding = arrays.in_dtype(trainables.embedding, x.dtype)
     if positions is None:
-        if not (x.shape[-2] <= hyperparams.length):
-            raise checks.requirement(
-                "LearnedPositionalEmbedding",
-                "there are at most length positions",
-                length=hyperparams.length,
-                x=x.shape,
-            )
+        checks.require(
+            "LearnedPositionalEmbedding",
+            x.shape[-2] <= hyperparams.length,
+            "there are at most length positions",
+            length=hyperparams.length,
+            x=x.shape,
+        )
         rows = embedding[: x.shape[-2]]
     else:
         rows = take_rows(embedding, positions)
-    return x + spread(rows, x.shape), non_trainables
+    return x + spread(rows, x.shape), None

@@ -8,16 +8,24 @@ two axes is reshaped to a matrix for the product, and back.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
-from jax.nn.initializers import lecun_normal, zeros
+from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
-from mlax._core import arrays, checks, outlines
+from mlax._core import arrays, checks
 from mlax._core.checks import PrecisionLike
-from mlax._core.static import static
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfLayer, static
 from mlax._core.sums import spread
+from mlax.initializers import lecun_normal
+
+__all__ = ["LinearHyperparams", "LinearTrainables", "fwd", "init"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class LinearTrainables(NamedTuple):
@@ -30,7 +38,7 @@ class LinearTrainables(NamedTuple):
 
 
 @static
-class LinearHyperparams:
+class LinearHyperparams(OfLayer):
     """Hyperparameters of Linear: canonical, hashable, static."""
 
     in_features: int
@@ -41,28 +49,6 @@ class LinearHyperparams:
     """Whether a bias is added."""
     precision: PrecisionLike | None
     """Of the product, see jax.lax.Precision."""
-
-    def apply(
-        self,
-        x: Any,
-        trainables: Any,
-        non_trainables: Any,
-        inference_mode: bool = False,
-        key: jax.Array | None = None,
-        **inputs: Any,
-    ) -> tuple[Any, Any]:
-        """`fwd` with these hyperparameters: what a block calls."""
-        return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
-
-    def outline(self) -> tuple[Any, Any, Any]:
-        """`init` with these hyperparameters: shapes in the place of arrays."""
-        return init(
-            outlines.SHAPES,
-            in_features=self.in_features,
-            out_features=self.out_features,
-            use_bias=self.use_bias,
-            precision=self.precision,
-        )
 
 
 def init(
@@ -81,11 +67,12 @@ def init(
         key: PRNG key of the weights.
         in_features: size of the last axis of the input (an integer of at least 1).
         out_features: size of the last axis of the output (an integer of at least 1).
-        use_bias: whether a bias is added (True or False).
+        use_bias: whether a bias is added.
         precision: of the product, see jax.lax.Precision (what `jax.lax` takes as
             precision, or None).
-        kernel_initializer: initializer of kernel, of shape (in_features, out_features).
-        bias_initializer: initializer of bias, of shape (out_features,).
+        kernel_initializer: initializer of `kernel`, of shape (in_features,
+            out_features).
+        bias_initializer: initializer of `bias`, of shape (out_features,).
         dtype: dtype of the weights; None: that of their initializers.
 
     Returns:
@@ -117,6 +104,7 @@ def init(
     return trainables, None, hyperparams
 
 
+@applied_by(LinearHyperparams, init)
 def fwd(
     x: jax.Array,
     trainables: LinearTrainables,
@@ -125,42 +113,34 @@ def fwd(
     inference_mode: bool = False,
     key: jax.Array | None = None,
 ) -> tuple[jax.Array, None]:
-    """Apply Linear.
+    """Affine map of the last axis: y = x W + b.
+
+    Every layer takes `inference_mode` and `key`; this one needs neither.
 
     Args:
         x: floating (*batch, in_features).
         trainables: weights, cast to the dtype of the input.
         non_trainables: None.
         hyperparams: what `init` returned.
-        inference_mode: not used.
-        key: not used.
 
     Returns:
-        `(y, non_trainables)`; y is floating (*batch, out_features), in the dtype of the
-        input.
+        `(y, None)`; y is floating (*batch, out_features), in the dtype of the input.
 
     Raises:
         ValueError, TypeError: where an input or a weight does not fit.
     """
     checks.arguments("Linear", trainables, non_trainables, hyperparams, inference_mode)
     x = checks.floating("Linear", x=x)
-    if x.ndim < 1 or x.shape[-1] != hyperparams.in_features:
-        raise checks.shape_error(
-            "Linear",
-            "x",
-            "(*batch, in_features)",
-            x,
-            in_features=hyperparams.in_features,
-        )
+    checks.shapes("Linear", hyperparams, x=(x, "*batch in_features"))
+
+    kernel = arrays.in_dtype(trainables.kernel, x.dtype)
+    bias = arrays.in_dtype(trainables.bias, x.dtype)
     batch = x.shape[:-1]
     # One matrix product is faster than a batch of them.
-    matrix = x.reshape(-1, hyperparams.in_features) if x.ndim > 2 else x
-    y = matrix.dot(
-        arrays.in_dtype(trainables.kernel, x.dtype), precision=hyperparams.precision
-    )
-    y = (
-        y
-        if trainables.bias is None
-        else y + spread(arrays.in_dtype(trainables.bias, x.dtype), y.shape)
-    )
-    return (y.reshape(*batch, y.shape[-1]) if x.ndim > 2 else y), non_trainables
+    matrix = x.reshape(-1, hyperparams.in_features) if len(batch) > 1 else x
+    y = matrix.dot(kernel, precision=hyperparams.precision)
+    if bias is not None:
+        y = y + spread(bias, y.shape)
+    if len(batch) > 1:
+        return y.reshape(*batch, y.shape[-1]), None
+    return y, None

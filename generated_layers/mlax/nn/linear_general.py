@@ -10,30 +10,38 @@ each index of the batch axes.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 from jax import lax
-from jax.nn.initializers import variance_scaling, zeros
+from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
-from mlax._core import arrays, checks, outlines
+from mlax._core import arrays, checks
 from mlax._core.checks import PrecisionLike
-from mlax._core.static import static
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfLayer, static
 from mlax._core.sums import spread
+from mlax.initializers import variance_scaling
+
+__all__ = ["LinearGeneralHyperparams", "LinearGeneralTrainables", "fwd", "init"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class LinearGeneralTrainables(NamedTuple):
     """Weights of LinearGeneral."""
 
     kernel: jax.Array
-    """shape."""
+    """(*batch_features, *in_features, *out_features)."""
     bias: jax.Array | None
     """(*batch_features, *out_features), or None unless use_bias."""
 
 
 @static
-class LinearGeneralHyperparams:
+class LinearGeneralHyperparams(OfLayer):
     """Hyperparameters of LinearGeneral: canonical, hashable, static."""
 
     in_features: tuple[int, ...]
@@ -50,31 +58,6 @@ class LinearGeneralHyperparams:
     """Whether a bias is added."""
     precision: PrecisionLike | None
     """Of the product, see jax.lax.Precision."""
-
-    def apply(
-        self,
-        x: Any,
-        trainables: Any,
-        non_trainables: Any,
-        inference_mode: bool = False,
-        key: jax.Array | None = None,
-        **inputs: Any,
-    ) -> tuple[Any, Any]:
-        """`fwd` with these hyperparameters: what a block calls."""
-        return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
-
-    def outline(self) -> tuple[Any, Any, Any]:
-        """`init` with these hyperparameters: shapes in the place of arrays."""
-        return init(
-            outlines.SHAPES,
-            in_features=self.in_features,
-            out_features=self.out_features,
-            axis=self.axis,
-            batch_features=self.batch_features,
-            batch_axis=self.batch_axis,
-            use_bias=self.use_bias,
-            precision=self.precision,
-        )
 
 
 def init(
@@ -102,14 +85,16 @@ def init(
         batch_features: sizes of the batch axes (a sequence of integers of at least 0).
         batch_axis: axes for whose indices there are maps of their own (an axis or a
             sequence of axes).
-        use_bias: whether a bias is added (True or False).
+        use_bias: whether a bias is added.
         precision: of the product, see jax.lax.Precision (what `jax.lax` takes as
             precision, or None).
-        kernel_initializer: initializer of kernel, of shape shape; None:
-            variance_scaling(1.0, 'fan_in', 'truncated_normal',
-            in_axis=tuple(range(batch, last)), out_axis=tuple(range(last, len(shape))),
-            batch_axis=tuple(range(batch))).
-        bias_initializer: initializer of bias, of shape (*batch_features,
+        kernel_initializer: initializer of `kernel`, of shape (*batch_features,
+            *in_features, *out_features); None: variance_scaling(1.0, 'fan_in',
+            'truncated_normal', in_axis=tuple(range(len(batch_axis), len(batch_axis) +
+            len(axis))), out_axis=tuple(range(len(batch_axis) + len(axis),
+            len((*batch_features, *in_features, *out_features)))),
+            batch_axis=tuple(range(len(batch_axis)))).
+        bias_initializer: initializer of `bias`, of shape (*batch_features,
             *out_features).
         dtype: dtype of the weights; None: that of their initializers.
 
@@ -129,20 +114,20 @@ def init(
     use_bias = checks.boolean("LinearGeneral", use_bias=use_bias)
     precision = checks.optional(checks.precision, "LinearGeneral", precision=precision)
     keys = arrays.declared_keys(key, 2)
-    if len(axis) != len(in_features):
-        raise checks.requirement(
-            "LinearGeneral",
-            "in_features has a size for each axis",
-            axis=axis,
-            in_features=in_features,
-        )
-    if len(batch_axis) != len(batch_features):
-        raise checks.requirement(
-            "LinearGeneral",
-            "batch_features has a size for each axis of batch_axis",
-            batch_axis=batch_axis,
-            batch_features=batch_features,
-        )
+    checks.require(
+        "LinearGeneral",
+        len(axis) == len(in_features),
+        "in_features has a size for each axis",
+        axis=axis,
+        in_features=in_features,
+    )
+    checks.require(
+        "LinearGeneral",
+        len(batch_axis) == len(batch_features),
+        "batch_features has a size for each axis of batch_axis",
+        batch_axis=batch_axis,
+        batch_features=batch_features,
+    )
     batch, last = len(batch_axis), len(batch_axis) + len(axis)
     shape = (*batch_features, *in_features, *out_features)
     kernel = arrays.create(
@@ -179,6 +164,7 @@ def init(
     return trainables, None, hyperparams
 
 
+@applied_by(LinearGeneralHyperparams, init)
 def fwd(
     x: jax.Array,
     trainables: LinearGeneralTrainables,
@@ -187,18 +173,18 @@ def fwd(
     inference_mode: bool = False,
     key: jax.Array | None = None,
 ) -> tuple[jax.Array, None]:
-    """Apply LinearGeneral.
+    """Affine map of several axes to several: y = x W + b, summed over `axis` of x.
+
+    Every layer takes `inference_mode` and `key`; this one needs neither.
 
     Args:
         x: floating of any shape.
         trainables: weights, cast to the dtype of the input.
         non_trainables: None.
         hyperparams: what `init` returned.
-        inference_mode: not used.
-        key: not used.
 
     Returns:
-        `(y, non_trainables)`; y is floating of any shape, in the dtype of the input.
+        `(y, None)`; y is floating of any shape, in the dtype of the input.
 
     Raises:
         ValueError, TypeError: where an input or a weight does not fit.
@@ -212,43 +198,44 @@ def fwd(
     x = checks.floating("LinearGeneral", x=x)
     checks.has_axes("LinearGeneral", x.ndim, axis=hyperparams.axis)
     checks.has_axes("LinearGeneral", x.ndim, batch_axis=hyperparams.batch_axis)
+
+    kernel = arrays.in_dtype(trainables.kernel, x.dtype)
+    bias = arrays.in_dtype(trainables.bias, x.dtype)
     count = len(hyperparams.axis) + len(hyperparams.batch_axis)
-    if not (x.ndim >= count):
-        raise checks.requirement(
-            "LinearGeneral",
-            "the input has axis and batch_axis among its axes",
-            x=x.shape,
-        )
+    checks.require(
+        "LinearGeneral",
+        x.ndim >= count,
+        "the input has axis and batch_axis among its axes",
+        x=x.shape,
+    )
     axis = tuple(a % x.ndim for a in hyperparams.axis)
     batch_axis = tuple(a % x.ndim for a in hyperparams.batch_axis)
-    if tuple(x.shape[a] for a in axis) != hyperparams.in_features:
-        raise checks.requirement(
-            "LinearGeneral",
-            "the axes that are summed over have the sizes in_features",
-            axis=axis,
-            in_features=hyperparams.in_features,
-            x=x.shape,
-        )
-    if tuple(x.shape[a] for a in batch_axis) != hyperparams.batch_features:
-        raise checks.requirement(
-            "LinearGeneral",
-            "the batch axes have the sizes batch_features",
-            batch_axis=batch_axis,
-            batch_features=hyperparams.batch_features,
-            x=x.shape,
-        )
+    checks.require(
+        "LinearGeneral",
+        tuple(x.shape[a] for a in axis) == hyperparams.in_features,
+        "the axes that are summed over have the sizes in_features",
+        axis=axis,
+        in_features=hyperparams.in_features,
+        x=x.shape,
+    )
+    checks.require(
+        "LinearGeneral",
+        tuple(x.shape[a] for a in batch_axis) == hyperparams.batch_features,
+        "the batch axes have the sizes batch_features",
+        batch_axis=batch_axis,
+        batch_features=hyperparams.batch_features,
+        x=x.shape,
+    )
     batch = tuple(range(len(batch_axis)))
     summed = tuple(range(len(batch), count))
     y = lax.dot_general(
         x,
-        arrays.in_dtype(trainables.kernel, x.dtype),
+        kernel,
         ((axis, summed), (batch_axis, batch)),
         precision=hyperparams.precision,
     )
-    if trainables.bias is None:
-        return y, non_trainables
+    if bias is None:
+        return y, None
     free = (1,) * (x.ndim - count)
-    bias = arrays.in_dtype(trainables.bias, x.dtype).reshape(
-        *hyperparams.batch_features, *free, *hyperparams.out_features
-    )
-    return y + spread(bias, y.shape), non_trainables
+    bias = bias.reshape(*hyperparams.batch_features, *free, *hyperparams.out_features)
+    return y + spread(bias, y.shape), None

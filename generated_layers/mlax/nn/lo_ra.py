@@ -8,15 +8,23 @@ flax, A is drawn He uniform, B is zero, and without alpha nothing is scaled.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
-from jax.nn.initializers import he_uniform, zeros
+from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
-from mlax._core import arrays, checks, outlines
+from mlax._core import arrays, checks
 from mlax._core.checks import PrecisionLike
-from mlax._core.static import static
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfLayer, static
+from mlax.initializers import he_uniform
+
+__all__ = ["LoRAHyperparams", "LoRATrainables", "fwd", "init"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class LoRATrainables(NamedTuple):
@@ -29,7 +37,7 @@ class LoRATrainables(NamedTuple):
 
 
 @static
-class LoRAHyperparams:
+class LoRAHyperparams(OfLayer):
     """Hyperparameters of LoRA: canonical, hashable, static."""
 
     in_features: int
@@ -42,29 +50,6 @@ class LoRAHyperparams:
     """The result is scaled by alpha / rank; None: by 1."""
     precision: PrecisionLike | None
     """Of the products, see jax.lax.Precision."""
-
-    def apply(
-        self,
-        x: Any,
-        trainables: Any,
-        non_trainables: Any,
-        inference_mode: bool = False,
-        key: jax.Array | None = None,
-        **inputs: Any,
-    ) -> tuple[Any, Any]:
-        """`fwd` with these hyperparameters: what a block calls."""
-        return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
-
-    def outline(self) -> tuple[Any, Any, Any]:
-        """`init` with these hyperparameters: shapes in the place of arrays."""
-        return init(
-            outlines.SHAPES,
-            in_features=self.in_features,
-            out_features=self.out_features,
-            rank=self.rank,
-            alpha=self.alpha,
-            precision=self.precision,
-        )
 
 
 def init(
@@ -89,8 +74,8 @@ def init(
             0, or None).
         precision: of the products, see jax.lax.Precision (what `jax.lax` takes as
             precision, or None).
-        down_initializer: initializer of down, of shape (in_features, rank).
-        up_initializer: initializer of up, of shape (rank, out_features).
+        down_initializer: initializer of `down`, of shape (in_features, rank).
+        up_initializer: initializer of `up`, of shape (rank, out_features).
         dtype: dtype of the weights; None: that of their initializers.
 
     Returns:
@@ -118,6 +103,7 @@ def init(
     return trainables, None, hyperparams
 
 
+@applied_by(LoRAHyperparams, init)
 def fwd(
     x: jax.Array,
     trainables: LoRATrainables,
@@ -126,41 +112,35 @@ def fwd(
     inference_mode: bool = False,
     key: jax.Array | None = None,
 ) -> tuple[jax.Array, None]:
-    """Apply LoRA.
+    """Map of low rank: y = x A B * alpha / rank, which begins as zero.
+
+    Every layer takes `inference_mode` and `key`; this one needs neither.
 
     Args:
         x: floating (*batch, in_features).
         trainables: weights, cast to the dtype of the input.
         non_trainables: None.
         hyperparams: what `init` returned.
-        inference_mode: not used.
-        key: not used.
 
     Returns:
-        `(y, non_trainables)`; y is floating (*batch, out_features), in the dtype of the
-        input.
+        `(y, None)`; y is floating (*batch, out_features), in the dtype of the input.
 
     Raises:
         ValueError, TypeError: where an input or a weight does not fit.
     """
     checks.arguments("LoRA", trainables, non_trainables, hyperparams, inference_mode)
     x = checks.floating("LoRA", x=x)
-    if x.ndim < 1 or x.shape[-1] != hyperparams.in_features:
-        raise checks.shape_error(
-            "LoRA", "x", "(*batch, in_features)", x, in_features=hyperparams.in_features
-        )
+    checks.shapes("LoRA", hyperparams, x=(x, "*batch in_features"))
+
+    down = arrays.in_dtype(trainables.down, x.dtype)
+    up = arrays.in_dtype(trainables.up, x.dtype)
     batch = x.shape[:-1]
     # Matrix products are faster than batches of them.
     matrix = x.reshape(-1, hyperparams.in_features) if x.ndim > 2 else x
-    low = matrix.dot(
-        arrays.in_dtype(trainables.down, x.dtype), precision=hyperparams.precision
-    )
-    low = (
-        low
-        if hyperparams.alpha is None
-        else low * (hyperparams.alpha / hyperparams.rank)
-    )
-    y = low.dot(
-        arrays.in_dtype(trainables.up, x.dtype), precision=hyperparams.precision
-    )
-    return (y.reshape(*batch, y.shape[-1]) if x.ndim > 2 else y), non_trainables
+    low = matrix.dot(down, precision=hyperparams.precision)
+    if hyperparams.alpha is not None:
+        low = low * (hyperparams.alpha / hyperparams.rank)
+    y = low.dot(up, precision=hyperparams.precision)
+    if x.ndim > 2:
+        return y.reshape(*batch, y.shape[-1]), None
+    return y, None

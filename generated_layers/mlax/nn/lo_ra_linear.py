@@ -8,30 +8,36 @@ Hu et al., 2021, arXiv:2106.09685. The weights of a trained Linear take the plac
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
-from jax.nn.initializers import he_uniform, lecun_normal, zeros
+from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
-from mlax._core import arrays, checks, outlines
+from mlax._core import arrays, checks
 from mlax._core.checks import PrecisionLike
-from mlax._core.static import static
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfLayer, static
+from mlax.initializers import he_uniform, lecun_normal
 from mlax.nn import linear as Linear
 from mlax.nn import lo_ra as LoRA
+
+__all__ = ["LoRALinearHyperparams", "LoRALinearTrainables", "fwd", "init"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class LoRALinearTrainables(NamedTuple):
     """Weights of LoRALinear."""
 
     linear: Linear.LinearTrainables
-    """Those of linear."""
     lora: LoRA.LoRATrainables
-    """Those of lora."""
 
 
 @static
-class LoRALinearHyperparams:
+class LoRALinearHyperparams(OfLayer):
     """Hyperparameters of LoRALinear: canonical, hashable, static."""
 
     in_features: int
@@ -47,33 +53,7 @@ class LoRALinearHyperparams:
     precision: PrecisionLike | None
     """Of the products, see jax.lax.Precision."""
     linear: Linear.LinearHyperparams
-    """Those of linear."""
     lora: LoRA.LoRAHyperparams
-    """Those of lora."""
-
-    def apply(
-        self,
-        x: Any,
-        trainables: Any,
-        non_trainables: Any,
-        inference_mode: bool = False,
-        key: jax.Array | None = None,
-        **inputs: Any,
-    ) -> tuple[Any, Any]:
-        """`fwd` with these hyperparameters: what a block calls."""
-        return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
-
-    def outline(self) -> tuple[Any, Any, Any]:
-        """`init` with these hyperparameters: shapes in the place of arrays."""
-        return init(
-            outlines.SHAPES,
-            in_features=self.in_features,
-            out_features=self.out_features,
-            rank=self.rank,
-            alpha=self.alpha,
-            use_bias=self.use_bias,
-            precision=self.precision,
-        )
 
 
 def init(
@@ -99,7 +79,7 @@ def init(
         rank: rank of the map that is added (an integer of at least 1).
         alpha: that map is scaled by alpha / rank; None: by 1 (a finite number above 0,
             or None).
-        use_bias: whether a bias is added (True or False).
+        use_bias: whether a bias is added.
         precision: of the products, see jax.lax.Precision (what `jax.lax` takes as
             precision, or None).
         kernel_initializer: of the kernel (an initializer, called `initializer(key,
@@ -159,6 +139,7 @@ def init(
     return trainables, None, hyperparams
 
 
+@applied_by(LoRALinearHyperparams, init)
 def fwd(
     x: jax.Array,
     trainables: LoRALinearTrainables,
@@ -167,19 +148,18 @@ def fwd(
     inference_mode: bool = False,
     key: jax.Array | None = None,
 ) -> tuple[jax.Array, None]:
-    """Apply LoRALinear.
+    """Linear with a map of low rank added: y = x W + b + x A B * alpha / rank.
+
+    Every layer takes `inference_mode` and `key`; this one needs neither.
 
     Args:
         x: floating (*batch, in_features).
         trainables: weights, cast to the dtype of the input.
         non_trainables: None.
         hyperparams: what `init` returned.
-        inference_mode: not used.
-        key: not used.
 
     Returns:
-        `(y, non_trainables)`; y is floating (*batch, out_features), in the dtype of the
-        input.
+        `(y, None)`; y is floating (*batch, out_features), in the dtype of the input.
 
     Raises:
         ValueError, TypeError: where an input or a weight does not fit.
@@ -188,14 +168,8 @@ def fwd(
         "LoRALinear", trainables, non_trainables, hyperparams, inference_mode
     )
     x = checks.floating("LoRALinear", x=x)
-    if x.ndim < 1 or x.shape[-1] != hyperparams.in_features:
-        raise checks.shape_error(
-            "LoRALinear",
-            "x",
-            "(*batch, in_features)",
-            x,
-            in_features=hyperparams.in_features,
-        )
+    checks.shapes("LoRALinear", hyperparams, x=(x, "*batch in_features"))
+
     linear, _ = Linear.fwd(x, trainables.linear, None, hyperparams.linear)
     lora, _ = LoRA.fwd(x, trainables.lora, None, hyperparams.lora)
-    return linear + lora, non_trainables
+    return linear + lora, None

@@ -18,37 +18,43 @@ from typing import Any, ClassVar, NamedTuple
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jax.nn.initializers import normal, variance_scaling
 from jax.typing import DTypeLike
 
-from mlax._core import arrays, checks, outlines
+from mlax._core import arrays, checks
 from mlax._core.checks import PrecisionLike
-from mlax._core.static import static
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfLayer, static
 from mlax._core.sums import spread
-from mlax.initializers import ring_phases, ring_radii
+from mlax.initializers import normal, ring_phases, ring_radii, variance_scaling
+
+__all__ = ["LRUHyperparams", "LRUTrainables", "fwd", "init"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class LRUTrainables(NamedTuple):
     """Weights of LRU."""
 
     log_decay: jax.Array
-    """(state,)."""
+    """(state_features,)."""
     log_phase: jax.Array
-    """(state,)."""
+    """(state_features,)."""
     input_real: jax.Array
-    """half."""
+    """(features, state_features)."""
     input_imaginary: jax.Array
-    """half."""
+    """(features, state_features)."""
     output_real: jax.Array
-    """whole."""
+    """(state_features, features)."""
     output_imaginary: jax.Array
-    """whole."""
+    """(state_features, features)."""
     skip: jax.Array
-    """(size,)."""
+    """(features,)."""
 
 
 @static
-class LRUHyperparams:
+class LRUHyperparams(OfLayer):
     """Hyperparameters of LRU: canonical, hashable, static."""
 
     features: int
@@ -68,31 +74,6 @@ class LRUHyperparams:
 
     keyword_inputs: ClassVar[tuple[str, ...]] = ("carry",)
     """Keyword inputs of `fwd`."""
-
-    def apply(
-        self,
-        x: Any,
-        trainables: Any,
-        non_trainables: Any,
-        inference_mode: bool = False,
-        key: jax.Array | None = None,
-        **inputs: Any,
-    ) -> tuple[Any, Any]:
-        """`fwd` with these hyperparameters: what a block calls."""
-        return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
-
-    def outline(self) -> tuple[Any, Any, Any]:
-        """`init` with these hyperparameters: shapes in the place of arrays."""
-        return init(
-            outlines.SHAPES,
-            features=self.features,
-            state_features=self.state_features,
-            min_radius=self.min_radius,
-            max_radius=self.max_radius,
-            max_phase=self.max_phase,
-            return_carry=self.return_carry,
-            precision=self.precision,
-        )
 
 
 def init(
@@ -132,18 +113,22 @@ def init(
         min_radius: smallest |a| at first (a number from 0 to 1).
         max_radius: largest |a| at first (a number from 0 to 1).
         max_phase: largest angle at first (a finite number above 0).
-        return_carry: whether the result is (y, the last carry) (True or False).
+        return_carry: whether the result is (y, the last carry).
         precision: of the products, see jax.lax.Precision (what `jax.lax` takes as
             precision, or None).
-        log_decay_initializer: initializer of log_decay, of shape (state,); None:
-            ring_radii(min_radius, max_radius).
-        log_phase_initializer: initializer of log_phase, of shape (state,); None:
-            ring_phases(max_phase).
-        input_real_initializer: initializer of input_real, of shape half.
-        input_imaginary_initializer: initializer of input_imaginary, of shape half.
-        output_real_initializer: initializer of output_real, of shape whole.
-        output_imaginary_initializer: initializer of output_imaginary, of shape whole.
-        skip_initializer: initializer of skip, of shape (size,).
+        log_decay_initializer: initializer of `log_decay`, of shape (state_features,);
+            None: ring_radii(min_radius, max_radius).
+        log_phase_initializer: initializer of `log_phase`, of shape (state_features,);
+            None: ring_phases(max_phase).
+        input_real_initializer: initializer of `input_real`, of shape (features,
+            state_features).
+        input_imaginary_initializer: initializer of `input_imaginary`, of shape
+            (features, state_features).
+        output_real_initializer: initializer of `output_real`, of shape (state_features,
+            features).
+        output_imaginary_initializer: initializer of `output_imaginary`, of shape
+            (state_features, features).
+        skip_initializer: initializer of `skip`, of shape (features,).
         dtype: dtype of the weights; None: that of their initializers.
 
     Returns:
@@ -161,13 +146,13 @@ def init(
     return_carry = checks.boolean("LRU", return_carry=return_carry)
     precision = checks.optional(checks.precision, "LRU", precision=precision)
     keys = arrays.declared_keys(key, 7)
-    if not (min_radius < max_radius):
-        raise checks.requirement(
-            "LRU",
-            "min_radius must be below max_radius",
-            min_radius=min_radius,
-            max_radius=max_radius,
-        )
+    checks.require(
+        "LRU",
+        min_radius < max_radius,
+        "min_radius must be below max_radius",
+        min_radius=min_radius,
+        max_radius=max_radius,
+    )
     size, state = features, state_features
     log_decay = arrays.create(
         log_decay_initializer or ring_radii(min_radius, max_radius),
@@ -207,6 +192,7 @@ def init(
     return trainables, None, hyperparams
 
 
+@applied_by(LRUHyperparams, init)
 def fwd(
     x: jax.Array,
     trainables: LRUTrainables,
@@ -217,20 +203,20 @@ def fwd(
     *,
     carry: tuple[jax.Array, jax.Array] | None = None,
 ) -> tuple[Any, None]:
-    """Apply LRU.
+    """Linear recurrent unit: a diagonal complex recurrence over the axis of time.
+
+    Every layer takes `inference_mode` and `key`; this one needs neither.
 
     Args:
         x: floating (*batch, time, features).
         trainables: weights, cast to the dtype of the input.
         non_trainables: None.
         hyperparams: what `init` returned.
-        inference_mode: not used.
-        key: not used.
         carry: tuple of floating (*batch, state_features), floating (*batch,
             state_features).
 
     Returns:
-        `(y, non_trainables)`; y is any tree of arrays, in the dtype of the input.
+        `(y, None)`; y is any tree of arrays, in the dtype of the input.
 
     Raises:
         ValueError, TypeError: where an input or a weight does not fit.
@@ -245,49 +231,28 @@ def fwd(
         carry_0=carry[0] if carry is not None else None,
         carry_1=carry[1] if carry is not None else None,
     )
-    if x.ndim < 2 or x.shape[-1] != hyperparams.features:
-        raise checks.shape_error(
-            "LRU", "x", "(*batch, time, features)", x, features=hyperparams.features
-        )
-    if carry is not None and (
-        carry[0].ndim < 1
-        or carry[0].shape[:-1] != x.shape[:-2]
-        or carry[0].shape[-1] != hyperparams.state_features
-    ):
-        raise checks.shape_error(
-            "LRU",
-            "carry[0]",
-            "(*batch, state_features)",
-            carry[0],
-            batch=x.shape[:-2],
-            state_features=hyperparams.state_features,
-        )
-    if carry is not None and (
-        carry[1].ndim < 1
-        or carry[1].shape[:-1] != x.shape[:-2]
-        or carry[1].shape[-1] != hyperparams.state_features
-    ):
-        raise checks.shape_error(
-            "LRU",
-            "carry[1]",
-            "(*batch, state_features)",
-            carry[1],
-            batch=x.shape[:-2],
-            state_features=hyperparams.state_features,
-        )
-    decay = jnp.exp(arrays.in_dtype(trainables.log_decay, x.dtype))
-    angle = jnp.exp(arrays.in_dtype(trainables.log_phase, x.dtype))
+    checks.shapes(
+        "LRU",
+        hyperparams,
+        x=(x, "*batch time features"),
+        carry=(carry, ("*batch state_features | None", "*batch state_features | None")),
+    )
+
+    log_decay = arrays.in_dtype(trainables.log_decay, x.dtype)
+    log_phase = arrays.in_dtype(trainables.log_phase, x.dtype)
+    input_real = arrays.in_dtype(trainables.input_real, x.dtype)
+    input_imaginary = arrays.in_dtype(trainables.input_imaginary, x.dtype)
+    output_real = arrays.in_dtype(trainables.output_real, x.dtype)
+    output_imaginary = arrays.in_dtype(trainables.output_imaginary, x.dtype)
+    skip = arrays.in_dtype(trainables.skip, x.dtype)
+    decay = jnp.exp(log_decay)
+    angle = jnp.exp(log_phase)
     # 1 - |a|^2 without cancellation, also where |a| rounds to 1.
     scale = jnp.sqrt(-jnp.expm1(-2.0 * decay))
     a = (jnp.exp(-decay) * jnp.cos(angle), jnp.exp(-decay) * jnp.sin(angle))
     shape = (*(1,) * (x.ndim - 2), x.shape[-2], hyperparams.state_features)
-    real = x.dot(
-        arrays.in_dtype(trainables.input_real, x.dtype), precision=hyperparams.precision
-    )
-    imaginary = x.dot(
-        arrays.in_dtype(trainables.input_imaginary, x.dtype),
-        precision=hyperparams.precision,
-    )
+    real = x.dot(input_real, precision=hyperparams.precision)
+    imaginary = x.dot(input_imaginary, precision=hyperparams.precision)
     scale = spread(scale, real.shape)
     u = (scale * real, scale * imaginary)
 
@@ -308,15 +273,9 @@ def fwd(
         start = [spread(part[..., None, :], u[0].shape) for part in carry]
         powers = [spread(part, h[0].shape) for part in powers]
         h = add(multiply(powers, start), h)
-    y = h[0].dot(
-        arrays.in_dtype(trainables.output_real, x.dtype),
-        precision=hyperparams.precision,
-    )
-    y = y - h[1].dot(
-        arrays.in_dtype(trainables.output_imaginary, x.dtype),
-        precision=hyperparams.precision,
-    )
-    y = y + spread(arrays.in_dtype(trainables.skip, x.dtype), x.shape) * x
+    y = h[0].dot(output_real, precision=hyperparams.precision)
+    y = y - h[1].dot(output_imaginary, precision=hyperparams.precision)
+    y = y + spread(skip, x.shape) * x
     if not hyperparams.return_carry:
-        return y, non_trainables
-    return (y, jax.tree.map(lambda part: part[..., -1, :], h)), non_trainables
+        return y, None
+    return (y, jax.tree.map(lambda part: part[..., -1, :], h)), None

@@ -17,29 +17,36 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jax.nn.initializers import lecun_normal, zeros
+from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
-from mlax._core import arrays, checks, outlines
+from mlax._core import arrays, checks
 from mlax._core.checks import PrecisionLike
-from mlax._core.static import static
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfLayer, static
 from mlax._core.sums import spread
-from mlax.initializers import orthogonal, per_gate
+from mlax.initializers import lecun_normal, orthogonal, per_gate
+
+__all__ = ["LSTMCellHyperparams", "LSTMCellTrainables", "fwd", "init"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class LSTMCellTrainables(NamedTuple):
     """Weights of LSTMCell."""
 
     kernel: jax.Array
-    """(in_features, gates)."""
+    """(in_features, 4 * features)."""
     recurrent_kernel: jax.Array
-    """(features, gates)."""
+    """(features, 4 * features)."""
     bias: jax.Array | None
-    """(gates,), or None unless use_bias."""
+    """(4 * features,), or None unless use_bias."""
 
 
 @static
-class LSTMCellHyperparams:
+class LSTMCellHyperparams(OfLayer):
     """Hyperparameters of LSTMCell: canonical, hashable, static."""
 
     in_features: int
@@ -61,31 +68,6 @@ class LSTMCellHyperparams:
         """The carry (c, h) before the first step, for inputs of that shape: zeros."""
         shape = (*input_shape[:-1], self.features)
         return jnp.zeros(shape, dtype), jnp.zeros(shape, dtype)
-
-    def apply(
-        self,
-        x: Any,
-        trainables: Any,
-        non_trainables: Any,
-        inference_mode: bool = False,
-        key: jax.Array | None = None,
-        **inputs: Any,
-    ) -> tuple[Any, Any]:
-        """`fwd` with these hyperparameters: what a block calls."""
-        return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
-
-    def outline(self) -> tuple[Any, Any, Any]:
-        """`init` with these hyperparameters: shapes in the place of arrays."""
-        return init(
-            outlines.SHAPES,
-            in_features=self.in_features,
-            features=self.features,
-            activation=self.activation,
-            gate_activation=self.gate_activation,
-            forget_bias=self.forget_bias,
-            use_bias=self.use_bias,
-            precision=self.precision,
-        )
 
 
 def init(
@@ -113,13 +95,14 @@ def init(
         gate_activation: of the gates (a hashable function of an array).
         forget_bias: added to the forget gate; 1 keeps memory at first (a finite
             number).
-        use_bias: whether a bias is added (True or False).
+        use_bias: whether a bias is added.
         precision: of the products, see jax.lax.Precision (what `jax.lax` takes as
             precision, or None).
-        kernel_initializer: initializer of kernel, of shape (in_features, gates).
-        recurrent_kernel_initializer: initializer of recurrent_kernel, of shape
-            (features, gates).
-        bias_initializer: initializer of bias, of shape (gates,).
+        kernel_initializer: initializer of `kernel`, of shape (in_features, 4 *
+            features).
+        recurrent_kernel_initializer: initializer of `recurrent_kernel`, of shape
+            (features, 4 * features).
+        bias_initializer: initializer of `bias`, of shape (4 * features,).
         dtype: dtype of the weights; None: that of their initializers.
 
     Returns:
@@ -159,6 +142,7 @@ def init(
     return trainables, None, hyperparams
 
 
+@applied_by(LSTMCellHyperparams, init)
 def fwd(
     x: Any,
     trainables: LSTMCellTrainables,
@@ -167,7 +151,9 @@ def fwd(
     inference_mode: bool = False,
     key: jax.Array | None = None,
 ) -> tuple[tuple[jax.Array, tuple[jax.Array, jax.Array]], None]:
-    """Apply LSTMCell.
+    """One step of a long short-term memory.
+
+    Every layer takes `inference_mode` and `key`; this one needs neither.
 
     Args:
         x: tuple (inputs, carry). inputs: floating (*batch, in_features); carry: tuple
@@ -175,13 +161,10 @@ def fwd(
         trainables: weights, cast to the dtype of the input.
         non_trainables: None.
         hyperparams: what `init` returned.
-        inference_mode: not used.
-        key: not used.
 
     Returns:
-        `(y, non_trainables)`; y is tuple of floating (*batch, features), tuple of
-        floating (*batch, features), floating (*batch, features), in the dtype of the
-        input.
+        `(y, None)`; y is tuple of floating (*batch, features), tuple of floating
+        (*batch, features), floating (*batch, features), in the dtype of the input.
 
     Raises:
         ValueError, TypeError: where an input or a weight does not fit.
@@ -193,56 +176,23 @@ def fwd(
     inputs = checks.floating("LSTMCell", inputs=inputs)
     carry = checks.items("LSTMCell", 2, checks.floating, carry=carry)
     checks.same_dtype("LSTMCell", inputs=inputs, carry_0=carry[0], carry_1=carry[1])
-    if inputs.ndim < 1 or inputs.shape[-1] != hyperparams.in_features:
-        raise checks.shape_error(
-            "LSTMCell",
-            "inputs",
-            "(*batch, in_features)",
-            inputs,
-            in_features=hyperparams.in_features,
-        )
-    if (
-        carry[0].ndim < 1
-        or carry[0].shape[:-1] != inputs.shape[:-1]
-        or carry[0].shape[-1] != hyperparams.features
-    ):
-        raise checks.shape_error(
-            "LSTMCell",
-            "carry[0]",
-            "(*batch, features)",
-            carry[0],
-            batch=inputs.shape[:-1],
-            features=hyperparams.features,
-        )
-    if (
-        carry[1].ndim < 1
-        or carry[1].shape[:-1] != inputs.shape[:-1]
-        or carry[1].shape[-1] != hyperparams.features
-    ):
-        raise checks.shape_error(
-            "LSTMCell",
-            "carry[1]",
-            "(*batch, features)",
-            carry[1],
-            batch=inputs.shape[:-1],
-            features=hyperparams.features,
-        )
+    checks.shapes(
+        "LSTMCell",
+        hyperparams,
+        inputs=(inputs, "*batch in_features"),
+        carry=(carry, ("*batch features", "*batch features")),
+    )
+
+    kernel = arrays.in_dtype(trainables.kernel, inputs.dtype)
+    recurrent_kernel = arrays.in_dtype(trainables.recurrent_kernel, inputs.dtype)
+    bias = arrays.in_dtype(trainables.bias, inputs.dtype)
     c, h = carry
-    gates = inputs.dot(
-        arrays.in_dtype(trainables.kernel, inputs.dtype),
-        precision=hyperparams.precision,
-    )
-    gates = gates + h.dot(
-        arrays.in_dtype(trainables.recurrent_kernel, inputs.dtype),
-        precision=hyperparams.precision,
-    )
-    gates = (
-        gates
-        if trainables.bias is None
-        else gates + spread(arrays.in_dtype(trainables.bias, inputs.dtype), gates.shape)
-    )
+    gates = inputs.dot(kernel, precision=hyperparams.precision)
+    gates = gates + h.dot(recurrent_kernel, precision=hyperparams.precision)
+    if bias is not None:
+        gates = gates + spread(bias, gates.shape)
     i, f, g, o = jnp.split(gates, 4, axis=-1)
     i, f, o = map(hyperparams.gate_activation, (i, f + hyperparams.forget_bias, o))
     c = f * c + i * hyperparams.activation(g)
     h = o * hyperparams.activation(c)
-    return (h, (c, h)), non_trainables
+    return (h, (c, h)), None

@@ -8,30 +8,38 @@ out_features): one product for all pieces.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
-from jax.nn.initializers import lecun_normal, zeros
+from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
-from mlax._core import arrays, checks, outlines
+from mlax._core import arrays, checks
 from mlax._core.checks import PrecisionLike
-from mlax._core.static import static
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfLayer, static
 from mlax._core.sums import spread
 from mlax.functional import max
+from mlax.initializers import lecun_normal
+
+__all__ = ["MaxoutHyperparams", "MaxoutTrainables", "fwd", "init"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class MaxoutTrainables(NamedTuple):
     """Weights of Maxout."""
 
     kernel: jax.Array
-    """shape."""
+    """(in_features, pieces * out_features)."""
     bias: jax.Array | None
-    """shape[1:], or None unless use_bias."""
+    """(in_features, pieces * out_features)[1:], or None unless use_bias."""
 
 
 @static
-class MaxoutHyperparams:
+class MaxoutHyperparams(OfLayer):
     """Hyperparameters of Maxout: canonical, hashable, static."""
 
     in_features: int
@@ -44,29 +52,6 @@ class MaxoutHyperparams:
     """Whether biases are added."""
     precision: PrecisionLike | None
     """Of the product, see jax.lax.Precision."""
-
-    def apply(
-        self,
-        x: Any,
-        trainables: Any,
-        non_trainables: Any,
-        inference_mode: bool = False,
-        key: jax.Array | None = None,
-        **inputs: Any,
-    ) -> tuple[Any, Any]:
-        """`fwd` with these hyperparameters: what a block calls."""
-        return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
-
-    def outline(self) -> tuple[Any, Any, Any]:
-        """`init` with these hyperparameters: shapes in the place of arrays."""
-        return init(
-            outlines.SHAPES,
-            in_features=self.in_features,
-            out_features=self.out_features,
-            pieces=self.pieces,
-            use_bias=self.use_bias,
-            precision=self.precision,
-        )
 
 
 def init(
@@ -87,11 +72,13 @@ def init(
         in_features: size of the last axis of the input (an integer of at least 1).
         out_features: size of the last axis of the output (an integer of at least 1).
         pieces: number of affine maps (an integer of at least 1).
-        use_bias: whether biases are added (True or False).
+        use_bias: whether biases are added.
         precision: of the product, see jax.lax.Precision (what `jax.lax` takes as
             precision, or None).
-        kernel_initializer: initializer of kernel, of shape shape.
-        bias_initializer: initializer of bias, of shape shape[1:].
+        kernel_initializer: initializer of `kernel`, of shape (in_features, pieces *
+            out_features).
+        bias_initializer: initializer of `bias`, of shape (in_features, pieces *
+            out_features)[1:].
         dtype: dtype of the weights; None: that of their initializers.
 
     Returns:
@@ -122,6 +109,7 @@ def init(
     return trainables, None, hyperparams
 
 
+@applied_by(MaxoutHyperparams, init)
 def fwd(
     x: jax.Array,
     trainables: MaxoutTrainables,
@@ -130,40 +118,32 @@ def fwd(
     inference_mode: bool = False,
     key: jax.Array | None = None,
 ) -> tuple[jax.Array, None]:
-    """Apply Maxout.
+    """The largest of several affine maps: y = max_i (x W_i + b_i).
+
+    Every layer takes `inference_mode` and `key`; this one needs neither.
 
     Args:
         x: floating (*batch, in_features).
         trainables: weights, cast to the dtype of the input.
         non_trainables: None.
         hyperparams: what `init` returned.
-        inference_mode: not used.
-        key: not used.
 
     Returns:
-        `(y, non_trainables)`; y is floating (*batch, out_features), in the dtype of the
-        input.
+        `(y, None)`; y is floating (*batch, out_features), in the dtype of the input.
 
     Raises:
         ValueError, TypeError: where an input or a weight does not fit.
     """
     checks.arguments("Maxout", trainables, non_trainables, hyperparams, inference_mode)
     x = checks.floating("Maxout", x=x)
-    if x.ndim < 1 or x.shape[-1] != hyperparams.in_features:
-        raise checks.shape_error(
-            "Maxout",
-            "x",
-            "(*batch, in_features)",
-            x,
-            in_features=hyperparams.in_features,
-        )
+    checks.shapes("Maxout", hyperparams, x=(x, "*batch in_features"))
+
+    kernel = arrays.in_dtype(trainables.kernel, x.dtype)
+    bias = arrays.in_dtype(trainables.bias, x.dtype)
     y = x.reshape(-1, hyperparams.in_features).dot(
-        arrays.in_dtype(trainables.kernel, x.dtype), precision=hyperparams.precision
+        kernel, precision=hyperparams.precision
     )
-    y = (
-        y
-        if trainables.bias is None
-        else y + spread(arrays.in_dtype(trainables.bias, x.dtype), y.shape)
-    )
+    if bias is not None:
+        y = y + spread(bias, y.shape)
     shape = (*x.shape[:-1], hyperparams.pieces, hyperparams.out_features)
-    return max(y.reshape(shape), axis=-2), non_trainables
+    return max(y.reshape(shape), axis=-2), None

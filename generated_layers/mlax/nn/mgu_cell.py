@@ -16,33 +16,40 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jax.nn.initializers import lecun_normal, ones, zeros
+from jax.nn.initializers import ones, zeros
 from jax.typing import DTypeLike
 
-from mlax._core import arrays, checks, outlines
+from mlax._core import arrays, checks
 from mlax._core.checks import PrecisionLike
-from mlax._core.static import static
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfLayer, static
 from mlax._core.sums import spread
-from mlax.initializers import orthogonal, per_gate
+from mlax.initializers import lecun_normal, orthogonal, per_gate
+
+__all__ = ["MGUCellHyperparams", "MGUCellTrainables", "fwd", "init"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class MGUCellTrainables(NamedTuple):
     """Weights of MGUCell."""
 
     kernel: jax.Array
-    """(in_features, 2 * size)."""
+    """(in_features, 2 * features)."""
     recurrent_kernel: jax.Array
-    """(size, 2 * size)."""
+    """(features, 2 * features)."""
     forget_bias: jax.Array | None
-    """(size,), or None unless use_bias."""
+    """(features,), or None unless use_bias."""
     bias: jax.Array | None
-    """(size,), or None unless use_bias."""
+    """(features,), or None unless use_bias."""
     recurrent_bias: jax.Array | None
-    """(size,), or None unless reset_gate and use_bias."""
+    """(features,), or None unless reset_gate and use_bias."""
 
 
 @static
-class MGUCellHyperparams:
+class MGUCellHyperparams(OfLayer):
     """Hyperparameters of MGUCell: canonical, hashable, static."""
 
     in_features: int
@@ -63,31 +70,6 @@ class MGUCellHyperparams:
     def initial_carry(self, input_shape, dtype):
         """The carry before the first step, for inputs of that shape: zeros."""
         return jnp.zeros((*input_shape[:-1], self.features), dtype)
-
-    def apply(
-        self,
-        x: Any,
-        trainables: Any,
-        non_trainables: Any,
-        inference_mode: bool = False,
-        key: jax.Array | None = None,
-        **inputs: Any,
-    ) -> tuple[Any, Any]:
-        """`fwd` with these hyperparameters: what a block calls."""
-        return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
-
-    def outline(self) -> tuple[Any, Any, Any]:
-        """`init` with these hyperparameters: shapes in the place of arrays."""
-        return init(
-            outlines.SHAPES,
-            in_features=self.in_features,
-            features=self.features,
-            reset_gate=self.reset_gate,
-            activation=self.activation,
-            gate_activation=self.gate_activation,
-            use_bias=self.use_bias,
-            precision=self.precision,
-        )
 
 
 def init(
@@ -112,18 +94,20 @@ def init(
         key: PRNG key of the weights.
         in_features: size of the last axis of the input (an integer of at least 1).
         features: size of the state (an integer of at least 1).
-        reset_gate: whether the gate also resets the candidate's state (True or False).
+        reset_gate: whether the gate also resets the candidate's state.
         activation: of the candidate (a hashable function of an array).
         gate_activation: of the gate (a hashable function of an array).
-        use_bias: whether biases are added (True or False).
+        use_bias: whether biases are added.
         precision: of the products, see jax.lax.Precision (what `jax.lax` takes as
             precision, or None).
-        kernel_initializer: initializer of kernel, of shape (in_features, 2 * size).
-        recurrent_kernel_initializer: initializer of recurrent_kernel, of shape (size, 2
-            * size).
-        forget_bias_initializer: initializer of forget_bias, of shape (size,).
-        bias_initializer: initializer of bias, of shape (size,).
-        recurrent_bias_initializer: initializer of recurrent_bias, of shape (size,).
+        kernel_initializer: initializer of `kernel`, of shape (in_features, 2 *
+            features).
+        recurrent_kernel_initializer: initializer of `recurrent_kernel`, of shape
+            (features, 2 * features).
+        forget_bias_initializer: initializer of `forget_bias`, of shape (features,).
+        bias_initializer: initializer of `bias`, of shape (features,).
+        recurrent_bias_initializer: initializer of `recurrent_bias`, of shape
+            (features,).
         dtype: dtype of the weights; None: that of their initializers.
 
     Returns:
@@ -177,6 +161,7 @@ def init(
     return trainables, None, hyperparams
 
 
+@applied_by(MGUCellHyperparams, init)
 def fwd(
     x: Any,
     trainables: MGUCellTrainables,
@@ -185,7 +170,9 @@ def fwd(
     inference_mode: bool = False,
     key: jax.Array | None = None,
 ) -> tuple[tuple[jax.Array, jax.Array], None]:
-    """Apply MGUCell.
+    """One step of a minimal gated unit: a GRU whose one gate forgets and resets.
+
+    Every layer takes `inference_mode` and `key`; this one needs neither.
 
     Args:
         x: tuple (inputs, carry). inputs: floating (*batch, in_features); carry:
@@ -193,12 +180,10 @@ def fwd(
         trainables: weights, cast to the dtype of the input.
         non_trainables: None.
         hyperparams: what `init` returned.
-        inference_mode: not used.
-        key: not used.
 
     Returns:
-        `(y, non_trainables)`; y is tuple of floating (*batch, features), floating
-        (*batch, features), in the dtype of the input.
+        `(y, None)`; y is tuple of floating (*batch, features), floating (*batch,
+        features), in the dtype of the input.
 
     Raises:
         ValueError, TypeError: where an input or a weight does not fit.
@@ -208,53 +193,31 @@ def fwd(
     inputs = checks.floating("MGUCell", inputs=inputs)
     carry = checks.floating("MGUCell", carry=carry)
     checks.same_dtype("MGUCell", inputs=inputs, carry=carry)
-    if inputs.ndim < 1 or inputs.shape[-1] != hyperparams.in_features:
-        raise checks.shape_error(
-            "MGUCell",
-            "inputs",
-            "(*batch, in_features)",
-            inputs,
-            in_features=hyperparams.in_features,
-        )
-    if (
-        carry.ndim < 1
-        or carry.shape[:-1] != inputs.shape[:-1]
-        or carry.shape[-1] != hyperparams.features
-    ):
-        raise checks.shape_error(
-            "MGUCell",
-            "carry",
-            "(*batch, features)",
-            carry,
-            batch=inputs.shape[:-1],
-            features=hyperparams.features,
-        )
-    x = inputs.dot(
-        arrays.in_dtype(trainables.kernel, inputs.dtype),
-        precision=hyperparams.precision,
+    checks.shapes(
+        "MGUCell",
+        hyperparams,
+        inputs=(inputs, "*batch in_features"),
+        carry=(carry, "*batch features"),
     )
-    h = carry.dot(
-        arrays.in_dtype(trainables.recurrent_kernel, inputs.dtype),
-        precision=hyperparams.precision,
-    )
+
+    kernel = arrays.in_dtype(trainables.kernel, inputs.dtype)
+    recurrent_kernel = arrays.in_dtype(trainables.recurrent_kernel, inputs.dtype)
+    forget_bias = arrays.in_dtype(trainables.forget_bias, inputs.dtype)
+    bias = arrays.in_dtype(trainables.bias, inputs.dtype)
+    recurrent_bias = arrays.in_dtype(trainables.recurrent_bias, inputs.dtype)
+    x = inputs.dot(kernel, precision=hyperparams.precision)
+    h = carry.dot(recurrent_kernel, precision=hyperparams.precision)
     (x_f, x_n), (h_f, n) = jnp.split(x, 2, -1), jnp.split(h, 2, -1)
     f = x_f + h_f
-    f = (
-        f
-        if trainables.forget_bias is None
-        else f + spread(arrays.in_dtype(trainables.forget_bias, inputs.dtype), f.shape)
-    )
+    if forget_bias is not None:
+        f = f + spread(forget_bias, f.shape)
     f = hyperparams.gate_activation(f)
-    if trainables.recurrent_bias is not None:
-        n = n + spread(
-            arrays.in_dtype(trainables.recurrent_bias, inputs.dtype), n.shape
-        )
-    n = f * n if hyperparams.reset_gate else n
-    x_n = (
-        x_n
-        if trainables.bias is None
-        else x_n + spread(arrays.in_dtype(trainables.bias, inputs.dtype), x_n.shape)
-    )
+    if recurrent_bias is not None:
+        n = n + spread(recurrent_bias, n.shape)
+    if hyperparams.reset_gate:
+        n = f * n
+    if bias is not None:
+        x_n = x_n + spread(bias, x_n.shape)
     n = hyperparams.activation(x_n + n)
     h = (1.0 - f) * n + f * carry
-    return (h, h), non_trainables
+    return (h, h), None

@@ -10,18 +10,24 @@ the gradient goes to one of them, or in parts to all.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import jax
 
 from mlax._core import checks
 from mlax._core.checks import Padding, PaddingLike
-from mlax._core.static import static
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfLayer, static
 from mlax.functional import min_pool
+
+__all__ = ["MinPoolHyperparams", "fwd", "init"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 @static
-class MinPoolHyperparams:
+class MinPoolHyperparams(OfLayer):
     """Hyperparameters of MinPool: canonical, hashable, static."""
 
     spatial_dims: int
@@ -39,30 +45,6 @@ class MinPoolHyperparams:
     channel_last: bool
     """Whether an axis of channels follows the spatial axes."""
 
-    def apply(
-        self,
-        x: Any,
-        trainables: Any,
-        non_trainables: Any,
-        inference_mode: bool = False,
-        key: jax.Array | None = None,
-        **inputs: Any,
-    ) -> tuple[Any, Any]:
-        """`fwd` with these hyperparameters: what a block calls."""
-        return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
-
-    def outline(self) -> tuple[Any, Any, Any]:
-        """`init` with these hyperparameters: shapes in the place of arrays."""
-        return init(
-            spatial_dims=self.spatial_dims,
-            window=self.window,
-            strides=self.strides,
-            padding=self.padding,
-            dilation=self.dilation,
-            ceil_mode=self.ceil_mode,
-            channel_last=self.channel_last,
-        )
-
 
 def init(
     spatial_dims: int,
@@ -73,7 +55,7 @@ def init(
     ceil_mode: bool = False,
     channel_last: bool = False,
 ) -> tuple[None, None, MinPoolHyperparams]:
-    """Create the weights and the hyperparameters of MinPool.
+    """Create the hyperparameters of MinPool, which has no weights.
 
     Args:
         spatial_dims: number of spatial axes (an integer of at least 1).
@@ -85,9 +67,8 @@ def init(
             integer, or for each axis an integer or a pair).
         dilation: steps from element to element of the window (an integer of at least 1,
             or a sequence of one for each spatial axis).
-        ceil_mode: whether a last window may end beyond the padding (True or False).
-        channel_last: whether an axis of channels follows the spatial axes (True or
-            False).
+        ceil_mode: whether a last window may end beyond the padding.
+        channel_last: whether an axis of channels follows the spatial axes.
 
     Returns:
         `(trainables, non_trainables, hyperparams)`.
@@ -114,6 +95,7 @@ def init(
     return None, None, hyperparams
 
 
+@applied_by(MinPoolHyperparams, init)
 def fwd(
     x: jax.Array,
     trainables: None,
@@ -122,7 +104,9 @@ def fwd(
     inference_mode: bool = False,
     key: jax.Array | None = None,
 ) -> tuple[jax.Array, None]:
-    """Apply MinPool.
+    """Smallest element of each window of the spatial axes.
+
+    Every layer takes `inference_mode` and `key`; this one needs neither.
 
     Args:
         x: floating (*batch, *spatial, channels) where channel_last, else (*batch,
@@ -130,34 +114,27 @@ def fwd(
         trainables: None.
         non_trainables: None.
         hyperparams: what `init` returned.
-        inference_mode: not used.
-        key: not used.
 
     Returns:
-        `(y, non_trainables)`; y is floating (*batch, *out_spatial, channels) where
-        channel_last, else (*batch, *out_spatial), in the dtype of the input.
+        `(y, None)`; y is floating (*batch, *out_spatial, channels) where channel_last,
+        else (*batch, *out_spatial), in the dtype of the input.
 
     Raises:
         ValueError, TypeError: where an input or a weight does not fit.
     """
     checks.arguments("MinPool", trainables, non_trainables, hyperparams, inference_mode)
     x = checks.floating("MinPool", x=x)
-    if hyperparams.channel_last and x.ndim < hyperparams.spatial_dims + 1:
-        raise checks.shape_error(
-            "MinPool",
-            "x",
-            "(*batch, *spatial, channels)",
+    checks.shapes(
+        "MinPool",
+        hyperparams,
+        x=(
             x,
-            spatial_dims=hyperparams.spatial_dims,
-        )
-    if not hyperparams.channel_last and x.ndim < hyperparams.spatial_dims:
-        raise checks.shape_error(
-            "MinPool",
-            "x",
-            "(*batch, *spatial)",
-            x,
-            spatial_dims=hyperparams.spatial_dims,
-        )
+            "*batch *spatial channels"
+            if hyperparams.channel_last
+            else "*batch *spatial",
+        ),
+    )
+
     return (
         min_pool(
             x,
@@ -169,4 +146,4 @@ def fwd(
             ceil_mode=hyperparams.ceil_mode,
             channel_last=hyperparams.channel_last,
         )
-    ), non_trainables
+    ), None

@@ -26,46 +26,60 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jax.nn.initializers import lecun_normal, ones, zeros
+from jax.nn.initializers import ones, zeros
 from jax.typing import DTypeLike
 
-from mlax._core import arrays, checks, outlines
+from mlax._core import arrays, checks
 from mlax._core.checks import PrecisionLike
-from mlax._core.static import static
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfLayer, static
 from mlax.functional import dot_product_attention, layer_norm, rms_norm
+from mlax.initializers import lecun_normal
 from mlax.nn import linear as Linear
+
+__all__ = [
+    "MultiHeadAttentionHyperparams",
+    "MultiHeadAttentionNonTrainables",
+    "MultiHeadAttentionTrainables",
+    "fwd",
+    "init",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class MultiHeadAttentionTrainables(NamedTuple):
     """Weights of MultiHeadAttention."""
 
     to_query: Linear.LinearTrainables
-    """Those of to_query."""
     to_key: Linear.LinearTrainables
-    """Those of to_key."""
     to_value: Linear.LinearTrainables
-    """Those of to_value."""
     to_output: Linear.LinearTrainables
-    """Those of to_output."""
     query_scale: jax.Array | None
-    """(size,), or None unless qk_norm."""
+    """(head_features or features // heads,), or None unless qk_norm."""
     key_scale: jax.Array | None
-    """(size,), or None unless qk_norm."""
+    """(head_features or features // heads,), or None unless qk_norm."""
 
 
 class MultiHeadAttentionNonTrainables(NamedTuple):
     """State of MultiHeadAttention."""
 
     cached_keys: jax.Array | None
-    """(*(batch or ()), max_length, groups, size), or None unless max_length."""
+    """(*(batch or ()), max_length, kv_heads or heads, head_features or features //
+    heads), or None unless max_length.
+    """
     cached_values: jax.Array | None
-    """(*(batch or ()), max_length, groups, value_size), or None unless max_length."""
+    """(*(batch or ()), max_length, kv_heads or heads, value_head_features or
+    (head_features or features // heads)), or None unless max_length.
+    """
     cached: jax.Array | None
     """(), or None unless max_length."""
 
 
 @static
-class MultiHeadAttentionHyperparams:
+class MultiHeadAttentionHyperparams(OfLayer):
     """Hyperparameters of MultiHeadAttention: canonical, hashable, static."""
 
     features: int
@@ -109,25 +123,15 @@ class MultiHeadAttentionHyperparams:
     precision: PrecisionLike | None
     """Of the products, see jax.lax.Precision."""
     source_features: int
-    """Derived from the others."""
     value_source_features: int
-    """Derived from the others."""
     result_features: int
-    """Derived from the others."""
     query_shape: tuple[int, int]
-    """Derived from the others."""
     key_shape: tuple[int, int]
-    """Derived from the others."""
     value_shape: tuple[int, int]
-    """Derived from the others."""
     to_query: Linear.LinearHyperparams
-    """Those of to_query."""
     to_key: Linear.LinearHyperparams
-    """Those of to_key."""
     to_value: Linear.LinearHyperparams
-    """Those of to_value."""
     to_output: Linear.LinearHyperparams
-    """Those of to_output."""
 
     keyword_inputs: ClassVar[tuple[str, ...]] = (
         "context",
@@ -137,44 +141,6 @@ class MultiHeadAttentionHyperparams:
         "positions",
     )
     """Keyword inputs of `fwd`."""
-
-    def apply(
-        self,
-        x: Any,
-        trainables: Any,
-        non_trainables: Any,
-        inference_mode: bool = False,
-        key: jax.Array | None = None,
-        **inputs: Any,
-    ) -> tuple[Any, Any]:
-        """`fwd` with these hyperparameters: what a block calls."""
-        return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
-
-    def outline(self) -> tuple[Any, Any, Any]:
-        """`init` with these hyperparameters: shapes in the place of arrays."""
-        return init(
-            outlines.SHAPES,
-            features=self.features,
-            heads=self.heads,
-            context_features=self.context_features,
-            value_features=self.value_features,
-            kv_heads=self.kv_heads,
-            head_features=self.head_features,
-            value_head_features=self.value_head_features,
-            out_features=self.out_features,
-            use_bias=self.use_bias,
-            causal=self.causal,
-            dropout_rate=self.dropout_rate,
-            broadcast_dropout=self.broadcast_dropout,
-            qk_norm=self.qk_norm,
-            rotary=self.rotary,
-            max_length=self.max_length,
-            batch=self.batch,
-            cache_dtype=self.cache_dtype,
-            chunk_size=self.chunk_size,
-            accum_dtype=self.accum_dtype,
-            precision=self.precision,
-        )
 
 
 def init(
@@ -211,7 +177,7 @@ def init(
     MultiHeadAttentionNonTrainables,
     MultiHeadAttentionHyperparams,
 ]:
-    """Create the weights and the hyperparameters of MultiHeadAttention.
+    """Create the weights, the state and the hyperparameters of MultiHeadAttention.
 
     Args:
         key: PRNG key of the weights.
@@ -229,11 +195,10 @@ def init(
             or None).
         out_features: size of the output's axis; None: features (an integer of at least
             1, or None).
-        use_bias: whether the four maps add a bias (True or False).
-        causal: whether position i attends to positions up to i only (True or False).
+        use_bias: whether the four maps add a bias.
+        causal: whether position i attends to positions up to i only.
         dropout_rate: of the attention weights, in training (a number from 0 to 1).
-        broadcast_dropout: whether batch and heads share what is dropped (True or
-            False).
+        broadcast_dropout: whether batch and heads share what is dropped.
         qk_norm: norm of queries and of keys (one of "layer", "rms", or None).
         rotary: of queries or keys, and their positions (a hashable function, or None).
         max_length: length of the cache; then it is causal (an integer of at least 1, or
@@ -256,8 +221,10 @@ def init(
             `initializer(key, shape, dtype)`, or None).
         out_bias_initializer: None: bias_initializer (an initializer, called
             `initializer(key, shape, dtype)`, or None).
-        query_scale_initializer: initializer of query_scale, of shape (size,).
-        key_scale_initializer: initializer of key_scale, of shape (size,).
+        query_scale_initializer: initializer of `query_scale`, of shape (head_features
+            or features // heads,).
+        key_scale_initializer: initializer of `key_scale`, of shape (head_features or
+            features // heads,).
         dtype: dtype of the weights; None: that of their initializers.
 
     Returns:
@@ -314,26 +281,28 @@ def init(
         checks.precision, "MultiHeadAttention", precision=precision
     )
     keys = arrays.declared_keys(key, 9)
-    if not (head_features is not None or features % heads == 0):
-        raise checks.requirement(
-            "MultiHeadAttention",
-            "heads must divide features, or head_features is given",
-            head_features=head_features,
-            features=features,
-            heads=heads,
-        )
+    checks.require(
+        "MultiHeadAttention",
+        head_features is not None or features % heads == 0,
+        "heads must divide features, or head_features is given",
+        head_features=head_features,
+        features=features,
+        heads=heads,
+    )
     groups = kv_heads or heads
-    if heads % groups != 0:
-        raise checks.requirement(
-            "MultiHeadAttention", "kv_heads must divide heads", heads=heads
-        )
-    if not (max_length is None or batch is not None):
-        raise checks.requirement(
-            "MultiHeadAttention",
-            "a cache of max_length needs batch, the axes before the positions",
-            max_length=max_length,
-            batch=batch,
-        )
+    checks.require(
+        "MultiHeadAttention",
+        heads % groups == 0,
+        "kv_heads must divide heads",
+        heads=heads,
+    )
+    checks.require(
+        "MultiHeadAttention",
+        max_length is None or batch is not None,
+        "a cache of max_length needs batch, the axes before the positions",
+        max_length=max_length,
+        batch=batch,
+    )
     size = head_features or features // heads
     value_size = value_head_features or size
     source = context_features or features
@@ -461,6 +430,7 @@ def init(
     return trainables, non_trainables, hyperparams
 
 
+@applied_by(MultiHeadAttentionHyperparams, init)
 def fwd(
     x: jax.Array,
     trainables: MultiHeadAttentionTrainables,
@@ -475,7 +445,7 @@ def fwd(
     bias: jax.Array | None = None,
     positions: jax.Array | None = None,
 ) -> tuple[jax.Array, MultiHeadAttentionNonTrainables]:
-    """Apply MultiHeadAttention.
+    """Multi-head attention: of a sequence to itself, or to a context.
 
     Args:
         x: floating (*batch, queries, features).
@@ -521,124 +491,73 @@ def fwd(
     checks.same_dtype(
         "MultiHeadAttention", x=x, context=context, values=values, bias=bias
     )
-    if (
-        x.ndim < 2
-        or (hyperparams.batch is not None and x.shape[:-2] != hyperparams.batch)
-        or x.shape[-1] != hyperparams.features
-    ):
-        raise checks.shape_error(
-            "MultiHeadAttention",
-            "x",
-            "(*batch, queries, features)",
-            x,
-            batch=hyperparams.batch,
-            features=hyperparams.features,
-        )
-    if context is not None and (
-        context.ndim < 2
-        or context.shape[:-2] != x.shape[:-2]
-        or context.shape[-1] != hyperparams.source_features
-    ):
-        raise checks.shape_error(
-            "MultiHeadAttention",
-            "context",
-            "(*batch, keys, source_features)",
-            context,
-            batch=x.shape[:-2],
-            source_features=hyperparams.source_features,
-        )
-    if values is not None and (
-        values.ndim < 2
-        or values.shape[:-2] != x.shape[:-2]
-        or values.shape[-1] != hyperparams.value_source_features
-    ):
-        raise checks.shape_error(
-            "MultiHeadAttention",
-            "values",
-            "(*batch, keys, value_source_features)",
-            values,
-            batch=x.shape[:-2],
-            value_source_features=hyperparams.value_source_features,
-        )
-    if mask is not None:
-        checks.broadcasts(
-            "MultiHeadAttention",
-            "mask",
-            "(*batch, heads, queries, keys)",
-            mask,
-            (*x.shape[:-2], hyperparams.heads, x.shape[-2], None),
-        )
-    if bias is not None:
-        checks.broadcasts(
-            "MultiHeadAttention",
-            "bias",
-            "(*batch, heads, queries, keys)",
-            bias,
-            (*x.shape[:-2], hyperparams.heads, x.shape[-2], None),
-        )
-    if positions is not None:
-        checks.broadcasts(
-            "MultiHeadAttention",
-            "positions",
-            "(*batch, queries)",
-            positions,
-            (*x.shape[:-2], x.shape[-2]),
-        )
+    checks.shapes(
+        "MultiHeadAttention",
+        hyperparams,
+        x=(x, "*batch queries features"),
+        context=(context, "*batch keys source_features | None"),
+        values=(values, "*batch keys value_source_features | None"),
+        mask=(mask, "# *batch heads queries keys | None"),
+        bias=(bias, "# *batch heads queries keys | None"),
+        positions=(positions, "# *batch queries | None"),
+    )
+
+    query_scale = arrays.in_dtype(trainables.query_scale, x.dtype)
+    key_scale = arrays.in_dtype(trainables.key_scale, x.dtype)
     # Where there is a cache, its length is that of the keys in mask and bias.
     source = x if context is None else context
     value_source = source if values is None else values
-    if source.shape[-1] != hyperparams.source_features:
-        raise checks.requirement(
-            "MultiHeadAttention", "without a context, context_features must be features"
-        )
-    if value_source.shape[-1] != hyperparams.value_source_features:
-        raise checks.requirement(
-            "MultiHeadAttention",
-            "without values, value_features must be the size of the context's axis",
-        )
-    if value_source.shape[-2] != source.shape[-2]:
-        raise checks.requirement(
-            "MultiHeadAttention", "there must be a value for each key"
-        )
-    if not (hyperparams.max_length is None or source.shape[-2] == x.shape[-2]):
-        raise checks.requirement(
-            "MultiHeadAttention",
-            "with a cache the context has the positions of x",
-            max_length=hyperparams.max_length,
-            x=x.shape,
-        )
+    checks.require(
+        "MultiHeadAttention",
+        source.shape[-1] == hyperparams.source_features,
+        "without a context, context_features must be features",
+    )
+    checks.require(
+        "MultiHeadAttention",
+        value_source.shape[-1] == hyperparams.value_source_features,
+        "without values, value_features must be the size of the context's axis",
+    )
+    checks.require(
+        "MultiHeadAttention",
+        value_source.shape[-2] == source.shape[-2],
+        "there must be a value for each key",
+    )
+    checks.require(
+        "MultiHeadAttention",
+        hyperparams.max_length is None or source.shape[-2] == x.shape[-2],
+        "with a cache the context has the positions of x",
+        max_length=hyperparams.max_length,
+        x=x.shape,
+    )
     first, length = 0, source.shape[-2]
     if non_trainables.cached is not None and hyperparams.max_length is not None:
         if inference_mode:
             first, length = non_trainables.cached, hyperparams.max_length
-        if not (not inference_mode or x.shape[-2] <= hyperparams.max_length):
-            raise checks.requirement(
-                "MultiHeadAttention",
-                "there are at most max_length positions at a time",
-                max_length=hyperparams.max_length,
-                x=x.shape,
-            )
+        checks.require(
+            "MultiHeadAttention",
+            not inference_mode or x.shape[-2] <= hyperparams.max_length,
+            "there are at most max_length positions at a time",
+            max_length=hyperparams.max_length,
+            x=x.shape,
+        )
     for part in (mask, bias):
-        if not (part is None or part.shape[-1:] in ((), (1,), (length,))):
-            raise checks.requirement(
-                "MultiHeadAttention",
-                "the last axis of mask and bias is that of the keys",
-            )
-    to_query, _ = Linear.fwd(x, trainables.to_query, None, hyperparams.to_query)
-    q = to_query.reshape(*x.shape[:-1], *hyperparams.query_shape)
-    to_key, _ = Linear.fwd(source, trainables.to_key, None, hyperparams.to_key)
-    k = to_key.reshape(*source.shape[:-1], *hyperparams.key_shape)
+        checks.require(
+            "MultiHeadAttention",
+            part is None or part.shape[-1:] in ((), (1,), (length,)),
+            "the last axis of mask and bias is that of the keys",
+        )
+    q, _ = Linear.fwd(x, trainables.to_query, None, hyperparams.to_query)
+    q = q.reshape(*x.shape[:-1], *hyperparams.query_shape)
+    k, _ = Linear.fwd(source, trainables.to_key, None, hyperparams.to_key)
+    k = k.reshape(*source.shape[:-1], *hyperparams.key_shape)
     v, _ = Linear.fwd(value_source, trainables.to_value, None, hyperparams.to_value)
     v = v.reshape(*value_source.shape[:-1], *hyperparams.value_shape)
     if hyperparams.qk_norm is not None:
         norm = layer_norm if hyperparams.qk_norm == "layer" else rms_norm
         q = norm(q, axis=-1, epsilon=1e-6, accum_dtype=hyperparams.accum_dtype)
         k = norm(k, axis=-1, epsilon=1e-6, accum_dtype=hyperparams.accum_dtype)
-        if trainables.query_scale is not None and trainables.key_scale is not None:
-            q, k = (
-                q * arrays.in_dtype(trainables.query_scale, x.dtype),
-                k * arrays.in_dtype(trainables.key_scale, x.dtype),
-            )
+        if query_scale is not None and key_scale is not None:
+            q, k = q * query_scale, k * key_scale
     at = first + jnp.arange(x.shape[-2])
     if hyperparams.rotary is not None:
         own = at if positions is None else positions
@@ -688,10 +607,10 @@ def fwd(
         fits = first + x.shape[-2] <= length
         y = jnp.where(fits, y, jnp.full_like(y, jnp.nan))
     size = hyperparams.heads * hyperparams.value_shape[1]
-    to_output, _ = Linear.fwd(
+    y, _ = Linear.fwd(
         y.reshape(*x.shape[:-1], size),
         trainables.to_output,
         None,
         hyperparams.to_output,
     )
-    return to_output, non_trainables
+    return y, non_trainables

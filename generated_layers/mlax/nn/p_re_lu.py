@@ -7,16 +7,23 @@ He et al., 2015, arXiv:1502.01852, whose slope begins at 0.25 (that of flax at 0
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jax.nn.initializers import constant
 from jax.typing import DTypeLike
 
-from mlax._core import arrays, checks, outlines
-from mlax._core.static import static
+from mlax._core import arrays, checks
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfLayer, static
 from mlax._core.sums import spread
+from mlax.initializers import constant
+
+__all__ = ["PReLUHyperparams", "PReLUTrainables", "fwd", "init"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class PReLUTrainables(NamedTuple):
@@ -27,29 +34,13 @@ class PReLUTrainables(NamedTuple):
 
 
 @static
-class PReLUHyperparams:
+class PReLUHyperparams(OfLayer):
     """Hyperparameters of PReLU: canonical, hashable, static."""
 
     features: int
     """Number of slopes: the size of their axis, or 1 for all."""
     axis: int
     """Axis that has the slopes."""
-
-    def apply(
-        self,
-        x: Any,
-        trainables: Any,
-        non_trainables: Any,
-        inference_mode: bool = False,
-        key: jax.Array | None = None,
-        **inputs: Any,
-    ) -> tuple[Any, Any]:
-        """`fwd` with these hyperparameters: what a block calls."""
-        return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
-
-    def outline(self) -> tuple[Any, Any, Any]:
-        """`init` with these hyperparameters: shapes in the place of arrays."""
-        return init(outlines.SHAPES, features=self.features, axis=self.axis)
 
 
 def init(
@@ -66,7 +57,7 @@ def init(
         features: number of slopes: the size of their axis, or 1 for all (an integer of
             at least 1).
         axis: axis that has the slopes (an integer).
-        slope_initializer: initializer of slope, of shape (features,).
+        slope_initializer: initializer of `slope`, of shape (features,).
         dtype: dtype of the weights; None: that of their initializers.
 
     Returns:
@@ -83,6 +74,7 @@ def init(
     return trainables, None, hyperparams
 
 
+@applied_by(PReLUHyperparams, init)
 def fwd(
     x: jax.Array,
     trainables: PReLUTrainables,
@@ -91,18 +83,18 @@ def fwd(
     inference_mode: bool = False,
     key: jax.Array | None = None,
 ) -> tuple[jax.Array, None]:
-    """Apply PReLU.
+    """ReLU with a learned slope below zero: y = x where x >= 0, else slope * x.
+
+    Every layer takes `inference_mode` and `key`; this one needs neither.
 
     Args:
         x: floating (*shape,).
         trainables: weights, cast to the dtype of the input.
         non_trainables: None.
         hyperparams: what `init` returned.
-        inference_mode: not used.
-        key: not used.
 
     Returns:
-        `(y, non_trainables)`; y is floating (*shape,), in the dtype of the input.
+        `(y, None)`; y is floating (*shape,), in the dtype of the input.
 
     Raises:
         ValueError, TypeError: where an input or a weight does not fit.
@@ -110,20 +102,21 @@ def fwd(
     """
     checks.arguments("PReLU", trainables, non_trainables, hyperparams, inference_mode)
     x = checks.floating("PReLU", x=x)
+
+    slope_weight = arrays.in_dtype(trainables.slope, x.dtype)
     if hyperparams.features == 1:
-        slope = arrays.in_dtype(trainables.slope, x.dtype).reshape(())
+        slope = slope_weight.reshape(())
     else:
-        if x.shape[hyperparams.axis : hyperparams.axis + 1 or None] != (
-            hyperparams.features,
-        ):
-            raise checks.requirement(
-                "PReLU",
-                "features must be 1 or the size of the axis",
-                axis=hyperparams.axis,
-                features=hyperparams.features,
-                x=x.shape,
-            )
+        checks.require(
+            "PReLU",
+            x.shape[hyperparams.axis : hyperparams.axis + 1 or None]
+            == (hyperparams.features,),
+            "features must be 1 or the size of the axis",
+            axis=hyperparams.axis,
+            features=hyperparams.features,
+            x=x.shape,
+        )
         shape = [1] * x.ndim
         shape[hyperparams.axis] = hyperparams.features
-        slope = arrays.in_dtype(trainables.slope, x.dtype).reshape(shape)
-    return jnp.where(x >= 0.0, x, spread(slope, x.shape) * x), non_trainables
+        slope = slope_weight.reshape(shape)
+    return jnp.where(x >= 0.0, x, spread(slope, x.shape) * x), None

@@ -12,31 +12,41 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jax.nn.initializers import lecun_normal, zeros
+from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
-from mlax._core import arrays, checks, outlines
+from mlax._core import arrays, checks
 from mlax._core.checks import PrecisionLike
-from mlax._core.static import static
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfLayer, static
 from mlax._core.sums import spread
 from mlax.functional import conv
+from mlax.initializers import lecun_normal
+
+__all__ = ["PatchEmbedHyperparams", "PatchEmbedTrainables", "fwd", "init"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class PatchEmbedTrainables(NamedTuple):
     """Weights of PatchEmbed."""
 
     kernel: jax.Array
-    """shape."""
+    """(features, *patch_size, in_channels) if channel_last else (features, in_channels,
+    *patch_size).
+    """
     bias: jax.Array | None
     """(features,), or None unless use_bias."""
 
 
 @static
-class PatchEmbedHyperparams:
+class PatchEmbedHyperparams(OfLayer):
     """Hyperparameters of PatchEmbed: canonical, hashable, static."""
 
     spatial_dims: int
@@ -53,31 +63,6 @@ class PatchEmbedHyperparams:
     """Whether a bias is added."""
     precision: PrecisionLike | None
     """Of the products, see jax.lax.Precision."""
-
-    def apply(
-        self,
-        x: Any,
-        trainables: Any,
-        non_trainables: Any,
-        inference_mode: bool = False,
-        key: jax.Array | None = None,
-        **inputs: Any,
-    ) -> tuple[Any, Any]:
-        """`fwd` with these hyperparameters: what a block calls."""
-        return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
-
-    def outline(self) -> tuple[Any, Any, Any]:
-        """`init` with these hyperparameters: shapes in the place of arrays."""
-        return init(
-            outlines.SHAPES,
-            spatial_dims=self.spatial_dims,
-            in_channels=self.in_channels,
-            features=self.features,
-            patch_size=self.patch_size,
-            channel_last=self.channel_last,
-            use_bias=self.use_bias,
-            precision=self.precision,
-        )
 
 
 def init(
@@ -102,13 +87,14 @@ def init(
         features: features of a token (an integer of at least 1).
         patch_size: size of a patch (an integer of at least 1, or a sequence of one for
             each spatial axis).
-        channel_last: whether channels of the image are the last axis (True or False).
-        use_bias: whether a bias is added (True or False).
+        channel_last: whether channels of the image are the last axis.
+        use_bias: whether a bias is added.
         precision: of the products, see jax.lax.Precision (what `jax.lax` takes as
             precision, or None).
-        kernel_initializer: initializer of kernel, of shape shape; None:
-            lecun_normal(in_axis=in_axis, out_axis=0).
-        bias_initializer: initializer of bias, of shape (features,).
+        kernel_initializer: initializer of `kernel`, of shape (features, *patch_size,
+            in_channels) if channel_last else (features, in_channels, *patch_size);
+            None: lecun_normal(in_axis=-1 if channel_last else 1, out_axis=0).
+        bias_initializer: initializer of `bias`, of shape (features,).
         dtype: dtype of the weights; None: that of their initializers.
 
     Returns:
@@ -157,6 +143,7 @@ def init(
     return trainables, None, hyperparams
 
 
+@applied_by(PatchEmbedHyperparams, init)
 def fwd(
     x: jax.Array,
     trainables: PatchEmbedTrainables,
@@ -165,7 +152,9 @@ def fwd(
     inference_mode: bool = False,
     key: jax.Array | None = None,
 ) -> tuple[jax.Array, None]:
-    """Apply PatchEmbed.
+    """Maps each patch of an image to features: tokens, in row-major order.
+
+    Every layer takes `inference_mode` and `key`; this one needs neither.
 
     Args:
         x: floating (*batch, *spatial, in_channels) where channel_last, else (*batch,
@@ -173,12 +162,9 @@ def fwd(
         trainables: weights, cast to the dtype of the input.
         non_trainables: None.
         hyperparams: what `init` returned.
-        inference_mode: not used.
-        key: not used.
 
     Returns:
-        `(y, non_trainables)`; y is floating (*batch, _, features), in the dtype of the
-        input.
+        `(y, None)`; y is floating (*batch, _, features), in the dtype of the input.
 
     Raises:
         ValueError, TypeError: where an input or a weight does not fit.
@@ -188,45 +174,33 @@ def fwd(
         "PatchEmbed", trainables, non_trainables, hyperparams, inference_mode
     )
     x = checks.floating("PatchEmbed", x=x)
-    if hyperparams.channel_last and (
-        x.ndim < hyperparams.spatial_dims + 1 or x.shape[-1] != hyperparams.in_channels
-    ):
-        raise checks.shape_error(
-            "PatchEmbed",
-            "x",
-            "(*batch, *spatial, in_channels)",
+    checks.shapes(
+        "PatchEmbed",
+        hyperparams,
+        x=(
             x,
-            spatial_dims=hyperparams.spatial_dims,
-            in_channels=hyperparams.in_channels,
-        )
-    if not hyperparams.channel_last and (
-        x.ndim < hyperparams.spatial_dims + 1
-        or x.shape[-1 - hyperparams.spatial_dims] != hyperparams.in_channels
-    ):
-        raise checks.shape_error(
-            "PatchEmbed",
-            "x",
-            "(*batch, in_channels, *spatial)",
-            x,
-            spatial_dims=hyperparams.spatial_dims,
-            in_channels=hyperparams.in_channels,
-        )
+            "*batch *spatial in_channels"
+            if hyperparams.channel_last
+            else "*batch in_channels *spatial",
+        ),
+    )
+
+    kernel = arrays.in_dtype(trainables.kernel, x.dtype)
+    bias = arrays.in_dtype(trainables.bias, x.dtype)
     last = x.ndim - (1 if hyperparams.channel_last else 0)
     size = x.shape[last - hyperparams.spatial_dims : last]
-    if not (
+    checks.require(
+        "PatchEmbed",
         all(
             n % patch == 0
             for n, patch in zip(size, hyperparams.patch_size, strict=True)
-        )
-    ):
-        raise checks.requirement(
-            "PatchEmbed",
-            "patch_size must divide the size of the image",
-            patch_size=hyperparams.patch_size,
-        )
+        ),
+        "patch_size must divide the size of the image",
+        patch_size=hyperparams.patch_size,
+    )
     y = conv(
         x,
-        arrays.in_dtype(trainables.kernel, x.dtype),
+        kernel,
         spatial_dims=hyperparams.spatial_dims,
         strides=hyperparams.patch_size,
         padding="VALID",
@@ -239,8 +213,6 @@ def fwd(
         y = y.reshape(*batch, tokens, hyperparams.features)
     else:
         y = jnp.matrix_transpose(y.reshape(*batch, hyperparams.features, tokens))
-    return (
-        y
-        if trainables.bias is None
-        else y + spread(arrays.in_dtype(trainables.bias, x.dtype), y.shape)
-    ), non_trainables
+    if bias is None:
+        return y, None
+    return y + spread(bias, y.shape), None

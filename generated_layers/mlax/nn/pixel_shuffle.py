@@ -13,16 +13,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import jax
 
 from mlax._core import checks
-from mlax._core.static import static
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfLayer, static
+
+__all__ = ["PixelShuffleHyperparams", "fwd", "init"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 @static
-class PixelShuffleHyperparams:
+class PixelShuffleHyperparams(OfLayer):
     """Hyperparameters of PixelShuffle: canonical, hashable, static."""
 
     spatial_dims: int
@@ -32,37 +38,17 @@ class PixelShuffleHyperparams:
     channel_last: bool
     """Whether channels are the last axis."""
 
-    def apply(
-        self,
-        x: Any,
-        trainables: Any,
-        non_trainables: Any,
-        inference_mode: bool = False,
-        key: jax.Array | None = None,
-        **inputs: Any,
-    ) -> tuple[Any, Any]:
-        """`fwd` with these hyperparameters: what a block calls."""
-        return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
-
-    def outline(self) -> tuple[Any, Any, Any]:
-        """`init` with these hyperparameters: shapes in the place of arrays."""
-        return init(
-            spatial_dims=self.spatial_dims,
-            factor=self.factor,
-            channel_last=self.channel_last,
-        )
-
 
 def init(
     spatial_dims: int, factor: int | Sequence[int], channel_last: bool = False
 ) -> tuple[None, None, PixelShuffleHyperparams]:
-    """Create the weights and the hyperparameters of PixelShuffle.
+    """Create the hyperparameters of PixelShuffle, which has no weights.
 
     Args:
         spatial_dims: number of spatial axes (an integer of at least 1).
         factor: by which each spatial axis becomes larger (an integer of at least 1, or
             a sequence of one for each spatial axis).
-        channel_last: whether channels are the last axis (True or False).
+        channel_last: whether channels are the last axis.
 
     Returns:
         `(trainables, non_trainables, hyperparams)`.
@@ -79,6 +65,7 @@ def init(
     return None, None, hyperparams
 
 
+@applied_by(PixelShuffleHyperparams, init)
 def fwd(
     x: jax.Array,
     trainables: None,
@@ -87,7 +74,9 @@ def fwd(
     inference_mode: bool = False,
     key: jax.Array | None = None,
 ) -> tuple[jax.Array, None]:
-    """Apply PixelShuffle.
+    """Moves channels into the spatial axes, which become `factor` times as large.
+
+    Every layer takes `inference_mode` and `key`; this one needs neither.
 
     Args:
         x: floating (*batch, *spatial, channels) where channel_last, else (*batch,
@@ -95,12 +84,10 @@ def fwd(
         trainables: None.
         non_trainables: None.
         hyperparams: what `init` returned.
-        inference_mode: not used.
-        key: not used.
 
     Returns:
-        `(y, non_trainables)`; y is floating (*batch, *out_spatial, _) where
-        channel_last, else (*batch, _, *out_spatial), in the dtype of the input.
+        `(y, None)`; y is floating (*batch, *out_spatial, _) where channel_last, else
+        (*batch, _, *out_spatial), in the dtype of the input.
 
     Raises:
         ValueError, TypeError: where an input or a weight does not fit.
@@ -110,16 +97,17 @@ def fwd(
         "PixelShuffle", trainables, non_trainables, hyperparams, inference_mode
     )
     x = checks.floating("PixelShuffle", x=x)
-    if x.ndim < hyperparams.spatial_dims + 1:
-        raise checks.shape_error(
-            "PixelShuffle",
-            "x",
-            "(*batch, *spatial, channels)"
-            if hyperparams.channel_last
-            else "(*batch, channels, *spatial)",
+    checks.shapes(
+        "PixelShuffle",
+        hyperparams,
+        x=(
             x,
-            spatial_dims=hyperparams.spatial_dims,
-        )
+            "*batch *spatial channels"
+            if hyperparams.channel_last
+            else "*batch channels *spatial",
+        ),
+    )
+
     n = hyperparams.spatial_dims
     batch = x.shape[: x.ndim - n - 1]
     *size, channels = (
@@ -127,12 +115,12 @@ def fwd(
         if hyperparams.channel_last
         else (*x.shape[len(batch) + 1 :], x.shape[len(batch)])
     )
-    if channels % math.prod(hyperparams.factor) != 0:
-        raise checks.requirement(
-            "PixelShuffle",
-            "the product of factor must divide the number of channels",
-            factor=hyperparams.factor,
-        )
+    checks.require(
+        "PixelShuffle",
+        channels % math.prod(hyperparams.factor) == 0,
+        "the product of factor must divide the number of channels",
+        factor=hyperparams.factor,
+    )
     out = channels // math.prod(hyperparams.factor)
     larger = [s * f for s, f in zip(size, hyperparams.factor, strict=True)]
     # Axes after the batch: of channels, of factors, of space.
@@ -144,8 +132,8 @@ def fwd(
         y = x.reshape(*batch, *size, out, *hyperparams.factor)
         return (
             y.transpose(*range(len(batch)), *pairs, first).reshape(*batch, *larger, out)
-        ), non_trainables
+        ), None
     y = x.reshape(*batch, out, *hyperparams.factor, *size)
     return (
         y.transpose(*range(len(batch)), first, *pairs).reshape(*batch, out, *larger)
-    ), non_trainables
+    ), None

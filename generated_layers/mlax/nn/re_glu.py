@@ -7,29 +7,35 @@ Shazeer, 2020, arXiv:2002.05202, which leaves the biases out.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
-from jax.nn.initializers import lecun_normal, zeros
+from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
-from mlax._core import arrays, checks, outlines
+from mlax._core import arrays, checks
 from mlax._core.checks import PrecisionLike
-from mlax._core.static import static
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfLayer, static
+from mlax.initializers import lecun_normal
 from mlax.nn import linear as Linear
+
+__all__ = ["ReGLUHyperparams", "ReGLUTrainables", "fwd", "init"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class ReGLUTrainables(NamedTuple):
     """Weights of ReGLU."""
 
     gate: Linear.LinearTrainables
-    """Those of gate."""
     value: Linear.LinearTrainables
-    """Those of value."""
 
 
 @static
-class ReGLUHyperparams:
+class ReGLUHyperparams(OfLayer):
     """Hyperparameters of ReGLU: canonical, hashable, static."""
 
     in_features: int
@@ -41,31 +47,7 @@ class ReGLUHyperparams:
     precision: PrecisionLike | None
     """Of the products, see jax.lax.Precision."""
     gate: Linear.LinearHyperparams
-    """Those of gate."""
     value: Linear.LinearHyperparams
-    """Those of value."""
-
-    def apply(
-        self,
-        x: Any,
-        trainables: Any,
-        non_trainables: Any,
-        inference_mode: bool = False,
-        key: jax.Array | None = None,
-        **inputs: Any,
-    ) -> tuple[Any, Any]:
-        """`fwd` with these hyperparameters: what a block calls."""
-        return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
-
-    def outline(self) -> tuple[Any, Any, Any]:
-        """`init` with these hyperparameters: shapes in the place of arrays."""
-        return init(
-            outlines.SHAPES,
-            in_features=self.in_features,
-            out_features=self.out_features,
-            use_bias=self.use_bias,
-            precision=self.precision,
-        )
 
 
 def init(
@@ -84,7 +66,7 @@ def init(
         key: PRNG key of the weights.
         in_features: size of the last axis of the input (an integer of at least 1).
         out_features: size of the last axis of the output (an integer of at least 1).
-        use_bias: whether biases are added (True or False).
+        use_bias: whether biases are added.
         precision: of the products, see jax.lax.Precision (what `jax.lax` takes as
             precision, or None).
         kernel_initializer: of both kernels (an initializer, called `initializer(key,
@@ -127,6 +109,7 @@ def init(
     return trainables, None, hyperparams
 
 
+@applied_by(ReGLUHyperparams, init)
 def fwd(
     x: jax.Array,
     trainables: ReGLUTrainables,
@@ -135,33 +118,26 @@ def fwd(
     inference_mode: bool = False,
     key: jax.Array | None = None,
 ) -> tuple[jax.Array, None]:
-    """Apply ReGLU.
+    """Gated linear unit with a ReLU: y = relu(x W + b) * (x V + c).
+
+    Every layer takes `inference_mode` and `key`; this one needs neither.
 
     Args:
         x: floating (*batch, in_features).
         trainables: weights, cast to the dtype of the input.
         non_trainables: None.
         hyperparams: what `init` returned.
-        inference_mode: not used.
-        key: not used.
 
     Returns:
-        `(y, non_trainables)`; y is floating (*batch, out_features), in the dtype of the
-        input.
+        `(y, None)`; y is floating (*batch, out_features), in the dtype of the input.
 
     Raises:
         ValueError, TypeError: where an input or a weight does not fit.
     """
     checks.arguments("ReGLU", trainables, non_trainables, hyperparams, inference_mode)
     x = checks.floating("ReGLU", x=x)
-    if x.ndim < 1 or x.shape[-1] != hyperparams.in_features:
-        raise checks.shape_error(
-            "ReGLU",
-            "x",
-            "(*batch, in_features)",
-            x,
-            in_features=hyperparams.in_features,
-        )
+    checks.shapes("ReGLU", hyperparams, x=(x, "*batch in_features"))
+
     gate, _ = Linear.fwd(x, trainables.gate, None, hyperparams.gate)
     value, _ = Linear.fwd(x, trainables.value, None, hyperparams.value)
-    return jax.nn.relu(gate) * value, non_trainables
+    return jax.nn.relu(gate) * value, None

@@ -6,16 +6,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import jax
 
 from mlax._core import checks
-from mlax._core.static import static
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfLayer, static
+
+__all__ = ["ReshapeHyperparams", "fwd", "init"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 @static
-class ReshapeHyperparams:
+class ReshapeHyperparams(OfLayer):
     """Hyperparameters of Reshape: canonical, hashable, static."""
 
     shape: tuple[int, ...]
@@ -23,27 +29,11 @@ class ReshapeHyperparams:
     batch_dims: int
     """Number of axes before those that are reshaped."""
 
-    def apply(
-        self,
-        x: Any,
-        trainables: Any,
-        non_trainables: Any,
-        inference_mode: bool = False,
-        key: jax.Array | None = None,
-        **inputs: Any,
-    ) -> tuple[Any, Any]:
-        """`fwd` with these hyperparameters: what a block calls."""
-        return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
-
-    def outline(self) -> tuple[Any, Any, Any]:
-        """`init` with these hyperparameters: shapes in the place of arrays."""
-        return init(shape=self.shape, batch_dims=self.batch_dims)
-
 
 def init(
     shape: Sequence[int], batch_dims: int = 1
 ) -> tuple[None, None, ReshapeHyperparams]:
-    """Create the weights and the hyperparameters of Reshape.
+    """Create the hyperparameters of Reshape, which has no weights.
 
     Args:
         shape: of the axes that are reshaped; -1: what is left of the elements (a
@@ -63,6 +53,7 @@ def init(
     return None, None, hyperparams
 
 
+@applied_by(ReshapeHyperparams, init)
 def fwd(
     x: jax.Array,
     trainables: None,
@@ -71,18 +62,18 @@ def fwd(
     inference_mode: bool = False,
     key: jax.Array | None = None,
 ) -> tuple[jax.Array, None]:
-    """Apply Reshape.
+    """Gives all but the first axes another shape.
+
+    Every layer takes `inference_mode` and `key`; this one needs neither.
 
     Args:
         x: floating (*batch, *rest).
         trainables: None.
         non_trainables: None.
         hyperparams: what `init` returned.
-        inference_mode: not used.
-        key: not used.
 
     Returns:
-        `(y, non_trainables)`; y is floating (*batch, ...), in the dtype of the input.
+        `(y, None)`; y is floating (*batch, ...), in the dtype of the input.
 
     Raises:
         ValueError, TypeError: where an input or a weight does not fit.
@@ -90,18 +81,16 @@ def fwd(
     """
     checks.arguments("Reshape", trainables, non_trainables, hyperparams, inference_mode)
     x = checks.floating("Reshape", x=x)
-    if x.ndim < hyperparams.batch_dims:
-        raise checks.shape_error(
-            "Reshape", "x", "(*batch, *rest)", x, batch_dims=hyperparams.batch_dims
-        )
+    checks.shapes("Reshape", hyperparams, x=(x, "*batch *rest"))
+
     batch, rest = x.shape[: hyperparams.batch_dims], x.shape[hyperparams.batch_dims :]
     given = math.prod(n for n in hyperparams.shape if n != -1)
     left = math.prod(rest) // max(given, 1)
     shape = tuple(left if n == -1 else n for n in hyperparams.shape)
-    if math.prod(shape) != math.prod(rest):
-        raise checks.requirement(
-            "Reshape",
-            "shape must have as many elements as the axes in its place",
-            shape=shape,
-        )
-    return x.reshape(*batch, *shape), non_trainables
+    checks.require(
+        "Reshape",
+        math.prod(shape) == math.prod(rest),
+        "shape must have as many elements as the axes in its place",
+        shape=shape,
+    )
+    return x.reshape(*batch, *shape), None

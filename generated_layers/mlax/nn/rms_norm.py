@@ -10,16 +10,23 @@ haiku: 1e-5). Deviation from flax: there is no mask of elements.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 from jax.nn.initializers import ones, zeros
 from jax.typing import DTypeLike
 
-from mlax._core import arrays, checks, outlines
-from mlax._core.static import static
+from mlax._core import arrays, checks
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfLayer, static
 from mlax._core.sums import spread
 from mlax.functional import rms_norm
+
+__all__ = ["RMSNormHyperparams", "RMSNormTrainables", "fwd", "init"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class RMSNormTrainables(NamedTuple):
@@ -32,7 +39,7 @@ class RMSNormTrainables(NamedTuple):
 
 
 @static
-class RMSNormHyperparams:
+class RMSNormHyperparams(OfLayer):
     """Hyperparameters of RMSNorm: canonical, hashable, static."""
 
     features: int
@@ -49,31 +56,6 @@ class RMSNormHyperparams:
     """Mapped axes of devices, averaged over as well."""
     accum_dtype: DTypeLike | None
     """Dtype of the statistics; None: that of x."""
-
-    def apply(
-        self,
-        x: Any,
-        trainables: Any,
-        non_trainables: Any,
-        inference_mode: bool = False,
-        key: jax.Array | None = None,
-        **inputs: Any,
-    ) -> tuple[Any, Any]:
-        """`fwd` with these hyperparameters: what a block calls."""
-        return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
-
-    def outline(self) -> tuple[Any, Any, Any]:
-        """`init` with these hyperparameters: shapes in the place of arrays."""
-        return init(
-            outlines.SHAPES,
-            features=self.features,
-            axis=self.axis,
-            use_scale=self.use_scale,
-            use_bias=self.use_bias,
-            epsilon=self.epsilon,
-            axis_name=self.axis_name,
-            accum_dtype=self.accum_dtype,
-        )
 
 
 def init(
@@ -96,15 +78,15 @@ def init(
         features: size of the last axis, each element of which has its weights (an
             integer of at least 1).
         axis: axes that are normalized together (an axis or a sequence of axes).
-        use_scale: whether the result is multiplied by a weight (True or False).
-        use_bias: whether a bias is added (True or False).
+        use_scale: whether the result is multiplied by a weight.
+        use_bias: whether a bias is added.
         epsilon: added to the mean square (a finite number above 0).
         axis_name: mapped axes of devices, averaged over as well (the name of a mapped
             axis, or a sequence of names, or None).
         accum_dtype: dtype of the statistics; None: that of x (a floating dtype, or
             None).
-        scale_initializer: initializer of scale, of shape (features,).
-        bias_initializer: initializer of bias, of shape (features,).
+        scale_initializer: initializer of `scale`, of shape (features,).
+        bias_initializer: initializer of `bias`, of shape (features,).
         dtype: dtype of the weights; None: that of their initializers.
 
     Returns:
@@ -144,6 +126,7 @@ def init(
     return trainables, None, hyperparams
 
 
+@applied_by(RMSNormHyperparams, init)
 def fwd(
     x: jax.Array,
     trainables: RMSNormTrainables,
@@ -152,30 +135,29 @@ def fwd(
     inference_mode: bool = False,
     key: jax.Array | None = None,
 ) -> tuple[jax.Array, None]:
-    """Apply RMSNorm.
+    """Divides the last axis, or several, by the root mean square.
+
+    Every layer takes `inference_mode` and `key`; this one needs neither.
 
     Args:
         x: floating (*batch, features).
         trainables: weights, cast to the dtype of the input.
         non_trainables: None.
         hyperparams: what `init` returned.
-        inference_mode: not used.
-        key: not used.
 
     Returns:
-        `(y, non_trainables)`; y is floating (*batch, features), in the dtype of the
-        input.
+        `(y, None)`; y is floating (*batch, features), in the dtype of the input.
 
     Raises:
         ValueError, TypeError: where an input or a weight does not fit.
     """
     checks.arguments("RMSNorm", trainables, non_trainables, hyperparams, inference_mode)
     x = checks.floating("RMSNorm", x=x)
-    if x.ndim < 1 or x.shape[-1] != hyperparams.features:
-        raise checks.shape_error(
-            "RMSNorm", "x", "(*batch, features)", x, features=hyperparams.features
-        )
+    checks.shapes("RMSNorm", hyperparams, x=(x, "*batch features"))
     checks.has_axes("RMSNorm", x.ndim, axis=hyperparams.axis)
+
+    scale = arrays.in_dtype(trainables.scale, x.dtype)
+    bias = arrays.in_dtype(trainables.bias, x.dtype)
     y = rms_norm(
         x,
         axis=hyperparams.axis,
@@ -183,13 +165,8 @@ def fwd(
         axis_name=hyperparams.axis_name,
         accum_dtype=hyperparams.accum_dtype,
     )
-    y = (
-        y
-        if trainables.scale is None
-        else y * spread(arrays.in_dtype(trainables.scale, x.dtype), x.shape)
-    )
-    return (
-        y
-        if trainables.bias is None
-        else y + spread(arrays.in_dtype(trainables.bias, x.dtype), x.shape)
-    ), non_trainables
+    if scale is not None:
+        y = y * spread(scale, x.shape)
+    if bias is None:
+        return y, None
+    return y + spread(bias, x.shape), None

@@ -11,17 +11,24 @@ which `MultiHeadAttention` takes as `rotary`.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import jax
 
 from mlax._core import checks
-from mlax._core.static import static
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfLayer, static
 from mlax.functional import rotary_embedding
+
+__all__ = ["RotaryEmbeddingHyperparams", "fwd", "init"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 @static
-class RotaryEmbeddingHyperparams:
+class RotaryEmbeddingHyperparams(OfLayer):
     """Hyperparameters of RotaryEmbedding: canonical, hashable, static."""
 
     features: int
@@ -36,27 +43,6 @@ class RotaryEmbeddingHyperparams:
     keyword_inputs: ClassVar[tuple[str, ...]] = ("positions",)
     """Keyword inputs of `fwd`."""
 
-    def apply(
-        self,
-        x: Any,
-        trainables: Any,
-        non_trainables: Any,
-        inference_mode: bool = False,
-        key: jax.Array | None = None,
-        **inputs: Any,
-    ) -> tuple[Any, Any]:
-        """`fwd` with these hyperparameters: what a block calls."""
-        return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
-
-    def outline(self) -> tuple[Any, Any, Any]:
-        """`init` with these hyperparameters: shapes in the place of arrays."""
-        return init(
-            features=self.features,
-            base=self.base,
-            interleaved=self.interleaved,
-            rotary_features=self.rotary_features,
-        )
-
 
 def init(
     features: int,
@@ -64,12 +50,12 @@ def init(
     interleaved: bool = False,
     rotary_features: int | None = None,
 ) -> tuple[None, None, RotaryEmbeddingHyperparams]:
-    """Create the weights and the hyperparameters of RotaryEmbedding.
+    """Create the hyperparameters of RotaryEmbedding, which has no weights.
 
     Args:
         features: size of a head (an integer of at least 1).
         base: what the wavelengths grow up to, by 2 pi (a finite number above 0).
-        interleaved: whether neighbours are a pair, else the two halves (True or False).
+        interleaved: whether neighbours are a pair, else the two halves.
         rotary_features: how many features turn; None: all (an integer of at least 1, or
             None).
 
@@ -88,16 +74,17 @@ def init(
         checks.size, "RotaryEmbedding", rotary_features=rotary_features
     )
     size = rotary_features or features
-    if size % 2 != 0:
-        raise checks.requirement(
-            "RotaryEmbedding", "the number of features that turn must be even"
-        )
-    if not (size <= features):
-        raise checks.requirement(
-            "RotaryEmbedding",
-            "rotary_features must be at most the features",
-            features=features,
-        )
+    checks.require(
+        "RotaryEmbedding",
+        size % 2 == 0,
+        "the number of features that turn must be even",
+    )
+    checks.require(
+        "RotaryEmbedding",
+        size <= features,
+        "rotary_features must be at most the features",
+        features=features,
+    )
     hyperparams = RotaryEmbeddingHyperparams(
         features=features,
         base=base,
@@ -107,6 +94,7 @@ def init(
     return None, None, hyperparams
 
 
+@applied_by(RotaryEmbeddingHyperparams, init)
 def fwd(
     x: jax.Array,
     trainables: None,
@@ -117,20 +105,20 @@ def fwd(
     *,
     positions: jax.Array | None = None,
 ) -> tuple[jax.Array, None]:
-    """Apply RotaryEmbedding.
+    """Turns pairs of features of queries and keys by angles that grow with position.
+
+    Every layer takes `inference_mode` and `key`; this one needs neither.
 
     Args:
         x: floating (*batch, positions, heads, features).
         trainables: None.
         non_trainables: None.
         hyperparams: what `init` returned.
-        inference_mode: not used.
-        key: not used.
         positions: integer that broadcasts to (*batch, positions), or None.
 
     Returns:
-        `(y, non_trainables)`; y is floating (*batch, positions, heads, features), in
-        the dtype of the input.
+        `(y, None)`; y is floating (*batch, positions, heads, features), in the dtype of
+        the input.
 
     Raises:
         ValueError, TypeError: where an input or a weight does not fit.
@@ -141,22 +129,13 @@ def fwd(
     x = checks.floating("RotaryEmbedding", x=x)
     if positions is not None:
         positions = checks.integral("RotaryEmbedding", positions=positions)
-    if x.ndim < 3 or x.shape[-1] != hyperparams.features:
-        raise checks.shape_error(
-            "RotaryEmbedding",
-            "x",
-            "(*batch, positions, heads, features)",
-            x,
-            features=hyperparams.features,
-        )
-    if positions is not None:
-        checks.broadcasts(
-            "RotaryEmbedding",
-            "positions",
-            "(*batch, positions)",
-            positions,
-            (*x.shape[:-3], x.shape[-3]),
-        )
+    checks.shapes(
+        "RotaryEmbedding",
+        hyperparams,
+        x=(x, "*batch positions heads features"),
+        positions=(positions, "# *batch positions | None"),
+    )
+
     return (
         rotary_embedding(
             x,
@@ -165,4 +144,4 @@ def fwd(
             interleaved=hyperparams.interleaved,
             rotary_features=hyperparams.rotary_features,
         )
-    ), non_trainables
+    ), None

@@ -4,15 +4,22 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 from jax.nn.initializers import ones
 from jax.typing import DTypeLike
 
-from mlax._core import arrays, checks, outlines
-from mlax._core.static import static
+from mlax._core import arrays, checks
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfLayer, static
 from mlax._core.sums import spread
+
+__all__ = ["ScalerHyperparams", "ScalerTrainables", "fwd", "init"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class ScalerTrainables(NamedTuple):
@@ -23,27 +30,11 @@ class ScalerTrainables(NamedTuple):
 
 
 @static
-class ScalerHyperparams:
+class ScalerHyperparams(OfLayer):
     """Hyperparameters of Scaler: canonical, hashable, static."""
 
     features: int
     """Size of the last axis."""
-
-    def apply(
-        self,
-        x: Any,
-        trainables: Any,
-        non_trainables: Any,
-        inference_mode: bool = False,
-        key: jax.Array | None = None,
-        **inputs: Any,
-    ) -> tuple[Any, Any]:
-        """`fwd` with these hyperparameters: what a block calls."""
-        return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
-
-    def outline(self) -> tuple[Any, Any, Any]:
-        """`init` with these hyperparameters: shapes in the place of arrays."""
-        return init(outlines.SHAPES, features=self.features)
 
 
 def init(
@@ -57,7 +48,7 @@ def init(
     Args:
         key: PRNG key of the weights.
         features: size of the last axis (an integer of at least 1).
-        scale_initializer: initializer of scale, of shape (features,).
+        scale_initializer: initializer of `scale`, of shape (features,).
         dtype: dtype of the weights; None: that of their initializers.
 
     Returns:
@@ -73,6 +64,7 @@ def init(
     return trainables, None, hyperparams
 
 
+@applied_by(ScalerHyperparams, init)
 def fwd(
     x: jax.Array,
     trainables: ScalerTrainables,
@@ -81,29 +73,25 @@ def fwd(
     inference_mode: bool = False,
     key: jax.Array | None = None,
 ) -> tuple[jax.Array, None]:
-    """Apply Scaler.
+    """Multiplies the last axis by a weight: y = x * s.
+
+    Every layer takes `inference_mode` and `key`; this one needs neither.
 
     Args:
         x: floating (*batch, features).
         trainables: weights, cast to the dtype of the input.
         non_trainables: None.
         hyperparams: what `init` returned.
-        inference_mode: not used.
-        key: not used.
 
     Returns:
-        `(y, non_trainables)`; y is floating (*batch, features), in the dtype of the
-        input.
+        `(y, None)`; y is floating (*batch, features), in the dtype of the input.
 
     Raises:
         ValueError, TypeError: where an input or a weight does not fit.
     """
     checks.arguments("Scaler", trainables, non_trainables, hyperparams, inference_mode)
     x = checks.floating("Scaler", x=x)
-    if x.ndim < 1 or x.shape[-1] != hyperparams.features:
-        raise checks.shape_error(
-            "Scaler", "x", "(*batch, features)", x, features=hyperparams.features
-        )
-    return x * spread(
-        arrays.in_dtype(trainables.scale, x.dtype), x.shape
-    ), non_trainables
+    checks.shapes("Scaler", hyperparams, x=(x, "*batch features"))
+
+    scale = arrays.in_dtype(trainables.scale, x.dtype)
+    return x * spread(scale, x.shape), None

@@ -8,30 +8,35 @@ The first has no bias. Chollet, 2016, arXiv:1610.02357.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
-from mlax._core import arrays, checks, outlines
+from mlax._core import arrays, checks
 from mlax._core.checks import Padding, PaddingLike, PrecisionLike
-from mlax._core.static import static
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfLayer, static
 from mlax.nn import conv as Conv
 from mlax.nn import depthwise_conv as DepthwiseConv
+
+__all__ = ["SeparableConvHyperparams", "SeparableConvTrainables", "fwd", "init"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class SeparableConvTrainables(NamedTuple):
     """Weights of SeparableConv."""
 
     depthwise: DepthwiseConv.DepthwiseConvTrainables
-    """Those of depthwise."""
     pointwise: Conv.ConvTrainables
-    """Those of pointwise."""
 
 
 @static
-class SeparableConvHyperparams:
+class SeparableConvHyperparams(OfLayer):
     """Hyperparameters of SeparableConv: canonical, hashable, static."""
 
     spatial_dims: int
@@ -57,38 +62,7 @@ class SeparableConvHyperparams:
     precision: PrecisionLike | None
     """Of the products, see jax.lax.Precision."""
     depthwise: DepthwiseConv.DepthwiseConvHyperparams
-    """Those of depthwise."""
     pointwise: Conv.ConvHyperparams
-    """Those of pointwise."""
-
-    def apply(
-        self,
-        x: Any,
-        trainables: Any,
-        non_trainables: Any,
-        inference_mode: bool = False,
-        key: jax.Array | None = None,
-        **inputs: Any,
-    ) -> tuple[Any, Any]:
-        """`fwd` with these hyperparameters: what a block calls."""
-        return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
-
-    def outline(self) -> tuple[Any, Any, Any]:
-        """`init` with these hyperparameters: shapes in the place of arrays."""
-        return init(
-            outlines.SHAPES,
-            spatial_dims=self.spatial_dims,
-            in_channels=self.in_channels,
-            out_channels=self.out_channels,
-            kernel_size=self.kernel_size,
-            channel_multiplier=self.channel_multiplier,
-            strides=self.strides,
-            padding=self.padding,
-            dilation=self.dilation,
-            channel_last=self.channel_last,
-            use_bias=self.use_bias,
-            precision=self.precision,
-        )
 
 
 def init(
@@ -126,8 +100,8 @@ def init(
             integer, or for each axis an integer or a pair).
         dilation: steps from element to element of the kernel (an integer of at least 1,
             or a sequence of one for each spatial axis).
-        channel_last: whether channels are the last axis (True or False).
-        use_bias: whether a bias is added (True or False).
+        channel_last: whether channels are the last axis.
+        use_bias: whether a bias is added.
         precision: of the products, see jax.lax.Precision (what `jax.lax` takes as
             precision, or None).
         depthwise_initializer: of the first kernel (an initializer, called
@@ -213,6 +187,7 @@ def init(
     return trainables, None, hyperparams
 
 
+@applied_by(SeparableConvHyperparams, init)
 def fwd(
     x: jax.Array,
     trainables: SeparableConvTrainables,
@@ -221,7 +196,9 @@ def fwd(
     inference_mode: bool = False,
     key: jax.Array | None = None,
 ) -> tuple[jax.Array, None]:
-    """Apply SeparableConv.
+    """Convolution of each channel by itself, then of all channels at each place.
+
+    Every layer takes `inference_mode` and `key`; this one needs neither.
 
     Args:
         x: floating (*batch, *spatial, in_channels) where channel_last, else (*batch,
@@ -229,11 +206,9 @@ def fwd(
         trainables: weights, cast to the dtype of the input.
         non_trainables: None.
         hyperparams: what `init` returned.
-        inference_mode: not used.
-        key: not used.
 
     Returns:
-        `(y, non_trainables)`; y is floating (*batch, *out_spatial, out_channels) where
+        `(y, None)`; y is floating (*batch, *out_spatial, out_channels) where
         channel_last, else (*batch, out_channels, *out_spatial), in the dtype of the
         input.
 
@@ -244,33 +219,21 @@ def fwd(
         "SeparableConv", trainables, non_trainables, hyperparams, inference_mode
     )
     x = checks.floating("SeparableConv", x=x)
-    if hyperparams.channel_last and (
-        x.ndim < hyperparams.spatial_dims + 1 or x.shape[-1] != hyperparams.in_channels
-    ):
-        raise checks.shape_error(
-            "SeparableConv",
-            "x",
-            "(*batch, *spatial, in_channels)",
+    checks.shapes(
+        "SeparableConv",
+        hyperparams,
+        x=(
             x,
-            spatial_dims=hyperparams.spatial_dims,
-            in_channels=hyperparams.in_channels,
-        )
-    if not hyperparams.channel_last and (
-        x.ndim < hyperparams.spatial_dims + 1
-        or x.shape[-1 - hyperparams.spatial_dims] != hyperparams.in_channels
-    ):
-        raise checks.shape_error(
-            "SeparableConv",
-            "x",
-            "(*batch, in_channels, *spatial)",
-            x,
-            spatial_dims=hyperparams.spatial_dims,
-            in_channels=hyperparams.in_channels,
-        )
+            "*batch *spatial in_channels"
+            if hyperparams.channel_last
+            else "*batch in_channels *spatial",
+        ),
+    )
+
     depthwise, _ = DepthwiseConv.fwd(
         x, trainables.depthwise, None, hyperparams.depthwise
     )
     pointwise, _ = Conv.fwd(
         depthwise, trainables.pointwise, None, hyperparams.pointwise
     )
-    return pointwise, non_trainables
+    return pointwise, None

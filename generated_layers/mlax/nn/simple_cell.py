@@ -14,14 +14,21 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jax.nn.initializers import lecun_normal, zeros
+from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
-from mlax._core import arrays, checks, outlines
+from mlax._core import arrays, checks
 from mlax._core.checks import PrecisionLike
-from mlax._core.static import static
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfLayer, static
 from mlax._core.sums import spread
-from mlax.initializers import orthogonal
+from mlax.initializers import lecun_normal, orthogonal
+
+__all__ = ["SimpleCellHyperparams", "SimpleCellTrainables", "fwd", "init"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class SimpleCellTrainables(NamedTuple):
@@ -36,7 +43,7 @@ class SimpleCellTrainables(NamedTuple):
 
 
 @static
-class SimpleCellHyperparams:
+class SimpleCellHyperparams(OfLayer):
     """Hyperparameters of SimpleCell: canonical, hashable, static."""
 
     in_features: int
@@ -55,30 +62,6 @@ class SimpleCellHyperparams:
     def initial_carry(self, input_shape, dtype):
         """The carry before the first step, for inputs of that shape: zeros."""
         return jnp.zeros((*input_shape[:-1], self.features), dtype)
-
-    def apply(
-        self,
-        x: Any,
-        trainables: Any,
-        non_trainables: Any,
-        inference_mode: bool = False,
-        key: jax.Array | None = None,
-        **inputs: Any,
-    ) -> tuple[Any, Any]:
-        """`fwd` with these hyperparameters: what a block calls."""
-        return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
-
-    def outline(self) -> tuple[Any, Any, Any]:
-        """`init` with these hyperparameters: shapes in the place of arrays."""
-        return init(
-            outlines.SHAPES,
-            in_features=self.in_features,
-            features=self.features,
-            activation=self.activation,
-            residual=self.residual,
-            use_bias=self.use_bias,
-            precision=self.precision,
-        )
 
 
 def init(
@@ -101,14 +84,14 @@ def init(
         in_features: size of the last axis of the input (an integer of at least 1).
         features: size of the state (an integer of at least 1).
         activation: of the new state (a hashable function of an array).
-        residual: whether the old state is added before the activation (True or False).
-        use_bias: whether a bias is added (True or False).
+        residual: whether the old state is added before the activation.
+        use_bias: whether a bias is added.
         precision: of the products, see jax.lax.Precision (what `jax.lax` takes as
             precision, or None).
-        kernel_initializer: initializer of kernel, of shape (in_features, features).
-        recurrent_kernel_initializer: initializer of recurrent_kernel, of shape
+        kernel_initializer: initializer of `kernel`, of shape (in_features, features).
+        recurrent_kernel_initializer: initializer of `recurrent_kernel`, of shape
             (features, features).
-        bias_initializer: initializer of bias, of shape (features,).
+        bias_initializer: initializer of `bias`, of shape (features,).
         dtype: dtype of the weights; None: that of their initializers.
 
     Returns:
@@ -147,6 +130,7 @@ def init(
     return trainables, None, hyperparams
 
 
+@applied_by(SimpleCellHyperparams, init)
 def fwd(
     x: Any,
     trainables: SimpleCellTrainables,
@@ -155,7 +139,9 @@ def fwd(
     inference_mode: bool = False,
     key: jax.Array | None = None,
 ) -> tuple[tuple[jax.Array, jax.Array], None]:
-    """Apply SimpleCell.
+    """One step of a vanilla recurrent network: h' = tanh(x W + h U + b).
+
+    Every layer takes `inference_mode` and `key`; this one needs neither.
 
     Args:
         x: tuple (inputs, carry). inputs: floating (*batch, in_features); carry:
@@ -163,12 +149,10 @@ def fwd(
         trainables: weights, cast to the dtype of the input.
         non_trainables: None.
         hyperparams: what `init` returned.
-        inference_mode: not used.
-        key: not used.
 
     Returns:
-        `(y, non_trainables)`; y is tuple of floating (*batch, features), floating
-        (*batch, features), in the dtype of the input.
+        `(y, None)`; y is tuple of floating (*batch, features), floating (*batch,
+        features), in the dtype of the input.
 
     Raises:
         ValueError, TypeError: where an input or a weight does not fit.
@@ -180,39 +164,19 @@ def fwd(
     inputs = checks.floating("SimpleCell", inputs=inputs)
     carry = checks.floating("SimpleCell", carry=carry)
     checks.same_dtype("SimpleCell", inputs=inputs, carry=carry)
-    if inputs.ndim < 1 or inputs.shape[-1] != hyperparams.in_features:
-        raise checks.shape_error(
-            "SimpleCell",
-            "inputs",
-            "(*batch, in_features)",
-            inputs,
-            in_features=hyperparams.in_features,
-        )
-    if (
-        carry.ndim < 1
-        or carry.shape[:-1] != inputs.shape[:-1]
-        or carry.shape[-1] != hyperparams.features
-    ):
-        raise checks.shape_error(
-            "SimpleCell",
-            "carry",
-            "(*batch, features)",
-            carry,
-            batch=inputs.shape[:-1],
-            features=hyperparams.features,
-        )
-    h = inputs.dot(
-        arrays.in_dtype(trainables.kernel, inputs.dtype),
-        precision=hyperparams.precision,
+    checks.shapes(
+        "SimpleCell",
+        hyperparams,
+        inputs=(inputs, "*batch in_features"),
+        carry=(carry, "*batch features"),
     )
-    h = (
-        h
-        if trainables.bias is None
-        else h + spread(arrays.in_dtype(trainables.bias, inputs.dtype), h.shape)
-    )
-    h = h + carry.dot(
-        arrays.in_dtype(trainables.recurrent_kernel, inputs.dtype),
-        precision=hyperparams.precision,
-    )
+
+    kernel = arrays.in_dtype(trainables.kernel, inputs.dtype)
+    recurrent_kernel = arrays.in_dtype(trainables.recurrent_kernel, inputs.dtype)
+    bias = arrays.in_dtype(trainables.bias, inputs.dtype)
+    h = inputs.dot(kernel, precision=hyperparams.precision)
+    if bias is not None:
+        h = h + spread(bias, h.shape)
+    h = h + carry.dot(recurrent_kernel, precision=hyperparams.precision)
     h = hyperparams.activation(h + carry if hyperparams.residual else h)
-    return (h, h), non_trainables
+    return (h, h), None

@@ -9,18 +9,25 @@ Vaswani et al., 2017, arXiv:1706.03762. Positions are 0, 1, 2 ... unless given.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
 
 from mlax._core import checks
-from mlax._core.static import static
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfLayer, static
 from mlax.functional import sinusoids
+
+__all__ = ["SinusoidalEmbeddingHyperparams", "fwd", "init"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 @static
-class SinusoidalEmbeddingHyperparams:
+class SinusoidalEmbeddingHyperparams(OfLayer):
     """Hyperparameters of SinusoidalEmbedding: canonical, hashable, static."""
 
     features: int
@@ -33,35 +40,16 @@ class SinusoidalEmbeddingHyperparams:
     keyword_inputs: ClassVar[tuple[str, ...]] = ("positions",)
     """Keyword inputs of `fwd`."""
 
-    def apply(
-        self,
-        x: Any,
-        trainables: Any,
-        non_trainables: Any,
-        inference_mode: bool = False,
-        key: jax.Array | None = None,
-        **inputs: Any,
-    ) -> tuple[Any, Any]:
-        """`fwd` with these hyperparameters: what a block calls."""
-        return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
-
-    def outline(self) -> tuple[Any, Any, Any]:
-        """`init` with these hyperparameters: shapes in the place of arrays."""
-        return init(
-            features=self.features, base=self.base, interleaved=self.interleaved
-        )
-
 
 def init(
     features: int, base: float = 10000.0, interleaved: bool = True
 ) -> tuple[None, None, SinusoidalEmbeddingHyperparams]:
-    """Create the weights and the hyperparameters of SinusoidalEmbedding.
+    """Create the hyperparameters of SinusoidalEmbedding, which has no weights.
 
     Args:
         features: size of the last axis; even (an integer of at least 1).
         base: what the wavelengths grow up to, by 2 pi (a finite number above 0).
-        interleaved: whether sines and cosines alternate, else sines first (True or
-            False).
+        interleaved: whether sines and cosines alternate, else sines first.
 
     Returns:
         `(trainables, non_trainables, hyperparams)`.
@@ -73,16 +61,19 @@ def init(
     features = checks.size("SinusoidalEmbedding", features=features)
     base = checks.positive("SinusoidalEmbedding", base=base)
     interleaved = checks.boolean("SinusoidalEmbedding", interleaved=interleaved)
-    if features % 2 != 0:
-        raise checks.requirement(
-            "SinusoidalEmbedding", "features must be even", features=features
-        )
+    checks.require(
+        "SinusoidalEmbedding",
+        features % 2 == 0,
+        "features must be even",
+        features=features,
+    )
     hyperparams = SinusoidalEmbeddingHyperparams(
         features=features, base=base, interleaved=interleaved
     )
     return None, None, hyperparams
 
 
+@applied_by(SinusoidalEmbeddingHyperparams, init)
 def fwd(
     x: jax.Array,
     trainables: None,
@@ -93,20 +84,20 @@ def fwd(
     *,
     positions: jax.Array | None = None,
 ) -> tuple[jax.Array, None]:
-    """Apply SinusoidalEmbedding.
+    """Adds sines and cosines of the position: y = x + P[position].
+
+    Every layer takes `inference_mode` and `key`; this one needs neither.
 
     Args:
         x: floating (*batch, positions, features).
         trainables: None.
         non_trainables: None.
         hyperparams: what `init` returned.
-        inference_mode: not used.
-        key: not used.
         positions: integer that broadcasts to (*batch, positions), or None.
 
     Returns:
-        `(y, non_trainables)`; y is floating (*batch, positions, features), in the dtype
-        of the input.
+        `(y, None)`; y is floating (*batch, positions, features), in the dtype of the
+        input.
 
     Raises:
         ValueError, TypeError: where an input or a weight does not fit.
@@ -117,23 +108,15 @@ def fwd(
     x = checks.floating("SinusoidalEmbedding", x=x)
     if positions is not None:
         positions = checks.integral("SinusoidalEmbedding", positions=positions)
-    if x.ndim < 2 or x.shape[-1] != hyperparams.features:
-        raise checks.shape_error(
-            "SinusoidalEmbedding",
-            "x",
-            "(*batch, positions, features)",
-            x,
-            features=hyperparams.features,
-        )
-    if positions is not None:
-        checks.broadcasts(
-            "SinusoidalEmbedding",
-            "positions",
-            "(*batch, positions)",
-            positions,
-            (*x.shape[:-2], x.shape[-2]),
-        )
-    positions = jnp.arange(x.shape[-2]) if positions is None else positions
+    checks.shapes(
+        "SinusoidalEmbedding",
+        hyperparams,
+        x=(x, "*batch positions features"),
+        positions=(positions, "# *batch positions | None"),
+    )
+
+    if positions is None:
+        positions = jnp.arange(x.shape[-2])
     waves = sinusoids(
         x, positions, features=hyperparams.features, base=hyperparams.base
     )
@@ -143,4 +126,4 @@ def fwd(
         )
     else:
         table = jnp.concatenate(waves, axis=-1)
-    return x + table, non_trainables
+    return x + table, None

@@ -12,18 +12,25 @@ and epsilon is relative: W and u are scaled before their norms are taken.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jax.nn.initializers import normal
 from jax.typing import DTypeLike
 
-from mlax._core import arrays, checks, outlines
-from mlax._core.static import static
+from mlax._core import arrays, checks
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfLayer, static
 from mlax._core.sums import spread
 from mlax.functional import range_scale, sum
+from mlax.initializers import normal
+
+__all__ = ["SpectralNormHyperparams", "SpectralNormNonTrainables", "fwd", "init"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class SpectralNormNonTrainables(NamedTuple):
@@ -34,7 +41,7 @@ class SpectralNormNonTrainables(NamedTuple):
 
 
 @static
-class SpectralNormHyperparams:
+class SpectralNormHyperparams(OfLayer):
     """Hyperparameters of SpectralNorm: canonical, hashable, static."""
 
     features: int
@@ -46,28 +53,6 @@ class SpectralNormHyperparams:
     epsilon: float
     """Added to the squares of norms."""
 
-    def apply(
-        self,
-        x: Any,
-        trainables: Any,
-        non_trainables: Any,
-        inference_mode: bool = False,
-        key: jax.Array | None = None,
-        **inputs: Any,
-    ) -> tuple[Any, Any]:
-        """`fwd` with these hyperparameters: what a block calls."""
-        return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
-
-    def outline(self) -> tuple[Any, Any, Any]:
-        """`init` with these hyperparameters: shapes in the place of arrays."""
-        return init(
-            outlines.SHAPES,
-            features=self.features,
-            features_first=self.features_first,
-            iterations=self.iterations,
-            epsilon=self.epsilon,
-        )
-
 
 def init(
     key: jax.Array,
@@ -77,13 +62,13 @@ def init(
     epsilon: float = 1e-12,
     dtype: DTypeLike | None = None,
 ) -> tuple[None, SpectralNormNonTrainables, SpectralNormHyperparams]:
-    """Create the weights and the hyperparameters of SpectralNorm.
+    """Create the state and the hyperparameters of SpectralNorm.
 
     Args:
         key: PRNG key of the weights.
         features: size of the last axis of the weight, or of its first one (an integer
             of at least 1).
-        features_first: whether that is its first axis, as in Conv (True or False).
+        features_first: whether that is its first axis, as in Conv.
         iterations: steps of power iteration in training (an integer of at least 0).
         epsilon: added to the squares of norms (a finite number above 0).
         dtype: dtype of the weights; None: that of their initializers.
@@ -109,6 +94,7 @@ def init(
     return None, non_trainables, hyperparams
 
 
+@applied_by(SpectralNormHyperparams, init)
 def fwd(
     x: jax.Array,
     trainables: None,
@@ -117,7 +103,9 @@ def fwd(
     inference_mode: bool = False,
     key: jax.Array | None = None,
 ) -> tuple[jax.Array, SpectralNormNonTrainables]:
-    """Apply SpectralNorm.
+    """Divides a weight by its largest singular value, which power iteration estimates.
+
+    Every layer takes `key`; this one needs none.
 
     Args:
         x: floating (features, *rest) where features_first, else (*rest, features).
@@ -125,7 +113,6 @@ def fwd(
         non_trainables: state, kept in its own dtype.
         hyperparams: what `init` returned.
         inference_mode: static; whether state is kept and nothing is random.
-        key: not used.
 
     Returns:
         `(y, non_trainables)`; y is floating (features, *rest) where features_first,
@@ -138,18 +125,12 @@ def fwd(
         "SpectralNorm", trainables, non_trainables, hyperparams, inference_mode
     )
     x = checks.floating("SpectralNorm", x=x)
-    if hyperparams.features_first and (
-        x.ndim < 1 or x.shape[0] != hyperparams.features
-    ):
-        raise checks.shape_error(
-            "SpectralNorm", "x", "(features, *rest)", x, features=hyperparams.features
-        )
-    if not hyperparams.features_first and (
-        x.ndim < 1 or x.shape[-1] != hyperparams.features
-    ):
-        raise checks.shape_error(
-            "SpectralNorm", "x", "(*rest, features)", x, features=hyperparams.features
-        )
+    checks.shapes(
+        "SpectralNorm",
+        hyperparams,
+        x=(x, "features *rest" if hyperparams.features_first else "*rest features"),
+    )
+
     epsilon = max(hyperparams.epsilon, float(jnp.finfo(x.dtype).tiny))
     # The result does not depend on the scale: at one, no square is near epsilon.
     scaled = x / range_scale(x, only_float16=False)
@@ -158,15 +139,14 @@ def fwd(
     else:
         matrix = scaled.reshape(-1, hyperparams.features)
     fixed = lax.stop_gradient(matrix)
-    u = arrays.in_dtype(non_trainables.vector, x.dtype) / range_scale(
-        arrays.in_dtype(non_trainables.vector, x.dtype), only_float16=False
-    )
-    u = u * lax.rsqrt(sum(lax.square(u)) + epsilon)
+    u = arrays.in_dtype(non_trainables.vector, x.dtype)
+    u = u / range_scale(u, only_float16=False)
+    u = u * spread(lax.rsqrt(sum(lax.square(u)) + epsilon), u.shape)
     if not inference_mode:
         for _ in range(hyperparams.iterations):
             u = fixed.T.dot(fixed.dot(u))
             u = u / range_scale(u, only_float16=False)
-            u = u * lax.rsqrt(sum(lax.square(u)) + epsilon)
+            u = u * spread(lax.rsqrt(sum(lax.square(u)) + epsilon), u.shape)
         non_trainables = non_trainables._replace(
             vector=jnp.asarray(u, non_trainables.vector.dtype)
         )

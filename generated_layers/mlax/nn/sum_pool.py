@@ -9,19 +9,25 @@ flax and equinox (in PyTorch: the window).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import jax
 from jax.typing import DTypeLike
 
 from mlax._core import checks
 from mlax._core.checks import Padding, PaddingLike
-from mlax._core.static import static
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfLayer, static
 from mlax.functional import sum_pool
+
+__all__ = ["SumPoolHyperparams", "fwd", "init"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 @static
-class SumPoolHyperparams:
+class SumPoolHyperparams(OfLayer):
     """Hyperparameters of SumPool: canonical, hashable, static."""
 
     spatial_dims: int
@@ -41,31 +47,6 @@ class SumPoolHyperparams:
     accum_dtype: DTypeLike | None
     """Dtype of the sum; None: that of x."""
 
-    def apply(
-        self,
-        x: Any,
-        trainables: Any,
-        non_trainables: Any,
-        inference_mode: bool = False,
-        key: jax.Array | None = None,
-        **inputs: Any,
-    ) -> tuple[Any, Any]:
-        """`fwd` with these hyperparameters: what a block calls."""
-        return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
-
-    def outline(self) -> tuple[Any, Any, Any]:
-        """`init` with these hyperparameters: shapes in the place of arrays."""
-        return init(
-            spatial_dims=self.spatial_dims,
-            window=self.window,
-            strides=self.strides,
-            padding=self.padding,
-            dilation=self.dilation,
-            ceil_mode=self.ceil_mode,
-            channel_last=self.channel_last,
-            accum_dtype=self.accum_dtype,
-        )
-
 
 def init(
     spatial_dims: int,
@@ -77,7 +58,7 @@ def init(
     channel_last: bool = False,
     accum_dtype: DTypeLike | None = None,
 ) -> tuple[None, None, SumPoolHyperparams]:
-    """Create the weights and the hyperparameters of SumPool.
+    """Create the hyperparameters of SumPool, which has no weights.
 
     Args:
         spatial_dims: number of spatial axes (an integer of at least 1).
@@ -89,9 +70,8 @@ def init(
             integer, or for each axis an integer or a pair).
         dilation: steps from element to element of the window (an integer of at least 1,
             or a sequence of one for each spatial axis).
-        ceil_mode: whether a last window may end beyond the padding (True or False).
-        channel_last: whether an axis of channels follows the spatial axes (True or
-            False).
+        ceil_mode: whether a last window may end beyond the padding.
+        channel_last: whether an axis of channels follows the spatial axes.
         accum_dtype: dtype of the sum; None: that of x (a floating dtype, or None).
 
     Returns:
@@ -121,6 +101,7 @@ def init(
     return None, None, hyperparams
 
 
+@applied_by(SumPoolHyperparams, init)
 def fwd(
     x: jax.Array,
     trainables: None,
@@ -129,7 +110,9 @@ def fwd(
     inference_mode: bool = False,
     key: jax.Array | None = None,
 ) -> tuple[jax.Array, None]:
-    """Apply SumPool.
+    """Sum of each window of the spatial axes.
+
+    Every layer takes `inference_mode` and `key`; this one needs neither.
 
     Args:
         x: floating (*batch, *spatial, channels) where channel_last, else (*batch,
@@ -137,34 +120,27 @@ def fwd(
         trainables: None.
         non_trainables: None.
         hyperparams: what `init` returned.
-        inference_mode: not used.
-        key: not used.
 
     Returns:
-        `(y, non_trainables)`; y is floating (*batch, *out_spatial, channels) where
-        channel_last, else (*batch, *out_spatial), in the dtype of the input.
+        `(y, None)`; y is floating (*batch, *out_spatial, channels) where channel_last,
+        else (*batch, *out_spatial), in the dtype of the input.
 
     Raises:
         ValueError, TypeError: where an input or a weight does not fit.
     """
     checks.arguments("SumPool", trainables, non_trainables, hyperparams, inference_mode)
     x = checks.floating("SumPool", x=x)
-    if hyperparams.channel_last and x.ndim < hyperparams.spatial_dims + 1:
-        raise checks.shape_error(
-            "SumPool",
-            "x",
-            "(*batch, *spatial, channels)",
+    checks.shapes(
+        "SumPool",
+        hyperparams,
+        x=(
             x,
-            spatial_dims=hyperparams.spatial_dims,
-        )
-    if not hyperparams.channel_last and x.ndim < hyperparams.spatial_dims:
-        raise checks.shape_error(
-            "SumPool",
-            "x",
-            "(*batch, *spatial)",
-            x,
-            spatial_dims=hyperparams.spatial_dims,
-        )
+            "*batch *spatial channels"
+            if hyperparams.channel_last
+            else "*batch *spatial",
+        ),
+    )
+
     return (
         sum_pool(
             x,
@@ -177,4 +153,4 @@ def fwd(
             channel_last=hyperparams.channel_last,
             accum_dtype=hyperparams.accum_dtype,
         )
-    ), non_trainables
+    ), None

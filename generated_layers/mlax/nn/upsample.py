@@ -9,19 +9,26 @@ as of jax.image.resize, and of PyTorch without align_corners.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import jax
 import jax.numpy as jnp
 from jax import lax
 
 from mlax._core import checks
-from mlax._core.static import static
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfLayer, static
 from mlax._core.sums import spread
+
+__all__ = ["UpsampleHyperparams", "fwd", "init"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 @static
-class UpsampleHyperparams:
+class UpsampleHyperparams(OfLayer):
     """Hyperparameters of Upsample: canonical, hashable, static."""
 
     spatial_dims: int
@@ -33,27 +40,6 @@ class UpsampleHyperparams:
     channel_last: bool
     """Whether an axis of channels follows the spatial axes."""
 
-    def apply(
-        self,
-        x: Any,
-        trainables: Any,
-        non_trainables: Any,
-        inference_mode: bool = False,
-        key: jax.Array | None = None,
-        **inputs: Any,
-    ) -> tuple[Any, Any]:
-        """`fwd` with these hyperparameters: what a block calls."""
-        return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
-
-    def outline(self) -> tuple[Any, Any, Any]:
-        """`init` with these hyperparameters: shapes in the place of arrays."""
-        return init(
-            spatial_dims=self.spatial_dims,
-            factor=self.factor,
-            method=self.method,
-            channel_last=self.channel_last,
-        )
-
 
 def init(
     spatial_dims: int,
@@ -61,15 +47,14 @@ def init(
     method: Literal["nearest", "linear"] = "nearest",
     channel_last: bool = False,
 ) -> tuple[None, None, UpsampleHyperparams]:
-    """Create the weights and the hyperparameters of Upsample.
+    """Create the hyperparameters of Upsample, which has no weights.
 
     Args:
         spatial_dims: number of spatial axes (an integer of at least 1).
         factor: by which each spatial axis becomes larger (an integer of at least 1, or
             a sequence of one for each spatial axis).
         method: how elements are found (one of "nearest", "linear").
-        channel_last: whether an axis of channels follows the spatial axes (True or
-            False).
+        channel_last: whether an axis of channels follows the spatial axes.
 
     Returns:
         `(trainables, non_trainables, hyperparams)`.
@@ -90,6 +75,7 @@ def init(
     return None, None, hyperparams
 
 
+@applied_by(UpsampleHyperparams, init)
 def fwd(
     x: jax.Array,
     trainables: None,
@@ -98,7 +84,9 @@ def fwd(
     inference_mode: bool = False,
     key: jax.Array | None = None,
 ) -> tuple[jax.Array, None]:
-    """Apply Upsample.
+    """Makes spatial axes larger by whole factors, by repetition or interpolation.
+
+    Every layer takes `inference_mode` and `key`; this one needs neither.
 
     Args:
         x: floating (*batch, *spatial, channels) where channel_last, else (*batch,
@@ -106,12 +94,10 @@ def fwd(
         trainables: None.
         non_trainables: None.
         hyperparams: what `init` returned.
-        inference_mode: not used.
-        key: not used.
 
     Returns:
-        `(y, non_trainables)`; y is floating (*batch, *out_spatial, channels) where
-        channel_last, else (*batch, *out_spatial), in the dtype of the input.
+        `(y, None)`; y is floating (*batch, *out_spatial, channels) where channel_last,
+        else (*batch, *out_spatial), in the dtype of the input.
 
     Raises:
         ValueError, TypeError: where an input or a weight does not fit.
@@ -120,22 +106,17 @@ def fwd(
         "Upsample", trainables, non_trainables, hyperparams, inference_mode
     )
     x = checks.floating("Upsample", x=x)
-    if hyperparams.channel_last and x.ndim < hyperparams.spatial_dims + 1:
-        raise checks.shape_error(
-            "Upsample",
-            "x",
-            "(*batch, *spatial, channels)",
+    checks.shapes(
+        "Upsample",
+        hyperparams,
+        x=(
             x,
-            spatial_dims=hyperparams.spatial_dims,
-        )
-    if not hyperparams.channel_last and x.ndim < hyperparams.spatial_dims:
-        raise checks.shape_error(
-            "Upsample",
-            "x",
-            "(*batch, *spatial)",
-            x,
-            spatial_dims=hyperparams.spatial_dims,
-        )
+            "*batch *spatial channels"
+            if hyperparams.channel_last
+            else "*batch *spatial",
+        ),
+    )
+
     first = x.ndim - hyperparams.spatial_dims - (1 if hyperparams.channel_last else 0)
     for axis, factor in enumerate(hyperparams.factor, first):
         if hyperparams.method == "nearest":
@@ -156,4 +137,4 @@ def fwd(
             parts.append(x * (1 - weight) + other * weight)
         shape = (*x.shape[:axis], x.shape[axis] * factor, *x.shape[axis + 1 :])
         x = jnp.stack(parts, axis + 1).reshape(shape)
-    return x, non_trainables
+    return x, None

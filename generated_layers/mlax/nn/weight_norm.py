@@ -12,17 +12,24 @@ with one, as in flax, and not with |W|.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 from jax import lax
 from jax.nn.initializers import ones
 from jax.typing import DTypeLike
 
-from mlax._core import arrays, checks, outlines
-from mlax._core.static import static
+from mlax._core import arrays, checks
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfLayer, static
 from mlax._core.sums import spread
 from mlax.functional import l2_normalize
+
+__all__ = ["WeightNormHyperparams", "WeightNormTrainables", "fwd", "init"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class WeightNormTrainables(NamedTuple):
@@ -33,7 +40,7 @@ class WeightNormTrainables(NamedTuple):
 
 
 @static
-class WeightNormHyperparams:
+class WeightNormHyperparams(OfLayer):
     """Hyperparameters of WeightNorm: canonical, hashable, static."""
 
     features: int
@@ -46,29 +53,6 @@ class WeightNormHyperparams:
     """The least length to divide by."""
     accum_dtype: DTypeLike | None
     """Dtype of the norm; None: that of the weight."""
-
-    def apply(
-        self,
-        x: Any,
-        trainables: Any,
-        non_trainables: Any,
-        inference_mode: bool = False,
-        key: jax.Array | None = None,
-        **inputs: Any,
-    ) -> tuple[Any, Any]:
-        """`fwd` with these hyperparameters: what a block calls."""
-        return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
-
-    def outline(self) -> tuple[Any, Any, Any]:
-        """`init` with these hyperparameters: shapes in the place of arrays."""
-        return init(
-            outlines.SHAPES,
-            features=self.features,
-            features_first=self.features_first,
-            use_scale=self.use_scale,
-            epsilon=self.epsilon,
-            accum_dtype=self.accum_dtype,
-        )
 
 
 def init(
@@ -87,13 +71,12 @@ def init(
         key: PRNG key of the weights.
         features: size of the last axis of the weight, or of its first one (an integer
             of at least 1).
-        features_first: whether that is its first axis, as in Conv (True or False).
-        use_scale: whether features have a length, else they have length one (True or
-            False).
+        features_first: whether that is its first axis, as in Conv.
+        use_scale: whether features have a length, else they have length one.
         epsilon: the least length to divide by (a finite number above 0).
         accum_dtype: dtype of the norm; None: that of the weight (a floating dtype, or
             None).
-        scale_initializer: initializer of scale, of shape (features,).
+        scale_initializer: initializer of `scale`, of shape (features,).
         dtype: dtype of the weights; None: that of their initializers.
 
     Returns:
@@ -121,6 +104,7 @@ def init(
     return trainables, None, hyperparams
 
 
+@applied_by(WeightNormHyperparams, init)
 def fwd(
     x: jax.Array,
     trainables: WeightNormTrainables,
@@ -129,19 +113,19 @@ def fwd(
     inference_mode: bool = False,
     key: jax.Array | None = None,
 ) -> tuple[jax.Array, None]:
-    """Apply WeightNorm.
+    """Separates the length of a weight from its direction: y = scale * W / |W|.
+
+    Every layer takes `inference_mode` and `key`; this one needs neither.
 
     Args:
         x: floating (features, *rest) where features_first, else (*rest, features).
         trainables: weights, cast to the dtype of the input.
         non_trainables: None.
         hyperparams: what `init` returned.
-        inference_mode: not used.
-        key: not used.
 
     Returns:
-        `(y, non_trainables)`; y is floating (features, *rest) where features_first,
-        else (*rest, features), in the dtype of the input.
+        `(y, None)`; y is floating (features, *rest) where features_first, else (*rest,
+        features), in the dtype of the input.
 
     Raises:
         ValueError, TypeError: where an input or a weight does not fit.
@@ -150,27 +134,18 @@ def fwd(
         "WeightNorm", trainables, non_trainables, hyperparams, inference_mode
     )
     x = checks.floating("WeightNorm", x=x)
-    if hyperparams.features_first and (
-        x.ndim < 1 or x.shape[0] != hyperparams.features
-    ):
-        raise checks.shape_error(
-            "WeightNorm", "x", "(features, *rest)", x, features=hyperparams.features
-        )
-    if not hyperparams.features_first and (
-        x.ndim < 1 or x.shape[-1] != hyperparams.features
-    ):
-        raise checks.shape_error(
-            "WeightNorm", "x", "(*rest, features)", x, features=hyperparams.features
-        )
+    checks.shapes(
+        "WeightNorm",
+        hyperparams,
+        x=(x, "features *rest" if hyperparams.features_first else "*rest features"),
+    )
+
+    scale = arrays.in_dtype(trainables.scale, x.dtype)
     rest = tuple(range(1, x.ndim) if hyperparams.features_first else range(x.ndim - 1))
     y = l2_normalize(
         x, axis=rest, epsilon=hyperparams.epsilon, accum_dtype=hyperparams.accum_dtype
     )
-    if trainables.scale is None:
-        return y, non_trainables
-    scale = (
-        lax.expand_dims(arrays.in_dtype(trainables.scale, x.dtype), rest)
-        if hyperparams.features_first
-        else arrays.in_dtype(trainables.scale, x.dtype)
-    )
-    return y * spread(scale, y.shape), non_trainables
+    if scale is None:
+        return y, None
+    scale = lax.expand_dims(scale, rest) if hyperparams.features_first else scale
+    return y * spread(scale, y.shape), None

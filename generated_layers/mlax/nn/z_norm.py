@@ -5,18 +5,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import jax
 from jax.typing import DTypeLike
 
 from mlax._core import checks
-from mlax._core.static import static
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfLayer, static
 from mlax.functional import z_norm
+
+__all__ = ["ZNormHyperparams", "fwd", "init"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 @static
-class ZNormHyperparams:
+class ZNormHyperparams(OfLayer):
     """Hyperparameters of ZNorm: canonical, hashable, static."""
 
     axis: tuple[int, ...]
@@ -26,29 +32,13 @@ class ZNormHyperparams:
     accum_dtype: DTypeLike | None
     """Dtype of the computation; None: that of x."""
 
-    def apply(
-        self,
-        x: Any,
-        trainables: Any,
-        non_trainables: Any,
-        inference_mode: bool = False,
-        key: jax.Array | None = None,
-        **inputs: Any,
-    ) -> tuple[Any, Any]:
-        """`fwd` with these hyperparameters: what a block calls."""
-        return fwd(x, trainables, non_trainables, self, inference_mode, key, **inputs)
-
-    def outline(self) -> tuple[Any, Any, Any]:
-        """`init` with these hyperparameters: shapes in the place of arrays."""
-        return init(axis=self.axis, epsilon=self.epsilon, accum_dtype=self.accum_dtype)
-
 
 def init(
     axis: int | Sequence[int] = -1,
     epsilon: float = 1e-05,
     accum_dtype: DTypeLike | None = None,
 ) -> tuple[None, None, ZNormHyperparams]:
-    """Create the weights and the hyperparameters of ZNorm.
+    """Create the hyperparameters of ZNorm, which has no weights.
 
     Args:
         axis: axes that are normalized together (an axis or a sequence of axes).
@@ -69,6 +59,7 @@ def init(
     return None, None, hyperparams
 
 
+@applied_by(ZNormHyperparams, init)
 def fwd(
     x: jax.Array,
     trainables: None,
@@ -77,18 +68,18 @@ def fwd(
     inference_mode: bool = False,
     key: jax.Array | None = None,
 ) -> tuple[jax.Array, None]:
-    """Apply ZNorm.
+    """Standard score: y = (x - mean(x)) / sqrt(var(x) + epsilon), without weights.
+
+    Every layer takes `inference_mode` and `key`; this one needs neither.
 
     Args:
         x: floating (*shape,).
         trainables: None.
         non_trainables: None.
         hyperparams: what `init` returned.
-        inference_mode: not used.
-        key: not used.
 
     Returns:
-        `(y, non_trainables)`; y is floating (*shape,), in the dtype of the input.
+        `(y, None)`; y is floating (*shape,), in the dtype of the input.
 
     Raises:
         ValueError, TypeError: where an input or a weight does not fit.
@@ -96,6 +87,7 @@ def fwd(
     checks.arguments("ZNorm", trainables, non_trainables, hyperparams, inference_mode)
     x = checks.floating("ZNorm", x=x)
     checks.has_axes("ZNorm", x.ndim, axis=hyperparams.axis)
+
     return (
         z_norm(
             x,
@@ -103,4 +95,4 @@ def fwd(
             epsilon=hyperparams.epsilon,
             accum_dtype=hyperparams.accum_dtype,
         )
-    ), non_trainables
+    ), None

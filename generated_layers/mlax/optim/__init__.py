@@ -152,3 +152,7 @@ __all__ = [
     "state_shardings",
     "to_optax",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

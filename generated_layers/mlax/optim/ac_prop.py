@@ -23,8 +23,15 @@ from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
 from mlax._core import checks, placement, trees
-from mlax._core.static import static
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfOptimizer, Weights, static
 from mlax.functional import bias_correction, divide_by_root, ema, saturate
+
+__all__ = ["AcPropHyperparams", "AcPropState", "init", "step"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class AcPropState(NamedTuple):
@@ -39,7 +46,7 @@ class AcPropState(NamedTuple):
 
 
 @static
-class AcPropHyperparams:
+class AcPropHyperparams(OfOptimizer):
     """Hyperparameters of AcProp: canonical, hashable, static."""
 
     learning_rate: float | Callable[..., Any]
@@ -58,12 +65,6 @@ class AcPropHyperparams:
     """Weights that decay; None: all."""
     moment_dtype: DTypeLike | None
     """Dtype of the moments; None: that of the weight."""
-
-    def apply(
-        self, gradients: Any, state: Any, trainables: Any, **inputs: Any
-    ) -> tuple[Any, Any]:
-        """`step` with these hyperparameters: what an optimizer of optimizers calls."""
-        return step(gradients, state, trainables, self, **inputs)
 
 
 def init(
@@ -135,27 +136,27 @@ def init(
     return state, hyperparams
 
 
+@applied_by(AcPropHyperparams)
 def step(
     gradients: Any,
     state: AcPropState,
-    trainables: Any,
+    trainables: Weights,
     hyperparams: AcPropHyperparams,
     *,
     value: jax.Array | None = None,
     value_and_gradients: Callable[[Any], tuple[jax.Array, Any]] | None = None,
     key: jax.Array | None = None,
-) -> tuple[Any, AcPropState]:
+) -> tuple[Weights, AcPropState]:
     """One step of AcProp: the updates to add to the weights.
+
+    Every optimizer takes `value`, `value_and_gradients` and `key`; this one needs none
+    of them.
 
     Args:
         gradients: structured like the weights, with their shapes and dtypes.
         state: of the step before, or from `init`.
         trainables: the weights.
         hyperparams: what `init` returned.
-        value: the loss at the weights; not used.
-        value_and_gradients: a function of weights that returns the loss there and its
-            gradients; not used.
-        key: a PRNG key; not used.
 
     Returns:
         `(updates, state)`; updates have the dtypes of the weights.
@@ -182,8 +183,8 @@ def step(
         # After gradients of zero the root is epsilon.
         scaled = saturate(divide_by_root(grad, var, epsilon=hyperparams.epsilon))
         error = saturate(lax.square(grad - mean))
-        square_2 = ema(square, error, dither.astype(grad.dtype), decay=hyperparams.b2)
-        square = square_2 + hyperparams.epsilon_root
+        average = ema(square, error, dither.astype(grad.dtype), decay=hyperparams.b2)
+        square = average + hyperparams.epsilon_root
         mean = ema(mean, grad, dither.astype(grad.dtype), decay=hyperparams.b1)
         if mask:
             scaled = scaled + weight_decay.astype(grad.dtype) * param

@@ -20,8 +20,21 @@ from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
 from mlax._core import checks, placement, trees
-from mlax._core.static import InitializedOptimizer, OptimizerHyperparams, static
-from mlax.functional import running_sum
+from mlax._core.scopes import applied_by
+from mlax._core.static import (
+    InitializedOptimizer,
+    OfOptimizer,
+    OptimizerHyperparams,
+    Weights,
+    static,
+)
+from mlax.functional import running_sum, saturate
+
+__all__ = ["AccumulateHyperparams", "AccumulateState", "init", "step"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class AccumulateState(NamedTuple):
@@ -36,11 +49,10 @@ class AccumulateState(NamedTuple):
     loss: jax.Array
     """Mean of the values of these calls."""
     optimizer: Any
-    """That of optimizer."""
 
 
 @static
-class AccumulateHyperparams:
+class AccumulateHyperparams(OfOptimizer):
     """Hyperparameters of Accumulate: canonical, hashable, static."""
 
     optimizer: OptimizerHyperparams
@@ -49,12 +61,6 @@ class AccumulateHyperparams:
     """Number of calls for one step."""
     accum_dtype: DTypeLike | None
     """Dtype of the mean; None: that of the weight."""
-
-    def apply(
-        self, gradients: Any, state: Any, trainables: Any, **inputs: Any
-    ) -> tuple[Any, Any]:
-        """`step` with these hyperparameters: what an optimizer of optimizers calls."""
-        return step(gradients, state, trainables, self, **inputs)
 
 
 def init(
@@ -105,16 +111,17 @@ def init(
     return state, hyperparams
 
 
+@applied_by(AccumulateHyperparams)
 def step(
     gradients: Any,
     state: AccumulateState,
-    trainables: Any,
+    trainables: Weights,
     hyperparams: AccumulateHyperparams,
     *,
     value: jax.Array | None = None,
     value_and_gradients: Callable[[Any], tuple[jax.Array, Any]] | None = None,
     key: jax.Array | None = None,
-) -> tuple[Any, AccumulateState]:
+) -> tuple[Weights, AccumulateState]:
     """One step of Accumulate: the updates to add to the weights.
 
     Args:
@@ -139,7 +146,8 @@ def step(
     dither = trees.dither(state.step)
 
     def share(x):
-        return x / (1 + state.calls).astype(x.dtype)
+        # A number of calls beyond 65,504 is infinite in float16.
+        return x / saturate((1 + state.calls).astype(x.dtype))
 
     # The running mean keeps the range of one gradient: a sum might not, in float16.
     def averaged(m, g):
@@ -161,14 +169,14 @@ def step(
         )
 
     def whole(weights):
-        if hyperparams.every != 1:
-            raise checks.requirement(
-                "Accumulate",
-                "a call knows the loss of its own part only, which the optimizer "
-                "evaluates; leave Accumulate out, and give means over all parts as "
-                "gradients and by value_and_gradients (or put Accumulate into Sam)",
-                every=hyperparams.every,
-            )
+        checks.require(
+            "Accumulate",
+            hyperparams.every == 1,
+            "a call knows the loss of its own part only, which the optimizer "
+            "evaluates; leave Accumulate out, and give means over all parts as "
+            "gradients and by value_and_gradients (or put Accumulate into Sam)",
+            every=hyperparams.every,
+        )
         return trees.required("Accumulate", value_and_gradients=value_and_gradients)(
             weights
         )

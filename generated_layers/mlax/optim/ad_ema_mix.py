@@ -22,8 +22,15 @@ from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
 from mlax._core import checks, placement, trees
-from mlax._core.static import static
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfOptimizer, Weights, static
 from mlax.functional import bias_correction, divide_by_root, ema, running_sum, saturate
+
+__all__ = ["AdEMAMixHyperparams", "AdEMAMixState", "init", "step"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class AdEMAMixState(NamedTuple):
@@ -40,7 +47,7 @@ class AdEMAMixState(NamedTuple):
 
 
 @static
-class AdEMAMixHyperparams:
+class AdEMAMixHyperparams(OfOptimizer):
     """Hyperparameters of AdEMAMix: canonical, hashable, static."""
 
     learning_rate: float | Callable[..., Any]
@@ -63,12 +70,6 @@ class AdEMAMixHyperparams:
     """Weights that decay; None: all."""
     moment_dtype: DTypeLike | None
     """Dtype of the moments; None: that of the weight."""
-
-    def apply(
-        self, gradients: Any, state: Any, trainables: Any, **inputs: Any
-    ) -> tuple[Any, Any]:
-        """`step` with these hyperparameters: what an optimizer of optimizers calls."""
-        return step(gradients, state, trainables, self, **inputs)
 
 
 def init(
@@ -151,27 +152,27 @@ def init(
     return state, hyperparams
 
 
+@applied_by(AdEMAMixHyperparams)
 def step(
     gradients: Any,
     state: AdEMAMixState,
-    trainables: Any,
+    trainables: Weights,
     hyperparams: AdEMAMixHyperparams,
     *,
     value: jax.Array | None = None,
     value_and_gradients: Callable[[Any], tuple[jax.Array, Any]] | None = None,
     key: jax.Array | None = None,
-) -> tuple[Any, AdEMAMixState]:
+) -> tuple[Weights, AdEMAMixState]:
     """One step of AdEMAMix: the updates to add to the weights.
+
+    Every optimizer takes `value`, `value_and_gradients` and `key`; this one needs none
+    of them.
 
     Args:
         gradients: structured like the weights, with their shapes and dtypes.
         state: of the step before, or from `init`.
         trainables: the weights.
         hyperparams: what `init` returned.
-        value: the loss at the weights; not used.
-        value_and_gradients: a function of weights that returns the loss there and its
-            gradients; not used.
-        key: a PRNG key; not used.
 
     Returns:
         `(updates, state)`; updates have the dtypes of the weights.
@@ -204,9 +205,9 @@ def step(
             dither.astype(grad.dtype),
             decay=hyperparams.b2,
         )
-        mean_2 = mean * unbias_mean.astype(grad.dtype) + alpha.astype(grad.dtype) * slow
+        mixed = mean * unbias_mean.astype(grad.dtype) + alpha.astype(grad.dtype) * slow
         step = divide_by_root(
-            mean_2,
+            mixed,
             square * unbias_square.astype(grad.dtype),
             epsilon=hyperparams.epsilon,
             epsilon_root=hyperparams.epsilon_root,

@@ -21,8 +21,15 @@ from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
 from mlax._core import checks, placement, trees
-from mlax._core.static import static
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfOptimizer, Weights, static
 from mlax.functional import bias_correction, divide_by_root, ema, saturate
+
+__all__ = ["AdaBeliefHyperparams", "AdaBeliefState", "init", "step"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class AdaBeliefState(NamedTuple):
@@ -37,7 +44,7 @@ class AdaBeliefState(NamedTuple):
 
 
 @static
-class AdaBeliefHyperparams:
+class AdaBeliefHyperparams(OfOptimizer):
     """Hyperparameters of AdaBelief: canonical, hashable, static."""
 
     learning_rate: float | Callable[..., Any]
@@ -54,12 +61,6 @@ class AdaBeliefHyperparams:
     """Whether the mean looks one step ahead."""
     moment_dtype: DTypeLike | None
     """Dtype of the moments; None: that of the weight."""
-
-    def apply(
-        self, gradients: Any, state: Any, trainables: Any, **inputs: Any
-    ) -> tuple[Any, Any]:
-        """`step` with these hyperparameters: what an optimizer of optimizers calls."""
-        return step(gradients, state, trainables, self, **inputs)
 
 
 def init(
@@ -83,7 +84,7 @@ def init(
         epsilon: added to the root of the mean square (a finite number of at least 0).
         epsilon_root: added to the mean square at every step (a finite number of at
             least 0).
-        nesterov: whether the mean looks one step ahead (True or False).
+        nesterov: whether the mean looks one step ahead.
         moment_dtype: dtype of the moments; None: that of the weight (a floating dtype,
             or None).
 
@@ -123,27 +124,27 @@ def init(
     return state, hyperparams
 
 
+@applied_by(AdaBeliefHyperparams)
 def step(
     gradients: Any,
     state: AdaBeliefState,
-    trainables: Any,
+    trainables: Weights,
     hyperparams: AdaBeliefHyperparams,
     *,
     value: jax.Array | None = None,
     value_and_gradients: Callable[[Any], tuple[jax.Array, Any]] | None = None,
     key: jax.Array | None = None,
-) -> tuple[Any, AdaBeliefState]:
+) -> tuple[Weights, AdaBeliefState]:
     """One step of AdaBelief: the updates to add to the weights.
+
+    Every optimizer takes `value`, `value_and_gradients` and `key`; this one needs none
+    of them.
 
     Args:
         gradients: structured like the weights, with their shapes and dtypes.
         state: of the step before, or from `init`.
         trainables: the weights.
         hyperparams: what `init` returned.
-        value: the loss at the weights; not used.
-        value_and_gradients: a function of weights that returns the loss there and its
-            gradients; not used.
-        key: a PRNG key; not used.
 
     Returns:
         `(updates, state)`; updates have the dtypes of the weights.
@@ -168,14 +169,14 @@ def step(
             ema(square, error, dither.astype(grad.dtype), decay=hyperparams.b2)
             + hyperparams.epsilon_root
         )
-        mean_2 = mean * unbias_mean.astype(grad.dtype)
+        unbiased = mean * unbias_mean.astype(grad.dtype)
         if hyperparams.nesterov:
             ahead = mean * unbias_next.astype(grad.dtype)
-            mean_2 = ema(
+            unbiased = ema(
                 ahead, grad * unbias_mean.astype(grad.dtype), decay=hyperparams.b1
             )
         var = square * unbias_square.astype(grad.dtype)
-        step = divide_by_root(mean_2, var, epsilon=hyperparams.epsilon)
+        step = divide_by_root(unbiased, var, epsilon=hyperparams.epsilon)
         return -learning_rate.astype(grad.dtype) * step, mean, square
 
     updates, mean, square = trees.map_leaves(

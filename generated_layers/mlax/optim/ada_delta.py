@@ -22,8 +22,15 @@ from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
 from mlax._core import checks, placement, trees
-from mlax._core.static import static
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfOptimizer, Weights, static
 from mlax.functional import ema, saturate
+
+__all__ = ["AdaDeltaHyperparams", "AdaDeltaState", "init", "step"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class AdaDeltaState(NamedTuple):
@@ -38,7 +45,7 @@ class AdaDeltaState(NamedTuple):
 
 
 @static
-class AdaDeltaHyperparams:
+class AdaDeltaHyperparams(OfOptimizer):
     """Hyperparameters of AdaDelta: canonical, hashable, static."""
 
     learning_rate: float | Callable[..., Any]
@@ -53,12 +60,6 @@ class AdaDeltaHyperparams:
     """Weights that decay; None: all."""
     moment_dtype: DTypeLike | None
     """Dtype of the moments; None: that of the weight."""
-
-    def apply(
-        self, gradients: Any, state: Any, trainables: Any, **inputs: Any
-    ) -> tuple[Any, Any]:
-        """`step` with these hyperparameters: what an optimizer of optimizers calls."""
-        return step(gradients, state, trainables, self, **inputs)
 
 
 def init(
@@ -121,27 +122,27 @@ def init(
     return state, hyperparams
 
 
+@applied_by(AdaDeltaHyperparams)
 def step(
     gradients: Any,
     state: AdaDeltaState,
-    trainables: Any,
+    trainables: Weights,
     hyperparams: AdaDeltaHyperparams,
     *,
     value: jax.Array | None = None,
     value_and_gradients: Callable[[Any], tuple[jax.Array, Any]] | None = None,
     key: jax.Array | None = None,
-) -> tuple[Any, AdaDeltaState]:
+) -> tuple[Weights, AdaDeltaState]:
     """One step of AdaDelta: the updates to add to the weights.
+
+    Every optimizer takes `value`, `value_and_gradients` and `key`; this one needs none
+    of them.
 
     Args:
         gradients: structured like the weights, with their shapes and dtypes.
         state: of the step before, or from `init`.
         trainables: the weights.
         hyperparams: what `init` returned.
-        value: the loss at the weights; not used.
-        value_and_gradients: a function of weights that returns the loss there and its
-            gradients; not used.
-        key: a PRNG key; not used.
 
     Returns:
         `(updates, state)`; updates have the dtypes of the weights.
@@ -162,16 +163,16 @@ def step(
         epsilon = max(hyperparams.epsilon, float(jnp.finfo(grad.dtype).tiny))
         if mask:
             grad = saturate(grad + weight_decay.astype(grad.dtype) * param)
-        square_2 = saturate(lax.square(grad))
+        squared = saturate(lax.square(grad))
         square = ema(
-            square, square_2, dither.astype(grad.dtype), decay=hyperparams.decay
+            square, squared, dither.astype(grad.dtype), decay=hyperparams.decay
         )
         step = lax.sqrt(step_square + epsilon) * lax.rsqrt(square + epsilon)
         # Its square without its roots: what both need would be stored.
-        square_2 = square_2 / (square + epsilon) * (step_square + epsilon)
+        squared = squared / (square + epsilon) * (step_square + epsilon)
         step_square = ema(
             step_square,
-            saturate(square_2),
+            saturate(squared),
             dither.astype(grad.dtype),
             decay=hyperparams.decay,
         )

@@ -16,12 +16,19 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jax.nn.initializers import constant
 from jax.typing import DTypeLike
 
 from mlax._core import checks, placement, trees
-from mlax._core.static import static
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfOptimizer, Weights, static
 from mlax.functional import running_sum, saturate
+from mlax.initializers import constant
+
+__all__ = ["AdaGradHyperparams", "AdaGradState", "init", "step"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class AdaGradState(NamedTuple):
@@ -34,7 +41,7 @@ class AdaGradState(NamedTuple):
 
 
 @static
-class AdaGradHyperparams:
+class AdaGradHyperparams(OfOptimizer):
     """Hyperparameters of AdaGrad: canonical, hashable, static."""
 
     learning_rate: float | Callable[..., Any]
@@ -45,12 +52,6 @@ class AdaGradHyperparams:
     """Added to the sum, under the root."""
     moment_dtype: DTypeLike | None
     """Dtype of the sum; None: that of the weight."""
-
-    def apply(
-        self, gradients: Any, state: Any, trainables: Any, **inputs: Any
-    ) -> tuple[Any, Any]:
-        """`step` with these hyperparameters: what an optimizer of optimizers calls."""
-        return step(gradients, state, trainables, self, **inputs)
 
 
 def init(
@@ -103,27 +104,27 @@ def init(
     return state, hyperparams
 
 
+@applied_by(AdaGradHyperparams)
 def step(
     gradients: Any,
     state: AdaGradState,
-    trainables: Any,
+    trainables: Weights,
     hyperparams: AdaGradHyperparams,
     *,
     value: jax.Array | None = None,
     value_and_gradients: Callable[[Any], tuple[jax.Array, Any]] | None = None,
     key: jax.Array | None = None,
-) -> tuple[Any, AdaGradState]:
+) -> tuple[Weights, AdaGradState]:
     """One step of AdaGrad: the updates to add to the weights.
+
+    Every optimizer takes `value`, `value_and_gradients` and `key`; this one needs none
+    of them.
 
     Args:
         gradients: structured like the weights, with their shapes and dtypes.
         state: of the step before, or from `init`.
         trainables: the weights.
         hyperparams: what `init` returned.
-        value: the loss at the weights; not used.
-        value_and_gradients: a function of weights that returns the loss there and its
-            gradients; not used.
-        key: a PRNG key; not used.
 
     Returns:
         `(updates, state)`; updates have the dtypes of the weights.

@@ -22,8 +22,15 @@ from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
 from mlax._core import checks, placement, trees
-from mlax._core.static import static
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfOptimizer, Weights, static
 from mlax.functional import bias_correction, ema
+
+__all__ = ["AdaMaxWHyperparams", "AdaMaxWState", "init", "step"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class AdaMaxWState(NamedTuple):
@@ -38,7 +45,7 @@ class AdaMaxWState(NamedTuple):
 
 
 @static
-class AdaMaxWHyperparams:
+class AdaMaxWHyperparams(OfOptimizer):
     """Hyperparameters of AdaMaxW: canonical, hashable, static."""
 
     learning_rate: float | Callable[..., Any]
@@ -55,12 +62,6 @@ class AdaMaxWHyperparams:
     """Weights that decay; None: all."""
     moment_dtype: DTypeLike | None
     """Dtype of the moments; None: that of the weight."""
-
-    def apply(
-        self, gradients: Any, state: Any, trainables: Any, **inputs: Any
-    ) -> tuple[Any, Any]:
-        """`step` with these hyperparameters: what an optimizer of optimizers calls."""
-        return step(gradients, state, trainables, self, **inputs)
 
 
 def init(
@@ -127,27 +128,27 @@ def init(
     return state, hyperparams
 
 
+@applied_by(AdaMaxWHyperparams)
 def step(
     gradients: Any,
     state: AdaMaxWState,
-    trainables: Any,
+    trainables: Weights,
     hyperparams: AdaMaxWHyperparams,
     *,
     value: jax.Array | None = None,
     value_and_gradients: Callable[[Any], tuple[jax.Array, Any]] | None = None,
     key: jax.Array | None = None,
-) -> tuple[Any, AdaMaxWState]:
+) -> tuple[Weights, AdaMaxWState]:
     """One step of AdaMaxW: the updates to add to the weights.
+
+    Every optimizer takes `value`, `value_and_gradients` and `key`; this one needs none
+    of them.
 
     Args:
         gradients: structured like the weights, with their shapes and dtypes.
         state: of the step before, or from `init`.
         trainables: the weights.
         hyperparams: what `init` returned.
-        value: the loss at the weights; not used.
-        value_and_gradients: a function of weights that returns the loss there and its
-            gradients; not used.
-        key: a PRNG key; not used.
 
     Returns:
         `(updates, state)`; updates have the dtypes of the weights.

@@ -25,8 +25,16 @@ from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
 from mlax._core import checks, placement, trees
-from mlax._core.static import static
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfOptimizer, Weights, static
+from mlax._core.steps import steps_since
 from mlax.functional import ema, mean, rms, running_sum, saturate
+
+__all__ = ["AdafactorHyperparams", "AdafactorState", "init", "step"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class AdafactorState(NamedTuple):
@@ -35,19 +43,27 @@ class AdafactorState(NamedTuple):
     step: jax.Array
     """Number of steps so far."""
     row: Any
-    """For each weight, of shape row. Structured like the weights."""
+    """For each weight, of shape [n for a, n in enumerate(param.shape) if a !=
+    factored_axes(param.shape)[1]] if factored_axes(param.shape) else (0,). Structured
+    like the weights.
+    """
     column: Any
-    """For each weight, of shape column. Structured like the weights."""
+    """For each weight, of shape [n for a, n in enumerate(param.shape) if a !=
+    factored_axes(param.shape)[0]] if factored_axes(param.shape) else (0,). Structured
+    like the weights.
+    """
     square: Any
-    """For each weight, of shape (0,) if axes else shape. Structured like the weights."""
+    """For each weight, of shape (0,) if factored_axes(param.shape) else param.shape.
+    Structured like the weights.
+    """
     trace: Any
-    """For each weight, of shape shape. Structured like the weights. None unless momentum >
-    0.0.
+    """For each weight, of shape param.shape. Structured like the weights. None unless
+    momentum > 0.0.
     """
 
 
 @static
-class AdafactorHyperparams:
+class AdafactorHyperparams(OfOptimizer):
     """Hyperparameters of Adafactor: canonical, hashable, static."""
 
     learning_rate: float | Callable[..., Any]
@@ -74,12 +90,6 @@ class AdafactorHyperparams:
     """Whether large weights keep rows and columns."""
     moment_dtype: DTypeLike | None
     """Dtype of the moments; None: that of the weight."""
-
-    def apply(
-        self, gradients: Any, state: Any, trainables: Any, **inputs: Any
-    ) -> tuple[Any, Any]:
-        """`step` with these hyperparameters: what an optimizer of optimizers calls."""
-        return step(gradients, state, trainables, self, **inputs)
 
     def factored_axes(self, shape):
         """The two largest axes, the smaller one first; none of a small weight."""
@@ -115,7 +125,7 @@ def init(
             least 0).
         decay_offset: number of steps before those that count, to fine-tune (an integer
             of at least 0).
-        scale_by_weight: whether the step is scaled by the weight's rms (True or False).
+        scale_by_weight: whether the step is scaled by the weight's rms.
         clipping_threshold: largest rms of a step; None: any (a finite number above 0,
             or None).
         momentum: decay of the mean of the steps; 0: none is kept (a number of at least
@@ -126,7 +136,7 @@ def init(
             (such as 'layers/0/kernel') and the weight, which tells whether it is
             selected, or None).
         epsilon: added to squares of gradients (a finite number of at least 0).
-        factored: whether large weights keep rows and columns (True or False).
+        factored: whether large weights keep rows and columns.
         moment_dtype: dtype of the moments; None: that of the weight (a floating dtype,
             or None).
 
@@ -171,10 +181,12 @@ def init(
     def moments(param: jax.Array) -> dict[str, Any]:
         shape = param.shape
         axes = hyperparams.factored_axes(shape)
-        row_2 = [n for a, n in enumerate(shape) if a != axes[1]] if axes else (0,)
-        column_2 = [n for a, n in enumerate(shape) if a != axes[0]] if axes else (0,)
-        row = placement.create_moment(zeros, row_2, moment_dtype, param)
-        column = placement.create_moment(zeros, column_2, moment_dtype, param)
+        row_shape = [n for a, n in enumerate(shape) if a != axes[1]] if axes else (0,)
+        column_shape = (
+            [n for a, n in enumerate(shape) if a != axes[0]] if axes else (0,)
+        )
+        row = placement.create_moment(zeros, row_shape, moment_dtype, param)
+        column = placement.create_moment(zeros, column_shape, moment_dtype, param)
         square = placement.create_moment(
             zeros, (0,) if axes else shape, moment_dtype, param
         )
@@ -191,27 +203,27 @@ def init(
     return state, hyperparams
 
 
+@applied_by(AdafactorHyperparams)
 def step(
     gradients: Any,
     state: AdafactorState,
-    trainables: Any,
+    trainables: Weights,
     hyperparams: AdafactorHyperparams,
     *,
     value: jax.Array | None = None,
     value_and_gradients: Callable[[Any], tuple[jax.Array, Any]] | None = None,
     key: jax.Array | None = None,
-) -> tuple[Any, AdafactorState]:
+) -> tuple[Weights, AdafactorState]:
     """One step of Adafactor: the updates to add to the weights.
+
+    Every optimizer takes `value`, `value_and_gradients` and `key`; this one needs none
+    of them.
 
     Args:
         gradients: structured like the weights, with their shapes and dtypes.
         state: of the step before, or from `init`.
         trainables: the weights.
         hyperparams: what `init` returned.
-        value: the loss at the weights; not used.
-        value_and_gradients: a function of weights that returns the loss there and its
-            gradients; not used.
-        key: a PRNG key; not used.
 
     Returns:
         `(updates, state)`; updates have the dtypes of the weights.
@@ -232,10 +244,12 @@ def step(
     )
     trees.check_gradients("Adafactor", gradients, trainables)
     step = trees.scalar(trees.incremented(state.step))
+    step_number = trees.incremented(state.step)
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
     weight_decay = trees.scheduled(hyperparams.weight_decay, state.step)
     dither = trees.dither(state.step)
-    number = jnp.maximum(step - hyperparams.decay_offset, 1.0)
+    counted = jnp.maximum(steps_since(step_number, hyperparams.decay_offset), 1)
+    number = counted.astype(step.dtype)
     rate = trees.scalar(number**-hyperparams.decay_exponent)
 
     def update(grad, param, row, column, square, trace, mask):
@@ -244,21 +258,21 @@ def step(
             small, large = axes
             # Squares that several sums share would be stored: each reads the gradient.
             again, once_more = lax.optimization_barrier((grad, grad))
-            row_2 = saturate(mean(lax.square(grad), axis=large) + epsilon)
-            column_2 = saturate(mean(lax.square(again), axis=small) + epsilon)
-            change = rate.astype(grad.dtype) * (row_2 - row)
+            row_mean = saturate(mean(lax.square(grad), axis=large) + epsilon)
+            column_mean = saturate(mean(lax.square(again), axis=small) + epsilon)
+            change = rate.astype(grad.dtype) * (row_mean - row)
             row = running_sum(row, change, dither.astype(grad.dtype))
-            change = rate.astype(grad.dtype) * (column_2 - column)
+            change = rate.astype(grad.dtype) * (column_mean - column)
             column = running_sum(column, change, dither.astype(grad.dtype))
             within = small - 1 if small > large else small
-            row_2 = lax.rsqrt(row / mean(row, axis=within, keepdims=True))
-            column_2 = lax.expand_dims(lax.rsqrt(column), (small,))
-            u = grad * lax.expand_dims(row_2, (large,)) * column_2
-            squares = mean(lax.square(once_more) * lax.square(column_2), axis=large)
-            squares = squares * lax.square(row_2)
+            row_scale = lax.rsqrt(row / mean(row, axis=within, keepdims=True))
+            column_scale = lax.expand_dims(lax.rsqrt(column), (small,))
+            u = grad * lax.expand_dims(row_scale, (large,)) * column_scale
+            squares = mean(lax.square(once_more) * lax.square(column_scale), axis=large)
+            squares = squares * lax.square(row_scale)
         else:
-            square_2 = saturate(lax.square(grad) + epsilon)
-            change = rate.astype(grad.dtype) * (square_2 - square)
+            squared = saturate(lax.square(grad) + epsilon)
+            change = rate.astype(grad.dtype) * (squared - square)
             square = running_sum(square, change, dither.astype(grad.dtype))
             u = grad * lax.rsqrt(square)
             squares = lax.square(u)

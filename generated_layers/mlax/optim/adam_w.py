@@ -20,8 +20,15 @@ from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
 from mlax._core import checks, placement, trees
-from mlax._core.static import static
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfOptimizer, Weights, static
 from mlax.functional import bias_correction, divide_by_root, ema, saturate
+
+__all__ = ["AdamWHyperparams", "AdamWState", "init", "step"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class AdamWState(NamedTuple):
@@ -36,7 +43,7 @@ class AdamWState(NamedTuple):
 
 
 @static
-class AdamWHyperparams:
+class AdamWHyperparams(OfOptimizer):
     """Hyperparameters of AdamW: canonical, hashable, static."""
 
     learning_rate: float | Callable[..., Any]
@@ -57,12 +64,6 @@ class AdamWHyperparams:
     """Whether the mean looks one step ahead."""
     moment_dtype: DTypeLike | None
     """Dtype of the moments; None: that of the weight."""
-
-    def apply(
-        self, gradients: Any, state: Any, trainables: Any, **inputs: Any
-    ) -> tuple[Any, Any]:
-        """`step` with these hyperparameters: what an optimizer of optimizers calls."""
-        return step(gradients, state, trainables, self, **inputs)
 
 
 def init(
@@ -93,7 +94,7 @@ def init(
         mask: weights that decay; None: all (a hashable function of a weight's path
             (such as 'layers/0/kernel') and the weight, which tells whether it is
             selected, or None).
-        nesterov: whether the mean looks one step ahead (True or False).
+        nesterov: whether the mean looks one step ahead.
         moment_dtype: dtype of the moments; None: that of the weight (a floating dtype,
             or None).
 
@@ -138,27 +139,27 @@ def init(
     return state, hyperparams
 
 
+@applied_by(AdamWHyperparams)
 def step(
     gradients: Any,
     state: AdamWState,
-    trainables: Any,
+    trainables: Weights,
     hyperparams: AdamWHyperparams,
     *,
     value: jax.Array | None = None,
     value_and_gradients: Callable[[Any], tuple[jax.Array, Any]] | None = None,
     key: jax.Array | None = None,
-) -> tuple[Any, AdamWState]:
+) -> tuple[Weights, AdamWState]:
     """One step of AdamW: the updates to add to the weights.
+
+    Every optimizer takes `value`, `value_and_gradients` and `key`; this one needs none
+    of them.
 
     Args:
         gradients: structured like the weights, with their shapes and dtypes.
         state: of the step before, or from `init`.
         trainables: the weights.
         hyperparams: what `init` returned.
-        value: the loss at the weights; not used.
-        value_and_gradients: a function of weights that returns the loss there and its
-            gradients; not used.
-        key: a PRNG key; not used.
 
     Returns:
         `(updates, state)`; updates have the dtypes of the weights.
@@ -185,14 +186,14 @@ def step(
             dither.astype(grad.dtype),
             decay=hyperparams.b2,
         )
-        mean_2 = mean * unbias_mean.astype(grad.dtype)
+        unbiased = mean * unbias_mean.astype(grad.dtype)
         if hyperparams.nesterov:
             ahead = mean * unbias_next.astype(grad.dtype)
-            mean_2 = ema(
+            unbiased = ema(
                 ahead, grad * unbias_mean.astype(grad.dtype), decay=hyperparams.b1
             )
         step = divide_by_root(
-            mean_2,
+            unbiased,
             square * unbias_square.astype(grad.dtype),
             epsilon=hyperparams.epsilon,
             epsilon_root=hyperparams.epsilon_root,

@@ -24,8 +24,15 @@ from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
 from mlax._core import checks, placement, trees
-from mlax._core.static import static
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfOptimizer, Weights, static
 from mlax.functional import bias_correction, divide_by_root, ema, saturate
+
+__all__ = ["AdanHyperparams", "AdanState", "init", "step"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class AdanState(NamedTuple):
@@ -44,7 +51,7 @@ class AdanState(NamedTuple):
 
 
 @static
-class AdanHyperparams:
+class AdanHyperparams(OfOptimizer):
     """Hyperparameters of Adan: canonical, hashable, static."""
 
     learning_rate: float | Callable[..., Any]
@@ -65,12 +72,6 @@ class AdanHyperparams:
     """Weights that decay; None: all."""
     moment_dtype: DTypeLike | None
     """Dtype of the moments; None: that of the weight."""
-
-    def apply(
-        self, gradients: Any, state: Any, trainables: Any, **inputs: Any
-    ) -> tuple[Any, Any]:
-        """`step` with these hyperparameters: what an optimizer of optimizers calls."""
-        return step(gradients, state, trainables, self, **inputs)
 
 
 def init(
@@ -148,27 +149,27 @@ def init(
     return state, hyperparams
 
 
+@applied_by(AdanHyperparams)
 def step(
     gradients: Any,
     state: AdanState,
-    trainables: Any,
+    trainables: Weights,
     hyperparams: AdanHyperparams,
     *,
     value: jax.Array | None = None,
     value_and_gradients: Callable[[Any], tuple[jax.Array, Any]] | None = None,
     key: jax.Array | None = None,
-) -> tuple[Any, AdanState]:
+) -> tuple[Weights, AdanState]:
     """One step of Adan: the updates to add to the weights.
+
+    Every optimizer takes `value`, `value_and_gradients` and `key`; this one needs none
+    of them.
 
     Args:
         gradients: structured like the weights, with their shapes and dtypes.
         state: of the step before, or from `init`.
         trainables: the weights.
         hyperparams: what `init` returned.
-        value: the loss at the weights; not used.
-        value_and_gradients: a function of weights that returns the loss there and its
-            gradients; not used.
-        key: a PRNG key; not used.
 
     Returns:
         `(updates, state)`; updates have the dtypes of the weights.

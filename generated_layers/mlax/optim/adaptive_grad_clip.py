@@ -21,8 +21,15 @@ import jax.numpy as jnp
 from jax import lax
 
 from mlax._core import checks, trees
-from mlax._core.static import static
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfOptimizer, Weights, static
 from mlax.functional import range_scale, sum
+
+__all__ = ["AdaptiveGradClipHyperparams", "AdaptiveGradClipState", "init", "step"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class AdaptiveGradClipState(NamedTuple):
@@ -30,7 +37,7 @@ class AdaptiveGradClipState(NamedTuple):
 
 
 @static
-class AdaptiveGradClipHyperparams:
+class AdaptiveGradClipHyperparams(OfOptimizer):
     """Hyperparameters of AdaptiveGradClip: canonical, hashable, static."""
 
     clipping: float
@@ -39,12 +46,6 @@ class AdaptiveGradClipHyperparams:
     """Least norm of weights."""
     unit_axis: int | None
     """Axis of the units; None: by the number of axes."""
-
-    def apply(
-        self, gradients: Any, state: Any, trainables: Any, **inputs: Any
-    ) -> tuple[Any, Any]:
-        """`step` with these hyperparameters: what an optimizer of optimizers calls."""
-        return step(gradients, state, trainables, self, **inputs)
 
     def norm(self, x):
         """The norm of each unit; it may broadcast."""
@@ -89,27 +90,27 @@ def init(
     return state, hyperparams
 
 
+@applied_by(AdaptiveGradClipHyperparams)
 def step(
     gradients: Any,
     state: AdaptiveGradClipState,
-    trainables: Any,
+    trainables: Weights,
     hyperparams: AdaptiveGradClipHyperparams,
     *,
     value: jax.Array | None = None,
     value_and_gradients: Callable[[Any], tuple[jax.Array, Any]] | None = None,
     key: jax.Array | None = None,
-) -> tuple[Any, AdaptiveGradClipState]:
+) -> tuple[Weights, AdaptiveGradClipState]:
     """One step of AdaptiveGradClip: the updates to add to the weights.
+
+    Every optimizer takes `value`, `value_and_gradients` and `key`; this one needs none
+    of them.
 
     Args:
         gradients: structured like the weights, with their shapes and dtypes.
         state: of the step before, or from `init`.
         trainables: the weights.
         hyperparams: what `init` returned.
-        value: the loss at the weights; not used.
-        value_and_gradients: a function of weights that returns the loss there and its
-            gradients; not used.
-        key: a PRNG key; not used.
 
     Returns:
         `(updates, state)`; updates have the dtypes of the weights.

@@ -22,8 +22,15 @@ from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
 from mlax._core import checks, placement, trees
-from mlax._core.static import static
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfOptimizer, Weights, static
 from mlax.functional import ema, running_sum, saturate
+
+__all__ = ["ADOPTHyperparams", "ADOPTState", "init", "step"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class ADOPTState(NamedTuple):
@@ -38,7 +45,7 @@ class ADOPTState(NamedTuple):
 
 
 @static
-class ADOPTHyperparams:
+class ADOPTHyperparams(OfOptimizer):
     """Hyperparameters of ADOPT: canonical, hashable, static."""
 
     learning_rate: float | Callable[..., Any]
@@ -55,12 +62,6 @@ class ADOPTHyperparams:
     """Whether the mean looks one step ahead."""
     moment_dtype: DTypeLike | None
     """Dtype of the moments; None: that of the weight."""
-
-    def apply(
-        self, gradients: Any, state: Any, trainables: Any, **inputs: Any
-    ) -> tuple[Any, Any]:
-        """`step` with these hyperparameters: what an optimizer of optimizers calls."""
-        return step(gradients, state, trainables, self, **inputs)
 
 
 def init(
@@ -85,7 +86,7 @@ def init(
             0).
         clipping_exponent: growth of the bound; None: no bound (a finite number of at
             least 0, or None).
-        nesterov: whether the mean looks one step ahead (True or False).
+        nesterov: whether the mean looks one step ahead.
         moment_dtype: dtype of the moments; None: that of the weight (a floating dtype,
             or None).
 
@@ -127,27 +128,27 @@ def init(
     return state, hyperparams
 
 
+@applied_by(ADOPTHyperparams)
 def step(
     gradients: Any,
     state: ADOPTState,
-    trainables: Any,
+    trainables: Weights,
     hyperparams: ADOPTHyperparams,
     *,
     value: jax.Array | None = None,
     value_and_gradients: Callable[[Any], tuple[jax.Array, Any]] | None = None,
     key: jax.Array | None = None,
-) -> tuple[Any, ADOPTState]:
+) -> tuple[Weights, ADOPTState]:
     """One step of ADOPT: the updates to add to the weights.
+
+    Every optimizer takes `value`, `value_and_gradients` and `key`; this one needs none
+    of them.
 
     Args:
         gradients: structured like the weights, with their shapes and dtypes.
         state: of the step before, or from `init`.
         trainables: the weights.
         hyperparams: what `init` returned.
-        value: the loss at the weights; not used.
-        value_and_gradients: a function of weights that returns the loss there and its
-            gradients; not used.
-        key: a PRNG key; not used.
 
     Returns:
         `(updates, state)`; updates have the dtypes of the weights.
@@ -175,13 +176,13 @@ def step(
             )
         change = mean_rate.astype(grad.dtype) * (scaled - mean)
         mean = running_sum(mean, change, dither.astype(grad.dtype))
-        square_2 = saturate(lax.square(grad))
-        average = ema(square, square_2, dither.astype(grad.dtype), decay=hyperparams.b2)
-        square = jnp.where(step.astype(grad.dtype) == 1.0, square_2, average)
-        mean_2 = mean
+        squared = saturate(lax.square(grad))
+        average = ema(square, squared, dither.astype(grad.dtype), decay=hyperparams.b2)
+        square = jnp.where(step.astype(grad.dtype) == 1.0, squared, average)
+        ahead = mean
         if hyperparams.nesterov:
-            mean_2 = mean_2 + mean_rate.astype(grad.dtype) * (scaled - mean_2)
-        return -learning_rate.astype(grad.dtype) * mean_2, mean, square
+            ahead = ahead + mean_rate.astype(grad.dtype) * (scaled - ahead)
+        return -learning_rate.astype(grad.dtype) * ahead, mean, square
 
     updates, mean, square = trees.map_leaves(
         update,

@@ -22,8 +22,15 @@ from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
 from mlax._core import checks, placement, trees
-from mlax._core.static import static
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfOptimizer, Weights, static
 from mlax.functional import bias_correction, divide_by_root, ema, saturate
+
+__all__ = ["AMSGradHyperparams", "AMSGradState", "init", "step"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class AMSGradState(NamedTuple):
@@ -40,7 +47,7 @@ class AMSGradState(NamedTuple):
 
 
 @static
-class AMSGradHyperparams:
+class AMSGradHyperparams(OfOptimizer):
     """Hyperparameters of AMSGrad: canonical, hashable, static."""
 
     learning_rate: float | Callable[..., Any]
@@ -59,12 +66,6 @@ class AMSGradHyperparams:
     """Whether the mean square is unbiased."""
     moment_dtype: DTypeLike | None
     """Dtype of the moments; None: that of the weight."""
-
-    def apply(
-        self, gradients: Any, state: Any, trainables: Any, **inputs: Any
-    ) -> tuple[Any, Any]:
-        """`step` with these hyperparameters: what an optimizer of optimizers calls."""
-        return step(gradients, state, trainables, self, **inputs)
 
 
 def init(
@@ -89,8 +90,8 @@ def init(
         epsilon: added to the root of the mean square (a finite number of at least 0).
         epsilon_root: added to the mean square, under the root (a finite number of at
             least 0).
-        bias_correction_mean: whether the mean is unbiased (True or False).
-        bias_correction_square: whether the mean square is unbiased (True or False).
+        bias_correction_mean: whether the mean is unbiased.
+        bias_correction_square: whether the mean square is unbiased.
         moment_dtype: dtype of the moments; None: that of the weight (a floating dtype,
             or None).
 
@@ -137,27 +138,27 @@ def init(
     return state, hyperparams
 
 
+@applied_by(AMSGradHyperparams)
 def step(
     gradients: Any,
     state: AMSGradState,
-    trainables: Any,
+    trainables: Weights,
     hyperparams: AMSGradHyperparams,
     *,
     value: jax.Array | None = None,
     value_and_gradients: Callable[[Any], tuple[jax.Array, Any]] | None = None,
     key: jax.Array | None = None,
-) -> tuple[Any, AMSGradState]:
+) -> tuple[Weights, AMSGradState]:
     """One step of AMSGrad: the updates to add to the weights.
+
+    Every optimizer takes `value`, `value_and_gradients` and `key`; this one needs none
+    of them.
 
     Args:
         gradients: structured like the weights, with their shapes and dtypes.
         state: of the step before, or from `init`.
         trainables: the weights.
         hyperparams: what `init` returned.
-        value: the loss at the weights; not used.
-        value_and_gradients: a function of weights that returns the loss there and its
-            gradients; not used.
-        key: a PRNG key; not used.
 
     Returns:
         `(updates, state)`; updates have the dtypes of the weights.
@@ -188,8 +189,8 @@ def step(
             dither.astype(grad.dtype),
             decay=hyperparams.b2,
         )
-        square_2 = saturate(square * unbias_square.astype(grad.dtype))
-        largest = jnp.maximum(largest, square_2)
+        unbiased = saturate(square * unbias_square.astype(grad.dtype))
+        largest = jnp.maximum(largest, unbiased)
         step = divide_by_root(
             mean * unbias_mean.astype(grad.dtype),
             largest,

@@ -18,8 +18,21 @@ from jax import lax
 from jax.nn.initializers import zeros
 
 from mlax._core import checks, placement, trees
-from mlax._core.static import InitializedOptimizer, OptimizerHyperparams, static
+from mlax._core.scopes import applied_by
+from mlax._core.static import (
+    InitializedOptimizer,
+    OfOptimizer,
+    OptimizerHyperparams,
+    Weights,
+    static,
+)
 from mlax._core.trees import all_finite
+
+__all__ = ["ApplyIfFiniteHyperparams", "ApplyIfFiniteState", "init", "step"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class ApplyIfFiniteState(NamedTuple):
@@ -30,23 +43,16 @@ class ApplyIfFiniteState(NamedTuple):
     total: jax.Array
     """Number of all errors."""
     optimizer: Any
-    """That of optimizer."""
 
 
 @static
-class ApplyIfFiniteHyperparams:
+class ApplyIfFiniteHyperparams(OfOptimizer):
     """Hyperparameters of ApplyIfFinite: canonical, hashable, static."""
 
     optimizer: OptimizerHyperparams
     """The optimizer."""
     max_consecutive_errors: int
     """Number of steps in a row that are skipped."""
-
-    def apply(
-        self, gradients: Any, state: Any, trainables: Any, **inputs: Any
-    ) -> tuple[Any, Any]:
-        """`step` with these hyperparameters: what an optimizer of optimizers calls."""
-        return step(gradients, state, trainables, self, **inputs)
 
 
 def init(
@@ -80,16 +86,17 @@ def init(
     return state, hyperparams
 
 
+@applied_by(ApplyIfFiniteHyperparams)
 def step(
     gradients: Any,
     state: ApplyIfFiniteState,
-    trainables: Any,
+    trainables: Weights,
     hyperparams: ApplyIfFiniteHyperparams,
     *,
     value: jax.Array | None = None,
     value_and_gradients: Callable[[Any], tuple[jax.Array, Any]] | None = None,
     key: jax.Array | None = None,
-) -> tuple[Any, ApplyIfFiniteState]:
+) -> tuple[Weights, ApplyIfFiniteState]:
     """One step of ApplyIfFinite: the updates to add to the weights.
 
     Args:

@@ -27,8 +27,21 @@ from jax.nn.initializers import ones
 from jax.typing import DTypeLike
 
 from mlax._core import checks, placement, trees
-from mlax._core.static import InitializedOptimizer, OptimizerHyperparams, static
+from mlax._core.scopes import applied_by
+from mlax._core.static import (
+    InitializedOptimizer,
+    OfOptimizer,
+    OptimizerHyperparams,
+    Weights,
+    static,
+)
 from mlax._core.trees import tree_add, tree_dot, tree_where
+
+__all__ = ["BacktrackingSearchHyperparams", "BacktrackingSearchState", "init", "step"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class BacktrackingSearchState(NamedTuple):
@@ -37,11 +50,10 @@ class BacktrackingSearchState(NamedTuple):
     size: jax.Array
     """The last step size."""
     optimizer: Any
-    """That of optimizer."""
 
 
 @static
-class BacktrackingSearchHyperparams:
+class BacktrackingSearchHyperparams(OfOptimizer):
     """Hyperparameters of BacktrackingSearch: canonical, hashable, static."""
 
     optimizer: OptimizerHyperparams
@@ -62,12 +74,6 @@ class BacktrackingSearchHyperparams:
     """Tolerance of the decrease, relative to the loss."""
     accum_dtype: DTypeLike | None
     """Dtype of the slope; None: of each weight."""
-
-    def apply(
-        self, gradients: Any, state: Any, trainables: Any, **inputs: Any
-    ) -> tuple[Any, Any]:
-        """`step` with these hyperparameters: what an optimizer of optimizers calls."""
-        return step(gradients, state, trainables, self, **inputs)
 
 
 def init(
@@ -141,16 +147,17 @@ def init(
     return state, hyperparams
 
 
+@applied_by(BacktrackingSearchHyperparams)
 def step(
     gradients: Any,
     state: BacktrackingSearchState,
-    trainables: Any,
+    trainables: Weights,
     hyperparams: BacktrackingSearchHyperparams,
     *,
     value: jax.Array | None = None,
     value_and_gradients: Callable[[Any], tuple[jax.Array, Any]] | None = None,
     key: jax.Array | None = None,
-) -> tuple[Any, BacktrackingSearchState]:
+) -> tuple[Weights, BacktrackingSearchState]:
     """One step of BacktrackingSearch: the updates to add to the weights.
 
     Args:
@@ -182,11 +189,11 @@ def step(
         key=key,
     )
     state = state._replace(optimizer=optimizer_state)
-    value_2, steepest = trees.required(
+    local_value, steepest = trees.required(
         "BacktrackingSearch", value_and_gradients=value_and_gradients
     )(trainables)
     slope = tree_dot(direction, steepest, hyperparams.accum_dtype)
-    target = (1.0 + hyperparams.rtol) * value_2.astype(slope.dtype)
+    target = (1.0 + hyperparams.rtol) * local_value.astype(slope.dtype)
 
     def excess(size):
         loss, _ = trees.required(

@@ -16,8 +16,15 @@ from typing import Any, NamedTuple
 import jax
 
 from mlax._core import checks, trees
-from mlax._core.static import static
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfOptimizer, Weights, static
 from mlax.functional import mean, saturate
+
+__all__ = ["CentralizeHyperparams", "CentralizeState", "init", "step"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class CentralizeState(NamedTuple):
@@ -25,17 +32,11 @@ class CentralizeState(NamedTuple):
 
 
 @static
-class CentralizeHyperparams:
+class CentralizeHyperparams(OfOptimizer):
     """Hyperparameters of Centralize: canonical, hashable, static."""
 
     unit_axis: int | None
     """Axis of the units; None: by the number of axes."""
-
-    def apply(
-        self, gradients: Any, state: Any, trainables: Any, **inputs: Any
-    ) -> tuple[Any, Any]:
-        """`step` with these hyperparameters: what an optimizer of optimizers calls."""
-        return step(gradients, state, trainables, self, **inputs)
 
 
 def init(
@@ -61,27 +62,27 @@ def init(
     return state, hyperparams
 
 
+@applied_by(CentralizeHyperparams)
 def step(
     gradients: Any,
     state: CentralizeState,
-    trainables: Any,
+    trainables: Weights,
     hyperparams: CentralizeHyperparams,
     *,
     value: jax.Array | None = None,
     value_and_gradients: Callable[[Any], tuple[jax.Array, Any]] | None = None,
     key: jax.Array | None = None,
-) -> tuple[Any, CentralizeState]:
+) -> tuple[Weights, CentralizeState]:
     """One step of Centralize: the updates to add to the weights.
+
+    Every optimizer takes `value`, `value_and_gradients` and `key`; this one needs none
+    of them.
 
     Args:
         gradients: structured like the weights, with their shapes and dtypes.
         state: of the step before, or from `init`.
         trainables: the weights.
         hyperparams: what `init` returned.
-        value: the loss at the weights; not used.
-        value_and_gradients: a function of weights that returns the loss there and its
-            gradients; not used.
-        key: a PRNG key; not used.
 
     Returns:
         `(updates, state)`; updates have the dtypes of the weights.

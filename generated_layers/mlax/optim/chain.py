@@ -12,29 +12,35 @@ from typing import Any, NamedTuple
 
 import jax
 
-from mlax._core import arrays, checks, trees
-from mlax._core.static import InitializedOptimizer, OptimizerHyperparams, static
+from mlax._core import arrays, checks, scopes, trees
+from mlax._core.scopes import applied_by
+from mlax._core.static import (
+    InitializedOptimizer,
+    OfOptimizer,
+    OptimizerHyperparams,
+    Weights,
+    static,
+)
+
+__all__ = ["ChainHyperparams", "ChainState", "init", "step"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class ChainState(NamedTuple):
     """State of Chain."""
 
     transformations: tuple[Any, ...]
-    """Those of transformations."""
 
 
 @static
-class ChainHyperparams:
+class ChainHyperparams(OfOptimizer):
     """Hyperparameters of Chain: canonical, hashable, static."""
 
     transformations: tuple[OptimizerHyperparams, ...]
     """Initialized optimizers, in order."""
-
-    def apply(
-        self, gradients: Any, state: Any, trainables: Any, **inputs: Any
-    ) -> tuple[Any, Any]:
-        """`step` with these hyperparameters: what an optimizer of optimizers calls."""
-        return step(gradients, state, trainables, self, **inputs)
 
 
 def init(
@@ -60,16 +66,17 @@ def init(
     return state, hyperparams
 
 
+@applied_by(ChainHyperparams)
 def step(
     gradients: Any,
     state: ChainState,
-    trainables: Any,
+    trainables: Weights,
     hyperparams: ChainHyperparams,
     *,
     value: jax.Array | None = None,
     value_and_gradients: Callable[[Any], tuple[jax.Array, Any]] | None = None,
     key: jax.Array | None = None,
-) -> tuple[Any, ChainState]:
+) -> tuple[Weights, ChainState]:
     """One step of Chain: the updates to add to the weights.
 
     Args:
@@ -94,7 +101,9 @@ def step(
     states = list(state.transformations)
     transformation_keys = arrays.split_keys(key, len(hyperparams.transformations))
     for i, transformation in enumerate(hyperparams.transformations):
-        gradients, states[i] = transformation.apply(
+        gradients, states[i] = scopes.apply_at(
+            i,
+            transformation,
             gradients,
             states[i],
             trainables,

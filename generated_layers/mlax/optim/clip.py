@@ -14,7 +14,14 @@ import jax
 from jax import lax
 
 from mlax._core import checks, trees
-from mlax._core.static import static
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfOptimizer, Weights, static
+
+__all__ = ["ClipHyperparams", "ClipState", "init", "step"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class ClipState(NamedTuple):
@@ -22,17 +29,11 @@ class ClipState(NamedTuple):
 
 
 @static
-class ClipHyperparams:
+class ClipHyperparams(OfOptimizer):
     """Hyperparameters of Clip: canonical, hashable, static."""
 
     max_delta: float
     """The largest absolute value."""
-
-    def apply(
-        self, gradients: Any, state: Any, trainables: Any, **inputs: Any
-    ) -> tuple[Any, Any]:
-        """`step` with these hyperparameters: what an optimizer of optimizers calls."""
-        return step(gradients, state, trainables, self, **inputs)
 
 
 def init(trainables: Any, max_delta: float) -> tuple[ClipState, ClipHyperparams]:
@@ -56,27 +57,27 @@ def init(trainables: Any, max_delta: float) -> tuple[ClipState, ClipHyperparams]
     return state, hyperparams
 
 
+@applied_by(ClipHyperparams)
 def step(
     gradients: Any,
     state: ClipState,
-    trainables: Any,
+    trainables: Weights,
     hyperparams: ClipHyperparams,
     *,
     value: jax.Array | None = None,
     value_and_gradients: Callable[[Any], tuple[jax.Array, Any]] | None = None,
     key: jax.Array | None = None,
-) -> tuple[Any, ClipState]:
+) -> tuple[Weights, ClipState]:
     """One step of Clip: the updates to add to the weights.
+
+    Every optimizer takes `value`, `value_and_gradients` and `key`; this one needs none
+    of them.
 
     Args:
         gradients: structured like the weights, with their shapes and dtypes.
         state: of the step before, or from `init`.
         trainables: the weights.
         hyperparams: what `init` returned.
-        value: the loss at the weights; not used.
-        value_and_gradients: a function of weights that returns the loss there and its
-            gradients; not used.
-        key: a PRNG key; not used.
 
     Returns:
         `(updates, state)`; updates have the dtypes of the weights.

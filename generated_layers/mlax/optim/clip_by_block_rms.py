@@ -16,8 +16,15 @@ import jax.numpy as jnp
 from jax.typing import DTypeLike
 
 from mlax._core import checks, trees
-from mlax._core.static import static
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfOptimizer, Weights, static
 from mlax.functional import rms
+
+__all__ = ["ClipByBlockRmsHyperparams", "ClipByBlockRmsState", "init", "step"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class ClipByBlockRmsState(NamedTuple):
@@ -25,19 +32,13 @@ class ClipByBlockRmsState(NamedTuple):
 
 
 @static
-class ClipByBlockRmsHyperparams:
+class ClipByBlockRmsHyperparams(OfOptimizer):
     """Hyperparameters of ClipByBlockRms: canonical, hashable, static."""
 
     threshold: float
     """The largest root mean square."""
     accum_dtype: DTypeLike | None
     """Dtype of the squares; None: of the gradient."""
-
-    def apply(
-        self, gradients: Any, state: Any, trainables: Any, **inputs: Any
-    ) -> tuple[Any, Any]:
-        """`step` with these hyperparameters: what an optimizer of optimizers calls."""
-        return step(gradients, state, trainables, self, **inputs)
 
 
 def init(
@@ -70,27 +71,27 @@ def init(
     return state, hyperparams
 
 
+@applied_by(ClipByBlockRmsHyperparams)
 def step(
     gradients: Any,
     state: ClipByBlockRmsState,
-    trainables: Any,
+    trainables: Weights,
     hyperparams: ClipByBlockRmsHyperparams,
     *,
     value: jax.Array | None = None,
     value_and_gradients: Callable[[Any], tuple[jax.Array, Any]] | None = None,
     key: jax.Array | None = None,
-) -> tuple[Any, ClipByBlockRmsState]:
+) -> tuple[Weights, ClipByBlockRmsState]:
     """One step of ClipByBlockRms: the updates to add to the weights.
+
+    Every optimizer takes `value`, `value_and_gradients` and `key`; this one needs none
+    of them.
 
     Args:
         gradients: structured like the weights, with their shapes and dtypes.
         state: of the step before, or from `init`.
         trainables: the weights.
         hyperparams: what `init` returned.
-        value: the loss at the weights; not used.
-        value_and_gradients: a function of weights that returns the loss there and its
-            gradients; not used.
-        key: a PRNG key; not used.
 
     Returns:
         `(updates, state)`; updates have the dtypes of the weights.

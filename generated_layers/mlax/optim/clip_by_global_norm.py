@@ -19,8 +19,15 @@ from jax import lax
 from jax.typing import DTypeLike
 
 from mlax._core import checks, placement, trees
-from mlax._core.static import static
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfOptimizer, Weights, static
 from mlax.functional import sum
+
+__all__ = ["ClipByGlobalNormHyperparams", "ClipByGlobalNormState", "init", "step"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class ClipByGlobalNormState(NamedTuple):
@@ -31,19 +38,13 @@ class ClipByGlobalNormState(NamedTuple):
 
 
 @static
-class ClipByGlobalNormHyperparams:
+class ClipByGlobalNormHyperparams(OfOptimizer):
     """Hyperparameters of ClipByGlobalNorm: canonical, hashable, static."""
 
     max_norm: float
     """The largest norm that gradients may have."""
     accum_dtype: DTypeLike | None
     """Dtype of the squares; None: of each gradient."""
-
-    def apply(
-        self, gradients: Any, state: Any, trainables: Any, **inputs: Any
-    ) -> tuple[Any, Any]:
-        """`step` with these hyperparameters: what an optimizer of optimizers calls."""
-        return step(gradients, state, trainables, self, **inputs)
 
 
 def init(
@@ -76,27 +77,27 @@ def init(
     return state, hyperparams
 
 
+@applied_by(ClipByGlobalNormHyperparams)
 def step(
     gradients: Any,
     state: ClipByGlobalNormState,
-    trainables: Any,
+    trainables: Weights,
     hyperparams: ClipByGlobalNormHyperparams,
     *,
     value: jax.Array | None = None,
     value_and_gradients: Callable[[Any], tuple[jax.Array, Any]] | None = None,
     key: jax.Array | None = None,
-) -> tuple[Any, ClipByGlobalNormState]:
+) -> tuple[Weights, ClipByGlobalNormState]:
     """One step of ClipByGlobalNorm: the updates to add to the weights.
+
+    Every optimizer takes `value`, `value_and_gradients` and `key`; this one needs none
+    of them.
 
     Args:
         gradients: structured like the weights, with their shapes and dtypes.
         state: of the step before, or from `init`.
         trainables: the weights.
         hyperparams: what `init` returned.
-        value: the loss at the weights; not used.
-        value_and_gradients: a function of weights that returns the loss there and its
-            gradients; not used.
-        key: a PRNG key; not used.
 
     Returns:
         `(updates, state)`; updates have the dtypes of the weights.

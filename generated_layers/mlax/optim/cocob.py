@@ -18,12 +18,20 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jax.nn.initializers import constant, zeros
+from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
 from mlax._core import checks, placement, trees
-from mlax._core.static import static
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfOptimizer, Weights, static
 from mlax.functional import running_sum, saturate
+from mlax.initializers import constant
+
+__all__ = ["CocobHyperparams", "CocobState", "init", "step"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class CocobState(NamedTuple):
@@ -34,17 +42,17 @@ class CocobState(NamedTuple):
     first: Any
     """For each weight, at first param. Structured like the weights."""
     largest: Any
-    """For each weight, of shape shape. Structured like the weights."""
+    """For each weight, of shape param.shape. Structured like the weights."""
     total: Any
-    """For each weight, of shape shape. Structured like the weights."""
+    """For each weight, of shape param.shape. Structured like the weights."""
     reward: Any
-    """For each weight, of shape shape. Structured like the weights."""
+    """For each weight, of shape param.shape. Structured like the weights."""
     trace: Any
-    """For each weight, of shape shape. Structured like the weights."""
+    """For each weight, of shape param.shape. Structured like the weights."""
 
 
 @static
-class CocobHyperparams:
+class CocobHyperparams(OfOptimizer):
     """Hyperparameters of Cocob: canonical, hashable, static."""
 
     learning_rate: float | Callable[..., Any]
@@ -59,12 +67,6 @@ class CocobHyperparams:
     """Weights that decay; None: all."""
     moment_dtype: DTypeLike | None
     """Dtype of the moments; None: that of the weight."""
-
-    def apply(
-        self, gradients: Any, state: Any, trainables: Any, **inputs: Any
-    ) -> tuple[Any, Any]:
-        """`step` with these hyperparameters: what an optimizer of optimizers calls."""
-        return step(gradients, state, trainables, self, **inputs)
 
 
 def init(
@@ -118,9 +120,9 @@ def init(
 
     def moments(param: jax.Array) -> dict[str, Any]:
         shape, kept = param.shape, moment_dtype
-        epsilon_2 = max(epsilon, float(jnp.finfo(kept or param.dtype).tiny))
+        smallest = max(epsilon, float(jnp.finfo(kept or param.dtype).tiny))
         first = placement.copied(param, kept)
-        largest = placement.create_moment(constant(epsilon_2), shape, kept, param)
+        largest = placement.create_moment(constant(smallest), shape, kept, param)
         total = placement.create_moment(zeros, shape, kept, param)
         reward = placement.create_moment(zeros, shape, kept, param)
         trace = placement.create_moment(zeros, shape, kept, param)
@@ -138,27 +140,27 @@ def init(
     return state, hyperparams
 
 
+@applied_by(CocobHyperparams)
 def step(
     gradients: Any,
     state: CocobState,
-    trainables: Any,
+    trainables: Weights,
     hyperparams: CocobHyperparams,
     *,
     value: jax.Array | None = None,
     value_and_gradients: Callable[[Any], tuple[jax.Array, Any]] | None = None,
     key: jax.Array | None = None,
-) -> tuple[Any, CocobState]:
+) -> tuple[Weights, CocobState]:
     """One step of Cocob: the updates to add to the weights.
+
+    Every optimizer takes `value`, `value_and_gradients` and `key`; this one needs none
+    of them.
 
     Args:
         gradients: structured like the weights, with their shapes and dtypes.
         state: of the step before, or from `init`.
         trainables: the weights.
         hyperparams: what `init` returned.
-        value: the loss at the weights; not used.
-        value_and_gradients: a function of weights that returns the loss there and its
-            gradients; not used.
-        key: a PRNG key; not used.
 
     Returns:
         `(updates, state)`; updates have the dtypes of the weights.
@@ -187,10 +189,10 @@ def step(
             grad = saturate(grad + hyperparams.weight_decay * param)
         grad = saturate(learning_rate.astype(grad.dtype) * grad)
         won = -grad * (param - first)
-        reward_2 = saturate(running_sum(reward, won, dither.astype(grad.dtype)))
+        wealth = saturate(running_sum(reward, won, dither.astype(grad.dtype)))
         largest = lax.max(largest, lax.abs(grad))
         total = saturate(running_sum(total, lax.abs(grad), dither.astype(grad.dtype)))
-        reward = jnp.maximum(reward_2, 0.0)
+        reward = jnp.maximum(wealth, 0.0)
         trace = saturate(running_sum(trace, -grad, dither.astype(grad.dtype)))
         bound = lax.max(total + largest, hyperparams.alpha * largest)
         bound = saturate(bound)

@@ -20,13 +20,21 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jax.nn.initializers import constant, zeros
+from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
 from mlax._core import checks, placement, trees
-from mlax._core.static import static
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfOptimizer, Weights, static
 from mlax._core.trees import tree_dot
 from mlax.functional import bias_correction, ema, saturate, sum
+from mlax.initializers import constant
+
+__all__ = ["DAdaptAdamWHyperparams", "DAdaptAdamWState", "init", "step"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class DAdaptAdamWState(NamedTuple):
@@ -47,7 +55,7 @@ class DAdaptAdamWState(NamedTuple):
 
 
 @static
-class DAdaptAdamWHyperparams:
+class DAdaptAdamWHyperparams(OfOptimizer):
     """Hyperparameters of DAdaptAdamW: canonical, hashable, static."""
 
     learning_rate: float | Callable[..., Any]
@@ -64,12 +72,6 @@ class DAdaptAdamWHyperparams:
     """Strength of the decay."""
     moment_dtype: DTypeLike | None
     """Dtype of the moments; None: that of the weight."""
-
-    def apply(
-        self, gradients: Any, state: Any, trainables: Any, **inputs: Any
-    ) -> tuple[Any, Any]:
-        """`step` with these hyperparameters: what an optimizer of optimizers calls."""
-        return step(gradients, state, trainables, self, **inputs)
 
     def scaled(self, x, square):
         """X divided by the root of the mean square."""
@@ -133,13 +135,13 @@ def init(
     product = placement.create_state(zeros, (), None, trainables)
 
     def moments(param: jax.Array) -> dict[str, Any]:
-        if not (jnp.finfo(moment_dtype or param.dtype).maxexp > 16):
-            raise checks.requirement(
-                "DAdaptAdamW",
-                "the squares of small estimates are zero in float16: give "
-                "moment_dtype=jnp.float32",
-                moment_dtype=moment_dtype,
-            )
+        checks.require(
+            "DAdaptAdamW",
+            jnp.finfo(moment_dtype or param.dtype).maxexp > 16,
+            "the squares of small estimates are zero in float16: give "
+            "moment_dtype=jnp.float32",
+            moment_dtype=moment_dtype,
+        )
         mean = placement.create_moment(zeros, param.shape, moment_dtype, param)
         square = placement.create_moment(zeros, param.shape, moment_dtype, param)
         total = placement.create_moment(zeros, param.shape, moment_dtype, param)
@@ -154,27 +156,27 @@ def init(
     return state, hyperparams
 
 
+@applied_by(DAdaptAdamWHyperparams)
 def step(
     gradients: Any,
     state: DAdaptAdamWState,
-    trainables: Any,
+    trainables: Weights,
     hyperparams: DAdaptAdamWHyperparams,
     *,
     value: jax.Array | None = None,
     value_and_gradients: Callable[[Any], tuple[jax.Array, Any]] | None = None,
     key: jax.Array | None = None,
-) -> tuple[Any, DAdaptAdamWState]:
+) -> tuple[Weights, DAdaptAdamWState]:
     """One step of DAdaptAdamW: the updates to add to the weights.
+
+    Every optimizer takes `value`, `value_and_gradients` and `key`; this one needs none
+    of them.
 
     Args:
         gradients: structured like the weights, with their shapes and dtypes.
         state: of the step before, or from `init`.
         trainables: the weights.
         hyperparams: what `init` returned.
-        value: the loss at the weights; not used.
-        value_and_gradients: a function of weights that returns the loss there and its
-            gradients; not used.
-        key: a PRNG key; not used.
 
     Returns:
         `(updates, state)`; updates have the dtypes of the weights.
@@ -199,16 +201,16 @@ def step(
     )
     product = q * state.product + (1.0 - q) * rate * product
     state = state._replace(product=trees.stored(saturate(product), state.product))
-    rate_2 = rate
+    own_rate = rate
 
     def summed(s, g):
-        new = saturate(rate_2.astype(s.dtype) * g.astype(s.dtype))
+        new = saturate(own_rate.astype(s.dtype) * g.astype(s.dtype))
         return ema(s, new, dither.astype(s.dtype), decay=q)
 
     state = state._replace(
         total=trees.stored(jax.tree.map(summed, state.total, gradients), state.total)
     )
-    norm = jnp.zeros_like(rate_2)
+    norm = jnp.zeros_like(own_rate)
     for leaf in jax.tree.leaves(state.total):
         norm = norm + (1.0 - q) * sum(lax.abs(leaf)).astype(norm.dtype)
     found = state.product / jnp.where(norm > 0.0, norm, 1.0)
@@ -220,8 +222,8 @@ def step(
     )
 
     def update(grad, param, mean, square, total):
-        mean_2 = saturate(rate.astype(grad.dtype) * grad)
-        mean = ema(mean, mean_2, dither.astype(grad.dtype), decay=hyperparams.b1)
+        scaled_grad = saturate(rate.astype(grad.dtype) * grad)
+        mean = ema(mean, scaled_grad, dither.astype(grad.dtype), decay=hyperparams.b1)
         square = ema(
             square,
             saturate(lax.square(grad)),

@@ -21,20 +21,37 @@ from jax import lax
 from jax.typing import DTypeLike
 
 from mlax._core import arrays, checks, trees
-from mlax._core.static import InitializedOptimizer, OptimizerHyperparams, static
+from mlax._core.scopes import applied_by
+from mlax._core.static import (
+    InitializedOptimizer,
+    OfOptimizer,
+    OptimizerHyperparams,
+    Weights,
+    static,
+)
 from mlax._core.trees import tree_add, tree_dot
 from mlax.functional import saturate, sum
+
+__all__ = [
+    "DifferentiallyPrivateHyperparams",
+    "DifferentiallyPrivateState",
+    "init",
+    "step",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class DifferentiallyPrivateState(NamedTuple):
     """State of DifferentiallyPrivate."""
 
     optimizer: Any
-    """That of optimizer."""
 
 
 @static
-class DifferentiallyPrivateHyperparams:
+class DifferentiallyPrivateHyperparams(OfOptimizer):
     """Hyperparameters of DifferentiallyPrivate: canonical, hashable, static."""
 
     optimizer: OptimizerHyperparams
@@ -45,12 +62,6 @@ class DifferentiallyPrivateHyperparams:
     """Deviation of the noise over that norm."""
     accum_dtype: DTypeLike | None
     """Dtype of the squares; None: of each gradient."""
-
-    def apply(
-        self, gradients: Any, state: Any, trainables: Any, **inputs: Any
-    ) -> tuple[Any, Any]:
-        """`step` with these hyperparameters: what an optimizer of optimizers calls."""
-        return step(gradients, state, trainables, self, **inputs)
 
 
 def init(
@@ -96,16 +107,17 @@ def init(
     return state, hyperparams
 
 
+@applied_by(DifferentiallyPrivateHyperparams)
 def step(
     gradients: Any,
     state: DifferentiallyPrivateState,
-    trainables: Any,
+    trainables: Weights,
     hyperparams: DifferentiallyPrivateHyperparams,
     *,
     value: jax.Array | None = None,
     value_and_gradients: Callable[[Any], tuple[jax.Array, Any]] | None = None,
     key: jax.Array | None = None,
-) -> tuple[Any, DifferentiallyPrivateState]:
+) -> tuple[Weights, DifferentiallyPrivateState]:
     """One step of DifferentiallyPrivate: the updates to add to the weights.
 
     Args:
@@ -155,7 +167,7 @@ def step(
         for own, leaf in zip(drawn, leaves, strict=True)
     )
     noisy = tree_add(mean, noise, unit * hyperparams.noise_multiplier)
-    optimizer_updates, optimizer_state = hyperparams.optimizer.apply(
+    updates, optimizer_state = hyperparams.optimizer.apply(
         noisy,
         state.optimizer,
         trainables,
@@ -164,4 +176,4 @@ def step(
         key=keys[1],
     )
     state = state._replace(optimizer=optimizer_state)
-    return optimizer_updates, state
+    return updates, state

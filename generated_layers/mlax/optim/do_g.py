@@ -23,9 +23,16 @@ from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
 from mlax._core import checks, placement, trees
-from mlax._core.static import static
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfOptimizer, Weights, static
 from mlax._core.trees import tree_dot
 from mlax.functional import saturate
+
+__all__ = ["DoGHyperparams", "DoGState", "init", "step"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class DoGState(NamedTuple):
@@ -42,7 +49,7 @@ class DoGState(NamedTuple):
 
 
 @static
-class DoGHyperparams:
+class DoGHyperparams(OfOptimizer):
     """Hyperparameters of DoG: canonical, hashable, static."""
 
     learning_rate: float | Callable[..., Any]
@@ -59,12 +66,6 @@ class DoGHyperparams:
     """Weights that decay; None: all."""
     moment_dtype: DTypeLike | None
     """Dtype of the first weights; None: the weight's."""
-
-    def apply(
-        self, gradients: Any, state: Any, trainables: Any, **inputs: Any
-    ) -> tuple[Any, Any]:
-        """`step` with these hyperparameters: what an optimizer of optimizers calls."""
-        return step(gradients, state, trainables, self, **inputs)
 
 
 def init(
@@ -137,27 +138,27 @@ def init(
     return state, hyperparams
 
 
+@applied_by(DoGHyperparams)
 def step(
     gradients: Any,
     state: DoGState,
-    trainables: Any,
+    trainables: Weights,
     hyperparams: DoGHyperparams,
     *,
     value: jax.Array | None = None,
     value_and_gradients: Callable[[Any], tuple[jax.Array, Any]] | None = None,
     key: jax.Array | None = None,
-) -> tuple[Any, DoGState]:
+) -> tuple[Weights, DoGState]:
     """One step of DoG: the updates to add to the weights.
+
+    Every optimizer takes `value`, `value_and_gradients` and `key`; this one needs none
+    of them.
 
     Args:
         gradients: structured like the weights, with their shapes and dtypes.
         state: of the step before, or from `init`.
         trainables: the weights.
         hyperparams: what `init` returned.
-        value: the loss at the weights; not used.
-        value_and_gradients: a function of weights that returns the loss there and its
-            gradients; not used.
-        key: a PRNG key; not used.
 
     Returns:
         `(updates, state)`; updates have the dtypes of the weights.
@@ -195,12 +196,12 @@ def step(
         )
     )
     epsilon = max(hyperparams.epsilon, float(jnp.finfo(state.squares.dtype).tiny))
-    rate_2 = state.distance * lax.rsqrt(state.squares + epsilon)
+    factor = state.distance * lax.rsqrt(state.squares + epsilon)
     # A quotient by nothing but epsilon may be infinite in the dtype of a weight.
-    rate_2 = jnp.where(state.squares == 0.0, 0.0, rate_2)
+    factor = jnp.where(state.squares == 0.0, 0.0, factor)
     if hyperparams.first_step == "learning_rate":
-        rate_2 = jnp.where(step == 1.0, hyperparams.first_value, rate_2)
-    rate = trees.scalar(learning_rate * rate_2)
+        factor = jnp.where(step == 1.0, hyperparams.first_value, factor)
+    rate = trees.scalar(learning_rate * factor)
 
     def update(grad, param, first, mask):
         if mask:

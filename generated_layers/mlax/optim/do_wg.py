@@ -17,13 +17,21 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jax.nn.initializers import constant, zeros
+from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
 from mlax._core import checks, placement, trees
-from mlax._core.static import static
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfOptimizer, Weights, static
 from mlax._core.trees import tree_dot
 from mlax.functional import saturate
+from mlax.initializers import constant
+
+__all__ = ["DoWGHyperparams", "DoWGState", "init", "step"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class DoWGState(NamedTuple):
@@ -40,7 +48,7 @@ class DoWGState(NamedTuple):
 
 
 @static
-class DoWGHyperparams:
+class DoWGHyperparams(OfOptimizer):
     """Hyperparameters of DoWG: canonical, hashable, static."""
 
     learning_rate: float | Callable[..., Any]
@@ -55,12 +63,6 @@ class DoWGHyperparams:
     """Weights that decay; None: all."""
     moment_dtype: DTypeLike | None
     """Dtype of the first weights; None: the weight's."""
-
-    def apply(
-        self, gradients: Any, state: Any, trainables: Any, **inputs: Any
-    ) -> tuple[Any, Any]:
-        """`step` with these hyperparameters: what an optimizer of optimizers calls."""
-        return step(gradients, state, trainables, self, **inputs)
 
 
 def init(
@@ -129,27 +131,27 @@ def init(
     return state, hyperparams
 
 
+@applied_by(DoWGHyperparams)
 def step(
     gradients: Any,
     state: DoWGState,
-    trainables: Any,
+    trainables: Weights,
     hyperparams: DoWGHyperparams,
     *,
     value: jax.Array | None = None,
     value_and_gradients: Callable[[Any], tuple[jax.Array, Any]] | None = None,
     key: jax.Array | None = None,
-) -> tuple[Any, DoWGState]:
+) -> tuple[Weights, DoWGState]:
     """One step of DoWG: the updates to add to the weights.
+
+    Every optimizer takes `value`, `value_and_gradients` and `key`; this one needs none
+    of them.
 
     Args:
         gradients: structured like the weights, with their shapes and dtypes.
         state: of the step before, or from `init`.
         trainables: the weights.
         hyperparams: what `init` returned.
-        value: the loss at the weights; not used.
-        value_and_gradients: a function of weights that returns the loss there and its
-            gradients; not used.
-        key: a PRNG key; not used.
 
     Returns:
         `(updates, state)`; updates have the dtypes of the weights.
@@ -180,10 +182,10 @@ def step(
         squares=trees.stored(saturate(state.squares + squares), state.squares)
     )
     epsilon = max(hyperparams.epsilon, float(jnp.finfo(state.squares.dtype).tiny))
-    rate_2 = state.distance / (lax.sqrt(state.squares) + epsilon)
+    factor = state.distance / (lax.sqrt(state.squares) + epsilon)
     # A quotient by nothing but epsilon may be infinite in the dtype of a weight.
-    rate_2 = jnp.where(state.squares == 0.0, 0.0, rate_2)
-    rate = trees.scalar(learning_rate * rate_2)
+    factor = jnp.where(state.squares == 0.0, 0.0, factor)
+    rate = trees.scalar(learning_rate * factor)
 
     def update(grad, param, first, mask):
         if mask:

@@ -19,12 +19,26 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jax.nn.initializers import constant, zeros
+from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
 from mlax._core import checks, placement, trees
-from mlax._core.static import InitializedOptimizer, OptimizerHyperparams, static
+from mlax._core.scopes import applied_by
+from mlax._core.static import (
+    InitializedOptimizer,
+    OfOptimizer,
+    OptimizerHyperparams,
+    Weights,
+    static,
+)
 from mlax._core.trees import all_finite
+from mlax.initializers import constant
+
+__all__ = ["DynamicLossScalingHyperparams", "DynamicLossScalingState", "init", "step"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class DynamicLossScalingState(NamedTuple):
@@ -35,11 +49,10 @@ class DynamicLossScalingState(NamedTuple):
     good: jax.Array
     """Number of finite steps in a row."""
     optimizer: Any
-    """That of optimizer."""
 
 
 @static
-class DynamicLossScalingHyperparams:
+class DynamicLossScalingHyperparams(OfOptimizer):
     """Hyperparameters of DynamicLossScaling: canonical, hashable, static."""
 
     optimizer: OptimizerHyperparams
@@ -58,12 +71,6 @@ class DynamicLossScalingHyperparams:
     """Largest scale: float16 holds the inverse of this one."""
     unscaled_dtype: DTypeLike
     """Dtype in which the optimizer sees float16."""
-
-    def apply(
-        self, gradients: Any, state: Any, trainables: Any, **inputs: Any
-    ) -> tuple[Any, Any]:
-        """`step` with these hyperparameters: what an optimizer of optimizers calls."""
-        return step(gradients, state, trainables, self, **inputs)
 
 
 def init(
@@ -125,36 +132,35 @@ def init(
         optimizer_state,
         is_leaf=lambda part: type(part).__name__ == "StochasticRoundingState",
     )
-    if not (all(hasattr(part, "dtype") for part in parts)):
-        raise checks.requirement(
-            "DynamicLossScaling",
-            "StochasticRounding rounds weights of 16 bits, which the optimizer sees in "
-            "unscaled_dtype: put it after this one, as the last of a Chain",
-        )
-    if not (
-        all(leaf.dtype != jnp.float16 for leaf in jax.tree.leaves(optimizer_state))
-    ):
-        raise checks.requirement(
-            "DynamicLossScaling",
-            "gradients without their scale are below float16: give "
-            "moment_dtype=jnp.float32 to the optimizer",
-        )
+    checks.require(
+        "DynamicLossScaling",
+        all(hasattr(part, "dtype") for part in parts),
+        "StochasticRounding rounds weights of 16 bits, which the optimizer sees in "
+        "unscaled_dtype: put it after this one, as the last of a Chain",
+    )
+    checks.require(
+        "DynamicLossScaling",
+        all(leaf.dtype != jnp.float16 for leaf in jax.tree.leaves(optimizer_state)),
+        "gradients without their scale are below float16: give "
+        "moment_dtype=jnp.float32 to the optimizer",
+    )
     scale = placement.create_state(constant(initial_scale), (), None, optimizer_state)
     good = placement.create_state(zeros, (), jnp.int32, optimizer_state)
     state = DynamicLossScalingState(scale=scale, good=good, optimizer=optimizer_state)
     return state, hyperparams
 
 
+@applied_by(DynamicLossScalingHyperparams)
 def step(
     gradients: Any,
     state: DynamicLossScalingState,
-    trainables: Any,
+    trainables: Weights,
     hyperparams: DynamicLossScalingHyperparams,
     *,
     value: jax.Array | None = None,
     value_and_gradients: Callable[[Any], tuple[jax.Array, Any]] | None = None,
     key: jax.Array | None = None,
-) -> tuple[Any, DynamicLossScalingState]:
+) -> tuple[Weights, DynamicLossScalingState]:
     """One step of DynamicLossScaling: the updates to add to the weights.
 
     Args:

@@ -15,8 +15,15 @@ from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
 from mlax._core import checks, placement, trees
-from mlax._core.static import static
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfOptimizer, Weights, static
 from mlax.functional import bias_correction, ema
+
+__all__ = ["EmaHyperparams", "EmaState", "init", "step"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class EmaState(NamedTuple):
@@ -29,7 +36,7 @@ class EmaState(NamedTuple):
 
 
 @static
-class EmaHyperparams:
+class EmaHyperparams(OfOptimizer):
     """Hyperparameters of Ema: canonical, hashable, static."""
 
     decay: float
@@ -38,12 +45,6 @@ class EmaHyperparams:
     """Whether the average is divided by the weight of its terms."""
     moment_dtype: DTypeLike | None
     """Dtype of the average; None: that of the weight."""
-
-    def apply(
-        self, gradients: Any, state: Any, trainables: Any, **inputs: Any
-    ) -> tuple[Any, Any]:
-        """`step` with these hyperparameters: what an optimizer of optimizers calls."""
-        return step(gradients, state, trainables, self, **inputs)
 
 
 def init(
@@ -57,8 +58,7 @@ def init(
     Args:
         trainables: the weights: a tree of floating arrays.
         decay: decay of the average (a number of at least 0, below 1).
-        debias: whether the average is divided by the weight of its terms (True or
-            False).
+        debias: whether the average is divided by the weight of its terms.
         moment_dtype: dtype of the average; None: that of the weight (a floating dtype,
             or None).
 
@@ -85,27 +85,27 @@ def init(
     return state, hyperparams
 
 
+@applied_by(EmaHyperparams)
 def step(
     gradients: Any,
     state: EmaState,
-    trainables: Any,
+    trainables: Weights,
     hyperparams: EmaHyperparams,
     *,
     value: jax.Array | None = None,
     value_and_gradients: Callable[[Any], tuple[jax.Array, Any]] | None = None,
     key: jax.Array | None = None,
-) -> tuple[Any, EmaState]:
+) -> tuple[Weights, EmaState]:
     """One step of Ema: the updates to add to the weights.
+
+    Every optimizer takes `value`, `value_and_gradients` and `key`; this one needs none
+    of them.
 
     Args:
         gradients: structured like the weights, with their shapes and dtypes.
         state: of the step before, or from `init`.
         trainables: the weights.
         hyperparams: what `init` returned.
-        value: the loss at the weights; not used.
-        value_and_gradients: a function of weights that returns the loss there and its
-            gradients; not used.
-        key: a PRNG key; not used.
 
     Returns:
         `(updates, state)`; updates have the dtypes of the weights.
@@ -122,9 +122,9 @@ def step(
 
     def update(grad, param, average):
         average = ema(average, grad, dither.astype(grad.dtype), decay=hyperparams.decay)
-        return (
-            average * scale.astype(grad.dtype) if hyperparams.debias else average
-        ), average
+        if hyperparams.debias:
+            return average * scale.astype(grad.dtype), average
+        return average, average
 
     updates, average = trees.map_leaves(
         update, trainables, gradients, state.average, dtype=hyperparams.moment_dtype

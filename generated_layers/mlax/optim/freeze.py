@@ -15,7 +15,14 @@ import jax
 import jax.numpy as jnp
 
 from mlax._core import checks, trees
-from mlax._core.static import static
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfOptimizer, Weights, static
+
+__all__ = ["FreezeHyperparams", "FreezeState", "init", "step"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class FreezeState(NamedTuple):
@@ -23,17 +30,11 @@ class FreezeState(NamedTuple):
 
 
 @static
-class FreezeHyperparams:
+class FreezeHyperparams(OfOptimizer):
     """Hyperparameters of Freeze: canonical, hashable, static."""
 
     mask: Callable[[str, Any], bool]
     """The weights that stay as they are."""
-
-    def apply(
-        self, gradients: Any, state: Any, trainables: Any, **inputs: Any
-    ) -> tuple[Any, Any]:
-        """`step` with these hyperparameters: what an optimizer of optimizers calls."""
-        return step(gradients, state, trainables, self, **inputs)
 
 
 def init(
@@ -63,27 +64,27 @@ def init(
     return state, hyperparams
 
 
+@applied_by(FreezeHyperparams)
 def step(
     gradients: Any,
     state: FreezeState,
-    trainables: Any,
+    trainables: Weights,
     hyperparams: FreezeHyperparams,
     *,
     value: jax.Array | None = None,
     value_and_gradients: Callable[[Any], tuple[jax.Array, Any]] | None = None,
     key: jax.Array | None = None,
-) -> tuple[Any, FreezeState]:
+) -> tuple[Weights, FreezeState]:
     """One step of Freeze: the updates to add to the weights.
+
+    Every optimizer takes `value`, `value_and_gradients` and `key`; this one needs none
+    of them.
 
     Args:
         gradients: structured like the weights, with their shapes and dtypes.
         state: of the step before, or from `init`.
         trainables: the weights.
         hyperparams: what `init` returned.
-        value: the loss at the weights; not used.
-        value_and_gradients: a function of weights that returns the loss there and its
-            gradients; not used.
-        key: a PRNG key; not used.
 
     Returns:
         `(updates, state)`; updates have the dtypes of the weights.
@@ -96,7 +97,9 @@ def step(
     trees.check_gradients("Freeze", gradients, trainables)
 
     def update(grad, param, mask):
-        return ((jnp.zeros_like(grad) if mask else grad),)
+        if mask:
+            return (jnp.zeros_like(grad),)
+        return (grad,)
 
     (updates,) = trees.map_leaves(
         update,

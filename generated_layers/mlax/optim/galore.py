@@ -23,8 +23,15 @@ from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
 from mlax._core import checks, placement, trees
-from mlax._core.static import static
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfOptimizer, Weights, static
 from mlax.functional import bias_correction, divide_by_root, ema, saturate
+
+__all__ = ["GaloreHyperparams", "GaloreState", "init", "step"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class GaloreState(NamedTuple):
@@ -33,15 +40,23 @@ class GaloreState(NamedTuple):
     step: jax.Array
     """Number of steps so far."""
     projection: Any
-    """For each weight, of shape sides or (0,). Structured like the weights."""
+    """For each weight, of shape (projected_sides(param.shape) if matrices else ()) or
+    (0,). Structured like the weights.
+    """
     mean: Any
-    """For each weight, of shape low. Structured like the weights."""
+    """For each weight, of shape projected_shape(param.shape) if
+    (projected_sides(param.shape) if matrices else ()) else param.shape. Structured like
+    the weights.
+    """
     square: Any
-    """For each weight, of shape low. Structured like the weights."""
+    """For each weight, of shape projected_shape(param.shape) if
+    (projected_sides(param.shape) if matrices else ()) else param.shape. Structured like
+    the weights.
+    """
 
 
 @static
-class GaloreHyperparams:
+class GaloreHyperparams(OfOptimizer):
     """Hyperparameters of Galore: canonical, hashable, static."""
 
     learning_rate: float | Callable[..., Any]
@@ -70,12 +85,6 @@ class GaloreHyperparams:
     """Dtype of the moments; None: that of the weight."""
     decomposition_dtype: DTypeLike
     """Dtype of the decomposition: 32 bits or 64."""
-
-    def apply(
-        self, gradients: Any, state: Any, trainables: Any, **inputs: Any
-    ) -> tuple[Any, Any]:
-        """`step` with these hyperparameters: what an optimizer of optimizers calls."""
-        return step(gradients, state, trainables, self, **inputs)
 
     def projected_sides(self, shape):
         """The shape of the projection of a weight; none of one that is no matrix."""
@@ -197,27 +206,27 @@ def init(
     return state, hyperparams
 
 
+@applied_by(GaloreHyperparams)
 def step(
     gradients: Any,
     state: GaloreState,
-    trainables: Any,
+    trainables: Weights,
     hyperparams: GaloreHyperparams,
     *,
     value: jax.Array | None = None,
     value_and_gradients: Callable[[Any], tuple[jax.Array, Any]] | None = None,
     key: jax.Array | None = None,
-) -> tuple[Any, GaloreState]:
+) -> tuple[Weights, GaloreState]:
     """One step of Galore: the updates to add to the weights.
+
+    Every optimizer takes `value`, `value_and_gradients` and `key`; this one needs none
+    of them.
 
     Args:
         gradients: structured like the weights, with their shapes and dtypes.
         state: of the step before, or from `init`.
         trainables: the weights.
         hyperparams: what `init` returned.
-        value: the loss at the weights; not used.
-        value_and_gradients: a function of weights that returns the loss there and its
-            gradients; not used.
-        key: a PRNG key; not used.
 
     Returns:
         `(updates, state)`; updates have the dtypes of the weights.

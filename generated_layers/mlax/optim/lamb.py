@@ -20,7 +20,8 @@ from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
 from mlax._core import checks, placement, trees
-from mlax._core.static import static
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfOptimizer, Weights, static
 from mlax.functional import (
     bias_correction,
     divide_by_root,
@@ -28,6 +29,12 @@ from mlax.functional import (
     saturate,
     scale_by_trust_ratio,
 )
+
+__all__ = ["LAMBHyperparams", "LAMBState", "init", "step"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class LAMBState(NamedTuple):
@@ -42,7 +49,7 @@ class LAMBState(NamedTuple):
 
 
 @static
-class LAMBHyperparams:
+class LAMBHyperparams(OfOptimizer):
     """Hyperparameters of LAMB: canonical, hashable, static."""
 
     learning_rate: float | Callable[..., Any]
@@ -61,12 +68,6 @@ class LAMBHyperparams:
     """Weights that decay; None: all."""
     moment_dtype: DTypeLike | None
     """Dtype of the moments; None: that of the weight."""
-
-    def apply(
-        self, gradients: Any, state: Any, trainables: Any, **inputs: Any
-    ) -> tuple[Any, Any]:
-        """`step` with these hyperparameters: what an optimizer of optimizers calls."""
-        return step(gradients, state, trainables, self, **inputs)
 
 
 def init(
@@ -138,27 +139,27 @@ def init(
     return state, hyperparams
 
 
+@applied_by(LAMBHyperparams)
 def step(
     gradients: Any,
     state: LAMBState,
-    trainables: Any,
+    trainables: Weights,
     hyperparams: LAMBHyperparams,
     *,
     value: jax.Array | None = None,
     value_and_gradients: Callable[[Any], tuple[jax.Array, Any]] | None = None,
     key: jax.Array | None = None,
-) -> tuple[Any, LAMBState]:
+) -> tuple[Weights, LAMBState]:
     """One step of LAMB: the updates to add to the weights.
+
+    Every optimizer takes `value`, `value_and_gradients` and `key`; this one needs none
+    of them.
 
     Args:
         gradients: structured like the weights, with their shapes and dtypes.
         state: of the step before, or from `init`.
         trainables: the weights.
         hyperparams: what `init` returned.
-        value: the loss at the weights; not used.
-        value_and_gradients: a function of weights that returns the loss there and its
-            gradients; not used.
-        key: a PRNG key; not used.
 
     Returns:
         `(updates, state)`; updates have the dtypes of the weights.

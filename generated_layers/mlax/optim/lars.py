@@ -20,8 +20,15 @@ from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
 from mlax._core import checks, placement, trees
-from mlax._core.static import static
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfOptimizer, Weights, static
 from mlax.functional import running_sum, scale_by_trust_ratio
+
+__all__ = ["LARSHyperparams", "LARSState", "init", "step"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class LARSState(NamedTuple):
@@ -36,7 +43,7 @@ class LARSState(NamedTuple):
 
 
 @static
-class LARSHyperparams:
+class LARSHyperparams(OfOptimizer):
     """Hyperparameters of LARS: canonical, hashable, static."""
 
     learning_rate: float | Callable[..., Any]
@@ -57,12 +64,6 @@ class LARSHyperparams:
     """Whether the step looks ahead along the trace."""
     moment_dtype: DTypeLike | None
     """Dtype of the trace; None: that of the weight."""
-
-    def apply(
-        self, gradients: Any, state: Any, trainables: Any, **inputs: Any
-    ) -> tuple[Any, Any]:
-        """`step` with these hyperparameters: what an optimizer of optimizers calls."""
-        return step(gradients, state, trainables, self, **inputs)
 
 
 def init(
@@ -96,7 +97,7 @@ def init(
             whether it is selected, or None).
         momentum: decay of the trace of steps; 0: none is kept (a number of at least 0,
             below 1).
-        nesterov: whether the step looks ahead along the trace (True or False).
+        nesterov: whether the step looks ahead along the trace.
         moment_dtype: dtype of the trace; None: that of the weight (a floating dtype, or
             None).
 
@@ -145,27 +146,27 @@ def init(
     return state, hyperparams
 
 
+@applied_by(LARSHyperparams)
 def step(
     gradients: Any,
     state: LARSState,
-    trainables: Any,
+    trainables: Weights,
     hyperparams: LARSHyperparams,
     *,
     value: jax.Array | None = None,
     value_and_gradients: Callable[[Any], tuple[jax.Array, Any]] | None = None,
     key: jax.Array | None = None,
-) -> tuple[Any, LARSState]:
+) -> tuple[Weights, LARSState]:
     """One step of LARS: the updates to add to the weights.
+
+    Every optimizer takes `value`, `value_and_gradients` and `key`; this one needs none
+    of them.
 
     Args:
         gradients: structured like the weights, with their shapes and dtypes.
         state: of the step before, or from `init`.
         trainables: the weights.
         hyperparams: what `init` returned.
-        value: the loss at the weights; not used.
-        value_and_gradients: a function of weights that returns the loss there and its
-            gradients; not used.
-        key: a PRNG key; not used.
 
     Returns:
         `(updates, state)`; updates have the dtypes of the weights.

@@ -25,8 +25,15 @@ from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
 from mlax._core import checks, placement, trees
-from mlax._core.static import static
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfOptimizer, Weights, static
 from mlax._core.trees import tree_add, tree_dot, tree_where
+
+__all__ = ["LbfgsHyperparams", "LbfgsState", "init", "step"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class LbfgsState(NamedTuple):
@@ -45,7 +52,7 @@ class LbfgsState(NamedTuple):
 
 
 @static
-class LbfgsHyperparams:
+class LbfgsHyperparams(OfOptimizer):
     """Hyperparameters of Lbfgs: canonical, hashable, static."""
 
     learning_rate: float | Callable[..., Any]
@@ -56,12 +63,6 @@ class LbfgsHyperparams:
     """Whether the estimate begins as a scaled identity."""
     accum_dtype: DTypeLike | None
     """Dtype of inner products; None: of each weight."""
-
-    def apply(
-        self, gradients: Any, state: Any, trainables: Any, **inputs: Any
-    ) -> tuple[Any, Any]:
-        """`step` with these hyperparameters: what an optimizer of optimizers calls."""
-        return step(gradients, state, trainables, self, **inputs)
 
 
 def init(
@@ -78,8 +79,7 @@ def init(
         learning_rate: factor of the step (a number, or a schedule: a hashable function
             of the step).
         memory_size: number of differences that are kept (an integer of at least 1).
-        scale_init_precond: whether the estimate begins as a scaled identity (True or
-            False).
+        scale_init_precond: whether the estimate begins as a scaled identity.
         accum_dtype: dtype of inner products; None: of each weight (a floating dtype, or
             None).
 
@@ -120,27 +120,27 @@ def init(
     return state, hyperparams
 
 
+@applied_by(LbfgsHyperparams)
 def step(
     gradients: Any,
     state: LbfgsState,
-    trainables: Any,
+    trainables: Weights,
     hyperparams: LbfgsHyperparams,
     *,
     value: jax.Array | None = None,
     value_and_gradients: Callable[[Any], tuple[jax.Array, Any]] | None = None,
     key: jax.Array | None = None,
-) -> tuple[Any, LbfgsState]:
+) -> tuple[Weights, LbfgsState]:
     """One step of Lbfgs: the updates to add to the weights.
+
+    Every optimizer takes `value`, `value_and_gradients` and `key`; this one needs none
+    of them.
 
     Args:
         gradients: structured like the weights, with their shapes and dtypes.
         state: of the step before, or from `init`.
         trainables: the weights.
         hyperparams: what `init` returned.
-        value: the loss at the weights; not used.
-        value_and_gradients: a function of weights that returns the loss there and its
-            gradients; not used.
-        key: a PRNG key; not used.
 
     Returns:
         `(updates, state)`; updates have the dtypes of the weights.

@@ -16,10 +16,17 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
-from jax.nn.initializers import constant
 
 from mlax._core import checks, placement, trees
-from mlax._core.static import static
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfOptimizer, Weights, static
+from mlax.initializers import constant
+
+__all__ = ["LearningRateHyperparams", "LearningRateState", "init", "step"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class LearningRateState(NamedTuple):
@@ -30,17 +37,11 @@ class LearningRateState(NamedTuple):
 
 
 @static
-class LearningRateHyperparams:
+class LearningRateHyperparams(OfOptimizer):
     """Hyperparameters of LearningRate: canonical, hashable, static."""
 
     learning_rate: float
     """The rate at first."""
-
-    def apply(
-        self, gradients: Any, state: Any, trainables: Any, **inputs: Any
-    ) -> tuple[Any, Any]:
-        """`step` with these hyperparameters: what an optimizer of optimizers calls."""
-        return step(gradients, state, trainables, self, **inputs)
 
 
 def init(
@@ -67,27 +68,27 @@ def init(
     return state, hyperparams
 
 
+@applied_by(LearningRateHyperparams)
 def step(
     gradients: Any,
     state: LearningRateState,
-    trainables: Any,
+    trainables: Weights,
     hyperparams: LearningRateHyperparams,
     *,
     value: jax.Array | None = None,
     value_and_gradients: Callable[[Any], tuple[jax.Array, Any]] | None = None,
     key: jax.Array | None = None,
-) -> tuple[Any, LearningRateState]:
+) -> tuple[Weights, LearningRateState]:
     """One step of LearningRate: the updates to add to the weights.
+
+    Every optimizer takes `value`, `value_and_gradients` and `key`; this one needs none
+    of them.
 
     Args:
         gradients: structured like the weights, with their shapes and dtypes.
         state: of the step before, or from `init`.
         trainables: the weights.
         hyperparams: what `init` returned.
-        value: the loss at the weights; not used.
-        value_and_gradients: a function of weights that returns the loss there and its
-            gradients; not used.
-        key: a PRNG key; not used.
 
     Returns:
         `(updates, state)`; updates have the dtypes of the weights.

@@ -20,8 +20,15 @@ from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
 from mlax._core import checks, placement, trees
-from mlax._core.static import static
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfOptimizer, Weights, static
 from mlax.functional import ema
+
+__all__ = ["LionHyperparams", "LionState", "init", "step"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class LionState(NamedTuple):
@@ -34,7 +41,7 @@ class LionState(NamedTuple):
 
 
 @static
-class LionHyperparams:
+class LionHyperparams(OfOptimizer):
     """Hyperparameters of Lion: canonical, hashable, static."""
 
     learning_rate: float | Callable[..., Any]
@@ -49,12 +56,6 @@ class LionHyperparams:
     """Weights that decay; None: all."""
     moment_dtype: DTypeLike | None
     """Dtype of the mean; None: that of the weight."""
-
-    def apply(
-        self, gradients: Any, state: Any, trainables: Any, **inputs: Any
-    ) -> tuple[Any, Any]:
-        """`step` with these hyperparameters: what an optimizer of optimizers calls."""
-        return step(gradients, state, trainables, self, **inputs)
 
 
 def init(
@@ -116,27 +117,27 @@ def init(
     return state, hyperparams
 
 
+@applied_by(LionHyperparams)
 def step(
     gradients: Any,
     state: LionState,
-    trainables: Any,
+    trainables: Weights,
     hyperparams: LionHyperparams,
     *,
     value: jax.Array | None = None,
     value_and_gradients: Callable[[Any], tuple[jax.Array, Any]] | None = None,
     key: jax.Array | None = None,
-) -> tuple[Any, LionState]:
+) -> tuple[Weights, LionState]:
     """One step of Lion: the updates to add to the weights.
+
+    Every optimizer takes `value`, `value_and_gradients` and `key`; this one needs none
+    of them.
 
     Args:
         gradients: structured like the weights, with their shapes and dtypes.
         state: of the step before, or from `init`.
         trainables: the weights.
         hyperparams: what `init` returned.
-        value: the loss at the weights; not used.
-        value_and_gradients: a function of weights that returns the loss there and its
-            gradients; not used.
-        key: a PRNG key; not used.
 
     Returns:
         `(updates, state)`; updates have the dtypes of the weights.

@@ -16,9 +16,22 @@ from typing import Any, NamedTuple
 import jax
 
 from mlax._core import checks, placement, trees
-from mlax._core.static import InitializedOptimizer, OptimizerHyperparams, static
+from mlax._core.scopes import applied_by
+from mlax._core.static import (
+    InitializedOptimizer,
+    OfOptimizer,
+    OptimizerHyperparams,
+    Weights,
+    static,
+)
 from mlax._core.trees import tree_add, tree_where
 from mlax.functional import running_sum, saturate
+
+__all__ = ["LookaheadHyperparams", "LookaheadState", "init", "step"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class LookaheadState(NamedTuple):
@@ -29,11 +42,10 @@ class LookaheadState(NamedTuple):
     slow: Any
     """The slow weights. Structured like the weights."""
     optimizer: Any
-    """That of optimizer."""
 
 
 @static
-class LookaheadHyperparams:
+class LookaheadHyperparams(OfOptimizer):
     """Hyperparameters of Lookahead: canonical, hashable, static."""
 
     optimizer: OptimizerHyperparams
@@ -42,12 +54,6 @@ class LookaheadHyperparams:
     """Number of steps between synchronizations."""
     slow_step: float
     """Step of the slow weights toward the fast ones."""
-
-    def apply(
-        self, gradients: Any, state: Any, trainables: Any, **inputs: Any
-    ) -> tuple[Any, Any]:
-        """`step` with these hyperparameters: what an optimizer of optimizers calls."""
-        return step(gradients, state, trainables, self, **inputs)
 
 
 def init(
@@ -94,16 +100,17 @@ def init(
     return state, hyperparams
 
 
+@applied_by(LookaheadHyperparams)
 def step(
     gradients: Any,
     state: LookaheadState,
-    trainables: Any,
+    trainables: Weights,
     hyperparams: LookaheadHyperparams,
     *,
     value: jax.Array | None = None,
     value_and_gradients: Callable[[Any], tuple[jax.Array, Any]] | None = None,
     key: jax.Array | None = None,
-) -> tuple[Any, LookaheadState]:
+) -> tuple[Weights, LookaheadState]:
     """One step of Lookahead: the updates to add to the weights.
 
     Args:

@@ -23,8 +23,15 @@ from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
 from mlax._core import checks, placement, trees
-from mlax._core.static import static
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfOptimizer, Weights, static
 from mlax.functional import running_sum, saturate
+
+__all__ = ["MadGradHyperparams", "MadGradState", "init", "step"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class MadGradState(NamedTuple):
@@ -41,7 +48,7 @@ class MadGradState(NamedTuple):
 
 
 @static
-class MadGradHyperparams:
+class MadGradHyperparams(OfOptimizer):
     """Hyperparameters of MadGrad: canonical, hashable, static."""
 
     learning_rate: float | Callable[..., Any]
@@ -54,12 +61,6 @@ class MadGradHyperparams:
     """Added to the cube root, and to the step size."""
     moment_dtype: DTypeLike | None
     """Dtype of the moments; None: that of the weight."""
-
-    def apply(
-        self, gradients: Any, state: Any, trainables: Any, **inputs: Any
-    ) -> tuple[Any, Any]:
-        """`step` with these hyperparameters: what an optimizer of optimizers calls."""
-        return step(gradients, state, trainables, self, **inputs)
 
 
 def init(
@@ -116,27 +117,27 @@ def init(
     return state, hyperparams
 
 
+@applied_by(MadGradHyperparams)
 def step(
     gradients: Any,
     state: MadGradState,
-    trainables: Any,
+    trainables: Weights,
     hyperparams: MadGradHyperparams,
     *,
     value: jax.Array | None = None,
     value_and_gradients: Callable[[Any], tuple[jax.Array, Any]] | None = None,
     key: jax.Array | None = None,
-) -> tuple[Any, MadGradState]:
+) -> tuple[Weights, MadGradState]:
     """One step of MadGrad: the updates to add to the weights.
+
+    Every optimizer takes `value`, `value_and_gradients` and `key`; this one needs none
+    of them.
 
     Args:
         gradients: structured like the weights, with their shapes and dtypes.
         state: of the step before, or from `init`.
         trainables: the weights.
         hyperparams: what `init` returned.
-        value: the loss at the weights; not used.
-        value_and_gradients: a function of weights that returns the loss there and its
-            gradients; not used.
-        key: a PRNG key; not used.
 
     Returns:
         `(updates, state)`; updates have the dtypes of the weights.
@@ -162,8 +163,8 @@ def step(
                 trace, rate.astype(grad.dtype) * grad, dither.astype(grad.dtype)
             )
         )
-        square_2 = rate.astype(grad.dtype) * saturate(lax.square(grad))
-        square = saturate(running_sum(square, square_2, dither.astype(grad.dtype)))
+        increment = rate.astype(grad.dtype) * saturate(lax.square(grad))
+        square = saturate(running_sum(square, increment, dither.astype(grad.dtype)))
         point = first - trace / (lax.cbrt(square) + epsilon)
         return (1.0 - hyperparams.momentum) * (point - param), first, trace, square
 

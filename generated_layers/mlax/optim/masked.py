@@ -15,31 +15,37 @@ from typing import Any, NamedTuple
 import jax
 
 from mlax._core import checks, trees
-from mlax._core.static import InitializedOptimizer, OptimizerHyperparams, static
+from mlax._core.scopes import applied_by
+from mlax._core.static import (
+    InitializedOptimizer,
+    OfOptimizer,
+    OptimizerHyperparams,
+    Weights,
+    static,
+)
 from mlax._core.trees import tree_merge, tree_prune, tree_select
+
+__all__ = ["MaskedHyperparams", "MaskedState", "init", "step"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class MaskedState(NamedTuple):
     """State of Masked."""
 
     optimizer: Any
-    """That of optimizer."""
 
 
 @static
-class MaskedHyperparams:
+class MaskedHyperparams(OfOptimizer):
     """Hyperparameters of Masked: canonical, hashable, static."""
 
     optimizer: OptimizerHyperparams
     """An optimizer, initialized for all weights."""
     mask: Callable[[str, Any], bool]
     """The weights that it is for."""
-
-    def apply(
-        self, gradients: Any, state: Any, trainables: Any, **inputs: Any
-    ) -> tuple[Any, Any]:
-        """`step` with these hyperparameters: what an optimizer of optimizers calls."""
-        return step(gradients, state, trainables, self, **inputs)
 
 
 def init(
@@ -76,16 +82,17 @@ def init(
     return state, hyperparams
 
 
+@applied_by(MaskedHyperparams)
 def step(
     gradients: Any,
     state: MaskedState,
-    trainables: Any,
+    trainables: Weights,
     hyperparams: MaskedHyperparams,
     *,
     value: jax.Array | None = None,
     value_and_gradients: Callable[[Any], tuple[jax.Array, Any]] | None = None,
     key: jax.Array | None = None,
-) -> tuple[Any, MaskedState]:
+) -> tuple[Weights, MaskedState]:
     """One step of Masked: the updates to add to the weights.
 
     Args:

@@ -16,12 +16,20 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jax.nn.initializers import constant, zeros
+from jax.nn.initializers import zeros
 
 from mlax._core import checks, placement, trees
-from mlax._core.static import static
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfOptimizer, Weights, static
 from mlax._core.trees import tree_dot
 from mlax.functional import running_sum, saturate
+from mlax.initializers import constant
+
+__all__ = ["MomoHyperparams", "MomoState", "init", "step"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class MomoState(NamedTuple):
@@ -40,7 +48,7 @@ class MomoState(NamedTuple):
 
 
 @static
-class MomoHyperparams:
+class MomoHyperparams(OfOptimizer):
     """Hyperparameters of Momo: canonical, hashable, static."""
 
     learning_rate: float | Callable[..., Any]
@@ -53,12 +61,6 @@ class MomoHyperparams:
     """Strength d of the decay."""
     adapt_lower_bound: bool
     """Whether the bound is estimated."""
-
-    def apply(
-        self, gradients: Any, state: Any, trainables: Any, **inputs: Any
-    ) -> tuple[Any, Any]:
-        """`step` with these hyperparameters: what an optimizer of optimizers calls."""
-        return step(gradients, state, trainables, self, **inputs)
 
 
 def init(
@@ -78,7 +80,7 @@ def init(
         decay: decay of the means (a number of at least 0, below 1).
         lower_bound: a lower bound of the loss (a finite number).
         weight_decay: strength d of the decay (a finite number of at least 0).
-        adapt_lower_bound: whether the bound is estimated (True or False).
+        adapt_lower_bound: whether the bound is estimated.
 
     Returns:
         `(state, hyperparams)`.
@@ -118,17 +120,20 @@ def init(
     return state, hyperparams
 
 
+@applied_by(MomoHyperparams)
 def step(
     gradients: Any,
     state: MomoState,
-    trainables: Any,
+    trainables: Weights,
     hyperparams: MomoHyperparams,
     *,
     value: jax.Array | None = None,
     value_and_gradients: Callable[[Any], tuple[jax.Array, Any]] | None = None,
     key: jax.Array | None = None,
-) -> tuple[Any, MomoState]:
+) -> tuple[Weights, MomoState]:
     """One step of Momo: the updates to add to the weights.
+
+    Every optimizer takes `value_and_gradients` and `key`; this one needs neither.
 
     Args:
         gradients: structured like the weights, with their shapes and dtypes.
@@ -136,9 +141,6 @@ def step(
         trainables: the weights.
         hyperparams: what `init` returned.
         value: the loss at the weights; needed.
-        value_and_gradients: a function of weights that returns the loss there and its
-            gradients; not used.
-        key: a PRNG key; not used.
 
     Returns:
         `(updates, state)`; updates have the dtypes of the weights.

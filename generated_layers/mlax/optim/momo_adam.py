@@ -21,12 +21,20 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jax.nn.initializers import constant, zeros
+from jax.nn.initializers import zeros
 
 from mlax._core import checks, placement, trees
-from mlax._core.static import static
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfOptimizer, Weights, static
 from mlax._core.trees import tree_dot
 from mlax.functional import bias_correction, ema, saturate
+from mlax.initializers import constant
+
+__all__ = ["MomoAdamHyperparams", "MomoAdamState", "init", "step"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class MomoAdamState(NamedTuple):
@@ -47,7 +55,7 @@ class MomoAdamState(NamedTuple):
 
 
 @static
-class MomoAdamHyperparams:
+class MomoAdamHyperparams(OfOptimizer):
     """Hyperparameters of MomoAdam: canonical, hashable, static."""
 
     learning_rate: float | Callable[..., Any]
@@ -64,12 +72,6 @@ class MomoAdamHyperparams:
     """Strength d of the decay."""
     adapt_lower_bound: bool
     """Whether the bound is estimated."""
-
-    def apply(
-        self, gradients: Any, state: Any, trainables: Any, **inputs: Any
-    ) -> tuple[Any, Any]:
-        """`step` with these hyperparameters: what an optimizer of optimizers calls."""
-        return step(gradients, state, trainables, self, **inputs)
 
     def scaled(self, mean, square, unbias):
         """The mean gradient over the root of the mean square."""
@@ -99,7 +101,7 @@ def init(
         epsilon: added to the root of the mean square (a finite number of at least 0).
         lower_bound: a lower bound of the loss (a finite number).
         weight_decay: strength d of the decay (a finite number of at least 0).
-        adapt_lower_bound: whether the bound is estimated (True or False).
+        adapt_lower_bound: whether the bound is estimated.
 
     Returns:
         `(state, hyperparams)`.
@@ -144,17 +146,20 @@ def init(
     return state, hyperparams
 
 
+@applied_by(MomoAdamHyperparams)
 def step(
     gradients: Any,
     state: MomoAdamState,
-    trainables: Any,
+    trainables: Weights,
     hyperparams: MomoAdamHyperparams,
     *,
     value: jax.Array | None = None,
     value_and_gradients: Callable[[Any], tuple[jax.Array, Any]] | None = None,
     key: jax.Array | None = None,
-) -> tuple[Any, MomoAdamState]:
+) -> tuple[Weights, MomoAdamState]:
     """One step of MomoAdam: the updates to add to the weights.
+
+    Every optimizer takes `value_and_gradients` and `key`; this one needs neither.
 
     Args:
         gradients: structured like the weights, with their shapes and dtypes.
@@ -162,9 +167,6 @@ def step(
         trainables: the weights.
         hyperparams: what `init` returned.
         value: the loss at the weights; needed.
-        value_and_gradients: a function of weights that returns the loss there and its
-            gradients; not used.
-        key: a PRNG key; not used.
 
     Returns:
         `(updates, state)`; updates have the dtypes of the weights.

@@ -26,8 +26,15 @@ from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
 from mlax._core import checks, placement, trees
-from mlax._core.static import static
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfOptimizer, Weights, static
 from mlax.functional import bias_correction, divide_by_root, ema, l2_norm, saturate, sum
+
+__all__ = ["MuonHyperparams", "MuonState", "init", "step"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class MuonState(NamedTuple):
@@ -38,11 +45,13 @@ class MuonState(NamedTuple):
     mean: Any
     """For each weight, of shape param.shape. Structured like the weights."""
     square: Any
-    """For each weight, of shape shape. Structured like the weights."""
+    """For each weight, of shape (0,) if (matrix_axes(param.shape) if matrices else ())
+    else param.shape. Structured like the weights.
+    """
 
 
 @static
-class MuonHyperparams:
+class MuonHyperparams(OfOptimizer):
     """Hyperparameters of Muon: canonical, hashable, static."""
 
     learning_rate: float | Callable[..., Any]
@@ -85,12 +94,6 @@ class MuonHyperparams:
     """Dtype of the moments; None: that of the weight."""
     decomposition_dtype: DTypeLike
     """Dtype of the spectral norm: 32 bits or 64."""
-
-    def apply(
-        self, gradients: Any, state: Any, trainables: Any, **inputs: Any
-    ) -> tuple[Any, Any]:
-        """`step` with these hyperparameters: what an optimizer of optimizers calls."""
-        return step(gradients, state, trainables, self, **inputs)
 
     def matrix_axes(self, shape):
         """The axes of a batch, of rows and of columns; none where it is no matrix."""
@@ -189,9 +192,8 @@ def init(
             whether it is selected, or None).
         more_axes: what weights of more axes are: the last two, or the first or last and
             the others (one of "adam", "batch", "first", "last").
-        nesterov: whether the mean looks one step ahead (True or False).
-        adaptive: whether steps are scaled by their product with the mean (True or
-            False).
+        nesterov: whether the mean looks one step ahead.
+        adaptive: whether steps are scaled by their product with the mean.
         preconditioning: what X is divided by at first (one of "frobenius", "spectral",
             "aol", "schatten").
         consistent_rms: X is scaled by it times sqrt(max(rows, columns)); None: as above
@@ -287,27 +289,27 @@ def init(
     return state, hyperparams
 
 
+@applied_by(MuonHyperparams)
 def step(
     gradients: Any,
     state: MuonState,
-    trainables: Any,
+    trainables: Weights,
     hyperparams: MuonHyperparams,
     *,
     value: jax.Array | None = None,
     value_and_gradients: Callable[[Any], tuple[jax.Array, Any]] | None = None,
     key: jax.Array | None = None,
-) -> tuple[Any, MuonState]:
+) -> tuple[Weights, MuonState]:
     """One step of Muon: the updates to add to the weights.
+
+    Every optimizer takes `value`, `value_and_gradients` and `key`; this one needs none
+    of them.
 
     Args:
         gradients: structured like the weights, with their shapes and dtypes.
         state: of the step before, or from `init`.
         trainables: the weights.
         hyperparams: what `init` returned.
-        value: the loss at the weights; not used.
-        value_and_gradients: a function of weights that returns the loss there and its
-            gradients; not used.
-        key: a PRNG key; not used.
 
     Returns:
         `(updates, state)`; updates have the dtypes of the weights.
@@ -345,14 +347,14 @@ def step(
             unbias_next.astype(grad.dtype) if axes else unbias_ahead.astype(grad.dtype)
         )
         mean = ema(mean, grad, dither.astype(grad.dtype), decay=decay)
-        mean_2 = mean * now
+        unbiased = mean * now
         if hyperparams.nesterov:
-            mean_2 = ema(mean * following, grad * now, decay=decay)
+            unbiased = ema(mean * following, grad * now, decay=decay)
         if axes:
-            mean_2 = saturate(mean_2)
-            step = hyperparams.orthogonalized(mean_2, axes)
+            unbiased = saturate(unbiased)
+            step = hyperparams.orthogonalized(unbiased, axes)
             if hyperparams.adaptive:
-                step = sum(mean_2 * step) * step
+                step = sum(unbiased * step) * step
             rows, columns = (math.prod(param.shape[a] for a in p) for p in axes[1:])
             if hyperparams.consistent_rms is None:
                 step = step * max(1.0, columns / rows) ** 0.5
@@ -368,7 +370,7 @@ def step(
                 decay=hyperparams.adam_b2,
             )
             step = divide_by_root(
-                mean_2,
+                unbiased,
                 square * unbias_square.astype(grad.dtype),
                 epsilon=hyperparams.epsilon,
                 epsilon_root=hyperparams.adam_epsilon_root,

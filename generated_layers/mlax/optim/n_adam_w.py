@@ -21,8 +21,15 @@ from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
 from mlax._core import checks, placement, trees
-from mlax._core.static import static
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfOptimizer, Weights, static
 from mlax.functional import bias_correction, divide_by_root, ema, saturate
+
+__all__ = ["NAdamWHyperparams", "NAdamWState", "init", "step"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class NAdamWState(NamedTuple):
@@ -37,7 +44,7 @@ class NAdamWState(NamedTuple):
 
 
 @static
-class NAdamWHyperparams:
+class NAdamWHyperparams(OfOptimizer):
     """Hyperparameters of NAdamW: canonical, hashable, static."""
 
     learning_rate: float | Callable[..., Any]
@@ -56,12 +63,6 @@ class NAdamWHyperparams:
     """Weights that decay; None: all."""
     moment_dtype: DTypeLike | None
     """Dtype of the moments; None: that of the weight."""
-
-    def apply(
-        self, gradients: Any, state: Any, trainables: Any, **inputs: Any
-    ) -> tuple[Any, Any]:
-        """`step` with these hyperparameters: what an optimizer of optimizers calls."""
-        return step(gradients, state, trainables, self, **inputs)
 
 
 def init(
@@ -133,27 +134,27 @@ def init(
     return state, hyperparams
 
 
+@applied_by(NAdamWHyperparams)
 def step(
     gradients: Any,
     state: NAdamWState,
-    trainables: Any,
+    trainables: Weights,
     hyperparams: NAdamWHyperparams,
     *,
     value: jax.Array | None = None,
     value_and_gradients: Callable[[Any], tuple[jax.Array, Any]] | None = None,
     key: jax.Array | None = None,
-) -> tuple[Any, NAdamWState]:
+) -> tuple[Weights, NAdamWState]:
     """One step of NAdamW: the updates to add to the weights.
+
+    Every optimizer takes `value`, `value_and_gradients` and `key`; this one needs none
+    of them.
 
     Args:
         gradients: structured like the weights, with their shapes and dtypes.
         state: of the step before, or from `init`.
         trainables: the weights.
         hyperparams: what `init` returned.
-        value: the loss at the weights; not used.
-        value_and_gradients: a function of weights that returns the loss there and its
-            gradients; not used.
-        key: a PRNG key; not used.
 
     Returns:
         `(updates, state)`; updates have the dtypes of the weights.
@@ -181,9 +182,11 @@ def step(
             decay=hyperparams.b2,
         )
         ahead = mean * unbias_next.astype(grad.dtype)
-        mean_2 = ema(ahead, grad * unbias_mean.astype(grad.dtype), decay=hyperparams.b1)
+        unbiased = ema(
+            ahead, grad * unbias_mean.astype(grad.dtype), decay=hyperparams.b1
+        )
         step = divide_by_root(
-            mean_2,
+            unbiased,
             square * unbias_square.astype(grad.dtype),
             epsilon=hyperparams.epsilon,
             epsilon_root=hyperparams.epsilon_root,

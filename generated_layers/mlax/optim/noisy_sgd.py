@@ -15,7 +15,14 @@ from typing import Any, NamedTuple
 import jax
 
 from mlax._core import checks, placement, trees
-from mlax._core.static import static
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfOptimizer, Weights, static
+
+__all__ = ["NoisySgdHyperparams", "NoisySgdState", "init", "step"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class NoisySgdState(NamedTuple):
@@ -26,7 +33,7 @@ class NoisySgdState(NamedTuple):
 
 
 @static
-class NoisySgdHyperparams:
+class NoisySgdHyperparams(OfOptimizer):
     """Hyperparameters of NoisySgd: canonical, hashable, static."""
 
     learning_rate: float | Callable[..., Any]
@@ -35,12 +42,6 @@ class NoisySgdHyperparams:
     """Variance of the noise at first."""
     gamma: float
     """Exponent of the decay of the variance."""
-
-    def apply(
-        self, gradients: Any, state: Any, trainables: Any, **inputs: Any
-    ) -> tuple[Any, Any]:
-        """`step` with these hyperparameters: what an optimizer of optimizers calls."""
-        return step(gradients, state, trainables, self, **inputs)
 
 
 def init(
@@ -74,26 +75,26 @@ def init(
     return state, hyperparams
 
 
+@applied_by(NoisySgdHyperparams)
 def step(
     gradients: Any,
     state: NoisySgdState,
-    trainables: Any,
+    trainables: Weights,
     hyperparams: NoisySgdHyperparams,
     *,
     value: jax.Array | None = None,
     value_and_gradients: Callable[[Any], tuple[jax.Array, Any]] | None = None,
     key: jax.Array | None = None,
-) -> tuple[Any, NoisySgdState]:
+) -> tuple[Weights, NoisySgdState]:
     """One step of NoisySgd: the updates to add to the weights.
+
+    Every optimizer takes `value` and `value_and_gradients`; this one needs neither.
 
     Args:
         gradients: structured like the weights, with their shapes and dtypes.
         state: of the step before, or from `init`.
         trainables: the weights.
         hyperparams: what `init` returned.
-        value: the loss at the weights; not used.
-        value_and_gradients: a function of weights that returns the loss there and its
-            gradients; not used.
         key: a PRNG key; needed.
 
     Returns:

@@ -22,8 +22,15 @@ from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
 from mlax._core import checks, placement, trees
-from mlax._core.static import static
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfOptimizer, Weights, static
 from mlax.functional import divide_by_root, ema, running_sum, saturate, sum
+
+__all__ = ["NovoGradHyperparams", "NovoGradState", "init", "step"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class NovoGradState(NamedTuple):
@@ -38,7 +45,7 @@ class NovoGradState(NamedTuple):
 
 
 @static
-class NovoGradHyperparams:
+class NovoGradHyperparams(OfOptimizer):
     """Hyperparameters of NovoGrad: canonical, hashable, static."""
 
     learning_rate: float | Callable[..., Any]
@@ -55,12 +62,6 @@ class NovoGradHyperparams:
     """Strength of the weight decay."""
     moment_dtype: DTypeLike | None
     """Dtype of the moments; None: that of the weight."""
-
-    def apply(
-        self, gradients: Any, state: Any, trainables: Any, **inputs: Any
-    ) -> tuple[Any, Any]:
-        """`step` with these hyperparameters: what an optimizer of optimizers calls."""
-        return step(gradients, state, trainables, self, **inputs)
 
 
 def init(
@@ -124,27 +125,27 @@ def init(
     return state, hyperparams
 
 
+@applied_by(NovoGradHyperparams)
 def step(
     gradients: Any,
     state: NovoGradState,
-    trainables: Any,
+    trainables: Weights,
     hyperparams: NovoGradHyperparams,
     *,
     value: jax.Array | None = None,
     value_and_gradients: Callable[[Any], tuple[jax.Array, Any]] | None = None,
     key: jax.Array | None = None,
-) -> tuple[Any, NovoGradState]:
+) -> tuple[Weights, NovoGradState]:
     """One step of NovoGrad: the updates to add to the weights.
+
+    Every optimizer takes `value`, `value_and_gradients` and `key`; this one needs none
+    of them.
 
     Args:
         gradients: structured like the weights, with their shapes and dtypes.
         state: of the step before, or from `init`.
         trainables: the weights.
         hyperparams: what `init` returned.
-        value: the loss at the weights; not used.
-        value_and_gradients: a function of weights that returns the loss there and its
-            gradients; not used.
-        key: a PRNG key; not used.
 
     Returns:
         `(updates, state)`; updates have the dtypes of the weights.
@@ -169,9 +170,9 @@ def step(
             epsilon=hyperparams.epsilon,
             epsilon_root=hyperparams.epsilon_root,
         )
-        step_2 = scaled + hyperparams.weight_decay * param
+        decayed = scaled + hyperparams.weight_decay * param
         trace = running_sum(
-            trace, step_2, dither.astype(grad.dtype), decay=hyperparams.b1
+            trace, decayed, dither.astype(grad.dtype), decay=hyperparams.b1
         )
         return -learning_rate.astype(grad.dtype) * trace, trace, square
 

@@ -19,8 +19,20 @@ from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
 from mlax._core import checks, placement, trees
-from mlax._core.static import static
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfOptimizer, Weights, static
 from mlax.functional import saturate
+
+__all__ = [
+    "OptimisticGradientDescentHyperparams",
+    "OptimisticGradientDescentState",
+    "init",
+    "step",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class OptimisticGradientDescentState(NamedTuple):
@@ -33,7 +45,7 @@ class OptimisticGradientDescentState(NamedTuple):
 
 
 @static
-class OptimisticGradientDescentHyperparams:
+class OptimisticGradientDescentHyperparams(OfOptimizer):
     """Hyperparameters of OptimisticGradientDescent: canonical, hashable, static."""
 
     learning_rate: float | Callable[..., Any]
@@ -44,12 +56,6 @@ class OptimisticGradientDescentHyperparams:
     """Weight of its change."""
     moment_dtype: DTypeLike | None
     """Dtype of the gradient kept; None: the weight's."""
-
-    def apply(
-        self, gradients: Any, state: Any, trainables: Any, **inputs: Any
-    ) -> tuple[Any, Any]:
-        """`step` with these hyperparameters: what an optimizer of optimizers calls."""
-        return step(gradients, state, trainables, self, **inputs)
 
 
 def init(
@@ -102,27 +108,27 @@ def init(
     return state, hyperparams
 
 
+@applied_by(OptimisticGradientDescentHyperparams)
 def step(
     gradients: Any,
     state: OptimisticGradientDescentState,
-    trainables: Any,
+    trainables: Weights,
     hyperparams: OptimisticGradientDescentHyperparams,
     *,
     value: jax.Array | None = None,
     value_and_gradients: Callable[[Any], tuple[jax.Array, Any]] | None = None,
     key: jax.Array | None = None,
-) -> tuple[Any, OptimisticGradientDescentState]:
+) -> tuple[Weights, OptimisticGradientDescentState]:
     """One step of OptimisticGradientDescent: the updates to add to the weights.
+
+    Every optimizer takes `value`, `value_and_gradients` and `key`; this one needs none
+    of them.
 
     Args:
         gradients: structured like the weights, with their shapes and dtypes.
         state: of the step before, or from `init`.
         trainables: the weights.
         hyperparams: what `init` returned.
-        value: the loss at the weights; not used.
-        value_and_gradients: a function of weights that returns the loss there and its
-            gradients; not used.
-        key: a PRNG key; not used.
 
     Returns:
         `(updates, state)`; updates have the dtypes of the weights.
@@ -149,10 +155,10 @@ def step(
             jnp.where(step.astype(grad.dtype) == 1.0, 0.0, grad - previous)
         )
         previous = grad
-        step_2 = saturate(
+        ahead = saturate(
             alpha.astype(grad.dtype) * grad + beta.astype(grad.dtype) * change
         )
-        return -learning_rate.astype(grad.dtype) * step_2, previous
+        return -learning_rate.astype(grad.dtype) * ahead, previous
 
     updates, previous = trees.map_leaves(
         update, trainables, gradients, state.previous, dtype=hyperparams.moment_dtype

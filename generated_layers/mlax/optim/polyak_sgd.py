@@ -6,10 +6,8 @@ update = -scaling * min((f - f_min) / (norm(g)^2 + epsilon), max_learning_rate) 
 the variant "sps+" takes a gap below zero for zero.
 
 Loizou et al., 2021, arXiv:2002.10542; Garrigos et al., 2023, arXiv:2307.14528. A
-step needs the value. Where the gradients are zero there is no step: as in
-optax, where the square of their norm is at most 2^-52.
-Deviation from optax, which computes the norm of the scaled gradients: `scaling` is a
-factor of the step alone.
+step needs the value. Without gradients, at a squared norm of at most 2^-52 as in optax,
+there is no step. Unlike there, the norm is of gradients that `scaling` does not scale.
 """
 
 from __future__ import annotations
@@ -22,8 +20,15 @@ import jax.numpy as jnp
 from jax.typing import DTypeLike
 
 from mlax._core import checks, trees
-from mlax._core.static import static
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfOptimizer, Weights, static
 from mlax._core.trees import tree_dot
+
+__all__ = ["PolyakSgdHyperparams", "PolyakSgdState", "init", "step"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class PolyakSgdState(NamedTuple):
@@ -31,7 +36,7 @@ class PolyakSgdState(NamedTuple):
 
 
 @static
-class PolyakSgdHyperparams:
+class PolyakSgdHyperparams(OfOptimizer):
     """Hyperparameters of PolyakSgd: canonical, hashable, static."""
 
     max_learning_rate: float
@@ -46,12 +51,6 @@ class PolyakSgdHyperparams:
     """What a loss below the bound means."""
     accum_dtype: DTypeLike | None
     """Dtype of the squares; None: of each gradient."""
-
-    def apply(
-        self, gradients: Any, state: Any, trainables: Any, **inputs: Any
-    ) -> tuple[Any, Any]:
-        """`step` with these hyperparameters: what an optimizer of optimizers calls."""
-        return step(gradients, state, trainables, self, **inputs)
 
 
 def init(
@@ -103,17 +102,20 @@ def init(
     return state, hyperparams
 
 
+@applied_by(PolyakSgdHyperparams)
 def step(
     gradients: Any,
     state: PolyakSgdState,
-    trainables: Any,
+    trainables: Weights,
     hyperparams: PolyakSgdHyperparams,
     *,
     value: jax.Array | None = None,
     value_and_gradients: Callable[[Any], tuple[jax.Array, Any]] | None = None,
     key: jax.Array | None = None,
-) -> tuple[Any, PolyakSgdState]:
+) -> tuple[Weights, PolyakSgdState]:
     """One step of PolyakSgd: the updates to add to the weights.
+
+    Every optimizer takes `value_and_gradients` and `key`; this one needs neither.
 
     Args:
         gradients: structured like the weights, with their shapes and dtypes.
@@ -121,9 +123,6 @@ def step(
         trainables: the weights.
         hyperparams: what `init` returned.
         value: the loss at the weights; needed.
-        value_and_gradients: a function of weights that returns the loss there and its
-            gradients; not used.
-        key: a PRNG key; not used.
 
     Returns:
         `(updates, state)`; updates have the dtypes of the weights.
@@ -142,10 +141,10 @@ def step(
     if hyperparams.variant == "sps+":
         gap = jnp.maximum(gap, 0.0)
     flat = square <= 2.0**-52
-    rate_2 = jnp.minimum(
+    factor = jnp.minimum(
         gap / jnp.where(flat, 1.0, square), hyperparams.max_learning_rate
     )
-    rate = trees.scalar(jnp.where(flat, 0.0, hyperparams.scaling * rate_2))
+    rate = trees.scalar(jnp.where(flat, 0.0, hyperparams.scaling * factor))
 
     def update(grad, param):
         return (-rate.astype(grad.dtype) * grad,)

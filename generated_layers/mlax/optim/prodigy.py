@@ -20,13 +20,21 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jax.nn.initializers import constant, zeros
+from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
 from mlax._core import checks, placement, trees
-from mlax._core.static import static
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfOptimizer, Weights, static
 from mlax._core.trees import tree_add, tree_dot
 from mlax.functional import bias_correction, ema, running_sum, saturate, sum
+from mlax.initializers import constant
+
+__all__ = ["ProdigyHyperparams", "ProdigyState", "init", "step"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class ProdigyState(NamedTuple):
@@ -49,7 +57,7 @@ class ProdigyState(NamedTuple):
 
 
 @static
-class ProdigyHyperparams:
+class ProdigyHyperparams(OfOptimizer):
     """Hyperparameters of Prodigy: canonical, hashable, static."""
 
     learning_rate: float | Callable[..., Any]
@@ -72,12 +80,6 @@ class ProdigyHyperparams:
     """Whether the learning rate is left out of s."""
     moment_dtype: DTypeLike | None
     """Dtype of the moments; None: that of the weight."""
-
-    def apply(
-        self, gradients: Any, state: Any, trainables: Any, **inputs: Any
-    ) -> tuple[Any, Any]:
-        """`step` with these hyperparameters: what an optimizer of optimizers calls."""
-        return step(gradients, state, trainables, self, **inputs)
 
 
 def init(
@@ -108,7 +110,7 @@ def init(
         first_estimate: the first estimate d0 (a finite number above 0).
         growth: factor of estimates (a finite number above 0).
         weight_decay: strength of the decay (a finite number of at least 0).
-        safeguard_warmup: whether the learning rate is left out of s (True or False).
+        safeguard_warmup: whether the learning rate is left out of s.
         moment_dtype: dtype of the moments; None: that of the weight (a floating dtype,
             or None).
 
@@ -148,13 +150,13 @@ def init(
     product = placement.create_state(zeros, (), None, trainables)
 
     def moments(param: jax.Array) -> dict[str, Any]:
-        if not (jnp.finfo(moment_dtype or param.dtype).maxexp > 16):
-            raise checks.requirement(
-                "Prodigy",
-                "the squares of small estimates are zero in float16: give "
-                "moment_dtype=jnp.float32",
-                moment_dtype=moment_dtype,
-            )
+        checks.require(
+            "Prodigy",
+            jnp.finfo(moment_dtype or param.dtype).maxexp > 16,
+            "the squares of small estimates are zero in float16: give "
+            "moment_dtype=jnp.float32",
+            moment_dtype=moment_dtype,
+        )
         mean = placement.create_moment(zeros, param.shape, moment_dtype, param)
         square = placement.create_moment(zeros, param.shape, moment_dtype, param)
         total = placement.create_moment(zeros, param.shape, moment_dtype, param)
@@ -170,27 +172,27 @@ def init(
     return state, hyperparams
 
 
+@applied_by(ProdigyHyperparams)
 def step(
     gradients: Any,
     state: ProdigyState,
-    trainables: Any,
+    trainables: Weights,
     hyperparams: ProdigyHyperparams,
     *,
     value: jax.Array | None = None,
     value_and_gradients: Callable[[Any], tuple[jax.Array, Any]] | None = None,
     key: jax.Array | None = None,
-) -> tuple[Any, ProdigyState]:
+) -> tuple[Weights, ProdigyState]:
     """One step of Prodigy: the updates to add to the weights.
+
+    Every optimizer takes `value`, `value_and_gradients` and `key`; this one needs none
+    of them.
 
     Args:
         gradients: structured like the weights, with their shapes and dtypes.
         state: of the step before, or from `init`.
         trainables: the weights.
         hyperparams: what `init` returned.
-        value: the loss at the weights; not used.
-        value_and_gradients: a function of weights that returns the loss there and its
-            gradients; not used.
-        key: a PRNG key; not used.
 
     Returns:
         `(updates, state)`; updates have the dtypes of the weights.

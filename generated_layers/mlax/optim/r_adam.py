@@ -22,7 +22,8 @@ from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
 from mlax._core import checks, placement, trees
-from mlax._core.static import static
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfOptimizer, Weights, static
 from mlax.functional import (
     bias_correction,
     divide_by_root,
@@ -30,6 +31,12 @@ from mlax.functional import (
     rectification,
     saturate,
 )
+
+__all__ = ["RAdamHyperparams", "RAdamState", "init", "step"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class RAdamState(NamedTuple):
@@ -44,7 +51,7 @@ class RAdamState(NamedTuple):
 
 
 @static
-class RAdamHyperparams:
+class RAdamHyperparams(OfOptimizer):
     """Hyperparameters of RAdam: canonical, hashable, static."""
 
     learning_rate: float | Callable[..., Any]
@@ -63,12 +70,6 @@ class RAdamHyperparams:
     """Whether the mean looks one step ahead."""
     moment_dtype: DTypeLike | None
     """Dtype of the moments; None: that of the weight."""
-
-    def apply(
-        self, gradients: Any, state: Any, trainables: Any, **inputs: Any
-    ) -> tuple[Any, Any]:
-        """`step` with these hyperparameters: what an optimizer of optimizers calls."""
-        return step(gradients, state, trainables, self, **inputs)
 
 
 def init(
@@ -94,7 +95,7 @@ def init(
         epsilon_root: added to the mean square, under the root (a finite number of at
             least 0).
         threshold: least rho with which steps adapt (a finite number of at least 0).
-        nesterov: whether the mean looks one step ahead (True or False).
+        nesterov: whether the mean looks one step ahead.
         moment_dtype: dtype of the moments; None: that of the weight (a floating dtype,
             or None).
 
@@ -136,27 +137,27 @@ def init(
     return state, hyperparams
 
 
+@applied_by(RAdamHyperparams)
 def step(
     gradients: Any,
     state: RAdamState,
-    trainables: Any,
+    trainables: Weights,
     hyperparams: RAdamHyperparams,
     *,
     value: jax.Array | None = None,
     value_and_gradients: Callable[[Any], tuple[jax.Array, Any]] | None = None,
     key: jax.Array | None = None,
-) -> tuple[Any, RAdamState]:
+) -> tuple[Weights, RAdamState]:
     """One step of RAdam: the updates to add to the weights.
+
+    Every optimizer takes `value`, `value_and_gradients` and `key`; this one needs none
+    of them.
 
     Args:
         gradients: structured like the weights, with their shapes and dtypes.
         state: of the step before, or from `init`.
         trainables: the weights.
         hyperparams: what `init` returned.
-        value: the loss at the weights; not used.
-        value_and_gradients: a function of weights that returns the loss there and its
-            gradients; not used.
-        key: a PRNG key; not used.
 
     Returns:
         `(updates, state)`; updates have the dtypes of the weights.
@@ -185,22 +186,24 @@ def step(
             dither.astype(grad.dtype),
             decay=hyperparams.b2,
         )
-        mean_2 = saturate(mean * unbias_mean.astype(grad.dtype))
+        unbiased = saturate(mean * unbias_mean.astype(grad.dtype))
         if hyperparams.nesterov:
             ahead = saturate(mean * unbias_next.astype(grad.dtype))
-            mean_2 = ema(
+            unbiased = ema(
                 ahead,
                 saturate(grad * unbias_mean.astype(grad.dtype)),
                 decay=hyperparams.b1,
             )
         step = divide_by_root(
-            mean_2,
+            unbiased,
             square * unbias_square.astype(grad.dtype),
             epsilon=hyperparams.epsilon,
             epsilon_root=hyperparams.epsilon_root,
         )
         step = jnp.where(
-            rectify.astype(grad.dtype) > 0.0, rectify.astype(grad.dtype) * step, mean_2
+            rectify.astype(grad.dtype) > 0.0,
+            rectify.astype(grad.dtype) * step,
+            unbiased,
         )
         return -learning_rate.astype(grad.dtype) * step, mean, square
 

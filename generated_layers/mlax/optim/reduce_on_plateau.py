@@ -15,10 +15,18 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jax.nn.initializers import constant, ones, zeros
+from jax.nn.initializers import ones, zeros
 
 from mlax._core import checks, placement, trees
-from mlax._core.static import static
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfOptimizer, Weights, static
+from mlax.initializers import constant
+
+__all__ = ["ReduceOnPlateauHyperparams", "ReduceOnPlateauState", "init", "step"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class ReduceOnPlateauState(NamedTuple):
@@ -39,7 +47,7 @@ class ReduceOnPlateauState(NamedTuple):
 
 
 @static
-class ReduceOnPlateauHyperparams:
+class ReduceOnPlateauHyperparams(OfOptimizer):
     """Hyperparameters of ReduceOnPlateau: canonical, hashable, static."""
 
     factor: float
@@ -56,12 +64,6 @@ class ReduceOnPlateauHyperparams:
     """Number of losses of which a value is the mean."""
     min_scale: float
     """Least scale."""
-
-    def apply(
-        self, gradients: Any, state: Any, trainables: Any, **inputs: Any
-    ) -> tuple[Any, Any]:
-        """`step` with these hyperparameters: what an optimizer of optimizers calls."""
-        return step(gradients, state, trainables, self, **inputs)
 
 
 def init(
@@ -132,17 +134,20 @@ def init(
     return state, hyperparams
 
 
+@applied_by(ReduceOnPlateauHyperparams)
 def step(
     gradients: Any,
     state: ReduceOnPlateauState,
-    trainables: Any,
+    trainables: Weights,
     hyperparams: ReduceOnPlateauHyperparams,
     *,
     value: jax.Array | None = None,
     value_and_gradients: Callable[[Any], tuple[jax.Array, Any]] | None = None,
     key: jax.Array | None = None,
-) -> tuple[Any, ReduceOnPlateauState]:
+) -> tuple[Weights, ReduceOnPlateauState]:
     """One step of ReduceOnPlateau: the updates to add to the weights.
+
+    Every optimizer takes `value_and_gradients` and `key`; this one needs neither.
 
     Args:
         gradients: structured like the weights, with their shapes and dtypes.
@@ -150,9 +155,6 @@ def step(
         trainables: the weights.
         hyperparams: what `init` returned.
         value: the loss at the weights; needed.
-        value_and_gradients: a function of weights that returns the loss there and its
-            gradients; not used.
-        key: a PRNG key; not used.
 
     Returns:
         `(updates, state)`; updates have the dtypes of the weights.

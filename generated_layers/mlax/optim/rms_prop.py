@@ -20,12 +20,20 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jax.nn.initializers import constant, zeros
+from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
 from mlax._core import checks, placement, trees
-from mlax._core.static import static
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfOptimizer, Weights, static
 from mlax.functional import bias_correction, divide_by_root, ema, running_sum, saturate
+from mlax.initializers import constant
+
+__all__ = ["RMSPropHyperparams", "RMSPropState", "init", "step"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class RMSPropState(NamedTuple):
@@ -34,17 +42,19 @@ class RMSPropState(NamedTuple):
     step: jax.Array
     """Number of steps so far."""
     square: Any
-    """For each weight, of shape shape. Structured like the weights."""
+    """For each weight, of shape param.shape. Structured like the weights."""
     mean: Any
-    """For each weight, of shape shape. Structured like the weights. None unless centered."""
+    """For each weight, of shape param.shape. Structured like the weights. None unless
+    centered.
+    """
     trace: Any
-    """For each weight, of shape shape. Structured like the weights. None unless momentum >
-    0.0.
+    """For each weight, of shape param.shape. Structured like the weights. None unless
+    momentum > 0.0.
     """
 
 
 @static
-class RMSPropHyperparams:
+class RMSPropHyperparams(OfOptimizer):
     """Hyperparameters of RMSProp: canonical, hashable, static."""
 
     learning_rate: float | Callable[..., Any]
@@ -67,12 +77,6 @@ class RMSPropHyperparams:
     """Whether the means are unbiased as in Adam."""
     moment_dtype: DTypeLike | None
     """Dtype of the moments; None: that of the weight."""
-
-    def apply(
-        self, gradients: Any, state: Any, trainables: Any, **inputs: Any
-    ) -> tuple[Any, Any]:
-        """`step` with these hyperparameters: what an optimizer of optimizers calls."""
-        return step(gradients, state, trainables, self, **inputs)
 
 
 def init(
@@ -98,12 +102,12 @@ def init(
         epsilon: added to the mean square, or to its root (a finite number of at least
             0).
         initial_value: what the mean square begins with (a finite number of at least 0).
-        epsilon_in_root: whether epsilon is added under the root (True or False).
-        centered: whether the mean square is that about the mean (True or False).
+        epsilon_in_root: whether epsilon is added under the root.
+        centered: whether the mean square is that about the mean.
         momentum: decay of the trace of steps; 0: none is kept (a number of at least 0,
             below 1).
-        nesterov: whether the step looks ahead along the trace (True or False).
-        unbiased: whether the means are unbiased as in Adam (True or False).
+        nesterov: whether the step looks ahead along the trace.
+        unbiased: whether the means are unbiased as in Adam.
         moment_dtype: dtype of the moments; None: that of the weight (a floating dtype,
             or None).
 
@@ -155,27 +159,27 @@ def init(
     return state, hyperparams
 
 
+@applied_by(RMSPropHyperparams)
 def step(
     gradients: Any,
     state: RMSPropState,
-    trainables: Any,
+    trainables: Weights,
     hyperparams: RMSPropHyperparams,
     *,
     value: jax.Array | None = None,
     value_and_gradients: Callable[[Any], tuple[jax.Array, Any]] | None = None,
     key: jax.Array | None = None,
-) -> tuple[Any, RMSPropState]:
+) -> tuple[Weights, RMSPropState]:
     """One step of RMSProp: the updates to add to the weights.
+
+    Every optimizer takes `value`, `value_and_gradients` and `key`; this one needs none
+    of them.
 
     Args:
         gradients: structured like the weights, with their shapes and dtypes.
         state: of the step before, or from `init`.
         trainables: the weights.
         hyperparams: what `init` returned.
-        value: the loss at the weights; not used.
-        value_and_gradients: a function of weights that returns the loss there and its
-            gradients; not used.
-        key: a PRNG key; not used.
 
     Returns:
         `(updates, state)`; updates have the dtypes of the weights.

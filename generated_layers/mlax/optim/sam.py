@@ -21,19 +21,31 @@ from jax import lax
 from jax.typing import DTypeLike
 
 from mlax._core import checks, trees
-from mlax._core.static import InitializedOptimizer, OptimizerHyperparams, static
+from mlax._core.scopes import applied_by
+from mlax._core.static import (
+    InitializedOptimizer,
+    OfOptimizer,
+    OptimizerHyperparams,
+    Weights,
+    static,
+)
 from mlax._core.trees import tree_add, tree_dot
+
+__all__ = ["SamHyperparams", "SamState", "init", "step"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class SamState(NamedTuple):
     """State of Sam."""
 
     optimizer: Any
-    """That of optimizer."""
 
 
 @static
-class SamHyperparams:
+class SamHyperparams(OfOptimizer):
     """Hyperparameters of Sam: canonical, hashable, static."""
 
     optimizer: OptimizerHyperparams
@@ -44,12 +56,6 @@ class SamHyperparams:
     """Number of steps toward them."""
     accum_dtype: DTypeLike | None
     """Dtype of the squares; None: of each gradient."""
-
-    def apply(
-        self, gradients: Any, state: Any, trainables: Any, **inputs: Any
-    ) -> tuple[Any, Any]:
-        """`step` with these hyperparameters: what an optimizer of optimizers calls."""
-        return step(gradients, state, trainables, self, **inputs)
 
 
 def init(
@@ -89,16 +95,17 @@ def init(
     return state, hyperparams
 
 
+@applied_by(SamHyperparams)
 def step(
     gradients: Any,
     state: SamState,
-    trainables: Any,
+    trainables: Weights,
     hyperparams: SamHyperparams,
     *,
     value: jax.Array | None = None,
     value_and_gradients: Callable[[Any], tuple[jax.Array, Any]] | None = None,
     key: jax.Array | None = None,
-) -> tuple[Any, SamState]:
+) -> tuple[Weights, SamState]:
     """One step of Sam: the updates to add to the weights.
 
     Args:
@@ -129,7 +136,7 @@ def step(
         _, steepest = trees.required("Sam", value_and_gradients=value_and_gradients)(
             worst
         )
-    optimizer_updates, optimizer_state = hyperparams.optimizer.apply(
+    updates, optimizer_state = hyperparams.optimizer.apply(
         steepest,
         state.optimizer,
         trainables,
@@ -138,4 +145,4 @@ def step(
         key=key,
     )
     state = state._replace(optimizer=optimizer_state)
-    return optimizer_updates, state
+    return updates, state

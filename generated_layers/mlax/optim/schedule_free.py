@@ -22,8 +22,21 @@ from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
 from mlax._core import checks, placement, trees
-from mlax._core.static import InitializedOptimizer, OptimizerHyperparams, static
+from mlax._core.scopes import applied_by
+from mlax._core.static import (
+    InitializedOptimizer,
+    OfOptimizer,
+    OptimizerHyperparams,
+    Weights,
+    static,
+)
 from mlax.functional import running_sum
+
+__all__ = ["ScheduleFreeHyperparams", "ScheduleFreeState", "init", "step"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class ScheduleFreeState(NamedTuple):
@@ -38,11 +51,10 @@ class ScheduleFreeState(NamedTuple):
     total: jax.Array
     """The sum of the weights of the average."""
     optimizer: Any
-    """That of optimizer."""
 
 
 @static
-class ScheduleFreeHyperparams:
+class ScheduleFreeHyperparams(OfOptimizer):
     """Hyperparameters of ScheduleFree: canonical, hashable, static."""
 
     optimizer: OptimizerHyperparams
@@ -55,12 +67,6 @@ class ScheduleFreeHyperparams:
     """Exponent p of the learning rate."""
     moment_dtype: DTypeLike | None
     """Dtype of z; None: that of the weight."""
-
-    def apply(
-        self, gradients: Any, state: Any, trainables: Any, **inputs: Any
-    ) -> tuple[Any, Any]:
-        """`step` with these hyperparameters: what an optimizer of optimizers calls."""
-        return step(gradients, state, trainables, self, **inputs)
 
     def evaluation_weights(self, state, trainables):
         """The average x, at which the model is to be evaluated."""
@@ -133,16 +139,17 @@ def init(
     return state, hyperparams
 
 
+@applied_by(ScheduleFreeHyperparams)
 def step(
     gradients: Any,
     state: ScheduleFreeState,
-    trainables: Any,
+    trainables: Weights,
     hyperparams: ScheduleFreeHyperparams,
     *,
     value: jax.Array | None = None,
     value_and_gradients: Callable[[Any], tuple[jax.Array, Any]] | None = None,
     key: jax.Array | None = None,
-) -> tuple[Any, ScheduleFreeState]:
+) -> tuple[Weights, ScheduleFreeState]:
     """One step of ScheduleFree: the updates to add to the weights.
 
     Args:

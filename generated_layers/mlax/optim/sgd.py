@@ -18,8 +18,15 @@ from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
 from mlax._core import checks, placement, trees
-from mlax._core.static import static
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfOptimizer, Weights, static
 from mlax.functional import running_sum
+
+__all__ = ["SgdHyperparams", "SgdState", "init", "step"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class SgdState(NamedTuple):
@@ -34,7 +41,7 @@ class SgdState(NamedTuple):
 
 
 @static
-class SgdHyperparams:
+class SgdHyperparams(OfOptimizer):
     """Hyperparameters of Sgd: canonical, hashable, static."""
 
     learning_rate: float | Callable[..., Any]
@@ -45,12 +52,6 @@ class SgdHyperparams:
     """Whether the step looks ahead along the trace."""
     moment_dtype: DTypeLike | None
     """Dtype of the trace; None: that of the weight."""
-
-    def apply(
-        self, gradients: Any, state: Any, trainables: Any, **inputs: Any
-    ) -> tuple[Any, Any]:
-        """`step` with these hyperparameters: what an optimizer of optimizers calls."""
-        return step(gradients, state, trainables, self, **inputs)
 
 
 def init(
@@ -67,7 +68,7 @@ def init(
         learning_rate: step size (a number, or a schedule: a hashable function of the
             step).
         momentum: decay of the trace of gradients (a number of at least 0, below 1).
-        nesterov: whether the step looks ahead along the trace (True or False).
+        nesterov: whether the step looks ahead along the trace.
         moment_dtype: dtype of the trace; None: that of the weight (a floating dtype, or
             None).
 
@@ -104,27 +105,27 @@ def init(
     return state, hyperparams
 
 
+@applied_by(SgdHyperparams)
 def step(
     gradients: Any,
     state: SgdState,
-    trainables: Any,
+    trainables: Weights,
     hyperparams: SgdHyperparams,
     *,
     value: jax.Array | None = None,
     value_and_gradients: Callable[[Any], tuple[jax.Array, Any]] | None = None,
     key: jax.Array | None = None,
-) -> tuple[Any, SgdState]:
+) -> tuple[Weights, SgdState]:
     """One step of Sgd: the updates to add to the weights.
+
+    Every optimizer takes `value`, `value_and_gradients` and `key`; this one needs none
+    of them.
 
     Args:
         gradients: structured like the weights, with their shapes and dtypes.
         state: of the step before, or from `init`.
         trainables: the weights.
         hyperparams: what `init` returned.
-        value: the loss at the weights; not used.
-        value_and_gradients: a function of weights that returns the loss there and its
-            gradients; not used.
-        key: a PRNG key; not used.
 
     Returns:
         `(updates, state)`; updates have the dtypes of the weights.

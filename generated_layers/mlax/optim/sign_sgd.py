@@ -16,7 +16,14 @@ import jax
 from jax import lax
 
 from mlax._core import checks, placement, trees
-from mlax._core.static import static
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfOptimizer, Weights, static
+
+__all__ = ["SignSgdHyperparams", "SignSgdState", "init", "step"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class SignSgdState(NamedTuple):
@@ -27,17 +34,11 @@ class SignSgdState(NamedTuple):
 
 
 @static
-class SignSgdHyperparams:
+class SignSgdHyperparams(OfOptimizer):
     """Hyperparameters of SignSgd: canonical, hashable, static."""
 
     learning_rate: float | Callable[..., Any]
     """Step size."""
-
-    def apply(
-        self, gradients: Any, state: Any, trainables: Any, **inputs: Any
-    ) -> tuple[Any, Any]:
-        """`step` with these hyperparameters: what an optimizer of optimizers calls."""
-        return step(gradients, state, trainables, self, **inputs)
 
 
 def init(
@@ -64,27 +65,27 @@ def init(
     return state, hyperparams
 
 
+@applied_by(SignSgdHyperparams)
 def step(
     gradients: Any,
     state: SignSgdState,
-    trainables: Any,
+    trainables: Weights,
     hyperparams: SignSgdHyperparams,
     *,
     value: jax.Array | None = None,
     value_and_gradients: Callable[[Any], tuple[jax.Array, Any]] | None = None,
     key: jax.Array | None = None,
-) -> tuple[Any, SignSgdState]:
+) -> tuple[Weights, SignSgdState]:
     """One step of SignSgd: the updates to add to the weights.
+
+    Every optimizer takes `value`, `value_and_gradients` and `key`; this one needs none
+    of them.
 
     Args:
         gradients: structured like the weights, with their shapes and dtypes.
         state: of the step before, or from `init`.
         trainables: the weights.
         hyperparams: what `init` returned.
-        value: the loss at the weights; not used.
-        value_and_gradients: a function of weights that returns the loss there and its
-            gradients; not used.
-        key: a PRNG key; not used.
 
     Returns:
         `(updates, state)`; updates have the dtypes of the weights.

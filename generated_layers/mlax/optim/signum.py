@@ -18,8 +18,15 @@ from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
 from mlax._core import checks, placement, trees
-from mlax._core.static import static
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfOptimizer, Weights, static
 from mlax.functional import ema
+
+__all__ = ["SignumHyperparams", "SignumState", "init", "step"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class SignumState(NamedTuple):
@@ -32,7 +39,7 @@ class SignumState(NamedTuple):
 
 
 @static
-class SignumHyperparams:
+class SignumHyperparams(OfOptimizer):
     """Hyperparameters of Signum: canonical, hashable, static."""
 
     learning_rate: float | Callable[..., Any]
@@ -41,12 +48,6 @@ class SignumHyperparams:
     """Decay of the mean of the gradients."""
     moment_dtype: DTypeLike | None
     """Dtype of the moments; None: that of the weight."""
-
-    def apply(
-        self, gradients: Any, state: Any, trainables: Any, **inputs: Any
-    ) -> tuple[Any, Any]:
-        """`step` with these hyperparameters: what an optimizer of optimizers calls."""
-        return step(gradients, state, trainables, self, **inputs)
 
 
 def init(
@@ -90,27 +91,27 @@ def init(
     return state, hyperparams
 
 
+@applied_by(SignumHyperparams)
 def step(
     gradients: Any,
     state: SignumState,
-    trainables: Any,
+    trainables: Weights,
     hyperparams: SignumHyperparams,
     *,
     value: jax.Array | None = None,
     value_and_gradients: Callable[[Any], tuple[jax.Array, Any]] | None = None,
     key: jax.Array | None = None,
-) -> tuple[Any, SignumState]:
+) -> tuple[Weights, SignumState]:
     """One step of Signum: the updates to add to the weights.
+
+    Every optimizer takes `value`, `value_and_gradients` and `key`; this one needs none
+    of them.
 
     Args:
         gradients: structured like the weights, with their shapes and dtypes.
         state: of the step before, or from `init`.
         trainables: the weights.
         hyperparams: what `init` returned.
-        value: the loss at the weights; not used.
-        value_and_gradients: a function of weights that returns the loss there and its
-            gradients; not used.
-        key: a PRNG key; not used.
 
     Returns:
         `(updates, state)`; updates have the dtypes of the weights.

@@ -17,8 +17,21 @@ from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
 from mlax._core import checks, placement, trees
-from mlax._core.static import InitializedOptimizer, OptimizerHyperparams, static
+from mlax._core.scopes import applied_by
+from mlax._core.static import (
+    InitializedOptimizer,
+    OfOptimizer,
+    OptimizerHyperparams,
+    Weights,
+    static,
+)
 from mlax._core.trees import all_finite, tree_dot
+
+__all__ = ["SkipLargeUpdatesHyperparams", "SkipLargeUpdatesState", "init", "step"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class SkipLargeUpdatesState(NamedTuple):
@@ -27,11 +40,10 @@ class SkipLargeUpdatesState(NamedTuple):
     skipped: jax.Array
     """Number of steps that were skipped."""
     optimizer: Any
-    """That of optimizer."""
 
 
 @static
-class SkipLargeUpdatesHyperparams:
+class SkipLargeUpdatesHyperparams(OfOptimizer):
     """Hyperparameters of SkipLargeUpdates: canonical, hashable, static."""
 
     optimizer: OptimizerHyperparams
@@ -40,12 +52,6 @@ class SkipLargeUpdatesHyperparams:
     """The largest norm over all gradients."""
     accum_dtype: DTypeLike | None
     """Dtype of the squares; None: of each gradient."""
-
-    def apply(
-        self, gradients: Any, state: Any, trainables: Any, **inputs: Any
-    ) -> tuple[Any, Any]:
-        """`step` with these hyperparameters: what an optimizer of optimizers calls."""
-        return step(gradients, state, trainables, self, **inputs)
 
 
 def init(
@@ -82,16 +88,17 @@ def init(
     return state, hyperparams
 
 
+@applied_by(SkipLargeUpdatesHyperparams)
 def step(
     gradients: Any,
     state: SkipLargeUpdatesState,
-    trainables: Any,
+    trainables: Weights,
     hyperparams: SkipLargeUpdatesHyperparams,
     *,
     value: jax.Array | None = None,
     value_and_gradients: Callable[[Any], tuple[jax.Array, Any]] | None = None,
     key: jax.Array | None = None,
-) -> tuple[Any, SkipLargeUpdatesState]:
+) -> tuple[Weights, SkipLargeUpdatesState]:
     """One step of SkipLargeUpdates: the updates to add to the weights.
 
     Args:

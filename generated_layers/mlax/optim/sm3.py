@@ -22,8 +22,15 @@ from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
 from mlax._core import checks, placement, trees
-from mlax._core.static import static
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfOptimizer, Weights, static
 from mlax.functional import ema, running_sum, saturate
+
+__all__ = ["SM3Hyperparams", "SM3State", "init", "step"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class SM3State(NamedTuple):
@@ -34,11 +41,13 @@ class SM3State(NamedTuple):
     mean: Any
     """For each weight, of shape param.shape. Structured like the weights."""
     bounds: Any
-    """For each weight, of shape shape. Structured like the weights."""
+    """For each weight, of shape param.shape if param.ndim < 2 else (sum(param.shape),).
+    Structured like the weights.
+    """
 
 
 @static
-class SM3Hyperparams:
+class SM3Hyperparams(OfOptimizer):
     """Hyperparameters of SM3: canonical, hashable, static."""
 
     learning_rate: float | Callable[..., Any]
@@ -49,12 +58,6 @@ class SM3Hyperparams:
     """Added to the sums of squares, under the root."""
     moment_dtype: DTypeLike | None
     """Dtype of the moments; None: that of the weight."""
-
-    def apply(
-        self, gradients: Any, state: Any, trainables: Any, **inputs: Any
-    ) -> tuple[Any, Any]:
-        """`step` with these hyperparameters: what an optimizer of optimizers calls."""
-        return step(gradients, state, trainables, self, **inputs)
 
 
 def init(
@@ -107,27 +110,27 @@ def init(
     return state, hyperparams
 
 
+@applied_by(SM3Hyperparams)
 def step(
     gradients: Any,
     state: SM3State,
-    trainables: Any,
+    trainables: Weights,
     hyperparams: SM3Hyperparams,
     *,
     value: jax.Array | None = None,
     value_and_gradients: Callable[[Any], tuple[jax.Array, Any]] | None = None,
     key: jax.Array | None = None,
-) -> tuple[Any, SM3State]:
+) -> tuple[Weights, SM3State]:
     """One step of SM3: the updates to add to the weights.
+
+    Every optimizer takes `value`, `value_and_gradients` and `key`; this one needs none
+    of them.
 
     Args:
         gradients: structured like the weights, with their shapes and dtypes.
         state: of the step before, or from `init`.
         trainables: the weights.
         hyperparams: what `init` returned.
-        value: the loss at the weights; not used.
-        value_and_gradients: a function of weights that returns the loss there and its
-            gradients; not used.
-        key: a PRNG key; not used.
 
     Returns:
         `(updates, state)`; updates have the dtypes of the weights.

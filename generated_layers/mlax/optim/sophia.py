@@ -25,8 +25,15 @@ from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
 from mlax._core import checks, placement, trees
-from mlax._core.static import static
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfOptimizer, Weights, static
 from mlax.functional import bernoulli, bias_correction, ema
+
+__all__ = ["SophiaHyperparams", "SophiaState", "init", "step"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class SophiaState(NamedTuple):
@@ -41,7 +48,7 @@ class SophiaState(NamedTuple):
 
 
 @static
-class SophiaHyperparams:
+class SophiaHyperparams(OfOptimizer):
     """Hyperparameters of Sophia: canonical, hashable, static."""
 
     learning_rate: float | Callable[..., Any]
@@ -64,12 +71,6 @@ class SophiaHyperparams:
     """Number of steps from one estimate to the next."""
     moment_dtype: DTypeLike | None
     """Dtype of the moments; None: that of the weight."""
-
-    def apply(
-        self, gradients: Any, state: Any, trainables: Any, **inputs: Any
-    ) -> tuple[Any, Any]:
-        """`step` with these hyperparameters: what an optimizer of optimizers calls."""
-        return step(gradients, state, trainables, self, **inputs)
 
 
 def init(
@@ -152,24 +153,26 @@ def init(
     return state, hyperparams
 
 
+@applied_by(SophiaHyperparams)
 def step(
     gradients: Any,
     state: SophiaState,
-    trainables: Any,
+    trainables: Weights,
     hyperparams: SophiaHyperparams,
     *,
     value: jax.Array | None = None,
     value_and_gradients: Callable[[Any], tuple[jax.Array, Any]] | None = None,
     key: jax.Array | None = None,
-) -> tuple[Any, SophiaState]:
+) -> tuple[Weights, SophiaState]:
     """One step of Sophia: the updates to add to the weights.
+
+    Every optimizer takes `value`; this one needs none.
 
     Args:
         gradients: structured like the weights, with their shapes and dtypes.
         state: of the step before, or from `init`.
         trainables: the weights.
         hyperparams: what `init` returned.
-        value: the loss at the weights; not used.
         value_and_gradients: a function of weights that returns the loss there and its
             gradients; needed.
         key: a PRNG key; needed.
@@ -192,8 +195,7 @@ def step(
     rate = learning_rate
 
     def averaged(m, g):
-        dither_2 = dither.astype(m.dtype)
-        return ema(m, g.astype(m.dtype), dither_2, decay=hyperparams.b1)
+        return ema(m, g.astype(m.dtype), dither.astype(m.dtype), decay=hyperparams.b1)
 
     def moved(m, h, w, decays):
         epsilon = max(hyperparams.epsilon, float(jnp.finfo(m.dtype).tiny))

@@ -22,8 +22,15 @@ from jax import lax
 from jax.typing import DTypeLike
 
 from mlax._core import checks, trees
-from mlax._core.static import static
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfOptimizer, Weights, static
 from mlax.functional import saturate
+
+__all__ = ["StochasticRoundingHyperparams", "StochasticRoundingState", "init", "step"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class StochasticRoundingState(NamedTuple):
@@ -31,17 +38,11 @@ class StochasticRoundingState(NamedTuple):
 
 
 @static
-class StochasticRoundingHyperparams:
+class StochasticRoundingHyperparams(OfOptimizer):
     """Hyperparameters of StochasticRounding: canonical, hashable, static."""
 
     noise_dtype: DTypeLike
     """Dtype of the random numbers and of the exact sum."""
-
-    def apply(
-        self, gradients: Any, state: Any, trainables: Any, **inputs: Any
-    ) -> tuple[Any, Any]:
-        """`step` with these hyperparameters: what an optimizer of optimizers calls."""
-        return step(gradients, state, trainables, self, **inputs)
 
 
 def init(
@@ -68,26 +69,26 @@ def init(
     return state, hyperparams
 
 
+@applied_by(StochasticRoundingHyperparams)
 def step(
     gradients: Any,
     state: StochasticRoundingState,
-    trainables: Any,
+    trainables: Weights,
     hyperparams: StochasticRoundingHyperparams,
     *,
     value: jax.Array | None = None,
     value_and_gradients: Callable[[Any], tuple[jax.Array, Any]] | None = None,
     key: jax.Array | None = None,
-) -> tuple[Any, StochasticRoundingState]:
+) -> tuple[Weights, StochasticRoundingState]:
     """One step of StochasticRounding: the updates to add to the weights.
+
+    Every optimizer takes `value` and `value_and_gradients`; this one needs neither.
 
     Args:
         gradients: structured like the weights, with their shapes and dtypes.
         state: of the step before, or from `init`.
         trainables: the weights.
         hyperparams: what `init` returned.
-        value: the loss at the weights; not used.
-        value_and_gradients: a function of weights that returns the loss there and its
-            gradients; not used.
         key: a PRNG key; needed.
 
     Returns:

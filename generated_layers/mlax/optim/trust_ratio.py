@@ -18,8 +18,15 @@ import jax.numpy as jnp
 from jax import lax
 
 from mlax._core import checks, trees
-from mlax._core.static import static
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfOptimizer, Weights, static
 from mlax.functional import range_scale, sum
+
+__all__ = ["TrustRatioHyperparams", "TrustRatioState", "init", "step"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class TrustRatioState(NamedTuple):
@@ -27,7 +34,7 @@ class TrustRatioState(NamedTuple):
 
 
 @static
-class TrustRatioHyperparams:
+class TrustRatioHyperparams(OfOptimizer):
     """Hyperparameters of TrustRatio: canonical, hashable, static."""
 
     min_norm: float
@@ -38,12 +45,6 @@ class TrustRatioHyperparams:
     """Added to the norm of the update."""
     mask: Callable[[str, Any], bool] | None
     """The weights whose updates are scaled; None: all."""
-
-    def apply(
-        self, gradients: Any, state: Any, trainables: Any, **inputs: Any
-    ) -> tuple[Any, Any]:
-        """`step` with these hyperparameters: what an optimizer of optimizers calls."""
-        return step(gradients, state, trainables, self, **inputs)
 
     def norm(self, x):
         """The norm of an array, at least min_norm."""
@@ -90,27 +91,27 @@ def init(
     return state, hyperparams
 
 
+@applied_by(TrustRatioHyperparams)
 def step(
     gradients: Any,
     state: TrustRatioState,
-    trainables: Any,
+    trainables: Weights,
     hyperparams: TrustRatioHyperparams,
     *,
     value: jax.Array | None = None,
     value_and_gradients: Callable[[Any], tuple[jax.Array, Any]] | None = None,
     key: jax.Array | None = None,
-) -> tuple[Any, TrustRatioState]:
+) -> tuple[Weights, TrustRatioState]:
     """One step of TrustRatio: the updates to add to the weights.
+
+    Every optimizer takes `value`, `value_and_gradients` and `key`; this one needs none
+    of them.
 
     Args:
         gradients: structured like the weights, with their shapes and dtypes.
         state: of the step before, or from `init`.
         trainables: the weights.
         hyperparams: what `init` returned.
-        value: the loss at the weights; not used.
-        value_and_gradients: a function of weights that returns the loss there and its
-            gradients; not used.
-        key: a PRNG key; not used.
 
     Returns:
         `(updates, state)`; updates have the dtypes of the weights.

@@ -14,8 +14,15 @@ from typing import Any, NamedTuple
 import jax
 
 from mlax._core import checks, placement, trees
-from mlax._core.static import static
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfOptimizer, Weights, static
 from mlax.functional import saturate
+
+__all__ = ["WeightDecayHyperparams", "WeightDecayState", "init", "step"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class WeightDecayState(NamedTuple):
@@ -26,19 +33,13 @@ class WeightDecayState(NamedTuple):
 
 
 @static
-class WeightDecayHyperparams:
+class WeightDecayHyperparams(OfOptimizer):
     """Hyperparameters of WeightDecay: canonical, hashable, static."""
 
     weight_decay: float | Callable[..., Any]
     """Strength of the decay."""
     mask: Callable[[str, Any], bool] | None
     """The weights that decay; None: all."""
-
-    def apply(
-        self, gradients: Any, state: Any, trainables: Any, **inputs: Any
-    ) -> tuple[Any, Any]:
-        """`step` with these hyperparameters: what an optimizer of optimizers calls."""
-        return step(gradients, state, trainables, self, **inputs)
 
 
 def init(
@@ -72,27 +73,27 @@ def init(
     return state, hyperparams
 
 
+@applied_by(WeightDecayHyperparams)
 def step(
     gradients: Any,
     state: WeightDecayState,
-    trainables: Any,
+    trainables: Weights,
     hyperparams: WeightDecayHyperparams,
     *,
     value: jax.Array | None = None,
     value_and_gradients: Callable[[Any], tuple[jax.Array, Any]] | None = None,
     key: jax.Array | None = None,
-) -> tuple[Any, WeightDecayState]:
+) -> tuple[Weights, WeightDecayState]:
     """One step of WeightDecay: the updates to add to the weights.
+
+    Every optimizer takes `value`, `value_and_gradients` and `key`; this one needs none
+    of them.
 
     Args:
         gradients: structured like the weights, with their shapes and dtypes.
         state: of the step before, or from `init`.
         trainables: the weights.
         hyperparams: what `init` returned.
-        value: the loss at the weights; not used.
-        value_and_gradients: a function of weights that returns the loss there and its
-            gradients; not used.
-        key: a PRNG key; not used.
 
     Returns:
         `(updates, state)`; updates have the dtypes of the weights.
@@ -106,13 +107,9 @@ def step(
     weight_decay = trees.scheduled(hyperparams.weight_decay, state.step)
 
     def update(grad, param, mask):
-        return (
-            (
-                saturate(grad + weight_decay.astype(grad.dtype) * param)
-                if mask
-                else grad
-            ),
-        )
+        if mask:
+            return (saturate(grad + weight_decay.astype(grad.dtype) * param),)
+        return (grad,)
 
     (updates,) = trees.map_leaves(
         update,

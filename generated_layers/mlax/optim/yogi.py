@@ -17,12 +17,19 @@ from typing import Any, NamedTuple
 
 import jax
 from jax import lax
-from jax.nn.initializers import constant
 from jax.typing import DTypeLike
 
 from mlax._core import checks, placement, trees
-from mlax._core.static import static
+from mlax._core.scopes import applied_by
+from mlax._core.static import OfOptimizer, Weights, static
 from mlax.functional import bias_correction, divide_by_root, ema, running_sum, saturate
+from mlax.initializers import constant
+
+__all__ = ["YogiHyperparams", "YogiState", "init", "step"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class YogiState(NamedTuple):
@@ -37,7 +44,7 @@ class YogiState(NamedTuple):
 
 
 @static
-class YogiHyperparams:
+class YogiHyperparams(OfOptimizer):
     """Hyperparameters of Yogi: canonical, hashable, static."""
 
     learning_rate: float | Callable[..., Any]
@@ -54,12 +61,6 @@ class YogiHyperparams:
     """What the moments begin with."""
     moment_dtype: DTypeLike | None
     """Dtype of the moments; None: that of the weight."""
-
-    def apply(
-        self, gradients: Any, state: Any, trainables: Any, **inputs: Any
-    ) -> tuple[Any, Any]:
-        """`step` with these hyperparameters: what an optimizer of optimizers calls."""
-        return step(gradients, state, trainables, self, **inputs)
 
 
 def init(
@@ -128,27 +129,27 @@ def init(
     return state, hyperparams
 
 
+@applied_by(YogiHyperparams)
 def step(
     gradients: Any,
     state: YogiState,
-    trainables: Any,
+    trainables: Weights,
     hyperparams: YogiHyperparams,
     *,
     value: jax.Array | None = None,
     value_and_gradients: Callable[[Any], tuple[jax.Array, Any]] | None = None,
     key: jax.Array | None = None,
-) -> tuple[Any, YogiState]:
+) -> tuple[Weights, YogiState]:
     """One step of Yogi: the updates to add to the weights.
+
+    Every optimizer takes `value`, `value_and_gradients` and `key`; this one needs none
+    of them.
 
     Args:
         gradients: structured like the weights, with their shapes and dtypes.
         state: of the step before, or from `init`.
         trainables: the weights.
         hyperparams: what `init` returned.
-        value: the loss at the weights; not used.
-        value_and_gradients: a function of weights that returns the loss there and its
-            gradients; not used.
-        key: a PRNG key; not used.
 
     Returns:
         `(updates, state)`; updates have the dtypes of the weights.

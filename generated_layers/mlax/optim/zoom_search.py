@@ -27,8 +27,21 @@ from jax.nn.initializers import ones
 from jax.typing import DTypeLike
 
 from mlax._core import checks, placement, trees
-from mlax._core.static import InitializedOptimizer, OptimizerHyperparams, static
+from mlax._core.scopes import applied_by
+from mlax._core.static import (
+    InitializedOptimizer,
+    OfOptimizer,
+    OptimizerHyperparams,
+    Weights,
+    static,
+)
 from mlax._core.trees import tree_add, tree_dot, tree_where
+
+__all__ = ["ZoomSearchHyperparams", "ZoomSearchState", "init", "step"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class ZoomSearchState(NamedTuple):
@@ -37,11 +50,10 @@ class ZoomSearchState(NamedTuple):
     size: jax.Array
     """The last step size that was not zero."""
     optimizer: Any
-    """That of optimizer."""
 
 
 @static
-class ZoomSearchHyperparams:
+class ZoomSearchHyperparams(OfOptimizer):
     """Hyperparameters of ZoomSearch: canonical, hashable, static."""
 
     optimizer: OptimizerHyperparams
@@ -66,12 +78,6 @@ class ZoomSearchHyperparams:
     """The shortest interval that is narrowed."""
     accum_dtype: DTypeLike | None
     """Dtype of slopes; None: of each weight."""
-
-    def apply(
-        self, gradients: Any, state: Any, trainables: Any, **inputs: Any
-    ) -> tuple[Any, Any]:
-        """`step` with these hyperparameters: what an optimizer of optimizers calls."""
-        return step(gradients, state, trainables, self, **inputs)
 
     def interpolated(self, low, high, reference):
         """A step size between two points: of the cubic, the parabola, or the middle."""
@@ -184,16 +190,17 @@ def init(
     return state, hyperparams
 
 
+@applied_by(ZoomSearchHyperparams)
 def step(
     gradients: Any,
     state: ZoomSearchState,
-    trainables: Any,
+    trainables: Weights,
     hyperparams: ZoomSearchHyperparams,
     *,
     value: jax.Array | None = None,
     value_and_gradients: Callable[[Any], tuple[jax.Array, Any]] | None = None,
     key: jax.Array | None = None,
-) -> tuple[Any, ZoomSearchState]:
+) -> tuple[Weights, ZoomSearchState]:
     """One step of ZoomSearch: the updates to add to the weights.
 
     Args:

@@ -39,3 +39,7 @@ __all__ = [
     "WarmupExponential",
     "WarmupStableDecay",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

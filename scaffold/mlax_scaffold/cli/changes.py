@@ -4,23 +4,44 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass
 
 import click
 
-from mlax_scaffold.cli.console import changed_lines, counts, plural
+from mlax_scaffold.cli.console import changed_lines, counts
 from mlax_scaffold.cli.failures import FINDINGS
 from mlax_scaffold.errors import ConflictError
+from mlax_scaffold.project.progress import plural, progress
+from mlax_scaffold.project.verdicts import refuse_interrupted
+from mlax_scaffold.project.workspace import Workspace
 from mlax_scaffold.write import (
     CommitReport,
     Plan,
     commit,
     diff,
-    interrupted,
+    mutex,
     orphan_text,
     recover,
 )
+
+
+@contextmanager
+def exclusive(root: str, patience: float) -> Iterator[None]:
+    """Hold the project; where another run does, wait for it, with a bar on a terminal.
+
+    Raises:
+        ConflictError: it does not end within so many seconds.
+    """
+
+    def waiting(holder: str) -> AbstractContextManager[object]:
+        name = f" ({holder})" if holder else ""
+        return progress(f"Waiting for another mlax-scaffold{name}", patience)
+
+    with mutex(root, wait_seconds=patience, waiting=waiting):
+        tell_recovery(root)
+        yield
 
 
 @dataclass(frozen=True)
@@ -60,7 +81,7 @@ def preview(
     if style == "json":
         click.echo(json.dumps(_as_dict(plan, show_diff=show_diff), indent=2))
     elif show_diff:
-        click.echo(_coloured(diff(plan)), nl=False)
+        click.echo(coloured(diff(plan)), nl=False)
     elif not quiet:
         for line in changed_lines(plan.created, plan.updated, plan.deleted):
             click.echo(line)
@@ -85,14 +106,14 @@ def apply(
     empty: str = "",
     trial: Callable[[Plan], None] | None = None,
 ) -> CommitReport:
-    """Carry a plan out and say what changed. The caller holds the mutex.
+    """Carry a plan out and say what changed. The caller holds the project.
 
     Where a person sits at a terminal, files of specs that are gone are deleted after a
     yes; elsewhere only with consent.
 
     Args:
         root: the project's root.
-        make: makes the plan, once nothing of an earlier run is left over.
+        make: makes the plan.
         title: names the change for `undo`.
         consent: to what may be overwritten or deleted.
         quiet: print nothing but what needs attention.
@@ -100,7 +121,6 @@ def apply(
         empty: what to say where there is nothing to generate.
         trial: tries a plan, and raises where it is not to be carried out.
     """
-    tell_recovery(root)
     plan = make()
     if empty and not plan.statuses and plan.lock.before is None:
         if style == "json":
@@ -126,6 +146,13 @@ def apply(
             click.echo(f"{files}, {len(plan.unchanged)} unchanged.")
     warn_about(report, style)
     return report
+
+
+def show_edits(plan: Plan, style: str, *, quiet: bool) -> None:
+    """Show how specs are mended, before that is done."""
+    if style == "text" and not quiet and plan.changes:
+        click.echo(coloured(diff(plan)), nl=False)
+        click.echo()
 
 
 def _agreed_to_prune(plan: Plan, style: str) -> bool:
@@ -165,14 +192,11 @@ def tell_recovery(root: str) -> None:
         )
 
 
-def refuse_interrupted(root: str) -> None:
-    """Raises ConflictError where a run was interrupted, and nothing may be written."""
-    title = interrupted(root, wait_seconds=1.0)
-    if title is not None:
-        raise ConflictError(
-            f'An earlier run, "{title}", was interrupted while it was writing; '
-            "run `mlax-scaffold generate` to complete it"
-        )
+def warn_unread(workspace: Workspace) -> None:
+    """Name what looks like a spec and stands where none is read."""
+    for status in workspace.strays:
+        warning = click.style("Warning", fg="yellow")
+        click.echo(f"{warning}: {status.path} is not read: {status.detail}", err=True)
 
 
 def _as_dict(plan: Plan, *, show_diff: bool) -> dict[str, object]:
@@ -187,7 +211,8 @@ def _as_dict(plan: Plan, *, show_diff: bool) -> dict[str, object]:
     }
 
 
-def _coloured(text: str) -> str:
+def coloured(text: str) -> str:
+    """A diff, with its colours on a terminal."""
     colours = {"+": "green", "-": "red", "@": "cyan"}
     return "".join(
         click.style(line, fg=colours[line[0]])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import traceback
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from typing import Any
 
 import click
@@ -13,6 +14,8 @@ from mlax_scaffold.cli import FINDINGS, INTERRUPTED
 from mlax_scaffold.errors import (
     ConflictError,
     Diagnostic,
+    FindingsError,
+    Fix,
     MlaxScaffoldError,
     SpecError,
     UsageError,
@@ -23,10 +26,6 @@ FAULT = 3
 
 FORMAT = "mlax_scaffold.format"
 DEBUG = "mlax_scaffold.debug"
-
-
-class FindingsError(MlaxScaffoldError):
-    """What was asked for was looked into, and is not as it should be."""
 
 
 def report(error: BaseException, meta: Mapping[str, Any]) -> int:
@@ -48,37 +47,71 @@ def report(error: BaseException, meta: Mapping[str, Any]) -> int:
         case KeyboardInterrupt():
             click.echo("\nInterrupted.", err=True)
             return INTERRUPTED
-        case OSError() if error.filename is None:
-            # Standard output is closed or full, which every command tells alike.
+        case OSError() if _output_is_lost(error):
+            # Every command tells that alike.
             raise error
     _fault(error, debug=bool(meta.get(DEBUG)))
     return FAULT
+
+
+def _output_is_lost(error: OSError) -> bool:
+    """Whether standard output is closed or full: it failed while something was printed."""
+    frames = traceback.walk_tb(error.__traceback__)
+    return any(frame.f_code is click.echo.__code__ for frame, _ in frames)
 
 
 def _spec_error(error: SpecError, style: str) -> None:
     found = error.diagnostics
     match style:
         case "json":
-            click.echo(json.dumps({"errors": [as_dict(d) for d in found]}, indent=2))
+            content = {
+                "errors": [as_dict(d) for d in found],
+                "mended": sorted(error.mended),
+                "written": error.written,
+            }
+            click.echo(json.dumps(content, indent=2))
         case "github":
             for diagnostic in found:
-                place = diagnostic.location
-                click.echo(
-                    github(
-                        f"{diagnostic.message}\n{diagnostic.hint}".strip(),
-                        place.path,
-                        line=place.line,
-                        column=place.column,
-                    )
-                )
+                click.echo(marked(diagnostic))
         case _:
             click.echo("\n\n".join(_coloured(d) for d in found))
             number = len(found)
             specs = len({d.location.path for d in found})
             click.echo(
                 f"\n{number} error{_s(number)} in {specs} spec{_s(specs)}. "
-                "Nothing was changed."
+                + _changed(error)
             )
+            if offer := _offer(error):
+                click.echo(offer)
+
+
+def _changed(error: SpecError) -> str:
+    if not error.written:
+        return "Nothing was changed."
+    return "Mended, and not yet generated from: " + ", ".join(error.written) + "."
+
+
+def _offer(error: SpecError) -> str:
+    """What `--fix` would do, and what it waits for."""
+    found = error.diagnostics
+    made = [d for d in found if d.location.path in error.mended]
+    waiting = {d.location.path for d in found if d.fix} - set(error.mended)
+    lines = []
+    if made:
+        number = f"{len(made)} of them"
+        if len(made) == len(found):
+            number = "it" if len(found) == 1 else "them all"
+        lines.append(f"`mlax-scaffold generate --fix` mends {number}.")
+    for path in sorted(waiting):
+        own = [d for d in found if d.location.path == path]
+        edits = sum(1 for d in own if d.fix)
+        lines.append(
+            f"{path}: {edits} of {len(own)} can be mended by --fix, once the other"
+            f"{_s(len(own) - edits)} {'is' if len(own) - edits == 1 else 'are'} by hand."
+            if edits < len(own)
+            else f"{path}: the edits shown leave something to mend by hand."
+        )
+    return "\n".join(lines)
 
 
 def _finding(text: str, style: str) -> None:
@@ -92,6 +125,10 @@ def _finding(text: str, style: str) -> None:
 
 
 def _fault(error: BaseException, *, debug: bool) -> None:
+    if isinstance(error, OSError):
+        from mlax_scaffold.write.failure import WriteError, explain, is_known
+
+        error = WriteError(explain(error)) if is_known(error) else error
     known = isinstance(error, MlaxScaffoldError)
     if debug:
         click.echo("".join(traceback.format_exception(error)), err=True, nl=False)
@@ -117,7 +154,23 @@ def as_dict(diagnostic: Diagnostic) -> dict[str, object]:
         "width": diagnostic.width,
         "message": diagnostic.message,
         "hint": diagnostic.hint,
+        "fix": diagnostic.fix and _fix(diagnostic.fix),
     }
+
+
+def _fix(fix: Fix) -> dict[str, object]:
+    """The edits of a fix, for editors."""
+    return {
+        "edits": [asdict(edit) for edit in fix.edits],
+        "imports": [str(needed) for needed in fix.imports],
+    }
+
+
+def marked(diagnostic: Diagnostic) -> str:
+    """A diagnostic as GitHub shows it beside its line."""
+    place = diagnostic.location
+    text = f"{diagnostic.message}\n{diagnostic.hint}".strip()
+    return github(text, place.path, line=place.line, column=place.column)
 
 
 def github(message: str, path: str = "", *, line: int = 0, column: int = 0) -> str:

@@ -48,6 +48,30 @@ prune = click.option(
 )
 
 
+no_trial = click.option(
+    "--no-trial",
+    is_flag=True,
+    help="Do not import what changed before it is written.",
+)
+
+
+def _patience(ctx: click.Context, parameter: click.Parameter, value: float) -> float:
+    if not value >= 0.0:
+        raise click.BadParameter(f"{value:g} is no number of seconds, such as 0 or 60")
+    return value
+
+
+wait = click.option(
+    "--wait",
+    "patience",
+    type=float,
+    default=600.0,
+    callback=_patience,
+    metavar="SECONDS",
+    help="How long to wait for another run to end; default: 600.",
+)
+
+
 def output_format(*choices: str) -> Decorator:
     """`--format`, with "text" and these choices."""
     return click.option(
@@ -64,13 +88,35 @@ def output_format(*choices: str) -> Decorator:
 def complete_names(
     ctx: click.Context, parameter: click.Parameter, incomplete: str
 ) -> list[str]:
-    """The names of the project's definitions that begin so."""
-    from mlax_scaffold.cli.workspace import Workspace, names_in
+    """The names of definitions that begin so: the project's, and those it can build on."""
+    return _names(ctx, incomplete, built_in=True)
+
+
+def complete_own_names(
+    ctx: click.Context, parameter: click.Parameter, incomplete: str
+) -> list[str]:
+    """The names of the project's own definitions that begin so."""
+    return _names(ctx, incomplete, built_in=False)
+
+
+def complete_library_names(
+    ctx: click.Context, parameter: click.Parameter, incomplete: str
+) -> list[str]:
+    """The names of the library's definitions that begin so."""
+    from mlax_scaffold.project.workspace import BUILT_IN, names_in
+    from mlax_scaffold.reader.files import LIBRARY_SPECS, find_specs
+
+    names = names_in(find_specs(LIBRARY_SPECS, BUILT_IN))
+    return [name for name in names if name.startswith(incomplete)]
+
+
+def _names(ctx: click.Context, incomplete: str, *, built_in: bool) -> list[str]:
     from mlax_scaffold.errors import MlaxScaffoldError
+    from mlax_scaffold.project.workspace import Workspace, names_in
 
     try:
         workspace = Workspace.find(ctx.params.get("directory"))
-        names = names_in((*workspace.own, *workspace.built_in))
+        names = names_in((*workspace.own, *(workspace.built_in if built_in else ())))
     except MlaxScaffoldError:
         return []
     return [name for name in names if name.startswith(incomplete)]

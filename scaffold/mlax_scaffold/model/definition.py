@@ -2,15 +2,46 @@
 
 from __future__ import annotations
 
-import ast
 from dataclasses import dataclass, field
 from enum import Enum
 
-from mlax_scaffold.errors import Location
+from mlax_scaffold.errors import Diagnostic, Location
+from mlax_scaffold.model.arrays import ArrayType, Input
 from mlax_scaffold.model.docstrings import split_docstring
+from mlax_scaffold.model.expressions import Expression
 from mlax_scaffold.model.hyper_types import HyperType
 from mlax_scaffold.model.import_time import is_initializer
-from mlax_scaffold.model.shapes import Conditional, Shape
+from mlax_scaffold.model.invariances import Invariance
+from mlax_scaffold.model.members import (
+    Declaration,
+    Example,
+    Helper,
+    Import,
+    Method,
+    MethodRole,
+    Reference,
+    Requirement,
+    Role,
+)
+from mlax_scaffold.model.resolved import Resolved
+
+__all__ = [
+    "OPTIMIZER_TOOLS",
+    "ArrayType",
+    "Declaration",
+    "Definition",
+    "Example",
+    "Helper",
+    "Hyperparameter",
+    "Import",
+    "Input",
+    "Kind",
+    "Method",
+    "MethodRole",
+    "Reference",
+    "Requirement",
+    "Role",
+]
 
 
 class Kind(Enum):
@@ -25,6 +56,16 @@ class Kind(Enum):
     @property
     def section(self) -> str:
         return self.value
+
+    @property
+    def is_layer(self) -> bool:
+        """Whether definitions have `init` and `fwd`, and a module class."""
+        return self in (Kind.LAYER, Kind.BLOCK)
+
+    @property
+    def is_member(self) -> bool:
+        """Whether a package exports the very definition, and not the module that it is in."""
+        return self in (Kind.FUNCTION, Kind.SCHEDULE)
 
     @property
     def sections(self) -> tuple[str, ...]:
@@ -42,227 +83,10 @@ class Hyperparameter:
 
     name: str
     type: HyperType
-    default: str | None
-    """Source text of the default value; None where the hyperparameter is required."""
+    default: Expression | None
+    """None where the hyperparameter is required."""
     doc: str
     location: Location = field(compare=False)
-
-
-@dataclass(frozen=True)
-class ArrayType:
-    """`Float["..."]` and its kin, a tuple of them, or `PyTree`."""
-
-    kind: str
-    """Float, Int, Bool, Key, PyTree or tuple."""
-    shape: Shape | Conditional | None = None
-    items: tuple[ArrayType, ...] = ()
-    optional: bool = False
-
-    @property
-    def annotation(self) -> str:
-        """The type annotation in a generated module."""
-        if self.kind == "PyTree":
-            return "Any"
-        if self.kind == "...":
-            return "..."
-        text = "jax.Array"
-        if self.kind == "tuple":
-            text = f"tuple[{', '.join(item.annotation for item in self.items)}]"
-        return f"{text} | None" if self.optional else text
-
-    def __str__(self) -> str:
-        if self.kind == "tuple":
-            return f"({', '.join(map(str, self.items))})"
-        text = self.kind if self.shape is None else f'{self.kind}["{self.shape}"]'
-        return f"{text} | None" if self.optional else text
-
-
-@dataclass(frozen=True)
-class Input:
-    """An array input of a method or a function."""
-
-    name: str
-    type: ArrayType
-    keyword: bool = False
-    default: str | None = None
-    doc: str = ""
-
-
-@dataclass(frozen=True)
-class Reference:
-    """Another spec, by section and name."""
-
-    section: str
-    name: str
-
-    def __str__(self) -> str:
-        return f"{self.section}.{self.name}"
-
-
-class Role(Enum):
-    """What a declaration in `setup` declares."""
-
-    TRAINABLE = "trainable"
-    STATE = "state"
-    MOMENT = "moment"
-    SUB_LAYER = "sub-layer"
-    DERIVED = "derived"
-
-
-@dataclass(frozen=True)
-class Declaration:
-    """`self.name = ...` in `setup`. Texts are source with `self.` still in it."""
-
-    role: Role
-    name: str
-    initializer: str = ""
-    shape: str = ""
-    value: str = ""
-    """Of a moment that begins as a value: the value, in the place of initializer and shape."""
-    dtype: str | None = None
-    at_least: str | None = None
-    """The narrowest dtype of a state whose dtype is that of the weights."""
-    condition: str | None = None
-    """Where it is false, None stands in the declaration's place."""
-    reference: Reference | None = None
-    several: bool = False
-    """Whether it is a list: a sub-layer for each item of a comprehension."""
-    annotation: str | None = None
-    doc: str = ""
-    location: Location | None = field(default=None, compare=False)
-
-    @property
-    def optional(self) -> bool:
-        return self.condition is not None
-
-
-@dataclass(frozen=True)
-class Requirement:
-    """`require(condition, message)`, or `if violation: raise ValueError(message)`: a documented check."""
-
-    condition: str
-    message: str
-    """Dots stand in the place of values that are formatted into it."""
-    method: str
-    violation: str = ""
-    """Where it does not hold; empty where that is but the condition's contrary."""
-
-    @property
-    def told(self) -> str:
-        """What every error of it says: the longest part of the message without values."""
-        return (
-            max(self.message.split("..."), key=len) if self.violation else self.message
-        )
-
-
-@dataclass(frozen=True)
-class Example:
-    """Values of hyperparameters that fit each other, and shapes that fit them."""
-
-    values: tuple[tuple[str, str], ...]
-    """Source text of values, by name."""
-    shapes: tuple[tuple[str, tuple[int, ...]], ...]
-    """Shapes of inputs by name, and that of the result by `y`."""
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return tuple(name for name, _ in (*self.values, *self.shapes))
-
-
-class MethodRole(Enum):
-    """What becomes of a method."""
-
-    ENTRY = "entry"
-    """A function of the module with the signature of `fwd`."""
-    HYPER = "hyper"
-    """A method of `hyperparams`."""
-    PROPERTY = "property"
-    """A property of `hyperparams`."""
-    SETUP = "setup"
-    SETUP_TREE = "setup_tree"
-    UPDATE = "update"
-    PREPARE = "prepare"
-    FINISH = "finish"
-    STEP = "step"
-    VALUE = "value"
-
-
-@dataclass(frozen=True)
-class Method:
-    """A method of a spec's class, or the function itself."""
-
-    name: str
-    role: MethodRole
-    doc: str = ""
-    inputs: tuple[Input, ...] = ()
-    returns: ArrayType | None = None
-    training: bool = False
-    """Whether `self.training` is read here."""
-    consumers: tuple[str, ...] = ()
-    """What may take a PRNG key, in the order of the text: "key", "keys", "loop", or a sub-layer's name."""
-    calls: tuple[str, ...] = ()
-    """Names of the sub-layers that are called."""
-    assigns: tuple[str, ...] = ()
-    """Names of the attributes of `self` that are assigned."""
-    reads: frozenset[str] = frozenset()
-    """Names of the attributes of `self` that are read."""
-    names: frozenset[str] = frozenset()
-    """Every identifier of the text that is not an attribute."""
-    bound: frozenset[str] = frozenset()
-    """The names among them that the body binds."""
-    stored: frozenset[str] = frozenset()
-    """Names of the states that are read in the dtype that they are stored in."""
-    compared: frozenset[str] = frozenset()
-    """Names of the attributes of `self` that are compared with None."""
-    passes: bool = False
-    """Whether it takes `**inputs`, and hands them to its layers."""
-
-    @property
-    def positional(self) -> tuple[Input, ...]:
-        return tuple(i for i in self.inputs if not i.keyword)
-
-    @property
-    def keyword(self) -> tuple[Input, ...]:
-        return tuple(i for i in self.inputs if i.keyword)
-
-
-@dataclass(frozen=True)
-class Helper:
-    """A function or a constant beside the definition, which the generated module has, too."""
-
-    name: str
-    names: frozenset[str] = frozenset()
-    """Every identifier of its text that is not an attribute."""
-    types: tuple[tuple[str, str], ...] = ()
-    """Types of parameters (of the result: `return`) that are others in the generated module."""
-    value: str | None = None
-    """Of a constant: its expression, with the values of other constants in it."""
-    location: Location | None = field(default=None, compare=False)
-
-
-@dataclass(frozen=True)
-class Import:
-    """A name that a spec imports, and where the generated module gets it from."""
-
-    name: str
-    module: str
-    """Dotted module, or the section of a spec for `reference`."""
-    attribute: str | None = None
-    """What is imported from the module; None: the module itself."""
-    reference: Reference | None = None
-    file: str = field(default="", compare=False)
-    """Name, without suffix, of the file that a spec is imported from; empty for a word."""
-
-    @property
-    def meaning(self) -> str:
-        """The dotted name that the name stands for; that of the generated package begins with a dot."""
-        if self.reference is not None:
-            return f".{self.reference}"
-        if self.attribute is None:
-            top = self.module.partition(".")[0]
-            return top if self.name == top else self.module
-        own = self.module == "initializers" or self.module.startswith("_core.")
-        return f"{'.' * own}{self.module}.{self.attribute}"
 
 
 @dataclass(frozen=True)
@@ -277,10 +101,13 @@ class Definition:
     source: str
     """Posix path of the spec, relative to the root that its errors are reported from."""
     text: str = field(compare=False, repr=False)
+    location: Location = field(compare=False, repr=False)
     hyperparameters: tuple[Hyperparameter, ...] = ()
     initializers: tuple[Hyperparameter, ...] = ()
     """Fields that hold initializers: parameters of `init`, and no fields of `hyperparams`."""
     declarations: tuple[Declaration, ...] = ()
+    bindings: tuple[tuple[str, Expression], ...] = ()
+    """Locals of `setup` that are assigned once, with their values."""
     requirements: tuple[Requirement, ...] = ()
     methods: tuple[Method, ...] = ()
     examples: tuple[Example, ...] = ()
@@ -291,8 +118,37 @@ class Definition:
     """What its module class is called, where that is not the name of the layer."""
     aliases: tuple[tuple[str, str], ...] = ()
     """Hyperparameters that the module class calls otherwise, with their names there."""
+    surrogate_gradient: bool = False
+    """Whether its gradient is meant not to be the derivative of its values."""
+    invariances: tuple[Invariance, ...] = ()
+    """What it says of axes."""
     per_example: bool = False
     """Whether a step takes the gradients of each example, stacked along a first axis."""
+    constants: tuple[tuple[str, Expression], ...] = ()
+    """Those of the class, with their values."""
+    several: bool = False
+    """Whether its file has other definitions, too."""
+    resolved: Resolved | None = field(default=None, compare=False, repr=False)
+    """The text in which containers are resolved, where there are any."""
+
+    @property
+    def core(self) -> str:
+        """The text that is rewritten."""
+        return self.text if self.resolved is None else self.resolved.text
+
+    def finding(
+        self,
+        message: str,
+        hint: str = "",
+        place: Location | None = None,
+        width: int = 1,
+    ) -> Diagnostic:
+        """A finding at a place of its text, else at its name."""
+        if place is None:
+            word = "def" if self.kind is Kind.FUNCTION else "class"
+            place, width = self.location, len(f"{word} {self.name}")
+        line = self.text.split("\n")[place.line - 1 : place.line]
+        return Diagnostic(place, message, hint, "".join(line), width)
 
     @property
     def module_name(self) -> str:
@@ -331,21 +187,41 @@ class Definition:
     def method(self, name: str) -> Method | None:
         return next((m for m in self.methods if m.name == name), None)
 
+    @property
+    def entries(self) -> tuple[Method, ...]:
+        """The methods that are functions of the module; of a function, itself."""
+        return tuple(m for m in self.methods if m.role is MethodRole.ENTRY)
+
+    @property
+    def entry(self) -> Method:
+        """The first of them: `forward`, or the function itself; of the others the first method."""
+        return self.method("forward") or self.methods[0]
+
     def declared(self, *roles: Role) -> tuple[Declaration, ...]:
         return tuple(d for d in self.declarations if d.role in roles)
 
+    @property
+    def weights(self) -> tuple[Declaration, ...]:
+        """The weights that have names of their own: not those of lists and dictionaries."""
+        return tuple(d for d in self.declared(Role.TRAINABLE) if not d.members)
+
     def depends(self, declaration: Declaration) -> bool:
         """Whether an initializer is built in `init`: a signature holds none but the known ones."""
-        setup = self.method("setup")
-        local = frozenset() if setup is None else setup.bound
-        meanings = {i.name: i.meaning for i in self.imports if i.name not in local}
-        expression = ast.parse(declaration.initializer, mode="eval").body
-        return not is_initializer(expression, meanings)
+        made = declaration.initializer
+        if declaration.branches > 1:
+            return True
+        return made is not None and not is_initializer(made.tree, made.meanings)
+
+    def expanded(self, expression: Expression) -> Expression:
+        """An expression of `setup` in terms of hyperparameters, where its locals follow from them."""
+        return expression.expanded(dict(self.bindings))
 
     @property
     def example_values(self) -> dict[str, str]:
-        """Source text of the hyperparameters of the first example; none without one."""
-        return dict(self.examples[0].values) if self.examples else {}
+        """Text of the hyperparameters of the first example; none without one."""
+        if not self.examples:
+            return {}
+        return {name: value.text for name, value in self.examples[0].values}
 
     @property
     def example_shapes(self) -> dict[str, tuple[int, ...]]:
@@ -365,3 +241,9 @@ class Definition:
     def structural(self) -> tuple[Hyperparameter, ...]:
         """The hyperparameters that are initialized layers or optimizers."""
         return tuple(h for h in self.hyperparameters if h.type.word.structural)
+
+    def holding(self, *attributes: str) -> tuple[str, ...]:
+        """Names of the hyperparameters whose words make attributes of these kinds."""
+        return tuple(
+            h.name for h in self.hyperparameters if h.type.word.attribute in attributes
+        )

@@ -6,21 +6,17 @@
 from __future__ import annotations
 
 import ast
-import functools
-import operator
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TypeAlias
+
+from mlax_scaffold.model.arithmetic import Unknown, evaluate
 
 Sizes: TypeAlias = Mapping[str, int | tuple[int, ...]]
 """The size of each named axis, and the tuple of sizes of each variadic name."""
 
-OPERATORS: dict[type[ast.operator], Callable[[int, int], int]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.FloorDiv: operator.floordiv,
-}
+OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv)
+"""What may stand between the names and integers of an axis that is computed."""
 
 
 class ShapeMismatch(ValueError):
@@ -86,21 +82,21 @@ class Computed:
 
     text: str
     names: tuple[str, ...]
+    tree: ast.expr = field(compare=False, repr=False)
+    """Names, integers, and `+`, `-`, `*`, `//` of them."""
 
     def __str__(self) -> str:
         return self.text
 
-    @property
-    def expression(self) -> ast.expr:
-        """The parsed expression: names, integers and `+`, `-`, `*`, `//` of them."""
-        return parse_expression(self.text)
-
     def evaluate(self, sizes: Sizes) -> int:
         """The size. Raises ShapeMismatch where it is negative or a name has no size."""
+        known = {name: _size(name, sizes) for name in self.names}
         try:
-            value = _evaluate(self.expression, sizes)
-        except ZeroDivisionError:
-            raise ShapeMismatch(f"{self.text} divides by zero") from None
+            value = evaluate(self.tree, known)
+        except Unknown as error:
+            zero = isinstance(error.__cause__, ZeroDivisionError)
+            reason = "divides by zero" if zero else "is too large"
+            raise ShapeMismatch(f"{self.text} {reason}") from None
         if value < 0:
             raise ShapeMismatch(f"{self.text} is {value}: a size is not negative")
         return value
@@ -147,6 +143,11 @@ class Shape:
     def names(self) -> tuple[str, ...]:
         """The names of axes in order, also variadic ones and those in expressions."""
         return _unique(_dim_names(self.dims))
+
+    @property
+    def branches(self) -> tuple[Shape, ...]:
+        """The shapes that this may be: itself."""
+        return (self,)
 
     def fields(self) -> tuple[str, ...]:
         """The fields that decide which shape this is: none."""
@@ -280,6 +281,11 @@ class Conditional:
         """The names of axes of both shapes, in order; without `field`."""
         return _unique(self.if_true.names() + self.if_false.names())
 
+    @property
+    def branches(self) -> tuple[Shape, ...]:
+        """The shapes that this may be."""
+        return self.if_true, self.if_false
+
     def fields(self) -> tuple[str, ...]:
         """The fields that decide which shape this is."""
         return (self.field,)
@@ -292,24 +298,6 @@ class Conditional:
 
 
 AnyShape: TypeAlias = Shape | Conditional
-
-
-@functools.lru_cache(maxsize=1024)
-def parse_expression(text: str) -> ast.expr:
-    """The expression that `text` is; what may stand in it is checked by the parser."""
-    return ast.parse(text, mode="eval").body
-
-
-def _evaluate(node: ast.expr, sizes: Sizes) -> int:
-    match node:
-        case ast.Name(id=name):
-            return _size(name, sizes)
-        case ast.Constant(value=int(value)):
-            return value
-        case ast.BinOp(left=left, op=op, right=right):
-            return OPERATORS[type(op)](_evaluate(left, sizes), _evaluate(right, sizes))
-        case _:
-            raise AssertionError(f"unexpected {ast.dump(node)} in the size of an axis")
 
 
 def _size(name: str, sizes: Sizes) -> int:

@@ -5,17 +5,40 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
+from mlax_scaffold.model.word import called
 from mlax_scaffold.model.words import WORDS, Word
 
-PER_DIM_ELEMENTS = ("Size", "Count")
-SEQUENCE_ELEMENTS = tuple(
-    name
-    for name, word in WORDS.items()
-    if not word.structural
-    and word.check
-    and name not in ("Boundaries", "Padding", "Scheduled", "Size", "Sizes")
-)
-"""What `tuple[word, ...]` takes."""
+AXES = "spatial_dims"
+"""The field that says how many spatial axes there are."""
+
+
+def per_dim_elements() -> tuple[str, ...]:
+    """What `PerDim[word]` takes."""
+    return tuple(name for name, word in WORDS.items() if word.per_dim)
+
+
+def sequence_elements() -> tuple[str, ...]:
+    """What `tuple[word, ...]` takes."""
+    return tuple(
+        name
+        for name, word in WORDS.items()
+        if word.element and word.check and not word.structural
+    )
+
+
+@dataclass(frozen=True)
+class Check:
+    """The call that makes a value canonical, or raises: a function as `Word.check` names it."""
+
+    function: str
+    choices: tuple[str, ...] = ()
+    """What it takes before the value: the choices,"""
+    element: str = ""
+    """another function that checks each item,"""
+    field: str = ""
+    """and a hyperparameter."""
+    enumeration: str = ""
+    """Of a member: its class, which comes first."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +51,8 @@ class HyperType:
     per_dim: bool = False
     sequence: bool = False
     """Whether it is `tuple[word, ...]`."""
+    enumeration: str = ""
+    """The enumeration beside the definition whose members are the choices."""
 
     @property
     def takes(self) -> str:
@@ -35,6 +60,8 @@ class HyperType:
         takes = self.word.takes
         if self.choices:
             takes = "one of " + ", ".join(f'"{choice}"' for choice in self.choices)
+        if self.enumeration:
+            takes = f"a member of {self.enumeration}, or its name: {takes}"
         if self.per_dim:
             takes += ", or a sequence of one for each spatial axis"
         if self.sequence:
@@ -42,8 +69,28 @@ class HyperType:
         return f"{takes}, or None" if self.optional else takes
 
     @property
+    def per_axis(self) -> bool:
+        """Whether a value is of each spatial axis by itself, whose number `AXES` says."""
+        return self.per_dim or self.word.per_axis
+
+    @property
+    def check(self) -> Check:
+        """How a value is made canonical, where it is not None."""
+        if self.enumeration:
+            return Check("member", enumeration=self.enumeration)
+        if self.choices:
+            return Check("choice", choices=self.choices)
+        if self.per_dim:
+            return Check("per_dim", element=self.word.check, field=AXES)
+        if self.sequence:
+            return Check("sequence", element=self.word.check)
+        return Check(self.word.check, field=AXES if self.word.per_axis else "")
+
+    @property
     def argument(self) -> str:
         """Type annotation of the argument of `init`."""
+        if self.enumeration:
+            return f"{self.enumeration} | str{' | None' * self.optional}"
         return self._annotate(self.word.argument, "{0} | Sequence[{0}]", "Sequence[{}]")
 
     @property
@@ -53,7 +100,9 @@ class HyperType:
         return self._annotate(self.word.canonical, every, every)
 
     def _annotate(self, base: str, per_dim: str, sequence: str) -> str:
-        if self.choices:
+        if self.enumeration:
+            base = self.enumeration
+        elif self.choices:
             base = f"Literal[{', '.join(map(_quoted, self.choices))}]"
         if self.per_dim:
             base = per_dim.format(base)
@@ -81,9 +130,9 @@ class HyperType:
     @property
     def strategy(self) -> str:
         """Expression that draws a value in a test."""
-        if self.word.name in _MEANINGS and self.optional and not self.choices:
-            return "st.none()"
-        base = self.word.strategy
+        if self.word.opaque and self.optional and not self.choices:
+            return "nothing()"
+        base = called(self.word.strategy)
         if self.choices:
             base = f"choices({', '.join(map(_quoted, self.choices))})"
         if self.per_dim:
@@ -91,10 +140,6 @@ class HyperType:
         if self.sequence:
             base = f"sequences({base}, max_size=2)"
         return f"optional({base})" if self.optional else base
-
-
-_MEANINGS = ("str", "AxisName")
-"""Words of which nobody can know which values mean something: None alone is drawn."""
 
 
 def _quoted(text: str) -> str:

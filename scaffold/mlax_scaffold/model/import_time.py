@@ -13,8 +13,14 @@ from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any
 
-INITIALIZERS = (
+from mlax_scaffold.model.arithmetic import BINARY, MAX_BITS, UNARY, too_large
+from mlax_scaffold.model.unparsing import unparsed
+
+INITIALIZERS = ("ones", "uniform", "zeros")
+"""Initializers of `jax.nn.initializers` that specs import from `mlax_scaffold.spec`."""
+OWN_INITIALIZERS = (
     "constant",
+    "delta_orthogonal",
     "glorot_normal",
     "glorot_uniform",
     "he_normal",
@@ -24,23 +30,34 @@ INITIALIZERS = (
     "lecun_normal",
     "lecun_uniform",
     "normal",
-    "ones",
-    "uniform",
-    "variance_scaling",
-    "xavier_normal",
-    "xavier_uniform",
-    "zeros",
-)
-"""Initializers of `jax.nn.initializers` that specs import from `mlax_scaffold.spec`."""
-OWN_INITIALIZERS = (
-    "delta_orthogonal",
     "orthogonal",
     "per_gate",
     "ring_phases",
     "ring_radii",
     "truncated_normal",
+    "variance_scaling",
+    "xavier_normal",
+    "xavier_uniform",
 )
-"""Those of the generated package: they work in half precision, or jax has none."""
+"""Those of the generated package: values that pickle, work in half precision, or jax has none."""
+OTHER_NAMES = {
+    "kaiming_normal": "he_normal",
+    "kaiming_uniform": "he_uniform",
+    "xavier_normal": "glorot_normal",
+    "xavier_uniform": "glorot_uniform",
+}
+"""Those that the package has under another name."""
+_UNKNOWN_TO_JAX = ("per_gate", "ring_phases", "ring_radii")
+
+STATIC_MODULES = (
+    *("__future__", "collections", "enum", "functools", "itertools", "math", "numpy"),
+    *("operator", "typing"),
+)
+"""Modules beside jax that any generated module may import: none does anything by itself."""
+
+NAMED_TUPLE = "typing.NamedTuple"
+ENUMERATIONS = ("enum.Enum", "enum.IntEnum", "enum.StrEnum")
+"""Bases of the small classes beside a definition."""
 
 _READY = frozenset(f"jax.nn.initializers.{name}" for name in ("ones", "zeros"))
 """Functions that are initializers; all others make one."""
@@ -49,12 +66,8 @@ _MAKERS = (
         [f".initializers.{name}" for name in OWN_INITIALIZERS]
         + [
             f"jax.nn.initializers.{name}"
-            for name in (
-                *INITIALIZERS,
-                "delta_orthogonal",
-                "orthogonal",
-                "truncated_normal",
-            )
+            for name in (*INITIALIZERS, *OWN_INITIALIZERS)
+            if name not in _UNKNOWN_TO_JAX
         ]
     )
     - _READY
@@ -71,8 +84,21 @@ _COMPUTED = frozenset(
 """Functions of numbers whose cost does not grow with what they are given."""
 _CONSTANTS = frozenset(
     [f"math.{name}" for name in ("e", "inf", "nan", "pi", "tau")]
+    + [f"numpy.{name}" for name in ("e", "euler_gamma", "inf", "nan", "pi")]
     + [f"jax.numpy.{name}" for name in ("e", "euler_gamma", "inf", "nan", "pi")]
 )
+_OF_NESTED = ("numpy.array", "numpy.asarray")
+_ARRAYS = frozenset(
+    [
+        *_OF_NESTED,
+        *(f"numpy.{name}" for name in ("arange", "eye", "linspace", "ones", "zeros")),
+    ]
+)
+"""Functions of NumPy whose arrays may be constants."""
+
+MAX_ELEMENTS = 2**16
+"""Elements of an array that is made when a module is imported."""
+
 _OWNERS = frozenset(
     [
         "jax.checkpoint_policies",
@@ -95,20 +121,6 @@ _OWNERS = frozenset(
 _OWN = ("_core", "functional", "initializers", "schedule")
 """Parts of the generated package whose names may be defaults."""
 _BUILTINS = frozenset(["abs", "bool", "float", "int", "len", "max", "min", "round"])
-
-MAX_BITS = 1024
-"""A number beyond the largest of float64 is a slip, and computing one may take for ever."""
-
-_UNARY = {ast.UAdd: operator.pos, ast.USub: operator.neg}
-_BINARY = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-    ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod,
-    ast.Pow: operator.pow,
-}
 
 
 class Refused(Exception):
@@ -150,8 +162,46 @@ def check_constant(node: ast.expr, meanings: Mapping[str, str]) -> None:
         case ast.Dict(keys=keys, values=values) if None not in keys:
             for item in (*filter(None, keys), *values):
                 check_constant(item, meanings)
+        case ast.Lambda(args=given):
+            # Its body is code of the module like that of a function: no import runs it.
+            for item in filter(None, (*given.defaults, *given.kw_defaults)):
+                check_constant(item, meanings)
+        case ast.Call(func=function, args=args, keywords=keywords) if (
+            meaning(function, meanings) in _ARRAYS
+        ):
+            for item in (*args, *(keyword.value for keyword in keywords)):
+                check_constant(item, meanings)
+            _check_size(node, meaning(function, meanings) or "", args)
         case _:
             _value(node, meanings)
+
+
+def check_member(node: ast.expr, meanings: Mapping[str, str]) -> None:
+    """The same for a member of an enumeration, or the default of a field.
+
+    Raises:
+        Refused: at the first part that is something else.
+    """
+    match node:
+        case ast.Call(func=function, args=[], keywords=[]) if (
+            meaning(function, meanings) == "enum.auto"
+        ):
+            return
+    _value(node, meanings)
+
+
+def _check_size(node: ast.Call, path: str, args: list[ast.expr]) -> None:
+    """Refuse an array that would be large: its sizes are literals of at most `MAX_ELEMENTS`."""
+    if path in _OF_NESTED:
+        return
+    total = 1
+    for number in (n for a in args for n in ast.walk(a)):
+        if isinstance(number, ast.Constant) and isinstance(number.value, int | float):
+            total *= max(1, abs(int(min(number.value, MAX_ELEMENTS + 1))))
+        elif isinstance(number, ast.Name | ast.Call | ast.BinOp):
+            raise Refused(node, f"`{unparsed(node)}` has no literal size")
+    if total > MAX_ELEMENTS:
+        raise Refused(node, f"`{unparsed(node)}` is too large")
 
 
 def inlined(node: ast.AST, constants: Mapping[str, ast.expr]) -> Any:
@@ -186,13 +236,13 @@ def check_initializer(node: ast.expr, meanings: Mapping[str, str]) -> None:
     if path in _READY:
         return
     if path in _MAKERS:
-        name = ast.unparse(node)
+        name = unparsed(node)
         raise Refused(node, f"`{name}` makes an initializer: `{name}(...)`")
     match node:
         case ast.Call(func=function, args=args, keywords=keywords):
             if meaning(function, meanings) not in _MAKERS:
                 raise Refused(
-                    function, f"`{ast.unparse(function)}` is no known initializer"
+                    function, f"`{unparsed(function)}` is no known initializer"
                 )
             for argument in args:
                 _argument(argument, meanings)
@@ -201,7 +251,7 @@ def check_initializer(node: ast.expr, meanings: Mapping[str, str]) -> None:
                     raise Refused(keyword.value, "arguments are named one by one")
                 _argument(keyword.value, meanings)
         case _:
-            raise Refused(node, f"`{ast.unparse(node)}` is no known initializer")
+            raise Refused(node, f"`{unparsed(node)}` is no known initializer")
 
 
 def is_initializer(node: ast.expr, meanings: Mapping[str, str]) -> bool:
@@ -241,7 +291,7 @@ def check_annotation(node: ast.expr) -> None:
         case ast.Subscript(value=value, slice=inner):
             check_annotation(value)
             return check_annotation(inner)
-    raise Refused(node, f"`{ast.unparse(node)}` cannot stand in a type")
+    raise Refused(node, f"`{unparsed(node)}` cannot stand in a type")
 
 
 def meaning(node: ast.expr, meanings: Mapping[str, str]) -> str | None:
@@ -268,21 +318,21 @@ def _value(node: ast.expr, meanings: Mapping[str, str]) -> Any:
             for item in items:
                 _value(item, meanings)
             return _Opaque()
-        case ast.UnaryOp(op=op, operand=operand) if type(op) in _UNARY:
-            return _compute(node, _UNARY[type(op)], _value(operand, meanings))
-        case ast.BinOp(left=left, op=op, right=right) if type(op) in _BINARY:
+        case ast.UnaryOp(op=op, operand=operand) if type(op) in UNARY:
+            return _compute(node, UNARY[type(op)], _value(operand, meanings))
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in BINARY:
             numbers = _value(left, meanings), _value(right, meanings)
-            return _compute(node, _BINARY[type(op)], *numbers)
+            return _compute(node, BINARY[type(op)], *numbers)
         case ast.Call(func=function, args=args, keywords=[]):
             path = meaning(function, meanings)
             if path in _COMPUTED and _root(function) in meanings:
                 called = getattr(math, path.removeprefix("math."))
                 return _compute(node, called, *(_value(a, meanings) for a in args))
-            name = ast.unparse(function)
+            name = unparsed(function)
             raise Refused(node, f"`{name}` cannot be called at import")
         case ast.Name() | ast.Attribute():
             return _named(node, meanings)
-    raise Refused(node, f"`{ast.unparse(node)}` cannot be computed at import")
+    raise Refused(node, f"`{unparsed(node)}` cannot be computed at import")
 
 
 def _named(node: ast.expr, meanings: Mapping[str, str]) -> Any:
@@ -295,14 +345,19 @@ def _named(node: ast.expr, meanings: Mapping[str, str]) -> Any:
         if owner in _OWNERS and not name.startswith("_"):
             return _Opaque()
         own = path.split(".")[1:2] if path.startswith(".") else []
+        # `from package.nn.rbf import Kernel`, as modules of `graph` do.
+        package = len(path.split(".")) == 5 and own and own != ["here"]
+        own_class = meanings[root] if package else None
         if isinstance(node, ast.Name) and path == f".here.{name}":
             return _Opaque()  # a function of the module itself
+        if owner in (f".here.{root}", own_class) and not name.startswith("_"):
+            return _Opaque()  # a member of an enumeration of the package
         if isinstance(node, ast.Name) and own and own[0] in _OWN:
             return _Opaque()
     elif isinstance(node, ast.Name) and root in _BUILTINS:
         return _Opaque()
     raise Refused(
-        node, f"`{ast.unparse(node)}` is no function of jax, of math or of another spec"
+        node, f"`{unparsed(node)}` is no function of jax, of math or of another spec"
     )
 
 
@@ -314,17 +369,14 @@ def _root(node: ast.expr) -> str:
 
 def _compute(node: ast.expr, function: Any, *numbers: Any) -> Any:
     if not all(isinstance(number, int | float) for number in numbers):
-        raise Refused(node, f"`{ast.unparse(node)}` computes with what is no number")
-    if function is operator.pow:
-        base, exponent = numbers
-        bits = base.bit_length() if isinstance(base, int) else 1
-        if abs(exponent) * bits > MAX_BITS and isinstance(exponent, int):
-            raise Refused(node, "a number is too large")
+        raise Refused(node, f"`{unparsed(node)}` computes with what is no number")
+    if function is operator.pow and too_large(*numbers):
+        raise Refused(node, "a number is too large")
     try:
         return _bounded(node, function(*numbers))
     except (ArithmeticError, ValueError, TypeError) as error:
         raise Refused(
-            node, f"`{ast.unparse(node)}` cannot be computed: {error}"
+            node, f"`{unparsed(node)}` cannot be computed: {error}"
         ) from error
 
 
@@ -332,5 +384,5 @@ def _bounded(node: ast.expr, value: Any) -> Any:
     if isinstance(value, int) and value.bit_length() > MAX_BITS:
         raise Refused(node, "a number is too large")
     if isinstance(value, complex):
-        raise Refused(node, f"`{ast.unparse(node)}` is complex")
+        raise Refused(node, f"`{unparsed(node)}` is complex")
     return value

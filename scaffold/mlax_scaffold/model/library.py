@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
-from mlax_scaffold.model.definition import Definition, Kind, Reference, Role
+from mlax_scaffold.model.definition import (
+    Declaration,
+    Definition,
+    Kind,
+    Method,
+    Reference,
+    Role,
+)
+from mlax_scaffold.model.places import Member, under
 
 
 @dataclass(frozen=True)
@@ -23,11 +31,37 @@ class Traits:
     """Whether `fwd` depends on `inference_mode`."""
     stored: bool
     """Whether a state is read in the dtype that it is stored in."""
+    positional: int = 1
+    """How many inputs `fwd` takes as `x`."""
+    weights: frozenset[str] = frozenset()
+    """The names of its own weights, without those of its sub-layers."""
+    states: frozenset[str] = frozenset()
+    """The names of its own states."""
+    surrogate: bool = False
+    """Whether its gradient is meant not to be the derivative of its values."""
+    keyword: tuple[str, ...] = ()
+    """The names of its other inputs, in order."""
+    keyed: bool = False
+    """Whether `init` takes a key."""
 
-    @property
-    def takes_key(self) -> bool:
-        """Whether `init` takes a key."""
-        return self.trainable or self.stateful
+
+def joined(parts: Sequence[Traits]) -> Traits:
+    """What one of several layers may be."""
+    first = parts[0]
+    if all(part == first for part in parts):
+        return first
+    return Traits(
+        weights=frozenset().union(*(t.weights for t in parts)),
+        states=frozenset().union(*(t.states for t in parts)),
+        trainable=any(t.trainable for t in parts),
+        stateful=any(t.stateful for t in parts),
+        draws=any(t.draws for t in parts),
+        training=any(t.training for t in parts),
+        stored=any(t.stored for t in parts),
+        keyed=any(t.keyed for t in parts),
+        surrogate=any(t.surrogate for t in parts),
+        positional=0,
+    )
 
 
 @dataclass(frozen=True)
@@ -70,15 +104,54 @@ class Library:
     def sub_layers(self, definition: Definition) -> dict[str, Traits]:
         """Traits of each declared sub-layer, by the name of its declaration."""
         return {
-            d.name: self.traits(d.reference)
+            d.name: self._together(d) if d.members else self.traits(d.references[0])
             for d in definition.declared(Role.SUB_LAYER)
-            if d.reference is not None
         }
+
+    def member(self, member: Member) -> Traits:
+        """What a layer in a container is; what a block draws, the layers that it is given say."""
+        traits = self.traits(member.what)
+        layers = (member.what, *member.nested)
+        drawing = any(map(self._draws_itself, layers))
+        return replace(traits, draws=drawing)
+
+    def _draws_itself(self, reference: Reference) -> bool:
+        """Whether a layer draws; a block whether it does so beside its layers."""
+        definition = self[reference]
+        if definition.kind is not Kind.BLOCK:
+            return self.traits(reference).draws
+        subs = self.sub_layers(definition)
+        consumers = {c for m in definition.methods for c in m.consumers}
+        return "key" in consumers or any(subs[c].draws for c in consumers & set(subs))
+
+    def draws_at(self, definition: Definition, method: Method) -> bool:
+        """Whether a method calls a layer of a container that draws."""
+        held = {d.name: d.members for d in definition.declarations if d.members}
+        return any(
+            self.member(m).draws
+            for name, steps in method.places
+            for m in under(held[name], steps)
+            if not m.steps and isinstance(m.what, Reference)
+        )
+
+    def _together(self, d: Declaration) -> Traits:
+        """What a container is, its members included."""
+        held = [m for m in d.members if isinstance(m.what, Reference)]
+        whole = joined([self.member(m) for m in held])
+        keyed = any(self.traits(reference).keyed for reference in d.references)
+        return replace(
+            whole,
+            trainable=whole.trainable or d.holds(Role.TRAINABLE),
+            stateful=whole.stateful or d.holds(Role.STATE),
+            keyed=keyed or d.holds(Role.TRAINABLE) or d.holds(Role.STATE),
+        )
 
     def _derive(self, definition: Definition) -> Traits:
         subs = self.sub_layers(definition)
         dynamic = bool(definition.structural())
-        consumers = {c for m in definition.methods for c in m.consumers}
+        methods = {m.name for m in definition.methods}
+        consumers = {c for m in definition.methods for c in m.consumers} - methods
+        forward = definition.method("forward")
         return Traits(
             trainable=dynamic
             or bool(definition.declared(Role.TRAINABLE))
@@ -86,13 +159,38 @@ class Library:
             stateful=dynamic
             or bool(definition.declared(Role.STATE))
             or any(t.stateful for t in subs.values()),
-            draws=any(c not in subs or subs[c].draws for c in consumers),
+            draws=any(c not in subs or subs[c].draws for c in consumers)
+            or any(self.draws_at(definition, m) for m in definition.methods),
             training=dynamic
             or any(m.training for m in definition.methods)
             or any(t.training for t in subs.values()),
             stored=any(m.stored for m in definition.methods)
             or any(t.stored for t in subs.values()),
+            weights=frozenset(d.name for d in definition.declared(Role.TRAINABLE)),
+            states=frozenset(d.name for d in definition.declared(Role.STATE)),
+            keyed=any(
+                d.role in (Role.TRAINABLE, Role.STATE) for d in definition.declarations
+            )
+            or any(t.keyed for t in subs.values()),
+            surrogate=self.surrogate(definition)
+            or any(t.surrogate for t in subs.values()),
+            positional=1 if forward is None else len(forward.positional),
+            keyword=() if forward is None else tuple(i.name for i in forward.keyword),
         )
+
+    def surrogate(self, definition: Definition) -> bool:
+        """Whether its gradient, or that of a function it is built on, is meant not to be the derivative."""
+        functions = (
+            self[r]
+            for r in self.references(definition)
+            if r.section == Kind.FUNCTION.section
+        )
+        return definition.surrogate_gradient or any(map(self.surrogate, functions))
+
+    def takes_key(self, definition: Definition) -> bool:
+        """Whether `init` takes a PRNG key."""
+        layer = definition.kind.is_layer
+        return layer and self.traits(definition.reference).keyed
 
     def references(self, definition: Definition) -> tuple[Reference, ...]:
         """The specs that a definition is built on, directly."""

@@ -3,8 +3,10 @@
 RESERVED = frozenset(
     [
         "arrays",
+        "containers",
         "checks",
         "dtype",
+        "effects",
         "fwd",
         "hyperparams",
         "inference_mode",
@@ -13,6 +15,7 @@ RESERVED = frozenset(
         "keys",
         "non_trainables",
         "placement",
+        "scopes",
         "self",
         "static",
         "step_count",
@@ -21,6 +24,9 @@ RESERVED = frozenset(
     ]
 )
 """Names that the code generated for a class uses; locals of a layer make way for them."""
+
+OF_OPTIMIZERS = frozenset(("gradients", "state", "updates"))
+"""Names of the generated `step`, beside those."""
 
 RESERVED_IN_FUNCTIONS = frozenset(("arrays", "checks", "self"))
 """The same for a function."""

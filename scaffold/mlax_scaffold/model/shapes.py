@@ -25,7 +25,6 @@ from mlax_scaffold.model.dims import (
     ShapeMismatch,
     Sizes,
     Variadic,
-    parse_expression,
 )
 
 __all__ = [
@@ -124,7 +123,7 @@ def _parse_computed(token: str, offset: int) -> Computed:
     if not re.fullmatch(r"(\w|[-+*/()])+", token) or len(token) > 200:
         raise wrong
     try:
-        expression = parse_expression(token)
+        expression = ast.parse(token, mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise wrong from None
     names: list[str] = []
@@ -135,7 +134,7 @@ def _parse_computed(token: str, offset: int) -> Computed:
                 names.append(_identifier(name, position))
             case ast.Constant(value=int()) if not isinstance(node.value, bool):
                 pass
-            case ast.BinOp() if type(node.op) in OPERATORS:
+            case ast.BinOp() if isinstance(node.op, OPERATORS):
                 pass
             case ast.operator() | ast.Load():
                 pass
@@ -146,7 +145,7 @@ def _parse_computed(token: str, offset: int) -> Computed:
             f'"{token}" has no name in it: write the integer', offset, len(token)
         )
     in_order = sorted(set(names), key=token.index)
-    return Computed(token, tuple(in_order))
+    return Computed(token, tuple(in_order), expression)
 
 
 def _identifier(text: str, offset: int) -> str:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import importlib.util
 import traceback
+from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 import jinja2
 
 from mlax_scaffold.errors import MlaxScaffoldError
+from mlax_scaffold.model.project import template_root
 from mlax_scaffold.render.text import indented
 
 
@@ -16,18 +20,33 @@ class TemplateFault(MlaxScaffoldError):
     """A template does not fit what it is given: a fault of the generator, not of a spec."""
 
 
-@cache
-def template_root() -> Path:
-    """The folder of the templates: inside the installed package, or beside it in a checkout."""
-    package = Path(__file__).resolve().parent.parent
-    installed = package / "templates"
-    return installed if installed.is_dir() else package.parent.parent / "templates"
+def copied_modules(part: str) -> Iterator[tuple[str, str]]:
+    """The modules of the package that are Python as they stand, in the order of their paths.
+
+    Args:
+        part: a folder or a module of the package.
+
+    Yields:
+        The path below the package, and the text.
+    """
+    root = template_root() / "package"
+    places = [root / f"{part}.py", *(root / part).rglob("*.py")]
+    for place in sorted(filter(Path.is_file, places)):
+        yield place.relative_to(root).as_posix(), place.read_text("utf-8")
+
+
+def module_text(module: str) -> str:
+    """The text of a module of a plugin, by its dotted name."""
+    found = importlib.util.find_spec(module)
+    assert found is not None
+    assert found.origin
+    return Path(found.origin).read_text("utf-8").replace("\r\n", "\n")
 
 
 @cache
-def _environment() -> jinja2.Environment:
+def _environment(root: Path) -> jinja2.Environment:
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(template_root()),
+        loader=jinja2.FileSystemLoader(root),
         undefined=jinja2.StrictUndefined,
         autoescape=False,
         trim_blocks=True,
@@ -45,25 +64,40 @@ def render_template(name: str, **values: object) -> str:
     Raises:
         TemplateFault: naming the template and the line, and what it was rendering.
     """
-    try:
-        return _environment().get_template(name).render(**values)
-    except jinja2.TemplateSyntaxError as error:
-        raise TemplateFault(
-            f"templates/{error.name or name}:{error.lineno}: {error.message}"
-        ) from error
-    except jinja2.TemplateError as error:
-        place = _place(error, name)
-        view = getattr(values.get("view"), "name", "")
-        of = f" (rendering {view})" if view else ""
-        raise TemplateFault(f"{place}: {error.message}{of}") from error
+    return Templates(template_root()).render(name, **values)
 
 
-def _place(error: Exception, name: str) -> str:
-    root = str(template_root())
-    frames = [
-        f for f in traceback.extract_tb(error.__traceback__) if root in f.filename
-    ]
-    if not frames:
-        return f"templates/{name}"
-    relative = Path(frames[-1].filename).relative_to(root).as_posix()
-    return f"templates/{relative}:{frames[-1].lineno}"
+@dataclass(frozen=True)
+class Templates:
+    """The templates of a folder."""
+
+    root: Path
+    shown: str = "templates"
+    """What errors call the folder."""
+
+    def render(self, name: str, /, **values: object) -> str:
+        """The text of a template. What it is not given, and asks for, is an error.
+
+        Raises:
+            TemplateFault: naming the template and the line, and what it was rendering.
+        """
+        try:
+            return _environment(self.root).get_template(name).render(**values)
+        except jinja2.TemplateSyntaxError as error:
+            place = f"{self.shown}/{error.name or name}:{error.lineno}"
+            raise TemplateFault(f"{place}: {error.message}") from error
+        except jinja2.TemplateError as error:
+            place = self._place(error, name)
+            view = getattr(values.get("view"), "name", "")
+            of = f" (rendering {view})" if view else ""
+            raise TemplateFault(f"{place}: {error.message}{of}") from error
+
+    def _place(self, error: Exception, name: str) -> str:
+        root = str(self.root)
+        frames = [
+            f for f in traceback.extract_tb(error.__traceback__) if root in f.filename
+        ]
+        if not frames:
+            return f"{self.shown}/{name}"
+        relative = Path(frames[-1].filename).relative_to(root).as_posix()
+        return f"{self.shown}/{relative}:{frames[-1].lineno}"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from mlax_scaffold.model.definition import Definition, Kind, Reference
-from mlax_scaffold.spec.reader import module_name
+from mlax_scaffold.model.word import bound
+from mlax_scaffold.reader.homes import module_name
 
 _COMMON = (
     "from __future__ import annotations",
@@ -16,16 +17,18 @@ _COMMON = (
     "from jax.typing import ArrayLike, DTypeLike",
 )
 _CORE = (
-    "from {package}._core import arrays, checks, outlines, placement, trees",
+    "from {package}._core import arrays, checks, containers, effects, outlines, placement, scopes, trees",
     "from {package}._core.checks import Padding, PaddingLike, PrecisionLike",
     "from {package}._core.static import InitializedLayer, InitializedOptimizer, "
-    "CellHyperparams, LayerHyperparams, OptimizerHyperparams, static",
+    "CellHyperparams, LayerHyperparams, OfLayer, OfOptimizer, OptimizerHyperparams, Weights, static",
+    "from {package}._core.scopes import applied_by, scoped",
 )
 
 
 def imports(definition: Definition, package: str) -> tuple[str, ...]:
     """Import statements of the module of a definition."""
     lines = [*_COMMON, *(line.format(package=package) for line in _CORE)]
+    lines += [f"from {package}._core import {bound(m)}" for m in checked_by(definition)]
     for imported in definition.imports:
         if imported.reference is not None:
             lines.append(_of_spec(definition, imported.reference, package))
@@ -41,6 +44,12 @@ def imports(definition: Definition, package: str) -> tuple[str, ...]:
             alias = f" as {imported.name}" if renamed else ""
             lines.append(f"from {module} import {imported.attribute}{alias}")
     return tuple(dict.fromkeys(lines))
+
+
+def checked_by(definition: Definition) -> list[str]:
+    """The modules of plugins whose checks make its hyperparameters canonical."""
+    words = {h.type.word for h in definition.hyperparameters}
+    return sorted({word.check_module for word in words} - {""})
 
 
 def _of_spec(definition: Definition, reference: Reference, package: str) -> str:
@@ -61,5 +70,5 @@ def _of_spec(definition: Definition, reference: Reference, package: str) -> str:
 
 def file_name(definition: Definition) -> str:
     """The file of a generated module inside its section."""
-    private = definition.kind in (Kind.FUNCTION, Kind.SCHEDULE)
+    private = definition.kind.is_member
     return f"{'_' if private else ''}{definition.module}.py"

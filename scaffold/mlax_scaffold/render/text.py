@@ -78,18 +78,26 @@ def indented(text: str, depth: int = 4) -> str:
 
 
 def exported(names: Iterable[str]) -> str:
-    """The statement of what a registry exports, in the order that linters want."""
-
-    def place(name: str) -> tuple[int, str]:
-        constant = len(name) > 1 and name.isupper()
-        return (0 if constant else 1 if name[:1].isupper() else 2), name
-
+    """What a registry exports, as source."""
     # Git takes changes for one where no more than three lines are between them: the
     # comment keeps those of the imports and of the names apart.
     return (
         "# A line for each name, here and above: branches that each add one merge by\n"
         "# themselves.\n"
-        f"__all__ = [{''.join(f'{name!r}, ' for name in sorted(names, key=place))}]"
+        f"{offered(names)}"
+    )
+
+
+def offered(names: Iterable[str]) -> str:
+    """What a module offers, as source: to star imports, and to who asks for its names."""
+
+    def place(name: str) -> tuple[int, str]:
+        constant = len(name) > 1 and name.isupper()
+        return (0 if constant else 1 if name[:1].isupper() else 2), name
+
+    return (
+        f"__all__ = [{''.join(f'{name!r}, ' for name in sorted(names, key=place))}]\n"
+        "\n\ndef __dir__() -> list[str]:\n    return __all__"
     )
 
 

@@ -6,21 +6,34 @@ faithfully, so a pass has no case for it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import libcst as cst
 
-from mlax_scaffold.errors import Diagnostic, Location, SpecError
-from mlax_scaffold.model.definition import Definition, Kind, Method, MethodRole
+from mlax_scaffold.errors import Location, SpecError
+from mlax_scaffold.model.definition import (
+    Definition,
+    Kind,
+    Method,
+    MethodRole,
+    Reference,
+    Role,
+)
 from mlax_scaffold.model.library import Library
+from mlax_scaffold.model.needs import needs
+from mlax_scaffold.reader.checks.places import marks_of
 from mlax_scaffold.rewrite import (
+    branches,
+    closures,
+    comprehensions,
     hyperparameters,
     keys,
     locals,
     loops,
     merges,
     optimizer,
+    places,
     requirements,
     returns,
     setup,
@@ -31,10 +44,12 @@ from mlax_scaffold.rewrite import (
     training,
 )
 from mlax_scaffold.rewrite.context import Context, Pass
+from mlax_scaffold.rewrite.functions import own_signature
 from mlax_scaffold.rewrite.layout import normalized
 from mlax_scaffold.rewrite.nodes import (
     comments_in,
     has_docstring,
+    local_names,
     missing_comments,
     with_body,
     with_comments,
@@ -42,10 +57,14 @@ from mlax_scaffold.rewrite.nodes import (
 )
 
 ENTRY: tuple[Pass, ...] = (
+    closures.rewrite,
     requirements.rewrite,
     keys.rewrite,
+    branches.rewrite,
+    comprehensions.rewrite,
     loops.rewrite,
     sub_layers.rewrite,
+    places.rewrite,
     state.rewrite,
     merges.rewrite,
     trainables.rewrite,
@@ -55,18 +74,21 @@ ENTRY: tuple[Pass, ...] = (
 )
 PASSES: Mapping[MethodRole, tuple[Pass, ...]] = {
     MethodRole.ENTRY: ENTRY,
+    MethodRole.OWN: ENTRY,
     MethodRole.SETUP: (requirements.rewrite, locals.rewrite, setup.rewrite),
     MethodRole.SETUP_TREE: (requirements.rewrite, locals.rewrite, setup.rewrite),
     MethodRole.PREPARE: (
         requirements.rewrite,
         locals.rewrite,
         keys.rewrite,
+        branches.rewrite,
         optimizer.tree,
     ),
     MethodRole.UPDATE: (
         requirements.rewrite,
         locals.rewrite,
         keys.rewrite,
+        branches.rewrite,
         optimizer.update,
     ),
     MethodRole.FINISH: (requirements.rewrite, locals.rewrite, optimizer.tree),
@@ -83,6 +105,10 @@ PASSES: Mapping[MethodRole, tuple[Pass, ...]] = {
 }
 
 
+Passes = Callable[[Method, Definition], tuple[Pass, ...]]
+"""Which passes a method is rewritten by."""
+
+
 @dataclass(frozen=True)
 class Rewritten:
     """A rewritten method."""
@@ -93,52 +119,90 @@ class Rewritten:
     """Its statements, not indented, without the docstring."""
 
 
-def rewrite_methods(definition: Definition, library: Library) -> dict[str, Rewritten]:
+def passes_of(method: Method, definition: Definition) -> tuple[Pass, ...]:
+    """The passes that a method is rewritten by, in order."""
+    # A function has no self to rewrite; a schedule stays the object that it is.
+    if definition.kind.is_member:
+        return (requirements.rewrite,)
+    return PASSES[method.role]
+
+
+def rewrite_methods(
+    definition: Definition, library: Library, passes: Passes = passes_of
+) -> dict[str, Rewritten]:
     """Every method of a definition (of a function: the function itself), by name.
+
+    Args:
+        definition: the definition.
+        library: what it is built on.
+        passes: which passes a method is rewritten by; another kind of output may have its own.
 
     Raises:
         SpecError: where the text cannot be rewritten: it is nested too deeply, or in too odd a form.
     """
     traits = library.sub_layers(definition)
+    kinds = {
+        r: library.traits(r)
+        for d in definition.declared(Role.SUB_LAYER)
+        for r in d.references
+    }
+    members = {
+        m: library.member(m)
+        for d in definition.declared(Role.SUB_LAYER)
+        for m in d.members
+        if isinstance(m.what, Reference)
+    }
+    fields = {r: library[r].structural() for r in kinds}
+    stacked = {r: h.name for r, fs in fields.items() for h in fs if h.type.word.stacked}
+    taken = needs(definition, library, library.traits(definition.reference))
+    if not definition.kind.is_layer:
+        taken = {}
+    marks = marks_of(definition, library)
     try:
-        module = normalized(definition.text)
+        module = normalized(definition.core)
     except cst.ParserSyntaxError as error:
         place = Location(definition.source, error.raw_line, error.raw_column + 1)
-        line = definition.text.split("\n")[place.line - 1 : place.line]
         message = "this is Python, and yet in a form that cannot be rewritten"
         hint = "Write it in a plainer way."
-        found = Diagnostic(place, message, hint, "".join(line))
-        raise SpecError([found]) from None
+        raise SpecError([definition.finding(message, hint, place)]) from None
     try:
         functions = _functions(module, definition)
         return {
             method.name: _rewrite(
-                functions[method.name], Context(definition, method, traits)
+                functions[method.name],
+                Context(
+                    definition, method, traits, kinds, members, stacked, taken, marks
+                ),
+                passes(method, definition),
             )
             for method in definition.methods
         }
     except RecursionError:
-        place = Location(definition.source, 1, 1)
         message = f"{definition.name} is nested too deeply to be rewritten"
-        raise SpecError([Diagnostic(place, message, "Split the expression.")]) from None
+        found = definition.finding(message, "Split the expression.")
+        raise SpecError([found]) from None
 
 
-def _rewrite(function: cst.FunctionDef, context: Context) -> Rewritten:
+def _rewrite(
+    function: cst.FunctionDef, context: Context, passes: tuple[Pass, ...]
+) -> Rewritten:
     function = _without_docstring(function)
     original = function.body
     signature = _signature(function)
-    if context.definition.kind in (Kind.LAYER, Kind.BLOCK):
+    if context.definition.kind in (Kind.LAYER, Kind.BLOCK, Kind.OPTIMIZER):
         function = locals.make_way(function, context)
-    for rewrite in _passes(context.method, context.definition):
+    for rewrite in passes:
         function = rewrite(function, context)
     function = training.simplified(function, context)
-    if context.method.role is MethodRole.ENTRY and context.rebinds_input:
-        body = _text(function)
-        if "(dtype)" in body or ", dtype)" in body:
-            function = with_prelude(
-                function, [f"dtype = {context.floating_input}.dtype"]
-            )
-    return Rewritten(signature, _text(_with_all_comments(function, original)))
+    rebinds = context.method.role is MethodRole.ENTRY and context.rebinds_input
+    if rebinds and "dtype" in local_names(function):
+        function = with_prelude(function, [f"dtype = {context.floating_input}.dtype"])
+    if context.is_own:
+        signature = own_signature(function, context)
+    # Comments of fields apart: looking for others in the text is cheaper than in the nodes.
+    if "#" in context.definition.text.replace("#:", ""):
+        function = _with_all_comments(function, original)
+    return Rewritten(signature, _text(function))
 
 
 def _without_docstring(function: cst.FunctionDef) -> cst.FunctionDef:
@@ -169,13 +233,6 @@ def _with_all_comments(
     return with_body(function, [with_comments(first, lost), *rest])
 
 
-def _passes(method: Method, definition: Definition) -> tuple[Pass, ...]:
-    # A function has no self to rewrite; a schedule stays the object that it is.
-    if definition.kind in (Kind.FUNCTION, Kind.SCHEDULE):
-        return (requirements.rewrite,)
-    return PASSES[method.role]
-
-
 def _functions(
     module: cst.Module, definition: Definition
 ) -> dict[str, cst.FunctionDef]:
@@ -183,10 +240,14 @@ def _functions(
     found: dict[str, cst.FunctionDef] = {}
     for item in module.body:
         match item:
-            case cst.ClassDef(body=cst.BaseSuite(body=body)):
+            case cst.ClassDef(
+                name=cst.Name(value=definition.name), body=cst.BaseSuite(body=body)
+            ):
                 parts = body
+            case cst.FunctionDef(name=cst.Name(value=definition.name)):
+                parts = [item]
             case _:
-                parts = [item] if definition.kind is Kind.FUNCTION else []
+                parts = []
         for part in parts:
             if isinstance(part, cst.FunctionDef):
                 found[part.name.value] = part

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import libcst as cst
@@ -14,10 +14,15 @@ from mlax_scaffold.model.definition import (
     Definition,
     Input,
     Method,
+    MethodRole,
+    Reference,
     Role,
 )
 from mlax_scaffold.model.library import Traits
+from mlax_scaffold.model.needs import Needs
+from mlax_scaffold.model.places import Member
 from mlax_scaffold.model.reserved import RESERVED
+from mlax_scaffold.reader.marks import Marks
 
 
 @dataclass(frozen=True)
@@ -28,6 +33,16 @@ class Context:
     method: Method
     traits: Mapping[str, Traits]
     """Traits of each declared sub-layer, by the name of the declaration."""
+    kinds: Mapping[Reference, Traits] = field(default_factory=dict)
+    """Traits of each layer that a container may hold."""
+    members: Mapping[Member, Traits] = field(default_factory=dict)
+    """What each layer in a container is."""
+    stacked: Mapping[Reference, str] = field(default_factory=dict)
+    """The field of each of them that is a layer with stacked weights, where it has one."""
+    needs: Mapping[str, Needs] = field(default_factory=dict)
+    """What the entry points and the methods that are functions take, by name."""
+    marks: Mapping[str, Marks] = field(default_factory=dict)
+    """The functions inside of methods that draw or change states, by the method; none for most."""
 
     @cached_property
     def declarations(self) -> Mapping[str, Declaration]:
@@ -36,16 +51,24 @@ class Context:
     @cached_property
     def dynamic(self) -> frozenset[str]:
         """Fields that hold one initialized layer."""
-        return frozenset(
-            h.name
-            for h in self.definition.structural()
-            if h.type.word.name in ("SubLayer", "Cell", "Stacked")
-        )
+        return self.fields("layer")
 
     @cached_property
     def several(self) -> frozenset[str]:
         """Names of the lists of sub-layers that are declared."""
         return frozenset(d.name for d in self.definition.declarations if d.several)
+
+    @cached_property
+    def containers(self) -> Mapping[str, Declaration]:
+        """Lists and dictionaries of layers, and layers of which there are several kinds."""
+        layers = self.definition.declared(Role.SUB_LAYER)
+        return {d.name: d for d in layers if d.members}
+
+    @cached_property
+    def trees(self) -> frozenset[str]:
+        """Lists and dictionaries of arrays of one role."""
+        named = (d.name for d in self.definition.declarations if d.members)
+        return frozenset(named) - set(self.containers)
 
     @cached_property
     def sequences(self) -> frozenset[str]:
@@ -56,13 +79,11 @@ class Context:
     @cached_property
     def sub_optimizers(self) -> frozenset[str]:
         """Fields that hold one initialized optimizer."""
-        return self.fields("SubOptimizer")
+        return self.fields("optimizer")
 
-    def fields(self, word: str) -> frozenset[str]:
-        """The hyperparameters of a word."""
-        return frozenset(
-            h.name for h in self.definition.hyperparameters if h.type.word.name == word
-        )
+    def fields(self, attribute: str) -> frozenset[str]:
+        """The hyperparameters that make attributes of a kind."""
+        return frozenset(self.definition.holding(attribute))
 
     def declared(self, *roles: Role) -> frozenset[str]:
         return frozenset(d.name for d in self.definition.declared(*roles))
@@ -70,7 +91,8 @@ class Context:
     @cached_property
     def sub_layers(self) -> frozenset[str]:
         """Names that `forward` may call as `self.name(...)`."""
-        return (self.declared(Role.SUB_LAYER) - self.several) | self.dynamic
+        several = self.several | set(self.containers)
+        return (self.declared(Role.SUB_LAYER) - several) | self.dynamic
 
     def draws(self, consumer: str) -> bool:
         """Whether a place that may take a key does."""
@@ -86,7 +108,7 @@ class Context:
     def floating_input(self) -> str | None:
         """Expression of the first floating input; None where there is none."""
         for item in self.method.positional:
-            found = _first_floating(item.name, item.type)
+            found = _first_floating(item.variable, item.type)
             if found:
                 return found
         return None
@@ -97,8 +119,37 @@ class Context:
         return (self.floating_input or "").partition("[")[0] in self.method.bound
 
     @property
+    def stateful(self) -> bool:
+        """Whether there is a state, of this layer or of those in it."""
+        parts = any(traits.stateful for traits in self.traits.values())
+        given = self.definition.structural()
+        return bool(parts or given or self.definition.declared(Role.STATE))
+
+    @property
+    def is_own(self) -> bool:
+        """Whether the method takes what it uses, and is called by others of its class."""
+        return self.method.role is MethodRole.OWN
+
+    @property
+    def parameters(self) -> frozenset[str]:
+        """Names of the method's parameters."""
+        return frozenset(name.removesuffix("=") for name in self.method.parameters)
+
+    @property
+    def changes(self) -> bool:
+        """Whether it returns new states."""
+        return not self.is_own or self.needs[self.method.name].changes
+
+    def weight(self, name: str) -> str:
+        """The parameter of a method of one's own that is a weight, in the compute dtype."""
+        taken = self.method.names | self.parameters
+        return f"{name}_weight" if name in taken else name
+
+    @property
     def compute_dtype(self) -> str | None:
         """Expression of the compute dtype; None: that of the weights."""
+        if self.is_own:
+            return "dtype" if self.needs[self.method.name].dtype else None
         if self.floating_input is None:
             return None
         return "dtype" if self.rebinds_input else f"{self.floating_input}.dtype"
@@ -107,13 +158,18 @@ class Context:
     def globals(self) -> frozenset[str]:
         """Names that the generated module may use for something else than a local."""
         own = (*self.definition.imports, *self.definition.helpers)
-        return RESERVED | {o.name for o in own} | {"jax", "jnp"}
+        return RESERVED | {o.name for o in own} | {"jax", "jnp", *self.functions}
+
+    @cached_property
+    def functions(self) -> frozenset[str]:
+        """Names of the functions of the module that its methods are."""
+        return frozenset(self.needs) - {"forward"}
 
     @cached_property
     def taken(self) -> frozenset[str]:
         """Names that a temporary of the generated function may not have."""
         weights = self.declared(Role.TRAINABLE, Role.STATE)
-        inputs = {i.name for i in self.inputs}
+        inputs = {name for i in self.inputs for name in (i.name, i.variable)}
         return self.globals | self.method.names | weights | inputs
 
     @property

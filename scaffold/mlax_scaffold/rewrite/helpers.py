@@ -1,4 +1,4 @@
-"""The functions and constants beside a definition, as they stand in the generated module."""
+"""The functions, constants and small classes beside a definition, as they stand in the generated module."""
 
 from __future__ import annotations
 
@@ -8,7 +8,13 @@ from mlax_scaffold.model.definition import Definition, Helper, Method, MethodRol
 from mlax_scaffold.rewrite import requirements
 from mlax_scaffold.rewrite.context import Context
 from mlax_scaffold.rewrite.layout import normalized
-from mlax_scaffold.rewrite.nodes import expression
+from mlax_scaffold.rewrite.nodes import (
+    code,
+    expression,
+    missing_comments,
+    with_comments,
+)
+from mlax_scaffold.rewrite.nodes import statement as parsed_statement
 
 
 def rewrite_helpers(definition: Definition) -> str:
@@ -17,18 +23,24 @@ def rewrite_helpers(definition: Definition) -> str:
         return ""
     helpers = {helper.name: helper for helper in definition.helpers}
     kept: list[cst.SimpleStatementLine | cst.BaseCompoundStatement] = []
-    for statement in normalized(definition.text).body:
+    for statement in normalized(definition.core).body:
         helper = helpers.get(_name(statement))
         if helper is not None and isinstance(statement, cst.FunctionDef):
             kept.append(_function(statement, helper, definition))
-        elif helper is not None:
-            kept.append(statement)
+        elif helper is not None and isinstance(statement, cst.ClassDef):
+            fields = statement.visit(_Fields(dict(helper.types)))
+            kept.append(cst.ensure_type(fields, cst.ClassDef))
+        elif helper is not None and isinstance(statement, cst.SimpleStatementLine):
+            rule = helper.kind == "rule"
+            kept.append(statement if rule else _as_function(statement))
     return cst.Module(body=kept).code.strip("\n") + "\n"
 
 
 def _name(statement: cst.BaseStatement) -> str:
     match statement:
         case cst.FunctionDef(name=cst.Name(value=name)):
+            return name
+        case cst.ClassDef(name=cst.Name(value=name)):
             return name
         case cst.SimpleStatementLine(
             body=[
@@ -37,6 +49,18 @@ def _name(statement: cst.BaseStatement) -> str:
             ]
         ):
             return name
+        case cst.SimpleStatementLine(
+            body=[
+                cst.Expr(
+                    value=cst.Call(
+                        func=cst.Attribute(
+                            value=cst.Name(value=name), attr=cst.Name("defvjp")
+                        )
+                    )
+                )
+            ]
+        ):
+            return f"{name}.defvjp"
     return ""
 
 
@@ -54,6 +78,42 @@ def _function(
         returns = cst.Annotation(expression(types["return"]))
         function = function.with_changes(returns=returns)
     return function
+
+
+def _as_function(
+    statement: cst.SimpleStatementLine,
+) -> cst.SimpleStatementLine | cst.FunctionDef:
+    """A constant; one that is a lambda is a function, which says its name."""
+    match statement.body:
+        case [cst.Assign(targets=[target], value=cst.Lambda() as function)]:
+            name = cst.ensure_type(target.target, cst.Name)
+        case [cst.AnnAssign(target=cst.Name() as name, value=cst.Lambda() as function)]:
+            pass
+        case _:
+            return statement
+    text = (
+        f"def {name.value}({code(function.params)}):\n    return {code(function.body)}"
+    )
+    made = cst.ensure_type(parsed_statement(text), cst.FunctionDef)
+    comments = missing_comments(statement, [made])
+    return with_comments(made, comments)
+
+
+class _Fields(cst.CSTTransformer):
+    """The types of the fields of a class become those of the generated module."""
+
+    def __init__(self, types: dict[str, str]):
+        super().__init__()
+        self.types = types
+
+    def leave_AnnAssign(
+        self, original_node: cst.AnnAssign, updated_node: cst.AnnAssign
+    ) -> cst.AnnAssign:
+        match updated_node.target:
+            case cst.Name(value=name) if name in self.types:
+                annotation = cst.Annotation(expression(self.types[name]))
+                return updated_node.with_changes(annotation=annotation)
+        return updated_node
 
 
 class _Types(cst.CSTTransformer):

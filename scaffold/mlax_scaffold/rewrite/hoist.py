@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import libcst as cst
 
+from mlax_scaffold.model.library import Traits
 from mlax_scaffold.rewrite.nodes import (
+    Renamer,
     code,
+    expression,
     fresh,
+    local_names,
     missing_comments,
     statement,
     with_comments,
@@ -29,8 +34,11 @@ class Hoister(cst.CSTTransformer):
     """Hoists the calls that `wanted` gives a name for.
 
     A call that is all of an assignment's value is assigned to the assignment's target; any other
-    gets a name of its own, and the name stands in its place. The reader has made sure that every
-    call is evaluated exactly when its statement is.
+    gets a name, which stands in its place and serves again after the statement. The only one in what is
+    assigned to a variable has that name already, and what is returned is called so.
+
+    Where a call is not evaluated exactly when its statement is, as in a lambda, an expression stands in its
+    place, which `inline` gives.
     """
 
     def __init__(
@@ -38,12 +46,27 @@ class Hoister(cst.CSTTransformer):
         wanted: Callable[[cst.Call], str | None],
         emit: Emit,
         taken: set[str],
+        inline: Callable[[cst.Call], str] | None = None,
+        returned: str = "y",
     ):
         super().__init__()
+        self.returned = returned
         self.wanted = wanted
         self.emit = emit
         self.taken = taken
+        self.inline = inline
         self.pending: list[list[_Hoisted]] = []
+        self.root: cst.CSTNode | None = None
+
+    def on_visit(self, node: cst.CSTNode) -> bool:
+        self.root = self.root or node
+        return super().on_visit(node)
+
+    @cached_property
+    def later(self) -> frozenset[cst.CSTNode]:
+        """The calls that cannot stand before their statement."""
+        assert self.root is not None
+        return frozenset(evaluated_later(self.root))
 
     def leave_Call(
         self, original_node: cst.Call, updated_node: cst.Call
@@ -51,6 +74,8 @@ class Hoister(cst.CSTTransformer):
         name = self.wanted(updated_node)
         if name is None:
             return updated_node
+        if self.inline is not None and original_node in self.later:
+            return expression(self.inline(updated_node))
         temporary = fresh(name, self.taken)
         self.pending[-1].append(_Hoisted(updated_node, temporary))
         return cst.Name(temporary)
@@ -66,17 +91,38 @@ class Hoister(cst.CSTTransformer):
         hoisted = self.pending.pop()
         if not hoisted:
             return updated_node
+        self.taken.difference_update(h.name for h in hoisted)
         last = hoisted[-1]
         match updated_node.body:
             case [cst.Assign(targets=[target], value=cst.Name(value=last.name))]:
-                self.taken.discard(last.name)
                 direct = _Hoisted(last.call, _target(target.target))
                 return self._placed([*hoisted[:-1], direct], updated_node, None)
             case [cst.Expr(value=cst.Name(value=last.name))]:
-                self.taken.discard(last.name)
                 ignored = _Hoisted(last.call, "_")
                 return self._placed([*hoisted[:-1], ignored], updated_node, None)
+        if len(hoisted) == 1:
+            hoisted, updated_node = self._renamed(last, updated_node)
         return self._placed(hoisted, updated_node, updated_node)
+
+    def _renamed(
+        self, only: _Hoisted, node: cst.SimpleStatementLine
+    ) -> tuple[list[_Hoisted], cst.SimpleStatementLine]:
+        """The one call of a statement under the name of what is made of it."""
+        match node.body:
+            case [
+                cst.Assign(
+                    targets=[cst.AssignTarget(target=cst.Name(value=name))], value=value
+                )
+            ] if name not in local_names(value):
+                pass
+            case [cst.Return(value=cst.Name(value=only.name))]:
+                name = self.returned
+            case _:
+                return [only], node
+        renamed = node.visit(Renamer({only.name: name}))
+        return [_Hoisted(only.call, name)], cst.ensure_type(
+            renamed, cst.SimpleStatementLine
+        )
 
     def visit_If(self, node: cst.If) -> None:
         self.pending.append([])
@@ -98,6 +144,7 @@ class Hoister(cst.CSTTransformer):
 
     def _compound(self, node: cst.If | cst.For | cst.With):
         hoisted = self.pending.pop()
+        self.taken.difference_update(h.name for h in hoisted)
         return self._placed(hoisted, node, node) if hoisted else node
 
     def _placed(
@@ -126,6 +173,31 @@ class Hoister(cst.CSTTransformer):
         return cst.FlattenSentinel(statements)
 
 
+def evaluated_later(node: cst.CSTNode, inside: bool = False) -> Iterator[cst.Call]:
+    """The calls that are not evaluated exactly once, where the statement around them is."""
+    comprehensions = cst.ListComp | cst.SetComp | cst.DictComp | cst.GeneratorExp
+    if inside and isinstance(node, cst.Call):
+        yield node
+    match node:
+        case cst.IfExp(body=body, orelse=orelse):
+            parts: tuple[cst.CSTNode, ...] = (body, orelse)
+        case cst.BooleanOperation(right=part) | cst.Lambda(body=part):
+            parts = (part,)
+        case cst.While(test=part) | cst.If(orelse=cst.If(test=part)):
+            parts = (part,)
+        case cst.Comparison(comparisons=[_, *rest]):
+            parts = tuple(rest)
+        case _:
+            parts = tuple(node.children) if isinstance(node, comprehensions) else ()
+    for child in node.children:
+        if isinstance(node, cst.If) and child is node.orelse and parts:
+            # The test of an elif is evaluated where no statement can stand before it.
+            for part in child.children:
+                yield from evaluated_later(part, inside or part in parts)
+            continue
+        yield from evaluated_later(child, inside or child in parts)
+
+
 def _target(target: cst.BaseAssignTargetExpression) -> str:
     text = code(target)
     bare = isinstance(target, cst.Tuple) and not target.lpar
@@ -148,6 +220,18 @@ def arguments_text(
         else:
             positional.append(code(argument.value))
     return positional, keyword
+
+
+def layer_arguments(
+    call: cst.Call, traits: Traits | None
+) -> tuple[list[str], list[tuple[str, str]]]:
+    """The same of the call of a layer, whose `fwd` takes inputs with a default by their names."""
+    positional, keyword = arguments_text(call.args)
+    if traits is None or any(text.startswith("*") for text in positional):
+        return positional, keyword
+    count = traits.positional
+    named = list(zip(traits.keyword, positional[count:], strict=False))
+    return positional[:count], [*named, *keyword]
 
 
 def keyword_text(name: str, text: str) -> str:

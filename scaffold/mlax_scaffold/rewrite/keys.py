@@ -2,17 +2,21 @@
 
 The places that take a key are numbered in the order of the text. One place takes the key of `fwd` itself;
 several take the parts of a split. A loop with places in its body is one place: its key is split among its
-passes, and that of a pass among the places of the body.
+passes, and that of a pass among the places of the body. A function that draws is given its key by what calls
+it, which is the place (see `closures`), and splits it among its own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import libcst as cst
 
 from mlax_scaffold.model.definition import Kind, MethodRole
+from mlax_scaffold.rewrite.chains import called_member, draws_at
+from mlax_scaffold.rewrite.closures import KEY, key_renamed, takes, with_key
 from mlax_scaffold.rewrite.context import Context
 from mlax_scaffold.rewrite.nodes import (
     code,
@@ -24,20 +28,30 @@ from mlax_scaffold.rewrite.nodes import (
     with_prelude,
 )
 
+Loop = TypeVar("Loop", cst.For, cst.CompFor)
+
 PREPARE_KEY = "prepare_key"
 """What `prepare` draws from where `update` draws too, from the input `key`."""
 
 
 def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
     """See the module."""
-    places = _places(function.body, context, {})
-    if not places:
+    scopes: list[_Scope] = []
+    places = _places(function.body, context, {}, scopes)
+    if not places and not scopes:
         return function
     root = "key"
     if context.method.role is MethodRole.PREPARE and context.draws_in("update"):
         root = PREPARE_KEY
     named = _Names(local_names(function) | context.taken)
     parts = named.parts(places, root, "keys")
+    for scope in scopes:
+        own = fresh("own_key", named.taken)
+        inner = "own_keys"
+        if len(scope.places) > 1:
+            inner = fresh(inner, named.taken)
+        named.of_pass[scope.node] = own
+        named.splits[scope.node] = named.parts(scope.places, own, inner)
     function = cst.ensure_type(function.visit(_Keys(context, named)), cst.FunctionDef)
     return with_prelude(function, parts)
 
@@ -53,52 +67,102 @@ def applied_optimizer(call: cst.Call, context: Context) -> str | None:
     return name if name in context.sub_optimizers else None
 
 
-def looped(loop: cst.For) -> list[tuple[str, str]]:
+def looped(loop: cst.For | cst.CompFor) -> list[tuple[str, str]]:
     """The variables of a loop that come from fields, each with its field."""
-    match loop:
-        case cst.For(target=cst.Name() as target, iter=iterated):
-            pairs = [(target, iterated)]
-        case cst.For(
-            target=cst.Tuple(elements=targets),
-            iter=cst.Call(func=cst.Name("zip"), args=iterables),
-        ):
-            pairs = [
-                (t.value, i.value) for t, i in zip(targets, iterables, strict=False)
-            ]
-        case _:
-            return []
+    pairs = _pairs(loop.target, loop.iter)
     found = [(code(target), self_attribute(iterated)) for target, iterated in pairs]
     return [(variable, name) for variable, name in found if name]
 
 
+def backwards(loop: cst.For) -> set[str]:
+    """The variables of a loop that run over their layers from the last to the first."""
+    forth = {code(target) for target, _ in _pairs(loop.target, loop.iter, turned=False)}
+    return {code(target) for target, _ in _pairs(loop.target, loop.iter)} - forth
+
+
+def _pairs(
+    target: cst.BaseExpression, iterated: cst.BaseExpression, turned: bool = True
+) -> list[tuple[cst.BaseExpression, cst.BaseExpression]]:
+    """`turned` says whether what stands in `reversed` is among them."""
+    match target, iterated:
+        case (
+            cst.Tuple(elements=[_, cst.Element(value=inner)]),
+            cst.Call(func=cst.Name("enumerate"), args=[first, *_]),
+        ):
+            return _pairs(inner, first.value, turned)
+        case _, cst.Call(func=cst.Name("reversed"), args=[first]):
+            return _pairs(target, first.value, turned) if turned else []
+        case (
+            cst.Tuple(elements=targets),
+            cst.Call(func=cst.Name("zip"), args=iterables),
+        ):
+            both = zip(targets, iterables, strict=False)
+            return [pair for t, i in both for pair in _pairs(t.value, i.value, turned)]
+        case cst.Name(), _:
+            return [(target, iterated)]
+    return []
+
+
+def generators(node: Comprehension) -> list[cst.CompFor]:
+    """The `for`s of a comprehension, from the outside."""
+    found = [node.for_in]
+    while found[-1].inner_for_in is not None:
+        found.append(found[-1].inner_for_in)
+    return found
+
+
+def made(node: Comprehension) -> list[cst.BaseExpression]:
+    """What a comprehension evaluates in each pass of its last `for`, in the order of the text."""
+    values = [node.key, node.value] if isinstance(node, cst.DictComp) else [node.elt]
+    return [*values, *(i.test for i in generators(node)[-1].ifs)]
+
+
 @dataclass(frozen=True)
 class _Loop:
-    """A loop with places in its body."""
+    """A loop with places in its body, or one of the `for`s of a comprehension."""
 
-    node: cst.For
+    node: cst.For | cst.CompFor
     places: Sequence[_Place]
     name: str
     """What the key of a pass is called."""
 
 
+@dataclass(frozen=True)
+class _Scope:
+    """A function that is given a key."""
+
+    node: cst.FunctionDef | cst.Lambda
+    places: Sequence[_Place]
+
+
 _Place = cst.Call | _Loop
+Comprehension = cst.ListComp | cst.SetComp | cst.DictComp | cst.GeneratorExp
 
 
 def _places(
-    node: cst.CSTNode, context: Context, variables: Mapping[str, str]
+    node: cst.CSTNode,
+    context: Context,
+    variables: Mapping[str, str],
+    scopes: list[_Scope],
 ) -> list[_Place]:
-    """The places of a method, or of the body of a loop, in the order of the text."""
-    collector = _Collector(context, variables)
+    """The places of a method, or of the body of a loop, in the order of the text.
+
+    The functions in it that are given a key are added to `scopes`.
+    """
+    collector = _Collector(context, variables, scopes)
     node.visit(collector)
     return collector.places
 
 
 class _Collector(cst.CSTVisitor):
     # Calls are visited in the order of the text, and left in that of evaluation.
-    def __init__(self, context: Context, variables: Mapping[str, str]):
+    def __init__(
+        self, context: Context, variables: Mapping[str, str], scopes: list[_Scope]
+    ):
         super().__init__()
         self.context = context
         self.variables = variables
+        self.scopes = scopes
         self.places: list[_Place] = []
 
     def visit_Call(self, node: cst.Call) -> None:
@@ -106,25 +170,80 @@ class _Collector(cst.CSTVisitor):
         field = self.variables.get(code(node.func))
         if (
             applied_optimizer(node, self.context) is not None
+            or takes(node, KEY)
             or name in ("key", "keys")
             or (name in self.context.sub_layers and self.context.draws(name or ""))
+            or (name in self.context.needs and self.context.needs[name or ""].draws)
             or (field is not None and self.context.draws(field))
+            or (
+                (member := called_member(node, self.context))
+                and draws_at(member, self.context)
+            )
         ):
             self.places.append(node)
+
+    def _function(self, node: cst.FunctionDef | cst.Lambda) -> bool:
+        first = (*node.params.posonly_params, *node.params.params)[:1]
+        if not first or first[0].name.value != KEY:
+            return True
+        inner = _places(node.body, self.context, self.variables, self.scopes)
+        self.scopes.append(_Scope(node, inner))
+        for part in (node.params, *getattr(node, "decorators", ())):
+            part.visit(self)
+        return False
+
+    def visit_FunctionDef(self, node: cst.FunctionDef) -> bool:
+        return self._function(node)
+
+    def visit_Lambda(self, node: cst.Lambda) -> bool:
+        return self._function(node)
 
     def visit_For(self, node: cst.For) -> bool:
         context = self.context
         fields = {v: f for v, f in looped(node) if f in context.sequences}
-        inner = _places(node.body, context, {**self.variables, **fields})
+        inner = _places(node.body, context, {**self.variables, **fields}, self.scopes)
         if inner:
-            drawing = [v for v, f in fields.items() if context.draws(f)]
-            names = [f"{variable}_key" for variable in (*drawing, *fields)]
-            self.places.append(_Loop(node, inner, (*names, "own_key")[0]))
+            self.places.append(_Loop(node, inner, self._own_key(fields)))
         # What is looped over is evaluated once, and so is what comes after the passes.
         node.iter.visit(self)
         if node.orelse is not None:
             node.orelse.visit(self)
         return False
+
+    def _own_key(self, fields: Mapping[str, str]) -> str:
+        """What the key of a pass is called, by the layers that are the variables of a loop."""
+        drawing = [v for v, f in fields.items() if self.context.draws(f)]
+        return (*(f"{v}_key" for v in (*drawing, *fields)), "own_key")[0]
+
+    def _comprehension(self, node: Comprehension) -> bool:
+        context, variables = self.context, dict(self.variables)
+        levels = generators(node)
+        for level in levels:
+            variables |= {v: f for v, f in looped(level) if f in context.sequences}
+        inner = [
+            p
+            for part in made(node)
+            for p in _places(part, context, variables, self.scopes)
+        ]
+        if inner:
+            for level in reversed(levels):
+                fields = {v: f for v, f in looped(level) if f in context.sequences}
+                inner = [_Loop(level, inner, self._own_key(fields))]
+            self.places += inner
+        levels[0].iter.visit(self)
+        return False
+
+    def visit_ListComp(self, node: cst.ListComp) -> bool:
+        return self._comprehension(node)
+
+    def visit_SetComp(self, node: cst.SetComp) -> bool:
+        return self._comprehension(node)
+
+    def visit_DictComp(self, node: cst.DictComp) -> bool:
+        return self._comprehension(node)
+
+    def visit_GeneratorExp(self, node: cst.GeneratorExp) -> bool:
+        return self._comprehension(node)
 
 
 @dataclass
@@ -154,7 +273,7 @@ class _Names:
             if len(place.places) > 1:
                 inner = fresh(inner, self.taken)
             self.splits[place.node] = self.parts(place.places, name, inner)
-        return [] if count == 1 else [f"{several} = arrays.split_keys({key}, {count})"]
+        return [] if count <= 1 else [f"{several} = arrays.split_keys({key}, {count})"]
 
 
 class _Keys(cst.CSTTransformer):
@@ -169,6 +288,8 @@ class _Keys(cst.CSTTransformer):
         key = self.named.of.get(original_node)
         if key is None:
             return updated_node
+        if takes(original_node, KEY):
+            return with_key(updated_node, key)
         match self_attribute(original_node.func):
             case "key":
                 return expression(self._required(key))
@@ -186,6 +307,50 @@ class _Keys(cst.CSTTransformer):
             return f"trees.required({name!r}, key={key})"
         return f"checks.require_key({name!r}, {key})"
 
+    def leave_FunctionDef(
+        self, original_node: cst.FunctionDef, updated_node: cst.FunctionDef
+    ) -> cst.FunctionDef:
+        own = self.named.of_pass.get(original_node)
+        if own is None:
+            return updated_node
+        params = key_renamed(updated_node.params, own)
+        return with_prelude(
+            updated_node.with_changes(params=params), self.named.splits[original_node]
+        )
+
+    def leave_Lambda(
+        self, original_node: cst.Lambda, updated_node: cst.Lambda
+    ) -> cst.Lambda:
+        own = self.named.of_pass.get(original_node)
+        if own is None:
+            return updated_node
+        return updated_node.with_changes(params=key_renamed(updated_node.params, own))
+
+    def leave_CompFor(
+        self, original_node: cst.CompFor, updated_node: cst.CompFor
+    ) -> cst.CompFor:
+        key = self.named.of.get(original_node)
+        if key is None:
+            return updated_node
+        own, target = self.named.of_pass[original_node], code(updated_node.target)
+        if isinstance(updated_node.target, cst.Tuple) and not updated_node.target.lpar:
+            target = f"({target})"
+        inner, ifs = updated_node.inner_for_in, updated_node.ifs
+        for split in self.named.splits[original_node]:
+            # A name is bound in a comprehension by a `for` over one.
+            name, _, value = split.partition(" = ")
+            bound = expression(f"[0 for {name} in [{value}]]")
+            inner = cst.ensure_type(bound, cst.ListComp).for_in.with_changes(
+                ifs=ifs, inner_for_in=inner
+            )
+            ifs = ()
+        return updated_node.with_changes(
+            target=expression(f"{own}, {target}"),
+            iter=expression(f"arrays.keyed({key}, {code(updated_node.iter)})"),
+            ifs=ifs,
+            inner_for_in=inner,
+        )
+
     def leave_For(self, original_node: cst.For, updated_node: cst.For) -> cst.For:
         key = self.named.of.get(original_node)
         if key is None:
@@ -202,15 +367,12 @@ class _Keys(cst.CSTTransformer):
         )
 
 
-def unkeyed(loop: cst.For) -> tuple[cst.For, str, str]:
+def unkeyed(loop: Loop) -> tuple[Loop, str, str]:
     """A loop as it was, its key, and the name of that of a pass; both empty where it has none."""
-    match loop:
-        case cst.For(
-            target=cst.Tuple(elements=[own, target]),
-            iter=cst.Call(
-                func=cst.Attribute(value=cst.Name("arrays"), attr=cst.Name("keyed")),
-                args=[key, iterated],
-            ),
+    match loop.target, loop.iter:
+        case cst.Tuple(elements=[own, target]), cst.Call(
+            func=cst.Attribute(value=cst.Name("arrays"), attr=cst.Name("keyed")),
+            args=[key, iterated],
         ):
             bare = loop.with_changes(target=target.value, iter=iterated.value)
             return bare, code(key.value), code(own.value)

@@ -10,12 +10,14 @@ from __future__ import annotations
 import ast
 import unicodedata
 from collections.abc import Iterator
+from functools import lru_cache
 
 import libcst as cst
 
 from mlax_scaffold.rewrite.nodes import expression, self_attribute
 
 
+@lru_cache(maxsize=8)
 def normalized(text: str) -> cst.Module:
     """The module of a text in that form."""
     module = cst.parse_module(text)

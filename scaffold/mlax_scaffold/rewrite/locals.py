@@ -6,13 +6,21 @@ the spec binds beside it would be the same variable.
 
 from __future__ import annotations
 
+from collections import Counter
+
 import libcst as cst
 
-from mlax_scaffold.model.definition import MethodRole, Role
-from mlax_scaffold.model.reserved import RESERVED
+from mlax_scaffold.model.definition import Kind, MethodRole, Role
+from mlax_scaffold.model.reserved import OF_OPTIMIZERS, RESERVED
 from mlax_scaffold.rewrite import optimizer
 from mlax_scaffold.rewrite.context import Context
-from mlax_scaffold.rewrite.nodes import Renamer, fresh, local_names
+from mlax_scaffold.rewrite.nodes import (
+    Renamer,
+    comments_in,
+    fresh,
+    local_names,
+    self_attribute,
+)
 
 SUFFIXES = {
     Role.TRAINABLE: ("_initializer",),
@@ -28,18 +36,107 @@ def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
     if not clashing:
         return function
     taken = local_names(function) | attributes | context.taken
-    names = {name: fresh(name, taken) for name in clashing}
-    return cst.ensure_type(function.visit(Renamer(names)), cst.FunctionDef)
+    kept = _kept(function, context)
+    names = {n: fresh(f"local_{n}", taken) for n in clashing if n not in kept}
+    return cst.ensure_type(
+        function.visit(Renamer(names, context.method.bound)), cst.FunctionDef
+    )
+
+
+def _kept(function: cst.FunctionDef, context: Context) -> set[str]:
+    """Locals of `setup` that are bound once, to become the attribute of their name at once.
+
+    Then the local is that attribute, and nothing remains of `self.half = half`.
+    """
+    derived = context.declared(Role.DERIVED)
+    found, bound, previous = set(), Counter[str](), ""
+    for item in function.body.body:
+        match item:
+            case cst.SimpleStatementLine(
+                body=[
+                    cst.Assign(targets=[cst.AssignTarget(target=target)], value=value)
+                ]
+            ):
+                name = self_attribute(target)
+                bound.update(local_names(target))
+                documented = all(c.startswith("#:") for c in comments_in(item))
+                itself = isinstance(value, cst.Name) and value.value == name == previous
+                if name in derived and itself and documented:
+                    found.add(name)
+                previous = target.value if isinstance(target, cst.Name) else ""
+            case _:
+                bound.update(local_names(item) & derived)
+                previous = ""
+    return {name for name in found if bound[name] == 1}
 
 
 def make_way(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
-    """Give locals of a layer that are called like what generated code uses another name."""
-    clashing = sorted(RESERVED & context.method.bound)
-    if not clashing:
+    """Give locals that are called like what generated code uses another name."""
+    reserved = (RESERVED | context.functions) - {"self"}
+    if context.definition.kind is Kind.OPTIMIZER:
+        reserved |= OF_OPTIMIZERS
+        if context.method.role is MethodRole.STEP:
+            reserved -= {"updates"}
+    inputs = {i.name: i.variable for i in context.inputs if i.alias}
+    own = context.parameters if context.is_own else frozenset()
+    if not inputs and not reserved & (context.method.bound | own):
         return function
-    taken = local_names(function) | RESERVED | context.taken
-    names = {name: fresh(f"{name}_", taken) for name in clashing}
-    return cst.ensure_type(function.visit(Renamer(names)), cst.FunctionDef)
+    shadowing = _Shadowing()
+    function.body.visit(shadowing)
+    bound = context.method.bound - (shadowing.parameters - shadowing.others) | own
+    clashing = sorted((reserved & bound) - {i.name for i in context.inputs})
+    if not clashing and not inputs:
+        return function
+    taken = local_names(function) | reserved | context.taken
+    names = inputs | {name: fresh(f"{name}_", taken) for name in clashing}
+    return cst.ensure_type(
+        function.visit(Renamer(names, context.method.bound)), cst.FunctionDef
+    )
+
+
+class _Shadowing(cst.CSTVisitor):
+    """Parameters of nested functions that hide nothing: no generated name stands in these."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.parameters: set[str] = set()
+        self.others: set[str] = set()
+        """Names that are bound in another way, or hide what `self` becomes."""
+
+    def visit_Lambda(self, node: cst.Lambda) -> None:
+        self._function(node)
+
+    def visit_FunctionDef(self, node: cst.FunctionDef) -> None:
+        self.others.add(node.name.value)
+        self._function(node)
+
+    def _function(self, node: cst.Lambda | cst.FunctionDef) -> None:
+        params = node.params
+        given = (*params.posonly_params, *params.params, *params.kwonly_params)
+        names = {param.name.value for param in given}
+        hides = "self" in local_names(node.body)
+        (self.others if hides else self.parameters).update(names)
+
+    def visit_AssignTarget(self, node: cst.AssignTarget) -> None:
+        self.others |= local_names(node.target)
+
+    def visit_For(self, node: cst.For) -> None:
+        self.others |= local_names(node.target)
+
+    def visit_CompFor(self, node: cst.CompFor) -> None:
+        self.others |= local_names(node.target)
+
+    def visit_NamedExpr(self, node: cst.NamedExpr) -> None:
+        self.others |= local_names(node.target)
+
+    def visit_AugAssign(self, node: cst.AugAssign) -> None:
+        self.others |= local_names(node.target)
+
+    def visit_AnnAssign(self, node: cst.AnnAssign) -> None:
+        self.others |= local_names(node.target)
+
+    def visit_AsName(self, node: cst.AsName) -> None:
+        self.others |= local_names(node.name)
 
 
 def _attributes(context: Context) -> set[str] | frozenset[str]:
@@ -55,5 +152,5 @@ def _attributes(context: Context) -> set[str] | frozenset[str]:
     used = optimizer.scalars(context) & (method.reads | set(method.assigns))
     if method.role is MethodRole.UPDATE:
         moments = {d.name for d in definition.declared(Role.MOMENT)}
-        return used | moments | context.fields("Mask") | {"key", "keys"}
+        return used | moments | context.fields("mask") | {"key", "keys"}
     return used | optimizer.INPUTS

@@ -18,9 +18,10 @@ from mlax_scaffold.rewrite.hoist import (
     arguments_text,
     handed_text,
     keyword_text,
+    layer_arguments,
     packed,
 )
-from mlax_scaffold.rewrite.keys import looped, unkeyed
+from mlax_scaffold.rewrite.keys import backwards, looped, unkeyed
 from mlax_scaffold.rewrite.nodes import code, expression, fresh, local_names, statement
 
 
@@ -46,8 +47,16 @@ class _Loops(cst.CSTTransformer):
         if not fields:
             return updated_node
         updated_node = bare
-        index = fresh("i", self.taken)
-        loop = [self._layer(field, v, index, len(fields)) for field, v in fields]
+        index, own = _own_index(bare), True
+        if not index or index in _bound(bare.body):
+            index, own = fresh("i", self.taken), False
+        turned = backwards(bare)
+        loop = [
+            self._layer(
+                field, v, f"-1 - {index}" if v in turned else index, len(fields)
+            )
+            for field, v in fields
+        ]
         threads = {thread.variable: thread for thread in loop}
 
         def wanted(call: cst.Call) -> str | None:
@@ -57,6 +66,10 @@ class _Loops(cst.CSTTransformer):
         def emit(call: cst.Call, target: str) -> list[str]:
             return [threads[code(call.func)].call(call, target)]
 
+        def inline(call: cst.Call) -> str:
+            text = threads[code(call.func)].call(call, "_")
+            return f"{text.removeprefix('_, _ = ')}[0]"
+
         before = [line for thread in loop for line in thread.before]
         body = updated_node.body
         if key:
@@ -65,9 +78,9 @@ class _Loops(cst.CSTTransformer):
             before.append(f"{keys} = arrays.split_keys({key}, {count})")
             replaced = _Replaced(of_pass, f"{keys}[{index}]")
             body = cst.ensure_type(body.visit(replaced), cst.IndentedBlock)
-        body = body.visit(Hoister(wanted, emit, self.taken))
+        body = body.visit(Hoister(wanted, emit, self.taken, inline))
         target, iterated = updated_node.target, updated_node.iter
-        if key or any(thread.indexed for thread in loop):
+        if not own and (key or any(thread.indexed for thread in loop)):
             target = _enumerated_target(index, target)
             iterated = expression(f"enumerate({code(iterated)})")
         after = ", ".join(thread.after for thread in loop if thread.after)
@@ -99,7 +112,7 @@ class _Loops(cst.CSTTransformer):
             return _Optimizers(field, variable, index, states)
         declared = self.context.several
         traits = self.context.traits[field] if field in declared else None
-        called = f"{variable}.apply"
+        called = "scopes.apply_at"
         if traits is not None:
             reference = self.context.declarations[field].reference
             assert reference is not None
@@ -144,7 +157,8 @@ class _Optimizers(_Thread):
         state = f"{self.states}[{self.index}]"
         inputs = inputs_of_step(key)
         given = ", ".join([gradients, state, *rest, *inputs])
-        return f"{target}, {state} = {self.variable}.apply({given})"
+        place = f"{self.index}, {self.variable}"
+        return f"{target}, {state} = scopes.apply_at({place}, {given})"
 
 
 @dataclass(frozen=True)
@@ -177,14 +191,15 @@ class _Layers(_Thread):
         return super().after if self.traits.stateful else ""
 
     def call(self, call: cst.Call, target: str) -> str:
-        positional, keyword = arguments_text(call.args)
+        positional, keyword = layer_arguments(call, self.traits)
         key = dict(keyword).get("key")
         keyword = [(name, text) for name, text in keyword if name != "key"]
         t, turn = self.traits, f"[{self.index}]"
         stateful = t is None or t.stateful
         state = f"{self.states}{turn}" if stateful else "None"
         weights = f"trainables.{self.field}{turn}"
-        given = [packed(positional)]
+        given = [self.index, self.variable] if t is None else []
+        given.append(packed(positional))
         given.append(weights if t is None or t.trainable else "None")
         given.append(state)
         if t is not None:
@@ -203,6 +218,38 @@ class _Layers(_Thread):
             given.append(handed)
         new = state if stateful else "_"
         return f"{target}, {new} = {self.called}({', '.join(given)})"
+
+
+def _own_index(loop: cst.For) -> str:
+    """The variable of a loop that already counts its passes from zero; empty where there is none."""
+    match loop:
+        case cst.For(
+            target=cst.Tuple(elements=[cst.Element(value=cst.Name(value=name)), _]),
+            iter=cst.Call(func=cst.Name("enumerate"), args=[_]),
+        ):
+            return name
+    return ""
+
+
+def _bound(body: cst.BaseSuite) -> set[str]:
+    """The names that the body of a loop may bind."""
+    found: set[str] = set()
+
+    class Visitor(cst.CSTVisitor):
+        def visit_AssignTarget(self, node: cst.AssignTarget) -> None:
+            found.update(local_names(node.target))
+
+        def visit_AugAssign(self, node: cst.AugAssign) -> None:
+            found.update(local_names(node.target))
+
+        def visit_For(self, node: cst.For) -> None:
+            found.update(local_names(node.target))
+
+        def visit_NamedExpr(self, node: cst.NamedExpr) -> None:
+            found.update(local_names(node.target))
+
+    body.visit(Visitor())
+    return found
 
 
 class _Replaced(cst.CSTTransformer):

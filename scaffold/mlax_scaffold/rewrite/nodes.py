@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 import libcst as cst
@@ -41,11 +41,16 @@ def self_attribute(node: cst.CSTNode) -> str | None:
 
 def local_names(node: cst.CSTNode) -> set[str]:
     """Every identifier in a node that is neither an attribute nor the name of an argument."""
-    found: set[str] = set()
+    return set(counted_names(node))
+
+
+def counted_names(node: cst.CSTNode) -> Counter[str]:
+    """How often each of them stands in it."""
+    found: Counter[str] = Counter()
 
     class Visitor(cst.CSTVisitor):
         def visit_Name(self, node: cst.Name) -> None:
-            found.add(node.value)
+            found[node.value] += 1
 
         def visit_Attribute(self, node: cst.Attribute) -> bool:
             node.value.visit(self)
@@ -113,6 +118,31 @@ def is_loose(node: cst.BaseExpression) -> bool:
     return isinstance(node, kinds) and not node.lpar
 
 
+_INVERSE: dict[type[cst.BaseCompOp], str] = {
+    cst.Equal: "!=",
+    cst.NotEqual: "==",
+    cst.In: "not in",
+    cst.NotIn: "in",
+    cst.Is: "is not",
+    cst.IsNot: "is",
+}
+
+
+def negated(condition: cst.BaseExpression) -> str:
+    """The text of the opposite of a condition."""
+    match condition:
+        case cst.UnaryOperation(operator=cst.Not(), expression=inner):
+            return operand(inner)
+        case cst.Comparison(left=left, comparisons=[only]) if (
+            type(only.operator) in _INVERSE
+        ):
+            operator = _INVERSE[type(only.operator)]
+            return f"{operand(left)} {operator} {operand(only.comparator)}"
+        case cst.Name() | cst.Attribute() | cst.Call():
+            return f"not {operand(condition)}"
+    return f"not ({code(condition)})"
+
+
 def fresh(name: str, taken: set[str]) -> str:
     """The name, with a number where it is taken; it is taken from now on."""
     candidate, number = name, 2
@@ -168,18 +198,23 @@ class OuterTransformer(cst.CSTTransformer):
 
 
 class Renamer(cst.CSTTransformer):
-    """Renames variables; attributes and the names of keyword arguments stay."""
+    """Renames variables; attributes and the names of keyword arguments stay.
 
-    def __init__(self, names: Mapping[str, str]):
+    Those of the functions `own`, whose parameters are renamed with the rest, do not.
+    """
+
+    def __init__(self, names: Mapping[str, str], own: Container[str] = ()):
         super().__init__()
         self.names = names
+        self.own = own
         self._no_variables: set[cst.Name | None] = set()
 
     def visit_Attribute(self, node: cst.Attribute) -> None:
         self._no_variables.add(node.attr)
 
-    def visit_Arg(self, node: cst.Arg) -> None:
-        self._no_variables.add(node.keyword)
+    def visit_Call(self, node: cst.Call) -> None:
+        if not (isinstance(node.func, cst.Name) and node.func.value in self.own):
+            self._no_variables.update(argument.keyword for argument in node.args)
 
     def leave_Name(
         self, original_node: cst.Name, updated_node: cst.Name

@@ -32,7 +32,7 @@ _TREES = {"grads": "gradients", "params": "trainables"}
 
 def scheduled(context: Context) -> frozenset[str]:
     """Hyperparameters that may be schedules."""
-    return context.fields("Scheduled")
+    return context.fields("scheduled")
 
 
 def scalars(context: Context) -> frozenset[str]:
@@ -82,7 +82,7 @@ class _Tree(Renamer):
         self.owner = context.definition.name
         self.fields = context.declared(Role.STATE, Role.MOMENT)
         self.scalars = scalars(context)
-        self.masks = context.fields("Mask")
+        self.masks = context.fields("mask")
 
     def leave_Attribute(
         self, original_node: cst.Attribute, updated_node: cst.Attribute
@@ -155,9 +155,10 @@ class _Update(OuterTransformer):
     def __init__(self, context: Context):
         super().__init__()
         self.moments = [d.name for d in context.definition.declared(Role.MOMENT)]
-        self.states = context.declared(Role.STATE)
+        states = context.definition.declared(Role.STATE)
+        self.states = {d.name: d.dtype for d in states}
         self.scalars = scalars(context)
-        self.masks = context.fields("Mask")
+        self.masks = context.fields("mask")
 
     def leave_Attribute(
         self, original_node: cst.Attribute, updated_node: cst.Attribute
@@ -169,8 +170,11 @@ class _Update(OuterTransformer):
             return expression(name)
         if name in self.scalars:
             return expression(f"{name}.astype(grad.dtype)")
-        if name in self.states:
+        if name in self.states and self.states[name] is None:
             return expression(f"state.{name}.astype(grad.dtype)")
+        if name in self.states:
+            # One with a dtype of its own may be an integer or a boolean, and stays so.
+            return expression(f"arrays.cast(state.{name}, grad.dtype)")
         return expression(f"hyperparams.{name}")
 
     def leave_Return(

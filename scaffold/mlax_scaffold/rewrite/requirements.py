@@ -1,4 +1,4 @@
-"""`require(condition, message)` becomes an `if` that raises a ValueError with what was given.
+"""`require(condition, message)` becomes a check that says whose it is, and what was given.
 
 An `if` of the spec that raises a ValueError stays, and its error names the layer, too.
 """
@@ -12,23 +12,13 @@ from mlax_scaffold.rewrite.context import Context
 from mlax_scaffold.rewrite.nodes import (
     code,
     expression,
+    is_loose,
     local_names,
     missing_comments,
-    operand,
     self_attribute,
     statement,
     with_comments,
 )
-
-_INVERSE: dict[type[cst.BaseCompOp], str] = {
-    cst.Equal: "!=",
-    cst.NotEqual: "==",
-    cst.In: "not in",
-    cst.NotIn: "in",
-    cst.Is: "is not",
-    cst.IsNot: "is",
-}
-
 
 _TEXTS = (cst.SimpleString, cst.ConcatenatedString, cst.FormattedString)
 
@@ -53,9 +43,13 @@ class _Require(cst.CSTTransformer):
         match updated_node.body:
             case [cst.Expr(value=cst.Call(func=cst.Name("require")) as call)]:
                 condition, message = (argument.value for argument in call.args)
-                raised = self._error(condition, message)
-                new = statement(f"if {_negated(condition)}:\n    raise {raised}\n")
+                new = statement(
+                    f"checks.require({self._arguments(condition, message)})\n"
+                )
                 new = new.with_changes(leading_lines=updated_node.leading_lines)
+                trailing = updated_node.trailing_whitespace
+                if trailing.comment is not None:
+                    new = new.with_changes(trailing_whitespace=trailing)
                 return with_comments(new, missing_comments(updated_node, [new]))
         return updated_node
 
@@ -77,20 +71,31 @@ class _Require(cst.CSTTransformer):
                 func=cst.Name("ValueError"),
                 args=[cst.Arg(value=message, keyword=None, star="")],
             ) if isinstance(message, _TEXTS):
-                error = expression(self._error(updated_node.test, message))
+                arguments = self._arguments(updated_node.test, message, tested=False)
+                error = expression(f"checks.requirement({arguments})")
                 new = updated_node.deep_replace(raised, raised.with_changes(exc=error))
                 return cst.ensure_type(new, cst.If)
         return updated_node
 
-    def _error(self, condition: cst.BaseExpression, message: cst.BaseExpression) -> str:
-        """The error of a requirement; a message with values in it says itself what was given."""
+    def _arguments(
+        self,
+        condition: cst.BaseExpression,
+        message: cst.BaseExpression,
+        tested: bool = True,
+    ) -> str:
+        """Whose requirement it is, what it says, and what was given.
+
+        A message with values in it says itself what was given.
+        """
         formatted = isinstance(message, cst.FormattedString) or (
             isinstance(message, cst.ConcatenatedString)
             and message.evaluated_value is None
         )
         given = [] if formatted else self._given(condition)
-        arguments = [repr(self.context.definition.name), code(message), *given]
-        return f"checks.requirement({', '.join(arguments)})"
+        text = code(condition)
+        holds = [f"({text})" if is_loose(condition) else text] if tested else []
+        owner = repr(self.context.definition.name)
+        return ", ".join([owner, *holds, code(message), *given])
 
     def _has_shape(self, array: Input) -> bool:
         """Whether an input is sure to be an array where the requirement does not hold."""
@@ -125,15 +130,3 @@ class _Require(cst.CSTTransformer):
             if array.name in read and self._has_shape(array):
                 found[array.name] = f"{array.name}.shape"
         return [f"{name}={text}" for name, text in found.items()]
-
-
-def _negated(condition: cst.BaseExpression) -> str:
-    match condition:
-        case cst.UnaryOperation(operator=cst.Not(), expression=inner):
-            return operand(inner)
-        case cst.Comparison(left=left, comparisons=[only]) if (
-            type(only.operator) in _INVERSE
-        ):
-            operator = _INVERSE[type(only.operator)]
-            return f"{operand(left)} {operator} {operand(only.comparator)}"
-    return f"not ({code(condition)})"

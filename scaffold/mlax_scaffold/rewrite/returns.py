@@ -1,4 +1,4 @@
-"""`return y` becomes `return y, non_trainables`."""
+"""`return y` becomes `return y, non_trainables`; of a layer without state, `return y, None`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from mlax_scaffold.rewrite.nodes import OuterTransformer, element, expression
 
 def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
     """See the module."""
-    return cst.ensure_type(function.visit(Returns("non_trainables")), cst.FunctionDef)
+    if not context.changes:
+        return function
+    appended = "non_trainables" if context.stateful else "None"
+    return cst.ensure_type(function.visit(Returns(appended)), cst.FunctionDef)
 
 
 class Returns(OuterTransformer):

@@ -5,33 +5,40 @@ from __future__ import annotations
 import libcst as cst
 
 from mlax_scaffold.model.definition import Declaration, Kind, MethodRole, Role
+from mlax_scaffold.model.expressions import Expression
+from mlax_scaffold.rewrite import members
 from mlax_scaffold.rewrite.context import Context
 from mlax_scaffold.rewrite.hoist import arguments_text, keyword_text
+from mlax_scaffold.rewrite.keys import generators
+from mlax_scaffold.rewrite.members import keys_of
 from mlax_scaffold.rewrite.nodes import (
     Renamer,
     code,
     expression,
     fresh,
     is_loose,
+    local_names,
     missing_comments,
     operand,
     self_attribute,
     statement,
     with_comments,
+    with_prelude,
 )
 from mlax_scaffold.rewrite.optimizer import beside
-
-_KEYED = (Role.TRAINABLE, Role.STATE, Role.SUB_LAYER)
-
-
-def keyed(context: Context) -> list[Declaration]:
-    """The declarations that have a key, in order."""
-    return [d for d in context.definition.declarations if d.role in _KEYED]
 
 
 def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
     """See the module."""
-    function = cst.ensure_type(function.visit(_Setup(context)), cst.FunctionDef)
+    function = members.rewrite(function, context)
+    setup = _Setup(context)
+    before = [
+        f"{setup._targets(d)} = {setup._nothing(d)}"
+        for d in context.definition.declarations
+        if d.absent
+    ]
+    function = cst.ensure_type(function.visit(setup), cst.FunctionDef)
+    function = with_prelude(function, before)
     if context.method.role is MethodRole.SETUP_TREE:
         trees = Renamer({"params": "trainables"})
         function = cst.ensure_type(function.visit(trees), cst.FunctionDef)
@@ -42,18 +49,24 @@ class _Setup(cst.CSTTransformer):
     def __init__(self, context: Context):
         super().__init__()
         self.context = context
-        names = [d.name for d in keyed(context)]
-        self.keys = {
-            name: "key" if len(names) == 1 else f"keys[{i}]"
-            for i, name in enumerate(names)
-        }
+        self.keys = keys_of(context)
 
     def leave_SimpleStatementLine(
         self,
         original_node: cst.SimpleStatementLine,
         updated_node: cst.SimpleStatementLine,
-    ) -> cst.BaseStatement | cst.RemovalSentinel:
+    ) -> (
+        cst.BaseStatement | cst.FlattenSentinel[cst.BaseStatement] | cst.RemovalSentinel
+    ):
         match original_node.body:
+            case [
+                cst.Assign(
+                    targets=[cst.AssignTarget(target=target)],
+                    value=cst.Name(value=same),
+                )
+            ] if self_attribute(target) == same:
+                # Such a local is that attribute: `locals` has renamed all others.
+                return cst.RemoveFromParent()
             case [cst.Assign(targets=[cst.AssignTarget(target=target)])]:
                 pass
             case [cst.AnnAssign(target=target)]:
@@ -61,9 +74,11 @@ class _Setup(cst.CSTTransformer):
             case _:
                 return updated_node
         name = self_attribute(target)
-        if name is None:
+        if name is None or name not in self.context.declarations:
             return updated_node
         declaration = self.context.declarations[name]
+        if declaration.members:
+            return updated_node
         assign = updated_node.body[0]
         assert isinstance(assign, cst.Assign | cst.AnnAssign)
         assert assign.value is not None
@@ -71,6 +86,7 @@ class _Setup(cst.CSTTransformer):
         trailing = updated_node.trailing_whitespace
         if _is_doc(trailing.comment):
             trailing = cst.TrailingWhitespace()
+        before = self._keys_of(declaration, assign.value)
         new = statement(text).with_changes(
             leading_lines=[
                 line for line in updated_node.leading_lines if not _is_doc(line.comment)
@@ -78,7 +94,8 @@ class _Setup(cst.CSTTransformer):
             trailing_whitespace=trailing,
         )
         lost = missing_comments(updated_node, [new])
-        return with_comments(new, [c for c in lost if not c.startswith("#:")])
+        new = with_comments(new, [c for c in lost if not c.startswith("#:")])
+        return cst.FlattenSentinel([*map(statement, before), new]) if before else new
 
     def _text(self, declaration: Declaration, value: cst.BaseExpression) -> str:
         name = declaration.name
@@ -86,18 +103,26 @@ class _Setup(cst.CSTTransformer):
             return f"{name} = {self._kept(declaration, value)}"
         if declaration.role is Role.DERIVED:
             return f"{name} = {code(value)}"
+        if code(value) == "None":
+            return f"{self._targets(declaration)} = {self._nothing(declaration)}"
         if declaration.several:
+            if isinstance(value, cst.List):
+                return self._listed(declaration, value)
             return self._several(declaration, cst.ensure_type(value, cst.ListComp))
         condition = ""
-        if declaration.optional:
-            assert isinstance(value, cst.IfExp)
-            condition = f" if {operand(value.test)} else "
-            value = value.body
+        if isinstance(value, cst.IfExp):
+            test, made = value.test, value.body
+            condition = f" if {operand(test)} else "
+            if code(made) == "None":
+                made = value.orelse
+                condition = f" if not ({code(test)}) else "
+            value = made
         call = cst.ensure_type(value, cst.Call)
         if declaration.role is Role.SUB_LAYER:
             return self._sub_layer(declaration, call, condition)
         given = {a.keyword.value: code(a.value) for a in call.args if a.keyword}
         first, *rest = [a.value for a in call.args if not a.keyword]
+        first = with_default(first)
         initializer, shape, *dtype = map(code, (first, *rest))
         if is_loose(first):
             initializer = f"({initializer})"
@@ -106,6 +131,7 @@ class _Setup(cst.CSTTransformer):
         if declaration.role is Role.TRAINABLE:
             argument = f"{name}_initializer"
             depends = self.context.definition.depends(declaration)
+            depends = depends or declaration.branches > 1
             initializer = f"{argument} or {initializer}" if depends else argument
         chosen = dtype[0] if dtype and dtype[0] != "None" else "dtype"
         if declaration.dtype and self._may_be_none(declaration.dtype):
@@ -115,10 +141,10 @@ class _Setup(cst.CSTTransformer):
         made = f"arrays.create({initializer}, {self.keys[name]}, {shape}, {chosen})"
         return f"{name} = {made}{condition and condition + 'None'}"
 
-    def _may_be_none(self, dtype: str) -> bool:
+    def _may_be_none(self, dtype: Expression) -> bool:
         """Whether a dtype is a hyperparameter without which it is that of the weights."""
         fields = self.context.definition.hyperparameters
-        return any(h.type.optional and dtype == f"self.{h.name}" for h in fields)
+        return any(h.type.optional and dtype.attribute == h.name for h in fields)
 
     def _kept(self, declaration: Declaration, value: cst.BaseExpression) -> str:
         """What an optimizer keeps for a weight, or for all."""
@@ -150,9 +176,19 @@ class _Setup(cst.CSTTransformer):
         """A list: every item has a key of its own, split off that of the declaration."""
         call = cst.ensure_type(value.elt, cst.Call)
         target, items = code(value.for_in.target), code(value.for_in.iter)
-        if self.context.traits[declaration.name].takes_key:
+        bare = isinstance(value.for_in.target, cst.Tuple) and target[0] != "("
+        if value.for_in.ifs or value.for_in.inner_for_in:
+            # What several `for`s run over is known before keys are split.
+            used = local_names(call)
+            levels = generators(value)
+            names = [n for x in levels for n in sorted(local_names(x.target) & used)]
+            target = (
+                f"({', '.join(names)},)" if len(names) > 1 else "".join(names) or "_"
+            )
+            passes = cst.Module([]).code_for_node(value.for_in).strip()
+            items, bare = f"[{target if names else 'None'} {passes}]", False
+        if self.context.traits[declaration.name].keyed:
             own = fresh("own_key", set(self.context.taken))
-            bare = isinstance(value.for_in.target, cst.Tuple) and target[0] != "("
             target = f"{own}, {f'({target})' if bare else target}"
             items = f"arrays.keyed({self.keys[declaration.name]}, {items})"
         else:
@@ -161,15 +197,45 @@ class _Setup(cst.CSTTransformer):
         layers = f"arrays.unzip({made} for {target} in {items})"
         return f"{self._targets(declaration)} = {layers}"
 
+    def _listed(self, declaration: Declaration, value: cst.List) -> str:
+        """A list that is written down: every item has a key of its own likewise."""
+        name = declaration.name
+        calls = [cst.ensure_type(e.value, cst.Call) for e in value.elements]
+        made = [
+            self._made(declaration, call, f"{name}_keys[{i}]")
+            for i, call in enumerate(calls)
+        ]
+        layers = f"{self._targets(declaration)} = arrays.unzip([{', '.join(made)}])"
+        return layers
+
+    def _keys_of(
+        self, declaration: Declaration, value: cst.BaseExpression
+    ) -> list[str]:
+        """The statement before a list that is written down, which splits its keys."""
+        name = declaration.name
+        if not (declaration.several and isinstance(value, cst.List)):
+            return []
+        if not self.context.traits[name].keyed:
+            return []
+        split = f"arrays.declared_keys({self.keys[name]}, {len(value.elements)})"
+        return [f"{name}_keys = {split}"]
+
     def _made(self, declaration: Declaration, call: cst.Call, key: str) -> str:
         assert declaration.reference is not None
         positional, keyword = arguments_text(call.args)
         given = [*positional, *(keyword_text(k, v) for k, v in keyword)]
-        if self.context.traits[declaration.name].takes_key:
+        if self.context.traits[declaration.name].keyed:
             given = [key, *given, "dtype=dtype"]
         return f"{declaration.reference.name}.init({', '.join(given)})"
 
+    def _nothing(self, declaration: Declaration) -> str:
+        """What stands where a declaration is not made."""
+        sub_layer = declaration.role is Role.SUB_LAYER
+        return "None, None, None" if sub_layer else "None"
+
     def _targets(self, declaration: Declaration) -> str:
+        if declaration.role is not Role.SUB_LAYER:
+            return declaration.name
         name, traits = declaration.name, self.context.traits[declaration.name]
         weights = f"{name}_weights" if traits.trainable else "_"
         state = f"{name}_state" if traits.stateful else "_"
@@ -186,10 +252,25 @@ class _Setup(cst.CSTTransformer):
                 return expression(f"{owner}_state")
             return updated_node
         whole = self.context.method.role is MethodRole.SETUP_TREE
-        if whole and name in self.context.fields("Mask"):
+        if whole and name in self.context.fields("mask"):
             return expression(f"trees.selected({name}, trainables)")
+        if name in dict(self.context.definition.constants):
+            return expression(f"{self.context.definition.name}Hyperparams.{name}")
         method = self.context.definition.method(name)
         return expression(name if method is None else f"hyperparams.{name}")
+
+
+def with_default(initializer: cst.BaseExpression) -> cst.BaseExpression:
+    """An initializer whose dtype may be left out: it is called with one only where one is asked for."""
+    if not isinstance(initializer, cst.Lambda):
+        return initializer
+    params = initializer.params
+    *others, dtype = params.params
+    if dtype.default is None:
+        dtype = dtype.with_changes(
+            default=cst.Name("float"), equal=cst.MaybeSentinel.DEFAULT
+        )
+    return initializer.with_changes(params=params.with_changes(params=[*others, dtype]))
 
 
 def _is_doc(comment: cst.Comment | None) -> bool:

@@ -5,11 +5,13 @@
 
 from __future__ import annotations
 
-import re
+import ast
 
 import libcst as cst
 
 from mlax_scaffold.model.definition import Role
+from mlax_scaffold.model.expressions import Expression
+from mlax_scaffold.rewrite.chains import chain_of
 from mlax_scaffold.rewrite.context import Context
 from mlax_scaffold.rewrite.nodes import (
     code,
@@ -28,7 +30,7 @@ def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
     """See the module."""
     states = context.declared(Role.STATE)
     used = states & {*context.method.reads, *context.method.assigns}
-    if not used and not context.dynamic:
+    if not used and not context.dynamic and not context.containers:
         return function
     transformer = _State(context, states, local_names(function) | context.taken)
     return cst.ensure_type(function.visit(transformer), cst.FunctionDef)
@@ -40,17 +42,24 @@ class _State(cst.CSTTransformer):
         self.context = context
         self.states = states
         self.taken = taken
+        mixed = context.containers.items()
+        self.changing = states | {n for n, d in mixed if d.holds(Role.STATE)}
 
-    def _stored(self, target: cst.CSTNode) -> tuple[str, bool] | None:
-        """The field of `non_trainables` that a target is, and whether it is an array."""
+    def _stored(self, target: cst.CSTNode) -> tuple[str, str] | None:
+        """The field of `non_trainables` that a target is, and how its new value is stored."""
+        chain = chain_of(target)
+        trees = {*self.context.trees, *self.context.containers}
+        if chain is not None and chain.name in trees & self.changing:
+            tree = f"non_trainables.{chain.name}"
+            return chain.name, f"containers.stored({tree}, {chain.path}, {{}})"
         name = self_attribute(target)
         if name in self.states:
-            return name or "", True
+            return name or "", f"jnp.asarray({{}}, non_trainables.{name}.dtype)"
         match target:
             case cst.Attribute(
                 value=cst.Name("non_trainables"), attr=cst.Name(value=field)
             ) if field in self.context.dynamic:
-                return field, False
+                return field, "{}"
         return None
 
     def leave_Attribute(
@@ -67,11 +76,13 @@ class _State(cst.CSTTransformer):
         """The state in the compute dtype, where it is floating."""
         state = f"non_trainables.{name}"
         dtype = self.context.compute_dtype
+        if name in self.context.trees:
+            return state if dtype is None else f"arrays.cast({state}, {dtype})"
         declaration = self.context.declarations[name]
         floating = _is_floating(declaration.dtype)
         if dtype is None or floating is False:
             return state
-        if floating is None:
+        if floating is None or self.context.is_own:
             return f"arrays.cast({state}, {dtype})"
         return f"arrays.in_dtype({state}, {dtype})"
 
@@ -130,11 +141,9 @@ class _State(cst.CSTTransformer):
             [first, statement(f"non_trainables = {_replacement(new)}")]
         )
 
-    def _new(self, stored: tuple[str, bool], value: str) -> str:
-        field, is_array = stored
-        if not is_array:
-            return value
-        return f"jnp.asarray({value}, non_trainables.{field}.dtype)"
+    def _new(self, stored: tuple[str, str], value: str) -> str:
+        before, _, after = stored[1].rpartition("{}")
+        return f"{before}{value}{after}"
 
 
 class _Names(cst.CSTTransformer):
@@ -144,7 +153,7 @@ class _Names(cst.CSTTransformer):
         super().__init__()
         self.stored = stored
         self.taken = taken
-        self.found: dict[str, tuple[str, bool]] = {}
+        self.found: dict[str, tuple[str, str]] = {}
 
     def leave_Attribute(
         self, original_node: cst.Attribute, updated_node: cst.Attribute
@@ -174,9 +183,17 @@ def _assignment(value: str) -> cst.Assign:
     )
 
 
-def _is_floating(dtype: str | None) -> bool | None:
-    """Whether a declared dtype is floating; None where its text does not say so."""
-    word = "float" if dtype is None else dtype.rpartition(".")[2].strip("'\"")
-    if re.fullmatch(r"u?int\d*|bool_?", word):
-        return False
-    return True if re.fullmatch(r"(b?float)\d*", word) else None
+def _is_floating(dtype: Expression | None) -> bool | None:
+    """Whether a declared dtype is floating; None where it does not say so."""
+    if dtype is None:
+        return True
+    match dtype.tree:
+        case ast.Constant(value=str(word)) | ast.Attribute(attr=word) | ast.Name(word):
+            kind = word.rstrip("0123456789")
+            return True if kind in _FLOATING else False if kind in _OTHERS else None
+    return None
+
+
+_FLOATING = ("float", "bfloat")
+_OTHERS = ("int", "uint", "bool", "bool_")
+"""Names of dtypes without the numbers of their bits."""

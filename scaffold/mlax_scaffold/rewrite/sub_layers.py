@@ -1,57 +1,281 @@
-"""`self.query(x)` becomes a call of the sub-layer's `fwd`, in a statement that threads its state."""
+"""`self.query(x)` becomes a call of the sub-layer's `fwd`, in a statement that threads its state.
+
+A call of another method of the class, `self.encode(x)`, becomes a call of that function likewise.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
+
 import libcst as cst
 
+from mlax_scaffold.model.definition import MethodRole
+from mlax_scaffold.model.reserved import RESERVED
+from mlax_scaffold.rewrite.chains import Chain, called_member, traits_at
+from mlax_scaffold.rewrite.closures import STATE, takes, value_text
 from mlax_scaffold.rewrite.context import Context
 from mlax_scaffold.rewrite.hoist import (
     Hoister,
     arguments_text,
     handed_text,
     keyword_text,
+    layer_arguments,
     packed,
 )
 from mlax_scaffold.rewrite.nodes import (
+    code,
     expression,
     fresh,
     local_names,
     self_attribute,
+    with_prelude,
 )
 
 
 def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
     """See the module."""
-    if not context.sub_layers:
+    called = context.sub_layers or context.containers or context.several
+    if not called and not context.needs and not context.marks:
         return function
+    function = cst.ensure_type(function.visit(_Values(context)), cst.FunctionDef)
+    function = cst.ensure_type(function.visit(_Pure(context)), cst.FunctionDef)
     taken = local_names(function) | context.taken
     # Each state is written back at once, so that its name can serve again.
     states: dict[str, str] = {}
 
     def wanted(call: cst.Call) -> str | None:
+        if takes(call, STATE):
+            return "result"
         name = self_attribute(call.func)
-        return name if name in context.sub_layers else None
+        if name is not None and name in context.needs:
+            return name.lstrip("_")
+        if name in context.sub_layers:
+            return name
+        member = called_member(call, context)
+        return None if member is None else f"{member.name}_output"
 
     def emit(call: cst.Call, target: str) -> list[str]:
+        if takes(call, STATE):
+            text = code(call).replace(STATE, "non_trainables")
+            return [f"{target}, non_trainables = {text}"]
         name = self_attribute(call.func) or ""
+        if member := called_member(call, context):
+            return _member_call(context, member, call, target, taken)
+        if name in context.needs:
+            return [f"{target}, non_trainables = {_own_call(context, name, call)}"]
         if name not in states:
             states[name] = fresh(f"{name}_state", taken)
         return _threaded_call(context, name, call, target, states[name])
 
-    function = cst.ensure_type(
-        function.visit(Hoister(wanted, emit, taken)), cst.FunctionDef
-    )
-    return cst.ensure_type(function.visit(_RawLayers(context)), cst.FunctionDef)
+    def inline(call: cst.Call) -> str:
+        if member := called_member(call, context):
+            [text] = _member_call(context, member, call, "_", taken)
+            return f"{text.removeprefix('_, _ = ')}[0]"
+        [text] = _threaded_call(
+            context, self_attribute(call.func) or "", call, "_", "_"
+        )
+        return f"{text.removeprefix('_, _ = ')}[0]"
+
+    repeated = _repeated(function, context)
+    result = "result" if "y" in context.globals else "y"
+    hoister = Hoister(wanted, emit, taken, inline, result)
+    function = cst.ensure_type(function.visit(hoister), cst.FunctionDef)
+    function = cst.ensure_type(function.visit(_RawLayers(context)), cst.FunctionDef)
+    own, dtype = context.needs.get(context.method.name), context.compute_dtype
+    if own is None or not own.casts or dtype is None:
+        return with_prelude(function, repeated)
+    # A loop would add up the gradients of all its passes in the dtype of the weights.
+    cast = f"trainables = arrays.cast(trainables, {dtype})"
+    return with_prelude(function, [cast])
+
+
+def _repeated(function: cst.FunctionDef, context: Context) -> list[str]:
+    """What casts the weights of sub-layers that are called more than once.
+
+    Their gradients would else be added in the dtype of the weights.
+    """
+    dtype = context.compute_dtype
+    if dtype is None or context.is_own:
+        return []
+    names = context.sub_layers & set(context.traits)
+    counts = _calls(function.body, {n for n in names if context.traits[n].trainable})
+    found = [n for n in context.declarations if counts[n] > 1]
+    casts = ", ".join(f"{n}=arrays.cast(trainables.{n}, {dtype})" for n in found)
+    return [f"trainables = trainables._replace({casts})"] if found else []
+
+
+def _returns(body: cst.BaseSuite) -> bool:
+    """Whether a branch ends the function."""
+    match body.body[-1:]:
+        case [cst.SimpleStatementLine(body=[cst.Return()])]:
+            return True
+    return False
+
+
+def _calls(node: cst.CSTNode, names: set[str]) -> Counter[str]:
+    """How often each sub-layer is called, on the way through the branches that does so most often."""
+    found: Counter[str] = Counter()
+    branches: list[Counter[str]] = []
+    if isinstance(node, cst.IndentedBlock):
+        for number, child in enumerate(node.body):
+            if isinstance(child, cst.If) and _returns(child.body):
+                # What follows is the other branch.
+                rest = _calls(node.with_changes(body=node.body[number + 1 :]), names)
+                counts = _calls(child, names) | rest
+                before = node.with_changes(body=node.body[:number])
+                return counts + _calls(before, names)
+    for child in node.children:
+        counts = _calls(child, names)
+        if isinstance(node, cst.If | cst.IfExp) and child is not node.test:
+            branches.append(counts)
+        else:
+            found += counts
+    for counts in branches[1:]:
+        branches[0] |= counts
+    if isinstance(node, cst.Call):
+        found += Counter({self_attribute(node.func) or ""} & names)
+    return found + branches[0] if branches else found
+
+
+def _member_call(
+    context: Context, member: Chain, call: cst.Call, target: str, taken: set[str]
+) -> list[str]:
+    """`self.layers[i](x)`: the call of what stands at that place."""
+    reference, traits = traits_at(member, context)
+    known = traits if reference is not None else None
+    positional, keyword = layer_arguments(call, known)
+    key = dict(keyword).get("key")
+    name, place = member.name, member.text
+    trees = context.traits[name]
+    given = [
+        packed(positional),
+        f"trainables.{name}{place}" if trees.trainable else "None",
+        f"non_trainables.{name}{place}" if traits.stateful else "None",
+    ]
+    if reference is not None:
+        given.append(f"hyperparams.{name}{place}")
+        called = f"{reference.name}.fwd"
+        if not traits.trainable:
+            given[1] = "None"
+    else:
+        given.insert(0, f"hyperparams.{name}{place}")
+        called = "containers.apply"
+    if traits.training or reference is None:
+        given.append("inference_mode")
+    if key is not None:
+        by_place = traits.training or reference is None
+        given.append(key if by_place else f"key={key}")
+    given += [keyword_text(k, text) for k, text in keyword if k != "key"]
+    text = f"{called}({', '.join(given)})"
+    if not traits.stateful:
+        return [f"{target}, _ = {text}"]
+    state = fresh(f"{name}_state", taken)
+    tree = f"non_trainables.{name}"
+    new = f"containers.replaced({tree}, {member.path}, {state})" if place else state
+    return [
+        f"{target}, {state} = {text}",
+        f"non_trainables = non_trainables._replace({name}={new})",
+    ]
+
+
+class _Values(cst.CSTTransformer):
+    """Methods and sub-layers as values, as in `jax.vmap(self.score)`: functions that call them."""
+
+    def __init__(self, context: Context):
+        super().__init__()
+        self.context = context
+        self.called: set[cst.CSTNode] = set()
+
+    def visit_Call(self, node: cst.Call) -> None:
+        self.called.add(node.func)
+
+    def visit_Attribute(self, node: cst.Attribute) -> None:
+        self.called.add(node.value)
+
+    def visit_Comparison(self, node: cst.Comparison) -> None:
+        self.called.add(node.left)
+
+    def leave_Attribute(
+        self, original_node: cst.Attribute, updated_node: cst.Attribute
+    ) -> cst.BaseExpression:
+        name = self_attribute(original_node) or ""
+        if original_node in self.called:
+            return updated_node
+        if name in self.context.dynamic:
+            return updated_node
+        text = value_text(self.context, name)
+        return expression(text) if text else updated_node
+
+
+class _Pure(cst.CSTTransformer):
+    """Calls of methods of the class that change no state: expressions."""
+
+    def __init__(self, context: Context):
+        super().__init__()
+        self.context = context
+
+    def leave_Call(
+        self, original_node: cst.Call, updated_node: cst.Call
+    ) -> cst.BaseExpression:
+        name = self_attribute(updated_node.func) or ""
+        needs = self.context.needs.get(name)
+        if needs is None or needs.changes:
+            return updated_node
+        return expression(_own_call(self.context, name, updated_node))
+
+
+def _own_call(context: Context, name: str, call: cst.Call) -> str:
+    """A call of another method of the class: a function that is given what it uses."""
+    needs = context.needs[name]
+    method = context.definition.method(name)
+    assert method is not None
+    positional, keyword = arguments_text(call.args)
+    key = "None"
+    if needs.draws:
+        _, key = keyword.pop()
+    if method.role is MethodRole.OWN:
+        # Parameters make way for the names of generated code.
+        keyword = [(f"{k}_" if k in RESERVED else k, text) for k, text in keyword]
+    else:
+        count = len(method.positional)
+        names = (i.name for i in method.keyword)
+        keyword = [*zip(names, positional[count:], strict=False), *keyword]
+        positional = positional[:count]
+    inputs = [keyword_text(k, text) for k, text in keyword]
+    if method.role is MethodRole.ENTRY:
+        given = [
+            packed(positional),
+            "trainables" if needs.trainables else "None",
+            "non_trainables" if needs.non_trainables else "None",
+            "hyperparams",
+            *(["inference_mode"] if needs.training else []),
+            *([key if needs.training else f"key={key}"] if needs.draws else []),
+        ]
+        called = (
+            f"{'fwd' if name == 'forward' else name}({', '.join([*given, *inputs])})"
+        )
+        return called if needs.changes else f"{called}[0]"
+    taken = {
+        "trainables": needs.trainables,
+        "non_trainables": needs.non_trainables,
+        "hyperparams": needs.hyperparams,
+        "inference_mode": needs.training,
+        key: needs.draws,
+        context.compute_dtype or "None": needs.dtype,
+    }
+    given = [f"self.{weight}" for weight in needs.weights]
+    given += [text for text, wanted in taken.items() if wanted]
+    return f"{name}({', '.join([*given, *positional, *inputs])})"
 
 
 def _threaded_call(
     context: Context, name: str, call: cst.Call, target: str, state: str
 ) -> list[str]:
-    positional, keyword = arguments_text(call.args)
+    traits = context.traits.get(name)
+    positional, keyword = layer_arguments(call, traits)
     key = dict(keyword).get("key")
     keyword = [(k, text) for k, text in keyword if k != "key"]
     inputs = [keyword_text(k, text) for k, text in keyword]
-    traits = context.traits.get(name)
     if traits is None:
         layer = f"hyperparams.{name}"
         inputs = [text for text in inputs if text.startswith("**")]
@@ -116,4 +340,15 @@ class _RawLayers(cst.CSTTransformer):
         tree = updated_node.attr.value
         if name in self.context.dynamic and tree in ("trainables", "non_trainables"):
             return expression(f"{tree}.{name}")
+        if name in self.context.sub_layers and name in self.context.traits:
+            return self._array(name or "", tree) or updated_node
         return updated_node
+
+    def _array(self, layer: str, name: str) -> cst.BaseExpression | None:
+        """A weight or a state of a sub-layer, in the compute dtype of this one."""
+        traits, dtype = self.context.traits[layer], self.context.compute_dtype
+        tree = "trainables" if name in traits.weights else "non_trainables"
+        if name not in traits.weights | traits.states:
+            return None
+        array = f"{tree}.{layer}.{name}"
+        return expression(array if dtype is None else f"arrays.cast({array}, {dtype})")

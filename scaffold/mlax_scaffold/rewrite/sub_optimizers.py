@@ -43,7 +43,8 @@ def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
         ]
 
     function = cst.ensure_type(
-        function.visit(Hoister(wanted, emit, taken)), cst.FunctionDef
+        function.visit(Hoister(wanted, emit, taken, returned="updates")),
+        cst.FunctionDef,
     )
     return cst.ensure_type(function.visit(_Pure(context)), cst.FunctionDef)
 

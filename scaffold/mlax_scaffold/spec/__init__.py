@@ -10,53 +10,22 @@ from __future__ import annotations
 
 import importlib
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from typing import Literal as Literal
 
+from mlax_scaffold.model.words import WORDS
+
 _HOMES = {
-    "Activation": "words",
-    "Axis": "words",
-    "AxisName": "words",
+    **dict.fromkeys(("Bool", "Float", "Int", "Key", "PerDim", "PyTree"), "words"),
     "Block": "block",
-    "Bool": "words",
-    "Boundaries": "words",
-    "Cell": "words",
-    "Count": "words",
-    "DType": "words",
-    "Float": "words",
-    "Function": "words",
-    "Initializer": "words",
-    "Int": "words",
-    "Key": "words",
     "Layer": "layer",
-    "Mask": "words",
-    "NewShape": "words",
-    "NonNegative": "words",
     "Optimizer": "optimizer",
-    "Padding": "words",
-    "PerDim": "words",
-    "Positive": "words",
-    "Precision": "words",
-    "Probability": "words",
-    "Decay": "words",
-    "Fraction": "words",
-    "Policy": "words",
-    "PyTree": "words",
     "Schedule": "schedule",
-    "Scheduled": "words",
-    "Shape": "words",
-    "Size": "words",
-    "Sizes": "words",
-    "Stacked": "words",
-    "SubLayer": "words",
-    "SubLayers": "words",
-    "SubOptimizer": "words",
-    "SubOptimizers": "words",
-    "SubSchedule": "words",
     "all_finite": "trees",
+    "at_step": "steps",
     "cast": "arrays",
     "constant": "initializers",
-    "explicit_padding": "windows",
+    "explicit_padding": "arrays",
     "function": "functions",
     "glorot_normal": "initializers",
     "glorot_uniform": "initializers",
@@ -67,6 +36,7 @@ _HOMES = {
     "lecun_normal": "initializers",
     "lecun_uniform": "initializers",
     "load": "loading",
+    "map_chunks": "loops",
     "moment": "declarations",
     "normal": "initializers",
     "ones": "initializers",
@@ -74,9 +44,12 @@ _HOMES = {
     "ring_phases": "initializers",
     "ring_radii": "initializers",
     "require": "declarations",
-    "spread": "sums",
+    "scan": "loops",
+    "spread": "arrays",
+    "spread_mean": "arrays",
+    "steps_since": "steps",
     "stored_moments": "arrays",
-    "take_rows": "sums",
+    "take_rows": "arrays",
     "state": "declarations",
     "trainable": "declarations",
     "tree_add": "trees",
@@ -88,7 +61,7 @@ _HOMES = {
     "truncated_normal": "initializers",
     "uniform": "initializers",
     "variance_scaling": "initializers",
-    "weighted_sum": "sums",
+    "weighted_sum": "arrays",
     "delta_orthogonal": "initializers",
     "per_gate": "initializers",
     "xavier_normal": "initializers",
@@ -100,8 +73,10 @@ _HOMES = {
 _FUNCTIONS = Path(__file__).parent.parent / "specs" / "functional"
 
 
-def __getattr__(name: str) -> object:
-    if name in _HOMES:
+def __getattr__(name: str) -> Any:
+    if name in WORDS:
+        module = f"{__name__}.words"
+    elif name in _HOMES:
         module = f"{__name__}.{_HOMES[name]}"
     elif name.isidentifier() and (_FUNCTIONS / f"{name}.py").is_file():
         module = f"mlax_scaffold.specs.functional.{name}"
@@ -113,12 +88,19 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOMES, *(f.stem for f in _FUNCTIONS.glob("*.py"))})
+    return sorted(
+        {*globals(), *WORDS, *_HOMES, *(f.stem for f in _FUNCTIONS.glob("*.py"))}
+    )
 
 
 if TYPE_CHECKING:
     from mlax_scaffold.spec.arrays import cast as cast
+    from mlax_scaffold.spec.arrays import explicit_padding as explicit_padding
+    from mlax_scaffold.spec.arrays import spread as spread
+    from mlax_scaffold.spec.arrays import spread_mean as spread_mean
     from mlax_scaffold.spec.arrays import stored_moments as stored_moments
+    from mlax_scaffold.spec.arrays import take_rows as take_rows
+    from mlax_scaffold.spec.arrays import weighted_sum as weighted_sum
     from mlax_scaffold.spec.block import Block as Block
     from mlax_scaffold.spec.declarations import moment as moment
     from mlax_scaffold.spec.declarations import require as require
@@ -149,11 +131,12 @@ if TYPE_CHECKING:
     from mlax_scaffold.spec.initializers import zeros as zeros
     from mlax_scaffold.spec.layer import Layer as Layer
     from mlax_scaffold.spec.loading import load as load
+    from mlax_scaffold.spec.loops import map_chunks as map_chunks
+    from mlax_scaffold.spec.loops import scan as scan
     from mlax_scaffold.spec.optimizer import Optimizer as Optimizer
     from mlax_scaffold.spec.schedule import Schedule as Schedule
-    from mlax_scaffold.spec.sums import spread as spread
-    from mlax_scaffold.spec.sums import take_rows as take_rows
-    from mlax_scaffold.spec.sums import weighted_sum as weighted_sum
+    from mlax_scaffold.spec.steps import at_step as at_step
+    from mlax_scaffold.spec.steps import steps_since as steps_since
     from mlax_scaffold.spec.trees import all_finite as all_finite
     from mlax_scaffold.spec.trees import tree_add as tree_add
     from mlax_scaffold.spec.trees import tree_dot as tree_dot
@@ -196,7 +179,6 @@ if TYPE_CHECKING:
     from mlax_scaffold.spec.typing import SubOptimizer as SubOptimizer
     from mlax_scaffold.spec.typing import SubOptimizers as SubOptimizers
     from mlax_scaffold.spec.typing import SubSchedule as SubSchedule
-    from mlax_scaffold.spec.windows import explicit_padding as explicit_padding
     from mlax_scaffold.specs.functional.adaptive_pool import (
         adaptive_pool as adaptive_pool,
     )
@@ -267,6 +249,9 @@ if TYPE_CHECKING:
     from mlax_scaffold.specs.functional.saturate import saturate as saturate
     from mlax_scaffold.specs.functional.scale_by_trust_ratio import (
         scale_by_trust_ratio as scale_by_trust_ratio,
+    )
+    from mlax_scaffold.specs.functional.scaled_scores import (
+        scaled_scores as scaled_scores,
     )
     from mlax_scaffold.specs.functional.sinusoids import sinusoids as sinusoids
     from mlax_scaffold.specs.functional.softmax import softmax as softmax

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Iterator
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 
-from mlax_scaffold.spec.draws import split
-from mlax_scaffold.spec.layer import Layer, packed
+from mlax_scaffold.spec.containers import keyed, leaves
+from mlax_scaffold.spec.inputs import packed
+from mlax_scaffold.spec.layer import Layer
 
 
 class Handle:
@@ -62,12 +65,34 @@ class Block(Layer, abstract=True):
     """Base class of blocks."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+        bound = zip(self._fields.annotations, args, strict=False)
+        given = {**dict(bound), **kwargs}
+        layers = {n: v for n, v in given.items() if n in self._fields.structural}
+        # Those that `setup` of another layer makes, which have no arrays yet.
+        self._given = {n: v for n, v in layers.items() if any(leaves(v))}
+        triples = {n: _initialized(v) for n, v in self._given.items()}
+        super().__init__(*args[len(given) :], **{**given, **triples})
         values = self._hyperparameters
         for name in self._fields.layers:
             values[name] = Handle(self, values[name])
-        for name in self._fields.named("SubLayers"):
+        for name in self._fields.holding("layers"):
             values[name] = tuple(Handle(self, layer) for layer in values[name])
+
+    def _begin(self, keys: Iterator[Any], dtype: Any) -> None:
+        values = self._hyperparameters
+        for name, given in self._given.items():
+            if name in self._fields.stacked:
+                triple = _stacked(given, keys, self.depth, dtype)
+                values[name] = Handle(self, triple)
+                continue
+            for layer in leaves(given):
+                layer._begin(keys, dtype)
+            triples = _initialized(given)
+            if name in self._several():
+                values[name] = tuple(Handle(self, triple) for triple in triples)
+            else:
+                values[name] = Handle(self, triples)
+        super()._begin(keys, dtype)
 
     def load(self, trainables: Any, non_trainables: Any = None) -> None:
         """Installs arrays by the names of fields: of the layers, and of the block."""
@@ -77,6 +102,14 @@ class Block(Layer, abstract=True):
             states = self._get(non_trainables, name, handles)
             for handle, weight, state in zip(handles, weights, states, strict=True):
                 handle.trainables, handle.non_trainables = weight, state
+
+    def _install(self, kind: str, tree: Any) -> None:
+        super()._install(kind, tree)
+        attribute = "trainables" if kind == "trainable" else "non_trainables"
+        for name, handles in self._handles().items():
+            given = self._get(tree, name, handles)
+            for handle, own in zip(handles, given, strict=True):
+                setattr(handle, attribute, own)
 
     def _collect(self, kind: str, nested: str) -> dict[str, Any] | None:
         found = dict(super()._collect(kind, nested) or {})
@@ -109,7 +142,8 @@ class Block(Layer, abstract=True):
 
     def _keys(self, number: int, count: int) -> Any:
         # Whether a key is needed, the layers say.
-        return split(self._current().draws[number], count)
+        key = self._current().draws[number]
+        return [None] * count if key is None else jax.random.split(key, count)
 
     def _of_loop(self, layer: Any, number: int | None, *x: Any, **inputs: Any) -> Any:
         if not isinstance(layer, Handle):
@@ -123,7 +157,7 @@ class Block(Layer, abstract=True):
         return self._of_loop(handle, number, *x, **inputs)
 
     def _several(self) -> tuple[str, ...]:
-        return self._fields.named("SubLayers")
+        return self._fields.holding("layers")
 
     def _handles(self) -> dict[str, tuple[Handle, ...]]:
         values = self._hyperparameters
@@ -140,3 +174,26 @@ class Block(Layer, abstract=True):
         if name not in self._several():
             return (found,)
         return (None,) * len(handles) if found is None else tuple(found)
+
+
+def _initialized(given: Any) -> Any:
+    """Layers as `init` returns them."""
+    if isinstance(given, Layer):
+        return given.initialized
+    return (
+        [_initialized(g) for g in given] if isinstance(given, list | tuple) else given
+    )
+
+
+def _stacked(layer: Layer, keys: Iterator[Any], depth: int, dtype: Any) -> Any:
+    """A layer that is made several times, its arrays stacked along a first axis."""
+    own = [jax.random.split(next(keys), depth) for _ in keyed(layer)]
+    made = []
+    for turn in range(depth):
+        layer._begin(iter([key[turn] for key in own]), dtype)
+        made.append(layer.initialized)
+    trees = zip(*((weights, states) for weights, states, _ in made), strict=True)
+    weights, states = (
+        jax.tree.map(lambda *rows: jnp.stack(rows), *tree) for tree in trees
+    )
+    return weights, states, made[-1][2]

@@ -22,6 +22,13 @@ class Declaration:
     dtype: DTypeLike | None = None
     at_least: DTypeLike | None = None
 
+    def made(self, key: jax.Array, dtype: DTypeLike | None, given: Any = None) -> Any:
+        """The array; `dtype` is that of the weights, `given` another initializer."""
+        own = jnp.dtype(self.dtype or dtype or jnp.result_type(float))
+        if self.at_least is not None:
+            own = jnp.promote_types(own, self.at_least)
+        return (given or self.initializer)(key, self.shape, own)
+
 
 if TYPE_CHECKING:
     # What is declared is read back as an array: the declaration has no type of its own.

@@ -43,8 +43,12 @@ class Draws:
 
 def split(key: jax.Array | None, count: int) -> Any:
     """Several keys from one; as many times None where there is none."""
-    return [None] * count if key is None else jax.random.split(key, count)
+    if key is None:
+        return [None] * count
+    # By their indices, as in generated code: iterating is another operation in newer jax.
+    keys = jax.random.split(key, count)
+    return [keys[i] for i in range(count)]
 
 
 def _shares(key: jax.Array | None, places: int) -> list[jax.Array | None]:
-    return [key] * places if places < 2 else list(split(key, places))
+    return [key] * places if places < 2 else split(key, places)

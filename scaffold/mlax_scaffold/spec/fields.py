@@ -25,10 +25,19 @@ class Fields:
         The defaults are removed from the class, so that on its instances a field is
         looked up among the canonical values and nowhere else.
         """
-        annotations = inspect.get_annotations(owner, eval_str=True)
-        defaults = {n: owner.__dict__[n] for n in annotations if n in owner.__dict__}
+        own = inspect.get_annotations(owner, eval_str=True)
+        defaults = {n: owner.__dict__[n] for n in own if n in owner.__dict__}
         for name in defaults:
             delattr(owner, name)
+        base: Fields | None = getattr(owner, "_fields", None)
+        if base is None:
+            return cls(owner.__name__, own, defaults)
+        annotations = _inherited(base.annotations, own, vars(owner))
+        defaults = {
+            name: value
+            for name, value in {**base.defaults, **defaults}.items()
+            if name in annotations and (name in defaults or name not in own)
+        }
         return cls(owner.__name__, annotations, defaults)
 
     def bind(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
@@ -52,27 +61,58 @@ class Fields:
         bound.apply_defaults()
         values: dict[str, Any] = {}
         for name, value in bound.arguments.items():
-            try:
-                values[name] = canonical(self.annotations[name], value, values)
-            except (TypeError, ValueError) as error:
-                raise type(error)(f"{self.owner}: {name}: {error}") from error
+            annotation = self.annotations[name]
+            values[name] = canonical(self.owner, name, annotation, value, values)
         return values
 
     @property
     def layers(self) -> tuple[str, ...]:
         """The fields that hold one initialized layer."""
-        return self.named("SubLayer", "Cell", "Stacked")
+        return self.holding("layer")
+
+    @property
+    def structural(self) -> tuple[str, ...]:
+        """The fields that hold initialized layers: one, or several."""
+        return (*self.layers, *self.holding("layers"))
+
+    @property
+    def stacked(self) -> tuple[str, ...]:
+        """The fields that hold a layer whose weights are stacked."""
+        return tuple(
+            name for name in self.layers if self.annotations[name].type.word.stacked
+        )
 
     @property
     def initializers(self) -> tuple[str, ...]:
         """The fields that hold initializers."""
-        return self.named("Initializer")
+        return self.holding("initializer")
 
-    def named(self, *words: str) -> tuple[str, ...]:
-        """The fields that are annotated with one of the words of those names, or None."""
+    def holding(self, attribute: str) -> tuple[str, ...]:
+        """The fields whose words make attributes of a kind."""
         return tuple(
             name
             for name, annotation in self.annotations.items()
             if isinstance(annotation, Word)
-            and annotation.name.removesuffix(" | None") in words
+            and annotation.type.word.attribute == attribute
         )
+
+
+def _inherited(
+    base: Mapping[str, Any], own: Mapping[str, Any], others: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The fields of a class that is based on another, in their order.
+
+    One that is given another default keeps its place, and a new one stands behind the one
+    before it; what the class has a value or a method for is no field any more.
+    """
+    found: dict[str, Any] = {}
+    names = list(own)
+    for name, annotation in base.items():
+        if name in own:
+            for following in names[names.index(name) :]:
+                if following != name and following in base:
+                    break
+                found[following] = own[following]
+        elif name not in others:
+            found[name] = annotation
+    return {**found, **{name: own[name] for name in names if name not in found}}

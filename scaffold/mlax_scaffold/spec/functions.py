@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from mlax_scaffold.spec.words import canonical
 
@@ -15,16 +15,29 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 if TYPE_CHECKING:
 
+    @overload
     def function(definition: F) -> F: ...
+
+    @overload
+    def function(*, surrogate_gradient: bool = False) -> Callable[[F], F]: ...
+
+    def function(
+        definition: Any = None, *, surrogate_gradient: bool = False
+    ) -> Any: ...
 
 else:
 
-    def function(definition):
+    def function(definition=None, *, surrogate_gradient=False):
         """Marks a function spec.
+
+        `surrogate_gradient` says that its gradient is meant not to be the derivative of
+        its values, for tests and pages.
 
         The keyword-only parameters are its hyperparameters: its body receives them in
         canonical form, whatever form the caller gave.
         """
+        if definition is None:
+            return function
         parameters = inspect.signature(definition, eval_str=True).parameters
         hyperparameters = {
             name: parameter
@@ -43,12 +56,8 @@ else:
                 value = given.pop(name, parameter.default)
                 if value is inspect.Parameter.empty:
                     raise TypeError(f"{definition.__name__}() needs {name}=...")
-                try:
-                    values[name] = canonical(parameter.annotation, value, values)
-                except (TypeError, ValueError) as error:
-                    raise type(error)(
-                        f"{definition.__name__}: {name}: {error}"
-                    ) from error
+                owner, annotation = definition.__name__, parameter.annotation
+                values[name] = canonical(owner, name, annotation, value, values)
             return definition(*inputs, **given, **values)
 
         setattr(call, IS_SPEC, True)

@@ -17,7 +17,6 @@ from jax.nn.initializers import (
     kaiming_uniform,
     lecun_normal,
     lecun_uniform,
-    normal,
     ones,
     uniform,
     variance_scaling,
@@ -27,6 +26,11 @@ from jax.nn.initializers import (
 )
 
 Initializer = Callable[..., jax.Array]
+
+
+def normal(stddev: float = 0.02) -> Initializer:
+    """Normal numbers of mean 0."""
+    return jax.nn.initializers.normal(stddev)
 
 
 def orthogonal(scale: float = 1.0, column_axis: int = -1) -> Initializer:

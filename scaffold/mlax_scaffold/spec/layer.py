@@ -3,21 +3,39 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
 from jax.typing import DTypeLike
 
+from mlax_scaffold.spec import containers
 from mlax_scaffold.spec.declarations import Declaration
+from mlax_scaffold.spec.declared import (
+    Several,
+    Tree,
+    declarations,
+    is_method,
+)
 from mlax_scaffold.spec.draws import Draws, split
+from mlax_scaffold.spec.entries import (
+    as_annotated,
+    as_array,
+    entry,
+    first_floating,
+    has_floating,
+    is_entry,
+)
 from mlax_scaffold.spec.fields import Fields
-from mlax_scaffold.spec.occurrences import Several, declarations, holds, method
+from mlax_scaffold.spec.holder import Holder
+from mlax_scaffold.spec.inputs import arranged, keyword, positional
+from mlax_scaffold.spec.occurrences import method
 from mlax_scaffold.spec.pure import EagerHyperparams
-from mlax_scaffold.spec.words import is_array
+from mlax_scaffold.spec.runtime import runtime
+from mlax_scaffold.spec.threads import Threads
 
 
 @dataclass
@@ -32,7 +50,7 @@ class _Run:
     cast: dict[str, jax.Array] = field(default_factory=dict)
 
 
-class Layer:
+class Layer(Holder, Threads):
     """Base class of layers. See docs/spec-language.md for what a spec may say.
 
     >>> layer = BatchNorm(3, momentum=0.9)
@@ -43,24 +61,45 @@ class Layer:
 
     _fields: Fields
     _entries: Mapping[str, Callable[..., Any]]
+    _methods: Mapping[str, Callable[..., Any]]
+    """The entry points, and the methods that these may call."""
 
     def __init_subclass__(
         cls,
         abstract: bool = False,
         module: str = "",
         aliases: Mapping[str, str] | None = None,
+        surrogate_gradient: bool = False,
+        invariances: Sequence[str] = (),
     ) -> None:
-        # `module` and `aliases` name the module class, which the generator writes.
+        # `surrogate_gradient` and `invariances` are for tests and pages. `module` and `aliases` name the
+        # module class, which the generator writes.
         super().__init_subclass__()
         if abstract:
             return
+        own = dict(vars(cls))
+        fields = inspect.get_annotations(cls)
+        for name, value in own.items():
+            # What a class calls by a name of its own is no method.
+            plain = name not in fields and not name.startswith("__")
+            if plain and callable(value) and not is_method(cls, value):
+                setattr(cls, name, staticmethod(value))
         cls._fields = Fields.of(cls)
-        cls._entries = {
-            name: value for name, value in vars(cls).items() if _is_entry(name, value)
+        entries = {
+            name: value
+            for name, value in own.items()
+            if is_method(cls, value) and is_entry(cls, name, value)
         }
-        for name in cls._entries:
+        methods = {
+            name: getattr(value, "__func__", value)
+            for name, value in own.items()
+            if is_method(cls, value) and name != "setup"
+        }
+        cls._entries = {**getattr(cls, "_entries", {}), **entries}
+        cls._methods = {**getattr(cls, "_methods", {}), **methods}
+        for name in entries:
             if name != "forward":
-                setattr(cls, name, _entry(name))
+                setattr(cls, name, entry(name))
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         own = {
@@ -74,11 +113,25 @@ class Layer:
         self._declared: dict[str, Declaration] = {}
         self._layers: dict[str, Layer] = {}
         self._lists: dict[str, list[Layer]] = {}
+        self._trees: dict[str, Any] = {}
         self._arrays: dict[str, jax.Array] = {}
+        self._arrays_of: dict[str, Any] = {}
+        """The arrays of each container, in its form."""
         self._run: _Run | None = None
         self._in_setup = True
         self.setup()
+        known = declarations(type(self))
+        for name, value in [*self._derived.items(), *self._layers.items()]:
+            if isinstance(known.get(name), Tree):
+                self._trees[name] = containers.mapped(value, lambda leaf: leaf)
+        for name in self._trees:
+            self._derived.pop(name, None)
+            self._layers.pop(name, None)
+        self._derived = runtime("_core.static").frozen(self._derived)
         self._in_setup = False
+
+    _given: Mapping[str, Any] = MappingProxyType({})
+    """Layers that a block is given which `setup` of another layer makes."""
 
     def setup(self) -> None:
         """Declares weights, states and sub-layers. A layer with none needs no setup."""
@@ -106,10 +159,12 @@ class Layer:
             raise ValueError(
                 f"{type(self).__name__} makes arrays: initialize needs a key"
             )
-        keys = [key] if len(names) == 1 else jax.random.split(key, len(names))
+        keys = [key] if len(names) == 1 else split(key, len(names))
         for name, own_key in zip(names, keys, strict=True):
             if name in self._layers:
                 self._layers[name].initialize(own_key, dtype)
+            if name in self._trees:
+                self._initialize_tree(self._trees[name], own_key, dtype, name)
             layers = self._lists.get(name, [])
             for layer, key in zip(layers, split(own_key, len(layers)), strict=True):
                 layer.initialize(key, dtype)
@@ -117,60 +172,11 @@ class Layer:
             given = initializers.pop(given, None) or self._initializers.get(given)
             declared = self._declared.get(name)
             if declared is not None:
-                own_dtype = jnp.dtype(declared.dtype or dtype or jnp.result_type(float))
-                if declared.at_least is not None:
-                    own_dtype = jnp.promote_types(own_dtype, declared.at_least)
-                self._arrays[name] = (given or declared.initializer)(
-                    own_key, declared.shape, own_dtype
-                )
+                self._arrays[name] = declared.made(own_key, dtype, given)
         if initializers:
             raise TypeError(
                 f"{type(self).__name__}: no weights for {list(initializers)}"
             )
-
-    def load(self, trainables: Any, non_trainables: Any = None) -> None:
-        """Installs arrays by the names of fields.
-
-        Args:
-            trainables: an object with the fields as attributes, or a mapping; nested
-                for sub-layers; None where there is nothing.
-            non_trainables: likewise.
-        """
-        trees = {"trainable": trainables, "state": non_trainables}
-        for name, declared in self._declared.items():
-            self._arrays[name] = _get(trees[declared.kind], name)
-        for name, layer in self._layers.items():
-            layer.load(_get(trainables, name), _get(non_trainables, name))
-        for name, layers in self._lists.items():
-            nothing = [None] * len(layers)
-            weights = _get(trainables, name) or nothing
-            states = _get(non_trainables, name) or nothing
-            for layer, weight, state in zip(layers, weights, states, strict=True):
-                layer.load(weight, state)
-
-    @property
-    def trainables(self) -> dict[str, Any] | None:
-        """The weights by name, nested for sub-layers; None where there are none."""
-        return self._collect("trainable", "trainables")
-
-    @property
-    def non_trainables(self) -> dict[str, Any] | None:
-        """The states by name, nested for sub-layers; None where there are none."""
-        return self._collect("state", "non_trainables")
-
-    def _collect(self, kind: str, nested: str) -> dict[str, Any] | None:
-        found: dict[str, Any] = {}
-        for name, declared in declarations(type(self)).items():
-            if declared == kind:
-                found[name] = self._arrays.get(name)
-            elif isinstance(declared, Several):
-                if holds(declared.layer, kind):
-                    layers = self._lists[name]
-                    found[name] = tuple(getattr(layer, nested) for layer in layers)
-            elif not isinstance(declared, str) and holds(declared, kind):
-                layer = self._layers.get(name)
-                found[name] = None if layer is None else getattr(layer, nested)
-        return found or None
 
     @property
     def initialized(self) -> tuple[Any, Any, EagerHyperparams]:
@@ -208,27 +214,51 @@ class Layer:
         inputs: Mapping[str, Any],
     ) -> Any:
         parameters = inspect.signature(self._entries[name]).parameters.values()
-        several = [p for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD][1:]
-        positional = tuple(x) if len(several) > 1 else (x,)
+        several = len(positional(self._entries[name])) > 1
+        given = as_annotated(self._entries[name], tuple(x) if several else (x,))
         if name == "forward" and (unknown := set(inputs) - set(self._keyword_inputs())):
             raise TypeError(
                 f"{type(self).__name__} takes no keyword inputs {sorted(unknown)}"
             )
-        positional, inputs = jax.tree.map(_as_array, (positional, dict(inputs)))
+        given, inputs = jax.tree.map(as_array, (given, dict(inputs)))
         compiled = method(type(self), name)
         outer = self._run
         ordered = [inputs[p.name] for p in parameters if p.name in inputs]
-        dtype = _first_floating((positional, ordered))
+        dtype = first_floating((given, ordered))
         self._run = _Run(training, dtype, Draws(key, compiled.places))
+        weights = self._cast_weights(
+            compiled.casts and has_floating(self._entries[name])
+        )
         try:
-            return compiled.run(self, *positional, **inputs)
+            return compiled.run(self, *given, **inputs)
         finally:
+            self._put_back(weights)
             self._run = outer
+
+    def _method(self, name: str, number: int | None, *args: Any, **inputs: Any) -> Any:
+        """Another method, called with the key of the place."""
+        if name in self._entries:
+            key = self._drawn(number)
+            x, inputs = arranged(self._entries[name], args, inputs)
+            return self._enter(name, x, self.training, key, inputs)
+        compiled = method(type(self), name)
+        given = (
+            args if isinstance(vars(type(self))[name], staticmethod) else (self, *args)
+        )
+        run = self._run
+        if run is None:
+            return compiled.run(*given, **inputs)
+        outer, run.draws = run.draws, Draws(self._drawn(number), compiled.places)
+        weights = self._cast_weights(compiled.casts)
+        try:
+            return compiled.run(*given, **inputs)
+        finally:
+            self._put_back(weights)
+            run.draws = outer
 
     def _keyword_inputs(self) -> tuple[str, ...]:
         """The names of the keyword inputs of `forward`."""
-        parameters = inspect.signature(self._entries["forward"]).parameters.values()
-        return tuple(p.name for p in parameters if p.kind is p.KEYWORD_ONLY)
+        return keyword(self._entries["forward"])
 
     def _taken(self, layer: Any, inputs: dict[str, Any]) -> dict[str, Any]:
         return inputs
@@ -247,11 +277,12 @@ class Layer:
     def stored(self) -> Any:
         """The states in the dtypes that they are stored in, by name."""
         return SimpleNamespace(
+            **self._arrays_of,
             **{
                 name: self._arrays[name]
                 for name in self._arrays
                 if self._is_state(name)
-            }
+            },
         )
 
     def key(self) -> jax.Array:
@@ -285,7 +316,10 @@ class Layer:
 
     def _of_loop(self, layer: Any, number: int | None, *x: Any, **inputs: Any) -> Any:
         """A layer of a list, called with the key of the place."""
-        return layer(packed(x), self._current().training, self._drawn(number), **inputs)
+        if not isinstance(layer, Layer):
+            return layer(*x, **inputs)
+        given, inputs = arranged(layer._entries["forward"], x, inputs)
+        return layer(given, self._current().training, self._drawn(number), **inputs)
 
     # Attributes: hyperparameters, derived values, arrays
 
@@ -300,6 +334,8 @@ class Layer:
                 raise AttributeError(name)
             if name in self._arrays:
                 return self._read(name)
+            if name in self._trees:
+                return self._view(name)
             for known in (
                 self._hyperparameters,
                 self._derived,
@@ -316,19 +352,26 @@ class Layer:
         if name.startswith("_"):
             object.__setattr__(self, name, value)
         elif self._in_setup:
+            known = declarations(type(self)).get(name)
             if isinstance(value, Declaration):
                 self._declared[name] = value
-            elif isinstance(value, Layer):
-                self._layers[name] = value
-            elif isinstance(declarations(type(self)).get(name), Several):
+            elif isinstance(known, Several):
                 self._lists[name] = value
-            elif name not in declarations(type(self)):
+            elif isinstance(value, Layer) and known is not None:
+                self._layers[name] = value
+            elif not isinstance(known, str | type):
                 self._derived[name] = value
+        elif self._run is not None and name in self._trees:
+            self._replace_state(name, (), value)
         elif self._run is not None and self._is_state(name):
             self._arrays[name] = jnp.asarray(value).astype(self._arrays[name].dtype)
             self._run.cast.pop(name, None)
         else:
             raise AttributeError(f"{type(self).__name__}.{name} is no state")
+
+    def _array_of(self, layer: str, name: str) -> jax.Array | None:
+        """A weight or a state of a sub-layer, in the compute dtype of this one."""
+        return self._part_of(self._layers[layer], name)
 
     def _is_state(self, name: str) -> bool:
         return name in self._declared and self._declared[name].kind == "state"
@@ -341,46 +384,3 @@ class Layer:
         if name not in run.cast:
             run.cast[name] = array.astype(run.dtype)
         return run.cast[name]
-
-
-def _is_entry(name: str, value: Any) -> bool:
-    if not inspect.isfunction(value) or name == "setup":
-        return False
-    annotations = inspect.get_annotations(value, eval_str=True)
-    annotations.pop("return", None)
-    return name == "forward" or any(map(is_array, annotations.values()))
-
-
-def _entry(name: str) -> Callable[..., Any]:
-    def call(
-        self: Layer,
-        x: Any,
-        training: bool = True,
-        key: jax.Array | None = None,
-        **inputs: Any,
-    ) -> Any:
-        return self._enter(name, x, training, key, inputs)
-
-    return call
-
-
-def packed(x: tuple[Any, ...]) -> Any:
-    """The one input of a layer: several are a tuple."""
-    return x[0] if len(x) == 1 else x
-
-
-def _as_array(leaf: Any) -> Any:
-    return leaf if isinstance(leaf, jax.Array) else jnp.asarray(leaf)
-
-
-def _first_floating(inputs: Any) -> jnp.dtype | None:
-    for leaf in jax.tree.leaves(inputs):
-        if jnp.issubdtype(leaf.dtype, jnp.floating):
-            return leaf.dtype
-    return None
-
-
-def _get(tree: Any, name: str) -> Any:
-    if isinstance(tree, Mapping):
-        return tree.get(name)
-    return getattr(tree, name, None)

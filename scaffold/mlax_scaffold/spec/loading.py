@@ -18,7 +18,7 @@ from mlax_scaffold.spec.schedule import Schedule
 _LIBRARY = Path(mlax_scaffold.__file__).parent / "specs"
 
 
-def load(path: str | Path, root: str | Path | None = None) -> Any:
+def load(path: str | Path, root: str | Path | None = None, name: str = "") -> Any:
     """The definition of the spec at `path`: its class, or its function.
 
     This executes the spec: it is meant for the tests of specs that one trusts.
@@ -26,9 +26,10 @@ def load(path: str | Path, root: str | Path | None = None) -> Any:
     Args:
         path: the file of the spec.
         root: the folder that imports of the spec's own project start from.
+        name: of the definition; empty: the last one of the file.
 
     Raises:
-        UsageError: the file holds no definition, or several.
+        UsageError: the file holds no such definition.
     """
     path = Path(path).resolve()
     if path.is_relative_to(_LIBRARY):
@@ -42,11 +43,10 @@ def load(path: str | Path, root: str | Path | None = None) -> Any:
         for value in vars(module).values()
         if _is_definition(value) and value.__module__ == module.__name__
     ]
-    if len(definitions) != 1:
-        raise UsageError(
-            f"{path.name} holds {len(definitions)} definitions, expected one"
-        )
-    return definitions[0]
+    found = [d for d in definitions if name in ("", d.__name__)]
+    if not found:
+        raise UsageError(f"{path.name} holds no definition {name}".rstrip())
+    return found[-1]
 
 
 def _is_definition(value: Any) -> bool:

@@ -9,18 +9,27 @@ from __future__ import annotations
 import ast
 import functools
 import inspect
-import textwrap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from mlax_scaffold.spec.numbering import Numbering, loop_fields, numbered
-from mlax_scaffold.spec.parse_source import self_attribute
+from mlax_scaffold.model.places import STRUCTURAL
+from mlax_scaffold.reader.evaluation import COMPREHENSIONS
+from mlax_scaffold.reader.numbering import Numbering, loop_fields, numbered
+from mlax_scaffold.reader.source import indexed_attribute, self_attribute
+from mlax_scaffold.spec.declared import (
+    Several,
+    Tree,
+    call_draws,
+    declarations,
+    kinds_at,
+    list_draws,
+    module_of,
+)
+from mlax_scaffold.spec.nested import NestedRoutes, routed
 
 if TYPE_CHECKING:
     from mlax_scaffold.spec.layer import Layer
-
-_ARRAYS = ("trainable", "state")
 
 
 @dataclass(frozen=True)
@@ -29,148 +38,75 @@ class Method:
 
     run: Callable[..., Any]
     places: int
-
-
-@dataclass(frozen=True)
-class Several:
-    """A list of sub-layers of one class."""
-
-    layer: type[Layer]
-
-
-Declared = Any
-"""The kind of an array, the class of a sub-layer, or `Several`."""
-
-
-@functools.cache
-def declarations(owner: type[Layer]) -> dict[str, Declared]:
-    """What `setup` declares, in order: the kind of array, or the sub-layers.
-
-    Declarations with a condition are included: they keep their place in the order of
-    keys where they are not made.
-    """
-    if "setup" not in owner.__dict__:
-        return {}
-    setup: Any = owner.__dict__["setup"]
-    (definition,) = parse(setup).body
-    assert isinstance(definition, ast.FunctionDef)
-    found: dict[str, Declared] = {}
-    for statement in definition.body:
-        if not isinstance(statement, ast.Assign):
-            continue
-        target, value = statement.targets[0], statement.value
-        if isinstance(value, ast.IfExp):
-            value = value.body
-        name = self_attribute(target)
-        several = isinstance(value, ast.ListComp)
-        call = value.elt if isinstance(value, ast.ListComp) else value
-        if name is None or not isinstance(call, ast.Call):
-            continue
-        kind = _declared(call.func, setup.__globals__)
-        if several:
-            kind = Several(kind) if isinstance(kind, type) else None
-        if kind is not None:
-            found[name] = kind
-    return found
+    casts: bool = False
+    """Whether functions in it, which may run many times, hand on weights."""
 
 
 @functools.cache
 def method(owner: type[Layer], name: str) -> Method:
-    """The entry point `name` of a layer: "forward", or one such as "attend"."""
-    function: Any = owner._entries[name]
-    tree = parse(function)
-    found = numbered(tree, functools.partial(_draws, owner))
+    """A method of a layer: an entry point, or one that these call."""
+    from mlax_scaffold.spec.effects import casts_weights, closures_of
+
+    function: Any = owner._methods[name]
+    tree = module_of(owner, name)
+    (definition,) = tree.body
+    assert isinstance(definition, ast.FunctionDef)
+    casts = casts_weights(owner, definition)
+    found = numbered(
+        tree, functools.partial(call_draws, owner), closures_of(owner, definition)
+    )
     tree = ast.fix_missing_locations(_Routes(owner, found).visit(tree))
     namespace: dict[str, Any] = {}
     code = compile(tree, inspect.getsourcefile(function) or "<spec>", "exec")
     exec(code, function.__globals__, namespace)
-    return Method(namespace[name], found.places)
+    return Method(namespace[name], found.places, casts)
 
 
-def draws(owner: type[Layer]) -> bool:
-    """Whether `forward` of a layer draws keys, itself or through its sub-layers."""
-    return method(owner, "forward").places > 0
-
-
-def holds(owner: type[Layer], kind: str) -> bool:
-    """Whether a layer or its sub-layers declare arrays of a kind."""
-    return any(
-        declared == kind if isinstance(declared, str) else holds(_class(declared), kind)
-        for declared in declarations(owner).values()
-    )
-
-
-def _class(declared: Declared) -> type[Layer]:
-    return declared.layer if isinstance(declared, Several) else declared
-
-
-def parse(function: Any) -> ast.Module:
-    """The definition of a function, its annotations removed, with the lines of its file."""
-    lines, first = inspect.getsourcelines(function)
-    tree = ast.parse(textwrap.dedent("".join(lines)))
-    ast.increment_lineno(tree, first - 1)
-    (definition,) = tree.body
-    assert isinstance(definition, ast.FunctionDef)
-    # Annotations hold shapes, which are for readers and not for running.
-    arguments = definition.args
-    for argument in [
-        *arguments.posonlyargs,
-        *arguments.args,
-        *arguments.kwonlyargs,
-        *filter(None, [arguments.kwarg]),
-    ]:
-        argument.annotation = None
-    definition.returns = None
-    return tree
-
-
-def _declared(called: ast.expr, namespace: dict[str, Any]) -> type[Layer] | str | None:
-    from mlax_scaffold.spec.layer import Layer
-
-    if not isinstance(called, ast.Name):
-        return None
-    if called.id in _ARRAYS:
-        return called.id
-    value = namespace.get(called.id)
-    return value if isinstance(value, type) and issubclass(value, Layer) else None
-
-
-def _draws(owner: type[Layer], call: ast.Call, variables: Mapping[str, str]) -> bool:
-    """Whether a call takes a key; `variables` are those of loops, with their fields."""
-    name = self_attribute(call.func)
-    if name in ("key", "keys") or name in owner._fields.layers:
-        return True
-    if isinstance(call.func, ast.Name) and call.func.id in variables:
-        return _list_draws(owner, variables[call.func.id])
-    kind = declarations(owner).get(name) if name else None
-    return isinstance(kind, type) and draws(kind)
-
-
-def _list_draws(owner: type[Layer], field: str) -> bool:
-    kind = declarations(owner).get(field)
-    if isinstance(kind, Several):
-        return draws(kind.layer)
-    return field in owner._fields.named("SubLayers")
-
-
-class _Routes(ast.NodeTransformer):
+class _Routes(NestedRoutes, ast.NodeTransformer):
     """Hands every place its number, and every call of a sub-layer to the eager layer."""
 
     def __init__(self, owner: type[Layer], found: Numbering) -> None:
+        super().__init__(found, declarations(owner))
         self.owner = owner
-        self.found = found
         # Those of the loops around, with the fields that they come from.
         self.variables: Mapping[str, str] = {}
+        self.values: set[ast.AST] = set()
+        """Containers whose layers are functions of their inputs."""
 
-    def visit_Call(self, node: ast.Call) -> ast.Call:
+    def _is_declared(self, name: str | None) -> bool:
+        known = declarations(self.owner).get(name or "")
+        return isinstance(known, Several) or (
+            isinstance(known, Tree) and bool(known.layers)
+        )
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        run = self.found.closures.calls.get(id(node))
+        if run is not None:
+            return self.run(node, run)
         number = ast.Constant(self.found.numbers.get(id(node)))
         name = self_attribute(node.func)
-        self.generic_visit(node)
+        if ast.unparse(node.func) not in STRUCTURAL:
+            given = [*node.args, *(k.value for k in node.keywords)]
+            self.values |= {a for a in given if self._is_declared(self_attribute(a))}
+        if name:
+            node.args = [self.visit(a) for a in node.args]
+            node.keywords = [self.visit(k) for k in node.keywords]
+        else:
+            self.generic_visit(node)
         if name in ("key", "keys"):
             return routed(node, f"_{name}", [number, *node.args], node.keywords)
+        if name in self.owner._methods:
+            arguments = [ast.Constant(name), number, *node.args]
+            return routed(node, "_method", arguments, node.keywords)
         if name and self._is_sub_layer(name):
             arguments = [ast.Constant(name), number, *node.args]
             return routed(node, "_sub_layer", arguments, node.keywords)
+        if (
+            isinstance(node.func, ast.Subscript)
+            and self._is_list(indexed_attribute(node.func) or "")
+        ) or self._is_tree(name):
+            arguments = [node.func, number, *node.args]
+            return routed(node, "_of_loop", arguments, node.keywords)
         if isinstance(node.func, ast.Name) and node.func.id in self.variables:
             for keyword in node.keywords:
                 # In a loop over layers each gets those of the inputs that it takes.
@@ -179,6 +115,81 @@ class _Routes(ast.NodeTransformer):
                     keyword.value = routed(keyword.value, "_taken", given, [])
             arguments = [node.func, number, *node.args]
             return routed(node, "_of_loop", arguments, node.keywords)
+        return node
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        """A method or a sub-layer as a value is a function that calls it."""
+        owner = declarations(self.owner).get(self_attribute(node.value) or "")
+        if isinstance(owner, type) and isinstance(
+            declarations(owner).get(node.attr), str
+        ):
+            names = [ast.Constant(self_attribute(node.value)), ast.Constant(node.attr)]
+            return routed(node, "_array_of", names, [])
+        several = indexed_attribute(node.value)
+        tree = declarations(self.owner).get(several or self_attribute(node.value) or "")
+        if isinstance(tree, Several | Tree) and self._is_array(tree, node):
+            names = [self.visit(node.value), ast.Constant(node.attr)]
+            return routed(node, "_part_of", names, [])
+        if self_attribute(node.value):
+            return node
+        self.generic_visit(node)
+        name = self_attribute(node) or ""
+        if not isinstance(node.ctx, ast.Load):
+            return node
+        if node in self.values:
+            return routed(node, "_functions", [ast.Constant(name)], [])
+        if name in self.owner._methods:
+            called = "_method"
+        elif isinstance(declarations(self.owner).get(name), type):
+            called = "_sub_layer"
+        else:
+            return node
+        effect = self.found.closures.functions.get(id(node))
+        number = 0 if effect and effect.draws else None
+        text = f"lambda *args: self.{called}({name!r}, {number}, *args)"
+        if effect:
+            text = f"self._function(1, {effect.changes}, ())({text})"
+        made = ast.parse(text, mode="eval").body
+        return ast.copy_location(made, node)
+
+    def _is_array(self, tree: Several | Tree, node: ast.Attribute) -> bool:
+        """Whether an attribute of a layer in a list is one of its arrays."""
+        kinds = (
+            [tree.layer] if isinstance(tree, Several) else kinds_at(tree, node.value)
+        )
+        return any(isinstance(declarations(k).get(node.attr), str) for k in kinds)
+
+    def visit_Assign(self, node: ast.Assign) -> ast.AST:
+        """An item of a container of states is assigned to."""
+        name = indexed_attribute(node.targets[0])
+        if self._is_declared(self_attribute(node.value)):
+            self.values.add(node.value)
+        if not isinstance(declarations(self.owner).get(name or ""), Tree):
+            return self.generic_visit(node)
+        value = self.visit(node.value)
+        return ast.copy_location(self._stored(node.targets[0], name, value), node)
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:
+        name = indexed_attribute(node.target)
+        if not isinstance(declarations(self.owner).get(name or ""), Tree):
+            return self.generic_visit(node)
+        old = ast.parse(ast.unparse(node.target), mode="eval").body
+        value = ast.BinOp(self.visit(old), node.op, self.visit(node.value))
+        return ast.copy_location(self._stored(node.target, name, value), node)
+
+    def _stored(self, target: Any, name: str | None, value: ast.expr) -> ast.Expr:
+        steps: list[ast.expr] = []
+        while isinstance(target, ast.Subscript):
+            steps.insert(0, self.visit(target.slice))
+            target = target.value
+        given = [ast.Constant(name), ast.Tuple(steps, ast.Load()), value]
+        return ast.Expr(routed(value, "_replace_state", given, []))
+
+    def visit_Compare(self, node: ast.Compare) -> ast.Compare:
+        left = node.left
+        self.generic_visit(node)
+        if self_attribute(left):
+            node.left = left
         return node
 
     def visit_For(self, node: ast.For) -> ast.For:
@@ -199,27 +210,54 @@ class _Routes(ast.NodeTransformer):
         node.orelse = [self.visit(statement) for statement in node.orelse]
         return node
 
+    def _comprehension(self, node: Any) -> Any:
+        number = self.found.numbers.get(id(node))
+        outer = self.variables
+        for place, generator in enumerate(node.generators):
+            fields = {
+                variable: field
+                for variable, field in loop_fields(generator).items()
+                if self._is_list(field)
+            }
+            generator.iter = self.visit(generator.iter)
+            if number is not None:
+                own = number if place == 0 else 0
+                places = self.found.passes[id(generator)]
+                given = [ast.Constant(own), ast.Constant(places), generator.iter]
+                given.append(self._most(fields))
+                generator.iter = routed(generator.iter, "_passes", given, [])
+            self.variables = {**self.variables, **fields}
+            generator.ifs = [self.visit(test) for test in generator.ifs]
+        for name in ("elt", "key", "value"):
+            if hasattr(node, name):
+                setattr(node, name, self.visit(getattr(node, name)))
+        self.variables = outer
+        if isinstance(node, ast.GeneratorExp):
+            # What is drawn is drawn in order, whenever it is used.
+            return ast.copy_location(ast.ListComp(node.elt, node.generators), node)
+        return node
+
+    def visit(self, node: ast.AST) -> Any:
+        if isinstance(node, COMPREHENSIONS):
+            return self._comprehension(node)
+        return super().visit(node)
+
     def _most(self, fields: Mapping[str, str]) -> ast.expr:
         """How many passes the key of a loop is split for: one for each layer of a list."""
-        lists = [f for f in fields.values() if _list_draws(self.owner, f)]
+        lists = [f for f in fields.values() if list_draws(self.owner, f)]
         for field in (*lists, *fields.values()):
             return ast.parse(f"len(self.{field})", mode="eval").body
         return ast.Constant(None)
 
     def _is_list(self, name: str) -> bool:
         kind = declarations(self.owner).get(name)
-        named = self.owner._fields.named("SubLayers")
-        return isinstance(kind, Several) or name in named
+        named = self.owner._fields.holding("layers")
+        return isinstance(kind, Several | Tree) or name in named
+
+    def _is_tree(self, name: str | None) -> bool:
+        return isinstance(declarations(self.owner).get(name or ""), Tree)
 
     def _is_sub_layer(self, name: str) -> bool:
         return name in self.owner._fields.layers or isinstance(
             declarations(self.owner).get(name), type
         )
-
-
-def routed(
-    place: ast.expr, name: str, args: list[Any], keywords: list[ast.keyword]
-) -> ast.Call:
-    """A call of a method of self in the place of another node."""
-    function = ast.Attribute(ast.Name("self", ast.Load()), name, ast.Load())
-    return ast.copy_location(ast.Call(function, args, keywords), place)

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 import jax
 import jax.numpy as jnp
 
+from mlax_scaffold.spec.arrays import cast
 from mlax_scaffold.spec.declarations import Declaration
 from mlax_scaffold.spec.draws import Draws, split
 from mlax_scaffold.spec.fields import Fields
 from mlax_scaffold.spec.optimizer_keys import numbered
 from mlax_scaffold.spec.step_numbers import dither, incremented
+from mlax_scaffold.spec.steps import at_step
 from mlax_scaffold.spec.trees import path_name
 
 _INPUTS = ("value", "value_and_gradients", "key")
@@ -50,11 +52,11 @@ class Optimizer:
         self._inputs: dict[str, Any] = {}
         # Whether an assignment to a name of the state is one: not in `update`.
         self._stepping = False
-        for name in self._fields.named("SubOptimizers"):
+        for name in self._fields.holding("optimizers"):
             self._hyperparameters[name] = tuple(
                 _SubOptimizer(*pair) for pair in self._hyperparameters[name]
             )
-        for name in self._fields.named("SubOptimizer"):
+        for name in self._fields.holding("optimizer"):
             self._hyperparameters[name] = _SubOptimizer(*self._hyperparameters[name])
 
     def initialize(self, params: Any) -> None:
@@ -96,9 +98,9 @@ class Optimizer:
 
     def _nested(self, fields: Mapping[str, Any]) -> list[tuple[_SubOptimizer, Any]]:
         pairs = []
-        for name in self._fields.named("SubOptimizers"):
+        for name in self._fields.holding("optimizers"):
             pairs += zip(self._hyperparameters[name], fields[name], strict=True)
-        for name in self._fields.named("SubOptimizer"):
+        for name in self._fields.holding("optimizer"):
             pairs.append((self._hyperparameters[name], fields[name]))
         return pairs
 
@@ -107,19 +109,19 @@ class Optimizer:
         """The moments by name, each of the structure of the weights, and `step`."""
         many = {
             name: tuple(optimizer.state for optimizer in self._hyperparameters[name])
-            for name in self._fields.named("SubOptimizers")
+            for name in self._fields.holding("optimizers")
         }
         one = {
             name: self._hyperparameters[name].state
-            for name in self._fields.named("SubOptimizer")
+            for name in self._fields.holding("optimizer")
         }
         return {**many, **one, **self._state}
 
     def _clone(self) -> Optimizer:
         values = dict(self._hyperparameters)
-        for name in self._fields.named("SubOptimizers"):
+        for name in self._fields.holding("optimizers"):
             values[name] = tuple((o.state, o.hyperparams) for o in values[name])
-        for name in self._fields.named("SubOptimizer"):
+        for name in self._fields.holding("optimizer"):
             values[name] = (values[name].state, values[name].hyperparams)
         return type(self)(**values)
 
@@ -143,10 +145,10 @@ class Optimizer:
         self._values |= self._inputs
         if inputs["value"] is not None:
             self._values["value"] = jnp.asarray(inputs["value"], dtype)
-        for name in self._fields.named("Scheduled"):
+        for name in self._fields.holding("scheduled"):
             value = self._hyperparameters[name]
             if callable(value):
-                value = value(number.astype(dtype))
+                value = at_step(value, number)
             self._values[name] = None if value is None else jnp.asarray(value, dtype)
         structure = jax.tree.structure(params)
         for name, column in self._masks(params).items():
@@ -196,7 +198,7 @@ class Optimizer:
     def _scalars(self) -> dict[str, jax.Array]:
         """What is one number for all leaves: coefficients, states, the number of the step."""
         dtype = jnp.result_type(float)
-        other = {*_INPUTS, "step_number", *self._fields.named("Mask")}
+        other = {*_INPUTS, "step_number", *self._fields.holding("mask")}
         found = {
             n: jnp.asarray(v, dtype)
             for n, v in self._values.items()
@@ -232,7 +234,7 @@ class Optimizer:
             for path, leaf in jax.tree_util.tree_leaves_with_path(params)
         ]
         found = {}
-        for name in self._fields.named("Mask"):
+        for name in self._fields.holding("mask"):
             mask = self._hyperparameters[name]
             found[name] = [mask is None or mask(*item) for item in paths]
         return found
@@ -243,9 +245,7 @@ class Optimizer:
         dtype = self._hyperparameters.get("moment_dtype") or param.dtype
         arrive = scalars | moments
         self._values = {
-            name: value
-            if value is None or isinstance(value, bool)
-            else value.astype(dtype)
+            name: value if isinstance(value, bool) else cast(value, dtype)
             for name, value in arrive.items()
         }
         update = self._numbered("update", key)(grad.astype(dtype), param.astype(dtype))

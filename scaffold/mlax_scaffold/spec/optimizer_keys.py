@@ -8,10 +8,11 @@ import inspect
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from mlax_scaffold.spec.numbering import Numbering, loop_fields
-from mlax_scaffold.spec.numbering import numbered as places_of
-from mlax_scaffold.spec.occurrences import Method, parse, routed
-from mlax_scaffold.spec.parse_source import self_attribute
+from mlax_scaffold.reader.numbering import Numbering, loop_fields
+from mlax_scaffold.reader.numbering import numbered as places_of
+from mlax_scaffold.reader.source import self_attribute
+from mlax_scaffold.spec.declared import parse
+from mlax_scaffold.spec.occurrences import Method, routed
 
 if TYPE_CHECKING:
     from mlax_scaffold.spec.optimizer import Optimizer
@@ -33,7 +34,7 @@ def _kind(
     owner: type[Optimizer], node: ast.Call, loops: Mapping[str, str]
 ) -> str | None:
     """What takes a key in a call: "key", "applied", "optimizer"; None where nothing does."""
-    single = owner._fields.named("SubOptimizer")
+    single = owner._fields.holding("optimizer")
     match node.func:
         case ast.Attribute(attr="key") as called if self_attribute(called) == "key":
             return "key"
@@ -41,8 +42,8 @@ def _kind(
             self_attribute(inner) in single
         ):
             return "applied"
-        case ast.Name(id=name) if loops.get(name) in owner._fields.named(
-            "SubOptimizers"
+        case ast.Name(id=name) if loops.get(name) in owner._fields.holding(
+            "optimizers"
         ):
             return "optimizer"
         case called if self_attribute(called) in single:
@@ -71,7 +72,7 @@ class _Routes(ast.NodeTransformer):
         return node
 
     def visit_For(self, node: ast.For) -> ast.For:
-        several = self.owner._fields.named("SubOptimizers")
+        several = self.owner._fields.holding("optimizers")
         fields = {v: f for v, f in loop_fields(node).items() if f in several}
         node.iter = self.visit(node.iter)
         places = self.found.passes.get(id(node))

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import TYPE_CHECKING, Any
 
 import jax.numpy as jnp
 
 from mlax_scaffold.spec.fields import Fields
+from mlax_scaffold.spec.runtime import runtime
+
+_ARRAYS = runtime("_core.arrays")
 
 
 class Schedule:
     """A hyperparameter as a function of the step: immutable, hashable, callable."""
 
+    takes_integers = True
     _fields: Fields
+    _counts: bool
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         cls._fields = Fields.of(cls)
+        spec: Any = cls
+        cls._counts = "step_number" in inspect.signature(spec.value).parameters
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         object.__setattr__(self, "_values", self._fields.bind(args, kwargs))
@@ -27,10 +35,9 @@ class Schedule:
 
     def __call__(self, step: Any) -> Any:
         """The value at `step`, both in the default float dtype or in that of `step`."""
-        step = jnp.asarray(step)
-        if not jnp.issubdtype(step.dtype, jnp.floating):
-            step = step.astype(jnp.result_type(float))
-        return jnp.asarray(self.value(step), step.dtype)
+        number = (_ARRAYS.exact(step),) if self._counts else ()
+        step = _ARRAYS.floating(step)
+        return jnp.asarray(self.value(step, *number), step.dtype)
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and vars(self) == vars(other)
@@ -43,7 +50,6 @@ class Schedule:
 
     if TYPE_CHECKING:
 
-        def value(self, step: Any) -> Any: ...
         def __getattr__(self, name: str) -> Any: ...
 
     else:

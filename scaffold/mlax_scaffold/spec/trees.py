@@ -2,32 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax import lax
-from jax.typing import DTypeLike
 
-from mlax_scaffold.spec.sums import weighted_sum
+from mlax_scaffold.spec.runtime import runtime
 
-
-def tree_dot(a: Any, b: Any, accum_dtype: DTypeLike | None = None) -> jax.Array:
-    """Inner product of two trees: a scalar in the default float dtype."""
-    total = jnp.zeros((), jnp.result_type(float))
-    for x, y in zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True):
-        dtype = jnp.dtype(x.dtype if accum_dtype is None else accum_dtype)
-        # Squares of float16 are out of its range: they are scaled in the library.
-        dtype = jnp.dtype(jnp.float32) if dtype == jnp.float16 else dtype
-        largest = float(jnp.finfo(dtype).max) / max(1, x.size)
-        products = (x.astype(dtype) * y.astype(dtype)).ravel()
-        products = jnp.clip(products, -largest, largest)
-        if jnp.finfo(dtype).bits > 16:
-            summed = lax.reduce(products, products.dtype.type(0), lax.add, (0,))
-        else:
-            summed = weighted_sum(products, (0,))
-        total = total + summed.astype(total.dtype)
-    return _saturated(total)
+tree_dot: Callable[..., jax.Array] = runtime("_core.trees").tree_dot
 
 
 def _saturated(x: jax.Array) -> jax.Array:

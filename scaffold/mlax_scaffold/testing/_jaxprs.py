@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -47,6 +47,7 @@ IDENTITIES = frozenset(
         "optimization_barrier",
         "pvary",
         "reshard",
+        "shard_alike",
         "sharding_constraint",
     }
 )
@@ -130,10 +131,13 @@ def sub_outputs(sub: SubJaxpr, results: Sequence[bool]) -> list[bool]:
     return [p is None or results[p] for p in sub.results]
 
 
-def custom_rules(jaxpr: Jaxpr, eqn: JaxprEqn) -> ClosedJaxpr | None:
+def custom_rules(
+    jaxpr: Jaxpr, eqn: JaxprEqn, constant: Callable[[Any], bool] = lambda aval: False
+) -> ClosedJaxpr | None:
     """The jaxpr of the VJP of an eqn with custom rules, which runs them.
 
-    `jaxpr` is the one that `eqn` stands in.
+    `jaxpr` is the one that `eqn` stands in; it is not differentiated by operands whose type is
+    `constant`.
 
     None where there is nothing to differentiate or where the rules cannot be traced.
     """
@@ -149,7 +153,9 @@ def custom_rules(jaxpr: Jaxpr, eqn: JaxprEqn) -> ClosedJaxpr | None:
     )
     call = jaxpr_as_fun(ClosedJaxpr(alone, ()))
     avals = [jax.ShapeDtypeStruct(v.aval.shape, v.aval.dtype) for v in variables]  # pyright: ignore[reportAttributeAccessIssue]
-    inexact = [i for i, a in enumerate(avals) if is_inexact(a.dtype)]
+    inexact = [
+        i for i, a in enumerate(avals) if is_inexact(a.dtype) and not constant(a)
+    ]
     if not inexact:
         return None
 
@@ -200,13 +206,22 @@ def carries(eqn: JaxprEqn) -> list[Carry]:
     """Where the initial values of loop carries stand, and their final values."""
     match eqn.primitive.name:
         case "scan":
-            first, n = eqn.params["num_consts"], eqn.params["num_carry"]
+            first, n = scan_parts(eqn)
         case "while":
             first = eqn.params["cond_nconsts"] + eqn.params["body_nconsts"]
             n = len(eqn.outvars)
         case _:
             return []
     return [Carry(first + i, i) for i in range(n)]
+
+
+def scan_parts(eqn: JaxprEqn) -> tuple[int, int]:
+    """How many operands of a scan are constants of its body, and how many its carry."""
+    if "num_consts" in eqn.params:
+        return eqn.params["num_consts"], eqn.params["num_carry"]
+    # From jax 0.12 on the parameter holds the trees of constants, carry and inputs.
+    consts, carry, _ = eqn.params["ft_in"].unpack()
+    return len(consts), len(carry)
 
 
 def _jaxprs_in(

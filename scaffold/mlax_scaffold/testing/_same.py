@@ -10,7 +10,13 @@ import jax
 import numpy as np
 from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 
-from mlax_scaffold.testing._jaxprs import CUSTOM_RULES
+from mlax_scaffold.testing._jaxprs import (
+    CUSTOM_RULES,
+    IDENTITIES,
+    custom_rules,
+    is_inexact,
+    scan_parts,
+)
 
 INLINED = {
     "checkpoint": "jaxpr",
@@ -22,30 +28,59 @@ INLINED = {
 }
 """Primitives that return what their jaxpr returns, and the name of that parameter."""
 
+COMMUTATIVE = frozenset(
+    {"add", "add_any", "and", "eq", "max", "min", "mul", "ne", "or", "xor"}
+)
+"""Primitives that give the same for their two operands in either order."""
 
-def output_numbers(jaxpr: ClosedJaxpr) -> list[int]:
-    """A number for each output: equal numbers are equal values (value numbering).
 
-    The converse does not hold: two ways to compute a value have different numbers. Only
-    the same primitives of the same values with the same parameters have the same ones.
+class Numbering:
+    """The numbers that were given to values, by how these are computed (value numbering).
+
+    Programs that share one can be compared, when their inputs have the same numbers: equal
+    numbers are equal values. The converse does not hold: two ways to compute a value have
+    different ones.
     """
-    numbering = _Numbering()
-    inputs = [numbering.new() for _ in jaxpr.jaxpr.invars]
-    return numbering.outputs(jaxpr.jaxpr, jaxpr.consts, inputs)
-
-
-class _Numbering:
-    """The numbers that were given to values, by how these are computed."""
 
     def __init__(self) -> None:
         self.numbers: dict[Any, int] = {}
         self.count = itertools.count()
         # Objects that are known by their identity have to live as long as the numbers.
         self.alive: list[Any] = []
+        self._eqns: list[tuple[int, JaxprEqn]] = []
+        self._rules: set[Any] = set()
+        self._follow = False
+        self._depth = 0
+        self.hidden = False
+        """Whether something was numbered of which is not known how it is computed."""
+
+    def program(
+        self, jaxpr: ClosedJaxpr, inputs: Sequence[int]
+    ) -> tuple[list[int], list[tuple[int, JaxprEqn]]]:
+        """The numbers of the outputs, and of the first result of each eqn."""
+        self._eqns = []
+        outputs = self.outputs(jaxpr.jaxpr, jaxpr.consts, inputs)
+        return outputs, self._eqns
+
+    def rules(
+        self, jaxpr: ClosedJaxpr, inputs: Sequence[int]
+    ) -> tuple[set[Any], list[tuple[int, JaxprEqn]]]:
+        """What is known of the derivatives that functions in it have of their own, and their eqns."""
+        self._rules, self._follow = set(), True
+        try:
+            _, eqns = self.program(jaxpr, inputs)
+        finally:
+            self._follow = False
+        return self._rules, eqns
 
     def new(self) -> int:
         """A number that nothing else has."""
         return next(self.count)
+
+    def unknown(self) -> int:
+        """The same, for what cannot be looked into: effects, Python callbacks."""
+        self.hidden = True
+        return self.new()
 
     def number(self, key: Any) -> int:
         """The number of what is computed so; a key without a hash equals no other."""
@@ -54,7 +89,7 @@ class _Numbering:
             if known is None:
                 known = self.numbers[key] = self.new()
         except TypeError:
-            return self.new()
+            return self.unknown()
         return known
 
     def outputs(
@@ -72,23 +107,94 @@ class _Numbering:
             return known[v]
 
         for eqn in jaxpr.eqns:
-            results = self.results(eqn, [read(v) for v in eqn.invars])
+            operands = [read(v) for v in eqn.invars]
+            if self._follow and eqn.primitive.name in CUSTOM_RULES:
+                self._note_rules(jaxpr, eqn, operands)
+            results = self.results(eqn, operands)
             known.update(zip(eqn.outvars, results, strict=True))
         return [read(v) for v in jaxpr.outvars]
 
     def results(self, eqn: JaxprEqn, operands: Sequence[int]) -> list[int]:
         """The numbers of the results of an eqn, given those of its operands."""
         if eqn.effects:
-            return [self.new() for _ in eqn.outvars]
-        if name := INLINED.get(eqn.primitive.name):
+            return [self.unknown() for _ in eqn.outvars]
+        if _returns_its_operands(eqn):
+            return list(operands)
+        primitive = eqn.primitive.name
+        if primitive == "select_n" and len(set(operands[1:])) == 1:
+            return [operands[1]]
+        if primitive in COMMUTATIVE:
+            operands = sorted(operands)
+        if name := INLINED.get(primitive):
             inner = eqn.params.get(name)
             if isinstance(inner, ClosedJaxpr):
                 return self.outputs(inner.jaxpr, inner.consts, operands)
             if isinstance(inner, Jaxpr) and not inner.constvars:
                 return self.outputs(inner, (), operands)
-        params = tuple((n, self.value(v)) for n, v in sorted(eqn.params.items()))
-        whole = self.number((eqn.primitive.name, params, tuple(operands)))
+        if primitive == "scan":
+            return self._scan(eqn, operands)
+        # Another function of Python may do the same.
+        self.hidden |= any(map(_is_function, eqn.params.values()))
+        params = tuple((n, self.value(v)) for n, v in sorted(_parameters(eqn).items()))
+        whole = self.number((primitive, params, tuple(operands)))
+        self._eqns.append((whole, eqn))
         return [self.number(("result", whole, i)) for i in range(len(eqn.outvars))]
+
+    def _scan(self, eqn: JaxprEqn, operands: Sequence[int]) -> list[int]:
+        """Those of a loop, in whatever order it is told what its steps use, carry and run over.
+
+        What all steps use is known as outside. Carries that begin alike are told from each other by how
+        a step computes them, until that tells no more: what is left are equations between carries, and
+        loops that have the same ones compute the same.
+        """
+        consts, count = scan_parts(eqn)
+        body = eqn.params["jaxpr"]
+        inputs = body.jaxpr.invars
+        self._depth += 1
+        over = [
+            self.number(("over", self._depth, n)) for n in operands[consts + count :]
+        ]
+        start = operands[consts : consts + count]
+        carried = inputs[consts : consts + count]
+        known = [(str(v.aval), n) for v, n in zip(carried, start, strict=True)]
+        begin, seen, kinds = len(self._eqns), -1, 0
+        carries: list[int] = []
+        after: list[int] = []
+        while kinds > seen:
+            del self._eqns[begin:]
+            carries = [self.number(("carry", self._depth, k)) for k in known]
+            given = [*operands[:consts], *carries, *over]
+            after = self.outputs(body.jaxpr, body.consts, given)
+            seen, kinds = kinds, len(set(known))
+            known = [(*k, n) for k, n in zip(known, after[:count], strict=True)]
+        self._depth -= 1
+        equations = frozenset(zip(carries, start, after[:count], strict=True))
+        how = tuple((name, eqn.params[name]) for name in ("length", "reverse"))
+        whole = self.number(("scan", how, equations))
+        results = [*carries, *(("each", n) for n in after[count:])]
+        found = [self.number(("result", whole, result)) for result in results]
+        self._eqns.append((found[0] if found else whole, eqn))
+        return found
+
+    def _note_rules(self, jaxpr: Jaxpr, eqn: JaxprEqn, operands: Sequence[int]) -> None:
+        # What the rules call has rules again, and so on for ever.
+        self._follow = False
+        try:
+            derivative = custom_rules(jaxpr, eqn)
+            if derivative is not None:
+                # It takes each variable once, and its cotangents are the results.
+                places = {
+                    v: i
+                    for v, i in zip(eqn.invars, operands, strict=True)
+                    if isinstance(v, Var)
+                }
+                known = self.outputs(
+                    derivative.jaxpr, derivative.consts, [*places.values()]
+                )
+                inexact = [n for v, n in places.items() if is_inexact(v.aval.dtype)]  # pyright: ignore[reportAttributeAccessIssue]
+                self._rules |= set(zip(inexact, known, strict=True))
+        finally:
+            self._follow = True
 
     def value(self, value: Any) -> Any:
         """What a parameter or a constant is known by."""
@@ -97,6 +203,7 @@ class _Numbering:
                 return self.function(value.jaxpr, value.consts)
             case Jaxpr():
                 if value.constvars:
+                    self.hidden = True
                     return object()
                 return self.function(value, ())
             case Mapping():
@@ -120,6 +227,42 @@ class _Numbering:
             self.number(("input", i, str(v.aval))) for i, v in enumerate(jaxpr.invars)
         ]
         return "function", tuple(inputs), tuple(self.outputs(jaxpr, consts, inputs))
+
+
+def _parameters(eqn: JaxprEqn) -> Mapping[str, Any]:
+    """The parameters of an eqn; those that say the same in two ways say it in one."""
+    strides = eqn.params.get("strides")
+    if eqn.primitive.name == "slice" and strides is not None and set(strides) <= {1}:
+        return {**eqn.params, "strides": None}
+    return eqn.params
+
+
+def _returns_its_operands(eqn: JaxprEqn) -> bool:
+    """Whether the results are the operands, such as those of a cast to the same dtype."""
+    name, operands, results = eqn.primitive.name, eqn.invars, eqn.outvars
+    if name in IDENTITIES:
+        return len(operands) == len(results)
+    if name == "transpose":
+        permutation = tuple(eqn.params["permutation"])
+        return permutation == tuple(range(len(permutation)))
+    if name not in _UNCHANGING or len(operands) != 1:
+        return False
+    [operand], [result] = operands, results
+    return _type(operand) == _type(result)
+
+
+_UNCHANGING = frozenset(
+    {"broadcast_in_dim", "convert_element_type", "reshape", "slice", "squeeze"}
+)
+"""Primitives that return their operand where that has the type of the result."""
+
+
+def _type(variable: Any) -> tuple[tuple[int, ...], Any]:
+    return variable.aval.shape, variable.aval.dtype
+
+
+def _is_function(value: Any) -> bool:
+    return callable(value) and not isinstance(value, type)
 
 
 def _is_key(value: Any) -> bool:

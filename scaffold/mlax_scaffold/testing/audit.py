@@ -188,7 +188,8 @@ class _Audit:
         return _Audit(allowed, self.scalars, frozenset(), self.rules, self.findings)
 
     def derivative(self, jaxpr: Jaxpr, eqn: JaxprEqn, path: tuple[str, ...]) -> None:
-        rules = _jaxprs.custom_rules(jaxpr, eqn)
+        # What is stored in another dtype has derivatives in that dtype.
+        rules = _jaxprs.custom_rules(jaxpr, eqn, self.wrong)
         if rules is None:
             return
         # The rules of what the rules call are not audited: a rule may call its own

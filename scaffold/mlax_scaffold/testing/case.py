@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
+import inspect
 import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -13,6 +15,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import DTypeLike
 
+from mlax_scaffold.testing import toys
+from mlax_scaffold.testing.dims import Shapes
 from mlax_scaffold.testing.dtypes import is_floating
 
 PyTree = Any
@@ -64,6 +68,12 @@ class Case:
             of the state.
         module: `module(node, rng)` is the module of the layer with these hyperparameters.
         spread: whether a module takes the items of x one by one.
+        hyperparameters: what `init` is called with; a layer in the place of one is a toy.
+        requirements: messages with which the layer may refuse what was picked.
+        shapes: those that the inputs were made from, with their annotations.
+        layer: the module that has its `init` and `fwd`.
+        module_class: the class of `module`.
+        keys: how many keys a module takes to create its parameters; None: it depends.
     """
 
     name: str
@@ -81,6 +91,12 @@ class Case:
     stored: bool = False
     module: Callable[[Any, Any], Any] | None = None
     spread: bool = False
+    hyperparameters: Mapping[str, Any] | None = None
+    requirements: tuple[str, ...] = ()
+    shapes: Shapes | None = None
+    keys: int | None = None
+    layer: Any = None
+    module_class: Any = None
 
     @classmethod
     def of_function(
@@ -100,7 +116,62 @@ class Case:
         ) -> tuple[PyTree, None]:
             return function(*x, **hyperparameters), None
 
-        return cls(function.__name__, init, fwd, x, **settings)
+        return cls(
+            function.__name__, init, fwd, x, hyperparameters=hyperparameters, **settings
+        )
+
+    @classmethod
+    def of_layer(
+        cls,
+        name: str,
+        layer: Any,
+        module: Any | None,
+        hyperparameters: Mapping[str, Any],
+        *,
+        aliases: Mapping[str, str] | None = None,
+        **settings: Any,
+    ) -> Case:
+        """A generated layer.
+
+        Args:
+            name: that of the layer.
+            layer: the module that has its `init` and `fwd`.
+            module: its module class; None: it has none.
+            hyperparameters: what `init` and `module` are called with.
+            aliases: names of hyperparameters by their names in `module`.
+            **settings: other arguments of `Case`.
+        """
+        parameters = inspect.signature(module).parameters if module else {}
+        positional = [
+            name for name, p in parameters.items() if p.kind is p.POSITIONAL_OR_KEYWORD
+        ][1:]
+
+        def make(node: Any, rng: Any) -> Any:
+            given = {n: hyperparameters[(aliases or {}).get(n, n)] for n in positional}
+            drawn = {"rng": rng} if "rng" in parameters else {}
+            assert module is not None
+            return module(node, **toys.as_modules(module, given, node, rng), **drawn)
+
+        init = functools.partial(initialize, layer, hyperparameters)
+        return cls(
+            name,
+            init,
+            layer.fwd,
+            module=make if module else None,
+            layer=layer,
+            module_class=module,
+            hyperparameters=hyperparameters,
+            **settings,
+        )
+
+    def plain_hyperparameters(self) -> dict[str, Any]:
+        """The hyperparameters that are no layers."""
+        given = self.hyperparameters or {}
+        return {n: v for n, v in given.items() if not isinstance(v, toys.Toy)}
+
+    def refuses(self, error: Exception) -> bool:
+        """Whether an error is that of a requirement of the spec."""
+        return any(message in str(error) for message in self.requirements)
 
     def with_dtype(self, dtype: DTypeLike) -> Case:
         """The case with all floating inputs in `dtype`."""
@@ -119,8 +190,10 @@ class Case:
 
     def abstract(self, weights_dtype: DTypeLike | None) -> Triple:
         """What `init` returns, arrays as `jax.ShapeDtypeStruct`. Compiles nothing."""
-        key = jax.eval_shape(lambda: jax.random.key(0))
-        return Triple(*jax.eval_shape(lambda k: self.init(k, weights_dtype), key))
+        if self.layer is None:
+            key = jax.eval_shape(lambda: jax.random.key(0))
+            return Triple(*jax.eval_shape(lambda k: self.init(k, weights_dtype), key))
+        return abstract(self.layer, self.hyperparameters or {}, weights_dtype)
 
     def abstract_arguments(
         self, dtype: DTypeLike, weights_dtype: DTypeLike
@@ -163,6 +236,46 @@ class Case:
             key=key if training and self.draws_keys else None,
             **arguments.inputs,
         )
+
+
+def initialize(
+    layer: Any,
+    hyperparameters: Mapping[str, Any],
+    key: Any,
+    dtype: DTypeLike | None,
+    **initializers: Any,
+) -> tuple[PyTree, PyTree, Any]:
+    """`layer.init`, with toys in the place of layers, and the key and the dtype if it takes them."""
+    takes = inspect.signature(layer.init).parameters
+    given = toys.initialized(hyperparameters, key, dtype)
+    if "dtype" in takes:
+        given["dtype"] = dtype
+    if "key" in takes:
+        given["key"] = key
+    return layer.init(**given, **initializers)
+
+
+_ABSTRACT: dict[Any, Triple] = {}
+_MOST = 64
+
+
+def abstract(
+    layer: Any, hyperparameters: Mapping[str, Any], dtype: DTypeLike | None
+) -> Triple:
+    """What `layer.init` returns, arrays as `jax.ShapeDtypeStruct`. Compiles nothing.
+
+    A few results are kept, since many cases have the same hyperparameters.
+    """
+    wide = jax.numpy.result_type(float)
+    place = layer.init, repr(hyperparameters), dtype and jnp.dtype(dtype), wide
+    if place not in _ABSTRACT:
+        make = functools.partial(initialize, layer, hyperparameters, dtype=dtype)
+        key = jax.eval_shape(lambda: jax.random.key(0))
+        made = Triple(*jax.eval_shape(lambda key: make(key=key), key))
+        while len(_ABSTRACT) >= _MOST:
+            del _ABSTRACT[next(iter(_ABSTRACT))]
+        _ABSTRACT[place] = made
+    return _ABSTRACT[place]
 
 
 def cast(tree: PyTree, dtype: DTypeLike) -> PyTree:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.typing import DTypeLike
-
-from mlax_scaffold.testing._same import output_numbers
 
 PyTree = Any
 DEFAULT_ULPS = 16
@@ -41,36 +38,6 @@ def assert_matches(
         _assert_close(e, a, dtype, ulps, what + jax.tree_util.keystr(path))
 
 
-def assert_same_results(
-    pair: Callable[..., tuple[PyTree, PyTree]],
-    *args: PyTree,
-    dtype: DTypeLike,
-    what: str = "result",
-) -> None:
-    """Raise AssertionError unless both results of `pair(*args)` agree to rounding."""
-    program = program_unless_same(pair, *args, what=what)
-    if program is not None:
-        assert_matches(*program(*args), dtype, what=what)
-
-
-def program_unless_same(
-    pair: Callable[..., tuple[PyTree, PyTree]], *args: PyTree, what: str
-) -> Callable[..., tuple[PyTree, PyTree]] | None:
-    """None where tracing shows that both results of `pair` are the same for all arguments.
-
-    That is where they are computed by the same operations: nothing is compiled then.
-    Otherwise `jax.jit(pair)`, to compare what it returns. Raises AssertionError where
-    structures, shapes or dtypes differ.
-    """
-    program = jax.jit(pair)
-    traced = program.trace(*args)
-    expected, actual = traced.out_info
-    assert_same_structure(expected, actual, what=what)
-    numbers = output_numbers(traced.jaxpr)
-    half = len(numbers) // 2
-    return None if numbers[:half] == numbers[half:] else program
-
-
 def assert_same_structure(expected: PyTree, actual: PyTree, *, what: str) -> None:
     """Raise AssertionError unless tree structures, shapes and dtypes are equal."""
     tree, other = jax.tree.structure(expected), jax.tree.structure(actual)
@@ -86,6 +53,22 @@ def assert_same_structure(expected: PyTree, actual: PyTree, *, what: str) -> Non
         if given != wanted:
             place = what + jax.tree_util.keystr(path)
             raise AssertionError(f"{place} is {given}, expected {wanted}")
+
+
+def by_name(tree: PyTree) -> PyTree:
+    """The tree with dicts in the place of NamedTuples, by the names of class and fields.
+
+    A spec and the module generated from it each have a class of their own.
+    """
+    if isinstance(tree, tuple) and hasattr(tree, "_fields"):
+        own, named = type(tree).__name__, cast(Any, tree)
+        fields = zip(named._fields, named, strict=True)
+        return {f"{own}.{name}": by_name(value) for name, value in fields}
+    if type(tree) in (tuple, list):
+        return type(tree)(map(by_name, tree))
+    if type(tree) is dict:
+        return {name: by_name(value) for name, value in tree.items()}
+    return tree
 
 
 def _type(value: Any) -> str:
@@ -129,5 +112,5 @@ def _assert_close(
 def _worst(e: np.ndarray, a: np.ndarray, wrong: np.ndarray) -> tuple[Any, ...]:
     with np.errstate(invalid="ignore"):
         difference = np.abs(a.astype(e.dtype) - e) if e.dtype != bool else wrong
-    difference = np.where(wrong, np.nan_to_num(difference, nan=np.inf), -1)
+    difference = np.where(wrong, np.nan_to_num(difference, nan=np.inf), -1.0)
     return np.unravel_index(np.argmax(difference), wrong.shape)

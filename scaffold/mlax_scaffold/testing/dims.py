@@ -1,13 +1,15 @@
-"""Hypothesis strategies that draw concrete shapes for shape annotations."""
+"""Concrete shapes for shape annotations."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
-from hypothesis import assume
-from hypothesis import strategies as st
+import jax
+import jax.numpy as jnp
+from jax.typing import DTypeLike
 
 from mlax_scaffold.model.shapes import (
     Anonymous,
@@ -22,6 +24,9 @@ from mlax_scaffold.model.shapes import (
     Variadic,
     parse_shape,
 )
+from mlax_scaffold.testing import strategies
+from mlax_scaffold.testing.picks import Pick, Unfit
+from mlax_scaffold.testing.strategies import booleans, choices, levels
 
 Patterns = Any
 """The text of a shape, None, or a tuple, list or mapping of such."""
@@ -37,6 +42,17 @@ class Shapes(Mapping[str, Any]):
     shapes: Mapping[str, Any]
     sizes: Mapping[str, int | tuple[int, ...]]
     fields: Mapping[str, Any]
+    patterns: Mapping[str, Patterns]
+    loose: tuple[str, ...] = ()
+    """Names of inputs that may have other shapes than were picked."""
+    arrays: dict[str, jax.ShapeDtypeStruct] = field(default_factory=dict)
+    """The inputs that were made, by name."""
+
+    def array(self, name: str, dtype: DTypeLike = jnp.float32) -> jax.ShapeDtypeStruct:
+        """An input of that name; a floating dtype is replaced by that of the situation."""
+        made = jax.ShapeDtypeStruct(self.shapes[name], jnp.dtype(dtype))
+        self.arrays[name] = made
+        return made
 
     def __getitem__(self, name: str) -> Any:
         return self.shapes[name]
@@ -73,100 +89,121 @@ class Shapes(Mapping[str, Any]):
 
 
 def shapes_of(
+    pick: Pick,
     patterns: Mapping[str, Patterns],
+    known: Mapping[str, Any] = MappingProxyType({}),
     *,
     max_size: int = 4,
     max_axes: int = 2,
     ranks: Mapping[str, int] | None = None,
     given: Mapping[str, tuple[int, ...]] | None = None,
-    **known: Any,
-) -> st.SearchStrategy[Shapes]:
+    loose: tuple[str, ...] = (),
+) -> Shapes:
     """Shapes of the inputs of one layer, which agree on the size of every name.
 
     Args:
+        pick: picks sizes and numbers of axes.
         patterns: the shape annotation of each input.
+        known: the hyperparameters: sizes, tuples of sizes for a `*name`, `name_dims`
+            for the number of axes of a `*name`, and the fields that conditional shapes
+            depend on.
         max_size: unknown axes have from 1 to so many entries.
         max_axes: `*name` and `...` stand for from 0 to so many axes.
         ranks: the number of axes of a `*name` that must have a certain one.
-        given: shapes of inputs that are not drawn, by name.
-        **known: the hyperparameters: sizes, tuples of sizes for a `*name`, `name_dims`
-            for the number of axes of a `*name`, and the fields that conditional shapes
-            depend on.
+        given: shapes of inputs that are not picked, by name.
+        loose: names of inputs whose annotations allow more than their patterns.
+
+    Raises:
+        Unfit: where a computed size is none for the sizes that were picked.
     """
     parsed = {name: _map(value, parse_shape) for name, value in patterns.items()}
     sizes = {name: value for name, value in known.items() if _is_size(value)}
     for name, shape in (given or {}).items():
         sizes = parsed.pop(name).resolve(known).bind(shape, sizes)
-    drawn = _shapes_of(parsed, max_size, max_axes, dict(ranks or {}), sizes, known)
-    return drawn.map(lambda s: replace(s, shapes={**s.shapes, **(given or {})}))
+    picking = _Picking(pick, max_size, max_axes, ranks or {}, sizes, known)
+    # Broadcasting axes take their sizes from those that do not.
+    resolved = {name: _map(value, picking.resolve) for name, value in parsed.items()}
+    shapes = {
+        name: _map(value, lambda shape, name=name: picking.make(name, shape))
+        for name, value in resolved.items()
+    }
+    return Shapes({**shapes, **(given or {})}, sizes, known, patterns, loose)
 
 
-@st.composite
-def _shapes_of(
-    draw: st.DrawFn,
-    patterns: Mapping[str, Any],
-    max_size: int,
-    max_axes: int,
-    ranks: Mapping[str, int],
-    start: Mapping[str, int | tuple[int, ...]],
-    known: Mapping[str, Any],
-) -> Shapes:
-    size = st.integers(1, max_size)
-    sizes = dict(start)
+@dataclass
+class _Picking:
+    """Shapes that are picked, which agree on `sizes`."""
 
-    def axes(n: int | None) -> tuple[int, ...]:
-        low, high = (0, max_axes) if n is None else (n, n)
-        return tuple(draw(st.lists(size, min_size=low, max_size=high)))
+    pick: Pick
+    max_size: int
+    max_axes: int
+    ranks: Mapping[str, int]
+    sizes: dict[str, Any]
+    known: Mapping[str, Any]
 
-    def bind(dim: Dim) -> None:
+    def resolve(self, shape: AnyShape) -> Shape:
+        resolved = shape.resolve(self.known)
+        for dim in resolved.dims:
+            self.bind(dim)
+        return resolved
+
+    def bind(self, dim: Dim) -> None:
         match dim:
-            case Named(name) if name not in sizes:
-                sizes[name] = draw(size)
-            case Variadic(name) if name not in sizes:
-                sizes[name] = axes(ranks.get(name, dim.count(sizes)))
+            case Named(name) if name not in self.sizes:
+                self.sizes[name] = self.size(name)
+            case Variadic(name) if name not in self.sizes:
+                count = self.ranks.get(name, dim.count(self.sizes))
+                self.sizes[name] = self.axes(name, count)
             case Computed(names=names):
                 for name in names:
-                    if name not in sizes:
-                        sizes[name] = draw(size)
+                    if name not in self.sizes:
+                        self.sizes[name] = self.size(name)
             case _:
                 pass
 
-    def concrete(dim: Dim) -> tuple[int, ...]:
+    def size(self, name: str) -> int:
+        return self.pick(f"size of {name}", strategies.sizes(max=self.max_size))
+
+    def axes(self, name: str, count: int | None) -> tuple[int, ...]:
+        many = choices(*range(self.max_axes + 1))
+        axes = self.pick(f"number of {name}", many) if count is None else count
+        return tuple(self.size(f"{name}[{i}]") for i in range(axes))
+
+    def make(self, label: str, shape: Shape) -> tuple[int, ...]:
+        try:
+            full = tuple(
+                n
+                for i, dim in enumerate(shape.dims)
+                for n in self.concrete(f"{label}[{i}]", dim)
+            )
+        except ShapeMismatch as error:
+            # A computed size came out negative for sizes that were picked.
+            raise Unfit from error
+        return self.narrower(label, full) if shape.broadcast else full
+
+    def concrete(self, label: str, dim: Dim) -> tuple[int, ...]:
         match dim:
-            case Named(broadcast=True) if draw(st.booleans()):
+            case Named(broadcast=True) if self.pick(f"{label} is 1", booleans()):
                 return (1,)
             case Anonymous():
-                return (draw(size),)
+                return (self.size(label),)
             case AnyAxes():
-                return axes(None)
+                return self.axes(label, None)
             case Fixed(n):
                 return (n,)
             case _:
-                return Shape((dim,)).evaluate(sizes)
+                return Shape((dim,)).evaluate(self.sizes)
 
-    def narrower(shape: tuple[int, ...]) -> tuple[int, ...]:
+    def narrower(self, label: str, shape: tuple[int, ...]) -> tuple[int, ...]:
         """A shape that broadcasts to it."""
-        kept = shape[draw(st.integers(0, len(shape))) :]
-        return tuple(1 if draw(st.booleans()) else n for n in kept)
-
-    def resolve(shape: AnyShape) -> Shape:
-        resolved = shape.resolve(known)
-        for dim in resolved.dims:
-            bind(dim)
-        return resolved
-
-    def make(shape: Shape) -> tuple[int, ...]:
-        try:
-            full = tuple(n for dim in shape.dims for n in concrete(dim))
-            return narrower(full) if shape.broadcast else full
-        except ShapeMismatch:
-            # A computed size came out negative for sizes that were drawn.
-            assume(False)
-            raise
-
-    resolved = {name: _map(value, resolve) for name, value in patterns.items()}
-    shapes = {name: _map(value, make) for name, value in resolved.items()}
-    return Shapes(shapes, sizes, known)
+        count = len(shape)
+        lacks = levels([0], range(1, count), [count] * (count > 0))
+        first = self.pick(f"axes that {label} lacks", lacks)
+        ones = self.pick(f"axes of {label} that are 1", choices("none", "some", "all"))
+        if ones == "all":
+            return (1,) * (len(shape) - first)
+        each = enumerate(shape[first:])
+        return tuple(1 if ones == "some" and i % 2 == 0 else n for i, n in each)
 
 
 def _is_size(value: Any) -> bool:

@@ -56,7 +56,10 @@ def assert_gradients(
             raise AssertionError(
                 f"{case.name}: the gradient of {place} gives the directional derivative "
                 f"{analytic[i]:.9g}, finite differences give {numeric[i]:.9g}; allowed is "
-                f"a difference of {limit:.3g}"
+                f"a difference of {limit:.3g}; where the gradient is meant to be another, "
+                "as in a straight-through estimator, the spec says so: "
+                "`class Name(Layer, surrogate_gradient=True)`, "
+                "`@function(surrogate_gradient=True)`"
             )
 
 

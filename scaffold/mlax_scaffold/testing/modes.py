@@ -34,12 +34,12 @@ def assert_rejects_other_modes(case: Case) -> None:
     _assert_refused(case.name, call, trees, "inference_mode")
 
 
-def assert_module_rejects_other_modes(case: Case, graph: Any) -> None:
+def assert_module_rejects_other_modes(case: Case) -> None:
     """An `is_training` other than True and False is a TypeError, and True is the default.
 
     A key in its place is one, and so is a traced one. So it is compiled and eager.
     """
-    module, _, params = make_module(case, graph)
+    module, _, params = make_module(case)
     arguments = case.arguments(jnp.float32)
 
     def call(trees: Any, mode: Any) -> Any:

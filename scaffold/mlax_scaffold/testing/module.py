@@ -1,22 +1,30 @@
-"""Contracts of the module class of a layer. Each function raises AssertionError where one is broken."""
+"""What is claimed of the module class of a layer. Everything here only traces, where that decides."""
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax.typing import DTypeLike
 
 from mlax_scaffold.testing.case import Arguments, Case
-from mlax_scaffold.testing.compare import assert_same_results
-from mlax_scaffold.testing.dtypes import precision_for
+from mlax_scaffold.testing.keys import assert_key_is_used_once
+from mlax_scaffold.testing.programs import Program, assert_same_programs
+from mlax_scaffold.testing.situation import Situation
 
 PyTree = Any
 
 
-def make_module(case: Case, graph: Any) -> tuple[Any, Any, Any]:
+def graph_of(case: Case) -> Any:
+    """The package of module classes that the case's one is of."""
+    package = case.module_class.__module__.partition(".graph")[0]
+    return importlib.import_module(f"{package}.graph")
+
+
+def make_module(case: Case) -> tuple[Any, Any, Any]:
     """The module of a case, its `Rng`, and params with the seed alone."""
+    graph = graph_of(case)
     root = graph.Graph("model")
     rng = graph.Rng(root.child("rng"))
     assert case.module is not None
@@ -32,19 +40,23 @@ def call_module(
     return module(params, *given, is_training=training, **inputs)
 
 
-def assert_module_equals_layer(
-    case: Case, graph: Any, dtype: DTypeLike = jnp.float32, seed: int = 0
-) -> None:
+def have_a_module_that_equals_the_layer(situation: Situation) -> None:
     """The module, with a layer's weights as parameters, returns what `fwd` returns.
 
-    So does its state, in training and in inference. What it draws, it draws with the next
-    key of its `Rng`. Its parameters are locked.
+    So does its state. What it draws, it draws with the next key of its `Rng`.
     """
-    module, rng, params = make_module(case, graph)
-    with precision_for(dtype, *case.allow):
+    case, training = situation.case, situation.training
+    graph = graph_of(case)
+    module, rng, params = make_module(case)
+    with situation.precision():
         # A module that is given no dtype creates its parameters in the default one.
-        arguments = case.arguments(dtype, jnp.result_type(float), seed=seed)
+        arguments = case.arguments(situation.dtype, jnp.result_type(float), seed=1)
         x, trainables, state, hyperparams, inputs = arguments
+        # An initializer may have a default of its own.
+        made = jax.eval_shape(lambda key: case.init(key, None)[:2], jax.random.key(0))
+        trainables, state = jax.tree.map(
+            lambda a, b: a.astype(b.dtype), (trainables, state), made
+        )
         created = jax.eval_shape(
             lambda *arrays: call_module(case, module, params, False, *arrays)[1],
             x,
@@ -62,75 +74,91 @@ def assert_module_equals_layer(
                 f"{case.name}: params_to_pair makes {jax.tree.structure(pair)}, expected "
                 f"{jax.tree.structure((trainables, state))}"
             )
+        arrays = params.locked(), x, inputs
 
-        for training in case.modes():
+        def of_layer(params: Any, x: PyTree, inputs: PyTree) -> PyTree:
+            key = jax.random.fold_in(rng.get_seed(params), rng.get_counter(params))
+            weights, state = graph.params_to_pair(module, params)
+            given = Arguments(x, weights, state, hyperparams, inputs)
+            return case.call(given, training=training, key=key)
 
-            def both(params: Any, x: PyTree, inputs: PyTree) -> tuple[PyTree, PyTree]:
-                key = jax.random.fold_in(rng.get_seed(params), rng.get_counter(params))
-                weights, state = graph.params_to_pair(module, params)
-                expected = case.call(
-                    Arguments(x, weights, state, hyperparams, inputs),
-                    training=training,  # noqa: B023
-                    key=key,
-                )
-                y, after = call_module(case, module, params, training, x, inputs)  # noqa: B023
-                return expected, (y, graph.params_to_pair(module, after)[1])
+        def of_module(params: Any, x: PyTree, inputs: PyTree) -> PyTree:
+            y, after = call_module(case, module, params, training, x, inputs)
+            return y, graph.params_to_pair(module, after)[1]
 
-            assert_same_results(
-                both,
-                params.locked(),
-                x,
-                inputs,
-                dtype=dtype,
-                what=f"{case.name}: module in {'training' if training else 'inference'}",
-            )
+        assert_same_programs(
+            Program.of(of_layer, *arrays),
+            Program.of(of_module, *arrays),
+            lambda: jax.tree.leaves(arrays),
+            situation.compute_dtype,
+            what=f"{situation}: module",
+        )
 
 
-def assert_module_creates(case: Case, graph: Any, keys: int | None) -> None:
-    """The first call creates the parameters, and later ones none. Only traces.
+def have_a_module_that_creates_once(situation: Situation) -> None:
+    """The first call creates the parameters, and later ones none.
 
-    It takes `keys` keys, one for each declaration, and locked parameters are refused.
+    It takes one key for each declaration, each with another counter of its `Rng`, and uses none
+    twice. Locked parameters are refused.
     """
-    with precision_for(jnp.float32, *case.allow):
-        _assert_module_creates(case, graph, keys)
-
-
-def _assert_module_creates(case: Case, graph: Any, keys: int | None) -> None:
-    module, rng, params = make_module(case, graph)
-    arguments = case.abstract_arguments(jnp.float32, jnp.float32)
-    arrays = arguments.x, arguments.inputs
-
-    def run(params: Any) -> Any:
-        return jax.eval_shape(
-            lambda params, x, inputs: call_module(
-                case, module, params, False, x, inputs
-            )[1],
-            params,
-            *arrays,
-        )
-
-    created = run(params)
-    again = run(created.locked())
-    if jax.tree.structure(created.locked()) != jax.tree.structure(again):
-        raise AssertionError(f"{case.name}: the second call of its module creates more")
-    drawn: list[Any] = []
+    case = situation.case
+    module, rng, params = make_module(case)
+    what = f"{case.name}: its module"
+    arrays = situation.arguments.x, situation.arguments.inputs
+    counters: list[Any] = []
+    made: list[tuple[set[str], int]] = []
     draw = type(rng).__call__
+
+    def noted(self: Any, params: Any) -> Any:
+        counters.append(self.get_counter(params))
+        return draw(self, params)
+
+    def calls(params: Any, *arrays: PyTree) -> Any:
+        y, first = call_module(case, module, params, False, *arrays)
+        names = set(first)
+        made.append((names, len(counters)))
+        after = first
+        for _ in range(2 * case.draws_keys):
+            y, after = call_module(case, module, after, True, *arrays)
+        drawn = len(counters)
+        if _creates(case, module, first.locked(), arrays):
+            raise AssertionError(f"{what} creates more at the second call")
+        missing = len(names) > len(params)
+        if missing and not _creates(case, module, params.locked(), arrays):
+            raise AssertionError(f"{what} adds to locked parameters")
+        del counters[drawn:]
+        return y, after
+
+    with situation.precision():
+        try:
+            type(rng).__call__ = noted
+            assert_key_is_used_once(calls, params, *arrays, what=what)
+        finally:
+            type(rng).__call__ = draw
+        [(names, drawn)] = made
+        _assert_keys(case, drawn, len(names) == len(params), counters, what)
+
+
+def _creates(case: Case, module: Any, locked: Any, arrays: tuple[PyTree, ...]) -> bool:
+    """Whether a call with locked parameters would create some: they are refused."""
     try:
-        type(rng).__call__ = lambda self, params: drawn.append(0) or draw(self, params)
-        run(params)
-    finally:
-        type(rng).__call__ = draw
-    # Where everything is absent, nothing is created.
-    keys = 0 if len(created) == len(params) else keys
-    if keys is not None and len(drawn) != keys:
+        call_module(case, module, locked, False, *arrays)
+    except graph_of(case).LockedError:
+        return True
+    return False
+
+
+def _assert_keys(
+    case: Case, drawn: int, empty: bool, counters: list[Any], what: str
+) -> None:
+    # Where everything is absent, nothing is drawn.
+    keys = 0 if empty else case.keys
+    if keys is not None and drawn != keys:
         raise AssertionError(
-            f"{case.name}: its module takes {len(drawn)} keys, expected {keys}: one for each "
-            "declaration"
+            f"{what} takes {drawn} keys, expected {keys}: one for each declaration"
         )
-    if len(created) == len(params):
-        return
-    try:
-        run(params.locked())
-    except graph.LockedError:
-        return
-    raise AssertionError(f"{case.name}: its module adds to locked parameters")
+    if len({id(counter) for counter in counters}) < len(counters):
+        raise AssertionError(
+            f"{what} takes {len(counters)} keys from its Rng, and some of them with the "
+            "same counter: they are the same key"
+        )

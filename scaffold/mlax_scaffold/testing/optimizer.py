@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from hypothesis import assume
 from jax.typing import DTypeLike
 
-from mlax_scaffold.testing._functions import assert_static
-from mlax_scaffold.testing.audit import assert_dtypes, audit_jaxpr, report
+from mlax_scaffold.testing import toys
+from mlax_scaffold.testing.audit import audit_jaxpr, report
 from mlax_scaffold.testing.case import cast
-from mlax_scaffold.testing.compare import assert_matches, assert_same_structure
+from mlax_scaffold.testing.compare import assert_same_structure
 from mlax_scaffold.testing.dtypes import precision_for
+from mlax_scaffold.testing.picks import Unfit
+from mlax_scaffold.testing.programs import quick
 
 PyTree = Any
+ASKS = "give moment_dtype"
+"""What an error says that asks for a moment_dtype."""
 
 
 class _Pair(NamedTuple):
@@ -43,6 +47,8 @@ class OptimizerCase:
         needs: names of the keyword-only inputs that `step` cannot do without.
         other_dtypes: other dtypes that the hyperparameters declare.
         per_example: whether `step` takes the gradients of each example.
+        hyperparameters: what `init` is called with; an optimizer in the place of one is a toy.
+        requirements: messages with which it may refuse what was picked.
     """
 
     name: str
@@ -53,13 +59,44 @@ class OptimizerCase:
     needs: tuple[str, ...] = ()
     other_dtypes: tuple[DTypeLike | None, ...] = ()
     per_example: bool = False
+    hyperparameters: Mapping[str, Any] = field(default_factory=dict)
+    requirements: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        optimizer: Any,
+        hyperparameters: Mapping[str, Any],
+        **settings: Any,
+    ) -> OptimizerCase:
+        """A generated optimizer: the module that has its `init` and `step`."""
+        takes_weights = "trainables" in inspect.signature(optimizer.init).parameters
+
+        def init(trainables: PyTree) -> tuple[Any, Any]:
+            given = toys.with_optimizers(hyperparameters, trainables)
+            return optimizer.init(*[trainables] * takes_weights, **given)
+
+        return cls(
+            name, init, optimizer.step, hyperparameters=hyperparameters, **settings
+        )
+
+    def plain_hyperparameters(self) -> dict[str, Any]:
+        """The hyperparameters that are no optimizers."""
+        given = self.hyperparameters
+        return {n: v for n, v in given.items() if not isinstance(v, toys.ToyOptimizer)}
+
+    def refuses(self, error: Exception) -> bool:
+        """Whether an error is that of a requirement of the spec."""
+        return any(message in str(error) for message in self.requirements)
 
     def initialize(self, trainables: PyTree) -> tuple[Any, Any]:
-        """`init`; hyperparameters with which it asks for a `moment_dtype` are not drawn."""
+        """`init`. Raises Unfit where it asks for a `moment_dtype`."""
         try:
             return self.init(trainables)
         except ValueError as error:
-            assume("give moment_dtype" not in str(error))
+            if ASKS in str(error):
+                raise Unfit from error
             raise
 
     def given(self, gradients: PyTree) -> PyTree:
@@ -130,28 +167,6 @@ def weights(structs: PyTree, seed: int = 0) -> PyTree:
     return jax.tree.map(draw, structs)
 
 
-def assert_optimizer_dtypes(
-    case: OptimizerCase, dtype: DTypeLike, gradients_dtype: DTypeLike | None = None
-) -> None:
-    """Updates have the weights' dtype, state keeps its own, and no array is widened.
-
-    Scalars may be in the default float dtype, and arrays in `moment_dtype` where the case
-    has one; all other arithmetic is in `dtype`. Compiles nothing.
-    """
-    gradients_dtype = dtype if gradients_dtype is None else gradients_dtype
-    declared = declared_dtypes(case)
-    what = f"{case.name} with weights in {jnp.dtype(dtype)}"
-    with precision_for(dtype, gradients_dtype, *declared):
-        structs = cast(trees()["dict"], dtype)
-        jaxpr = _trace(case, structs, cast(structs, gradients_dtype), what)
-        assert_dtypes(
-            jaxpr,
-            (dtype, *declared),
-            scalars=(jnp.float32, jnp.result_type(float)),
-            what=what,
-        )
-
-
 def declared_dtypes(case: OptimizerCase) -> tuple[DTypeLike, ...]:
     """The dtypes that hyperparameters name."""
     named = (case.moment_dtype, *case.other_dtypes)
@@ -189,110 +204,29 @@ def assert_structure(case: OptimizerCase) -> None:
     for name, structs in trees().items():
         what = f"{case.name} with weights of the structure {name!r}"
         state, _ = jax.eval_shape(case.initialize, structs)
-        for field, value in _fields(state, what).items():
-            if field in case.partial_moments or value is None or _is_scalar(value):
+        for moment, value in _fields(state, what).items():
+            if moment in case.partial_moments or value is None or _is_scalar(value):
                 continue
-            _assert_mirrors(structs, value, f"{what}: the moment {field}")
+            _assert_mirrors(structs, value, f"{what}: the moment {moment}")
         _trace(case, structs, structs, what)
-
-
-def assert_jit(case: OptimizerCase) -> None:
-    """`jit` takes hyperparameters in every way, traces once, and equals the eager step."""
-    params = weights(trees()["dict"])
-    gradients = weights(trees()["dict"], seed=1)
-    state, hyperparams = case.initialize(params)
-    _, again = case.initialize(params)
-    assert_static(hyperparams, again, what=case.name)
-    traces = 0
-
-    def step(gradients: PyTree, state: Any, params: PyTree, hyperparams: Any) -> Any:
-        nonlocal traces
-        traces += 1
-        return case.take(gradients, state, params, hyperparams)
-
-    plain = jax.jit(step)
-    expected = step(gradients, state, params, hyperparams)
-    traces = 0
-    first = plain(gradients, state, params, hyperparams)
-    plain(gradients, first[1], params, again)
-    _assert_one_trace(case, traces, "as a plain argument")
-    assert_matches(expected, first, jnp.float32, what=f"{case.name}: jit, step")
-
-    # The others run the same program: tracing them is enough.
-    by_name = jax.jit(step, static_argnames="hyperparams")
-    of_partial = jax.jit(lambda call, *args: call(*args))
-
-    def static_argument(h: Any) -> None:
-        by_name.trace(gradients, state, params, hyperparams=h)
-
-    def partial(h: Any) -> None:
-        call = jax.tree_util.Partial(_call, jax.tree_util.Partial(step), h)
-        of_partial.trace(call, gradients, state, params)
-
-    for trace, how in (
-        (static_argument, "in static_argnames"),
-        (partial, "in a jax.tree_util.Partial"),
-    ):
-        traces = 0
-        trace(hyperparams)
-        trace(again)
-        _assert_one_trace(case, traces, how)
-    closed_over = jax.jit(lambda g, s, p: step(g, s, p, hyperparams))
-    closed_over.trace(gradients, state, params)
-
-
-def _call(
-    step: Callable[..., Any], hyperparams: Any, gradients: Any, state: Any, params: Any
-) -> Any:
-    return step(gradients, state, params, hyperparams)
-
-
-def _assert_one_trace(case: OptimizerCase, traces: int, how: str) -> None:
-    if traces != 1:
-        raise AssertionError(
-            f"{case.name}: with hyperparams {how}, jit traced {traces} times for two "
-            "steps, expected once"
-        )
-
-
-def assert_scan(case: OptimizerCase, dtype: DTypeLike = jnp.float32) -> None:
-    """`lax.scan` takes weights and state as its carry. Compiles nothing."""
-    structs = cast(trees()["dict"], dtype)
-
-    def run(params: PyTree, gradients: PyTree) -> Any:
-        state, hyperparams = case.initialize(params)
-
-        def body(carry: Any, _: None) -> tuple[Any, None]:
-            params, state = carry
-            updates, state = case.take(gradients, state, params, hyperparams)
-            return (jax.tree.map(jnp.add, params, updates), state), None
-
-        return jax.lax.scan(body, (params, state), length=3)[0]
-
-    with precision_for(dtype):
-        try:
-            jax.eval_shape(run, structs, structs)
-        except TypeError as error:
-            raise AssertionError(
-                f"{case.name}: lax.scan does not take weights and state in "
-                f"{jnp.dtype(dtype)} as its carry: {error}"
-            ) from error
 
 
 def assert_zero_gradients(
     case: OptimizerCase, dtype: DTypeLike = jnp.float16, steps: int = 3
 ) -> None:
     """Where gradients, or weights too, are zero, updates and state remain finite."""
-    params = weights(cast(trees()["dict"], dtype))
-    state, hyperparams = case.initialize(params)
+    structs = cast(trees()["dict"], dtype)
+    params = weights(structs)
+    _, hyperparams = jax.eval_shape(case.initialize, structs)
 
-    @jax.jit
-    def run(params: PyTree, state: Any, gradients: PyTree) -> Any:
+    def run(params: PyTree, gradients: PyTree) -> Any:
         def body(state: Any, _: None) -> tuple[Any, PyTree]:
             updates, state = case.take(gradients, state, params, hyperparams)
             return state, updates
 
-        return jax.lax.scan(body, state, length=steps)
+        return jax.lax.scan(body, case.init(params)[0], length=steps)
+
+    program = jax.jit(run, compiler_options=quick())
 
     zeros = jax.tree.map(jnp.zeros_like, params)
     for how, (values, gradients) in {
@@ -303,7 +237,7 @@ def assert_zero_gradients(
         ),
         "zero weights and gradients": (zeros, zeros),
     }.items():
-        new_state, updates = run(values, state, gradients)
+        new_state, updates = program(values, gradients)
         results = {"updates": updates, "state": new_state}
         for path, value in jax.tree_util.tree_leaves_with_path(results):
             if not np.all(np.isfinite(np.asarray(value).astype(np.float64))):

@@ -9,13 +9,15 @@ from __future__ import annotations
 import os
 from typing import TypeVar
 
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 CI = "ci"
 THOROUGH = "thorough"
 PROFILES = (CI, THOROUGH)
 ENVIRONMENT_VARIABLE = "MLAX_SCAFFOLD_PROFILE"
 _PREFIX = "mlax-"
+_PHASES = (Phase.explicit, Phase.reuse, Phase.generate)
+"""No shrinking: contracts look for the smallest case, and for a limited time."""
 T = TypeVar("T")
 
 
@@ -25,6 +27,7 @@ def register() -> None:
     settings.register_profile(
         _PREFIX + CI,
         max_examples=5,
+        phases=_PHASES,
         deadline=None,
         derandomize=True,
         database=None,
@@ -34,6 +37,7 @@ def register() -> None:
     settings.register_profile(
         _PREFIX + THOROUGH,
         max_examples=200,
+        phases=_PHASES,
         deadline=None,
         print_blob=True,
         suppress_health_check=slow,
@@ -54,24 +58,14 @@ def chosen(option: str | None = None) -> str | None:
     return name
 
 
-def tracing(test: T) -> T:
-    """Settings of a property test that only traces: tens of milliseconds an example."""
-    return _examples(test, {CI: 4, THOROUGH: 200})
-
-
 def each_dtype(test: T) -> T:
-    """Settings of a property test that traces once for each pair of dtypes."""
-    return _examples(test, {CI: 1, THOROUGH: 50})
+    """Settings of the property that every dtype is kept: an example is traced in milliseconds."""
+    return _examples(test, {CI: 3, THOROUGH: 200})
 
 
-def compiling(test: T) -> T:
-    """Settings of a property test that compiles: hundreds of milliseconds an example."""
-    return _examples(test, {CI: 2, THOROUGH: 25})
-
-
-def comparing(test: T) -> T:
-    """Settings of a property test that traces, and compiles where that does not decide."""
-    return _examples(test, {CI: 3, THOROUGH: 100})
+def seeds() -> int:
+    """How many cases are tried for each pair of options."""
+    return {CI: 1, THOROUGH: 8}[chosen() or CI]
 
 
 def _examples(test: T, examples: dict[str, int]) -> T:

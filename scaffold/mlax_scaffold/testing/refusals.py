@@ -1,4 +1,4 @@
-"""Contracts of what layers and optimizers refuse, and what their errors say."""
+"""Contracts of what optimizers refuse, and what their errors say."""
 
 from __future__ import annotations
 
@@ -8,45 +8,8 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from mlax_scaffold.model.shapes import Named, parse_shape
-from mlax_scaffold.testing.case import Case
-from mlax_scaffold.testing.fitting import array, known, trace
+from mlax_scaffold.testing.fitting import array
 from mlax_scaffold.testing.optimizer import OptimizerCase
-
-
-def assert_rejects_another_size(case: Case, axis: str, *, of: str) -> None:
-    """A ValueError names the layer and the shape where an axis of x has another size.
-
-    The axis is that of this name in the shape `of` that x is annotated with.
-    """
-    sizes = known(case.abstract(jnp.float32).hyperparams)
-    shape: list[int] = []
-    for dim, part in parse_shape(of).resolve(sizes).align(case.x.shape, sizes):
-        changed = isinstance(dim, Named) and dim.name == axis
-        shape += [size + 1 for size in part] if changed else part
-    wrong = array(shape, case.x.dtype)
-    _assert_rejects(case, wrong, ValueError, str(tuple(shape)))
-
-
-def assert_rejects_integers(case: Case) -> None:
-    """A TypeError names the layer and the dtype where x is an array of integers."""
-    _assert_rejects(case, array(case.x.shape, jnp.int32), TypeError, "int32")
-
-
-def _assert_rejects(
-    case: Case, x: jax.ShapeDtypeStruct, error: type[Exception], given: str
-) -> None:
-    try:
-        trace(dataclasses.replace(case, x=x), False, None)
-    except error as raised:
-        missing = [t for t in (f"{case.name}: x", given) if t not in str(raised)]
-        if missing:
-            raise AssertionError(
-                f"{case.name} refuses x of {x} with {raised!r}, which does not say "
-                f"{' and '.join(map(repr, missing))}"
-            ) from raised
-        return
-    raise AssertionError(f"{case.name} takes x of {x}, expected a {error.__name__}")
 
 
 def assert_rejects_gradients(case: OptimizerCase) -> None:

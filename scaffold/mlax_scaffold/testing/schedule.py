@@ -1,20 +1,89 @@
-"""Contracts of a schedule."""
+"""What is claimed of schedules. Everything here only traces, where that decides."""
 
 from __future__ import annotations
 
 import dataclasses
+import functools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax.typing import DTypeLike
 
 from mlax_scaffold.testing.audit import assert_dtypes
-from mlax_scaffold.testing.dtypes import precision_for
+from mlax_scaffold.testing.dtypes import FLOAT_DTYPES, precision_for
+from mlax_scaffold.testing.oracle import Spec
+from mlax_scaffold.testing.picks import Pick, Unfit
+from mlax_scaffold.testing.programs import Program, assert_same_programs
+from mlax_scaffold.testing.strategies import Domain, choices
 
 
-def assert_static_schedule(schedule: Any) -> None:
+@dataclass(frozen=True, eq=False)
+class ScheduleSituation:
+    """A schedule of these hyperparameters, what it follows from, and the dtype of the step."""
+
+    schedule: Any
+    spec: Spec
+    dtype: Any
+    hyperparameters: Mapping[str, Any]
+
+    @classmethod
+    def pick(
+        cls,
+        make: Callable[[Pick], Any],
+        spec: Spec,
+        pick: Pick,
+        requirements: tuple[str, ...],
+    ) -> ScheduleSituation:
+        """A situation. Raises Unfit where what was picked does not meet the requirements."""
+        dtype = pick("dtype of the step", choices(*FLOAT_DTYPES[2:]))
+        given: dict[str, Any] = {}
+
+        def noted(name: str, domain: Domain[Any]) -> Any:
+            given[name] = pick(name, domain)
+            return given[name]
+
+        try:
+            return cls(make(noted), spec, dtype, given)
+        except ValueError as error:
+            if any(message in str(error) for message in requirements):
+                raise Unfit from error
+            raise
+
+    @functools.cached_property
+    def program(self) -> Program:
+        """The value at a step."""
+        with precision_for(self.dtype):
+            return Program.of(self.schedule, jax.ShapeDtypeStruct((), self.dtype))
+
+
+def compute_what_the_spec_says(situation: ScheduleSituation) -> None:
+    """The value is that of the spec, from step 0 to far beyond its end.
+
+    Integers have a program of their own: they are counted exactly.
+    """
+    schedule = situation.schedule
+    definition = situation.spec.load()
+    fields = definition._fields.annotations
+    given = situation.hyperparameters
+    expected = definition(**{name: given[name] for name in fields if name in given})
+    with precision_for(jnp.float64):
+        for dtype in (jnp.float64, jnp.int32):
+            counts = jnp.asarray([0, 1, 2, 3, 7, 20, 100, 1_000_000], dtype)
+            assert_same_programs(
+                Program.of(jax.vmap(expected), counts),
+                Program.of(jax.vmap(schedule), counts),
+                functools.partial(list, [counts]),
+                jnp.float64,
+                what=f"{schedule}",
+                spec=situation.spec.path,
+            )
+
+
+def be_static(situation: ScheduleSituation) -> None:
     """It is hashable, equal by value, and a pytree without leaves, so that jit takes it."""
+    schedule = situation.schedule
     again = dataclasses.replace(schedule)
     if schedule != again or hash(schedule) != hash(again):
         raise AssertionError(
@@ -22,35 +91,23 @@ def assert_static_schedule(schedule: Any) -> None:
         )
     if jax.tree.leaves(schedule):
         raise AssertionError(f"{schedule} has leaves: jit would trace them")
-    traces = 0
-
-    def call(schedule: Any, step: Any) -> Any:
-        nonlocal traces
-        traces += 1
-        return schedule(step)
-
-    traced = jax.jit(call)
-    step = jax.ShapeDtypeStruct((), jnp.float32)
-    traced.trace(schedule, step)
-    traced.trace(again, step)
-    if traces != 1:
-        raise AssertionError(f"jit traces {schedule} {traces} times, expected once")
 
 
-def assert_schedule_dtype(schedule: Any, dtype: DTypeLike) -> None:
-    """The value has the dtype of the step, and nothing is computed in another. Only traces."""
+def keep_the_dtype(situation: ScheduleSituation) -> None:
+    """The value has the dtype of the step, and nothing is computed in another."""
+    value, dtype = situation.program.out, situation.dtype
+    if value.shape != () or value.dtype != dtype:
+        raise AssertionError(
+            f"{situation.schedule} gives {value} for a step in {dtype}"
+        )
     with precision_for(dtype):
-        step = jax.ShapeDtypeStruct((), jnp.dtype(dtype))
-        jaxpr, value = jax.make_jaxpr(schedule, return_shape=True)(step)
-        if value.shape != () or value.dtype != jnp.dtype(dtype):
-            raise AssertionError(f"{schedule} gives {value} for a step in {dtype}")
-        assert_dtypes(jaxpr, (dtype,), what=f"{schedule}")
+        assert_dtypes(situation.program.jaxpr, (dtype,), what=f"{situation.schedule}")
 
 
-def assert_schedule_of_integers(schedule: Any) -> None:
-    """Integers are taken in the default float dtype; arrays of steps give arrays. Only traces."""
+def take_integers_and_arrays(situation: ScheduleSituation) -> None:
+    """Integers are taken in the default float dtype; arrays of steps give arrays."""
     for dtype in (jnp.int32, jnp.uint8, jnp.float32):
         step = jax.ShapeDtypeStruct((2, 3), dtype)
-        value = jax.eval_shape(schedule, step)
+        value = jax.eval_shape(situation.schedule, step)
         if value.shape != (2, 3) or value.dtype != jnp.float32 or value.weak_type:
-            raise AssertionError(f"{schedule} gives {value} for {step}")
+            raise AssertionError(f"{situation.schedule} gives {value} for {step}")

@@ -1,14 +1,17 @@
-"""Hypothesis strategies for the words that annotate hyperparameters in specs.
+"""Domains of the words that annotate hyperparameters in specs: which values tests try.
 
-Sizes are small by default: what a layer does is the same at 3 channels and at 300.
+A domain is finite, and its values are sorted into levels, so that options can be covered: None or
+not, true or false, one or more, zero or not, each choice. Values are small, and exact in half
+precision: what a layer does is the same at 3 channels and at 300.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -17,161 +20,225 @@ from hypothesis import strategies as st
 from mlax_scaffold.testing.dtypes import FLOAT_DTYPES
 
 T = TypeVar("T")
+U = TypeVar("U")
 
 
-def sizes(min: int = 1, max: int = 4) -> st.SearchStrategy[int]:
+@dataclass(frozen=True)
+class Domain(Generic[T]):
+    """Values, simplest first, by level: tests see every two levels of two domains together."""
+
+    levels: tuple[tuple[T, ...], ...]
+
+    def __or__(self, other: Domain[U]) -> Domain[T | U]:
+        """The levels of both."""
+        return Domain((*self.levels, *other.levels))
+
+    def map(self, function: Callable[[T], U]) -> Domain[U]:
+        """What the function makes of each value."""
+        return Domain(tuple(tuple(map(function, level)) for level in self.levels))
+
+    @property
+    def values(self) -> tuple[T, ...]:
+        """All values."""
+        return tuple(itertools.chain(*self.levels))
+
+    @property
+    def strategy(self) -> st.SearchStrategy[T]:
+        """The Hypothesis strategy that draws any of the values, and shrinks to the first."""
+        return st.sampled_from(self.values)
+
+
+def levels(*values: Iterable[T]) -> Domain[T]:
+    """A domain of these levels; empty ones are left out."""
+    return Domain(tuple(level for level in map(tuple, values) if level))
+
+
+def just(*values: T) -> Domain[T]:
+    """A domain of one level."""
+    return levels(values)
+
+
+def choices(*values: Any) -> Domain[Any]:
+    """`Literal`, and all else of which each value is a level."""
+    return levels(*((value,) for value in values))
+
+
+def optional(domain: Domain[T]) -> Domain[T | None]:
+    """`... | None`."""
+    return choices(None) | domain
+
+
+def nothing() -> Domain[None]:
+    """None alone, where nobody can know which values mean something."""
+    return choices(None)
+
+
+def sizes(min: int = 1, max: int = 4) -> Domain[int]:
     """`Size`: an integer of at least 1."""
-    return st.integers(min, max)
+    return levels([min], range(min + 1, max + 1))
 
 
-def size_sequences(
-    min_size: int = 0, max: int = 4
-) -> st.SearchStrategy[tuple[int, ...]]:
+def size_sequences(min_size: int = 0, max: int = 4) -> Domain[tuple[int, ...]]:
     """`Sizes`: up to two integers of at least 1."""
-    return st.lists(sizes(max=max), min_size=min_size, max_size=2).map(tuple)
+    several = [(1, 2), (max, max - 1), (2, max)]
+    lengths = levels([()], [(max,), (1,), (2,)], several)
+    return Domain(lengths.levels[min_size:])
 
 
-def divisors(*sizes: int) -> st.SearchStrategy[int]:
+def divisors(*sizes: int) -> Domain[int]:
     """`Size`: a common divisor of the sizes."""
     common = math.gcd(*sizes)
-    return st.sampled_from([n for n in range(1, common + 1) if common % n == 0])
+    return levels([1], [n for n in range(2, common + 1) if common % n == 0])
 
 
-def multiples(*sizes: int, max: int = 3) -> st.SearchStrategy[int]:
+def multiples(*sizes: int, max: int = 3) -> Domain[int]:
     """`Size`: a common multiple of the sizes."""
-    return st.integers(1, max).map(lambda n: n * math.lcm(*sizes))
+    least = math.lcm(*sizes)
+    return levels([least], [n * least for n in range(2, max + 1)])
 
 
-def counts(min: int = 0, max: int = 3) -> st.SearchStrategy[int]:
+def counts(min: int = 0, max: int = 3) -> Domain[int]:
     """`Count`: an integer of at least 0."""
-    return st.integers(min, max)
+    return levels([min], range(min + 1, max + 1))
 
 
-def integers(min: int = -3, max: int = 3) -> st.SearchStrategy[int]:
+def integers(min: int = -3, max: int = 3) -> Domain[int]:
     """`int`."""
-    return st.integers(min, max)
+    return levels([0], range(1, max + 1), range(-1, min - 1, -1))
 
 
-def booleans() -> st.SearchStrategy[bool]:
+def booleans() -> Domain[bool]:
     """`bool`."""
-    return st.booleans()
+    return choices(False, True)
 
 
-def finite_floats(min: float = -4.0, max: float = 4.0) -> st.SearchStrategy[float]:
+def finite_floats(min: float = -4.0, max: float = 4.0) -> Domain[float]:
     """`float`: a finite number, exact in half precision, so that casts do not change it."""
-    return st.floats(min, max, width=16, allow_subnormal=False)
+    sizes = (0.5, 1.0, 1.75, 0.0625, 3.25)
+    return levels(
+        [0.0] if min <= 0.0 <= max else [],
+        [v for v in sizes if min <= v <= max],
+        [-v for v in sizes if min <= -v <= max],
+    )
 
 
-def positives(min: float = 2.0**-6, max: float = 4.0) -> st.SearchStrategy[float]:
+def positives(min: float = 2.0**-6, max: float = 4.0) -> Domain[float]:
     """`Positive`: a number above zero, and not so small that its square vanishes."""
-    return finite_floats(min, max)
+    values = (0.5, 0.015625, 0.75, 1.0, 0.125, 2.5)
+    return just(*(v for v in values if min <= v <= max))
 
 
-def non_negatives(max: float = 4.0) -> st.SearchStrategy[float]:
+def non_negatives(max: float = 4.0) -> Domain[float]:
     """`NonNegative`: zero or a positive number."""
-    return st.just(0.0) | positives(max=max)
+    return just(0.0) | positives(max=max)
 
 
-def probabilities(min: float = 0.0, max: float = 1.0) -> st.SearchStrategy[float]:
-    """`Probability`: a number from 0 to 1, in steps of 1/64; the ends are drawn often."""
-    steps = range(65)
-    inside = [s / 64 for s in steps if min <= s / 64 <= max]
-    ends = [v for v in (min, max) if v in (0.0, 1.0)]
-    return st.sampled_from([*ends, *inside])
+def probabilities(min: float = 0.0, max: float = 1.0) -> Domain[float]:
+    """`Probability`: a number from 0 to 1; the ends are levels of their own."""
+    # Two levels inside: at the ends nothing may be random. Half precision has neither 0.3 nor 0.2.
+    inside = ([0.5, 0.75], [0.3, 0.2], [0.0], [1.0])
+    return levels(*([v for v in level if min <= v <= max] for level in inside))
 
 
-def fractions() -> st.SearchStrategy[float]:
-    """`Fraction`: a number above 0, at most 1, in steps of 1/64."""
-    return st.sampled_from([step / 64 for step in range(1, 65)])
+def fractions() -> Domain[float]:
+    """`Fraction`: a number above 0, at most 1."""
+    return levels([v / 64 for v in (32, 16, 48, 7, 60)], [1.0])
 
 
-def decays() -> st.SearchStrategy[float]:
-    """`Decay`: a number of at least 0, below 1, in steps of 1/64."""
-    return st.sampled_from([step / 64 for step in range(64)])
+def decays() -> Domain[float]:
+    """`Decay`: a number of at least 0, below 1."""
+    return levels([v / 64 for v in (32, 57, 16, 48, 63, 7)], [0.0])
 
 
-def axis_names() -> st.SearchStrategy[str | tuple[str, ...]]:
+def axis_names() -> Domain[str | tuple[str, ...]]:
     """`AxisName`: a name, or several."""
-    return st.sampled_from(["devices", ("hosts", "devices")])
+    return choices("devices", ("hosts", "devices"))
 
 
-def choices(*values: T) -> st.SearchStrategy[T]:
-    """`Literal`: one of the values."""
-    return st.sampled_from(values)
-
-
-def optional(strategy: st.SearchStrategy[T]) -> st.SearchStrategy[T | None]:
-    """`... | None`."""
-    return st.none() | strategy
-
-
-def per_dim(
-    strategy: st.SearchStrategy[T], spatial_dims: int
-) -> st.SearchStrategy[T | tuple[T, ...]]:
+def per_dim(domain: Domain[T], spatial_dims: int) -> Domain[T | tuple[T, ...]]:
     """`PerDim`: one value, or a tuple of one for each spatial axis."""
-    return strategy | st.tuples(*[strategy] * spatial_dims)
+    return domain | tuples(domain, spatial_dims)
 
 
-def paddings(spatial_dims: int, max: int = 2) -> st.SearchStrategy[Any]:
+def tuples(domain: Domain[T], length: int) -> Domain[tuple[T, ...]]:
+    """Tuples of this length, with different values where the domain has some."""
+    values = domain.values
+    starts = range(0, len(values) * 3, 2)
+    return just(
+        *dict.fromkeys(
+            tuple(values[(start + i) % len(values)] for i in range(length))
+            for start in starts
+        )
+    )
+
+
+def paddings(spatial_dims: int, max: int = 2) -> Domain[Any]:
     """`Padding`: a word, an integer, or for each axis an integer or a pair."""
+    words = choices("SAME", "VALID", "CAUSAL", "SAME_LOWER")
     amount = counts(max=max)
-    words = st.sampled_from(["SAME", "VALID", "CAUSAL", "SAME_LOWER"])
-    each = amount | st.tuples(amount, amount)
-    return words | amount | st.tuples(*[each] * spatial_dims)
+    pairs = just((0, 1), (2, 0), (1, 1), (1, 2))
+    each = levels([*amount.values, *pairs.values])
+    return (
+        words
+        | just(*amount.values)
+        | tuples(just(*amount.values), spatial_dims)
+        | tuples(each, spatial_dims)
+    )
 
 
-def precisions() -> st.SearchStrategy[Any]:
+def precisions() -> Domain[Any]:
     """`Precision`: what `jax.lax` takes as `precision`."""
     named = ["default", "high", "highest"]
-    return st.sampled_from([*named, *map(jax.lax.Precision, named)])
+    return just(*named, *map(jax.lax.Precision, named))
 
 
-def float_dtypes(x64: bool = True) -> st.SearchStrategy[Any]:
+def float_dtypes(x64: bool = True) -> Domain[Any]:
     """`DType`: float16, bfloat16, float32, and where `x64` is true float64."""
-    return st.sampled_from([d for d in FLOAT_DTYPES if x64 or d.itemsize < 8])
+    return choices(*(d for d in FLOAT_DTYPES if x64 or d.itemsize < 8))
 
 
-def accum_dtypes() -> st.SearchStrategy[Any]:
+def accum_dtypes() -> Domain[Any]:
     """`DType` of moments and sums: as wide as the input of most tests, or wider."""
-    return st.sampled_from([jnp.dtype("float32"), jnp.dtype("float64")])
+    return choices(jnp.dtype("float32"), jnp.dtype("float64"))
 
 
-def names() -> st.SearchStrategy[str]:
+def names() -> Domain[str]:
     """`str`."""
-    return st.sampled_from(["name", "another name"])
+    return just("name", "another name")
 
 
-def array_shapes(max: int = 3) -> st.SearchStrategy[tuple[int, ...]]:
+def array_shapes(max: int = 3) -> Domain[tuple[int, ...]]:
     """`Shape`: the shape of an array of up to `max` axes."""
-    return st.lists(st.integers(1, 4), max_size=max).map(tuple)
+    shapes = [(3,), (1,), (2, 4), (4, 1), (2, 1, 3)]
+    return levels([()], [s for s in shapes if len(s) <= max])
 
 
-def new_shapes() -> st.SearchStrategy[tuple[int, ...]]:
+def new_shapes() -> Domain[tuple[int, ...]]:
     """`NewShape`: shapes that arrays often can be given."""
-    return st.sampled_from([(-1,), (1, -1), (-1, 1), (2, -1), (1,), ()])
+    return levels([(-1,), (1,), ()], [(1, -1), (-1, 1), (2, -1)])
 
 
-def axes(ndim: int) -> st.SearchStrategy[int | tuple[int, ...]]:
+def axes(ndim: int) -> Domain[int | tuple[int, ...]]:
     """`Axis`: an axis of an array of rank `ndim`, or several distinct ones; none of a scalar."""
     if ndim == 0:
-        return st.just(())
-    axis = st.integers(-ndim, ndim - 1)
-    several = st.lists(axis, min_size=1, max_size=ndim, unique_by=lambda a: a % ndim)
-    return axis | several.map(tuple)
+        return just(())
+    several = [(0,), (-1,), (0, ndim - 1), (-1, 0), tuple(range(ndim))]
+    distinct = [s for s in several if len({a % ndim for a in s}) == len(s)]
+    return levels(range(ndim), range(-1, -ndim - 1, -1), dict.fromkeys(distinct))
 
 
-def activations(smooth: bool = False) -> st.SearchStrategy[Callable[[Any], Any]]:
+def activations(smooth: bool = False) -> Domain[Callable[[Any], Any]]:
     """`Activation`: elementwise functions that keep the dtype; `smooth`: without kinks."""
     functions = [jnp.tanh, jnp.sin, jax.nn.sigmoid]
-    return st.sampled_from(functions if smooth else [*functions, jax.nn.relu])
+    return just(*functions, *([] if smooth else [jax.nn.relu]))
 
 
-def functions() -> st.SearchStrategy[Callable[..., Any]]:
+def functions() -> Domain[Callable[..., Any]]:
     """`Function`: functions of an array, which use a PRNG key where they are given one.
 
     Another second argument, such as positions, changes nothing.
     """
-    return st.sampled_from([_halve, _bend])
+    return just(_halve, _bend)
 
 
 def _halve(x: Any, key: Any = None) -> Any:
@@ -188,20 +255,20 @@ def _signed(x: Any, key: Any) -> Any:
     return jnp.where(jax.random.bits(key, x.shape, jnp.uint8) < 128, x, -x)
 
 
-def policies() -> st.SearchStrategy[Callable[..., Any]]:
+def policies() -> Domain[Callable[..., Any]]:
     """`Policy`: what `jax.checkpoint` keeps."""
     known = jax.checkpoint_policies
-    return st.sampled_from([known.dots_saveable, known.everything_saveable])
+    return just(known.dots_saveable, known.everything_saveable)
 
 
-def scheduled(max: float = 1.0) -> st.SearchStrategy[Any]:
+def scheduled(max: float = 1.0) -> Domain[Any]:
     """`Scheduled`: a number, or a schedule, which is hashable and equal by value."""
-    return positives(max=max) | positives(max=max).map(InverseDecay)
+    return positives(max=max) | step_functions()
 
 
-def masks() -> st.SearchStrategy[Any]:
+def masks() -> Domain[Any]:
     """`Mask`: functions of a path and a weight."""
-    return st.sampled_from((is_matrix, is_no_bias))
+    return choices(is_matrix, is_no_bias)
 
 
 def is_matrix(path: str, weight: Any) -> bool:
@@ -214,20 +281,15 @@ def is_no_bias(path: str, weight: Any) -> bool:
     return not path.endswith("bias")
 
 
-def step_functions() -> st.SearchStrategy[Any]:
+def step_functions() -> Domain[Any]:
     """`SubSchedule`: a schedule, which is hashable and equal by value."""
     return positives(max=1.0).map(InverseDecay)
 
 
-def boundaries_between(max_size: int = 2) -> st.SearchStrategy[tuple[int, ...]]:
+def boundaries_between(max_size: int = 2) -> Domain[tuple[int, ...]]:
     """`Boundaries`: increasing integers of at least 1."""
-    steps = st.lists(sizes(max=8), min_size=1, max_size=max_size, unique=True)
-    return steps.map(lambda values: tuple(sorted(values)))
-
-
-def seeds() -> st.SearchStrategy[int]:
-    """Seeds of keys, weights and inputs."""
-    return st.integers(0, 2**16)
+    values = [(2, 5), (1, 8), (3, 4)] if max_size > 1 else []
+    return levels([(1,), (3,), (8,)], values)
 
 
 @dataclass(frozen=True)
@@ -241,7 +303,8 @@ class InverseDecay:
 
 
 def sequences(
-    strategy: st.SearchStrategy[T], min_size: int = 1, max_size: int = 3
-) -> st.SearchStrategy[Sequence[T]]:
+    domain: Domain[T], min_size: int = 1, max_size: int = 3
+) -> Domain[tuple[T, ...]]:
     """`tuple[word, ...]`: short tuples."""
-    return st.lists(strategy, min_size=min_size, max_size=max_size).map(tuple)
+    lengths = range(min_size, max_size + 1)
+    return levels(*(tuples(domain, length).values for length in lengths))

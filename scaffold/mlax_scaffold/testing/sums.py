@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator
 
 import jax.numpy as jnp
-from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn
+from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Var
 
 from mlax_scaffold.testing import _jaxprs
 
@@ -25,12 +25,16 @@ _ADDING = frozenset(
     }
 )
 
+_FEW = 4
+"""As many steps of a loop may be added one after another: two roundings at most."""
+
 
 def narrow_sums(closed_jaxpr: ClosedJaxpr) -> list[str]:
     """The sums of a jaxpr, sub-jaxprs included, whose error grows with their elements.
 
-    Those of floating numbers of at most 16 bits: over axes, along them, in windows, and of
-    updates of one element (the gradient of `x[indices]`, unless its indices are unique).
+    Those of floating numbers of at most 16 bits: over axes, along them, in windows, of
+    updates of one element (the gradient of `x[indices]`, unless its indices are unique), and
+    of the steps of a loop, where it has more than four (the gradient of what all steps use).
     Sums of a single element are none. Each is told with its dtype, its shape and its place.
     """
     return list(dict.fromkeys(map(_told, _narrow(closed_jaxpr.jaxpr))))
@@ -43,7 +47,8 @@ def assert_no_narrow_sums(closed_jaxpr: ClosedJaxpr, *, what: str) -> None:
             f"{what}: {len(found)} of its sums add 16-bit numbers one after another, so "
             "that the error grows with their number. Write `sum`, `mean` and the like of "
             "mlax_scaffold.spec; where it is the gradient of a broadcast, as of the bias "
-            "in y + bias, write y + spread(bias, y.shape).\n  " + "\n  ".join(found)
+            "in y + bias, write y + spread(bias, y.shape), and of a weight in a loop, `scan` "
+            "or `map_chunks`.\n  " + "\n  ".join(found)
         )
 
 
@@ -51,14 +56,36 @@ def _narrow(jaxpr: Jaxpr) -> Iterator[JaxprEqn]:
     for eqn in jaxpr.eqns:
         if eqn.primitive.name in _ADDING and _is_narrow(eqn):
             yield eqn
+        if eqn.primitive.name == "scan" and eqn.params["length"] > _FEW:
+            yield from _accumulated(eqn)
         for sub in _jaxprs.sub_jaxprs(eqn):
             yield from _narrow(sub.jaxpr)
 
 
+def _accumulated(loop: JaxprEqn) -> Iterator[JaxprEqn]:
+    """Sums of a loop that have a term of each step: carries that are nothing but added to."""
+    body = loop.params["jaxpr"].jaxpr
+    consts, carried = _jaxprs.scan_parts(loop)
+    for i in range(carried):
+        carry, after = body.invars[consts + i], body.outvars[i]
+        users = [eqn for eqn in body.eqns if carry in _read(eqn)]
+        if len(users) != 1 or users[0].primitive.name not in ("add", "add_any"):
+            continue
+        if after in users[0].outvars and _is_half(users[0]):
+            yield users[0]
+
+
+def _read(eqn: JaxprEqn) -> list[Var]:
+    return [v for v in eqn.invars if isinstance(v, Var)]
+
+
+def _is_half(eqn: JaxprEqn) -> bool:
+    dtype = eqn.invars[0].aval.dtype  # pyright: ignore[reportAttributeAccessIssue]
+    return jnp.issubdtype(dtype, jnp.floating) and jnp.finfo(dtype).bits <= 16
+
+
 def _is_narrow(eqn: JaxprEqn) -> bool:
-    operand = eqn.invars[0].aval
-    dtype = operand.dtype  # pyright: ignore[reportAttributeAccessIssue]
-    if not jnp.issubdtype(dtype, jnp.floating) or jnp.finfo(dtype).bits > 16:
+    if not _is_half(eqn):
         return False
     return not eqn.params.get("unique_indices", False) and _terms(eqn) > 1
 

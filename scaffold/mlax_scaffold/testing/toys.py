@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import importlib
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -25,8 +26,8 @@ class ToyTrainables(NamedTuple):
 class ToyNonTrainables(NamedTuple):
     """State of a toy."""
 
-    largest: jax.Array
-    """Scalar: the largest output that training has seen."""
+    seen: jax.Array
+    """Scalar: how many positive outputs training has seen."""
 
 
 @jax.tree_util.register_static
@@ -51,10 +52,8 @@ class ToyHyperparams:
         if shift is not None:
             y = y + shift
         if not inference_mode:
-            top = jnp.max(jax.lax.stop_gradient(y), initial=-jnp.inf)
-            stored = non_trainables.largest
-            largest = jnp.maximum(stored.astype(x.dtype), top).astype(stored.dtype)
-            non_trainables = ToyNonTrainables(largest)
+            positive = jnp.sum(y > 0, dtype=jnp.int32)
+            non_trainables = ToyNonTrainables(non_trainables.seen + positive)
             if key is not None:
                 bits = jax.random.bits(key, y.shape, jnp.uint8)
                 y = jnp.where(bits < 64, -y, y)
@@ -101,8 +100,9 @@ class ToyCellHyperparams:
 
 def layer(key: jax.Array, dtype: Any) -> Initialized:
     """An initialized layer."""
-    kernel = jax.random.normal(key, (WIDTH, WIDTH), dtype or jnp.float32)
-    state = ToyNonTrainables(jnp.zeros((), dtype or jnp.float32))
+    dtype = dtype or jnp.result_type(float)
+    kernel = jax.random.normal(key, (WIDTH, WIDTH), dtype)
+    state = ToyNonTrainables(jnp.zeros((), jnp.int32))
     return ToyTrainables(kernel), state, ToyHyperparams()
 
 
@@ -128,7 +128,7 @@ def module(base: Any, node: Any, rng: Any, make: Callable[..., Initialized]) -> 
 
     class Toy(base):
         functions = _Functions
-        declarations: ClassVar[dict[str, None]] = {"kernel": None, "largest": None}
+        declarations: ClassVar[dict[str, None]] = {"kernel": None, "seen": None}
         draws_keys = True
         keyword_inputs = ToyHyperparams.keyword_inputs
 
@@ -159,6 +159,76 @@ class _Functions:
         return hyperparams.apply(
             x, trainables, non_trainables, inference_mode, key, **inputs
         )
+
+
+@dataclass(frozen=True)
+class Toy:
+    """What stands for a layer, or for layers, among hyperparameters."""
+
+    make: Callable[[jax.Array, Any], Any]
+    """Makes it from a key and a dtype."""
+    make_module: Callable[[Any, Any, Any, str], Any]
+    """Makes its module, or modules, from the base class, the node, the `Rng` and its name."""
+
+    @classmethod
+    def one(cls) -> Toy:
+        """A layer."""
+        return cls(layer, _module_of(layer))
+
+    @classmethod
+    def cell(cls) -> Toy:
+        """A recurrent cell."""
+        return cls(cell, _module_of(cell))
+
+    @classmethod
+    def stacked(cls, depth: int) -> Toy:
+        """Layers with stacked weights, whose module is that of one."""
+        return cls(lambda key, dtype: stacked(key, dtype, depth), _module_of(layer))
+
+    @classmethod
+    def several(cls, count: int) -> Toy:
+        """Several layers."""
+
+        def of_modules(base: Any, node: Any, rng: Any, name: str) -> Any:
+            return modules(base, node, rng, count)
+
+        return cls(lambda key, dtype: layers(key, dtype, count), of_modules)
+
+
+def _module_of(make: Callable[..., Initialized]) -> Callable[..., Any]:
+    return lambda base, node, rng, name: module(base, node.child(name), rng, make)
+
+
+def initialized(
+    hyperparameters: Mapping[str, Any], key: jax.Array, dtype: Any
+) -> dict[str, Any]:
+    """The hyperparameters with initialized layers in the place of toys, each of its own key."""
+    names = [name for name, v in hyperparameters.items() if isinstance(v, Toy)]
+
+    def made(name: str, value: Any) -> Any:
+        if name not in names:
+            return value
+        several = len(names) > 1
+        own = jax.random.fold_in(key, names.index(name)) if several else key
+        return value.make(own, dtype)
+
+    return {name: made(name, value) for name, value in hyperparameters.items()}
+
+
+def as_modules(
+    owner: Any, hyperparameters: Mapping[str, Any], node: Any, rng: Any
+) -> dict[str, Any]:
+    """The hyperparameters with modules in the place of toys; `owner` is of the same package."""
+    if not any(isinstance(v, Toy) for v in hyperparameters.values()):
+        return dict(hyperparameters)
+    package = owner.__module__.partition(".graph")[0]
+    base = importlib.import_module(f"{package}.graph._layer").LayerModule
+    return {
+        name: value.make_module(base, node, rng, name)
+        if isinstance(value, Toy)
+        else value
+        for name, value in hyperparameters.items()
+    }
 
 
 class ToyOptimizerState(NamedTuple):
@@ -210,3 +280,31 @@ def optimizer(trainables: Any, traced: bool = True) -> tuple[Any, Any]:
     """One initialized optimizer, with a trace or without."""
     [(state, hyperparams)] = optimizers(trainables, 1)
     return (state if traced else ToyOptimizerState(None)), hyperparams
+
+
+@dataclass(frozen=True)
+class ToyOptimizer:
+    """What stands for an optimizer, or for optimizers, among hyperparameters."""
+
+    make: Callable[[Any], Any]
+    """Makes it for weights."""
+
+    @classmethod
+    def one(cls, traced: bool) -> ToyOptimizer:
+        """An optimizer, with a trace or without."""
+        return cls(lambda trainables: optimizer(trainables, traced))
+
+    @classmethod
+    def several(cls, count: int) -> ToyOptimizer:
+        """Several optimizers."""
+        return cls(lambda trainables: optimizers(trainables, count))
+
+
+def with_optimizers(
+    hyperparameters: Mapping[str, Any], trainables: Any
+) -> dict[str, Any]:
+    """The hyperparameters with initialized optimizers in the place of toys."""
+    return {
+        name: value.make(trainables) if isinstance(value, ToyOptimizer) else value
+        for name, value in hyperparameters.items()
+    }

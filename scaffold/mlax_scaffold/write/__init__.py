@@ -18,7 +18,12 @@ in `.mlax-scaffold/` below the root, which git ignores.
 
 from mlax_scaffold.write.content import digest
 from mlax_scaffold.write.failure import WriteError
-from mlax_scaffold.write.fingerprint import generator_fingerprint, templates_place
+from mlax_scaffold.write.fingerprint import (
+    fingerprint_of,
+    generator_fingerprint,
+    templates_place,
+)
+from mlax_scaffold.write.history import Past
 from mlax_scaffold.write.lockfile import LockFile, Recorded
 from mlax_scaffold.write.mutex import mutex
 from mlax_scaffold.write.operations import (
@@ -32,8 +37,15 @@ from mlax_scaffold.write.operations import (
     recover,
     undo,
 )
-from mlax_scaffold.write.plan import Change, Plan, diff, make_plan, orphan_text
-from mlax_scaffold.write.tree import LOCK_NAME, STATE_DIR
+from mlax_scaffold.write.plan import (
+    Change,
+    Plan,
+    diff,
+    make_plan,
+    orphan_text,
+    plan_updates,
+)
+from mlax_scaffold.write.tree import LOCK_NAME, STATE_DIR, Tree
 from mlax_scaffold.write.verdict import (
     FileStatus,
     Verdict,
@@ -48,15 +60,18 @@ __all__ = [
     "CommitReport",
     "FileStatus",
     "LockFile",
+    "Past",
     "Plan",
     "Recorded",
     "Recovery",
+    "Tree",
     "UndoReport",
     "Verdict",
     "WriteError",
     "commit",
     "diff",
     "digest",
+    "fingerprint_of",
     "generator_fingerprint",
     "history",
     "interrupted",
@@ -65,6 +80,7 @@ __all__ = [
     "mutex",
     "orphan_text",
     "plan_undo",
+    "plan_updates",
     "quick_check",
     "recover",
     "templates_place",

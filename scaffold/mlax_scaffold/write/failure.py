@@ -10,6 +10,7 @@ from mlax_scaffold.errors import MlaxScaffoldError
 
 _ADVICE = {
     errno.ENOSPC: "the disk is full; free some space and run again",
+    errno.EFBIG: "no file may be that large here; raise the limit and run again",
     errno.EDQUOT: "the disk quota is used up; free some space and run again",
     errno.EACCES: "permission was denied; make it writable and run again",
     errno.EPERM: "permission was denied; make it writable and run again",
@@ -28,6 +29,11 @@ class WriteError(MlaxScaffoldError):
 
 class OccupiedError(WriteError):
     """A directory stands where a file is expected."""
+
+
+def is_known(error: OSError) -> bool:
+    """Whether the system is in the way, and not the program."""
+    return error.errno in _ADVICE
 
 
 def explain(error: OSError) -> str:

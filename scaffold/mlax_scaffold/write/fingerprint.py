@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from mlax_scaffold.write.content import digest
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-_PARTS = ("model", "spec", "rewrite", "render")
+_PARTS = ("model", "reader", "spec", "rewrite", "render")
 _FORMATTER = "ruff"
 
 
@@ -28,6 +28,39 @@ def generator_fingerprint() -> str:
     return parts.hexdigest()
 
 
+def fingerprint_of(
+    generator: str, document_fields: bool, plugins: Mapping[str, str]
+) -> str:
+    """Names the generator, what a project asks of its specs, and its plugins.
+
+    Args:
+        generator: names the generator.
+        document_fields: whether fields must be documented.
+        plugins: the digests of the plugins that it names, by name.
+    """
+    parts = [generator, *(["fields"] if document_fields else [])]
+    parts += [f"{name}:{sha}" for name, sha in sorted(plugins.items())]
+    return "+".join(parts)
+
+
+def changed_plugin(before: str, after: str) -> str:
+    """What is said of the plugins where they alone are not those of another fingerprint, or ""."""
+    ours, *old = before.split("+")
+    mine, *new = after.split("+")
+    was, now = ({p for p in parts if ":" in p} for parts in (old, new))
+    if ours != mine or {*old} - was != {*new} - now or was == now:
+        return ""
+    names = sorted({part.partition(":")[0] for part in was ^ now})
+    if len(names) > 1:
+        return f"the plugins {', '.join(names)} have changed"
+    [name] = names
+    if not any(part.startswith(f"{name}:") for part in was):
+        return f"the plugin {name} is named now"
+    if not any(part.startswith(f"{name}:") for part in now):
+        return f"the plugin {name} is no longer named"
+    return f"the plugin {name} has changed"
+
+
 def templates_place() -> str:
     """The folder of the templates: in an installed package, or beside it in a checkout."""
     installed = os.path.join(_PACKAGE, "templates")
@@ -39,7 +72,7 @@ def templates_place() -> str:
 def _files() -> Iterator[tuple[str, str]]:
     for part in _PARTS:
         yield from _walk(part, os.path.join(_PACKAGE, part), (".py", ".json"))
-    yield from _walk("templates", templates_place(), (".jinja",))
+    yield from _walk("templates", templates_place(), (".jinja", ".py"))
 
 
 def _walk(

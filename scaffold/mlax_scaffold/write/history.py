@@ -15,7 +15,7 @@ from mlax_scaffold.write.content import digest
 from mlax_scaffold.write.failure import WriteError, explained
 from mlax_scaffold.write.journal import HISTORY
 from mlax_scaffold.write.plan import Change
-from mlax_scaffold.write.tree import Tree
+from mlax_scaffold.write.tree import LOCK_NAME, Tree
 
 KEPT_RECORDS = 10
 
@@ -80,6 +80,17 @@ class Record:
         return cls(json.loads(title), files, tuple(content["created"]))
 
 
+@dataclass(frozen=True)
+class Past:
+    """What a past transaction changed, and when, in seconds since the epoch."""
+
+    title: str
+    at: float
+    created: tuple[str, ...]
+    updated: tuple[str, ...]
+    deleted: tuple[str, ...]
+
+
 class History:
     """The undo records of a project, oldest first."""
 
@@ -107,6 +118,27 @@ class History:
                     titles.append(json.loads(file.readline()))
         return titles
 
+    def past(self) -> list[Past]:
+        """What the transactions changed, the newest first.
+
+        Raises:
+            WriteError: a record cannot be read.
+        """
+        return [self._past(name) for name in reversed(self.names())]
+
+    def _past(self, name: str) -> Past:
+        record = self._record(name)
+        files = [file for file in record.files if file.path != LOCK_NAME]
+        with explained("read the undo record"):
+            at = os.stat(self._tree.state(HISTORY, name)).st_mtime
+        return Past(
+            record.title,
+            at,
+            tuple(f.path for f in files if f.before is None),
+            tuple(f.path for f in files if None not in (f.before, f.after)),
+            tuple(f.path for f in files if f.after is None),
+        )
+
     def last(self) -> tuple[str, Record]:
         """The newest record and its name.
 
@@ -120,11 +152,14 @@ class History:
                 "there is nothing to undo: no run of mlax-scaffold has changed "
                 f"anything in {self._tree.root}, or everything has been undone"
             )
-        place = self._tree.state(HISTORY, names[-1])
+        return names[-1], self._record(names[-1])
+
+    def _record(self, name: str) -> Record:
+        place = self._tree.state(HISTORY, name)
         with explained("read the undo record"), open(place, "rb") as file:
             data = file.read()
         try:
-            return names[-1], Record.parse(data)
+            return Record.parse(data)
         except (ValueError, KeyError, TypeError, zlib.error) as error:
             raise WriteError(
                 f"the undo record {place} cannot be read ({error}); delete it, and use "

@@ -6,8 +6,8 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 
 from mlax_scaffold.errors import ConflictError
 from mlax_scaffold.write.failure import explained
@@ -38,12 +38,26 @@ _POLL_SECONDS = 0.02
 _holders: dict[str, tuple[int, int]] = {}
 
 
+Waiting = Callable[[str], AbstractContextManager[object]]
+"""What to do while another run is waited for, which is named, such as "process 42"."""
+
+
 @contextmanager
-def mutex(root: StrPath, *, wait_seconds: float = 0.0) -> Iterator[None]:
+def mutex(
+    root: StrPath,
+    *,
+    wait_seconds: float = 0.0,
+    waiting: Waiting = lambda _: nullcontext(),
+) -> Iterator[None]:
     """Holds the project exclusively; within one thread it may be nested.
 
     The lock belongs to the open file, so it ends with the process however that ends,
     and nothing stale remains.
+
+    Args:
+        root: the project's root.
+        wait_seconds: how long to wait for another run to end.
+        waiting: is entered while it is waited for.
 
     Raises:
         ConflictError: another run holds it, and still does after `wait_seconds`.
@@ -60,7 +74,7 @@ def mutex(root: StrPath, *, wait_seconds: float = 0.0) -> Iterator[None]:
         descriptor = os.open(place, os.O_RDWR | os.O_CREAT, 0o666)
     try:
         with explained("lock the project"):
-            _acquire(descriptor, tree.root, wait_seconds)
+            _acquire(descriptor, tree.root, wait_seconds, waiting)
         # Who holds it is only for the message: a full disk must not stop a run here.
         _write_holder(descriptor)
         _holders[place] = me
@@ -72,18 +86,28 @@ def mutex(root: StrPath, *, wait_seconds: float = 0.0) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _acquire(descriptor: int, root: str, wait_seconds: float) -> None:
+def _acquire(descriptor: int, root: str, wait_seconds: float, waiting: Waiting) -> None:
     deadline = time.monotonic() + wait_seconds
-    while True:
-        try:
-            return _lock(descriptor)
-        except _BUSY:
-            if time.monotonic() >= deadline:
-                raise ConflictError(
-                    f"another mlax-scaffold is at work on {root}"
-                    f"{_read_holder(descriptor)}; wait until it has ended and run again"
-                ) from None
+    if _locked(descriptor):
+        return
+    with waiting(_read_holder(descriptor)) if wait_seconds > 0.0 else nullcontext():
+        while time.monotonic() < deadline:
             time.sleep(_POLL_SECONDS)
+            if _locked(descriptor):
+                return
+    holder = _read_holder(descriptor)
+    raise ConflictError(
+        f"another mlax-scaffold is at work on {root}{holder and f' ({holder})'}; "
+        "wait until it has ended and run again"
+    )
+
+
+def _locked(descriptor: int) -> bool:
+    try:
+        _lock(descriptor)
+    except _BUSY:
+        return False
+    return True
 
 
 def _write_holder(descriptor: int) -> None:
@@ -99,4 +123,4 @@ def _read_holder(descriptor: int) -> str:
         pid = os.read(descriptor, 32).decode()
     except (OSError, UnicodeDecodeError):
         return ""
-    return f" (process {pid})" if pid.isdecimal() else ""
+    return f"process {pid}" if pid.isdecimal() else ""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from mlax_scaffold.errors import ConflictError
 from mlax_scaffold.write.content import digest
 from mlax_scaffold.write.failure import explained
-from mlax_scaffold.write.history import History, Record
+from mlax_scaffold.write.history import History, Past, Record
 from mlax_scaffold.write.journal import (
     JOURNAL,
     STAGING,
@@ -194,9 +194,13 @@ def undo(
         )
 
 
-def history(root: StrPath) -> list[str]:
-    """The titles of the commits that can be undone, the newest first."""
-    return History(Tree(root)).titles()
+def history(root: StrPath) -> list[Past]:
+    """The commits that can be undone, the newest first.
+
+    Raises:
+        WriteError: a record cannot be read.
+    """
+    return History(Tree(root)).past()
 
 
 def recover(root: StrPath) -> Recovery | None:

@@ -99,10 +99,11 @@ def make_plan(
     fingerprint: str,
     *,
     folders: Collection[str],
-    built_in: str = "",
+    built_in: Collection[str] = (),
     extra_writes: Mapping[str, str] | None = None,
-    extra_updates: Mapping[str, str] | None = None,
+    extra_updates: Mapping[str, str | bytes] | None = None,
     extra_deletes: Iterable[str] = (),
+    removed: Collection[str] = (),
 ) -> Plan:
     """What has to change for the tree to follow from its specs.
 
@@ -113,14 +114,16 @@ def make_plan(
         spec_hashes: the digest of every spec after the commit, by path.
         fingerprint: names the generator and its templates.
         folders: the folders of outputs; nothing else is ever taken for an orphan.
-        built_in: the folder of specs that are not the project's own. What follows from
-            one that is no longer built on is deleted unasked; "": there is none.
+        built_in: the folders of specs that are not the project's own. What follows from
+            one that is no longer built on is deleted unasked.
         extra_writes: new files that are not generated, such as a spec. One that exists
             with another content is a conflict.
         extra_updates: files that are not generated and that the command was asked to
             change, whatever they hold now.
         extra_deletes: files that are not generated and that the command was asked to
             delete.
+        removed: specs that the command was asked to remove: what follows from them is deleted
+            unasked.
 
     Raises:
         WriteError: two paths collide, or one leads out of the root.
@@ -144,9 +147,10 @@ def make_plan(
         status
         for status in statuses
         if status.source_gone
-        and not (built_in and status.source.startswith(f"{built_in}/"))
+        and status.source not in removed
+        and not status.source.startswith(tuple(f"{folder}/" for folder in built_in))
     ]
-    for path, text in (writes | updates).items():
+    for path, text in {**writes, **updates}.items():
         change = _change(tree, path, text)
         if _same(change):
             changes.pop(path, None)
@@ -170,6 +174,18 @@ def make_plan(
         conflicts=tuple(sorted(conflicts, key=lambda status: status.path)),
         orphans=tuple(orphans),
         statuses=tuple(statuses),
+    )
+
+
+def plan_updates(root: StrPath, texts: Mapping[str, str]) -> Plan:
+    """What has to change for files to hold these texts; nothing that is generated."""
+    _check_paths([], list(texts))
+    tree = Tree(root)
+    changes = [_change(tree, path, texts[path]) for path in sorted(texts)]
+    lock = _change(tree, LOCK_NAME, None)
+    return Plan(
+        changes=tuple(c for c in changes if not _same(c)),
+        lock=Change(LOCK_NAME, lock.before, lock.before),
     )
 
 
@@ -201,12 +217,17 @@ def _conflict_text(conflicts: Sequence[FileStatus]) -> str:
     )
 
 
-def _change(tree: Tree, path: str, text: str | None) -> Change:
+def _change(tree: Tree, path: str, content: str | bytes | None) -> Change:
     try:
         before = tree.read(path)
     except OccupiedError:
         before = None
-    return Change(path, before, None if text is None else text.encode())
+    if isinstance(content, str):
+        content = content.encode()
+        # Whoever chose the line ends of a file keeps them.
+        if before is not None and before.partition(b"\n")[0].endswith(b"\r"):
+            content = content.replace(b"\n", b"\r\n")
+    return Change(path, before, content)
 
 
 def _same(change: Change) -> bool:

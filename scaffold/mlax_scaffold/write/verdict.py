@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from mlax_scaffold.model.project import Rendered
 from mlax_scaffold.write.content import has_conflict_markers, is_generated
 from mlax_scaffold.write.failure import OccupiedError
+from mlax_scaffold.write.fingerprint import changed_plugin
 from mlax_scaffold.write.lockfile import LockFile, Recorded
 from mlax_scaffold.write.tree import StrPath, Tree
 
@@ -23,11 +24,12 @@ class Verdict(enum.Enum):
     MISSING = "missing"
     ORPHAN = "orphan"
     UNTRACKED = "not generated"
+    UNREAD = "not read"
 
 
 @dataclass(frozen=True)
 class FileStatus:
-    """The verdict on one file.
+    """The verdict on one file, which is a generated one, or for UNREAD a spec.
 
     `by_hand` is true where the file holds something the generator did not write, so
     that overwriting or pruning it would lose somebody's work: always for EDITED and
@@ -54,6 +56,7 @@ class _Inputs:
     lock: LockFile
     same_generator: bool
     changed: frozenset[str]
+    fingerprint: str
 
     @classmethod
     def compare(
@@ -61,7 +64,8 @@ class _Inputs:
     ) -> _Inputs:
         paths = spec_hashes.keys() | lock.specs.keys()
         changed = {p for p in paths if spec_hashes.get(p) != lock.specs.get(p)}
-        return cls(lock, fingerprint == lock.fingerprint, frozenset(changed))
+        same = fingerprint == lock.fingerprint
+        return cls(lock, same, frozenset(changed), fingerprint)
 
     @property
     def same(self) -> bool:
@@ -79,7 +83,9 @@ class _Inputs:
             return Verdict.STALE_SPEC, "a spec that it builds on has changed"
         if self.same_generator:
             return Verdict.STALE_GENERATOR, "the generator is not deterministic"
-        return Verdict.STALE_GENERATOR, "the generator or a template has changed"
+        plugin = changed_plugin(self.lock.fingerprint, self.fingerprint)
+        why = plugin or "the generator or a template has changed"
+        return Verdict.STALE_GENERATOR, why
 
 
 def judge(

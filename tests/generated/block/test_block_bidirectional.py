@@ -2,207 +2,75 @@
 # To change this file, edit that spec and run `mlax-scaffold generate`.
 """Property tests of mlax.block.Bidirectional."""
 
-import jax
 import jax.numpy as jnp
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from mlax import graph
 from mlax.block import bidirectional as Bidirectional
-from mlax.graph._layer import LayerModule
 from mlax_scaffold.testing import toys
 from mlax_scaffold.testing.case import Case
+from mlax_scaffold.testing.contract import claims, examples
 from mlax_scaffold.testing.dims import shapes_of
-from mlax_scaffold.testing.dtypes import FLOAT_DTYPES, weights_dtypes
-from mlax_scaffold.testing.fitting import (
-    array,
-    assert_key_contract,
-    fitting,
-    fitting_hyperparams,
-    known,
-)
-from mlax_scaffold.testing.keys import (
-    assert_keys_used_once,
-    assert_module_keys_used_once,
-)
-from mlax_scaffold.testing.layer import (
-    assert_dtype_contract,
-    assert_gradients,
-    assert_jit_equals_eager,
-    assert_state_stable,
-    assert_static_hyperparams,
-    assert_vmap,
-)
-from mlax_scaffold.testing.modes import (
-    assert_module_rejects_other_modes,
-    assert_rejects_other_modes,
-)
-from mlax_scaffold.testing.module import (
-    assert_module_creates,
-    assert_module_equals_layer,
-)
-from mlax_scaffold.testing.oracle import assert_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import comparing, compiling, each_dtype, tracing
-from mlax_scaffold.testing.refusals import assert_rejects_integers
+from mlax_scaffold.testing.fitting import hyperparams_of, known
+from mlax_scaffold.testing.kinds import layer
+from mlax_scaffold.testing.oracle import find_spec
+from mlax_scaffold.testing.picks import Pick
+from mlax_scaffold.testing.profiles import each_dtype
 from mlax_scaffold.testing.strategies import booleans, choices
-from mlax_scaffold.testing.weights import (
-    assert_module_rejects_other_weights,
-    assert_rejects_other_weights,
-)
 
 SPEC = find_spec("scaffold/mlax_scaffold/specs/block/bidirectional.py", near=__file__)
 
 
-@st.composite
-def cases(draw) -> Case:
+@layer("Bidirectional", SPEC, Bidirectional.init)
+def cases(pick: Pick) -> Case:
     """Hyperparameters and inputs of Bidirectional that fit each other."""
-    merge = draw(choices("concatenate", "add", "multiply", "average"))
-    return_carry = draw(booleans())
-    time_major = draw(booleans())
-
-    def init(key, dtype):
-        return Bidirectional.init(
-            ahead=toys.layer(jax.random.fold_in(key, 0), dtype),
-            back=toys.layer(jax.random.fold_in(key, 1), dtype),
-            merge=merge,
-            return_carry=return_carry,
-            time_major=time_major,
-        )
-
-    def module(node, rng):
-        return graph.Bidirectional(
-            node,
-            ahead=toys.module(LayerModule, node.child("ahead"), rng, toys.layer),
-            back=toys.module(LayerModule, node.child("back"), rng, toys.layer),
-            merge=merge,
-            return_carry=return_carry,
-            time_major=time_major,
-            rng=rng,
-        )
-
-    hyperparams = fitting_hyperparams(
-        init, requirements=["return_carry says whether both layers return (y, carry)"]
-    )
-    shapes = draw(
-        shapes_of(
-            {
-                "x": "time *batch features if time_major else *batch time features",
-                "carry": "*batch features",
-                "reset": "time *batch if time_major else *batch time",
-            },
-            **known(hyperparams),
-            features=toys.WIDTH,
-        )
+    merge = pick("merge", choices("concatenate", "add", "multiply", "average"))
+    return_carry = pick("return_carry", booleans())
+    time_major = pick("time_major", booleans())
+    hyperparameters = {
+        "ahead": toys.Toy.one(),
+        "back": toys.Toy.one(),
+        "merge": merge,
+        "return_carry": return_carry,
+        "time_major": time_major,
+    }
+    requirements = ("return_carry says whether both layers return (y, carry)",)
+    hyperparams = hyperparams_of(Bidirectional, hyperparameters, requirements)
+    shapes = shapes_of(
+        pick,
+        {
+            "x": "time *batch features if time_major else *batch time features",
+            "carry": "*batch features",
+            "reset": "time *batch if time_major else *batch time",
+        },
+        dict(known(hyperparams), features=toys.WIDTH),
+        loose=("carry",),
     )
     inputs = {}
-    if draw(st.booleans()):
-        inputs["reset"] = array(shapes["reset"], jnp.bool_)
-    return fitting(
-        Case(
-            name="Bidirectional",
-            init=init,
-            fwd=Bidirectional.fwd,
-            module=module,
-            x=array(shapes["x"]),
-            inputs=inputs,
-            key_optional=True,
-            draws_keys=True,
-            trains=True,
-        ),
-        requirements=["return_carry says whether both layers return (y, carry)"],
+    if pick("reset is given", booleans()):
+        inputs["reset"] = shapes.array("reset", jnp.bool_)
+    return Case.of_layer(
+        "Bidirectional",
+        Bidirectional,
+        graph.Bidirectional,
+        hyperparameters,
+        requirements=requirements,
+        shapes=shapes,
+        x=shapes.array("x"),
+        inputs=inputs,
+        key_optional=True,
+        draws_keys=True,
+        trains=True,
     )
 
 
-@pytest.mark.parametrize("dtype", FLOAT_DTYPES, ids=str)
 @each_dtype
-@given(case=cases())
-def test_keeps_the_dtype(case, dtype):
-    for weights_dtype in weights_dtypes(dtype):
-        assert_dtype_contract(case, dtype, weights_dtype)
+@given(examples(cases))
+def test_keeps_the_dtype(example):
+    example()
 
 
-@tracing
-@given(cases())
-def test_needs_a_key_where_it_draws(case):
-    assert_key_contract(case)
-
-
-@tracing
-@given(cases())
-def test_uses_no_key_twice(case):
-    assert_keys_used_once(case)
-
-
-@comparing
-@given(cases())
-def test_equals_the_spec(case):
-    assert_matches_spec(case, SPEC)
-
-
-@compiling
-@given(cases())
-def test_is_the_same_compiled(case):
-    assert_jit_equals_eager(case)
-
-
-@compiling
-@given(cases())
-def test_maps_over_a_new_axis(case):
-    assert_vmap(case)
-
-
-@compiling
-@given(cases())
-def test_has_the_gradients_of_finite_differences(case):
-    assert_gradients(case)
-
-
-@tracing
-@given(cases())
-def test_hyperparameters_are_static(case):
-    assert_static_hyperparams(case)
-
-
-@compiling
-@given(cases())
-def test_state_is_stable(case):
-    assert_state_stable(case)
-
-
-@each_dtype
-@given(cases())
-def test_trains_or_infers(case):
-    assert_rejects_other_modes(case)
-    assert_module_rejects_other_modes(case, graph)
-
-
-@each_dtype
-@given(cases())
-def test_rejects_weights_that_do_not_fit(case):
-    assert_rejects_other_weights(case)
-    assert_module_rejects_other_weights(case, graph)
-
-
-@tracing
-@given(cases())
-def test_rejects_integers(case):
-    assert_rejects_integers(case)
-
-
-@tracing
-@given(cases())
-def test_module_equals_the_layer(case):
-    assert_module_equals_layer(case, graph)
-
-
-@tracing
-@given(cases())
-def test_module_creates_its_parameters_once(case):
-    assert_module_creates(case, graph, keys=None)
-
-
-@tracing
-@given(cases())
-def test_module_uses_no_key_twice(case):
-    assert_module_keys_used_once(case, graph)
+@pytest.mark.parametrize("claim", claims(cases))
+def test_keeps_its_contract(claim):
+    claim()

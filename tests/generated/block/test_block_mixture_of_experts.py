@@ -2,52 +2,19 @@
 # To change this file, edit that spec and run `mlax-scaffold generate`.
 """Property tests of mlax.block.MixtureOfExperts."""
 
-import jax
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from mlax import graph
 from mlax.block import mixture_of_experts as MixtureOfExperts
 from mlax_scaffold.testing.case import Case
+from mlax_scaffold.testing.contract import claims, examples
 from mlax_scaffold.testing.dims import shapes_of
-from mlax_scaffold.testing.dtypes import FLOAT_DTYPES, weights_dtypes
-from mlax_scaffold.testing.fitting import (
-    array,
-    assert_key_contract,
-    declared,
-    exact,
-    fitting,
-    fitting_hyperparams,
-    known,
-)
-from mlax_scaffold.testing.keys import (
-    assert_keys_used_once,
-    assert_module_keys_used_once,
-)
-from mlax_scaffold.testing.layer import (
-    assert_dtype_contract,
-    assert_gradients,
-    assert_jit_equals_eager,
-    assert_shapes,
-    assert_state_stable,
-    assert_static_hyperparams,
-    assert_vmap,
-)
-from mlax_scaffold.testing.modes import (
-    assert_module_rejects_other_modes,
-    assert_rejects_other_modes,
-)
-from mlax_scaffold.testing.module import (
-    assert_module_creates,
-    assert_module_equals_layer,
-)
-from mlax_scaffold.testing.oracle import assert_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import comparing, compiling, each_dtype, tracing
-from mlax_scaffold.testing.refusals import (
-    assert_rejects_another_size,
-    assert_rejects_integers,
-)
+from mlax_scaffold.testing.fitting import declared, exact, hyperparams_of, known
+from mlax_scaffold.testing.kinds import layer
+from mlax_scaffold.testing.oracle import find_spec
+from mlax_scaffold.testing.picks import Pick
+from mlax_scaffold.testing.profiles import each_dtype
 from mlax_scaffold.testing.strategies import (
     accum_dtypes,
     activations,
@@ -56,166 +23,18 @@ from mlax_scaffold.testing.strategies import (
     precisions,
     sizes,
 )
-from mlax_scaffold.testing.weights import (
-    assert_module_rejects_other_weights,
-    assert_rejects_other_weights,
-)
 
 SPEC = find_spec(
     "scaffold/mlax_scaffold/specs/block/mixture_of_experts.py", near=__file__
 )
 
 
-@st.composite
-def cases(draw) -> Case:
-    """Hyperparameters and inputs of MixtureOfExperts that fit each other."""
-    features = draw(sizes())
-    hidden_features = draw(sizes())
-    experts = draw(sizes())
-    top_k = draw(sizes())
-    capacity_factor = draw(optional(positives()))
-    activation = draw(activations())
-    accum_dtype = draw(optional(accum_dtypes()))
-    precision = draw(optional(precisions()))
-
-    def init(key, dtype):
-        return MixtureOfExperts.init(
-            key,
-            features=features,
-            hidden_features=hidden_features,
-            experts=experts,
-            top_k=top_k,
-            capacity_factor=capacity_factor,
-            activation=activation,
-            accum_dtype=accum_dtype,
-            precision=precision,
-            dtype=dtype,
-        )
-
-    def module(node, rng):
-        return graph.MixtureOfExperts(
-            node,
-            hidden_features=hidden_features,
-            experts=experts,
-            top_k=top_k,
-            capacity_factor=capacity_factor,
-            activation=activation,
-            accum_dtype=accum_dtype,
-            precision=precision,
-            rng=rng,
-        )
-
-    hyperparams = fitting_hyperparams(
-        init, requirements=["top_k must be at most experts"]
-    )
-    shapes = draw(shapes_of({"x": "*batch features"}, **known(hyperparams)))
-    return fitting(
-        Case(
-            name="MixtureOfExperts",
-            init=init,
-            fwd=MixtureOfExperts.fwd,
-            module=module,
-            x=array(shapes["x"]),
-            y=shapes.expected("*batch features"),
-            allow=declared(accum_dtype),
-            smooth=exact(accum_dtype),
-            trains=True,
-        ),
-        requirements=["top_k must be at most experts"],
-    )
-
-
-@pytest.mark.parametrize("dtype", FLOAT_DTYPES, ids=str)
-@each_dtype
-@given(case=cases())
-def test_keeps_the_dtype(case, dtype):
-    for weights_dtype in weights_dtypes(dtype):
-        assert_dtype_contract(case, dtype, weights_dtype)
-
-
-@tracing
-@given(cases())
-def test_has_the_annotated_shapes(case):
-    assert_shapes(case, case.y)
-
-
-@tracing
-@given(cases())
-def test_needs_a_key_where_it_draws(case):
-    assert_key_contract(case)
-
-
-@tracing
-@given(cases())
-def test_uses_no_key_twice(case):
-    assert_keys_used_once(case)
-
-
-@comparing
-@given(cases())
-def test_equals_the_spec(case):
-    assert_matches_spec(case, SPEC)
-
-
-@compiling
-@given(cases())
-def test_is_the_same_compiled(case):
-    assert_jit_equals_eager(case)
-
-
-@compiling
-@given(cases())
-def test_maps_over_a_new_axis(case):
-    assert_vmap(case)
-
-
-@compiling
-@given(cases())
-def test_has_the_gradients_of_finite_differences(case):
-    assert_gradients(case)
-
-
-@tracing
-@given(cases())
-def test_hyperparameters_are_static(case):
-    assert_static_hyperparams(case)
-
-
-@compiling
-@given(cases())
-def test_state_is_stable(case):
-    assert_state_stable(case)
-
-
-@each_dtype
-@given(cases())
-def test_trains_or_infers(case):
-    assert_rejects_other_modes(case)
-    assert_module_rejects_other_modes(case, graph)
-
-
-@each_dtype
-@given(cases())
-def test_rejects_weights_that_do_not_fit(case):
-    assert_rejects_other_weights(case)
-    assert_module_rejects_other_weights(case, graph)
-
-
-@tracing
-@given(cases())
-def test_rejects_another_size(case):
-    assert_rejects_another_size(case, "features", of="*batch features")
-
-
-@tracing
-@given(cases())
-def test_rejects_integers(case):
-    assert_rejects_integers(case)
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
+@layer(
+    "MixtureOfExperts",
+    SPEC,
+    MixtureOfExperts.init,
+    valid={"features": 4, "hidden_features": 4, "experts": 4},
+    refused=[
         ("features", 0),
         ("features", -1),
         ("features", 2.5),
@@ -251,26 +70,53 @@ def test_rejects_integers(case):
         ("accum_dtype", "no dtype"),
         ("precision", "exact"),
     ],
+    creates=True,
 )
-def test_rejects_a_hyperparameter(name, value):
-    valid = {"features": 4, "hidden_features": 4, "experts": 4}
-    with pytest.raises(ValueError, match=f"MixtureOfExperts: {name}"):
-        MixtureOfExperts.init(jax.random.key(0), **{**valid, name: value})
+def cases(pick: Pick) -> Case:
+    """Hyperparameters and inputs of MixtureOfExperts that fit each other."""
+    features = pick("features", sizes())
+    hidden_features = pick("hidden_features", sizes())
+    experts = pick("experts", sizes())
+    top_k = pick("top_k", sizes())
+    capacity_factor = pick("capacity_factor", optional(positives()))
+    activation = pick("activation", activations())
+    accum_dtype = pick("accum_dtype", optional(accum_dtypes()))
+    precision = pick("precision", optional(precisions()))
+    hyperparameters = {
+        "features": features,
+        "hidden_features": hidden_features,
+        "experts": experts,
+        "top_k": top_k,
+        "capacity_factor": capacity_factor,
+        "activation": activation,
+        "accum_dtype": accum_dtype,
+        "precision": precision,
+    }
+    requirements = ("top_k must be at most experts",)
+    hyperparams = hyperparams_of(MixtureOfExperts, hyperparameters, requirements)
+    shapes = shapes_of(pick, {"x": "*batch features"}, known(hyperparams))
+    return Case.of_layer(
+        "MixtureOfExperts",
+        MixtureOfExperts,
+        graph.MixtureOfExperts,
+        hyperparameters,
+        requirements=requirements,
+        shapes=shapes,
+        x=shapes.array("x"),
+        y=shapes.expected("*batch features"),
+        allow=declared(accum_dtype),
+        smooth=exact(accum_dtype),
+        trains=True,
+        keys=6,
+    )
 
 
-@tracing
-@given(cases())
-def test_module_equals_the_layer(case):
-    assert_module_equals_layer(case, graph)
+@each_dtype
+@given(examples(cases))
+def test_keeps_the_dtype(example):
+    example()
 
 
-@tracing
-@given(cases())
-def test_module_creates_its_parameters_once(case):
-    assert_module_creates(case, graph, keys=6)
-
-
-@tracing
-@given(cases())
-def test_module_uses_no_key_twice(case):
-    assert_module_keys_used_once(case, graph)
+@pytest.mark.parametrize("claim", claims(cases))
+def test_keeps_its_contract(claim):
+    claim()

@@ -5,205 +5,74 @@
 import jax.numpy as jnp
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from mlax import graph
 from mlax.block import recurrent as Recurrent
-from mlax.graph._layer import LayerModule
 from mlax_scaffold.testing import toys
 from mlax_scaffold.testing.case import Case
+from mlax_scaffold.testing.contract import claims, examples
 from mlax_scaffold.testing.dims import shapes_of
-from mlax_scaffold.testing.dtypes import FLOAT_DTYPES, weights_dtypes
-from mlax_scaffold.testing.fitting import (
-    array,
-    assert_key_contract,
-    fitting,
-    fitting_hyperparams,
-    known,
-)
-from mlax_scaffold.testing.keys import (
-    assert_keys_used_once,
-    assert_module_keys_used_once,
-)
-from mlax_scaffold.testing.layer import (
-    assert_dtype_contract,
-    assert_gradients,
-    assert_jit_equals_eager,
-    assert_state_stable,
-    assert_static_hyperparams,
-    assert_vmap,
-)
-from mlax_scaffold.testing.modes import (
-    assert_module_rejects_other_modes,
-    assert_rejects_other_modes,
-)
-from mlax_scaffold.testing.module import (
-    assert_module_creates,
-    assert_module_equals_layer,
-)
-from mlax_scaffold.testing.oracle import assert_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import comparing, compiling, each_dtype, tracing
-from mlax_scaffold.testing.refusals import assert_rejects_integers
+from mlax_scaffold.testing.fitting import hyperparams_of, known
+from mlax_scaffold.testing.kinds import layer
+from mlax_scaffold.testing.oracle import find_spec
+from mlax_scaffold.testing.picks import Pick
+from mlax_scaffold.testing.profiles import each_dtype
 from mlax_scaffold.testing.strategies import booleans, sizes
-from mlax_scaffold.testing.weights import (
-    assert_module_rejects_other_weights,
-    assert_rejects_other_weights,
-)
 
 SPEC = find_spec("scaffold/mlax_scaffold/specs/block/recurrent.py", near=__file__)
 
 
-@st.composite
-def cases(draw) -> Case:
+@layer("Recurrent", SPEC, Recurrent.init)
+def cases(pick: Pick) -> Case:
     """Hyperparameters and inputs of Recurrent that fit each other."""
-    reverse = draw(booleans())
-    unroll = draw(sizes())
-    return_carry = draw(booleans())
-    time_major = draw(booleans())
-
-    def init(key, dtype):
-        return Recurrent.init(
-            cell=toys.cell(key, dtype),
-            reverse=reverse,
-            unroll=unroll,
-            return_carry=return_carry,
-            time_major=time_major,
-        )
-
-    def module(node, rng):
-        return graph.Recurrent(
-            node,
-            cell=toys.module(LayerModule, node.child("cell"), rng, toys.cell),
-            reverse=reverse,
-            unroll=unroll,
-            return_carry=return_carry,
-            time_major=time_major,
-            rng=rng,
-        )
-
-    hyperparams = fitting_hyperparams(init, requirements=[])
-    shapes = draw(
-        shapes_of(
-            {
-                "x": "time *batch features if time_major else *batch time features",
-                "carry": "*batch features",
-                "reset": "time *batch if time_major else *batch time",
-                "shift": "features",
-            },
-            **known(hyperparams),
-            features=toys.WIDTH,
-        )
+    reverse = pick("reverse", booleans())
+    unroll = pick("unroll", sizes())
+    return_carry = pick("return_carry", booleans())
+    time_major = pick("time_major", booleans())
+    hyperparameters = {
+        "cell": toys.Toy.cell(),
+        "reverse": reverse,
+        "unroll": unroll,
+        "return_carry": return_carry,
+        "time_major": time_major,
+    }
+    hyperparams = hyperparams_of(Recurrent, hyperparameters)
+    shapes = shapes_of(
+        pick,
+        {
+            "x": "time *batch features if time_major else *batch time features",
+            "carry": "*batch features",
+            "reset": "time *batch if time_major else *batch time",
+            "shift": "features",
+        },
+        dict(known(hyperparams), features=toys.WIDTH),
+        loose=("carry", "shift"),
     )
     inputs = {}
-    if draw(st.booleans()):
-        inputs["reset"] = array(shapes["reset"], jnp.bool_)
-    if draw(st.booleans()):
-        inputs["shift"] = array(shapes["shift"])
-    return fitting(
-        Case(
-            name="Recurrent",
-            init=init,
-            fwd=Recurrent.fwd,
-            module=module,
-            x=array(shapes["x"]),
-            inputs=inputs,
-            key_optional=True,
-            draws_keys=True,
-            trains=True,
-        ),
-        requirements=[],
+    if pick("reset is given", booleans()):
+        inputs["reset"] = shapes.array("reset", jnp.bool_)
+    if pick("shift is given", booleans()):
+        inputs["shift"] = shapes.array("shift")
+    return Case.of_layer(
+        "Recurrent",
+        Recurrent,
+        graph.Recurrent,
+        hyperparameters,
+        shapes=shapes,
+        x=shapes.array("x"),
+        inputs=inputs,
+        key_optional=True,
+        draws_keys=True,
+        trains=True,
     )
 
 
-@pytest.mark.parametrize("dtype", FLOAT_DTYPES, ids=str)
 @each_dtype
-@given(case=cases())
-def test_keeps_the_dtype(case, dtype):
-    for weights_dtype in weights_dtypes(dtype):
-        assert_dtype_contract(case, dtype, weights_dtype)
+@given(examples(cases))
+def test_keeps_the_dtype(example):
+    example()
 
 
-@tracing
-@given(cases())
-def test_needs_a_key_where_it_draws(case):
-    assert_key_contract(case)
-
-
-@tracing
-@given(cases())
-def test_uses_no_key_twice(case):
-    assert_keys_used_once(case)
-
-
-@comparing
-@given(cases())
-def test_equals_the_spec(case):
-    assert_matches_spec(case, SPEC)
-
-
-@compiling
-@given(cases())
-def test_is_the_same_compiled(case):
-    assert_jit_equals_eager(case)
-
-
-@compiling
-@given(cases())
-def test_maps_over_a_new_axis(case):
-    assert_vmap(case)
-
-
-@compiling
-@given(cases())
-def test_has_the_gradients_of_finite_differences(case):
-    assert_gradients(case)
-
-
-@tracing
-@given(cases())
-def test_hyperparameters_are_static(case):
-    assert_static_hyperparams(case)
-
-
-@compiling
-@given(cases())
-def test_state_is_stable(case):
-    assert_state_stable(case)
-
-
-@each_dtype
-@given(cases())
-def test_trains_or_infers(case):
-    assert_rejects_other_modes(case)
-    assert_module_rejects_other_modes(case, graph)
-
-
-@each_dtype
-@given(cases())
-def test_rejects_weights_that_do_not_fit(case):
-    assert_rejects_other_weights(case)
-    assert_module_rejects_other_weights(case, graph)
-
-
-@tracing
-@given(cases())
-def test_rejects_integers(case):
-    assert_rejects_integers(case)
-
-
-@tracing
-@given(cases())
-def test_module_equals_the_layer(case):
-    assert_module_equals_layer(case, graph)
-
-
-@tracing
-@given(cases())
-def test_module_creates_its_parameters_once(case):
-    assert_module_creates(case, graph, keys=None)
-
-
-@tracing
-@given(cases())
-def test_module_uses_no_key_twice(case):
-    assert_module_keys_used_once(case, graph)
+@pytest.mark.parametrize("claim", claims(cases))
+def test_keeps_its_contract(claim):
+    claim()

@@ -2,248 +2,41 @@
 # To change this file, edit that spec and run `mlax-scaffold generate`.
 """Property tests of mlax.block.ResNetBlock."""
 
-import jax
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from mlax import graph
 from mlax.block import res_net_block as ResNetBlock
 from mlax_scaffold.testing.case import Case
+from mlax_scaffold.testing.contract import claims, examples
 from mlax_scaffold.testing.dims import shapes_of
-from mlax_scaffold.testing.dtypes import FLOAT_DTYPES, weights_dtypes
-from mlax_scaffold.testing.fitting import (
-    array,
-    assert_key_contract,
-    declared,
-    exact,
-    fitting,
-    fitting_hyperparams,
-    known,
-)
-from mlax_scaffold.testing.keys import (
-    assert_keys_used_once,
-    assert_module_keys_used_once,
-)
-from mlax_scaffold.testing.layer import (
-    assert_dtype_contract,
-    assert_gradients,
-    assert_jit_equals_eager,
-    assert_state_stable,
-    assert_static_hyperparams,
-    assert_vmap,
-)
-from mlax_scaffold.testing.modes import (
-    assert_module_rejects_other_modes,
-    assert_rejects_other_modes,
-)
-from mlax_scaffold.testing.module import (
-    assert_module_creates,
-    assert_module_equals_layer,
-)
-from mlax_scaffold.testing.oracle import assert_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import comparing, compiling, each_dtype, tracing
-from mlax_scaffold.testing.refusals import (
-    assert_rejects_another_size,
-    assert_rejects_integers,
-)
+from mlax_scaffold.testing.fitting import declared, exact, hyperparams_of, known
+from mlax_scaffold.testing.kinds import layer
+from mlax_scaffold.testing.oracle import find_spec
+from mlax_scaffold.testing.picks import Pick
+from mlax_scaffold.testing.profiles import each_dtype
 from mlax_scaffold.testing.strategies import (
     accum_dtypes,
     activations,
     booleans,
+    choices,
+    nothing,
     optional,
     positives,
     precisions,
     probabilities,
     sizes,
 )
-from mlax_scaffold.testing.weights import (
-    assert_module_rejects_other_weights,
-    assert_rejects_other_weights,
-)
 
 SPEC = find_spec("scaffold/mlax_scaffold/specs/block/res_net_block.py", near=__file__)
 
 
-@st.composite
-def cases(draw) -> Case:
-    """Hyperparameters and inputs of ResNetBlock that fit each other."""
-    spatial_dims = draw(sizes(max=2))
-    in_channels = draw(sizes())
-    out_channels = draw(sizes())
-    strides = draw(sizes())
-    bottleneck = draw(booleans())
-    channel_last = draw(booleans())
-    activation = draw(activations())
-    momentum = draw(probabilities())
-    epsilon = draw(positives())
-    axis_name = draw(st.none())
-    accum_dtype = draw(optional(accum_dtypes()))
-    precision = draw(optional(precisions()))
-
-    def init(key, dtype):
-        return ResNetBlock.init(
-            key,
-            spatial_dims=spatial_dims,
-            in_channels=in_channels,
-            out_channels=out_channels,
-            strides=strides,
-            bottleneck=bottleneck,
-            channel_last=channel_last,
-            activation=activation,
-            momentum=momentum,
-            epsilon=epsilon,
-            axis_name=axis_name,
-            accum_dtype=accum_dtype,
-            precision=precision,
-            dtype=dtype,
-        )
-
-    def module(node, rng):
-        return graph.ResNetBlock(
-            node,
-            out_channels=out_channels,
-            strides=strides,
-            bottleneck=bottleneck,
-            channel_last=channel_last,
-            activation=activation,
-            momentum=momentum,
-            epsilon=epsilon,
-            axis_name=axis_name,
-            accum_dtype=accum_dtype,
-            precision=precision,
-            rng=rng,
-        )
-
-    hyperparams = fitting_hyperparams(
-        init,
-        requirements=[
-            "a bottleneck needs out_channels that 4 divides",
-            "groups must divide in_channels",
-            "groups must divide out_channels",
-            "the channels of x must be those of the kernel, times groups",
-            "groups must divide the channels of the result",
-        ],
-    )
-    shapes = draw(
-        shapes_of(
-            {
-                "x": "batch *spatial in_channels if channel_last else batch in_channels *spatial"
-            },
-            **known(hyperparams),
-        )
-    )
-    return fitting(
-        Case(
-            name="ResNetBlock",
-            init=init,
-            fwd=ResNetBlock.fwd,
-            module=module,
-            x=array(shapes["x"]),
-            allow=declared(accum_dtype),
-            smooth=exact(accum_dtype),
-            stored=True,
-            trains=True,
-        ),
-        requirements=[
-            "a bottleneck needs out_channels that 4 divides",
-            "groups must divide in_channels",
-            "groups must divide out_channels",
-            "the channels of x must be those of the kernel, times groups",
-            "groups must divide the channels of the result",
-        ],
-    )
-
-
-@pytest.mark.parametrize("dtype", FLOAT_DTYPES, ids=str)
-@each_dtype
-@given(case=cases())
-def test_keeps_the_dtype(case, dtype):
-    for weights_dtype in weights_dtypes(dtype):
-        assert_dtype_contract(case, dtype, weights_dtype)
-
-
-@tracing
-@given(cases())
-def test_needs_a_key_where_it_draws(case):
-    assert_key_contract(case)
-
-
-@tracing
-@given(cases())
-def test_uses_no_key_twice(case):
-    assert_keys_used_once(case)
-
-
-@comparing
-@given(cases())
-def test_equals_the_spec(case):
-    assert_matches_spec(case, SPEC)
-
-
-@compiling
-@given(cases())
-def test_is_the_same_compiled(case):
-    assert_jit_equals_eager(case)
-
-
-@compiling
-@given(cases())
-def test_maps_over_a_new_axis(case):
-    assert_vmap(case)
-
-
-@compiling
-@given(cases())
-def test_has_the_gradients_of_finite_differences(case):
-    assert_gradients(case)
-
-
-@tracing
-@given(cases())
-def test_hyperparameters_are_static(case):
-    assert_static_hyperparams(case)
-
-
-@compiling
-@given(cases())
-def test_state_is_stable(case):
-    assert_state_stable(case)
-
-
-@each_dtype
-@given(cases())
-def test_trains_or_infers(case):
-    assert_rejects_other_modes(case)
-    assert_module_rejects_other_modes(case, graph)
-
-
-@each_dtype
-@given(cases())
-def test_rejects_weights_that_do_not_fit(case):
-    assert_rejects_other_weights(case)
-    assert_module_rejects_other_weights(case, graph)
-
-
-@tracing
-@given(cases())
-def test_rejects_another_size(case):
-    assert_rejects_another_size(
-        case,
-        "in_channels",
-        of="batch *spatial in_channels if channel_last else batch in_channels *spatial",
-    )
-
-
-@tracing
-@given(cases())
-def test_rejects_integers(case):
-    assert_rejects_integers(case)
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
+@layer(
+    "ResNetBlock",
+    SPEC,
+    ResNetBlock.init,
+    valid={"spatial_dims": 4, "in_channels": 4, "out_channels": 4},
+    refused=[
         ("spatial_dims", 0),
         ("spatial_dims", -1),
         ("spatial_dims", 2.5),
@@ -292,26 +85,72 @@ def test_rejects_integers(case):
         ("accum_dtype", "no dtype"),
         ("precision", "exact"),
     ],
+    creates=True,
 )
-def test_rejects_a_hyperparameter(name, value):
-    valid = {"spatial_dims": 4, "in_channels": 4, "out_channels": 4}
-    with pytest.raises(ValueError, match=f"ResNetBlock: {name}"):
-        ResNetBlock.init(jax.random.key(0), **{**valid, name: value})
+def cases(pick: Pick) -> Case:
+    """Hyperparameters and inputs of ResNetBlock that fit each other."""
+    spatial_dims = pick("spatial_dims", choices(1, 2))
+    in_channels = pick("in_channels", sizes())
+    out_channels = pick("out_channels", sizes())
+    strides = pick("strides", sizes())
+    bottleneck = pick("bottleneck", booleans())
+    channel_last = pick("channel_last", booleans())
+    activation = pick("activation", activations())
+    momentum = pick("momentum", probabilities())
+    epsilon = pick("epsilon", positives())
+    axis_name = pick("axis_name", nothing())
+    accum_dtype = pick("accum_dtype", optional(accum_dtypes()))
+    precision = pick("precision", optional(precisions()))
+    hyperparameters = {
+        "spatial_dims": spatial_dims,
+        "in_channels": in_channels,
+        "out_channels": out_channels,
+        "strides": strides,
+        "bottleneck": bottleneck,
+        "channel_last": channel_last,
+        "activation": activation,
+        "momentum": momentum,
+        "epsilon": epsilon,
+        "axis_name": axis_name,
+        "accum_dtype": accum_dtype,
+        "precision": precision,
+    }
+    requirements = (
+        "a bottleneck needs out_channels that 4 divides",
+        "groups must divide in_channels",
+        "groups must divide out_channels",
+        "the channels of x must be those of the kernel, times groups",
+        "groups must divide the channels of the result",
+    )
+    hyperparams = hyperparams_of(ResNetBlock, hyperparameters, requirements)
+    shapes = shapes_of(
+        pick,
+        {
+            "x": "batch *spatial in_channels if channel_last else batch in_channels *spatial"
+        },
+        known(hyperparams),
+    )
+    return Case.of_layer(
+        "ResNetBlock",
+        ResNetBlock,
+        graph.ResNetBlock,
+        hyperparameters,
+        requirements=requirements,
+        shapes=shapes,
+        x=shapes.array("x"),
+        allow=declared(accum_dtype),
+        smooth=exact(accum_dtype),
+        stored=True,
+        trains=True,
+    )
 
 
-@tracing
-@given(cases())
-def test_module_equals_the_layer(case):
-    assert_module_equals_layer(case, graph)
+@each_dtype
+@given(examples(cases))
+def test_keeps_the_dtype(example):
+    example()
 
 
-@tracing
-@given(cases())
-def test_module_creates_its_parameters_once(case):
-    assert_module_creates(case, graph, keys=None)
-
-
-@tracing
-@given(cases())
-def test_module_uses_no_key_twice(case):
-    assert_module_keys_used_once(case, graph)
+@pytest.mark.parametrize("claim", claims(cases))
+def test_keeps_its_contract(claim):
+    claim()

@@ -2,53 +2,20 @@
 # To change this file, edit that spec and run `mlax-scaffold generate`.
 """Property tests of mlax.block.TransformerEncoderLayer."""
 
-import jax
 import jax.numpy as jnp
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from mlax import graph
 from mlax.block import transformer_encoder_layer as TransformerEncoderLayer
 from mlax_scaffold.testing.case import Case
+from mlax_scaffold.testing.contract import claims, examples
 from mlax_scaffold.testing.dims import shapes_of
-from mlax_scaffold.testing.dtypes import FLOAT_DTYPES, weights_dtypes
-from mlax_scaffold.testing.fitting import (
-    array,
-    assert_key_contract,
-    declared,
-    exact,
-    fitting,
-    fitting_hyperparams,
-    known,
-)
-from mlax_scaffold.testing.keys import (
-    assert_keys_used_once,
-    assert_module_keys_used_once,
-)
-from mlax_scaffold.testing.layer import (
-    assert_dtype_contract,
-    assert_gradients,
-    assert_jit_equals_eager,
-    assert_shapes,
-    assert_state_stable,
-    assert_static_hyperparams,
-    assert_vmap,
-)
-from mlax_scaffold.testing.modes import (
-    assert_module_rejects_other_modes,
-    assert_rejects_other_modes,
-)
-from mlax_scaffold.testing.module import (
-    assert_module_creates,
-    assert_module_equals_layer,
-)
-from mlax_scaffold.testing.oracle import assert_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import comparing, compiling, each_dtype, tracing
-from mlax_scaffold.testing.refusals import (
-    assert_rejects_another_size,
-    assert_rejects_integers,
-)
+from mlax_scaffold.testing.fitting import declared, exact, hyperparams_of, known
+from mlax_scaffold.testing.kinds import layer
+from mlax_scaffold.testing.oracle import find_spec
+from mlax_scaffold.testing.picks import Pick
+from mlax_scaffold.testing.profiles import each_dtype
 from mlax_scaffold.testing.strategies import (
     accum_dtypes,
     activations,
@@ -60,222 +27,18 @@ from mlax_scaffold.testing.strategies import (
     probabilities,
     sizes,
 )
-from mlax_scaffold.testing.weights import (
-    assert_module_rejects_other_weights,
-    assert_rejects_other_weights,
-)
 
 SPEC = find_spec(
     "scaffold/mlax_scaffold/specs/block/transformer_encoder_layer.py", near=__file__
 )
 
 
-@st.composite
-def cases(draw) -> Case:
-    """Hyperparameters and inputs of TransformerEncoderLayer that fit each other."""
-    features = draw(sizes())
-    heads = draw(sizes())
-    hidden_features = draw(sizes())
-    activation = draw(activations())
-    norm_first = draw(booleans())
-    causal = draw(booleans())
-    kv_heads = draw(optional(sizes()))
-    rotary = draw(optional(functions()))
-    max_length = draw(optional(sizes()))
-    batch = draw(optional(array_shapes()))
-    cache_dtype = draw(optional(accum_dtypes()))
-    dropout_rate = draw(probabilities())
-    use_bias = draw(booleans())
-    accum_dtype = draw(optional(accum_dtypes()))
-    precision = draw(optional(precisions()))
-
-    def init(key, dtype):
-        return TransformerEncoderLayer.init(
-            key,
-            features=features,
-            heads=heads,
-            hidden_features=hidden_features,
-            activation=activation,
-            norm_first=norm_first,
-            causal=causal,
-            kv_heads=kv_heads,
-            rotary=rotary,
-            max_length=max_length,
-            batch=batch,
-            cache_dtype=cache_dtype,
-            dropout_rate=dropout_rate,
-            use_bias=use_bias,
-            accum_dtype=accum_dtype,
-            precision=precision,
-            dtype=dtype,
-        )
-
-    def module(node, rng):
-        return graph.TransformerEncoderLayer(
-            node,
-            heads=heads,
-            hidden_features=hidden_features,
-            activation=activation,
-            norm_first=norm_first,
-            causal=causal,
-            kv_heads=kv_heads,
-            rotary=rotary,
-            max_length=max_length,
-            batch=batch,
-            cache_dtype=cache_dtype,
-            dropout_rate=dropout_rate,
-            use_bias=use_bias,
-            accum_dtype=accum_dtype,
-            precision=precision,
-            rng=rng,
-        )
-
-    hyperparams = fitting_hyperparams(
-        init,
-        requirements=[
-            "heads must divide features, or head_features is given",
-            "kv_heads must divide heads",
-            "a cache of max_length needs batch, the axes before the positions",
-            "without a context, context_features must be features",
-            "without values, value_features must be the size of the context's axis",
-            "there must be a value for each key",
-            "with a cache the context has the positions of x",
-            "there are at most max_length positions at a time",
-            "the last axis of mask and bias is that of the keys",
-            "the heads of the values must divide the weights'",
-            "the heads of the keys must divide the query's",
-        ],
-    )
-    shapes = draw(
-        shapes_of(
-            {"x": "*batch positions features", "mask": "# *batch heads positions keys"},
-            **known(hyperparams),
-        )
-    )
-    inputs = {}
-    if draw(st.booleans()):
-        inputs["mask"] = array(shapes["mask"], jnp.bool_)
-    return fitting(
-        Case(
-            name="TransformerEncoderLayer",
-            init=init,
-            fwd=TransformerEncoderLayer.fwd,
-            module=module,
-            x=array(shapes["x"]),
-            inputs=inputs,
-            y=shapes.expected("*batch positions features"),
-            allow=declared(cache_dtype, accum_dtype),
-            smooth=exact(cache_dtype, accum_dtype),
-            draws_keys=True,
-            trains=True,
-        ),
-        requirements=[
-            "heads must divide features, or head_features is given",
-            "kv_heads must divide heads",
-            "a cache of max_length needs batch, the axes before the positions",
-            "without a context, context_features must be features",
-            "without values, value_features must be the size of the context's axis",
-            "there must be a value for each key",
-            "with a cache the context has the positions of x",
-            "there are at most max_length positions at a time",
-            "the last axis of mask and bias is that of the keys",
-            "the heads of the values must divide the weights'",
-            "the heads of the keys must divide the query's",
-        ],
-    )
-
-
-@pytest.mark.parametrize("dtype", FLOAT_DTYPES, ids=str)
-@each_dtype
-@given(case=cases())
-def test_keeps_the_dtype(case, dtype):
-    for weights_dtype in weights_dtypes(dtype):
-        assert_dtype_contract(case, dtype, weights_dtype)
-
-
-@tracing
-@given(cases())
-def test_has_the_annotated_shapes(case):
-    assert_shapes(case, case.y)
-
-
-@tracing
-@given(cases())
-def test_needs_a_key_where_it_draws(case):
-    assert_key_contract(case)
-
-
-@tracing
-@given(cases())
-def test_uses_no_key_twice(case):
-    assert_keys_used_once(case)
-
-
-@comparing
-@given(cases())
-def test_equals_the_spec(case):
-    assert_matches_spec(case, SPEC)
-
-
-@compiling
-@given(cases())
-def test_is_the_same_compiled(case):
-    assert_jit_equals_eager(case)
-
-
-@compiling
-@given(cases())
-def test_maps_over_a_new_axis(case):
-    assert_vmap(case)
-
-
-@compiling
-@given(cases())
-def test_has_the_gradients_of_finite_differences(case):
-    assert_gradients(case)
-
-
-@tracing
-@given(cases())
-def test_hyperparameters_are_static(case):
-    assert_static_hyperparams(case)
-
-
-@compiling
-@given(cases())
-def test_state_is_stable(case):
-    assert_state_stable(case)
-
-
-@each_dtype
-@given(cases())
-def test_trains_or_infers(case):
-    assert_rejects_other_modes(case)
-    assert_module_rejects_other_modes(case, graph)
-
-
-@each_dtype
-@given(cases())
-def test_rejects_weights_that_do_not_fit(case):
-    assert_rejects_other_weights(case)
-    assert_module_rejects_other_weights(case, graph)
-
-
-@tracing
-@given(cases())
-def test_rejects_another_size(case):
-    assert_rejects_another_size(case, "features", of="*batch positions features")
-
-
-@tracing
-@given(cases())
-def test_rejects_integers(case):
-    assert_rejects_integers(case)
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
+@layer(
+    "TransformerEncoderLayer",
+    SPEC,
+    TransformerEncoderLayer.init,
+    valid={"features": 4, "heads": 4, "hidden_features": 4},
+    refused=[
         ("features", 0),
         ("features", -1),
         ("features", 2.5),
@@ -332,26 +95,88 @@ def test_rejects_integers(case):
         ("accum_dtype", "no dtype"),
         ("precision", "exact"),
     ],
+    creates=True,
 )
-def test_rejects_a_hyperparameter(name, value):
-    valid = {"features": 4, "heads": 4, "hidden_features": 4}
-    with pytest.raises(ValueError, match=f"TransformerEncoderLayer: {name}"):
-        TransformerEncoderLayer.init(jax.random.key(0), **{**valid, name: value})
+def cases(pick: Pick) -> Case:
+    """Hyperparameters and inputs of TransformerEncoderLayer that fit each other."""
+    features = pick("features", sizes())
+    heads = pick("heads", sizes())
+    hidden_features = pick("hidden_features", sizes())
+    activation = pick("activation", activations())
+    norm_first = pick("norm_first", booleans())
+    causal = pick("causal", booleans())
+    kv_heads = pick("kv_heads", optional(sizes()))
+    rotary = pick("rotary", optional(functions()))
+    max_length = pick("max_length", optional(sizes()))
+    batch = pick("batch", optional(array_shapes()))
+    cache_dtype = pick("cache_dtype", optional(accum_dtypes()))
+    dropout_rate = pick("dropout_rate", probabilities())
+    use_bias = pick("use_bias", booleans())
+    accum_dtype = pick("accum_dtype", optional(accum_dtypes()))
+    precision = pick("precision", optional(precisions()))
+    hyperparameters = {
+        "features": features,
+        "heads": heads,
+        "hidden_features": hidden_features,
+        "activation": activation,
+        "norm_first": norm_first,
+        "causal": causal,
+        "kv_heads": kv_heads,
+        "rotary": rotary,
+        "max_length": max_length,
+        "batch": batch,
+        "cache_dtype": cache_dtype,
+        "dropout_rate": dropout_rate,
+        "use_bias": use_bias,
+        "accum_dtype": accum_dtype,
+        "precision": precision,
+    }
+    requirements = (
+        "heads must divide features, or head_features is given",
+        "kv_heads must divide heads",
+        "a cache of max_length needs batch, the axes before the positions",
+        "without a context, context_features must be features",
+        "without values, value_features must be the size of the context's axis",
+        "there must be a value for each key",
+        "with a cache the context has the positions of x",
+        "there are at most max_length positions at a time",
+        "the last axis of mask and bias is that of the keys",
+        "the heads of the values must divide the weights'",
+        "the heads of the keys must divide the query's",
+    )
+    hyperparams = hyperparams_of(TransformerEncoderLayer, hyperparameters, requirements)
+    shapes = shapes_of(
+        pick,
+        {"x": "*batch positions features", "mask": "# *batch heads positions keys"},
+        known(hyperparams),
+    )
+    inputs = {}
+    if pick("mask is given", booleans()):
+        inputs["mask"] = shapes.array("mask", jnp.bool_)
+    return Case.of_layer(
+        "TransformerEncoderLayer",
+        TransformerEncoderLayer,
+        graph.TransformerEncoderLayer,
+        hyperparameters,
+        requirements=requirements,
+        shapes=shapes,
+        x=shapes.array("x"),
+        inputs=inputs,
+        y=shapes.expected("*batch positions features"),
+        allow=declared(cache_dtype, accum_dtype),
+        smooth=exact(cache_dtype, accum_dtype),
+        draws_keys=True,
+        trains=True,
+        keys=21,
+    )
 
 
-@tracing
-@given(cases())
-def test_module_equals_the_layer(case):
-    assert_module_equals_layer(case, graph)
+@each_dtype
+@given(examples(cases))
+def test_keeps_the_dtype(example):
+    example()
 
 
-@tracing
-@given(cases())
-def test_module_creates_its_parameters_once(case):
-    assert_module_creates(case, graph, keys=21)
-
-
-@tracing
-@given(cases())
-def test_module_uses_no_key_twice(case):
-    assert_module_keys_used_once(case, graph)
+@pytest.mark.parametrize("claim", claims(cases))
+def test_keeps_its_contract(claim):
+    claim()

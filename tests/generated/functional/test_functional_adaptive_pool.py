@@ -4,24 +4,18 @@
 
 from typing import Any
 
-import jax.numpy as jnp
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from mlax import functional
 from mlax_scaffold.testing.case import Case
+from mlax_scaffold.testing.contract import claims, examples
 from mlax_scaffold.testing.dims import shapes_of
-from mlax_scaffold.testing.dtypes import FLOAT_DTYPES
-from mlax_scaffold.testing.fitting import array, declared, exact, fitting, known
-from mlax_scaffold.testing.layer import (
-    assert_dtype_contract,
-    assert_gradients,
-    assert_jit_equals_eager,
-    assert_shapes,
-)
-from mlax_scaffold.testing.oracle import assert_function_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import comparing, compiling, each_dtype, tracing
+from mlax_scaffold.testing.fitting import declared, exact, known
+from mlax_scaffold.testing.kinds import function
+from mlax_scaffold.testing.oracle import find_spec
+from mlax_scaffold.testing.picks import Pick
+from mlax_scaffold.testing.profiles import each_dtype
 from mlax_scaffold.testing.strategies import (
     accum_dtypes,
     booleans,
@@ -36,14 +30,40 @@ SPEC = find_spec(
 )
 
 
-@st.composite
-def cases(draw) -> tuple[Case, dict[str, Any]]:
+@function(
+    "adaptive_pool",
+    SPEC,
+    functional.adaptive_pool,
+    refused=[
+        ("reduction", "no such choice"),
+        ("reduction", 1),
+        ("reduction", None),
+        ("spatial_dims", 0),
+        ("spatial_dims", -1),
+        ("spatial_dims", 2.5),
+        ("spatial_dims", "4"),
+        ("spatial_dims", True),
+        ("spatial_dims", None),
+        ("output_size", 0),
+        ("output_size", -1),
+        ("output_size", 2.5),
+        ("output_size", "4"),
+        ("output_size", True),
+        ("output_size", None),
+        ("channel_last", 1),
+        ("channel_last", "yes"),
+        ("channel_last", None),
+        ("accum_dtype", "int32"),
+        ("accum_dtype", "no dtype"),
+    ],
+)
+def cases(pick: Pick) -> Case:
     """Hyperparameters and inputs of adaptive_pool that fit each other."""
-    reduction = draw(choices("avg", "max"))
-    spatial_dims = draw(sizes(max=2))
-    output_size = draw(per_dim(sizes(), spatial_dims))
-    channel_last = draw(booleans())
-    accum_dtype = draw(optional(accum_dtypes()))
+    reduction = pick("reduction", choices("avg", "max"))
+    spatial_dims = pick("spatial_dims", choices(1, 2))
+    output_size = pick("output_size", per_dim(sizes(), spatial_dims))
+    channel_last = pick("channel_last", booleans())
+    accum_dtype = pick("accum_dtype", optional(accum_dtypes()))
     hyperparameters: dict[str, Any] = {
         "reduction": reduction,
         "spatial_dims": spatial_dims,
@@ -51,93 +71,31 @@ def cases(draw) -> tuple[Case, dict[str, Any]]:
         "channel_last": channel_last,
         "accum_dtype": accum_dtype,
     }
-    shapes = draw(
-        shapes_of(
-            {"x": "*batch *spatial channels if channel_last else *batch *spatial"},
-            **known(hyperparameters, per_dim=["output_size"]),
-        )
+    shapes = shapes_of(
+        pick,
+        {"x": "*batch *spatial channels if channel_last else *batch *spatial"},
+        known(hyperparameters, per_dim=["output_size"]),
     )
-    case = Case.of_function(
+    return Case.of_function(
         functional.adaptive_pool,
-        x=(array(shapes["x"]),),
+        x=(shapes.array("x"),),
         hyperparameters=hyperparameters,
+        requirements=("output_size must not be larger than the input",),
+        shapes=shapes,
         y=shapes.expected(
             "*batch *output_size channels if channel_last else *batch *output_size"
         ),
         allow=declared(accum_dtype),
         smooth=exact(accum_dtype),
     )
-    requirements = ["output_size must not be larger than the input"]
-    return fitting(case, requirements=requirements), hyperparameters
 
 
-@pytest.mark.parametrize("dtype", FLOAT_DTYPES, ids=str)
 @each_dtype
-@given(drawn=cases())
-def test_keeps_the_dtype(drawn, dtype):
-    case, _ = drawn
-    assert_dtype_contract(case, dtype, dtype)
+@given(examples(cases))
+def test_keeps_the_dtype(example):
+    example()
 
 
-@tracing
-@given(cases())
-def test_has_the_annotated_shape(drawn):
-    case, _ = drawn
-    assert_shapes(case, case.y)
-
-
-@comparing
-@given(cases())
-def test_equals_the_spec(drawn):
-    case, hyperparameters = drawn
-    assert_function_matches_spec(case, SPEC, hyperparameters)
-
-
-@compiling
-@given(cases())
-def test_is_the_same_compiled(drawn):
-    case, _ = drawn
-    assert_jit_equals_eager(case)
-
-
-@compiling
-@given(cases())
-def test_has_the_gradients_of_finite_differences(drawn):
-    case, _ = drawn
-    assert_gradients(case)
-
-
-@tracing
-@given(
-    cases(),
-    st.sampled_from(
-        [
-            ("reduction", "no such choice"),
-            ("reduction", 1),
-            ("reduction", None),
-            ("spatial_dims", 0),
-            ("spatial_dims", -1),
-            ("spatial_dims", 2.5),
-            ("spatial_dims", "4"),
-            ("spatial_dims", True),
-            ("spatial_dims", None),
-            ("output_size", 0),
-            ("output_size", -1),
-            ("output_size", 2.5),
-            ("output_size", "4"),
-            ("output_size", True),
-            ("output_size", None),
-            ("channel_last", 1),
-            ("channel_last", "yes"),
-            ("channel_last", None),
-            ("accum_dtype", "int32"),
-            ("accum_dtype", "no dtype"),
-        ]
-    ),
-)
-def test_rejects_a_hyperparameter(drawn, invalid):
-    case, hyperparameters = drawn
-    name, value = invalid
-    x = case.arguments(jnp.float32).x
-    with pytest.raises(ValueError, match=f"adaptive_pool: {name}"):
-        functional.adaptive_pool(*x, **{**hyperparameters, name: value})
+@pytest.mark.parametrize("claim", claims(cases))
+def test_keeps_its_contract(claim):
+    claim()

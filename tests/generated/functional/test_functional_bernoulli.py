@@ -4,87 +4,54 @@
 
 from typing import Any
 
-import jax.numpy as jnp
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from mlax import functional
 from mlax_scaffold.testing._functions import abstract_key
 from mlax_scaffold.testing.case import Case
-from mlax_scaffold.testing.dtypes import FLOAT_DTYPES
-from mlax_scaffold.testing.fitting import fitting
-from mlax_scaffold.testing.keys import assert_function_keys_used_once
-from mlax_scaffold.testing.layer import assert_dtype_contract, assert_jit_equals_eager
-from mlax_scaffold.testing.oracle import assert_function_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import comparing, compiling, each_dtype, tracing
+from mlax_scaffold.testing.contract import claims, examples
+from mlax_scaffold.testing.kinds import function
+from mlax_scaffold.testing.oracle import find_spec
+from mlax_scaffold.testing.picks import Pick
+from mlax_scaffold.testing.profiles import each_dtype
 from mlax_scaffold.testing.strategies import array_shapes, probabilities
 
 SPEC = find_spec("scaffold/mlax_scaffold/specs/functional/bernoulli.py", near=__file__)
 
 
-@st.composite
-def cases(draw) -> tuple[Case, dict[str, Any]]:
+@function(
+    "bernoulli",
+    SPEC,
+    functional.bernoulli,
+    refused=[
+        ("shape", (-1,)),
+        ("shape", 2.5),
+        ("shape", "23"),
+        ("shape", None),
+        ("p", -0.1),
+        ("p", 1.1),
+        ("p", float("nan")),
+        ("p", "1"),
+        ("p", None),
+    ],
+)
+def cases(pick: Pick) -> Case:
     """Hyperparameters and inputs of bernoulli that fit each other."""
-    shape = draw(array_shapes())
-    p = draw(probabilities())
+    shape = pick("shape", array_shapes())
+    p = pick("p", probabilities())
     hyperparameters: dict[str, Any] = {"shape": shape, "p": p}
-    case = Case.of_function(
+    return Case.of_function(
         functional.bernoulli, x=(abstract_key(),), hyperparameters=hyperparameters
     )
-    requirements = []
-    return fitting(case, requirements=requirements), hyperparameters
 
 
-@pytest.mark.parametrize("dtype", FLOAT_DTYPES, ids=str)
 @each_dtype
-@given(drawn=cases())
-def test_keeps_the_dtype(drawn, dtype):
-    case, _ = drawn
-    assert_dtype_contract(case, dtype, dtype)
+@given(examples(cases))
+def test_keeps_the_dtype(example):
+    example()
 
 
-@tracing
-@given(cases())
-def test_uses_no_key_twice(drawn):
-    case, _ = drawn
-    assert_function_keys_used_once(case)
-
-
-@comparing
-@given(cases())
-def test_equals_the_spec(drawn):
-    case, hyperparameters = drawn
-    assert_function_matches_spec(case, SPEC, hyperparameters)
-
-
-@compiling
-@given(cases())
-def test_is_the_same_compiled(drawn):
-    case, _ = drawn
-    assert_jit_equals_eager(case)
-
-
-@tracing
-@given(
-    cases(),
-    st.sampled_from(
-        [
-            ("shape", (-1,)),
-            ("shape", 2.5),
-            ("shape", "23"),
-            ("shape", None),
-            ("p", -0.1),
-            ("p", 1.1),
-            ("p", float("nan")),
-            ("p", "1"),
-            ("p", None),
-        ]
-    ),
-)
-def test_rejects_a_hyperparameter(drawn, invalid):
-    case, hyperparameters = drawn
-    name, value = invalid
-    x = case.arguments(jnp.float32).x
-    with pytest.raises(ValueError, match=f"bernoulli: {name}"):
-        functional.bernoulli(*x, **{**hyperparameters, name: value})
+@pytest.mark.parametrize("claim", claims(cases))
+def test_keeps_its_contract(claim):
+    claim()

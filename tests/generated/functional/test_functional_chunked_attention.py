@@ -7,23 +7,17 @@ from typing import Any
 import jax.numpy as jnp
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from mlax import functional
 from mlax_scaffold.testing._functions import abstract_key
 from mlax_scaffold.testing.case import Case
+from mlax_scaffold.testing.contract import claims, examples
 from mlax_scaffold.testing.dims import shapes_of
-from mlax_scaffold.testing.dtypes import FLOAT_DTYPES
-from mlax_scaffold.testing.fitting import array, declared, exact, fitting, known
-from mlax_scaffold.testing.keys import assert_function_keys_used_once
-from mlax_scaffold.testing.layer import (
-    assert_dtype_contract,
-    assert_gradients,
-    assert_jit_equals_eager,
-    assert_shapes,
-)
-from mlax_scaffold.testing.oracle import assert_function_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import comparing, compiling, each_dtype, tracing
+from mlax_scaffold.testing.fitting import declared, exact, known
+from mlax_scaffold.testing.kinds import function
+from mlax_scaffold.testing.oracle import find_spec
+from mlax_scaffold.testing.picks import Pick
+from mlax_scaffold.testing.profiles import each_dtype
 from mlax_scaffold.testing.strategies import (
     accum_dtypes,
     booleans,
@@ -39,16 +33,45 @@ SPEC = find_spec(
 )
 
 
-@st.composite
-def cases(draw) -> tuple[Case, dict[str, Any]]:
+@function(
+    "chunked_attention",
+    SPEC,
+    functional.chunked_attention,
+    refused=[
+        ("chunk_size", 0),
+        ("chunk_size", -1),
+        ("chunk_size", 2.5),
+        ("chunk_size", "4"),
+        ("chunk_size", True),
+        ("chunk_size", None),
+        ("causal", 1),
+        ("causal", "yes"),
+        ("causal", None),
+        ("scale", "0.5"),
+        ("scale", float("nan")),
+        ("scale", float("inf")),
+        ("dropout_rate", -0.1),
+        ("dropout_rate", 1.1),
+        ("dropout_rate", float("nan")),
+        ("dropout_rate", "1"),
+        ("dropout_rate", None),
+        ("broadcast_dropout", 1),
+        ("broadcast_dropout", "yes"),
+        ("broadcast_dropout", None),
+        ("accum_dtype", "int32"),
+        ("accum_dtype", "no dtype"),
+        ("precision", "exact"),
+    ],
+)
+def cases(pick: Pick) -> Case:
     """Hyperparameters and inputs of chunked_attention that fit each other."""
-    chunk_size = draw(sizes())
-    causal = draw(booleans())
-    scale = draw(optional(finite_floats()))
-    dropout_rate = draw(probabilities())
-    broadcast_dropout = draw(booleans())
-    accum_dtype = draw(optional(accum_dtypes()))
-    precision = draw(optional(precisions()))
+    chunk_size = pick("chunk_size", sizes())
+    causal = pick("causal", booleans())
+    scale = pick("scale", optional(finite_floats()))
+    dropout_rate = pick("dropout_rate", probabilities())
+    broadcast_dropout = pick("broadcast_dropout", booleans())
+    accum_dtype = pick("accum_dtype", optional(accum_dtypes()))
+    precision = pick("precision", optional(precisions()))
     hyperparameters: dict[str, Any] = {
         "chunk_size": chunk_size,
         "causal": causal,
@@ -58,117 +81,47 @@ def cases(draw) -> tuple[Case, dict[str, Any]]:
         "accum_dtype": accum_dtype,
         "precision": precision,
     }
-    shapes = draw(
-        shapes_of(
-            {
-                "query": "*batch queries heads features",
-                "key": "*batch keys kv_heads features",
-                "value": "*batch keys kv_heads value_features",
-                "mask": "# *batch heads queries keys",
-                "bias": "# *batch heads queries keys",
-            },
-            **known(hyperparameters),
-        )
+    shapes = shapes_of(
+        pick,
+        {
+            "query": "*batch queries heads features",
+            "key": "*batch keys kv_heads features",
+            "value": "*batch keys kv_heads value_features",
+            "mask": "# *batch heads queries keys",
+            "bias": "# *batch heads queries keys",
+        },
+        known(hyperparameters),
     )
-    case = Case.of_function(
+    return Case.of_function(
         functional.chunked_attention,
         x=(
-            array(shapes["query"]),
-            array(shapes["key"]),
-            array(shapes["value"]),
-            draw(optional(st.just(array(shapes["mask"], jnp.bool_)))),
-            draw(optional(st.just(array(shapes["bias"])))),
-            draw(optional(st.just(abstract_key()))),
+            shapes.array("query"),
+            shapes.array("key"),
+            shapes.array("value"),
+            shapes.array("mask", jnp.bool_)
+            if pick("mask is given", booleans())
+            else None,
+            shapes.array("bias") if pick("bias is given", booleans()) else None,
+            abstract_key() if pick("dropout_key is given", booleans()) else None,
         ),
         hyperparameters=hyperparameters,
+        requirements=(
+            "the heads of the values must divide the weights'",
+            "the heads of the keys must divide the query's",
+        ),
+        shapes=shapes,
         y=shapes.expected("*batch queries heads value_features"),
         allow=declared(accum_dtype),
         smooth=exact(accum_dtype),
     )
-    requirements = [
-        "the heads of the values must divide the weights'",
-        "the heads of the keys must divide the query's",
-    ]
-    return fitting(case, requirements=requirements), hyperparameters
 
 
-@pytest.mark.parametrize("dtype", FLOAT_DTYPES, ids=str)
 @each_dtype
-@given(drawn=cases())
-def test_keeps_the_dtype(drawn, dtype):
-    case, _ = drawn
-    assert_dtype_contract(case, dtype, dtype)
+@given(examples(cases))
+def test_keeps_the_dtype(example):
+    example()
 
 
-@tracing
-@given(cases())
-def test_has_the_annotated_shape(drawn):
-    case, _ = drawn
-    assert_shapes(case, case.y)
-
-
-@tracing
-@given(cases())
-def test_uses_no_key_twice(drawn):
-    case, _ = drawn
-    assert_function_keys_used_once(case)
-
-
-@comparing
-@given(cases())
-def test_equals_the_spec(drawn):
-    case, hyperparameters = drawn
-    assert_function_matches_spec(case, SPEC, hyperparameters)
-
-
-@compiling
-@given(cases())
-def test_is_the_same_compiled(drawn):
-    case, _ = drawn
-    assert_jit_equals_eager(case)
-
-
-@compiling
-@given(cases())
-def test_has_the_gradients_of_finite_differences(drawn):
-    case, _ = drawn
-    assert_gradients(case)
-
-
-@tracing
-@given(
-    cases(),
-    st.sampled_from(
-        [
-            ("chunk_size", 0),
-            ("chunk_size", -1),
-            ("chunk_size", 2.5),
-            ("chunk_size", "4"),
-            ("chunk_size", True),
-            ("chunk_size", None),
-            ("causal", 1),
-            ("causal", "yes"),
-            ("causal", None),
-            ("scale", "0.5"),
-            ("scale", float("nan")),
-            ("scale", float("inf")),
-            ("dropout_rate", -0.1),
-            ("dropout_rate", 1.1),
-            ("dropout_rate", float("nan")),
-            ("dropout_rate", "1"),
-            ("dropout_rate", None),
-            ("broadcast_dropout", 1),
-            ("broadcast_dropout", "yes"),
-            ("broadcast_dropout", None),
-            ("accum_dtype", "int32"),
-            ("accum_dtype", "no dtype"),
-            ("precision", "exact"),
-        ]
-    ),
-)
-def test_rejects_a_hyperparameter(drawn, invalid):
-    case, hyperparameters = drawn
-    name, value = invalid
-    x = case.arguments(jnp.float32).x
-    with pytest.raises(ValueError, match=f"chunked_attention: {name}"):
-        functional.chunked_attention(*x, **{**hyperparameters, name: value})
+@pytest.mark.parametrize("claim", claims(cases))
+def test_keeps_its_contract(claim):
+    claim()

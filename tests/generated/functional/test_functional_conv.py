@@ -4,24 +4,18 @@
 
 from typing import Any
 
-import jax.numpy as jnp
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from mlax import functional
 from mlax_scaffold.testing.case import Case
+from mlax_scaffold.testing.contract import claims, examples
 from mlax_scaffold.testing.dims import shapes_of
-from mlax_scaffold.testing.dtypes import FLOAT_DTYPES
-from mlax_scaffold.testing.fitting import array, fitting, known
-from mlax_scaffold.testing.layer import (
-    assert_dtype_contract,
-    assert_gradients,
-    assert_jit_equals_eager,
-    assert_shapes,
-)
-from mlax_scaffold.testing.oracle import assert_function_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import comparing, compiling, each_dtype, tracing
+from mlax_scaffold.testing.fitting import known
+from mlax_scaffold.testing.kinds import function
+from mlax_scaffold.testing.oracle import find_spec
+from mlax_scaffold.testing.picks import Pick
+from mlax_scaffold.testing.profiles import each_dtype
 from mlax_scaffold.testing.strategies import (
     booleans,
     choices,
@@ -35,18 +29,67 @@ from mlax_scaffold.testing.strategies import (
 SPEC = find_spec("scaffold/mlax_scaffold/specs/functional/conv.py", near=__file__)
 
 
-@st.composite
-def cases(draw) -> tuple[Case, dict[str, Any]]:
+@function(
+    "conv",
+    SPEC,
+    functional.conv,
+    refused=[
+        ("spatial_dims", 0),
+        ("spatial_dims", -1),
+        ("spatial_dims", 2.5),
+        ("spatial_dims", "4"),
+        ("spatial_dims", True),
+        ("spatial_dims", None),
+        ("strides", 0),
+        ("strides", -1),
+        ("strides", 2.5),
+        ("strides", "4"),
+        ("strides", True),
+        ("strides", None),
+        ("padding", "same size"),
+        ("padding", -1),
+        ("padding", 1.5),
+        ("padding", None),
+        ("padding_mode", "no such choice"),
+        ("padding_mode", 1),
+        ("padding_mode", None),
+        ("dilation", 0),
+        ("dilation", -1),
+        ("dilation", 2.5),
+        ("dilation", "4"),
+        ("dilation", True),
+        ("dilation", None),
+        ("input_dilation", 0),
+        ("input_dilation", -1),
+        ("input_dilation", 2.5),
+        ("input_dilation", "4"),
+        ("input_dilation", True),
+        ("input_dilation", None),
+        ("groups", 0),
+        ("groups", -1),
+        ("groups", 2.5),
+        ("groups", "4"),
+        ("groups", True),
+        ("groups", None),
+        ("channel_last", 1),
+        ("channel_last", "yes"),
+        ("channel_last", None),
+        ("precision", "exact"),
+    ],
+)
+def cases(pick: Pick) -> Case:
     """Hyperparameters and inputs of conv that fit each other."""
-    spatial_dims = draw(sizes(max=2))
-    strides = draw(per_dim(sizes(), spatial_dims))
-    padding = draw(paddings(spatial_dims))
-    padding_mode = draw(choices("zeros", "reflect", "replicate", "circular"))
-    dilation = draw(per_dim(sizes(), spatial_dims))
-    input_dilation = draw(per_dim(sizes(), spatial_dims))
-    groups = draw(sizes())
-    channel_last = draw(booleans())
-    precision = draw(optional(precisions()))
+    spatial_dims = pick("spatial_dims", choices(1, 2))
+    strides = pick("strides", per_dim(sizes(), spatial_dims))
+    padding = pick("padding", paddings(spatial_dims))
+    padding_mode = pick(
+        "padding_mode", choices("zeros", "reflect", "replicate", "circular")
+    )
+    dilation = pick("dilation", per_dim(sizes(), spatial_dims))
+    input_dilation = pick("input_dilation", per_dim(sizes(), spatial_dims))
+    groups = pick("groups", sizes())
+    channel_last = pick("channel_last", booleans())
+    precision = pick("precision", optional(precisions()))
     hyperparameters: dict[str, Any] = {
         "spatial_dims": spatial_dims,
         "strides": strides,
@@ -58,118 +101,35 @@ def cases(draw) -> tuple[Case, dict[str, Any]]:
         "channel_last": channel_last,
         "precision": precision,
     }
-    shapes = draw(
-        shapes_of(
-            {
-                "x": "*batch *spatial groups*inner if channel_last else *batch groups*inner *spatial",
-                "kernel": "out *kernel_spatial inner if channel_last else out inner *kernel_spatial",
-            },
-            **known(hyperparameters),
-        )
+    shapes = shapes_of(
+        pick,
+        {
+            "x": "*batch *spatial groups*inner if channel_last else *batch groups*inner *spatial",
+            "kernel": "out *kernel_spatial inner if channel_last else out inner *kernel_spatial",
+        },
+        known(hyperparameters),
     )
-    case = Case.of_function(
+    return Case.of_function(
         functional.conv,
-        x=(array(shapes["x"]), array(shapes["kernel"])),
+        x=(shapes.array("x"), shapes.array("kernel")),
         hyperparameters=hyperparameters,
+        requirements=(
+            "the channels of x must be those of the kernel, times groups",
+            "groups must divide the channels of the result",
+        ),
+        shapes=shapes,
         y=shapes.expected(
             "*batch *out_spatial out if channel_last else *batch out *out_spatial"
         ),
     )
-    requirements = [
-        "the channels of x must be those of the kernel, times groups",
-        "groups must divide the channels of the result",
-    ]
-    return fitting(case, requirements=requirements), hyperparameters
 
 
-@pytest.mark.parametrize("dtype", FLOAT_DTYPES, ids=str)
 @each_dtype
-@given(drawn=cases())
-def test_keeps_the_dtype(drawn, dtype):
-    case, _ = drawn
-    assert_dtype_contract(case, dtype, dtype)
+@given(examples(cases))
+def test_keeps_the_dtype(example):
+    example()
 
 
-@tracing
-@given(cases())
-def test_has_the_annotated_shape(drawn):
-    case, _ = drawn
-    assert_shapes(case, case.y)
-
-
-@comparing
-@given(cases())
-def test_equals_the_spec(drawn):
-    case, hyperparameters = drawn
-    assert_function_matches_spec(case, SPEC, hyperparameters)
-
-
-@compiling
-@given(cases())
-def test_is_the_same_compiled(drawn):
-    case, _ = drawn
-    assert_jit_equals_eager(case)
-
-
-@compiling
-@given(cases())
-def test_has_the_gradients_of_finite_differences(drawn):
-    case, _ = drawn
-    assert_gradients(case)
-
-
-@tracing
-@given(
-    cases(),
-    st.sampled_from(
-        [
-            ("spatial_dims", 0),
-            ("spatial_dims", -1),
-            ("spatial_dims", 2.5),
-            ("spatial_dims", "4"),
-            ("spatial_dims", True),
-            ("spatial_dims", None),
-            ("strides", 0),
-            ("strides", -1),
-            ("strides", 2.5),
-            ("strides", "4"),
-            ("strides", True),
-            ("strides", None),
-            ("padding", "same size"),
-            ("padding", -1),
-            ("padding", 1.5),
-            ("padding", None),
-            ("padding_mode", "no such choice"),
-            ("padding_mode", 1),
-            ("padding_mode", None),
-            ("dilation", 0),
-            ("dilation", -1),
-            ("dilation", 2.5),
-            ("dilation", "4"),
-            ("dilation", True),
-            ("dilation", None),
-            ("input_dilation", 0),
-            ("input_dilation", -1),
-            ("input_dilation", 2.5),
-            ("input_dilation", "4"),
-            ("input_dilation", True),
-            ("input_dilation", None),
-            ("groups", 0),
-            ("groups", -1),
-            ("groups", 2.5),
-            ("groups", "4"),
-            ("groups", True),
-            ("groups", None),
-            ("channel_last", 1),
-            ("channel_last", "yes"),
-            ("channel_last", None),
-            ("precision", "exact"),
-        ]
-    ),
-)
-def test_rejects_a_hyperparameter(drawn, invalid):
-    case, hyperparameters = drawn
-    name, value = invalid
-    x = case.arguments(jnp.float32).x
-    with pytest.raises(ValueError, match=f"conv: {name}"):
-        functional.conv(*x, **{**hyperparameters, name: value})
+@pytest.mark.parametrize("claim", claims(cases))
+def test_keeps_its_contract(claim):
+    claim()

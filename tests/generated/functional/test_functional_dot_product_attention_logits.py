@@ -4,24 +4,18 @@
 
 from typing import Any
 
-import jax.numpy as jnp
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from mlax import functional
 from mlax_scaffold.testing.case import Case
+from mlax_scaffold.testing.contract import claims, examples
 from mlax_scaffold.testing.dims import shapes_of
-from mlax_scaffold.testing.dtypes import FLOAT_DTYPES
-from mlax_scaffold.testing.fitting import array, fitting, known
-from mlax_scaffold.testing.layer import (
-    assert_dtype_contract,
-    assert_gradients,
-    assert_jit_equals_eager,
-    assert_shapes,
-)
-from mlax_scaffold.testing.oracle import assert_function_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import comparing, compiling, each_dtype, tracing
+from mlax_scaffold.testing.fitting import known
+from mlax_scaffold.testing.kinds import function
+from mlax_scaffold.testing.oracle import find_spec
+from mlax_scaffold.testing.picks import Pick
+from mlax_scaffold.testing.profiles import each_dtype
 from mlax_scaffold.testing.strategies import finite_floats, optional, precisions
 
 SPEC = find_spec(
@@ -30,82 +24,46 @@ SPEC = find_spec(
 )
 
 
-@st.composite
-def cases(draw) -> tuple[Case, dict[str, Any]]:
+@function(
+    "dot_product_attention_logits",
+    SPEC,
+    functional.dot_product_attention_logits,
+    refused=[
+        ("scale", "0.5"),
+        ("scale", float("nan")),
+        ("scale", float("inf")),
+        ("precision", "exact"),
+    ],
+)
+def cases(pick: Pick) -> Case:
     """Hyperparameters and inputs of dot_product_attention_logits that fit each other."""
-    scale = draw(optional(finite_floats()))
-    precision = draw(optional(precisions()))
+    scale = pick("scale", optional(finite_floats()))
+    precision = pick("precision", optional(precisions()))
     hyperparameters: dict[str, Any] = {"scale": scale, "precision": precision}
-    shapes = draw(
-        shapes_of(
-            {
-                "query": "*batch queries heads features",
-                "key": "*batch keys kv_heads features",
-            },
-            **known(hyperparameters),
-        )
+    shapes = shapes_of(
+        pick,
+        {
+            "query": "*batch queries heads features",
+            "key": "*batch keys kv_heads features",
+        },
+        known(hyperparameters),
     )
-    case = Case.of_function(
+    return Case.of_function(
         functional.dot_product_attention_logits,
-        x=(array(shapes["query"]), array(shapes["key"])),
+        x=(shapes.array("query"), shapes.array("key")),
         hyperparameters=hyperparameters,
+        requirements=("the heads of the keys must divide the query's",),
+        shapes=shapes,
         y=shapes.expected("*batch heads queries keys"),
     )
-    requirements = ["the heads of the keys must divide the query's"]
-    return fitting(case, requirements=requirements), hyperparameters
 
 
-@pytest.mark.parametrize("dtype", FLOAT_DTYPES, ids=str)
 @each_dtype
-@given(drawn=cases())
-def test_keeps_the_dtype(drawn, dtype):
-    case, _ = drawn
-    assert_dtype_contract(case, dtype, dtype)
+@given(examples(cases))
+def test_keeps_the_dtype(example):
+    example()
 
 
-@tracing
-@given(cases())
-def test_has_the_annotated_shape(drawn):
-    case, _ = drawn
-    assert_shapes(case, case.y)
-
-
-@comparing
-@given(cases())
-def test_equals_the_spec(drawn):
-    case, hyperparameters = drawn
-    assert_function_matches_spec(case, SPEC, hyperparameters)
-
-
-@compiling
-@given(cases())
-def test_is_the_same_compiled(drawn):
-    case, _ = drawn
-    assert_jit_equals_eager(case)
-
-
-@compiling
-@given(cases())
-def test_has_the_gradients_of_finite_differences(drawn):
-    case, _ = drawn
-    assert_gradients(case)
-
-
-@tracing
-@given(
-    cases(),
-    st.sampled_from(
-        [
-            ("scale", "0.5"),
-            ("scale", float("nan")),
-            ("scale", float("inf")),
-            ("precision", "exact"),
-        ]
-    ),
-)
-def test_rejects_a_hyperparameter(drawn, invalid):
-    case, hyperparameters = drawn
-    name, value = invalid
-    x = case.arguments(jnp.float32).x
-    with pytest.raises(ValueError, match=f"dot_product_attention_logits: {name}"):
-        functional.dot_product_attention_logits(*x, **{**hyperparameters, name: value})
+@pytest.mark.parametrize("claim", claims(cases))
+def test_keeps_its_contract(claim):
+    claim()

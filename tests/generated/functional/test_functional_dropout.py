@@ -4,107 +4,67 @@
 
 from typing import Any
 
-import jax.numpy as jnp
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from mlax import functional
 from mlax_scaffold.testing._functions import abstract_key
 from mlax_scaffold.testing.case import Case
+from mlax_scaffold.testing.contract import claims, examples
 from mlax_scaffold.testing.dims import shapes_of
-from mlax_scaffold.testing.dtypes import FLOAT_DTYPES
-from mlax_scaffold.testing.fitting import array, fitting, known
-from mlax_scaffold.testing.keys import assert_function_keys_used_once
-from mlax_scaffold.testing.layer import (
-    assert_dtype_contract,
-    assert_gradients,
-    assert_jit_equals_eager,
-)
-from mlax_scaffold.testing.oracle import assert_function_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import comparing, compiling, each_dtype, tracing
-from mlax_scaffold.testing.strategies import axes, probabilities, sizes
+from mlax_scaffold.testing.fitting import known
+from mlax_scaffold.testing.kinds import function
+from mlax_scaffold.testing.oracle import find_spec
+from mlax_scaffold.testing.picks import Pick
+from mlax_scaffold.testing.profiles import each_dtype
+from mlax_scaffold.testing.strategies import axes, choices, probabilities
 
 SPEC = find_spec("scaffold/mlax_scaffold/specs/functional/dropout.py", near=__file__)
 
 
-@st.composite
-def cases(draw) -> tuple[Case, dict[str, Any]]:
-    """Hyperparameters and inputs of dropout that fit each other."""
-    rank = draw(sizes(max=3))
-    rate = draw(probabilities())
-    broadcast_axis = draw(axes(rank))
-    hyperparameters: dict[str, Any] = {"rate": rate, "broadcast_axis": broadcast_axis}
-    shapes = draw(
-        shapes_of(
-            {"x": "*any_axes"}, **known(hyperparameters), ranks={"any_axes": rank}
-        )
-    )
-    case = Case.of_function(
-        functional.dropout,
-        x=(array(shapes["x"]), abstract_key()),
-        hyperparameters=hyperparameters,
-    )
-    requirements = []
-    return fitting(case, requirements=requirements), hyperparameters
-
-
-@pytest.mark.parametrize("dtype", FLOAT_DTYPES, ids=str)
-@each_dtype
-@given(drawn=cases())
-def test_keeps_the_dtype(drawn, dtype):
-    case, _ = drawn
-    assert_dtype_contract(case, dtype, dtype)
-
-
-@tracing
-@given(cases())
-def test_uses_no_key_twice(drawn):
-    case, _ = drawn
-    assert_function_keys_used_once(case)
-
-
-@comparing
-@given(cases())
-def test_equals_the_spec(drawn):
-    case, hyperparameters = drawn
-    assert_function_matches_spec(case, SPEC, hyperparameters)
-
-
-@compiling
-@given(cases())
-def test_is_the_same_compiled(drawn):
-    case, _ = drawn
-    assert_jit_equals_eager(case)
-
-
-@compiling
-@given(cases())
-def test_has_the_gradients_of_finite_differences(drawn):
-    case, _ = drawn
-    assert_gradients(case)
-
-
-@tracing
-@given(
-    cases(),
-    st.sampled_from(
-        [
-            ("rate", -0.1),
-            ("rate", 1.1),
-            ("rate", float("nan")),
-            ("rate", "1"),
-            ("rate", None),
-            ("broadcast_axis", 1.5),
-            ("broadcast_axis", "x"),
-            ("broadcast_axis", (0, 0)),
-            ("broadcast_axis", None),
-        ]
-    ),
+@function(
+    "dropout",
+    SPEC,
+    functional.dropout,
+    refused=[
+        ("rate", -0.1),
+        ("rate", 1.1),
+        ("rate", float("nan")),
+        ("rate", "1"),
+        ("rate", None),
+        ("broadcast_axis", 1.5),
+        ("broadcast_axis", "x"),
+        ("broadcast_axis", (0, 0)),
+        ("broadcast_axis", None),
+    ],
 )
-def test_rejects_a_hyperparameter(drawn, invalid):
-    case, hyperparameters = drawn
-    name, value = invalid
-    x = case.arguments(jnp.float32).x
-    with pytest.raises(ValueError, match=f"dropout: {name}"):
-        functional.dropout(*x, **{**hyperparameters, name: value})
+def cases(pick: Pick) -> Case:
+    """Hyperparameters and inputs of dropout that fit each other."""
+    rank = pick("rank", choices(1, 2, 3))
+    rate = pick("rate", probabilities())
+    broadcast_axis = pick("broadcast_axis", axes(rank))
+    hyperparameters: dict[str, Any] = {"rate": rate, "broadcast_axis": broadcast_axis}
+    shapes = shapes_of(
+        pick,
+        {"x": "*any_axes"},
+        known(hyperparameters),
+        ranks={"any_axes": rank},
+        loose=("x",),
+    )
+    return Case.of_function(
+        functional.dropout,
+        x=(shapes.array("x"), abstract_key()),
+        hyperparameters=hyperparameters,
+        shapes=shapes,
+    )
+
+
+@each_dtype
+@given(examples(cases))
+def test_keeps_the_dtype(example):
+    example()
+
+
+@pytest.mark.parametrize("claim", claims(cases))
+def test_keeps_its_contract(claim):
+    claim()

@@ -4,94 +4,63 @@
 
 from typing import Any
 
-import jax.numpy as jnp
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from mlax import functional
 from mlax_scaffold.testing.case import Case
+from mlax_scaffold.testing.contract import claims, examples
 from mlax_scaffold.testing.dims import shapes_of
-from mlax_scaffold.testing.dtypes import FLOAT_DTYPES
-from mlax_scaffold.testing.fitting import array, fitting, known
-from mlax_scaffold.testing.layer import (
-    assert_dtype_contract,
-    assert_gradients,
-    assert_jit_equals_eager,
-)
-from mlax_scaffold.testing.oracle import assert_function_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import comparing, compiling, each_dtype, tracing
-from mlax_scaffold.testing.strategies import optional, probabilities
+from mlax_scaffold.testing.fitting import known
+from mlax_scaffold.testing.kinds import function
+from mlax_scaffold.testing.oracle import find_spec
+from mlax_scaffold.testing.picks import Pick
+from mlax_scaffold.testing.profiles import each_dtype
+from mlax_scaffold.testing.strategies import booleans, probabilities
 
 SPEC = find_spec("scaffold/mlax_scaffold/specs/functional/ema.py", near=__file__)
 
 
-@st.composite
-def cases(draw) -> tuple[Case, dict[str, Any]]:
+@function(
+    "ema",
+    SPEC,
+    functional.ema,
+    refused=[
+        ("decay", -0.1),
+        ("decay", 1.1),
+        ("decay", float("nan")),
+        ("decay", "1"),
+        ("decay", None),
+    ],
+)
+def cases(pick: Pick) -> Case:
     """Hyperparameters and inputs of ema that fit each other."""
-    decay = draw(probabilities())
+    decay = pick("decay", probabilities())
     hyperparameters: dict[str, Any] = {"decay": decay}
-    shapes = draw(
-        shapes_of({"old": "", "new": "", "dither": ""}, **known(hyperparameters))
+    shapes = shapes_of(
+        pick,
+        {"old": "", "new": "", "dither": ""},
+        known(hyperparameters),
+        loose=("old", "new"),
     )
-    case = Case.of_function(
+    return Case.of_function(
         functional.ema,
         x=(
-            array(shapes["old"]),
-            array(shapes["new"]),
-            draw(optional(st.just(array(shapes["dither"])))),
+            shapes.array("old"),
+            shapes.array("new"),
+            shapes.array("dither") if pick("dither is given", booleans()) else None,
         ),
         hyperparameters=hyperparameters,
+        shapes=shapes,
     )
-    requirements = []
-    return fitting(case, requirements=requirements), hyperparameters
 
 
-@pytest.mark.parametrize("dtype", FLOAT_DTYPES, ids=str)
 @each_dtype
-@given(drawn=cases())
-def test_keeps_the_dtype(drawn, dtype):
-    case, _ = drawn
-    assert_dtype_contract(case, dtype, dtype)
+@given(examples(cases))
+def test_keeps_the_dtype(example):
+    example()
 
 
-@comparing
-@given(cases())
-def test_equals_the_spec(drawn):
-    case, hyperparameters = drawn
-    assert_function_matches_spec(case, SPEC, hyperparameters)
-
-
-@compiling
-@given(cases())
-def test_is_the_same_compiled(drawn):
-    case, _ = drawn
-    assert_jit_equals_eager(case)
-
-
-@compiling
-@given(cases())
-def test_has_the_gradients_of_finite_differences(drawn):
-    case, _ = drawn
-    assert_gradients(case)
-
-
-@tracing
-@given(
-    cases(),
-    st.sampled_from(
-        [
-            ("decay", -0.1),
-            ("decay", 1.1),
-            ("decay", float("nan")),
-            ("decay", "1"),
-            ("decay", None),
-        ]
-    ),
-)
-def test_rejects_a_hyperparameter(drawn, invalid):
-    case, hyperparameters = drawn
-    name, value = invalid
-    x = case.arguments(jnp.float32).x
-    with pytest.raises(ValueError, match=f"ema: {name}"):
-        functional.ema(*x, **{**hyperparameters, name: value})
+@pytest.mark.parametrize("claim", claims(cases))
+def test_keeps_its_contract(claim):
+    claim()

@@ -4,27 +4,22 @@
 
 from typing import Any
 
-import jax.numpy as jnp
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from mlax import functional
 from mlax_scaffold.testing.case import Case
+from mlax_scaffold.testing.contract import claims, examples
 from mlax_scaffold.testing.dims import shapes_of
-from mlax_scaffold.testing.dtypes import FLOAT_DTYPES
-from mlax_scaffold.testing.fitting import array, declared, exact, fitting, known
-from mlax_scaffold.testing.layer import (
-    assert_dtype_contract,
-    assert_gradients,
-    assert_jit_equals_eager,
-    assert_shapes,
-)
-from mlax_scaffold.testing.oracle import assert_function_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import comparing, compiling, each_dtype, tracing
+from mlax_scaffold.testing.fitting import declared, exact, known
+from mlax_scaffold.testing.kinds import function
+from mlax_scaffold.testing.oracle import find_spec
+from mlax_scaffold.testing.picks import Pick
+from mlax_scaffold.testing.profiles import each_dtype
 from mlax_scaffold.testing.strategies import (
     accum_dtypes,
     booleans,
+    nothing,
     optional,
     positives,
     sizes,
@@ -33,14 +28,39 @@ from mlax_scaffold.testing.strategies import (
 SPEC = find_spec("scaffold/mlax_scaffold/specs/functional/group_norm.py", near=__file__)
 
 
-@st.composite
-def cases(draw) -> tuple[Case, dict[str, Any]]:
+@function(
+    "group_norm",
+    SPEC,
+    functional.group_norm,
+    refused=[
+        ("groups", 0),
+        ("groups", -1),
+        ("groups", 2.5),
+        ("groups", "4"),
+        ("groups", True),
+        ("groups", None),
+        ("channel_last", 1),
+        ("channel_last", "yes"),
+        ("channel_last", None),
+        ("epsilon", 0.0),
+        ("epsilon", -1.0),
+        ("epsilon", float("inf")),
+        ("epsilon", "1"),
+        ("epsilon", None),
+        ("axis_name", 1),
+        ("axis_name", ("devices", 1)),
+        ("axis_name", ()),
+        ("accum_dtype", "int32"),
+        ("accum_dtype", "no dtype"),
+    ],
+)
+def cases(pick: Pick) -> Case:
     """Hyperparameters and inputs of group_norm that fit each other."""
-    groups = draw(sizes())
-    channel_last = draw(booleans())
-    epsilon = draw(positives())
-    axis_name = draw(st.none())
-    accum_dtype = draw(optional(accum_dtypes()))
+    groups = pick("groups", sizes())
+    channel_last = pick("channel_last", booleans())
+    epsilon = pick("epsilon", positives())
+    axis_name = pick("axis_name", nothing())
+    accum_dtype = pick("accum_dtype", optional(accum_dtypes()))
     hyperparameters: dict[str, Any] = {
         "groups": groups,
         "channel_last": channel_last,
@@ -48,94 +68,31 @@ def cases(draw) -> tuple[Case, dict[str, Any]]:
         "axis_name": axis_name,
         "accum_dtype": accum_dtype,
     }
-    shapes = draw(
-        shapes_of(
-            {
-                "x": "batch *spatial channels if channel_last else batch channels *spatial"
-            },
-            **known(hyperparameters),
-        )
+    shapes = shapes_of(
+        pick,
+        {"x": "batch *spatial channels if channel_last else batch channels *spatial"},
+        known(hyperparameters),
     )
-    case = Case.of_function(
+    return Case.of_function(
         functional.group_norm,
-        x=(array(shapes["x"]),),
+        x=(shapes.array("x"),),
         hyperparameters=hyperparameters,
+        requirements=("groups must divide the number of channels",),
+        shapes=shapes,
         y=shapes.expected(
             "batch *spatial channels if channel_last else batch channels *spatial"
         ),
         allow=declared(accum_dtype),
         smooth=exact(accum_dtype),
     )
-    requirements = ["groups must divide the number of channels"]
-    return fitting(case, requirements=requirements), hyperparameters
 
 
-@pytest.mark.parametrize("dtype", FLOAT_DTYPES, ids=str)
 @each_dtype
-@given(drawn=cases())
-def test_keeps_the_dtype(drawn, dtype):
-    case, _ = drawn
-    assert_dtype_contract(case, dtype, dtype)
+@given(examples(cases))
+def test_keeps_the_dtype(example):
+    example()
 
 
-@tracing
-@given(cases())
-def test_has_the_annotated_shape(drawn):
-    case, _ = drawn
-    assert_shapes(case, case.y)
-
-
-@comparing
-@given(cases())
-def test_equals_the_spec(drawn):
-    case, hyperparameters = drawn
-    assert_function_matches_spec(case, SPEC, hyperparameters)
-
-
-@compiling
-@given(cases())
-def test_is_the_same_compiled(drawn):
-    case, _ = drawn
-    assert_jit_equals_eager(case)
-
-
-@compiling
-@given(cases())
-def test_has_the_gradients_of_finite_differences(drawn):
-    case, _ = drawn
-    assert_gradients(case)
-
-
-@tracing
-@given(
-    cases(),
-    st.sampled_from(
-        [
-            ("groups", 0),
-            ("groups", -1),
-            ("groups", 2.5),
-            ("groups", "4"),
-            ("groups", True),
-            ("groups", None),
-            ("channel_last", 1),
-            ("channel_last", "yes"),
-            ("channel_last", None),
-            ("epsilon", 0.0),
-            ("epsilon", -1.0),
-            ("epsilon", float("inf")),
-            ("epsilon", "1"),
-            ("epsilon", None),
-            ("axis_name", 1),
-            ("axis_name", ("devices", 1)),
-            ("axis_name", ()),
-            ("accum_dtype", "int32"),
-            ("accum_dtype", "no dtype"),
-        ]
-    ),
-)
-def test_rejects_a_hyperparameter(drawn, invalid):
-    case, hyperparameters = drawn
-    name, value = invalid
-    x = case.arguments(jnp.float32).x
-    with pytest.raises(ValueError, match=f"group_norm: {name}"):
-        functional.group_norm(*x, **{**hyperparameters, name: value})
+@pytest.mark.parametrize("claim", claims(cases))
+def test_keeps_its_contract(claim):
+    claim()

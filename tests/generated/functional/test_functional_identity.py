@@ -6,60 +6,41 @@ from typing import Any
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from mlax import functional
 from mlax_scaffold.testing.case import Case
+from mlax_scaffold.testing.contract import claims, examples
 from mlax_scaffold.testing.dims import shapes_of
-from mlax_scaffold.testing.dtypes import FLOAT_DTYPES
-from mlax_scaffold.testing.fitting import array, fitting, known
-from mlax_scaffold.testing.layer import (
-    assert_dtype_contract,
-    assert_gradients,
-    assert_jit_equals_eager,
-)
-from mlax_scaffold.testing.oracle import assert_function_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import comparing, compiling, each_dtype
+from mlax_scaffold.testing.fitting import known
+from mlax_scaffold.testing.kinds import function
+from mlax_scaffold.testing.oracle import find_spec
+from mlax_scaffold.testing.picks import Pick
+from mlax_scaffold.testing.profiles import each_dtype
 
 SPEC = find_spec("scaffold/mlax_scaffold/specs/functional/identity.py", near=__file__)
 
 
-@st.composite
-def cases(draw) -> tuple[Case, dict[str, Any]]:
+@function("identity", SPEC, functional.identity)
+def cases(pick: Pick) -> Case:
     """Hyperparameters and inputs of identity that fit each other."""
     hyperparameters: dict[str, Any] = {}
-    shapes = draw(shapes_of({"x": "*batch features"}, **known(hyperparameters)))
-    case = Case.of_function(
-        functional.identity, x=(array(shapes["x"]),), hyperparameters=hyperparameters
+    shapes = shapes_of(
+        pick, {"x": "*batch features"}, known(hyperparameters), loose=("x",)
     )
-    requirements = []
-    return fitting(case, requirements=requirements), hyperparameters
+    return Case.of_function(
+        functional.identity,
+        x=(shapes.array("x"),),
+        hyperparameters=hyperparameters,
+        shapes=shapes,
+    )
 
 
-@pytest.mark.parametrize("dtype", FLOAT_DTYPES, ids=str)
 @each_dtype
-@given(drawn=cases())
-def test_keeps_the_dtype(drawn, dtype):
-    case, _ = drawn
-    assert_dtype_contract(case, dtype, dtype)
+@given(examples(cases))
+def test_keeps_the_dtype(example):
+    example()
 
 
-@comparing
-@given(cases())
-def test_equals_the_spec(drawn):
-    case, hyperparameters = drawn
-    assert_function_matches_spec(case, SPEC, hyperparameters)
-
-
-@compiling
-@given(cases())
-def test_is_the_same_compiled(drawn):
-    case, _ = drawn
-    assert_jit_equals_eager(case)
-
-
-@compiling
-@given(cases())
-def test_has_the_gradients_of_finite_differences(drawn):
-    case, _ = drawn
-    assert_gradients(case)
+@pytest.mark.parametrize("claim", claims(cases))
+def test_keeps_its_contract(claim):
+    claim()

@@ -4,99 +4,67 @@
 
 from typing import Any
 
-import jax.numpy as jnp
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from mlax import functional
 from mlax_scaffold.testing.case import Case
+from mlax_scaffold.testing.contract import claims, examples
 from mlax_scaffold.testing.dims import shapes_of
-from mlax_scaffold.testing.dtypes import FLOAT_DTYPES
-from mlax_scaffold.testing.fitting import array, declared, exact, fitting, known
-from mlax_scaffold.testing.layer import (
-    assert_dtype_contract,
-    assert_gradients,
-    assert_jit_equals_eager,
-)
-from mlax_scaffold.testing.oracle import assert_function_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import comparing, compiling, each_dtype, tracing
-from mlax_scaffold.testing.strategies import accum_dtypes, axes, optional, sizes
+from mlax_scaffold.testing.fitting import declared, exact, known
+from mlax_scaffold.testing.kinds import function
+from mlax_scaffold.testing.oracle import find_spec
+from mlax_scaffold.testing.picks import Pick
+from mlax_scaffold.testing.profiles import each_dtype
+from mlax_scaffold.testing.strategies import accum_dtypes, axes, choices, optional
 
 SPEC = find_spec(
     "scaffold/mlax_scaffold/specs/functional/log_softmax.py", near=__file__
 )
 
 
-@st.composite
-def cases(draw) -> tuple[Case, dict[str, Any]]:
+@function(
+    "log_softmax",
+    SPEC,
+    functional.log_softmax,
+    refused=[
+        ("axis", 1.5),
+        ("axis", "x"),
+        ("axis", (0, 0)),
+        ("axis", None),
+        ("accum_dtype", "int32"),
+        ("accum_dtype", "no dtype"),
+    ],
+)
+def cases(pick: Pick) -> Case:
     """Hyperparameters and inputs of log_softmax that fit each other."""
-    rank = draw(sizes(max=3))
-    axis = draw(axes(rank))
-    accum_dtype = draw(optional(accum_dtypes()))
+    rank = pick("rank", choices(1, 2, 3))
+    axis = pick("axis", axes(rank))
+    accum_dtype = pick("accum_dtype", optional(accum_dtypes()))
     hyperparameters: dict[str, Any] = {"axis": axis, "accum_dtype": accum_dtype}
-    shapes = draw(
-        shapes_of(
-            {"x": "*any_axes"}, **known(hyperparameters), ranks={"any_axes": rank}
-        )
+    shapes = shapes_of(
+        pick,
+        {"x": "*any_axes"},
+        known(hyperparameters),
+        ranks={"any_axes": rank},
+        loose=("x",),
     )
-    case = Case.of_function(
+    return Case.of_function(
         functional.log_softmax,
-        x=(array(shapes["x"]),),
+        x=(shapes.array("x"),),
         hyperparameters=hyperparameters,
+        shapes=shapes,
         allow=declared(accum_dtype),
         smooth=exact(accum_dtype),
     )
-    requirements = []
-    return fitting(case, requirements=requirements), hyperparameters
 
 
-@pytest.mark.parametrize("dtype", FLOAT_DTYPES, ids=str)
 @each_dtype
-@given(drawn=cases())
-def test_keeps_the_dtype(drawn, dtype):
-    case, _ = drawn
-    assert_dtype_contract(case, dtype, dtype)
+@given(examples(cases))
+def test_keeps_the_dtype(example):
+    example()
 
 
-@comparing
-@given(cases())
-def test_equals_the_spec(drawn):
-    case, hyperparameters = drawn
-    assert_function_matches_spec(case, SPEC, hyperparameters)
-
-
-@compiling
-@given(cases())
-def test_is_the_same_compiled(drawn):
-    case, _ = drawn
-    assert_jit_equals_eager(case)
-
-
-@compiling
-@given(cases())
-def test_has_the_gradients_of_finite_differences(drawn):
-    case, _ = drawn
-    assert_gradients(case)
-
-
-@tracing
-@given(
-    cases(),
-    st.sampled_from(
-        [
-            ("axis", 1.5),
-            ("axis", "x"),
-            ("axis", (0, 0)),
-            ("axis", None),
-            ("accum_dtype", "int32"),
-            ("accum_dtype", "no dtype"),
-        ]
-    ),
-)
-def test_rejects_a_hyperparameter(drawn, invalid):
-    case, hyperparameters = drawn
-    name, value = invalid
-    x = case.arguments(jnp.float32).x
-    with pytest.raises(ValueError, match=f"log_softmax: {name}"):
-        functional.log_softmax(*x, **{**hyperparameters, name: value})
+@pytest.mark.parametrize("claim", claims(cases))
+def test_keeps_its_contract(claim):
+    claim()

@@ -4,93 +4,63 @@
 
 from typing import Any
 
-import jax.numpy as jnp
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from mlax import functional
 from mlax_scaffold.testing.case import Case
+from mlax_scaffold.testing.contract import claims, examples
 from mlax_scaffold.testing.dims import shapes_of
-from mlax_scaffold.testing.dtypes import FLOAT_DTYPES
-from mlax_scaffold.testing.fitting import array, fitting, known
-from mlax_scaffold.testing.layer import (
-    assert_dtype_contract,
-    assert_gradients,
-    assert_jit_equals_eager,
-)
-from mlax_scaffold.testing.oracle import assert_function_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import comparing, compiling, each_dtype, tracing
-from mlax_scaffold.testing.strategies import axes, booleans, optional, sizes
+from mlax_scaffold.testing.fitting import known
+from mlax_scaffold.testing.kinds import function
+from mlax_scaffold.testing.oracle import find_spec
+from mlax_scaffold.testing.picks import Pick
+from mlax_scaffold.testing.profiles import each_dtype
+from mlax_scaffold.testing.strategies import axes, booleans, choices, optional
 
 SPEC = find_spec("scaffold/mlax_scaffold/specs/functional/max.py", near=__file__)
 
 
-@st.composite
-def cases(draw) -> tuple[Case, dict[str, Any]]:
-    """Hyperparameters and inputs of max that fit each other."""
-    rank = draw(sizes(max=3))
-    axis = draw(optional(axes(rank)))
-    keepdims = draw(booleans())
-    hyperparameters: dict[str, Any] = {"axis": axis, "keepdims": keepdims}
-    shapes = draw(
-        shapes_of(
-            {"x": "*any_axes"}, **known(hyperparameters), ranks={"any_axes": rank}
-        )
-    )
-    case = Case.of_function(
-        functional.max, x=(array(shapes["x"]),), hyperparameters=hyperparameters
-    )
-    requirements = []
-    return fitting(case, requirements=requirements), hyperparameters
-
-
-@pytest.mark.parametrize("dtype", FLOAT_DTYPES, ids=str)
-@each_dtype
-@given(drawn=cases())
-def test_keeps_the_dtype(drawn, dtype):
-    case, _ = drawn
-    assert_dtype_contract(case, dtype, dtype)
-
-
-@comparing
-@given(cases())
-def test_equals_the_spec(drawn):
-    case, hyperparameters = drawn
-    assert_function_matches_spec(case, SPEC, hyperparameters)
-
-
-@compiling
-@given(cases())
-def test_is_the_same_compiled(drawn):
-    case, _ = drawn
-    assert_jit_equals_eager(case)
-
-
-@compiling
-@given(cases())
-def test_has_the_gradients_of_finite_differences(drawn):
-    case, _ = drawn
-    assert_gradients(case)
-
-
-@tracing
-@given(
-    cases(),
-    st.sampled_from(
-        [
-            ("axis", 1.5),
-            ("axis", "x"),
-            ("axis", (0, 0)),
-            ("keepdims", 1),
-            ("keepdims", "yes"),
-            ("keepdims", None),
-        ]
-    ),
+@function(
+    "max",
+    SPEC,
+    functional.max,
+    refused=[
+        ("axis", 1.5),
+        ("axis", "x"),
+        ("axis", (0, 0)),
+        ("keepdims", 1),
+        ("keepdims", "yes"),
+        ("keepdims", None),
+    ],
 )
-def test_rejects_a_hyperparameter(drawn, invalid):
-    case, hyperparameters = drawn
-    name, value = invalid
-    x = case.arguments(jnp.float32).x
-    with pytest.raises(ValueError, match=f"max: {name}"):
-        functional.max(*x, **{**hyperparameters, name: value})
+def cases(pick: Pick) -> Case:
+    """Hyperparameters and inputs of max that fit each other."""
+    rank = pick("rank", choices(1, 2, 3))
+    axis = pick("axis", optional(axes(rank)))
+    keepdims = pick("keepdims", booleans())
+    hyperparameters: dict[str, Any] = {"axis": axis, "keepdims": keepdims}
+    shapes = shapes_of(
+        pick,
+        {"x": "*any_axes"},
+        known(hyperparameters),
+        ranks={"any_axes": rank},
+        loose=("x",),
+    )
+    return Case.of_function(
+        functional.max,
+        x=(shapes.array("x"),),
+        hyperparameters=hyperparameters,
+        shapes=shapes,
+    )
+
+
+@each_dtype
+@given(examples(cases))
+def test_keeps_the_dtype(example):
+    example()
+
+
+@pytest.mark.parametrize("claim", claims(cases))
+def test_keeps_its_contract(claim):
+    claim()

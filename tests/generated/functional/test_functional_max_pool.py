@@ -4,39 +4,73 @@
 
 from typing import Any
 
-import jax.numpy as jnp
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from mlax import functional
 from mlax_scaffold.testing.case import Case
+from mlax_scaffold.testing.contract import claims, examples
 from mlax_scaffold.testing.dims import shapes_of
-from mlax_scaffold.testing.dtypes import FLOAT_DTYPES
-from mlax_scaffold.testing.fitting import array, fitting, known
-from mlax_scaffold.testing.layer import (
-    assert_dtype_contract,
-    assert_gradients,
-    assert_jit_equals_eager,
-    assert_shapes,
-)
-from mlax_scaffold.testing.oracle import assert_function_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import comparing, compiling, each_dtype, tracing
-from mlax_scaffold.testing.strategies import booleans, paddings, per_dim, sizes
+from mlax_scaffold.testing.fitting import known
+from mlax_scaffold.testing.kinds import function
+from mlax_scaffold.testing.oracle import find_spec
+from mlax_scaffold.testing.picks import Pick
+from mlax_scaffold.testing.profiles import each_dtype
+from mlax_scaffold.testing.strategies import booleans, choices, paddings, per_dim, sizes
 
 SPEC = find_spec("scaffold/mlax_scaffold/specs/functional/max_pool.py", near=__file__)
 
 
-@st.composite
-def cases(draw) -> tuple[Case, dict[str, Any]]:
+@function(
+    "max_pool",
+    SPEC,
+    functional.max_pool,
+    refused=[
+        ("spatial_dims", 0),
+        ("spatial_dims", -1),
+        ("spatial_dims", 2.5),
+        ("spatial_dims", "4"),
+        ("spatial_dims", True),
+        ("spatial_dims", None),
+        ("window", 0),
+        ("window", -1),
+        ("window", 2.5),
+        ("window", "4"),
+        ("window", True),
+        ("window", None),
+        ("strides", 0),
+        ("strides", -1),
+        ("strides", 2.5),
+        ("strides", "4"),
+        ("strides", True),
+        ("strides", None),
+        ("padding", "same size"),
+        ("padding", -1),
+        ("padding", 1.5),
+        ("padding", None),
+        ("dilation", 0),
+        ("dilation", -1),
+        ("dilation", 2.5),
+        ("dilation", "4"),
+        ("dilation", True),
+        ("dilation", None),
+        ("ceil_mode", 1),
+        ("ceil_mode", "yes"),
+        ("ceil_mode", None),
+        ("channel_last", 1),
+        ("channel_last", "yes"),
+        ("channel_last", None),
+    ],
+)
+def cases(pick: Pick) -> Case:
     """Hyperparameters and inputs of max_pool that fit each other."""
-    spatial_dims = draw(sizes(max=2))
-    window = draw(per_dim(sizes(), spatial_dims))
-    strides = draw(per_dim(sizes(), spatial_dims))
-    padding = draw(paddings(spatial_dims))
-    dilation = draw(per_dim(sizes(), spatial_dims))
-    ceil_mode = draw(booleans())
-    channel_last = draw(booleans())
+    spatial_dims = pick("spatial_dims", choices(1, 2))
+    window = pick("window", per_dim(sizes(), spatial_dims))
+    strides = pick("strides", per_dim(sizes(), spatial_dims))
+    padding = pick("padding", paddings(spatial_dims))
+    dilation = pick("dilation", per_dim(sizes(), spatial_dims))
+    ceil_mode = pick("ceil_mode", booleans())
+    channel_last = pick("channel_last", booleans())
     hyperparameters: dict[str, Any] = {
         "spatial_dims": spatial_dims,
         "window": window,
@@ -46,108 +80,32 @@ def cases(draw) -> tuple[Case, dict[str, Any]]:
         "ceil_mode": ceil_mode,
         "channel_last": channel_last,
     }
-    shapes = draw(
-        shapes_of(
-            {"x": "*batch *spatial channels if channel_last else *batch *spatial"},
-            **known(hyperparameters),
-        )
+    shapes = shapes_of(
+        pick,
+        {"x": "*batch *spatial channels if channel_last else *batch *spatial"},
+        known(hyperparameters),
     )
-    case = Case.of_function(
+    return Case.of_function(
         functional.max_pool,
-        x=(array(shapes["x"]),),
+        x=(shapes.array("x"),),
         hyperparameters=hyperparameters,
+        requirements=(
+            "padding must be smaller than the window",
+            "what is padded must be as large as the dilation",
+        ),
+        shapes=shapes,
         y=shapes.expected(
             "*batch *out_spatial channels if channel_last else *batch *out_spatial"
         ),
     )
-    requirements = [
-        "padding must be smaller than the window",
-        "what is padded must be as large as the dilation",
-    ]
-    return fitting(case, requirements=requirements), hyperparameters
 
 
-@pytest.mark.parametrize("dtype", FLOAT_DTYPES, ids=str)
 @each_dtype
-@given(drawn=cases())
-def test_keeps_the_dtype(drawn, dtype):
-    case, _ = drawn
-    assert_dtype_contract(case, dtype, dtype)
+@given(examples(cases))
+def test_keeps_the_dtype(example):
+    example()
 
 
-@tracing
-@given(cases())
-def test_has_the_annotated_shape(drawn):
-    case, _ = drawn
-    assert_shapes(case, case.y)
-
-
-@comparing
-@given(cases())
-def test_equals_the_spec(drawn):
-    case, hyperparameters = drawn
-    assert_function_matches_spec(case, SPEC, hyperparameters)
-
-
-@compiling
-@given(cases())
-def test_is_the_same_compiled(drawn):
-    case, _ = drawn
-    assert_jit_equals_eager(case)
-
-
-@compiling
-@given(cases())
-def test_has_the_gradients_of_finite_differences(drawn):
-    case, _ = drawn
-    assert_gradients(case)
-
-
-@tracing
-@given(
-    cases(),
-    st.sampled_from(
-        [
-            ("spatial_dims", 0),
-            ("spatial_dims", -1),
-            ("spatial_dims", 2.5),
-            ("spatial_dims", "4"),
-            ("spatial_dims", True),
-            ("spatial_dims", None),
-            ("window", 0),
-            ("window", -1),
-            ("window", 2.5),
-            ("window", "4"),
-            ("window", True),
-            ("window", None),
-            ("strides", 0),
-            ("strides", -1),
-            ("strides", 2.5),
-            ("strides", "4"),
-            ("strides", True),
-            ("strides", None),
-            ("padding", "same size"),
-            ("padding", -1),
-            ("padding", 1.5),
-            ("padding", None),
-            ("dilation", 0),
-            ("dilation", -1),
-            ("dilation", 2.5),
-            ("dilation", "4"),
-            ("dilation", True),
-            ("dilation", None),
-            ("ceil_mode", 1),
-            ("ceil_mode", "yes"),
-            ("ceil_mode", None),
-            ("channel_last", 1),
-            ("channel_last", "yes"),
-            ("channel_last", None),
-        ]
-    ),
-)
-def test_rejects_a_hyperparameter(drawn, invalid):
-    case, hyperparameters = drawn
-    name, value = invalid
-    x = case.arguments(jnp.float32).x
-    with pytest.raises(ValueError, match=f"max_pool: {name}"):
-        functional.max_pool(*x, **{**hyperparameters, name: value})
+@pytest.mark.parametrize("claim", claims(cases))
+def test_keeps_its_contract(claim):
+    claim()

@@ -4,29 +4,25 @@
 
 from typing import Any
 
-import jax.numpy as jnp
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from mlax import functional
 from mlax_scaffold.testing.case import Case
+from mlax_scaffold.testing.contract import claims, examples
 from mlax_scaffold.testing.dims import shapes_of
-from mlax_scaffold.testing.dtypes import FLOAT_DTYPES
-from mlax_scaffold.testing.fitting import array, fitting, known
-from mlax_scaffold.testing.layer import (
-    assert_dtype_contract,
-    assert_gradients,
-    assert_jit_equals_eager,
-)
-from mlax_scaffold.testing.oracle import assert_function_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import comparing, compiling, each_dtype, tracing
+from mlax_scaffold.testing.fitting import known
+from mlax_scaffold.testing.kinds import function
+from mlax_scaffold.testing.oracle import find_spec
+from mlax_scaffold.testing.picks import Pick
+from mlax_scaffold.testing.profiles import each_dtype
 from mlax_scaffold.testing.strategies import (
     axes,
     booleans,
+    choices,
     non_negatives,
+    nothing,
     optional,
-    sizes,
 )
 
 SPEC = find_spec(
@@ -34,85 +30,60 @@ SPEC = find_spec(
 )
 
 
-@st.composite
-def cases(draw) -> tuple[Case, dict[str, Any]]:
+@function(
+    "range_scale",
+    SPEC,
+    functional.range_scale,
+    refused=[
+        ("axis", 1.5),
+        ("axis", "x"),
+        ("axis", (0, 0)),
+        ("axis_name", 1),
+        ("axis_name", ("devices", 1)),
+        ("axis_name", ()),
+        ("at_least", -1.0),
+        ("at_least", float("nan")),
+        ("at_least", "1"),
+        ("at_least", None),
+        ("only_float16", 1),
+        ("only_float16", "yes"),
+        ("only_float16", None),
+    ],
+)
+def cases(pick: Pick) -> Case:
     """Hyperparameters and inputs of range_scale that fit each other."""
-    rank = draw(sizes(max=3))
-    axis = draw(optional(axes(rank)))
-    axis_name = draw(st.none())
-    at_least = draw(non_negatives())
-    only_float16 = draw(booleans())
+    rank = pick("rank", choices(1, 2, 3))
+    axis = pick("axis", optional(axes(rank)))
+    axis_name = pick("axis_name", nothing())
+    at_least = pick("at_least", non_negatives())
+    only_float16 = pick("only_float16", booleans())
     hyperparameters: dict[str, Any] = {
         "axis": axis,
         "axis_name": axis_name,
         "at_least": at_least,
         "only_float16": only_float16,
     }
-    shapes = draw(
-        shapes_of(
-            {"x": "*any_axes"}, **known(hyperparameters), ranks={"any_axes": rank}
-        )
+    shapes = shapes_of(
+        pick,
+        {"x": "*any_axes"},
+        known(hyperparameters),
+        ranks={"any_axes": rank},
+        loose=("x",),
     )
-    case = Case.of_function(
-        functional.range_scale, x=(array(shapes["x"]),), hyperparameters=hyperparameters
+    return Case.of_function(
+        functional.range_scale,
+        x=(shapes.array("x"),),
+        hyperparameters=hyperparameters,
+        shapes=shapes,
     )
-    requirements = []
-    return fitting(case, requirements=requirements), hyperparameters
 
 
-@pytest.mark.parametrize("dtype", FLOAT_DTYPES, ids=str)
 @each_dtype
-@given(drawn=cases())
-def test_keeps_the_dtype(drawn, dtype):
-    case, _ = drawn
-    assert_dtype_contract(case, dtype, dtype)
+@given(examples(cases))
+def test_keeps_the_dtype(example):
+    example()
 
 
-@comparing
-@given(cases())
-def test_equals_the_spec(drawn):
-    case, hyperparameters = drawn
-    assert_function_matches_spec(case, SPEC, hyperparameters)
-
-
-@compiling
-@given(cases())
-def test_is_the_same_compiled(drawn):
-    case, _ = drawn
-    assert_jit_equals_eager(case)
-
-
-@compiling
-@given(cases())
-def test_has_the_gradients_of_finite_differences(drawn):
-    case, _ = drawn
-    assert_gradients(case)
-
-
-@tracing
-@given(
-    cases(),
-    st.sampled_from(
-        [
-            ("axis", 1.5),
-            ("axis", "x"),
-            ("axis", (0, 0)),
-            ("axis_name", 1),
-            ("axis_name", ("devices", 1)),
-            ("axis_name", ()),
-            ("at_least", -1.0),
-            ("at_least", float("nan")),
-            ("at_least", "1"),
-            ("at_least", None),
-            ("only_float16", 1),
-            ("only_float16", "yes"),
-            ("only_float16", None),
-        ]
-    ),
-)
-def test_rejects_a_hyperparameter(drawn, invalid):
-    case, hyperparameters = drawn
-    name, value = invalid
-    x = case.arguments(jnp.float32).x
-    with pytest.raises(ValueError, match=f"range_scale: {name}"):
-        functional.range_scale(*x, **{**hyperparameters, name: value})
+@pytest.mark.parametrize("claim", claims(cases))
+def test_keeps_its_contract(claim):
+    claim()

@@ -7,21 +7,16 @@ from typing import Any
 import jax.numpy as jnp
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from mlax import functional
 from mlax_scaffold.testing.case import Case
+from mlax_scaffold.testing.contract import claims, examples
 from mlax_scaffold.testing.dims import shapes_of
-from mlax_scaffold.testing.dtypes import FLOAT_DTYPES
-from mlax_scaffold.testing.fitting import array, fitting, known, smallest
-from mlax_scaffold.testing.layer import (
-    assert_dtype_contract,
-    assert_gradients,
-    assert_jit_equals_eager,
-    assert_shapes,
-)
-from mlax_scaffold.testing.oracle import assert_function_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import comparing, compiling, each_dtype, tracing
+from mlax_scaffold.testing.fitting import known, smallest
+from mlax_scaffold.testing.kinds import function
+from mlax_scaffold.testing.oracle import find_spec
+from mlax_scaffold.testing.picks import Pick
+from mlax_scaffold.testing.profiles import each_dtype
 from mlax_scaffold.testing.strategies import booleans, optional, positives, sizes
 
 SPEC = find_spec(
@@ -29,101 +24,67 @@ SPEC = find_spec(
 )
 
 
-@st.composite
-def cases(draw) -> tuple[Case, dict[str, Any]]:
+@function(
+    "rotary_embedding",
+    SPEC,
+    functional.rotary_embedding,
+    refused=[
+        ("base", 0.0),
+        ("base", -1.0),
+        ("base", float("inf")),
+        ("base", "1"),
+        ("base", None),
+        ("interleaved", 1),
+        ("interleaved", "yes"),
+        ("interleaved", None),
+        ("rotary_features", 0),
+        ("rotary_features", -1),
+        ("rotary_features", 2.5),
+        ("rotary_features", "4"),
+        ("rotary_features", True),
+    ],
+)
+def cases(pick: Pick) -> Case:
     """Hyperparameters and inputs of rotary_embedding that fit each other."""
-    base = draw(positives())
-    interleaved = draw(booleans())
-    rotary_features = draw(optional(sizes()))
+    base = pick("base", positives())
+    interleaved = pick("interleaved", booleans())
+    rotary_features = pick("rotary_features", optional(sizes()))
     hyperparameters: dict[str, Any] = {
         "base": base,
         "interleaved": interleaved,
         "rotary_features": rotary_features,
     }
-    shapes = draw(
-        shapes_of(
-            {"x": "*batch positions heads features", "positions": "# *batch positions"},
-            **known(hyperparameters),
-        )
+    shapes = shapes_of(
+        pick,
+        {"x": "*batch positions heads features", "positions": "# *batch positions"},
+        known(hyperparameters),
     )
-    case = Case.of_function(
+    return Case.of_function(
         functional.rotary_embedding,
         x=(
-            array(shapes["x"]),
-            draw(optional(st.just(array(shapes["positions"], jnp.int32)))),
+            shapes.array("x"),
+            shapes.array("positions", jnp.int32)
+            if pick("positions is given", booleans())
+            else None,
         ),
         hyperparameters=hyperparameters,
+        requirements=(
+            "the number of features that turn must be even",
+            "rotary_features must be at most the features",
+            "features must be even",
+        ),
+        shapes=shapes,
         y=shapes.expected("*batch positions heads features"),
         ranges={"x[1]": (0, smallest(rotary_features))},
     )
-    requirements = [
-        "the number of features that turn must be even",
-        "rotary_features must be at most the features",
-        "features must be even",
-    ]
-    return fitting(case, requirements=requirements), hyperparameters
 
 
-@pytest.mark.parametrize("dtype", FLOAT_DTYPES, ids=str)
 @each_dtype
-@given(drawn=cases())
-def test_keeps_the_dtype(drawn, dtype):
-    case, _ = drawn
-    assert_dtype_contract(case, dtype, dtype)
+@given(examples(cases))
+def test_keeps_the_dtype(example):
+    example()
 
 
-@tracing
-@given(cases())
-def test_has_the_annotated_shape(drawn):
-    case, _ = drawn
-    assert_shapes(case, case.y)
-
-
-@comparing
-@given(cases())
-def test_equals_the_spec(drawn):
-    case, hyperparameters = drawn
-    assert_function_matches_spec(case, SPEC, hyperparameters)
-
-
-@compiling
-@given(cases())
-def test_is_the_same_compiled(drawn):
-    case, _ = drawn
-    assert_jit_equals_eager(case)
-
-
-@compiling
-@given(cases())
-def test_has_the_gradients_of_finite_differences(drawn):
-    case, _ = drawn
-    assert_gradients(case)
-
-
-@tracing
-@given(
-    cases(),
-    st.sampled_from(
-        [
-            ("base", 0.0),
-            ("base", -1.0),
-            ("base", float("inf")),
-            ("base", "1"),
-            ("base", None),
-            ("interleaved", 1),
-            ("interleaved", "yes"),
-            ("interleaved", None),
-            ("rotary_features", 0),
-            ("rotary_features", -1),
-            ("rotary_features", 2.5),
-            ("rotary_features", "4"),
-            ("rotary_features", True),
-        ]
-    ),
-)
-def test_rejects_a_hyperparameter(drawn, invalid):
-    case, hyperparameters = drawn
-    name, value = invalid
-    x = case.arguments(jnp.float32).x
-    with pytest.raises(ValueError, match=f"rotary_embedding: {name}"):
-        functional.rotary_embedding(*x, **{**hyperparameters, name: value})
+@pytest.mark.parametrize("claim", claims(cases))
+def test_keeps_its_contract(claim):
+    claim()

@@ -4,29 +4,24 @@
 
 from typing import Any
 
-import jax.numpy as jnp
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from mlax import functional
 from mlax_scaffold.testing.case import Case
+from mlax_scaffold.testing.contract import claims, examples
 from mlax_scaffold.testing.dims import shapes_of
-from mlax_scaffold.testing.dtypes import FLOAT_DTYPES
-from mlax_scaffold.testing.fitting import array, declared, exact, fitting, known
-from mlax_scaffold.testing.layer import (
-    assert_dtype_contract,
-    assert_gradients,
-    assert_jit_equals_eager,
-)
-from mlax_scaffold.testing.oracle import assert_function_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import comparing, compiling, each_dtype, tracing
+from mlax_scaffold.testing.fitting import declared, exact, known
+from mlax_scaffold.testing.kinds import function
+from mlax_scaffold.testing.oracle import find_spec
+from mlax_scaffold.testing.picks import Pick
+from mlax_scaffold.testing.profiles import each_dtype
 from mlax_scaffold.testing.strategies import (
     accum_dtypes,
+    choices,
     non_negatives,
     optional,
     positives,
-    sizes,
 )
 
 SPEC = find_spec(
@@ -34,93 +29,64 @@ SPEC = find_spec(
 )
 
 
-@st.composite
-def cases(draw) -> tuple[Case, dict[str, Any]]:
+@function(
+    "scale_by_trust_ratio",
+    SPEC,
+    functional.scale_by_trust_ratio,
+    refused=[
+        ("coefficient", 0.0),
+        ("coefficient", -1.0),
+        ("coefficient", float("inf")),
+        ("coefficient", "1"),
+        ("coefficient", None),
+        ("min_norm", -1.0),
+        ("min_norm", float("nan")),
+        ("min_norm", "1"),
+        ("min_norm", None),
+        ("epsilon", -1.0),
+        ("epsilon", float("nan")),
+        ("epsilon", "1"),
+        ("epsilon", None),
+        ("accum_dtype", "int32"),
+        ("accum_dtype", "no dtype"),
+    ],
+)
+def cases(pick: Pick) -> Case:
     """Hyperparameters and inputs of scale_by_trust_ratio that fit each other."""
-    rank = draw(sizes(max=3))
-    coefficient = draw(positives())
-    min_norm = draw(non_negatives())
-    epsilon = draw(non_negatives())
-    accum_dtype = draw(optional(accum_dtypes()))
+    rank = pick("rank", choices(1, 2, 3))
+    coefficient = pick("coefficient", positives())
+    min_norm = pick("min_norm", non_negatives())
+    epsilon = pick("epsilon", non_negatives())
+    accum_dtype = pick("accum_dtype", optional(accum_dtypes()))
     hyperparameters: dict[str, Any] = {
         "coefficient": coefficient,
         "min_norm": min_norm,
         "epsilon": epsilon,
         "accum_dtype": accum_dtype,
     }
-    shapes = draw(
-        shapes_of(
-            {"update": "*any_axes", "param": "*any_axes"},
-            **known(hyperparameters),
-            ranks={"any_axes": rank},
-        )
+    shapes = shapes_of(
+        pick,
+        {"update": "*any_axes", "param": "*any_axes"},
+        known(hyperparameters),
+        ranks={"any_axes": rank},
+        loose=("update", "param"),
     )
-    case = Case.of_function(
+    return Case.of_function(
         functional.scale_by_trust_ratio,
-        x=(array(shapes["update"]), array(shapes["param"])),
+        x=(shapes.array("update"), shapes.array("param")),
         hyperparameters=hyperparameters,
+        shapes=shapes,
         allow=declared(accum_dtype),
         smooth=exact(accum_dtype),
     )
-    requirements = []
-    return fitting(case, requirements=requirements), hyperparameters
 
 
-@pytest.mark.parametrize("dtype", FLOAT_DTYPES, ids=str)
 @each_dtype
-@given(drawn=cases())
-def test_keeps_the_dtype(drawn, dtype):
-    case, _ = drawn
-    assert_dtype_contract(case, dtype, dtype)
+@given(examples(cases))
+def test_keeps_the_dtype(example):
+    example()
 
 
-@comparing
-@given(cases())
-def test_equals_the_spec(drawn):
-    case, hyperparameters = drawn
-    assert_function_matches_spec(case, SPEC, hyperparameters)
-
-
-@compiling
-@given(cases())
-def test_is_the_same_compiled(drawn):
-    case, _ = drawn
-    assert_jit_equals_eager(case)
-
-
-@compiling
-@given(cases())
-def test_has_the_gradients_of_finite_differences(drawn):
-    case, _ = drawn
-    assert_gradients(case)
-
-
-@tracing
-@given(
-    cases(),
-    st.sampled_from(
-        [
-            ("coefficient", 0.0),
-            ("coefficient", -1.0),
-            ("coefficient", float("inf")),
-            ("coefficient", "1"),
-            ("coefficient", None),
-            ("min_norm", -1.0),
-            ("min_norm", float("nan")),
-            ("min_norm", "1"),
-            ("min_norm", None),
-            ("epsilon", -1.0),
-            ("epsilon", float("nan")),
-            ("epsilon", "1"),
-            ("epsilon", None),
-            ("accum_dtype", "int32"),
-            ("accum_dtype", "no dtype"),
-        ]
-    ),
-)
-def test_rejects_a_hyperparameter(drawn, invalid):
-    case, hyperparameters = drawn
-    name, value = invalid
-    x = case.arguments(jnp.float32).x
-    with pytest.raises(ValueError, match=f"scale_by_trust_ratio: {name}"):
-        functional.scale_by_trust_ratio(*x, **{**hyperparameters, name: value})
+@pytest.mark.parametrize("claim", claims(cases))
+def test_keeps_its_contract(claim):
+    claim()

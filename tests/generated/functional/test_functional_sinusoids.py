@@ -7,107 +7,70 @@ from typing import Any
 import jax.numpy as jnp
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from mlax import functional
 from mlax_scaffold.testing.case import Case
+from mlax_scaffold.testing.contract import claims, examples
 from mlax_scaffold.testing.dims import shapes_of
-from mlax_scaffold.testing.dtypes import FLOAT_DTYPES
-from mlax_scaffold.testing.fitting import array, fitting, known, smallest
-from mlax_scaffold.testing.layer import (
-    assert_dtype_contract,
-    assert_gradients,
-    assert_jit_equals_eager,
-    assert_shapes,
-)
-from mlax_scaffold.testing.oracle import assert_function_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import comparing, compiling, each_dtype, tracing
+from mlax_scaffold.testing.fitting import known, smallest
+from mlax_scaffold.testing.kinds import function
+from mlax_scaffold.testing.oracle import find_spec
+from mlax_scaffold.testing.picks import Pick
+from mlax_scaffold.testing.profiles import each_dtype
 from mlax_scaffold.testing.strategies import positives, sizes
 
 SPEC = find_spec("scaffold/mlax_scaffold/specs/functional/sinusoids.py", near=__file__)
 
 
-@st.composite
-def cases(draw) -> tuple[Case, dict[str, Any]]:
+@function(
+    "sinusoids",
+    SPEC,
+    functional.sinusoids,
+    refused=[
+        ("features", 0),
+        ("features", -1),
+        ("features", 2.5),
+        ("features", "4"),
+        ("features", True),
+        ("features", None),
+        ("base", 0.0),
+        ("base", -1.0),
+        ("base", float("inf")),
+        ("base", "1"),
+        ("base", None),
+    ],
+)
+def cases(pick: Pick) -> Case:
     """Hyperparameters and inputs of sinusoids that fit each other."""
-    features = draw(sizes())
-    base = draw(positives())
+    features = pick("features", sizes())
+    base = pick("base", positives())
     hyperparameters: dict[str, Any] = {"features": features, "base": base}
-    shapes = draw(
-        shapes_of({"like": "", "positions": "*positions"}, **known(hyperparameters))
+    shapes = shapes_of(
+        pick,
+        {"like": "", "positions": "*positions"},
+        known(hyperparameters),
+        loose=("like",),
     )
-    case = Case.of_function(
+    return Case.of_function(
         functional.sinusoids,
-        x=(array(shapes["like"]), array(shapes["positions"], jnp.int32)),
+        x=(shapes.array("like"), shapes.array("positions", jnp.int32)),
         hyperparameters=hyperparameters,
+        requirements=("features must be even",),
+        shapes=shapes,
         y=(
             shapes.expected("*positions features//2"),
             shapes.expected("*positions features//2"),
         ),
         ranges={"x[1]": (0, smallest(features))},
     )
-    requirements = ["features must be even"]
-    return fitting(case, requirements=requirements), hyperparameters
 
 
-@pytest.mark.parametrize("dtype", FLOAT_DTYPES, ids=str)
 @each_dtype
-@given(drawn=cases())
-def test_keeps_the_dtype(drawn, dtype):
-    case, _ = drawn
-    assert_dtype_contract(case, dtype, dtype)
+@given(examples(cases))
+def test_keeps_the_dtype(example):
+    example()
 
 
-@tracing
-@given(cases())
-def test_has_the_annotated_shape(drawn):
-    case, _ = drawn
-    assert_shapes(case, case.y)
-
-
-@comparing
-@given(cases())
-def test_equals_the_spec(drawn):
-    case, hyperparameters = drawn
-    assert_function_matches_spec(case, SPEC, hyperparameters)
-
-
-@compiling
-@given(cases())
-def test_is_the_same_compiled(drawn):
-    case, _ = drawn
-    assert_jit_equals_eager(case)
-
-
-@compiling
-@given(cases())
-def test_has_the_gradients_of_finite_differences(drawn):
-    case, _ = drawn
-    assert_gradients(case)
-
-
-@tracing
-@given(
-    cases(),
-    st.sampled_from(
-        [
-            ("features", 0),
-            ("features", -1),
-            ("features", 2.5),
-            ("features", "4"),
-            ("features", True),
-            ("features", None),
-            ("base", 0.0),
-            ("base", -1.0),
-            ("base", float("inf")),
-            ("base", "1"),
-            ("base", None),
-        ]
-    ),
-)
-def test_rejects_a_hyperparameter(drawn, invalid):
-    case, hyperparameters = drawn
-    name, value = invalid
-    x = case.arguments(jnp.float32).x
-    with pytest.raises(ValueError, match=f"sinusoids: {name}"):
-        functional.sinusoids(*x, **{**hyperparameters, name: value})
+@pytest.mark.parametrize("claim", claims(cases))
+def test_keeps_its_contract(claim):
+    claim()

@@ -4,190 +4,35 @@
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from mlax import graph
 from mlax.nn import adaptive_avg_pool as AdaptiveAvgPool
 from mlax_scaffold.testing.case import Case
+from mlax_scaffold.testing.contract import claims, examples
 from mlax_scaffold.testing.dims import shapes_of
-from mlax_scaffold.testing.dtypes import FLOAT_DTYPES, weights_dtypes
-from mlax_scaffold.testing.fitting import (
-    array,
-    assert_key_contract,
-    declared,
-    exact,
-    fitting,
-    fitting_hyperparams,
-    known,
-)
-from mlax_scaffold.testing.keys import (
-    assert_keys_used_once,
-    assert_module_keys_used_once,
-)
-from mlax_scaffold.testing.layer import (
-    assert_dtype_contract,
-    assert_gradients,
-    assert_jit_equals_eager,
-    assert_shapes,
-    assert_static_hyperparams,
-    assert_vmap,
-)
-from mlax_scaffold.testing.modes import (
-    assert_module_rejects_other_modes,
-    assert_rejects_other_modes,
-)
-from mlax_scaffold.testing.module import (
-    assert_module_creates,
-    assert_module_equals_layer,
-)
-from mlax_scaffold.testing.oracle import assert_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import comparing, compiling, each_dtype, tracing
-from mlax_scaffold.testing.refusals import assert_rejects_integers
+from mlax_scaffold.testing.fitting import declared, exact, hyperparams_of, known
+from mlax_scaffold.testing.kinds import layer
+from mlax_scaffold.testing.oracle import find_spec
+from mlax_scaffold.testing.picks import Pick
+from mlax_scaffold.testing.profiles import each_dtype
 from mlax_scaffold.testing.strategies import (
     accum_dtypes,
     booleans,
+    choices,
     optional,
     per_dim,
     sizes,
-)
-from mlax_scaffold.testing.weights import (
-    assert_module_rejects_other_weights,
-    assert_rejects_other_weights,
 )
 
 SPEC = find_spec("scaffold/mlax_scaffold/specs/nn/adaptive_avg_pool.py", near=__file__)
 
 
-@st.composite
-def cases(draw) -> Case:
-    """Hyperparameters and inputs of AdaptiveAvgPool that fit each other."""
-    spatial_dims = draw(sizes(max=2))
-    output_size = draw(per_dim(sizes(), spatial_dims))
-    channel_last = draw(booleans())
-    accum_dtype = draw(optional(accum_dtypes()))
-
-    def init(key, dtype):
-        return AdaptiveAvgPool.init(
-            spatial_dims=spatial_dims,
-            output_size=output_size,
-            channel_last=channel_last,
-            accum_dtype=accum_dtype,
-        )
-
-    def module(node, rng):
-        return graph.AdaptiveAvgPool(
-            node,
-            spatial_dims=spatial_dims,
-            output_size=output_size,
-            channel_last=channel_last,
-            accum_dtype=accum_dtype,
-        )
-
-    hyperparams = fitting_hyperparams(
-        init, requirements=["output_size must not be larger than the input"]
-    )
-    shapes = draw(
-        shapes_of(
-            {"x": "*batch *spatial channels if channel_last else *batch *spatial"},
-            **known(hyperparams),
-        )
-    )
-    return fitting(
-        Case(
-            name="AdaptiveAvgPool",
-            init=init,
-            fwd=AdaptiveAvgPool.fwd,
-            module=module,
-            x=array(shapes["x"]),
-            y=shapes.expected(
-                "*batch *output_size channels if channel_last else *batch *output_size"
-            ),
-            allow=declared(accum_dtype),
-            smooth=exact(accum_dtype),
-        ),
-        requirements=["output_size must not be larger than the input"],
-    )
-
-
-@pytest.mark.parametrize("dtype", FLOAT_DTYPES, ids=str)
-@each_dtype
-@given(case=cases())
-def test_keeps_the_dtype(case, dtype):
-    for weights_dtype in weights_dtypes(dtype):
-        assert_dtype_contract(case, dtype, weights_dtype)
-
-
-@tracing
-@given(cases())
-def test_has_the_annotated_shapes(case):
-    assert_shapes(case, case.y)
-
-
-@tracing
-@given(cases())
-def test_needs_a_key_where_it_draws(case):
-    assert_key_contract(case)
-
-
-@tracing
-@given(cases())
-def test_uses_no_key_twice(case):
-    assert_keys_used_once(case)
-
-
-@comparing
-@given(cases())
-def test_equals_the_spec(case):
-    assert_matches_spec(case, SPEC)
-
-
-@compiling
-@given(cases())
-def test_is_the_same_compiled(case):
-    assert_jit_equals_eager(case)
-
-
-@compiling
-@given(cases())
-def test_maps_over_a_new_axis(case):
-    assert_vmap(case)
-
-
-@compiling
-@given(cases())
-def test_has_the_gradients_of_finite_differences(case):
-    assert_gradients(case)
-
-
-@tracing
-@given(cases())
-def test_hyperparameters_are_static(case):
-    assert_static_hyperparams(case)
-
-
-@each_dtype
-@given(cases())
-def test_trains_or_infers(case):
-    assert_rejects_other_modes(case)
-    assert_module_rejects_other_modes(case, graph)
-
-
-@each_dtype
-@given(cases())
-def test_rejects_weights_that_do_not_fit(case):
-    assert_rejects_other_weights(case)
-    assert_module_rejects_other_weights(case, graph)
-
-
-@tracing
-@given(cases())
-def test_rejects_integers(case):
-    assert_rejects_integers(case)
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
+@layer(
+    "AdaptiveAvgPool",
+    SPEC,
+    AdaptiveAvgPool.init,
+    valid={"spatial_dims": 4, "output_size": 4},
+    refused=[
         ("spatial_dims", 0),
         ("spatial_dims", -1),
         ("spatial_dims", 2.5),
@@ -207,25 +52,48 @@ def test_rejects_integers(case):
         ("accum_dtype", "no dtype"),
     ],
 )
-def test_rejects_a_hyperparameter(name, value):
-    valid = {"spatial_dims": 4, "output_size": 4}
-    with pytest.raises(ValueError, match=f"AdaptiveAvgPool: {name}"):
-        AdaptiveAvgPool.init(**{**valid, name: value})
+def cases(pick: Pick) -> Case:
+    """Hyperparameters and inputs of AdaptiveAvgPool that fit each other."""
+    spatial_dims = pick("spatial_dims", choices(1, 2))
+    output_size = pick("output_size", per_dim(sizes(), spatial_dims))
+    channel_last = pick("channel_last", booleans())
+    accum_dtype = pick("accum_dtype", optional(accum_dtypes()))
+    hyperparameters = {
+        "spatial_dims": spatial_dims,
+        "output_size": output_size,
+        "channel_last": channel_last,
+        "accum_dtype": accum_dtype,
+    }
+    requirements = ("output_size must not be larger than the input",)
+    hyperparams = hyperparams_of(AdaptiveAvgPool, hyperparameters, requirements)
+    shapes = shapes_of(
+        pick,
+        {"x": "*batch *spatial channels if channel_last else *batch *spatial"},
+        known(hyperparams),
+    )
+    return Case.of_layer(
+        "AdaptiveAvgPool",
+        AdaptiveAvgPool,
+        graph.AdaptiveAvgPool,
+        hyperparameters,
+        requirements=requirements,
+        shapes=shapes,
+        x=shapes.array("x"),
+        y=shapes.expected(
+            "*batch *output_size channels if channel_last else *batch *output_size"
+        ),
+        allow=declared(accum_dtype),
+        smooth=exact(accum_dtype),
+        keys=0,
+    )
 
 
-@tracing
-@given(cases())
-def test_module_equals_the_layer(case):
-    assert_module_equals_layer(case, graph)
+@each_dtype
+@given(examples(cases))
+def test_keeps_the_dtype(example):
+    example()
 
 
-@tracing
-@given(cases())
-def test_module_creates_its_parameters_once(case):
-    assert_module_creates(case, graph, keys=0)
-
-
-@tracing
-@given(cases())
-def test_module_uses_no_key_twice(case):
-    assert_module_keys_used_once(case, graph)
+@pytest.mark.parametrize("claim", claims(cases))
+def test_keeps_its_contract(claim):
+    claim()

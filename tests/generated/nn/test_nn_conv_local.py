@@ -2,49 +2,19 @@
 # To change this file, edit that spec and run `mlax-scaffold generate`.
 """Property tests of mlax.nn.ConvLocal."""
 
-import jax
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from mlax import graph
 from mlax.nn import conv_local as ConvLocal
 from mlax_scaffold.testing.case import Case
+from mlax_scaffold.testing.contract import claims, examples
 from mlax_scaffold.testing.dims import shapes_of
-from mlax_scaffold.testing.dtypes import FLOAT_DTYPES, weights_dtypes
-from mlax_scaffold.testing.fitting import (
-    array,
-    assert_key_contract,
-    fitting,
-    fitting_hyperparams,
-    known,
-)
-from mlax_scaffold.testing.keys import (
-    assert_keys_used_once,
-    assert_module_keys_used_once,
-)
-from mlax_scaffold.testing.layer import (
-    assert_dtype_contract,
-    assert_gradients,
-    assert_jit_equals_eager,
-    assert_shapes,
-    assert_static_hyperparams,
-    assert_vmap,
-)
-from mlax_scaffold.testing.modes import (
-    assert_module_rejects_other_modes,
-    assert_rejects_other_modes,
-)
-from mlax_scaffold.testing.module import (
-    assert_module_creates,
-    assert_module_equals_layer,
-)
-from mlax_scaffold.testing.oracle import assert_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import comparing, compiling, each_dtype, tracing
-from mlax_scaffold.testing.refusals import (
-    assert_rejects_another_size,
-    assert_rejects_integers,
-)
+from mlax_scaffold.testing.fitting import hyperparams_of, known
+from mlax_scaffold.testing.kinds import layer
+from mlax_scaffold.testing.oracle import find_spec
+from mlax_scaffold.testing.picks import Pick
+from mlax_scaffold.testing.profiles import each_dtype
 from mlax_scaffold.testing.strategies import (
     booleans,
     choices,
@@ -54,179 +24,22 @@ from mlax_scaffold.testing.strategies import (
     precisions,
     sizes,
 )
-from mlax_scaffold.testing.weights import (
-    assert_module_rejects_other_weights,
-    assert_rejects_other_weights,
-)
 
 SPEC = find_spec("scaffold/mlax_scaffold/specs/nn/conv_local.py", near=__file__)
 
 
-@st.composite
-def cases(draw) -> Case:
-    """Hyperparameters and inputs of ConvLocal that fit each other."""
-    spatial_dims = draw(sizes(max=2))
-    in_channels = draw(sizes())
-    out_channels = draw(sizes())
-    input_size = draw(per_dim(sizes(), spatial_dims))
-    kernel_size = draw(per_dim(sizes(), spatial_dims))
-    strides = draw(per_dim(sizes(), spatial_dims))
-    padding = draw(paddings(spatial_dims))
-    padding_mode = draw(choices("zeros", "reflect", "replicate", "circular"))
-    dilation = draw(per_dim(sizes(), spatial_dims))
-    channel_last = draw(booleans())
-    use_bias = draw(booleans())
-    precision = draw(optional(precisions()))
-
-    def init(key, dtype):
-        return ConvLocal.init(
-            key,
-            spatial_dims=spatial_dims,
-            in_channels=in_channels,
-            out_channels=out_channels,
-            input_size=input_size,
-            kernel_size=kernel_size,
-            strides=strides,
-            padding=padding,
-            padding_mode=padding_mode,
-            dilation=dilation,
-            channel_last=channel_last,
-            use_bias=use_bias,
-            precision=precision,
-            dtype=dtype,
-        )
-
-    def module(node, rng):
-        return graph.ConvLocal(
-            node,
-            spatial_dims=spatial_dims,
-            out_channels=out_channels,
-            kernel_size=kernel_size,
-            strides=strides,
-            padding=padding,
-            padding_mode=padding_mode,
-            dilation=dilation,
-            channel_last=channel_last,
-            use_bias=use_bias,
-            precision=precision,
-            rng=rng,
-        )
-
-    hyperparams = fitting_hyperparams(
-        init, requirements=["the kernel must fit into the padded input"]
-    )
-    shapes = draw(
-        shapes_of(
-            {
-                "x": "*batch *input_size in_channels if channel_last else *batch in_channels *input_size"
-            },
-            **known(hyperparams),
-        )
-    )
-    return fitting(
-        Case(
-            name="ConvLocal",
-            init=init,
-            fwd=ConvLocal.fwd,
-            module=module,
-            x=array(shapes["x"]),
-            y=shapes.expected(
-                "*batch *output_size out_channels if channel_last else *batch out_channels *output_size"
-            ),
-        ),
-        requirements=["the kernel must fit into the padded input"],
-    )
-
-
-@pytest.mark.parametrize("dtype", FLOAT_DTYPES, ids=str)
-@each_dtype
-@given(case=cases())
-def test_keeps_the_dtype(case, dtype):
-    for weights_dtype in weights_dtypes(dtype):
-        assert_dtype_contract(case, dtype, weights_dtype)
-
-
-@tracing
-@given(cases())
-def test_has_the_annotated_shapes(case):
-    assert_shapes(case, case.y)
-
-
-@tracing
-@given(cases())
-def test_needs_a_key_where_it_draws(case):
-    assert_key_contract(case)
-
-
-@tracing
-@given(cases())
-def test_uses_no_key_twice(case):
-    assert_keys_used_once(case)
-
-
-@comparing
-@given(cases())
-def test_equals_the_spec(case):
-    assert_matches_spec(case, SPEC)
-
-
-@compiling
-@given(cases())
-def test_is_the_same_compiled(case):
-    assert_jit_equals_eager(case)
-
-
-@compiling
-@given(cases())
-def test_maps_over_a_new_axis(case):
-    assert_vmap(case)
-
-
-@compiling
-@given(cases())
-def test_has_the_gradients_of_finite_differences(case):
-    assert_gradients(case)
-
-
-@tracing
-@given(cases())
-def test_hyperparameters_are_static(case):
-    assert_static_hyperparams(case)
-
-
-@each_dtype
-@given(cases())
-def test_trains_or_infers(case):
-    assert_rejects_other_modes(case)
-    assert_module_rejects_other_modes(case, graph)
-
-
-@each_dtype
-@given(cases())
-def test_rejects_weights_that_do_not_fit(case):
-    assert_rejects_other_weights(case)
-    assert_module_rejects_other_weights(case, graph)
-
-
-@tracing
-@given(cases())
-def test_rejects_another_size(case):
-    assert_rejects_another_size(
-        case,
-        "in_channels",
-        of="*batch *input_size in_channels if channel_last else *batch in_channels *input_size",
-    )
-
-
-@tracing
-@given(cases())
-def test_rejects_integers(case):
-    assert_rejects_integers(case)
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
+@layer(
+    "ConvLocal",
+    SPEC,
+    ConvLocal.init,
+    valid={
+        "spatial_dims": 4,
+        "in_channels": 4,
+        "out_channels": 4,
+        "input_size": 4,
+        "kernel_size": 4,
+    },
+    refused=[
         ("spatial_dims", 0),
         ("spatial_dims", -1),
         ("spatial_dims", 2.5),
@@ -284,32 +97,68 @@ def test_rejects_integers(case):
         ("use_bias", None),
         ("precision", "exact"),
     ],
+    creates=True,
 )
-def test_rejects_a_hyperparameter(name, value):
-    valid = {
-        "spatial_dims": 4,
-        "in_channels": 4,
-        "out_channels": 4,
-        "input_size": 4,
-        "kernel_size": 4,
+def cases(pick: Pick) -> Case:
+    """Hyperparameters and inputs of ConvLocal that fit each other."""
+    spatial_dims = pick("spatial_dims", choices(1, 2))
+    in_channels = pick("in_channels", sizes())
+    out_channels = pick("out_channels", sizes())
+    input_size = pick("input_size", per_dim(sizes(), spatial_dims))
+    kernel_size = pick("kernel_size", per_dim(sizes(), spatial_dims))
+    strides = pick("strides", per_dim(sizes(), spatial_dims))
+    padding = pick("padding", paddings(spatial_dims))
+    padding_mode = pick(
+        "padding_mode", choices("zeros", "reflect", "replicate", "circular")
+    )
+    dilation = pick("dilation", per_dim(sizes(), spatial_dims))
+    channel_last = pick("channel_last", booleans())
+    use_bias = pick("use_bias", booleans())
+    precision = pick("precision", optional(precisions()))
+    hyperparameters = {
+        "spatial_dims": spatial_dims,
+        "in_channels": in_channels,
+        "out_channels": out_channels,
+        "input_size": input_size,
+        "kernel_size": kernel_size,
+        "strides": strides,
+        "padding": padding,
+        "padding_mode": padding_mode,
+        "dilation": dilation,
+        "channel_last": channel_last,
+        "use_bias": use_bias,
+        "precision": precision,
     }
-    with pytest.raises(ValueError, match=f"ConvLocal: {name}"):
-        ConvLocal.init(jax.random.key(0), **{**valid, name: value})
+    requirements = ("the kernel must fit into the padded input",)
+    hyperparams = hyperparams_of(ConvLocal, hyperparameters, requirements)
+    shapes = shapes_of(
+        pick,
+        {
+            "x": "*batch *input_size in_channels if channel_last else *batch in_channels *input_size"
+        },
+        known(hyperparams),
+    )
+    return Case.of_layer(
+        "ConvLocal",
+        ConvLocal,
+        graph.ConvLocal,
+        hyperparameters,
+        requirements=requirements,
+        shapes=shapes,
+        x=shapes.array("x"),
+        y=shapes.expected(
+            "*batch *output_size out_channels if channel_last else *batch out_channels *output_size"
+        ),
+        keys=2,
+    )
 
 
-@tracing
-@given(cases())
-def test_module_equals_the_layer(case):
-    assert_module_equals_layer(case, graph)
+@each_dtype
+@given(examples(cases))
+def test_keeps_the_dtype(example):
+    example()
 
 
-@tracing
-@given(cases())
-def test_module_creates_its_parameters_once(case):
-    assert_module_creates(case, graph, keys=2)
-
-
-@tracing
-@given(cases())
-def test_module_uses_no_key_twice(case):
-    assert_module_keys_used_once(case, graph)
+@pytest.mark.parametrize("claim", claims(cases))
+def test_keeps_its_contract(claim):
+    claim()

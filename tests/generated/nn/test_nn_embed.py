@@ -2,148 +2,31 @@
 # To change this file, edit that spec and run `mlax-scaffold generate`.
 """Property tests of mlax.nn.Embed."""
 
-import jax
 import jax.numpy as jnp
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from mlax import graph
 from mlax.nn import embed as Embed
 from mlax_scaffold.testing.case import Case
+from mlax_scaffold.testing.contract import claims, examples
 from mlax_scaffold.testing.dims import shapes_of
-from mlax_scaffold.testing.dtypes import FLOAT_DTYPES, weights_dtypes
-from mlax_scaffold.testing.fitting import (
-    array,
-    assert_key_contract,
-    fitting,
-    fitting_hyperparams,
-    known,
-    smallest,
-)
-from mlax_scaffold.testing.keys import (
-    assert_keys_used_once,
-    assert_module_keys_used_once,
-)
-from mlax_scaffold.testing.layer import (
-    assert_dtype_contract,
-    assert_jit_equals_eager,
-    assert_shapes,
-    assert_static_hyperparams,
-)
-from mlax_scaffold.testing.modes import (
-    assert_module_rejects_other_modes,
-    assert_rejects_other_modes,
-)
-from mlax_scaffold.testing.module import (
-    assert_module_creates,
-    assert_module_equals_layer,
-)
-from mlax_scaffold.testing.oracle import assert_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import comparing, compiling, each_dtype, tracing
+from mlax_scaffold.testing.fitting import hyperparams_of, known, smallest
+from mlax_scaffold.testing.kinds import layer
+from mlax_scaffold.testing.oracle import find_spec
+from mlax_scaffold.testing.picks import Pick
+from mlax_scaffold.testing.profiles import each_dtype
 from mlax_scaffold.testing.strategies import optional, precisions, sizes
-from mlax_scaffold.testing.weights import (
-    assert_module_rejects_other_weights,
-    assert_rejects_other_weights,
-)
 
 SPEC = find_spec("scaffold/mlax_scaffold/specs/nn/embed.py", near=__file__)
 
 
-@st.composite
-def cases(draw) -> Case:
-    """Hyperparameters and inputs of Embed that fit each other."""
-    entries = draw(sizes())
-    features = draw(sizes())
-    precision = draw(optional(precisions()))
-
-    def init(key, dtype):
-        return Embed.init(
-            key, entries=entries, features=features, precision=precision, dtype=dtype
-        )
-
-    def module(node, rng):
-        return graph.Embed(
-            node, entries=entries, features=features, precision=precision, rng=rng
-        )
-
-    hyperparams = fitting_hyperparams(init, requirements=[])
-    shapes = draw(shapes_of({"x": "*batch"}, **known(hyperparams)))
-    return fitting(
-        Case(
-            name="Embed",
-            init=init,
-            fwd=Embed.fwd,
-            module=module,
-            x=array(shapes["x"], jnp.int32),
-            y=shapes.expected("*batch features"),
-            ranges={"x": (0, smallest(entries, features))},
-        ),
-        requirements=[],
-    )
-
-
-@pytest.mark.parametrize("dtype", FLOAT_DTYPES, ids=str)
-@each_dtype
-@given(case=cases())
-def test_keeps_the_dtype(case, dtype):
-    for weights_dtype in weights_dtypes(dtype):
-        assert_dtype_contract(case, dtype, weights_dtype)
-
-
-@tracing
-@given(cases())
-def test_has_the_annotated_shapes(case):
-    assert_shapes(case, case.y)
-
-
-@tracing
-@given(cases())
-def test_needs_a_key_where_it_draws(case):
-    assert_key_contract(case)
-
-
-@tracing
-@given(cases())
-def test_uses_no_key_twice(case):
-    assert_keys_used_once(case)
-
-
-@comparing
-@given(cases())
-def test_equals_the_spec(case):
-    assert_matches_spec(case, SPEC)
-
-
-@compiling
-@given(cases())
-def test_is_the_same_compiled(case):
-    assert_jit_equals_eager(case)
-
-
-@tracing
-@given(cases())
-def test_hyperparameters_are_static(case):
-    assert_static_hyperparams(case)
-
-
-@each_dtype
-@given(cases())
-def test_trains_or_infers(case):
-    assert_rejects_other_modes(case)
-    assert_module_rejects_other_modes(case, graph)
-
-
-@each_dtype
-@given(cases())
-def test_rejects_weights_that_do_not_fit(case):
-    assert_rejects_other_weights(case)
-    assert_module_rejects_other_weights(case, graph)
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
+@layer(
+    "Embed",
+    SPEC,
+    Embed.init,
+    valid={"entries": 4, "features": 4},
+    refused=[
         ("entries", 0),
         ("entries", -1),
         ("entries", 2.5),
@@ -158,26 +41,35 @@ def test_rejects_weights_that_do_not_fit(case):
         ("features", None),
         ("precision", "exact"),
     ],
+    creates=True,
 )
-def test_rejects_a_hyperparameter(name, value):
-    valid = {"entries": 4, "features": 4}
-    with pytest.raises(ValueError, match=f"Embed: {name}"):
-        Embed.init(jax.random.key(0), **{**valid, name: value})
+def cases(pick: Pick) -> Case:
+    """Hyperparameters and inputs of Embed that fit each other."""
+    entries = pick("entries", sizes())
+    features = pick("features", sizes())
+    precision = pick("precision", optional(precisions()))
+    hyperparameters = {"entries": entries, "features": features, "precision": precision}
+    hyperparams = hyperparams_of(Embed, hyperparameters)
+    shapes = shapes_of(pick, {"x": "*batch"}, known(hyperparams))
+    return Case.of_layer(
+        "Embed",
+        Embed,
+        graph.Embed,
+        hyperparameters,
+        shapes=shapes,
+        x=shapes.array("x", jnp.int32),
+        y=shapes.expected("*batch features"),
+        ranges={"x": (0, smallest(entries, features))},
+        keys=1,
+    )
 
 
-@tracing
-@given(cases())
-def test_module_equals_the_layer(case):
-    assert_module_equals_layer(case, graph)
+@each_dtype
+@given(examples(cases))
+def test_keeps_the_dtype(example):
+    example()
 
 
-@tracing
-@given(cases())
-def test_module_creates_its_parameters_once(case):
-    assert_module_creates(case, graph, keys=1)
-
-
-@tracing
-@given(cases())
-def test_module_uses_no_key_twice(case):
-    assert_module_keys_used_once(case, graph)
+@pytest.mark.parametrize("claim", claims(cases))
+def test_keeps_its_contract(claim):
+    claim()

@@ -2,230 +2,38 @@
 # To change this file, edit that spec and run `mlax-scaffold generate`.
 """Property tests of mlax.nn.GroupNorm."""
 
-import jax
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from mlax import graph
 from mlax.nn import group_norm as GroupNorm
 from mlax_scaffold.testing.case import Case
+from mlax_scaffold.testing.contract import claims, examples
 from mlax_scaffold.testing.dims import shapes_of
-from mlax_scaffold.testing.dtypes import FLOAT_DTYPES, weights_dtypes
-from mlax_scaffold.testing.fitting import (
-    array,
-    assert_key_contract,
-    declared,
-    exact,
-    fitting,
-    fitting_hyperparams,
-    known,
-)
-from mlax_scaffold.testing.keys import (
-    assert_keys_used_once,
-    assert_module_keys_used_once,
-)
-from mlax_scaffold.testing.layer import (
-    assert_dtype_contract,
-    assert_gradients,
-    assert_jit_equals_eager,
-    assert_shapes,
-    assert_static_hyperparams,
-    assert_vmap,
-)
-from mlax_scaffold.testing.modes import (
-    assert_module_rejects_other_modes,
-    assert_rejects_other_modes,
-)
-from mlax_scaffold.testing.module import (
-    assert_module_creates,
-    assert_module_equals_layer,
-)
-from mlax_scaffold.testing.oracle import assert_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import comparing, compiling, each_dtype, tracing
-from mlax_scaffold.testing.refusals import (
-    assert_rejects_another_size,
-    assert_rejects_integers,
-)
+from mlax_scaffold.testing.fitting import declared, exact, hyperparams_of, known
+from mlax_scaffold.testing.kinds import layer
+from mlax_scaffold.testing.oracle import find_spec
+from mlax_scaffold.testing.picks import Pick
+from mlax_scaffold.testing.profiles import each_dtype
 from mlax_scaffold.testing.strategies import (
     accum_dtypes,
     booleans,
     multiples,
+    nothing,
     optional,
     positives,
     sizes,
-)
-from mlax_scaffold.testing.weights import (
-    assert_module_rejects_other_weights,
-    assert_rejects_other_weights,
 )
 
 SPEC = find_spec("scaffold/mlax_scaffold/specs/nn/group_norm.py", near=__file__)
 
 
-@st.composite
-def cases(draw) -> Case:
-    """Hyperparameters and inputs of GroupNorm that fit each other."""
-    groups = draw(sizes())
-    channels = draw(multiples(groups))
-    channel_last = draw(booleans())
-    use_scale = draw(booleans())
-    use_bias = draw(booleans())
-    epsilon = draw(positives())
-    axis_name = draw(st.none())
-    accum_dtype = draw(optional(accum_dtypes()))
-
-    def init(key, dtype):
-        return GroupNorm.init(
-            key,
-            groups=groups,
-            channels=channels,
-            channel_last=channel_last,
-            use_scale=use_scale,
-            use_bias=use_bias,
-            epsilon=epsilon,
-            axis_name=axis_name,
-            accum_dtype=accum_dtype,
-            dtype=dtype,
-        )
-
-    def module(node, rng):
-        return graph.GroupNorm(
-            node,
-            groups=groups,
-            channel_last=channel_last,
-            use_scale=use_scale,
-            use_bias=use_bias,
-            epsilon=epsilon,
-            axis_name=axis_name,
-            accum_dtype=accum_dtype,
-            rng=rng,
-        )
-
-    hyperparams = fitting_hyperparams(
-        init,
-        requirements=[
-            "groups must divide channels",
-            "groups must divide the number of channels",
-        ],
-    )
-    shapes = draw(
-        shapes_of(
-            {
-                "x": "batch *spatial channels if channel_last else batch channels *spatial"
-            },
-            **known(hyperparams),
-        )
-    )
-    return fitting(
-        Case(
-            name="GroupNorm",
-            init=init,
-            fwd=GroupNorm.fwd,
-            module=module,
-            x=array(shapes["x"]),
-            y=shapes.expected(
-                "batch *spatial channels if channel_last else batch channels *spatial"
-            ),
-            allow=declared(accum_dtype),
-            smooth=exact(accum_dtype),
-        ),
-        requirements=[
-            "groups must divide channels",
-            "groups must divide the number of channels",
-        ],
-    )
-
-
-@pytest.mark.parametrize("dtype", FLOAT_DTYPES, ids=str)
-@each_dtype
-@given(case=cases())
-def test_keeps_the_dtype(case, dtype):
-    for weights_dtype in weights_dtypes(dtype):
-        assert_dtype_contract(case, dtype, weights_dtype)
-
-
-@tracing
-@given(cases())
-def test_has_the_annotated_shapes(case):
-    assert_shapes(case, case.y)
-
-
-@tracing
-@given(cases())
-def test_needs_a_key_where_it_draws(case):
-    assert_key_contract(case)
-
-
-@tracing
-@given(cases())
-def test_uses_no_key_twice(case):
-    assert_keys_used_once(case)
-
-
-@comparing
-@given(cases())
-def test_equals_the_spec(case):
-    assert_matches_spec(case, SPEC)
-
-
-@compiling
-@given(cases())
-def test_is_the_same_compiled(case):
-    assert_jit_equals_eager(case)
-
-
-@compiling
-@given(cases())
-def test_maps_over_a_new_axis(case):
-    assert_vmap(case)
-
-
-@compiling
-@given(cases())
-def test_has_the_gradients_of_finite_differences(case):
-    assert_gradients(case)
-
-
-@tracing
-@given(cases())
-def test_hyperparameters_are_static(case):
-    assert_static_hyperparams(case)
-
-
-@each_dtype
-@given(cases())
-def test_trains_or_infers(case):
-    assert_rejects_other_modes(case)
-    assert_module_rejects_other_modes(case, graph)
-
-
-@each_dtype
-@given(cases())
-def test_rejects_weights_that_do_not_fit(case):
-    assert_rejects_other_weights(case)
-    assert_module_rejects_other_weights(case, graph)
-
-
-@tracing
-@given(cases())
-def test_rejects_another_size(case):
-    assert_rejects_another_size(
-        case,
-        "channels",
-        of="batch *spatial channels if channel_last else batch channels *spatial",
-    )
-
-
-@tracing
-@given(cases())
-def test_rejects_integers(case):
-    assert_rejects_integers(case)
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
+@layer(
+    "GroupNorm",
+    SPEC,
+    GroupNorm.init,
+    valid={"groups": 4, "channels": 4},
+    refused=[
         ("groups", 0),
         ("groups", -1),
         ("groups", 2.5),
@@ -258,26 +66,63 @@ def test_rejects_integers(case):
         ("accum_dtype", "int32"),
         ("accum_dtype", "no dtype"),
     ],
+    creates=True,
+    invariances=["independent batch"],
+    returns="batch *spatial channels if channel_last else batch channels *spatial",
 )
-def test_rejects_a_hyperparameter(name, value):
-    valid = {"groups": 4, "channels": 4}
-    with pytest.raises(ValueError, match=f"GroupNorm: {name}"):
-        GroupNorm.init(jax.random.key(0), **{**valid, name: value})
+def cases(pick: Pick) -> Case:
+    """Hyperparameters and inputs of GroupNorm that fit each other."""
+    groups = pick("groups", sizes())
+    channels = pick("channels", multiples(groups))
+    channel_last = pick("channel_last", booleans())
+    use_scale = pick("use_scale", booleans())
+    use_bias = pick("use_bias", booleans())
+    epsilon = pick("epsilon", positives())
+    axis_name = pick("axis_name", nothing())
+    accum_dtype = pick("accum_dtype", optional(accum_dtypes()))
+    hyperparameters = {
+        "groups": groups,
+        "channels": channels,
+        "channel_last": channel_last,
+        "use_scale": use_scale,
+        "use_bias": use_bias,
+        "epsilon": epsilon,
+        "axis_name": axis_name,
+        "accum_dtype": accum_dtype,
+    }
+    requirements = (
+        "groups must divide channels",
+        "groups must divide the number of channels",
+    )
+    hyperparams = hyperparams_of(GroupNorm, hyperparameters, requirements)
+    shapes = shapes_of(
+        pick,
+        {"x": "batch *spatial channels if channel_last else batch channels *spatial"},
+        known(hyperparams),
+    )
+    return Case.of_layer(
+        "GroupNorm",
+        GroupNorm,
+        graph.GroupNorm,
+        hyperparameters,
+        requirements=requirements,
+        shapes=shapes,
+        x=shapes.array("x"),
+        y=shapes.expected(
+            "batch *spatial channels if channel_last else batch channels *spatial"
+        ),
+        allow=declared(accum_dtype),
+        smooth=exact(accum_dtype),
+        keys=2,
+    )
 
 
-@tracing
-@given(cases())
-def test_module_equals_the_layer(case):
-    assert_module_equals_layer(case, graph)
+@each_dtype
+@given(examples(cases))
+def test_keeps_the_dtype(example):
+    example()
 
 
-@tracing
-@given(cases())
-def test_module_creates_its_parameters_once(case):
-    assert_module_creates(case, graph, keys=2)
-
-
-@tracing
-@given(cases())
-def test_module_uses_no_key_twice(case):
-    assert_module_keys_used_once(case, graph)
+@pytest.mark.parametrize("claim", claims(cases))
+def test_keeps_its_contract(claim):
+    claim()

@@ -2,236 +2,36 @@
 # To change this file, edit that spec and run `mlax-scaffold generate`.
 """Property tests of mlax.nn.LinearGeneral."""
 
-import jax
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from mlax import graph
 from mlax.nn import linear_general as LinearGeneral
 from mlax_scaffold.testing.case import Case
+from mlax_scaffold.testing.contract import claims, examples
 from mlax_scaffold.testing.dims import shapes_of
-from mlax_scaffold.testing.dtypes import FLOAT_DTYPES, weights_dtypes
-from mlax_scaffold.testing.fitting import (
-    array,
-    assert_key_contract,
-    fitting,
-    fitting_hyperparams,
-    known,
-)
-from mlax_scaffold.testing.keys import (
-    assert_keys_used_once,
-    assert_module_keys_used_once,
-)
-from mlax_scaffold.testing.layer import (
-    assert_dtype_contract,
-    assert_gradients,
-    assert_jit_equals_eager,
-    assert_shapes,
-    assert_static_hyperparams,
-    assert_vmap,
-)
-from mlax_scaffold.testing.modes import (
-    assert_module_rejects_other_modes,
-    assert_rejects_other_modes,
-)
-from mlax_scaffold.testing.module import (
-    assert_module_creates,
-    assert_module_equals_layer,
-)
-from mlax_scaffold.testing.oracle import assert_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import comparing, compiling, each_dtype, tracing
-from mlax_scaffold.testing.refusals import assert_rejects_integers
-from mlax_scaffold.testing.strategies import booleans, optional, precisions
-from mlax_scaffold.testing.weights import (
-    assert_module_rejects_other_weights,
-    assert_rejects_other_weights,
-)
+from mlax_scaffold.testing.fitting import hyperparams_of, known
+from mlax_scaffold.testing.kinds import layer
+from mlax_scaffold.testing.oracle import find_spec
+from mlax_scaffold.testing.picks import Pick
+from mlax_scaffold.testing.profiles import each_dtype
+from mlax_scaffold.testing.strategies import booleans, choices, optional, precisions
 
 SPEC = find_spec("scaffold/mlax_scaffold/specs/nn/linear_general.py", near=__file__)
 
 
-@st.composite
-def cases(draw) -> Case:
-    """Hyperparameters and inputs of LinearGeneral that fit each other."""
-    example = draw(
-        st.sampled_from(
-            [
-                {
-                    "in_features": (3,),
-                    "out_features": (2, 2),
-                    "axis": -1,
-                    "batch_features": (),
-                    "batch_axis": (),
-                    "x": (5, 3),
-                    "y": (5, 2, 2),
-                },
-                {
-                    "in_features": (2, 3),
-                    "out_features": (4,),
-                    "axis": (1, -1),
-                    "batch_features": (),
-                    "batch_axis": (),
-                    "x": (4, 2, 2, 3),
-                    "y": (4, 2, 4),
-                },
-                {
-                    "in_features": (3,),
-                    "out_features": (2,),
-                    "axis": 1,
-                    "batch_features": (2,),
-                    "batch_axis": -1,
-                    "x": (5, 3, 2),
-                    "y": (2, 5, 2),
-                },
-            ]
-        )
-    )
-    in_features = example["in_features"]
-    out_features = example["out_features"]
-    axis = example["axis"]
-    batch_features = example["batch_features"]
-    batch_axis = example["batch_axis"]
-    use_bias = draw(booleans())
-    precision = draw(optional(precisions()))
-
-    def init(key, dtype):
-        return LinearGeneral.init(
-            key,
-            in_features=in_features,
-            out_features=out_features,
-            axis=axis,
-            batch_features=batch_features,
-            batch_axis=batch_axis,
-            use_bias=use_bias,
-            precision=precision,
-            dtype=dtype,
-        )
-
-    def module(node, rng):
-        return graph.LinearGeneral(
-            node,
-            in_features=in_features,
-            out_features=out_features,
-            axis=axis,
-            batch_features=batch_features,
-            batch_axis=batch_axis,
-            use_bias=use_bias,
-            precision=precision,
-            rng=rng,
-        )
-
-    hyperparams = fitting_hyperparams(
-        init,
-        requirements=[
-            "in_features has a size for each axis",
-            "batch_features has a size for each axis of batch_axis",
-            "the input has axis and batch_axis among its axes",
-            "the axes that are summed over have the sizes in_features",
-            "the batch axes have the sizes batch_features",
-        ],
-    )
-    shapes = draw(
-        shapes_of({"x": "*any_axes"}, **known(hyperparams), given={"x": example["x"]})
-    )
-    return fitting(
-        Case(
-            name="LinearGeneral",
-            init=init,
-            fwd=LinearGeneral.fwd,
-            module=module,
-            x=array(shapes["x"]),
-            y=example["y"],
-        ),
-        requirements=[
-            "in_features has a size for each axis",
-            "batch_features has a size for each axis of batch_axis",
-            "the input has axis and batch_axis among its axes",
-            "the axes that are summed over have the sizes in_features",
-            "the batch axes have the sizes batch_features",
-        ],
-    )
-
-
-@pytest.mark.parametrize("dtype", FLOAT_DTYPES, ids=str)
-@each_dtype
-@given(case=cases())
-def test_keeps_the_dtype(case, dtype):
-    for weights_dtype in weights_dtypes(dtype):
-        assert_dtype_contract(case, dtype, weights_dtype)
-
-
-@tracing
-@given(cases())
-def test_has_the_annotated_shapes(case):
-    assert_shapes(case, case.y)
-
-
-@tracing
-@given(cases())
-def test_needs_a_key_where_it_draws(case):
-    assert_key_contract(case)
-
-
-@tracing
-@given(cases())
-def test_uses_no_key_twice(case):
-    assert_keys_used_once(case)
-
-
-@comparing
-@given(cases())
-def test_equals_the_spec(case):
-    assert_matches_spec(case, SPEC)
-
-
-@compiling
-@given(cases())
-def test_is_the_same_compiled(case):
-    assert_jit_equals_eager(case)
-
-
-@compiling
-@given(cases())
-def test_maps_over_a_new_axis(case):
-    assert_vmap(case)
-
-
-@compiling
-@given(cases())
-def test_has_the_gradients_of_finite_differences(case):
-    assert_gradients(case)
-
-
-@tracing
-@given(cases())
-def test_hyperparameters_are_static(case):
-    assert_static_hyperparams(case)
-
-
-@each_dtype
-@given(cases())
-def test_trains_or_infers(case):
-    assert_rejects_other_modes(case)
-    assert_module_rejects_other_modes(case, graph)
-
-
-@each_dtype
-@given(cases())
-def test_rejects_weights_that_do_not_fit(case):
-    assert_rejects_other_weights(case)
-    assert_module_rejects_other_weights(case, graph)
-
-
-@tracing
-@given(cases())
-def test_rejects_integers(case):
-    assert_rejects_integers(case)
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
+@layer(
+    "LinearGeneral",
+    SPEC,
+    LinearGeneral.init,
+    valid={
+        "in_features": (3,),
+        "out_features": (2, 2),
+        "axis": -1,
+        "batch_features": (),
+        "batch_axis": (),
+    },
+    refused=[
         ("in_features", (-1,)),
         ("in_features", 2.5),
         ("in_features", "23"),
@@ -257,32 +57,92 @@ def test_rejects_integers(case):
         ("use_bias", None),
         ("precision", "exact"),
     ],
+    creates=True,
 )
-def test_rejects_a_hyperparameter(name, value):
-    valid = {
-        "in_features": (3,),
-        "out_features": (2, 2),
-        "axis": -1,
-        "batch_features": (),
-        "batch_axis": (),
+def cases(pick: Pick) -> Case:
+    """Hyperparameters and inputs of LinearGeneral that fit each other."""
+    example = pick(
+        "example",
+        choices(
+            {
+                "in_features": (3,),
+                "out_features": (2, 2),
+                "axis": -1,
+                "batch_features": (),
+                "batch_axis": (),
+                "x": (5, 3),
+                "y": (5, 2, 2),
+            },
+            {
+                "in_features": (2, 3),
+                "out_features": (4,),
+                "axis": (1, -1),
+                "batch_features": (),
+                "batch_axis": (),
+                "x": (4, 2, 2, 3),
+                "y": (4, 2, 4),
+            },
+            {
+                "in_features": (3,),
+                "out_features": (2,),
+                "axis": 1,
+                "batch_features": (2,),
+                "batch_axis": -1,
+                "x": (5, 3, 2),
+                "y": (2, 5, 2),
+            },
+        ),
+    )
+    in_features = example["in_features"]
+    out_features = example["out_features"]
+    axis = example["axis"]
+    batch_features = example["batch_features"]
+    batch_axis = example["batch_axis"]
+    use_bias = pick("use_bias", booleans())
+    precision = pick("precision", optional(precisions()))
+    hyperparameters = {
+        "in_features": in_features,
+        "out_features": out_features,
+        "axis": axis,
+        "batch_features": batch_features,
+        "batch_axis": batch_axis,
+        "use_bias": use_bias,
+        "precision": precision,
     }
-    with pytest.raises(ValueError, match=f"LinearGeneral: {name}"):
-        LinearGeneral.init(jax.random.key(0), **{**valid, name: value})
+    requirements = (
+        "in_features has a size for each axis",
+        "batch_features has a size for each axis of batch_axis",
+        "the input has axis and batch_axis among its axes",
+        "the axes that are summed over have the sizes in_features",
+        "the batch axes have the sizes batch_features",
+    )
+    hyperparams = hyperparams_of(LinearGeneral, hyperparameters, requirements)
+    shapes = shapes_of(
+        pick,
+        {"x": "*any_axes"},
+        known(hyperparams),
+        given={"x": example["x"]},
+        loose=("x",),
+    )
+    return Case.of_layer(
+        "LinearGeneral",
+        LinearGeneral,
+        graph.LinearGeneral,
+        hyperparameters,
+        requirements=requirements,
+        shapes=shapes,
+        x=shapes.array("x"),
+        y=example["y"],
+        keys=2,
+    )
 
 
-@tracing
-@given(cases())
-def test_module_equals_the_layer(case):
-    assert_module_equals_layer(case, graph)
+@each_dtype
+@given(examples(cases))
+def test_keeps_the_dtype(example):
+    example()
 
 
-@tracing
-@given(cases())
-def test_module_creates_its_parameters_once(case):
-    assert_module_creates(case, graph, keys=2)
-
-
-@tracing
-@given(cases())
-def test_module_uses_no_key_twice(case):
-    assert_module_keys_used_once(case, graph)
+@pytest.mark.parametrize("claim", claims(cases))
+def test_keeps_its_contract(claim):
+    claim()

@@ -2,48 +2,19 @@
 # To change this file, edit that spec and run `mlax-scaffold generate`.
 """Property tests of mlax.nn.LRU."""
 
-import jax
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from mlax import graph
 from mlax.nn import lru as LRU
 from mlax_scaffold.testing.case import Case
+from mlax_scaffold.testing.contract import claims, examples
 from mlax_scaffold.testing.dims import shapes_of
-from mlax_scaffold.testing.dtypes import FLOAT_DTYPES, weights_dtypes
-from mlax_scaffold.testing.fitting import (
-    array,
-    assert_key_contract,
-    fitting,
-    fitting_hyperparams,
-    known,
-)
-from mlax_scaffold.testing.keys import (
-    assert_keys_used_once,
-    assert_module_keys_used_once,
-)
-from mlax_scaffold.testing.layer import (
-    assert_dtype_contract,
-    assert_gradients,
-    assert_jit_equals_eager,
-    assert_static_hyperparams,
-    assert_vmap,
-)
-from mlax_scaffold.testing.modes import (
-    assert_module_rejects_other_modes,
-    assert_rejects_other_modes,
-)
-from mlax_scaffold.testing.module import (
-    assert_module_creates,
-    assert_module_equals_layer,
-)
-from mlax_scaffold.testing.oracle import assert_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import comparing, compiling, each_dtype, tracing
-from mlax_scaffold.testing.refusals import (
-    assert_rejects_another_size,
-    assert_rejects_integers,
-)
+from mlax_scaffold.testing.fitting import hyperparams_of, known
+from mlax_scaffold.testing.kinds import layer
+from mlax_scaffold.testing.oracle import find_spec
+from mlax_scaffold.testing.picks import Pick
+from mlax_scaffold.testing.profiles import each_dtype
 from mlax_scaffold.testing.strategies import (
     booleans,
     optional,
@@ -52,158 +23,16 @@ from mlax_scaffold.testing.strategies import (
     probabilities,
     sizes,
 )
-from mlax_scaffold.testing.weights import (
-    assert_module_rejects_other_weights,
-    assert_rejects_other_weights,
-)
 
 SPEC = find_spec("scaffold/mlax_scaffold/specs/nn/lru.py", near=__file__)
 
 
-@st.composite
-def cases(draw) -> Case:
-    """Hyperparameters and inputs of LRU that fit each other."""
-    features = draw(sizes())
-    state_features = draw(sizes())
-    min_radius = draw(probabilities())
-    max_radius = draw(probabilities())
-    max_phase = draw(positives())
-    return_carry = draw(booleans())
-    precision = draw(optional(precisions()))
-
-    def init(key, dtype):
-        return LRU.init(
-            key,
-            features=features,
-            state_features=state_features,
-            min_radius=min_radius,
-            max_radius=max_radius,
-            max_phase=max_phase,
-            return_carry=return_carry,
-            precision=precision,
-            dtype=dtype,
-        )
-
-    def module(node, rng):
-        return graph.LRU(
-            node,
-            state_features=state_features,
-            min_radius=min_radius,
-            max_radius=max_radius,
-            max_phase=max_phase,
-            return_carry=return_carry,
-            precision=precision,
-            rng=rng,
-        )
-
-    hyperparams = fitting_hyperparams(
-        init, requirements=["min_radius must be below max_radius"]
-    )
-    shapes = draw(
-        shapes_of(
-            {
-                "x": "*batch time features",
-                "carry[0]": "*batch state_features",
-                "carry[1]": "*batch state_features",
-            },
-            **known(hyperparams),
-        )
-    )
-    inputs = {}
-    if draw(st.booleans()):
-        inputs["carry"] = (array(shapes["carry[0]"]), array(shapes["carry[1]"]))
-    return fitting(
-        Case(
-            name="LRU",
-            init=init,
-            fwd=LRU.fwd,
-            module=module,
-            x=array(shapes["x"]),
-            inputs=inputs,
-        ),
-        requirements=["min_radius must be below max_radius"],
-    )
-
-
-@pytest.mark.parametrize("dtype", FLOAT_DTYPES, ids=str)
-@each_dtype
-@given(case=cases())
-def test_keeps_the_dtype(case, dtype):
-    for weights_dtype in weights_dtypes(dtype):
-        assert_dtype_contract(case, dtype, weights_dtype)
-
-
-@tracing
-@given(cases())
-def test_needs_a_key_where_it_draws(case):
-    assert_key_contract(case)
-
-
-@tracing
-@given(cases())
-def test_uses_no_key_twice(case):
-    assert_keys_used_once(case)
-
-
-@comparing
-@given(cases())
-def test_equals_the_spec(case):
-    assert_matches_spec(case, SPEC)
-
-
-@compiling
-@given(cases())
-def test_is_the_same_compiled(case):
-    assert_jit_equals_eager(case)
-
-
-@compiling
-@given(cases())
-def test_maps_over_a_new_axis(case):
-    assert_vmap(case)
-
-
-@compiling
-@given(cases())
-def test_has_the_gradients_of_finite_differences(case):
-    assert_gradients(case)
-
-
-@tracing
-@given(cases())
-def test_hyperparameters_are_static(case):
-    assert_static_hyperparams(case)
-
-
-@each_dtype
-@given(cases())
-def test_trains_or_infers(case):
-    assert_rejects_other_modes(case)
-    assert_module_rejects_other_modes(case, graph)
-
-
-@each_dtype
-@given(cases())
-def test_rejects_weights_that_do_not_fit(case):
-    assert_rejects_other_weights(case)
-    assert_module_rejects_other_weights(case, graph)
-
-
-@tracing
-@given(cases())
-def test_rejects_another_size(case):
-    assert_rejects_another_size(case, "features", of="*batch time features")
-
-
-@tracing
-@given(cases())
-def test_rejects_integers(case):
-    assert_rejects_integers(case)
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
+@layer(
+    "LRU",
+    SPEC,
+    LRU.init,
+    valid={"features": 4, "state_features": 4},
+    refused=[
         ("features", 0),
         ("features", -1),
         ("features", 2.5),
@@ -236,26 +65,59 @@ def test_rejects_integers(case):
         ("return_carry", None),
         ("precision", "exact"),
     ],
+    creates=True,
 )
-def test_rejects_a_hyperparameter(name, value):
-    valid = {"features": 4, "state_features": 4}
-    with pytest.raises(ValueError, match=f"LRU: {name}"):
-        LRU.init(jax.random.key(0), **{**valid, name: value})
+def cases(pick: Pick) -> Case:
+    """Hyperparameters and inputs of LRU that fit each other."""
+    features = pick("features", sizes())
+    state_features = pick("state_features", sizes())
+    min_radius = pick("min_radius", probabilities())
+    max_radius = pick("max_radius", probabilities())
+    max_phase = pick("max_phase", positives())
+    return_carry = pick("return_carry", booleans())
+    precision = pick("precision", optional(precisions()))
+    hyperparameters = {
+        "features": features,
+        "state_features": state_features,
+        "min_radius": min_radius,
+        "max_radius": max_radius,
+        "max_phase": max_phase,
+        "return_carry": return_carry,
+        "precision": precision,
+    }
+    requirements = ("min_radius must be below max_radius",)
+    hyperparams = hyperparams_of(LRU, hyperparameters, requirements)
+    shapes = shapes_of(
+        pick,
+        {
+            "x": "*batch time features",
+            "carry[0]": "*batch state_features",
+            "carry[1]": "*batch state_features",
+        },
+        known(hyperparams),
+    )
+    inputs = {}
+    if pick("carry is given", booleans()):
+        inputs["carry"] = (shapes.array("carry[0]"), shapes.array("carry[1]"))
+    return Case.of_layer(
+        "LRU",
+        LRU,
+        graph.LRU,
+        hyperparameters,
+        requirements=requirements,
+        shapes=shapes,
+        x=shapes.array("x"),
+        inputs=inputs,
+        keys=7,
+    )
 
 
-@tracing
-@given(cases())
-def test_module_equals_the_layer(case):
-    assert_module_equals_layer(case, graph)
+@each_dtype
+@given(examples(cases))
+def test_keeps_the_dtype(example):
+    example()
 
 
-@tracing
-@given(cases())
-def test_module_creates_its_parameters_once(case):
-    assert_module_creates(case, graph, keys=7)
-
-
-@tracing
-@given(cases())
-def test_module_uses_no_key_twice(case):
-    assert_module_keys_used_once(case, graph)
+@pytest.mark.parametrize("claim", claims(cases))
+def test_keeps_its_contract(claim):
+    claim()

@@ -4,196 +4,28 @@
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from mlax import graph
 from mlax.nn import max_pool as MaxPool
 from mlax_scaffold.testing.case import Case
+from mlax_scaffold.testing.contract import claims, examples
 from mlax_scaffold.testing.dims import shapes_of
-from mlax_scaffold.testing.dtypes import FLOAT_DTYPES, weights_dtypes
-from mlax_scaffold.testing.fitting import (
-    array,
-    assert_key_contract,
-    fitting,
-    fitting_hyperparams,
-    known,
-)
-from mlax_scaffold.testing.keys import (
-    assert_keys_used_once,
-    assert_module_keys_used_once,
-)
-from mlax_scaffold.testing.layer import (
-    assert_dtype_contract,
-    assert_gradients,
-    assert_jit_equals_eager,
-    assert_shapes,
-    assert_static_hyperparams,
-    assert_vmap,
-)
-from mlax_scaffold.testing.modes import (
-    assert_module_rejects_other_modes,
-    assert_rejects_other_modes,
-)
-from mlax_scaffold.testing.module import (
-    assert_module_creates,
-    assert_module_equals_layer,
-)
-from mlax_scaffold.testing.oracle import assert_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import comparing, compiling, each_dtype, tracing
-from mlax_scaffold.testing.refusals import assert_rejects_integers
-from mlax_scaffold.testing.strategies import booleans, paddings, per_dim, sizes
-from mlax_scaffold.testing.weights import (
-    assert_module_rejects_other_weights,
-    assert_rejects_other_weights,
-)
+from mlax_scaffold.testing.fitting import hyperparams_of, known
+from mlax_scaffold.testing.kinds import layer
+from mlax_scaffold.testing.oracle import find_spec
+from mlax_scaffold.testing.picks import Pick
+from mlax_scaffold.testing.profiles import each_dtype
+from mlax_scaffold.testing.strategies import booleans, choices, paddings, per_dim, sizes
 
 SPEC = find_spec("scaffold/mlax_scaffold/specs/nn/max_pool.py", near=__file__)
 
 
-@st.composite
-def cases(draw) -> Case:
-    """Hyperparameters and inputs of MaxPool that fit each other."""
-    spatial_dims = draw(sizes(max=2))
-    window = draw(per_dim(sizes(), spatial_dims))
-    strides = draw(per_dim(sizes(), spatial_dims))
-    padding = draw(paddings(spatial_dims))
-    dilation = draw(per_dim(sizes(), spatial_dims))
-    ceil_mode = draw(booleans())
-    channel_last = draw(booleans())
-
-    def init(key, dtype):
-        return MaxPool.init(
-            spatial_dims=spatial_dims,
-            window=window,
-            strides=strides,
-            padding=padding,
-            dilation=dilation,
-            ceil_mode=ceil_mode,
-            channel_last=channel_last,
-        )
-
-    def module(node, rng):
-        return graph.MaxPool(
-            node,
-            spatial_dims=spatial_dims,
-            window=window,
-            strides=strides,
-            padding=padding,
-            dilation=dilation,
-            ceil_mode=ceil_mode,
-            channel_last=channel_last,
-        )
-
-    hyperparams = fitting_hyperparams(
-        init,
-        requirements=[
-            "padding must be smaller than the window",
-            "what is padded must be as large as the dilation",
-        ],
-    )
-    shapes = draw(
-        shapes_of(
-            {"x": "*batch *spatial channels if channel_last else *batch *spatial"},
-            **known(hyperparams),
-        )
-    )
-    return fitting(
-        Case(
-            name="MaxPool",
-            init=init,
-            fwd=MaxPool.fwd,
-            module=module,
-            x=array(shapes["x"]),
-            y=shapes.expected(
-                "*batch *out_spatial channels if channel_last else *batch *out_spatial"
-            ),
-        ),
-        requirements=[
-            "padding must be smaller than the window",
-            "what is padded must be as large as the dilation",
-        ],
-    )
-
-
-@pytest.mark.parametrize("dtype", FLOAT_DTYPES, ids=str)
-@each_dtype
-@given(case=cases())
-def test_keeps_the_dtype(case, dtype):
-    for weights_dtype in weights_dtypes(dtype):
-        assert_dtype_contract(case, dtype, weights_dtype)
-
-
-@tracing
-@given(cases())
-def test_has_the_annotated_shapes(case):
-    assert_shapes(case, case.y)
-
-
-@tracing
-@given(cases())
-def test_needs_a_key_where_it_draws(case):
-    assert_key_contract(case)
-
-
-@tracing
-@given(cases())
-def test_uses_no_key_twice(case):
-    assert_keys_used_once(case)
-
-
-@comparing
-@given(cases())
-def test_equals_the_spec(case):
-    assert_matches_spec(case, SPEC)
-
-
-@compiling
-@given(cases())
-def test_is_the_same_compiled(case):
-    assert_jit_equals_eager(case)
-
-
-@compiling
-@given(cases())
-def test_maps_over_a_new_axis(case):
-    assert_vmap(case)
-
-
-@compiling
-@given(cases())
-def test_has_the_gradients_of_finite_differences(case):
-    assert_gradients(case)
-
-
-@tracing
-@given(cases())
-def test_hyperparameters_are_static(case):
-    assert_static_hyperparams(case)
-
-
-@each_dtype
-@given(cases())
-def test_trains_or_infers(case):
-    assert_rejects_other_modes(case)
-    assert_module_rejects_other_modes(case, graph)
-
-
-@each_dtype
-@given(cases())
-def test_rejects_weights_that_do_not_fit(case):
-    assert_rejects_other_weights(case)
-    assert_module_rejects_other_weights(case, graph)
-
-
-@tracing
-@given(cases())
-def test_rejects_integers(case):
-    assert_rejects_integers(case)
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
+@layer(
+    "MaxPool",
+    SPEC,
+    MaxPool.init,
+    valid={"spatial_dims": 4, "window": 4},
+    refused=[
         ("spatial_dims", 0),
         ("spatial_dims", -1),
         ("spatial_dims", 2.5),
@@ -230,25 +62,55 @@ def test_rejects_integers(case):
         ("channel_last", None),
     ],
 )
-def test_rejects_a_hyperparameter(name, value):
-    valid = {"spatial_dims": 4, "window": 4}
-    with pytest.raises(ValueError, match=f"MaxPool: {name}"):
-        MaxPool.init(**{**valid, name: value})
+def cases(pick: Pick) -> Case:
+    """Hyperparameters and inputs of MaxPool that fit each other."""
+    spatial_dims = pick("spatial_dims", choices(1, 2))
+    window = pick("window", per_dim(sizes(), spatial_dims))
+    strides = pick("strides", per_dim(sizes(), spatial_dims))
+    padding = pick("padding", paddings(spatial_dims))
+    dilation = pick("dilation", per_dim(sizes(), spatial_dims))
+    ceil_mode = pick("ceil_mode", booleans())
+    channel_last = pick("channel_last", booleans())
+    hyperparameters = {
+        "spatial_dims": spatial_dims,
+        "window": window,
+        "strides": strides,
+        "padding": padding,
+        "dilation": dilation,
+        "ceil_mode": ceil_mode,
+        "channel_last": channel_last,
+    }
+    requirements = (
+        "padding must be smaller than the window",
+        "what is padded must be as large as the dilation",
+    )
+    hyperparams = hyperparams_of(MaxPool, hyperparameters, requirements)
+    shapes = shapes_of(
+        pick,
+        {"x": "*batch *spatial channels if channel_last else *batch *spatial"},
+        known(hyperparams),
+    )
+    return Case.of_layer(
+        "MaxPool",
+        MaxPool,
+        graph.MaxPool,
+        hyperparameters,
+        requirements=requirements,
+        shapes=shapes,
+        x=shapes.array("x"),
+        y=shapes.expected(
+            "*batch *out_spatial channels if channel_last else *batch *out_spatial"
+        ),
+        keys=0,
+    )
 
 
-@tracing
-@given(cases())
-def test_module_equals_the_layer(case):
-    assert_module_equals_layer(case, graph)
+@each_dtype
+@given(examples(cases))
+def test_keeps_the_dtype(example):
+    example()
 
 
-@tracing
-@given(cases())
-def test_module_creates_its_parameters_once(case):
-    assert_module_creates(case, graph, keys=0)
-
-
-@tracing
-@given(cases())
-def test_module_uses_no_key_twice(case):
-    assert_module_keys_used_once(case, graph)
+@pytest.mark.parametrize("claim", claims(cases))
+def test_keeps_its_contract(claim):
+    claim()

@@ -4,101 +4,38 @@
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from mlax.optim import chain as Chain
 from mlax_scaffold.testing import toys
-from mlax_scaffold.testing.dtypes import FLOAT_DTYPES
-from mlax_scaffold.testing.keys import assert_optimizer_keys_used_once
-from mlax_scaffold.testing.optimizer import (
-    OptimizerCase,
-    assert_jit,
-    assert_mixed_dtypes,
-    assert_optimizer_dtypes,
-    assert_scan,
-    assert_structure,
-    assert_zero_gradients,
-)
-from mlax_scaffold.testing.oracle import assert_optimizer_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import comparing, compiling, each_dtype, tracing
-from mlax_scaffold.testing.refusals import (
-    assert_rejects_gradients,
-    assert_rejects_state,
-)
+from mlax_scaffold.testing.contract import claims, examples
+from mlax_scaffold.testing.kinds import optimizer
+from mlax_scaffold.testing.optimizer import OptimizerCase
+from mlax_scaffold.testing.oracle import find_spec
+from mlax_scaffold.testing.picks import Pick
+from mlax_scaffold.testing.profiles import each_dtype
 from mlax_scaffold.testing.strategies import sizes
 
 SPEC = find_spec("scaffold/mlax_scaffold/specs/optim/chain.py", near=__file__)
 
 
-@st.composite
-def cases(draw) -> OptimizerCase:
+@optimizer("Chain", SPEC, Chain.init)
+def cases(pick: Pick) -> OptimizerCase:
     """Hyperparameters that Chain takes."""
-    count = draw(sizes(max=3))
-
-    def init(trainables):
-        return Chain.init(transformations=toys.optimizers(trainables, count))
-
-    return OptimizerCase(
-        name="Chain", init=init, step=Chain.step, partial_moments=("transformations",)
+    count = pick("count", sizes(max=3))
+    return OptimizerCase.of(
+        "Chain",
+        Chain,
+        {"transformations": toys.ToyOptimizer.several(count)},
+        partial_moments=("transformations",),
     )
 
 
-@pytest.mark.parametrize("dtype", FLOAT_DTYPES, ids=str)
 @each_dtype
-@given(case=cases())
-def test_keeps_the_dtype(case, dtype):
-    assert_optimizer_dtypes(case, dtype)
+@given(examples(cases))
+def test_keeps_the_dtype(example):
+    example()
 
 
-@tracing
-@given(cases())
-def test_keeps_the_dtype_of_each_weight(case):
-    assert_mixed_dtypes(case)
-
-
-@tracing
-@given(cases())
-def test_moments_are_structured_like_the_weights(case):
-    assert_structure(case)
-
-
-@tracing
-@given(cases())
-def test_state_is_stable(case):
-    assert_scan(case)
-
-
-@tracing
-@given(cases())
-def test_uses_no_key_twice(case):
-    assert_optimizer_keys_used_once(case)
-
-
-@comparing
-@given(cases())
-def test_equals_the_spec(case):
-    assert_optimizer_matches_spec(case, SPEC)
-
-
-@compiling
-@given(cases())
-def test_compiles_once(case):
-    assert_jit(case)
-
-
-@compiling
-@given(cases())
-def test_zero_gradients_are_finite(case):
-    assert_zero_gradients(case)
-
-
-@tracing
-@given(cases())
-def test_rejects_gradients_that_do_not_fit(case):
-    assert_rejects_gradients(case)
-
-
-@tracing
-@given(cases())
-def test_rejects_another_state(case):
-    assert_rejects_state(case)
+@pytest.mark.parametrize("claim", claims(cases))
+def test_keeps_its_contract(claim):
+    claim()

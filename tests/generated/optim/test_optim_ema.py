@@ -4,119 +4,25 @@
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from mlax.optim import ema as Ema
-from mlax_scaffold.testing.dtypes import FLOAT_DTYPES
-from mlax_scaffold.testing.keys import assert_optimizer_keys_used_once
-from mlax_scaffold.testing.optimizer import (
-    OptimizerCase,
-    assert_jit,
-    assert_mixed_dtypes,
-    assert_optimizer_dtypes,
-    assert_scan,
-    assert_structure,
-    assert_zero_gradients,
-)
-from mlax_scaffold.testing.oracle import assert_optimizer_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import comparing, compiling, each_dtype, tracing
-from mlax_scaffold.testing.refusals import (
-    assert_rejects_gradients,
-    assert_rejects_state,
-    assert_rejects_weights,
-)
+from mlax_scaffold.testing.contract import claims, examples
+from mlax_scaffold.testing.kinds import optimizer
+from mlax_scaffold.testing.optimizer import OptimizerCase
+from mlax_scaffold.testing.oracle import find_spec
+from mlax_scaffold.testing.picks import Pick
+from mlax_scaffold.testing.profiles import each_dtype
 from mlax_scaffold.testing.strategies import accum_dtypes, booleans, decays, optional
 
 SPEC = find_spec("scaffold/mlax_scaffold/specs/optim/ema.py", near=__file__)
 
 
-@st.composite
-def cases(draw) -> OptimizerCase:
-    """Hyperparameters that Ema takes."""
-    decay = draw(decays())
-    debias = draw(booleans())
-    moment_dtype = draw(optional(accum_dtypes()))
-
-    def init(trainables):
-        return Ema.init(
-            trainables, decay=decay, debias=debias, moment_dtype=moment_dtype
-        )
-
-    return OptimizerCase(
-        name="Ema", init=init, step=Ema.step, moment_dtype=moment_dtype
-    )
-
-
-@pytest.mark.parametrize("dtype", FLOAT_DTYPES, ids=str)
-@each_dtype
-@given(case=cases())
-def test_keeps_the_dtype(case, dtype):
-    assert_optimizer_dtypes(case, dtype)
-
-
-@tracing
-@given(cases())
-def test_keeps_the_dtype_of_each_weight(case):
-    assert_mixed_dtypes(case)
-
-
-@tracing
-@given(cases())
-def test_moments_are_structured_like_the_weights(case):
-    assert_structure(case)
-
-
-@tracing
-@given(cases())
-def test_state_is_stable(case):
-    assert_scan(case)
-
-
-@tracing
-@given(cases())
-def test_uses_no_key_twice(case):
-    assert_optimizer_keys_used_once(case)
-
-
-@comparing
-@given(cases())
-def test_equals_the_spec(case):
-    assert_optimizer_matches_spec(case, SPEC)
-
-
-@compiling
-@given(cases())
-def test_compiles_once(case):
-    assert_jit(case)
-
-
-@compiling
-@given(cases())
-def test_zero_gradients_are_finite(case):
-    assert_zero_gradients(case)
-
-
-@tracing
-@given(cases())
-def test_rejects_gradients_that_do_not_fit(case):
-    assert_rejects_gradients(case)
-
-
-@tracing
-@given(cases())
-def test_rejects_another_state(case):
-    assert_rejects_state(case)
-
-
-@tracing
-@given(cases())
-def test_rejects_weights_that_are_not_floating(case):
-    assert_rejects_weights(case)
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
+@optimizer(
+    "Ema",
+    SPEC,
+    Ema.init,
+    valid={"decay": 0.5},
+    refused=[
         ("decay", -0.1),
         ("decay", 1.0),
         ("decay", float("nan")),
@@ -129,7 +35,25 @@ def test_rejects_weights_that_are_not_floating(case):
         ("moment_dtype", "no dtype"),
     ],
 )
-def test_rejects_a_hyperparameter(name, value):
-    valid = {"decay": 0.5}
-    with pytest.raises(ValueError, match=f"Ema: {name}"):
-        Ema.init({}, **{**valid, name: value})
+def cases(pick: Pick) -> OptimizerCase:
+    """Hyperparameters that Ema takes."""
+    decay = pick("decay", decays())
+    debias = pick("debias", booleans())
+    moment_dtype = pick("moment_dtype", optional(accum_dtypes()))
+    return OptimizerCase.of(
+        "Ema",
+        Ema,
+        {"decay": decay, "debias": debias, "moment_dtype": moment_dtype},
+        moment_dtype=moment_dtype,
+    )
+
+
+@each_dtype
+@given(examples(cases))
+def test_keeps_the_dtype(example):
+    example()
+
+
+@pytest.mark.parametrize("claim", claims(cases))
+def test_keeps_its_contract(claim):
+    claim()

@@ -4,28 +4,14 @@
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from mlax.optim import momo as Momo
-from mlax_scaffold.testing.dtypes import FLOAT_DTYPES
-from mlax_scaffold.testing.keys import assert_optimizer_keys_used_once
-from mlax_scaffold.testing.optimizer import (
-    OptimizerCase,
-    assert_jit,
-    assert_mixed_dtypes,
-    assert_optimizer_dtypes,
-    assert_scan,
-    assert_structure,
-    assert_zero_gradients,
-)
-from mlax_scaffold.testing.oracle import assert_optimizer_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import comparing, compiling, each_dtype, tracing
-from mlax_scaffold.testing.refusals import (
-    assert_rejects_gradients,
-    assert_rejects_missing_inputs,
-    assert_rejects_state,
-    assert_rejects_weights,
-)
+from mlax_scaffold.testing.contract import claims, examples
+from mlax_scaffold.testing.kinds import optimizer
+from mlax_scaffold.testing.optimizer import OptimizerCase
+from mlax_scaffold.testing.oracle import find_spec
+from mlax_scaffold.testing.picks import Pick
+from mlax_scaffold.testing.profiles import each_dtype
 from mlax_scaffold.testing.strategies import (
     booleans,
     decays,
@@ -37,110 +23,12 @@ from mlax_scaffold.testing.strategies import (
 SPEC = find_spec("scaffold/mlax_scaffold/specs/optim/momo.py", near=__file__)
 
 
-@st.composite
-def cases(draw) -> OptimizerCase:
-    """Hyperparameters that Momo takes."""
-    learning_rate = draw(scheduled())
-    decay = draw(decays())
-    lower_bound = draw(finite_floats())
-    weight_decay = draw(non_negatives())
-    adapt_lower_bound = draw(booleans())
-
-    def init(trainables):
-        return Momo.init(
-            trainables,
-            learning_rate=learning_rate,
-            decay=decay,
-            lower_bound=lower_bound,
-            weight_decay=weight_decay,
-            adapt_lower_bound=adapt_lower_bound,
-        )
-
-    return OptimizerCase(
-        name="Momo",
-        init=init,
-        step=Momo.step,
-        partial_moments=("loss", "product", "bound"),
-        needs=("value",),
-    )
-
-
-@pytest.mark.parametrize("dtype", FLOAT_DTYPES, ids=str)
-@each_dtype
-@given(case=cases())
-def test_keeps_the_dtype(case, dtype):
-    assert_optimizer_dtypes(case, dtype)
-
-
-@tracing
-@given(cases())
-def test_keeps_the_dtype_of_each_weight(case):
-    assert_mixed_dtypes(case)
-
-
-@tracing
-@given(cases())
-def test_moments_are_structured_like_the_weights(case):
-    assert_structure(case)
-
-
-@tracing
-@given(cases())
-def test_state_is_stable(case):
-    assert_scan(case)
-
-
-@tracing
-@given(cases())
-def test_uses_no_key_twice(case):
-    assert_optimizer_keys_used_once(case)
-
-
-@comparing
-@given(cases())
-def test_equals_the_spec(case):
-    assert_optimizer_matches_spec(case, SPEC)
-
-
-@compiling
-@given(cases())
-def test_compiles_once(case):
-    assert_jit(case)
-
-
-@compiling
-@given(cases())
-def test_zero_gradients_are_finite(case):
-    assert_zero_gradients(case)
-
-
-@tracing
-@given(cases())
-def test_rejects_gradients_that_do_not_fit(case):
-    assert_rejects_gradients(case)
-
-
-@tracing
-@given(cases())
-def test_rejects_another_state(case):
-    assert_rejects_state(case)
-
-
-@tracing
-@given(cases())
-def test_rejects_weights_that_are_not_floating(case):
-    assert_rejects_weights(case)
-
-
-@tracing
-@given(cases())
-def test_says_what_a_step_needs(case):
-    assert_rejects_missing_inputs(case)
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
+@optimizer(
+    "Momo",
+    SPEC,
+    Momo.init,
+    valid={},
+    refused=[
         ("learning_rate", "0.1"),
         ("learning_rate", float("nan")),
         ("learning_rate", None),
@@ -162,7 +50,34 @@ def test_says_what_a_step_needs(case):
         ("adapt_lower_bound", None),
     ],
 )
-def test_rejects_a_hyperparameter(name, value):
-    valid = {}
-    with pytest.raises(ValueError, match=f"Momo: {name}"):
-        Momo.init({}, **{**valid, name: value})
+def cases(pick: Pick) -> OptimizerCase:
+    """Hyperparameters that Momo takes."""
+    learning_rate = pick("learning_rate", scheduled())
+    decay = pick("decay", decays())
+    lower_bound = pick("lower_bound", finite_floats())
+    weight_decay = pick("weight_decay", non_negatives())
+    adapt_lower_bound = pick("adapt_lower_bound", booleans())
+    return OptimizerCase.of(
+        "Momo",
+        Momo,
+        {
+            "learning_rate": learning_rate,
+            "decay": decay,
+            "lower_bound": lower_bound,
+            "weight_decay": weight_decay,
+            "adapt_lower_bound": adapt_lower_bound,
+        },
+        partial_moments=("loss", "product", "bound"),
+        needs=("value",),
+    )
+
+
+@each_dtype
+@given(examples(cases))
+def test_keeps_the_dtype(example):
+    example()
+
+
+@pytest.mark.parametrize("claim", claims(cases))
+def test_keeps_its_contract(claim):
+    claim()

@@ -4,27 +4,14 @@
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from mlax.optim import muon as Muon
-from mlax_scaffold.testing.dtypes import FLOAT_DTYPES
-from mlax_scaffold.testing.keys import assert_optimizer_keys_used_once
-from mlax_scaffold.testing.optimizer import (
-    OptimizerCase,
-    assert_jit,
-    assert_mixed_dtypes,
-    assert_optimizer_dtypes,
-    assert_scan,
-    assert_structure,
-    assert_zero_gradients,
-)
-from mlax_scaffold.testing.oracle import assert_optimizer_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import comparing, compiling, each_dtype, tracing
-from mlax_scaffold.testing.refusals import (
-    assert_rejects_gradients,
-    assert_rejects_state,
-    assert_rejects_weights,
-)
+from mlax_scaffold.testing.contract import claims, examples
+from mlax_scaffold.testing.kinds import optimizer
+from mlax_scaffold.testing.optimizer import OptimizerCase
+from mlax_scaffold.testing.oracle import find_spec
+from mlax_scaffold.testing.picks import Pick
+from mlax_scaffold.testing.profiles import each_dtype
 from mlax_scaffold.testing.strategies import (
     accum_dtypes,
     booleans,
@@ -41,142 +28,12 @@ from mlax_scaffold.testing.strategies import (
 SPEC = find_spec("scaffold/mlax_scaffold/specs/optim/muon.py", near=__file__)
 
 
-@st.composite
-def cases(draw) -> OptimizerCase:
-    """Hyperparameters that Muon takes."""
-    example = draw(
-        st.sampled_from(
-            [
-                {"coefficients": (3.4445, -4.775, 2.0315)},
-                {"coefficients": (2.0, -1.5, 0.5, 1.5, -0.5, 0.0)},
-            ]
-        )
-    )
-    learning_rate = draw(scheduled())
-    coefficients = example["coefficients"]
-    ns_steps = draw(sizes())
-    beta = draw(decays())
-    epsilon = draw(non_negatives())
-    weight_decay = draw(scheduled())
-    mask = draw(optional(masks()))
-    matrices = draw(optional(masks()))
-    more_axes = draw(choices("adam", "batch", "first", "last"))
-    nesterov = draw(booleans())
-    adaptive = draw(booleans())
-    preconditioning = draw(choices("frobenius", "spectral", "aol", "schatten"))
-    consistent_rms = draw(optional(positives()))
-    adam_learning_rate = draw(optional(scheduled()))
-    adam_b1 = draw(decays())
-    adam_b2 = draw(decays())
-    adam_epsilon_root = draw(non_negatives())
-    adam_weight_decay = draw(scheduled())
-    moment_dtype = draw(optional(accum_dtypes()))
-    decomposition_dtype = draw(accum_dtypes())
-
-    def init(trainables):
-        return Muon.init(
-            trainables,
-            learning_rate=learning_rate,
-            coefficients=coefficients,
-            ns_steps=ns_steps,
-            beta=beta,
-            epsilon=epsilon,
-            weight_decay=weight_decay,
-            mask=mask,
-            matrices=matrices,
-            more_axes=more_axes,
-            nesterov=nesterov,
-            adaptive=adaptive,
-            preconditioning=preconditioning,
-            consistent_rms=consistent_rms,
-            adam_learning_rate=adam_learning_rate,
-            adam_b1=adam_b1,
-            adam_b2=adam_b2,
-            adam_epsilon_root=adam_epsilon_root,
-            adam_weight_decay=adam_weight_decay,
-            moment_dtype=moment_dtype,
-            decomposition_dtype=decomposition_dtype,
-        )
-
-    return OptimizerCase(
-        name="Muon",
-        init=init,
-        step=Muon.step,
-        moment_dtype=moment_dtype,
-        other_dtypes=(decomposition_dtype,),
-    )
-
-
-@pytest.mark.parametrize("dtype", FLOAT_DTYPES, ids=str)
-@each_dtype
-@given(case=cases())
-def test_keeps_the_dtype(case, dtype):
-    assert_optimizer_dtypes(case, dtype)
-
-
-@tracing
-@given(cases())
-def test_keeps_the_dtype_of_each_weight(case):
-    assert_mixed_dtypes(case)
-
-
-@tracing
-@given(cases())
-def test_moments_are_structured_like_the_weights(case):
-    assert_structure(case)
-
-
-@tracing
-@given(cases())
-def test_state_is_stable(case):
-    assert_scan(case)
-
-
-@tracing
-@given(cases())
-def test_uses_no_key_twice(case):
-    assert_optimizer_keys_used_once(case)
-
-
-@comparing
-@given(cases())
-def test_equals_the_spec(case):
-    assert_optimizer_matches_spec(case, SPEC)
-
-
-@compiling
-@given(cases())
-def test_compiles_once(case):
-    assert_jit(case)
-
-
-@compiling
-@given(cases())
-def test_zero_gradients_are_finite(case):
-    assert_zero_gradients(case)
-
-
-@tracing
-@given(cases())
-def test_rejects_gradients_that_do_not_fit(case):
-    assert_rejects_gradients(case)
-
-
-@tracing
-@given(cases())
-def test_rejects_another_state(case):
-    assert_rejects_state(case)
-
-
-@tracing
-@given(cases())
-def test_rejects_weights_that_are_not_floating(case):
-    assert_rejects_weights(case)
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
+@optimizer(
+    "Muon",
+    SPEC,
+    Muon.init,
+    valid={"learning_rate": 0.1, "coefficients": (3.4445, -4.775, 2.0315)},
+    refused=[
         ("learning_rate", "0.1"),
         ("learning_rate", float("nan")),
         ("learning_rate", None),
@@ -249,7 +106,73 @@ def test_rejects_weights_that_are_not_floating(case):
         ("decomposition_dtype", None),
     ],
 )
-def test_rejects_a_hyperparameter(name, value):
-    valid = {"learning_rate": 0.1, "coefficients": (3.4445, -4.775, 2.0315)}
-    with pytest.raises(ValueError, match=f"Muon: {name}"):
-        Muon.init({}, **{**valid, name: value})
+def cases(pick: Pick) -> OptimizerCase:
+    """Hyperparameters that Muon takes."""
+    example = pick(
+        "example",
+        choices(
+            {"coefficients": (3.4445, -4.775, 2.0315)},
+            {"coefficients": (2.0, -1.5, 0.5, 1.5, -0.5, 0.0)},
+        ),
+    )
+    learning_rate = pick("learning_rate", scheduled())
+    coefficients = example["coefficients"]
+    ns_steps = pick("ns_steps", sizes())
+    beta = pick("beta", decays())
+    epsilon = pick("epsilon", non_negatives())
+    weight_decay = pick("weight_decay", scheduled())
+    mask = pick("mask", optional(masks()))
+    matrices = pick("matrices", optional(masks()))
+    more_axes = pick("more_axes", choices("adam", "batch", "first", "last"))
+    nesterov = pick("nesterov", booleans())
+    adaptive = pick("adaptive", booleans())
+    preconditioning = pick(
+        "preconditioning", choices("frobenius", "spectral", "aol", "schatten")
+    )
+    consistent_rms = pick("consistent_rms", optional(positives()))
+    adam_learning_rate = pick("adam_learning_rate", optional(scheduled()))
+    adam_b1 = pick("adam_b1", decays())
+    adam_b2 = pick("adam_b2", decays())
+    adam_epsilon_root = pick("adam_epsilon_root", non_negatives())
+    adam_weight_decay = pick("adam_weight_decay", scheduled())
+    moment_dtype = pick("moment_dtype", optional(accum_dtypes()))
+    decomposition_dtype = pick("decomposition_dtype", accum_dtypes())
+    return OptimizerCase.of(
+        "Muon",
+        Muon,
+        {
+            "learning_rate": learning_rate,
+            "coefficients": coefficients,
+            "ns_steps": ns_steps,
+            "beta": beta,
+            "epsilon": epsilon,
+            "weight_decay": weight_decay,
+            "mask": mask,
+            "matrices": matrices,
+            "more_axes": more_axes,
+            "nesterov": nesterov,
+            "adaptive": adaptive,
+            "preconditioning": preconditioning,
+            "consistent_rms": consistent_rms,
+            "adam_learning_rate": adam_learning_rate,
+            "adam_b1": adam_b1,
+            "adam_b2": adam_b2,
+            "adam_epsilon_root": adam_epsilon_root,
+            "adam_weight_decay": adam_weight_decay,
+            "moment_dtype": moment_dtype,
+            "decomposition_dtype": decomposition_dtype,
+        },
+        moment_dtype=moment_dtype,
+        other_dtypes=(decomposition_dtype,),
+    )
+
+
+@each_dtype
+@given(examples(cases))
+def test_keeps_the_dtype(example):
+    example()
+
+
+@pytest.mark.parametrize("claim", claims(cases))
+def test_keeps_its_contract(claim):
+    claim()

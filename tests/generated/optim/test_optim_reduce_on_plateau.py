@@ -4,28 +4,14 @@
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from mlax.optim import reduce_on_plateau as ReduceOnPlateau
-from mlax_scaffold.testing.dtypes import FLOAT_DTYPES
-from mlax_scaffold.testing.keys import assert_optimizer_keys_used_once
-from mlax_scaffold.testing.optimizer import (
-    OptimizerCase,
-    assert_jit,
-    assert_mixed_dtypes,
-    assert_optimizer_dtypes,
-    assert_scan,
-    assert_structure,
-    assert_zero_gradients,
-)
-from mlax_scaffold.testing.oracle import assert_optimizer_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import comparing, compiling, each_dtype, tracing
-from mlax_scaffold.testing.refusals import (
-    assert_rejects_gradients,
-    assert_rejects_missing_inputs,
-    assert_rejects_state,
-    assert_rejects_weights,
-)
+from mlax_scaffold.testing.contract import claims, examples
+from mlax_scaffold.testing.kinds import optimizer
+from mlax_scaffold.testing.optimizer import OptimizerCase
+from mlax_scaffold.testing.oracle import find_spec
+from mlax_scaffold.testing.picks import Pick
+from mlax_scaffold.testing.profiles import each_dtype
 from mlax_scaffold.testing.strategies import (
     counts,
     decays,
@@ -39,114 +25,12 @@ SPEC = find_spec(
 )
 
 
-@st.composite
-def cases(draw) -> OptimizerCase:
-    """Hyperparameters that ReduceOnPlateau takes."""
-    factor = draw(decays())
-    patience = draw(sizes())
-    rtol = draw(probabilities())
-    atol = draw(non_negatives())
-    cooldown = draw(counts())
-    accumulation_size = draw(sizes())
-    min_scale = draw(non_negatives())
-
-    def init(trainables):
-        return ReduceOnPlateau.init(
-            trainables,
-            factor=factor,
-            patience=patience,
-            rtol=rtol,
-            atol=atol,
-            cooldown=cooldown,
-            accumulation_size=accumulation_size,
-            min_scale=min_scale,
-        )
-
-    return OptimizerCase(
-        name="ReduceOnPlateau",
-        init=init,
-        step=ReduceOnPlateau.step,
-        partial_moments=("scale", "best", "mean", "losses", "plateau", "waiting"),
-        needs=("value",),
-    )
-
-
-@pytest.mark.parametrize("dtype", FLOAT_DTYPES, ids=str)
-@each_dtype
-@given(case=cases())
-def test_keeps_the_dtype(case, dtype):
-    assert_optimizer_dtypes(case, dtype)
-
-
-@tracing
-@given(cases())
-def test_keeps_the_dtype_of_each_weight(case):
-    assert_mixed_dtypes(case)
-
-
-@tracing
-@given(cases())
-def test_moments_are_structured_like_the_weights(case):
-    assert_structure(case)
-
-
-@tracing
-@given(cases())
-def test_state_is_stable(case):
-    assert_scan(case)
-
-
-@tracing
-@given(cases())
-def test_uses_no_key_twice(case):
-    assert_optimizer_keys_used_once(case)
-
-
-@comparing
-@given(cases())
-def test_equals_the_spec(case):
-    assert_optimizer_matches_spec(case, SPEC)
-
-
-@compiling
-@given(cases())
-def test_compiles_once(case):
-    assert_jit(case)
-
-
-@compiling
-@given(cases())
-def test_zero_gradients_are_finite(case):
-    assert_zero_gradients(case)
-
-
-@tracing
-@given(cases())
-def test_rejects_gradients_that_do_not_fit(case):
-    assert_rejects_gradients(case)
-
-
-@tracing
-@given(cases())
-def test_rejects_another_state(case):
-    assert_rejects_state(case)
-
-
-@tracing
-@given(cases())
-def test_rejects_weights_that_are_not_floating(case):
-    assert_rejects_weights(case)
-
-
-@tracing
-@given(cases())
-def test_says_what_a_step_needs(case):
-    assert_rejects_missing_inputs(case)
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
+@optimizer(
+    "ReduceOnPlateau",
+    SPEC,
+    ReduceOnPlateau.init,
+    valid={},
+    refused=[
         ("factor", -0.1),
         ("factor", 1.0),
         ("factor", float("nan")),
@@ -183,7 +67,38 @@ def test_says_what_a_step_needs(case):
         ("min_scale", None),
     ],
 )
-def test_rejects_a_hyperparameter(name, value):
-    valid = {}
-    with pytest.raises(ValueError, match=f"ReduceOnPlateau: {name}"):
-        ReduceOnPlateau.init({}, **{**valid, name: value})
+def cases(pick: Pick) -> OptimizerCase:
+    """Hyperparameters that ReduceOnPlateau takes."""
+    factor = pick("factor", decays())
+    patience = pick("patience", sizes())
+    rtol = pick("rtol", probabilities())
+    atol = pick("atol", non_negatives())
+    cooldown = pick("cooldown", counts())
+    accumulation_size = pick("accumulation_size", sizes())
+    min_scale = pick("min_scale", non_negatives())
+    return OptimizerCase.of(
+        "ReduceOnPlateau",
+        ReduceOnPlateau,
+        {
+            "factor": factor,
+            "patience": patience,
+            "rtol": rtol,
+            "atol": atol,
+            "cooldown": cooldown,
+            "accumulation_size": accumulation_size,
+            "min_scale": min_scale,
+        },
+        partial_moments=("scale", "best", "mean", "losses", "plateau", "waiting"),
+        needs=("value",),
+    )
+
+
+@each_dtype
+@given(examples(cases))
+def test_keeps_the_dtype(example):
+    example()
+
+
+@pytest.mark.parametrize("claim", claims(cases))
+def test_keeps_its_contract(claim):
+    claim()

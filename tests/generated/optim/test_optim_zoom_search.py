@@ -4,28 +4,15 @@
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from mlax.optim import zoom_search as ZoomSearch
 from mlax_scaffold.testing import toys
-from mlax_scaffold.testing.dtypes import FLOAT_DTYPES
-from mlax_scaffold.testing.keys import assert_optimizer_keys_used_once
-from mlax_scaffold.testing.optimizer import (
-    OptimizerCase,
-    assert_jit,
-    assert_mixed_dtypes,
-    assert_optimizer_dtypes,
-    assert_scan,
-    assert_structure,
-    assert_zero_gradients,
-)
-from mlax_scaffold.testing.oracle import assert_optimizer_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import comparing, compiling, each_dtype, tracing
-from mlax_scaffold.testing.refusals import (
-    assert_rejects_gradients,
-    assert_rejects_missing_inputs,
-    assert_rejects_state,
-)
+from mlax_scaffold.testing.contract import claims, examples
+from mlax_scaffold.testing.kinds import optimizer
+from mlax_scaffold.testing.optimizer import OptimizerCase
+from mlax_scaffold.testing.oracle import find_spec
+from mlax_scaffold.testing.picks import Pick
+from mlax_scaffold.testing.profiles import each_dtype
 from mlax_scaffold.testing.strategies import (
     accum_dtypes,
     booleans,
@@ -40,108 +27,48 @@ from mlax_scaffold.testing.strategies import (
 SPEC = find_spec("scaffold/mlax_scaffold/specs/optim/zoom_search.py", near=__file__)
 
 
-@st.composite
-def cases(draw) -> OptimizerCase:
+@optimizer("ZoomSearch", SPEC, ZoomSearch.init)
+def cases(pick: Pick) -> OptimizerCase:
     """Hyperparameters that ZoomSearch takes."""
-    traced = draw(booleans())
-    max_steps = draw(sizes())
-    first_size = draw(choices("one", "last"))
-    max_learning_rate = draw(optional(positives()))
-    tolerance = draw(non_negatives())
-    increase_factor = draw(positives())
-    slope_rtol = draw(probabilities())
-    curvature_rtol = draw(non_negatives())
-    decrease_rtol = draw(optional(non_negatives()))
-    size_precision = draw(non_negatives())
-    accum_dtype = draw(optional(accum_dtypes()))
-
-    def init(trainables):
-        return ZoomSearch.init(
-            optimizer=toys.optimizer(trainables, traced),
-            max_steps=max_steps,
-            first_size=first_size,
-            max_learning_rate=max_learning_rate,
-            tolerance=tolerance,
-            increase_factor=increase_factor,
-            slope_rtol=slope_rtol,
-            curvature_rtol=curvature_rtol,
-            decrease_rtol=decrease_rtol,
-            size_precision=size_precision,
-            accum_dtype=accum_dtype,
-        )
-
-    return OptimizerCase(
-        name="ZoomSearch",
-        init=init,
-        step=ZoomSearch.step,
+    traced = pick("traced", booleans())
+    max_steps = pick("max_steps", sizes())
+    first_size = pick("first_size", choices("one", "last"))
+    max_learning_rate = pick("max_learning_rate", optional(positives()))
+    tolerance = pick("tolerance", non_negatives())
+    increase_factor = pick("increase_factor", positives())
+    slope_rtol = pick("slope_rtol", probabilities())
+    curvature_rtol = pick("curvature_rtol", non_negatives())
+    decrease_rtol = pick("decrease_rtol", optional(non_negatives()))
+    size_precision = pick("size_precision", non_negatives())
+    accum_dtype = pick("accum_dtype", optional(accum_dtypes()))
+    return OptimizerCase.of(
+        "ZoomSearch",
+        ZoomSearch,
+        {
+            "optimizer": toys.ToyOptimizer.one(traced),
+            "max_steps": max_steps,
+            "first_size": first_size,
+            "max_learning_rate": max_learning_rate,
+            "tolerance": tolerance,
+            "increase_factor": increase_factor,
+            "slope_rtol": slope_rtol,
+            "curvature_rtol": curvature_rtol,
+            "decrease_rtol": decrease_rtol,
+            "size_precision": size_precision,
+            "accum_dtype": accum_dtype,
+        },
         other_dtypes=(accum_dtype,),
         partial_moments=("optimizer", "size"),
         needs=("value_and_gradients",),
     )
 
 
-@pytest.mark.parametrize("dtype", FLOAT_DTYPES, ids=str)
 @each_dtype
-@given(case=cases())
-def test_keeps_the_dtype(case, dtype):
-    assert_optimizer_dtypes(case, dtype)
+@given(examples(cases))
+def test_keeps_the_dtype(example):
+    example()
 
 
-@tracing
-@given(cases())
-def test_keeps_the_dtype_of_each_weight(case):
-    assert_mixed_dtypes(case)
-
-
-@tracing
-@given(cases())
-def test_moments_are_structured_like_the_weights(case):
-    assert_structure(case)
-
-
-@tracing
-@given(cases())
-def test_state_is_stable(case):
-    assert_scan(case)
-
-
-@tracing
-@given(cases())
-def test_uses_no_key_twice(case):
-    assert_optimizer_keys_used_once(case)
-
-
-@comparing
-@given(cases())
-def test_equals_the_spec(case):
-    assert_optimizer_matches_spec(case, SPEC)
-
-
-@compiling
-@given(cases())
-def test_compiles_once(case):
-    assert_jit(case)
-
-
-@compiling
-@given(cases())
-def test_zero_gradients_are_finite(case):
-    assert_zero_gradients(case)
-
-
-@tracing
-@given(cases())
-def test_rejects_gradients_that_do_not_fit(case):
-    assert_rejects_gradients(case)
-
-
-@tracing
-@given(cases())
-def test_rejects_another_state(case):
-    assert_rejects_state(case)
-
-
-@tracing
-@given(cases())
-def test_says_what_a_step_needs(case):
-    assert_rejects_missing_inputs(case)
+@pytest.mark.parametrize("claim", claims(cases))
+def test_keeps_its_contract(claim):
+    claim()

@@ -4,62 +4,41 @@
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from mlax.schedule._constant import Constant
-from mlax_scaffold.testing.oracle import assert_schedule_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import comparing, tracing
-from mlax_scaffold.testing.schedule import (
-    assert_schedule_dtype,
-    assert_schedule_of_integers,
-    assert_static_schedule,
-)
+from mlax_scaffold.testing.contract import claims, examples
+from mlax_scaffold.testing.kinds import schedule
+from mlax_scaffold.testing.oracle import find_spec
+from mlax_scaffold.testing.picks import Pick
+from mlax_scaffold.testing.profiles import each_dtype
 from mlax_scaffold.testing.strategies import finite_floats
 
 SPEC = find_spec("scaffold/mlax_scaffold/specs/schedule/constant.py", near=__file__)
 
 
-@st.composite
-def schedules(draw) -> Constant:
-    """Hyperparameters that Constant takes."""
-    constant = draw(finite_floats())
-    return Constant(constant=constant)
-
-
-@comparing
-@given(schedules())
-def test_equals_the_spec(schedule):
-    assert_schedule_matches_spec(schedule, SPEC)
-
-
-@tracing
-@given(schedules())
-def test_is_static(schedule):
-    assert_static_schedule(schedule)
-
-
-@tracing
-@given(schedules(), st.sampled_from(["float32", "float64"]))
-def test_keeps_the_dtype_of_the_step(schedule, dtype):
-    assert_schedule_dtype(schedule, dtype)
-
-
-@tracing
-@given(schedules())
-def test_takes_integers_and_arrays(schedule):
-    assert_schedule_of_integers(schedule)
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
+@schedule(
+    "Constant",
+    SPEC,
+    valid={"constant": 0.5},
+    refused=[
         ("constant", "0.5"),
         ("constant", float("nan")),
         ("constant", float("inf")),
         ("constant", None),
     ],
 )
-def test_rejects_a_hyperparameter(name, value):
-    valid = {"constant": 0.5}
-    with pytest.raises(ValueError, match=f"Constant: {name}"):
-        Constant(**{**valid, name: value})
+def cases(pick: Pick) -> Constant:
+    """Hyperparameters that Constant takes."""
+    constant = pick("constant", finite_floats())
+    return Constant(constant=constant)
+
+
+@each_dtype
+@given(examples(cases))
+def test_keeps_the_dtype(example):
+    example()
+
+
+@pytest.mark.parametrize("claim", claims(cases))
+def test_keeps_its_contract(claim):
+    claim()

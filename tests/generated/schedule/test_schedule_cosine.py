@@ -4,60 +4,23 @@
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from mlax.schedule._cosine import Cosine
-from mlax_scaffold.testing.oracle import assert_schedule_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import comparing, tracing
-from mlax_scaffold.testing.schedule import (
-    assert_schedule_dtype,
-    assert_schedule_of_integers,
-    assert_static_schedule,
-)
+from mlax_scaffold.testing.contract import claims, examples
+from mlax_scaffold.testing.kinds import schedule
+from mlax_scaffold.testing.oracle import find_spec
+from mlax_scaffold.testing.picks import Pick
+from mlax_scaffold.testing.profiles import each_dtype
 from mlax_scaffold.testing.strategies import finite_floats, positives, sizes
 
 SPEC = find_spec("scaffold/mlax_scaffold/specs/schedule/cosine.py", near=__file__)
 
 
-@st.composite
-def schedules(draw) -> Cosine:
-    """Hyperparameters that Cosine takes."""
-    init_value = draw(finite_floats())
-    decay_steps = draw(sizes(max=32))
-    alpha = draw(finite_floats())
-    exponent = draw(positives())
-    return Cosine(
-        init_value=init_value, decay_steps=decay_steps, alpha=alpha, exponent=exponent
-    )
-
-
-@comparing
-@given(schedules())
-def test_equals_the_spec(schedule):
-    assert_schedule_matches_spec(schedule, SPEC)
-
-
-@tracing
-@given(schedules())
-def test_is_static(schedule):
-    assert_static_schedule(schedule)
-
-
-@tracing
-@given(schedules(), st.sampled_from(["float32", "float64"]))
-def test_keeps_the_dtype_of_the_step(schedule, dtype):
-    assert_schedule_dtype(schedule, dtype)
-
-
-@tracing
-@given(schedules())
-def test_takes_integers_and_arrays(schedule):
-    assert_schedule_of_integers(schedule)
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
+@schedule(
+    "Cosine",
+    SPEC,
+    valid={"init_value": 0.5, "decay_steps": 4},
+    refused=[
         ("init_value", "0.5"),
         ("init_value", float("nan")),
         ("init_value", float("inf")),
@@ -79,7 +42,23 @@ def test_takes_integers_and_arrays(schedule):
         ("exponent", None),
     ],
 )
-def test_rejects_a_hyperparameter(name, value):
-    valid = {"init_value": 0.5, "decay_steps": 4}
-    with pytest.raises(ValueError, match=f"Cosine: {name}"):
-        Cosine(**{**valid, name: value})
+def cases(pick: Pick) -> Cosine:
+    """Hyperparameters that Cosine takes."""
+    init_value = pick("init_value", finite_floats())
+    decay_steps = pick("decay_steps", sizes(max=32))
+    alpha = pick("alpha", finite_floats())
+    exponent = pick("exponent", positives())
+    return Cosine(
+        init_value=init_value, decay_steps=decay_steps, alpha=alpha, exponent=exponent
+    )
+
+
+@each_dtype
+@given(examples(cases))
+def test_keeps_the_dtype(example):
+    example()
+
+
+@pytest.mark.parametrize("claim", claims(cases))
+def test_keeps_its_contract(claim):
+    claim()

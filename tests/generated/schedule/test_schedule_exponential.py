@@ -4,16 +4,13 @@
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from mlax.schedule._exponential import Exponential
-from mlax_scaffold.testing.oracle import assert_schedule_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import comparing, tracing
-from mlax_scaffold.testing.schedule import (
-    assert_schedule_dtype,
-    assert_schedule_of_integers,
-    assert_static_schedule,
-)
+from mlax_scaffold.testing.contract import claims, examples
+from mlax_scaffold.testing.kinds import schedule
+from mlax_scaffold.testing.oracle import find_spec
+from mlax_scaffold.testing.picks import Pick
+from mlax_scaffold.testing.profiles import each_dtype
 from mlax_scaffold.testing.strategies import (
     booleans,
     counts,
@@ -26,52 +23,11 @@ from mlax_scaffold.testing.strategies import (
 SPEC = find_spec("scaffold/mlax_scaffold/specs/schedule/exponential.py", near=__file__)
 
 
-@st.composite
-def schedules(draw) -> Exponential:
-    """Hyperparameters that Exponential takes."""
-    init_value = draw(finite_floats())
-    transition_steps = draw(sizes(max=32))
-    decay_rate = draw(positives())
-    transition_begin = draw(counts())
-    staircase = draw(booleans())
-    end_value = draw(optional(finite_floats()))
-    return Exponential(
-        init_value=init_value,
-        transition_steps=transition_steps,
-        decay_rate=decay_rate,
-        transition_begin=transition_begin,
-        staircase=staircase,
-        end_value=end_value,
-    )
-
-
-@comparing
-@given(schedules())
-def test_equals_the_spec(schedule):
-    assert_schedule_matches_spec(schedule, SPEC)
-
-
-@tracing
-@given(schedules())
-def test_is_static(schedule):
-    assert_static_schedule(schedule)
-
-
-@tracing
-@given(schedules(), st.sampled_from(["float32", "float64"]))
-def test_keeps_the_dtype_of_the_step(schedule, dtype):
-    assert_schedule_dtype(schedule, dtype)
-
-
-@tracing
-@given(schedules())
-def test_takes_integers_and_arrays(schedule):
-    assert_schedule_of_integers(schedule)
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
+@schedule(
+    "Exponential",
+    SPEC,
+    valid={"init_value": 0.5, "transition_steps": 4, "decay_rate": 0.5},
+    refused=[
         ("init_value", "0.5"),
         ("init_value", float("nan")),
         ("init_value", float("inf")),
@@ -99,7 +55,30 @@ def test_takes_integers_and_arrays(schedule):
         ("end_value", float("inf")),
     ],
 )
-def test_rejects_a_hyperparameter(name, value):
-    valid = {"init_value": 0.5, "transition_steps": 4, "decay_rate": 0.5}
-    with pytest.raises(ValueError, match=f"Exponential: {name}"):
-        Exponential(**{**valid, name: value})
+def cases(pick: Pick) -> Exponential:
+    """Hyperparameters that Exponential takes."""
+    init_value = pick("init_value", finite_floats())
+    transition_steps = pick("transition_steps", sizes(max=32))
+    decay_rate = pick("decay_rate", positives())
+    transition_begin = pick("transition_begin", counts())
+    staircase = pick("staircase", booleans())
+    end_value = pick("end_value", optional(finite_floats()))
+    return Exponential(
+        init_value=init_value,
+        transition_steps=transition_steps,
+        decay_rate=decay_rate,
+        transition_begin=transition_begin,
+        staircase=staircase,
+        end_value=end_value,
+    )
+
+
+@each_dtype
+@given(examples(cases))
+def test_keeps_the_dtype(example):
+    example()
+
+
+@pytest.mark.parametrize("claim", claims(cases))
+def test_keeps_its_contract(claim):
+    claim()

@@ -4,59 +4,23 @@
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from mlax.schedule._inverse_sqrt import InverseSqrt
-from mlax_scaffold.testing.oracle import assert_schedule_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import comparing, tracing
-from mlax_scaffold.testing.schedule import (
-    assert_schedule_dtype,
-    assert_schedule_of_integers,
-    assert_static_schedule,
-)
+from mlax_scaffold.testing.contract import claims, examples
+from mlax_scaffold.testing.kinds import schedule
+from mlax_scaffold.testing.oracle import find_spec
+from mlax_scaffold.testing.picks import Pick
+from mlax_scaffold.testing.profiles import each_dtype
 from mlax_scaffold.testing.strategies import finite_floats, sizes
 
 SPEC = find_spec("scaffold/mlax_scaffold/specs/schedule/inverse_sqrt.py", near=__file__)
 
 
-@st.composite
-def schedules(draw) -> InverseSqrt:
-    """Hyperparameters that InverseSqrt takes."""
-    peak_value = draw(finite_floats())
-    warmup_steps = draw(sizes(max=32))
-    init_value = draw(finite_floats())
-    return InverseSqrt(
-        peak_value=peak_value, warmup_steps=warmup_steps, init_value=init_value
-    )
-
-
-@comparing
-@given(schedules())
-def test_equals_the_spec(schedule):
-    assert_schedule_matches_spec(schedule, SPEC)
-
-
-@tracing
-@given(schedules())
-def test_is_static(schedule):
-    assert_static_schedule(schedule)
-
-
-@tracing
-@given(schedules(), st.sampled_from(["float32", "float64"]))
-def test_keeps_the_dtype_of_the_step(schedule, dtype):
-    assert_schedule_dtype(schedule, dtype)
-
-
-@tracing
-@given(schedules())
-def test_takes_integers_and_arrays(schedule):
-    assert_schedule_of_integers(schedule)
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
+@schedule(
+    "InverseSqrt",
+    SPEC,
+    valid={"peak_value": 0.5, "warmup_steps": 4},
+    refused=[
         ("peak_value", "0.5"),
         ("peak_value", float("nan")),
         ("peak_value", float("inf")),
@@ -73,7 +37,22 @@ def test_takes_integers_and_arrays(schedule):
         ("init_value", None),
     ],
 )
-def test_rejects_a_hyperparameter(name, value):
-    valid = {"peak_value": 0.5, "warmup_steps": 4}
-    with pytest.raises(ValueError, match=f"InverseSqrt: {name}"):
-        InverseSqrt(**{**valid, name: value})
+def cases(pick: Pick) -> InverseSqrt:
+    """Hyperparameters that InverseSqrt takes."""
+    peak_value = pick("peak_value", finite_floats())
+    warmup_steps = pick("warmup_steps", sizes(max=32))
+    init_value = pick("init_value", finite_floats())
+    return InverseSqrt(
+        peak_value=peak_value, warmup_steps=warmup_steps, init_value=init_value
+    )
+
+
+@each_dtype
+@given(examples(cases))
+def test_keeps_the_dtype(example):
+    example()
+
+
+@pytest.mark.parametrize("claim", claims(cases))
+def test_keeps_its_contract(claim):
+    claim()

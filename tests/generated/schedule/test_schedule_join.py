@@ -5,17 +5,13 @@
 import jax.numpy as jnp
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from mlax.schedule._join import Join
-from mlax_scaffold.testing.fitting import fitting_schedule
-from mlax_scaffold.testing.oracle import assert_schedule_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import comparing, tracing
-from mlax_scaffold.testing.schedule import (
-    assert_schedule_dtype,
-    assert_schedule_of_integers,
-    assert_static_schedule,
-)
+from mlax_scaffold.testing.contract import claims, examples
+from mlax_scaffold.testing.kinds import schedule
+from mlax_scaffold.testing.oracle import find_spec
+from mlax_scaffold.testing.picks import Pick
+from mlax_scaffold.testing.profiles import each_dtype
 from mlax_scaffold.testing.strategies import (
     boundaries_between,
     sequences,
@@ -25,44 +21,12 @@ from mlax_scaffold.testing.strategies import (
 SPEC = find_spec("scaffold/mlax_scaffold/specs/schedule/join.py", near=__file__)
 
 
-@st.composite
-def schedules(draw) -> Join:
-    """Hyperparameters that Join takes."""
-    schedules = draw(sequences(step_functions(), max_size=2))
-    boundaries = draw(boundaries_between())
-    return fitting_schedule(
-        lambda: Join(schedules=schedules, boundaries=boundaries),
-        requirements=["there must be one more schedule than boundaries"],
-    )
-
-
-@comparing
-@given(schedules())
-def test_equals_the_spec(schedule):
-    assert_schedule_matches_spec(schedule, SPEC)
-
-
-@tracing
-@given(schedules())
-def test_is_static(schedule):
-    assert_static_schedule(schedule)
-
-
-@tracing
-@given(schedules(), st.sampled_from(["float32", "float64"]))
-def test_keeps_the_dtype_of_the_step(schedule, dtype):
-    assert_schedule_dtype(schedule, dtype)
-
-
-@tracing
-@given(schedules())
-def test_takes_integers_and_arrays(schedule):
-    assert_schedule_of_integers(schedule)
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
+@schedule(
+    "Join",
+    SPEC,
+    requirements=("there must be one more schedule than boundaries",),
+    valid={"schedules": (jnp.sqrt, jnp.sqrt), "boundaries": (2, 4)},
+    refused=[
         ("schedules", 1),
         ("schedules", (0.1,)),
         ("schedules", ([],)),
@@ -75,7 +39,19 @@ def test_takes_integers_and_arrays(schedule):
         ("boundaries", None),
     ],
 )
-def test_rejects_a_hyperparameter(name, value):
-    valid = {"schedules": (jnp.sqrt, jnp.sqrt), "boundaries": (2, 4)}
-    with pytest.raises(ValueError, match=f"Join: {name}"):
-        Join(**{**valid, name: value})
+def cases(pick: Pick) -> Join:
+    """Hyperparameters that Join takes."""
+    schedules = pick("schedules", sequences(step_functions(), max_size=2))
+    boundaries = pick("boundaries", boundaries_between())
+    return Join(schedules=schedules, boundaries=boundaries)
+
+
+@each_dtype
+@given(examples(cases))
+def test_keeps_the_dtype(example):
+    example()
+
+
+@pytest.mark.parametrize("claim", claims(cases))
+def test_keeps_its_contract(claim):
+    claim()

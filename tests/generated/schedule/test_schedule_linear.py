@@ -4,63 +4,23 @@
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from mlax.schedule._linear import Linear
-from mlax_scaffold.testing.oracle import assert_schedule_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import comparing, tracing
-from mlax_scaffold.testing.schedule import (
-    assert_schedule_dtype,
-    assert_schedule_of_integers,
-    assert_static_schedule,
-)
+from mlax_scaffold.testing.contract import claims, examples
+from mlax_scaffold.testing.kinds import schedule
+from mlax_scaffold.testing.oracle import find_spec
+from mlax_scaffold.testing.picks import Pick
+from mlax_scaffold.testing.profiles import each_dtype
 from mlax_scaffold.testing.strategies import counts, finite_floats, sizes
 
 SPEC = find_spec("scaffold/mlax_scaffold/specs/schedule/linear.py", near=__file__)
 
 
-@st.composite
-def schedules(draw) -> Linear:
-    """Hyperparameters that Linear takes."""
-    init_value = draw(finite_floats())
-    end_value = draw(finite_floats())
-    transition_steps = draw(sizes(max=32))
-    transition_begin = draw(counts())
-    return Linear(
-        init_value=init_value,
-        end_value=end_value,
-        transition_steps=transition_steps,
-        transition_begin=transition_begin,
-    )
-
-
-@comparing
-@given(schedules())
-def test_equals_the_spec(schedule):
-    assert_schedule_matches_spec(schedule, SPEC)
-
-
-@tracing
-@given(schedules())
-def test_is_static(schedule):
-    assert_static_schedule(schedule)
-
-
-@tracing
-@given(schedules(), st.sampled_from(["float32", "float64"]))
-def test_keeps_the_dtype_of_the_step(schedule, dtype):
-    assert_schedule_dtype(schedule, dtype)
-
-
-@tracing
-@given(schedules())
-def test_takes_integers_and_arrays(schedule):
-    assert_schedule_of_integers(schedule)
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
+@schedule(
+    "Linear",
+    SPEC,
+    valid={"init_value": 0.5, "end_value": 0.5, "transition_steps": 4},
+    refused=[
         ("init_value", "0.5"),
         ("init_value", float("nan")),
         ("init_value", float("inf")),
@@ -81,7 +41,26 @@ def test_takes_integers_and_arrays(schedule):
         ("transition_begin", None),
     ],
 )
-def test_rejects_a_hyperparameter(name, value):
-    valid = {"init_value": 0.5, "end_value": 0.5, "transition_steps": 4}
-    with pytest.raises(ValueError, match=f"Linear: {name}"):
-        Linear(**{**valid, name: value})
+def cases(pick: Pick) -> Linear:
+    """Hyperparameters that Linear takes."""
+    init_value = pick("init_value", finite_floats())
+    end_value = pick("end_value", finite_floats())
+    transition_steps = pick("transition_steps", sizes(max=32))
+    transition_begin = pick("transition_begin", counts())
+    return Linear(
+        init_value=init_value,
+        end_value=end_value,
+        transition_steps=transition_steps,
+        transition_begin=transition_begin,
+    )
+
+
+@each_dtype
+@given(examples(cases))
+def test_keeps_the_dtype(example):
+    example()
+
+
+@pytest.mark.parametrize("claim", claims(cases))
+def test_keeps_its_contract(claim):
+    claim()

@@ -4,17 +4,13 @@
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from mlax.schedule._linear_one_cycle import LinearOneCycle
-from mlax_scaffold.testing.fitting import fitting_schedule
-from mlax_scaffold.testing.oracle import assert_schedule_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import comparing, tracing
-from mlax_scaffold.testing.schedule import (
-    assert_schedule_dtype,
-    assert_schedule_of_integers,
-    assert_static_schedule,
-)
+from mlax_scaffold.testing.contract import claims, examples
+from mlax_scaffold.testing.kinds import schedule
+from mlax_scaffold.testing.oracle import find_spec
+from mlax_scaffold.testing.picks import Pick
+from mlax_scaffold.testing.profiles import each_dtype
 from mlax_scaffold.testing.strategies import (
     finite_floats,
     positives,
@@ -27,58 +23,15 @@ SPEC = find_spec(
 )
 
 
-@st.composite
-def schedules(draw) -> LinearOneCycle:
-    """Hyperparameters that LinearOneCycle takes."""
-    transition_steps = draw(sizes(max=32))
-    peak_value = draw(finite_floats())
-    pct_start = draw(probabilities())
-    pct_final = draw(probabilities())
-    div_factor = draw(positives())
-    final_div_factor = draw(positives())
-    return fitting_schedule(
-        lambda: LinearOneCycle(
-            transition_steps=transition_steps,
-            peak_value=peak_value,
-            pct_start=pct_start,
-            pct_final=pct_final,
-            div_factor=div_factor,
-            final_div_factor=final_div_factor,
-        ),
-        requirements=[
-            "0 < pct_start < pct_final < 1, with a step for each line",
-            "there must be as many scales as boundaries",
-        ],
-    )
-
-
-@comparing
-@given(schedules())
-def test_equals_the_spec(schedule):
-    assert_schedule_matches_spec(schedule, SPEC)
-
-
-@tracing
-@given(schedules())
-def test_is_static(schedule):
-    assert_static_schedule(schedule)
-
-
-@tracing
-@given(schedules(), st.sampled_from(["float32", "float64"]))
-def test_keeps_the_dtype_of_the_step(schedule, dtype):
-    assert_schedule_dtype(schedule, dtype)
-
-
-@tracing
-@given(schedules())
-def test_takes_integers_and_arrays(schedule):
-    assert_schedule_of_integers(schedule)
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
+@schedule(
+    "LinearOneCycle",
+    SPEC,
+    requirements=(
+        "0 < pct_start < pct_final < 1, with a step for each line",
+        "there must be as many scales as boundaries",
+    ),
+    valid={"transition_steps": 4, "peak_value": 0.5},
+    refused=[
         ("transition_steps", 0),
         ("transition_steps", -1),
         ("transition_steps", 2.5),
@@ -111,7 +64,30 @@ def test_takes_integers_and_arrays(schedule):
         ("final_div_factor", None),
     ],
 )
-def test_rejects_a_hyperparameter(name, value):
-    valid = {"transition_steps": 4, "peak_value": 0.5}
-    with pytest.raises(ValueError, match=f"LinearOneCycle: {name}"):
-        LinearOneCycle(**{**valid, name: value})
+def cases(pick: Pick) -> LinearOneCycle:
+    """Hyperparameters that LinearOneCycle takes."""
+    transition_steps = pick("transition_steps", sizes(max=32))
+    peak_value = pick("peak_value", finite_floats())
+    pct_start = pick("pct_start", probabilities())
+    pct_final = pick("pct_final", probabilities())
+    div_factor = pick("div_factor", positives())
+    final_div_factor = pick("final_div_factor", positives())
+    return LinearOneCycle(
+        transition_steps=transition_steps,
+        peak_value=peak_value,
+        pct_start=pct_start,
+        pct_final=pct_final,
+        div_factor=div_factor,
+        final_div_factor=final_div_factor,
+    )
+
+
+@each_dtype
+@given(examples(cases))
+def test_keeps_the_dtype(example):
+    example()
+
+
+@pytest.mark.parametrize("claim", claims(cases))
+def test_keeps_its_contract(claim):
+    claim()

@@ -4,17 +4,13 @@
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from mlax.schedule._piecewise_interpolated import PiecewiseInterpolated
-from mlax_scaffold.testing.fitting import fitting_schedule
-from mlax_scaffold.testing.oracle import assert_schedule_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import comparing, tracing
-from mlax_scaffold.testing.schedule import (
-    assert_schedule_dtype,
-    assert_schedule_of_integers,
-    assert_static_schedule,
-)
+from mlax_scaffold.testing.contract import claims, examples
+from mlax_scaffold.testing.kinds import schedule
+from mlax_scaffold.testing.oracle import find_spec
+from mlax_scaffold.testing.picks import Pick
+from mlax_scaffold.testing.profiles import each_dtype
 from mlax_scaffold.testing.strategies import (
     boundaries_between,
     choices,
@@ -28,51 +24,17 @@ SPEC = find_spec(
 )
 
 
-@st.composite
-def schedules(draw) -> PiecewiseInterpolated:
-    """Hyperparameters that PiecewiseInterpolated takes."""
-    interpolate_type = draw(choices("linear", "cosine"))
-    init_value = draw(finite_floats())
-    boundaries = draw(boundaries_between())
-    scales = draw(sequences(non_negatives(), max_size=2))
-    return fitting_schedule(
-        lambda: PiecewiseInterpolated(
-            interpolate_type=interpolate_type,
-            init_value=init_value,
-            boundaries=boundaries,
-            scales=scales,
-        ),
-        requirements=["there must be as many scales as boundaries"],
-    )
-
-
-@comparing
-@given(schedules())
-def test_equals_the_spec(schedule):
-    assert_schedule_matches_spec(schedule, SPEC)
-
-
-@tracing
-@given(schedules())
-def test_is_static(schedule):
-    assert_static_schedule(schedule)
-
-
-@tracing
-@given(schedules(), st.sampled_from(["float32", "float64"]))
-def test_keeps_the_dtype_of_the_step(schedule, dtype):
-    assert_schedule_dtype(schedule, dtype)
-
-
-@tracing
-@given(schedules())
-def test_takes_integers_and_arrays(schedule):
-    assert_schedule_of_integers(schedule)
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
+@schedule(
+    "PiecewiseInterpolated",
+    SPEC,
+    requirements=("there must be as many scales as boundaries",),
+    valid={
+        "interpolate_type": "linear",
+        "init_value": 0.5,
+        "boundaries": (2, 4),
+        "scales": (0.5, 0.5),
+    },
+    refused=[
         ("interpolate_type", "no such choice"),
         ("interpolate_type", 1),
         ("interpolate_type", None),
@@ -93,12 +55,26 @@ def test_takes_integers_and_arrays(schedule):
         ("scales", None),
     ],
 )
-def test_rejects_a_hyperparameter(name, value):
-    valid = {
-        "interpolate_type": "linear",
-        "init_value": 0.5,
-        "boundaries": (2, 4),
-        "scales": (0.5, 0.5),
-    }
-    with pytest.raises(ValueError, match=f"PiecewiseInterpolated: {name}"):
-        PiecewiseInterpolated(**{**valid, name: value})
+def cases(pick: Pick) -> PiecewiseInterpolated:
+    """Hyperparameters that PiecewiseInterpolated takes."""
+    interpolate_type = pick("interpolate_type", choices("linear", "cosine"))
+    init_value = pick("init_value", finite_floats())
+    boundaries = pick("boundaries", boundaries_between())
+    scales = pick("scales", sequences(non_negatives(), max_size=2))
+    return PiecewiseInterpolated(
+        interpolate_type=interpolate_type,
+        init_value=init_value,
+        boundaries=boundaries,
+        scales=scales,
+    )
+
+
+@each_dtype
+@given(examples(cases))
+def test_keeps_the_dtype(example):
+    example()
+
+
+@pytest.mark.parametrize("claim", claims(cases))
+def test_keeps_its_contract(claim):
+    claim()

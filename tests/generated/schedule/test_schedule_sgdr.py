@@ -4,17 +4,13 @@
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from mlax.schedule._sgdr import SGDR
-from mlax_scaffold.testing.fitting import fitting_schedule
-from mlax_scaffold.testing.oracle import assert_schedule_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import comparing, tracing
-from mlax_scaffold.testing.schedule import (
-    assert_schedule_dtype,
-    assert_schedule_of_integers,
-    assert_static_schedule,
-)
+from mlax_scaffold.testing.contract import claims, examples
+from mlax_scaffold.testing.kinds import schedule
+from mlax_scaffold.testing.oracle import find_spec
+from mlax_scaffold.testing.picks import Pick
+from mlax_scaffold.testing.profiles import each_dtype
 from mlax_scaffold.testing.strategies import (
     counts,
     finite_floats,
@@ -26,59 +22,16 @@ from mlax_scaffold.testing.strategies import (
 SPEC = find_spec("scaffold/mlax_scaffold/specs/schedule/sgdr.py", near=__file__)
 
 
-@st.composite
-def schedules(draw) -> SGDR:
-    """Hyperparameters that SGDR takes."""
-    peak_values = draw(sequences(finite_floats(), max_size=2))
-    decay_steps = draw(size_sequences(min_size=1, max=32))
-    warmup_steps = draw(counts())
-    init_value = draw(finite_floats())
-    end_value = draw(finite_floats())
-    exponent = draw(positives())
-    return fitting_schedule(
-        lambda: SGDR(
-            peak_values=peak_values,
-            decay_steps=decay_steps,
-            warmup_steps=warmup_steps,
-            init_value=init_value,
-            end_value=end_value,
-            exponent=exponent,
-        ),
-        requirements=[
-            "there must be as many peak values as decay steps, and at least one",
-            "each of decay_steps must be above warmup_steps, which it includes",
-            "decay_steps must be above warmup_steps, which it includes",
-        ],
-    )
-
-
-@comparing
-@given(schedules())
-def test_equals_the_spec(schedule):
-    assert_schedule_matches_spec(schedule, SPEC)
-
-
-@tracing
-@given(schedules())
-def test_is_static(schedule):
-    assert_static_schedule(schedule)
-
-
-@tracing
-@given(schedules(), st.sampled_from(["float32", "float64"]))
-def test_keeps_the_dtype_of_the_step(schedule, dtype):
-    assert_schedule_dtype(schedule, dtype)
-
-
-@tracing
-@given(schedules())
-def test_takes_integers_and_arrays(schedule):
-    assert_schedule_of_integers(schedule)
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
+@schedule(
+    "SGDR",
+    SPEC,
+    requirements=(
+        "there must be as many peak values as decay steps, and at least one",
+        "each of decay_steps must be above warmup_steps, which it includes",
+        "decay_steps must be above warmup_steps, which it includes",
+    ),
+    valid={"peak_values": (0.5, 0.5), "decay_steps": (8, 4)},
+    refused=[
         ("peak_values", 1),
         ("peak_values", ("0.5",)),
         ("peak_values", (float("nan"),)),
@@ -107,7 +60,30 @@ def test_takes_integers_and_arrays(schedule):
         ("exponent", None),
     ],
 )
-def test_rejects_a_hyperparameter(name, value):
-    valid = {"peak_values": (0.5, 0.5), "decay_steps": (8, 4)}
-    with pytest.raises(ValueError, match=f"SGDR: {name}"):
-        SGDR(**{**valid, name: value})
+def cases(pick: Pick) -> SGDR:
+    """Hyperparameters that SGDR takes."""
+    peak_values = pick("peak_values", sequences(finite_floats(), max_size=2))
+    decay_steps = pick("decay_steps", size_sequences(min_size=1, max=32))
+    warmup_steps = pick("warmup_steps", counts())
+    init_value = pick("init_value", finite_floats())
+    end_value = pick("end_value", finite_floats())
+    exponent = pick("exponent", positives())
+    return SGDR(
+        peak_values=peak_values,
+        decay_steps=decay_steps,
+        warmup_steps=warmup_steps,
+        init_value=init_value,
+        end_value=end_value,
+        exponent=exponent,
+    )
+
+
+@each_dtype
+@given(examples(cases))
+def test_keeps_the_dtype(example):
+    example()
+
+
+@pytest.mark.parametrize("claim", claims(cases))
+def test_keeps_its_contract(claim):
+    claim()

@@ -4,16 +4,13 @@
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from mlax.schedule._warmup_constant import WarmupConstant
-from mlax_scaffold.testing.oracle import assert_schedule_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import comparing, tracing
-from mlax_scaffold.testing.schedule import (
-    assert_schedule_dtype,
-    assert_schedule_of_integers,
-    assert_static_schedule,
-)
+from mlax_scaffold.testing.contract import claims, examples
+from mlax_scaffold.testing.kinds import schedule
+from mlax_scaffold.testing.oracle import find_spec
+from mlax_scaffold.testing.picks import Pick
+from mlax_scaffold.testing.profiles import each_dtype
 from mlax_scaffold.testing.strategies import finite_floats, sizes
 
 SPEC = find_spec(
@@ -21,44 +18,11 @@ SPEC = find_spec(
 )
 
 
-@st.composite
-def schedules(draw) -> WarmupConstant:
-    """Hyperparameters that WarmupConstant takes."""
-    init_value = draw(finite_floats())
-    peak_value = draw(finite_floats())
-    warmup_steps = draw(sizes(max=32))
-    return WarmupConstant(
-        init_value=init_value, peak_value=peak_value, warmup_steps=warmup_steps
-    )
-
-
-@comparing
-@given(schedules())
-def test_equals_the_spec(schedule):
-    assert_schedule_matches_spec(schedule, SPEC)
-
-
-@tracing
-@given(schedules())
-def test_is_static(schedule):
-    assert_static_schedule(schedule)
-
-
-@tracing
-@given(schedules(), st.sampled_from(["float32", "float64"]))
-def test_keeps_the_dtype_of_the_step(schedule, dtype):
-    assert_schedule_dtype(schedule, dtype)
-
-
-@tracing
-@given(schedules())
-def test_takes_integers_and_arrays(schedule):
-    assert_schedule_of_integers(schedule)
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
+@schedule(
+    "WarmupConstant",
+    SPEC,
+    valid={"init_value": 0.5, "peak_value": 0.5, "warmup_steps": 4},
+    refused=[
         ("init_value", "0.5"),
         ("init_value", float("nan")),
         ("init_value", float("inf")),
@@ -75,7 +39,22 @@ def test_takes_integers_and_arrays(schedule):
         ("warmup_steps", None),
     ],
 )
-def test_rejects_a_hyperparameter(name, value):
-    valid = {"init_value": 0.5, "peak_value": 0.5, "warmup_steps": 4}
-    with pytest.raises(ValueError, match=f"WarmupConstant: {name}"):
-        WarmupConstant(**{**valid, name: value})
+def cases(pick: Pick) -> WarmupConstant:
+    """Hyperparameters that WarmupConstant takes."""
+    init_value = pick("init_value", finite_floats())
+    peak_value = pick("peak_value", finite_floats())
+    warmup_steps = pick("warmup_steps", sizes(max=32))
+    return WarmupConstant(
+        init_value=init_value, peak_value=peak_value, warmup_steps=warmup_steps
+    )
+
+
+@each_dtype
+@given(examples(cases))
+def test_keeps_the_dtype(example):
+    example()
+
+
+@pytest.mark.parametrize("claim", claims(cases))
+def test_keeps_its_contract(claim):
+    claim()

@@ -4,17 +4,13 @@
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from mlax.schedule._warmup_cosine import WarmupCosine
-from mlax_scaffold.testing.fitting import fitting_schedule
-from mlax_scaffold.testing.oracle import assert_schedule_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import comparing, tracing
-from mlax_scaffold.testing.schedule import (
-    assert_schedule_dtype,
-    assert_schedule_of_integers,
-    assert_static_schedule,
-)
+from mlax_scaffold.testing.contract import claims, examples
+from mlax_scaffold.testing.kinds import schedule
+from mlax_scaffold.testing.oracle import find_spec
+from mlax_scaffold.testing.picks import Pick
+from mlax_scaffold.testing.profiles import each_dtype
 from mlax_scaffold.testing.strategies import counts, finite_floats, positives, sizes
 
 SPEC = find_spec(
@@ -22,55 +18,12 @@ SPEC = find_spec(
 )
 
 
-@st.composite
-def schedules(draw) -> WarmupCosine:
-    """Hyperparameters that WarmupCosine takes."""
-    init_value = draw(finite_floats())
-    peak_value = draw(finite_floats())
-    warmup_steps = draw(counts())
-    decay_steps = draw(sizes(max=32))
-    end_value = draw(finite_floats())
-    exponent = draw(positives())
-    return fitting_schedule(
-        lambda: WarmupCosine(
-            init_value=init_value,
-            peak_value=peak_value,
-            warmup_steps=warmup_steps,
-            decay_steps=decay_steps,
-            end_value=end_value,
-            exponent=exponent,
-        ),
-        requirements=["decay_steps must be above warmup_steps, which it includes"],
-    )
-
-
-@comparing
-@given(schedules())
-def test_equals_the_spec(schedule):
-    assert_schedule_matches_spec(schedule, SPEC)
-
-
-@tracing
-@given(schedules())
-def test_is_static(schedule):
-    assert_static_schedule(schedule)
-
-
-@tracing
-@given(schedules(), st.sampled_from(["float32", "float64"]))
-def test_keeps_the_dtype_of_the_step(schedule, dtype):
-    assert_schedule_dtype(schedule, dtype)
-
-
-@tracing
-@given(schedules())
-def test_takes_integers_and_arrays(schedule):
-    assert_schedule_of_integers(schedule)
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
+@schedule(
+    "WarmupCosine",
+    SPEC,
+    requirements=("decay_steps must be above warmup_steps, which it includes",),
+    valid={"init_value": 0.5, "peak_value": 0.5, "warmup_steps": 1, "decay_steps": 4},
+    refused=[
         ("init_value", "0.5"),
         ("init_value", float("nan")),
         ("init_value", float("inf")),
@@ -100,7 +53,30 @@ def test_takes_integers_and_arrays(schedule):
         ("exponent", None),
     ],
 )
-def test_rejects_a_hyperparameter(name, value):
-    valid = {"init_value": 0.5, "peak_value": 0.5, "warmup_steps": 1, "decay_steps": 4}
-    with pytest.raises(ValueError, match=f"WarmupCosine: {name}"):
-        WarmupCosine(**{**valid, name: value})
+def cases(pick: Pick) -> WarmupCosine:
+    """Hyperparameters that WarmupCosine takes."""
+    init_value = pick("init_value", finite_floats())
+    peak_value = pick("peak_value", finite_floats())
+    warmup_steps = pick("warmup_steps", counts())
+    decay_steps = pick("decay_steps", sizes(max=32))
+    end_value = pick("end_value", finite_floats())
+    exponent = pick("exponent", positives())
+    return WarmupCosine(
+        init_value=init_value,
+        peak_value=peak_value,
+        warmup_steps=warmup_steps,
+        decay_steps=decay_steps,
+        end_value=end_value,
+        exponent=exponent,
+    )
+
+
+@each_dtype
+@given(examples(cases))
+def test_keeps_the_dtype(example):
+    example()
+
+
+@pytest.mark.parametrize("claim", claims(cases))
+def test_keeps_its_contract(claim):
+    claim()

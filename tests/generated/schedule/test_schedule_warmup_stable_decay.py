@@ -4,16 +4,13 @@
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from mlax.schedule._warmup_stable_decay import WarmupStableDecay
-from mlax_scaffold.testing.oracle import assert_schedule_matches_spec, find_spec
-from mlax_scaffold.testing.profiles import comparing, tracing
-from mlax_scaffold.testing.schedule import (
-    assert_schedule_dtype,
-    assert_schedule_of_integers,
-    assert_static_schedule,
-)
+from mlax_scaffold.testing.contract import claims, examples
+from mlax_scaffold.testing.kinds import schedule
+from mlax_scaffold.testing.oracle import find_spec
+from mlax_scaffold.testing.picks import Pick
+from mlax_scaffold.testing.profiles import each_dtype
 from mlax_scaffold.testing.strategies import choices, counts, finite_floats, sizes
 
 SPEC = find_spec(
@@ -21,54 +18,11 @@ SPEC = find_spec(
 )
 
 
-@st.composite
-def schedules(draw) -> WarmupStableDecay:
-    """Hyperparameters that WarmupStableDecay takes."""
-    peak_value = draw(finite_floats())
-    warmup_steps = draw(counts())
-    stable_steps = draw(counts())
-    decay_steps = draw(sizes(max=32))
-    init_value = draw(finite_floats())
-    end_value = draw(finite_floats())
-    decay_type = draw(choices("linear", "cosine", "sqrt"))
-    return WarmupStableDecay(
-        peak_value=peak_value,
-        warmup_steps=warmup_steps,
-        stable_steps=stable_steps,
-        decay_steps=decay_steps,
-        init_value=init_value,
-        end_value=end_value,
-        decay_type=decay_type,
-    )
-
-
-@comparing
-@given(schedules())
-def test_equals_the_spec(schedule):
-    assert_schedule_matches_spec(schedule, SPEC)
-
-
-@tracing
-@given(schedules())
-def test_is_static(schedule):
-    assert_static_schedule(schedule)
-
-
-@tracing
-@given(schedules(), st.sampled_from(["float32", "float64"]))
-def test_keeps_the_dtype_of_the_step(schedule, dtype):
-    assert_schedule_dtype(schedule, dtype)
-
-
-@tracing
-@given(schedules())
-def test_takes_integers_and_arrays(schedule):
-    assert_schedule_of_integers(schedule)
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
+@schedule(
+    "WarmupStableDecay",
+    SPEC,
+    valid={"peak_value": 0.5, "warmup_steps": 1, "stable_steps": 1, "decay_steps": 4},
+    refused=[
         ("peak_value", "0.5"),
         ("peak_value", float("nan")),
         ("peak_value", float("inf")),
@@ -100,7 +54,32 @@ def test_takes_integers_and_arrays(schedule):
         ("decay_type", None),
     ],
 )
-def test_rejects_a_hyperparameter(name, value):
-    valid = {"peak_value": 0.5, "warmup_steps": 1, "stable_steps": 1, "decay_steps": 4}
-    with pytest.raises(ValueError, match=f"WarmupStableDecay: {name}"):
-        WarmupStableDecay(**{**valid, name: value})
+def cases(pick: Pick) -> WarmupStableDecay:
+    """Hyperparameters that WarmupStableDecay takes."""
+    peak_value = pick("peak_value", finite_floats())
+    warmup_steps = pick("warmup_steps", counts())
+    stable_steps = pick("stable_steps", counts())
+    decay_steps = pick("decay_steps", sizes(max=32))
+    init_value = pick("init_value", finite_floats())
+    end_value = pick("end_value", finite_floats())
+    decay_type = pick("decay_type", choices("linear", "cosine", "sqrt"))
+    return WarmupStableDecay(
+        peak_value=peak_value,
+        warmup_steps=warmup_steps,
+        stable_steps=stable_steps,
+        decay_steps=decay_steps,
+        init_value=init_value,
+        end_value=end_value,
+        decay_type=decay_type,
+    )
+
+
+@each_dtype
+@given(examples(cases))
+def test_keeps_the_dtype(example):
+    example()
+
+
+@pytest.mark.parametrize("claim", claims(cases))
+def test_keeps_its_contract(claim):
+    claim()

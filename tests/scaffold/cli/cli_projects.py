@@ -112,3 +112,34 @@ def execute(
         text=True,
         check=False,
     )
+
+
+def on_a_terminal(
+    folder: Path, arguments: Sequence[str], typed: str = ""
+) -> tuple[int, str]:
+    """Run the program in a pseudo-terminal; its status and all that was shown."""
+    import pty
+
+    path = os.pathsep.join(p for p in sys.path if p)
+    controller, terminal = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "mlax_scaffold", *arguments],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": path, "TERM": "xterm"},
+        stdin=terminal,
+        stdout=terminal,
+        stderr=terminal,
+    )
+    os.close(terminal)
+    os.write(controller, typed.encode())
+    shown = bytearray()
+    while True:
+        try:
+            part = os.read(controller, 4096)
+        except OSError:  # The other end is closed.
+            break
+        if not part:
+            break
+        shown += part
+    os.close(controller)
+    return process.wait(60), shown.decode()

@@ -5,13 +5,11 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from cli_projects import PYPROJECT, ProjectFolder, execute
+from cli_projects import PYPROJECT, ProjectFolder, execute, on_a_terminal
 
 from mlax_scaffold.write import LOCK_NAME, digest
 
@@ -129,39 +127,11 @@ def test_on_a_terminal_one_is_asked(
     generated: ProjectFolder, answer: str, deleted: bool
 ):
     _remove_one(generated)
-    status, shown = _on_a_terminal(generated.root, ["generate"], f"{answer}\n")
+    status, shown = on_a_terminal(generated.root, ["generate"], f"{answer}\n")
     assert "specs/nn/twice.py is gone, and would take along:" in shown
     assert "Delete these files? [y/N]" in shown
     assert status == (0 if deleted else 1)
     assert (generated.root / "mynet/nn/twice.py").exists() is not deleted
-
-
-def _on_a_terminal(folder: Path, arguments: list[str], typed: str) -> tuple[int, str]:
-    """Run the program in a pseudo-terminal; its status and all that was shown."""
-    import pty
-
-    controller, terminal = pty.openpty()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "mlax_scaffold", *arguments],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
-        stdin=terminal,
-        stdout=terminal,
-        stderr=terminal,
-    )
-    os.close(terminal)
-    os.write(controller, typed.encode())
-    shown = bytearray()
-    while True:
-        try:
-            part = os.read(controller, 4096)
-        except OSError:  # The other end is closed.
-            break
-        if not part:
-            break
-        shown += part
-    os.close(controller)
-    return process.wait(60), shown.decode()
 
 
 MINE = "What somebody wrote.\n"

@@ -79,24 +79,24 @@ def test_another_generator_makes_files_stale(generated, monkeypatch):
 
     original = render.render
 
-    def other(library, project):
+    def other(library, project, **options):
         from dataclasses import replace
 
         return tuple(
             replace(f, text=f.text + "# new\n") if f.path == LAYER else f
-            for f in original(library, project)
+            for f in original(library, project, **options)
         )
 
     monkeypatch.setattr("mlax_scaffold.render.render", other)
     monkeypatch.setattr(
-        "mlax_scaffold.cli.workspace.generator_fingerprint", lambda: "other"
+        "mlax_scaffold.project.workspace.generator_fingerprint", lambda: "other"
     )
     assert verdicts(generated) == {LAYER: "stale generator"}
 
 
 def test_another_generator_with_the_same_result_is_clean(generated, monkeypatch):
     monkeypatch.setattr(
-        "mlax_scaffold.cli.workspace.generator_fingerprint", lambda: "other"
+        "mlax_scaffold.project.workspace.generator_fingerprint", lambda: "other"
     )
     result = generated.run("check")
     assert result.exit_code == 0
@@ -104,7 +104,7 @@ def test_another_generator_with_the_same_result_is_clean(generated, monkeypatch)
 
 
 def test_render_does_not_believe_the_record(generated, monkeypatch):
-    def fail(*_):
+    def fail(*_, **__):
         raise ZeroDivisionError
 
     monkeypatch.setattr("mlax_scaffold.render.render", fail)
@@ -233,7 +233,7 @@ def test_two_runs_at_once_do_not_mix(project):
     thread.start()
     try:
         assert held.wait(30)
-        result = project.run("generate")
+        result = project.run("generate", "--wait", "0")
     finally:
         release.set()
         thread.join()

@@ -209,7 +209,7 @@ def test_test_of_what_is_not_there(project, names, message):
 
 def test_test_without_pytest(generated, monkeypatch):
     monkeypatch.setattr(
-        "mlax_scaffold.cli.running.missing_packages", lambda: ["Hypothesis"]
+        "mlax_scaffold.project.running.missing_packages", lambda: ["Hypothesis"]
     )
     result = generated.run("test")
     assert result.exit_code == 2

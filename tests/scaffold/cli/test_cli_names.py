@@ -9,16 +9,16 @@ from pathlib import Path
 import pytest
 from cli_projects import SCALE, TWICE
 
-from mlax_scaffold.cli.names import check_free, check_name
-from mlax_scaffold.cli.workspace import names_in
 from mlax_scaffold.errors import UsageError
 from mlax_scaffold.model.definition import Kind
-from mlax_scaffold.spec.files import LIBRARY_SPECS, SpecFile, find_specs
+from mlax_scaffold.project.names import check_free, check_name
+from mlax_scaffold.project.workspace import names_in
+from mlax_scaffold.reader.files import LIBRARY_SPECS, SpecFile, find_specs
 
 ROOT = Path(__file__).resolve().parents[3]
 KINDS = {"layer": Kind.LAYER, "function": Kind.FUNCTION, "optimizer": Kind.OPTIMIZER}
 SPECS = (
-    *find_specs(LIBRARY_SPECS, "mlax_scaffold/specs"),
+    *find_specs(LIBRARY_SPECS, "mlax_scaffold/specs", "mlax-scaffold"),
     SpecFile("specs/nn/scale.py", "nn", SCALE),
     SpecFile("specs/nn/twice.py", "nn", TWICE),
 )

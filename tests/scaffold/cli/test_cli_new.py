@@ -10,13 +10,13 @@ import sys
 import pytest
 from cli_projects import SCALE, TWICE, execute
 
-from mlax_scaffold.cli import creation
-from mlax_scaffold.cli.archetypes import archetype_for, archetypes, from_spec
-from mlax_scaffold.cli.staging import PACKAGE, Outcome, Stage, staged
-from mlax_scaffold.cli.workspace import Generation, Workspace
 from mlax_scaffold.model.library import Library
 from mlax_scaffold.model.project import Project
-from mlax_scaffold.spec.parse_keywords import MODULES
+from mlax_scaffold.project import creation
+from mlax_scaffold.project.archetypes import archetype_for, archetypes, from_spec
+from mlax_scaffold.project.staging import PACKAGE, Outcome, Stage, staged
+from mlax_scaffold.project.workspace import Generation, Workspace
+from mlax_scaffold.reader.keywords import MODULES
 
 FUNCTION = '''\
 from mlax_scaffold.spec import Float, function
@@ -34,7 +34,7 @@ def tried(monkeypatch):
     """What was tried out, in the place of doing so."""
     calls = []
 
-    def prove(stage, modules, tests):
+    def prove(stage, process, modules, tests):
         calls.append((modules, tuple(tests)))
         return Outcome(0, "5 passed in 1.00s")
 
@@ -259,7 +259,7 @@ def test_how_the_trial_ends_decides_the_status(project, monkeypatch, status, cod
 
 def test_without_pytest_only_the_import_is_tried(project, tried, monkeypatch):
     monkeypatch.setattr(
-        "mlax_scaffold.cli.creation.missing_packages", lambda: ["Hypothesis"]
+        "mlax_scaffold.project.creation.missing_packages", lambda: ["Hypothesis"]
     )
     output = project.ok("new-layer", "ProbeGate")
     assert tried == [(["mynet.nn", "mynet.graph"], ())]
@@ -298,7 +298,7 @@ def test_the_library_itself_takes_new_layers(tmp_path, tried, monkeypatch):
     project = Project(
         "mlax", specs, "generated_layers/mlax", "tests/generated", "docs/r"
     )
-    monkeypatch.setattr("mlax_scaffold.cli.workspace.LIBRARY_SPECS", root / specs)
+    monkeypatch.setattr("mlax_scaffold.project.workspace.LIBRARY_SPECS", root / specs)
     workspace = Workspace(str(root), project)
     assert workspace.is_library
     assert workspace.built_in == ()
@@ -307,6 +307,7 @@ def test_the_library_itself_takes_new_layers(tmp_path, tried, monkeypatch):
         program = (
             "import mlax_scaffold.specs.nn.only_here as m, mlax_scaffold.errors as e\n"
             "print(m.PLACE); print(e.__file__)\n"
+            "import mlax_scaffold.spec.arrays\n"
             "import os; print(os.environ['JAX_PLATFORMS'])"
         )
         outcome = stage.run(program, None)

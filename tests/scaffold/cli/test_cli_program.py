@@ -113,7 +113,7 @@ def test_wrong_usage_has_status_2(project, arguments):
 
 
 def test_a_fault_is_told_without_traceback(project, monkeypatch):
-    def fail(*_):
+    def fail(*_, **__):
         raise ZeroDivisionError("by zero")
 
     monkeypatch.setattr("mlax_scaffold.render.render", fail)
@@ -127,7 +127,7 @@ def test_a_fault_is_told_without_traceback(project, monkeypatch):
 
 @pytest.mark.parametrize("how", ["option", "environment"])
 def test_a_fault_shows_its_traceback_on_demand(project, monkeypatch, how):
-    def fail(*_):
+    def fail(*_, **__):
         raise ZeroDivisionError("by zero")
 
     monkeypatch.setattr("mlax_scaffold.render.render", fail)
@@ -139,7 +139,7 @@ def test_a_fault_shows_its_traceback_on_demand(project, monkeypatch, how):
 
 
 def test_an_interruption_has_a_status_of_its_own(project, monkeypatch):
-    def interrupt(*_):
+    def interrupt(*_, **__):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("mlax_scaffold.render.render", interrupt)

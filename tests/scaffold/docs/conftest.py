@@ -11,9 +11,9 @@ import pytest
 
 from mlax_scaffold.model.library import Library
 from mlax_scaffold.model.project import Project, Rendered
+from mlax_scaffold.reader.files import LIBRARY_SPECS, find_specs
+from mlax_scaffold.reader.library import read_library
 from mlax_scaffold.render import render
-from mlax_scaffold.spec.check_library import read_library
-from mlax_scaffold.spec.files import LIBRARY_SPECS, find_specs
 
 SPECS = "scaffold/mlax_scaffold/specs"
 

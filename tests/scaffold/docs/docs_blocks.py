@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
-from mlax_scaffold.spec.reader import module_name
+from mlax_scaffold.reader.homes import module_name
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -137,8 +137,12 @@ def run(
     folder: Path,
     checkout: Path = ROOT,
     environment: Mapping[str, str] = MappingProxyType({}),
+    installed: Sequence[str] = (),
 ) -> subprocess.CompletedProcess[str]:
-    """Run a command as a reader would, with the programs of a checkout."""
+    """Run a command as a reader would, with the programs of a checkout.
+
+    `installed` is what else has to be in the path.
+    """
     words = shlex.split(command.text)
     programs = {
         "mlax-scaffold": ["-m", "mlax_scaffold"],
@@ -147,7 +151,7 @@ def run(
     }
     assert words[0] in programs, f"cannot run {command.text!r} in a test"
     path = os.pathsep.join(
-        [str(checkout / "scaffold"), str(checkout / "generated_layers")]
+        [str(checkout / "scaffold"), str(checkout / "generated_layers"), *installed]
     )
     variables = {
         **os.environ,

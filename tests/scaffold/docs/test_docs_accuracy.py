@@ -8,9 +8,9 @@ import pytest
 
 from mlax_scaffold.model.definition import Definition, Reference
 from mlax_scaffold.model.library import Library
-from mlax_scaffold.render.docs_accuracy import accumulates, accuracy
-from mlax_scaffold.spec.check_library import read_library
-from mlax_scaffold.spec.files import LIBRARY_SPECS, find_specs
+from mlax_scaffold.reader.files import LIBRARY_SPECS, find_specs
+from mlax_scaffold.reader.library import read_library
+from mlax_scaffold.render.docs.accuracy import accumulates, accuracy
 
 
 @pytest.fixture(scope="module")

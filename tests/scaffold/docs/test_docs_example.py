@@ -9,10 +9,10 @@ import pytest
 
 from mlax_scaffold.model.definition import Definition
 from mlax_scaffold.model.library import Library
-from mlax_scaffold.render.docs_example import example
-from mlax_scaffold.render.docs_setup import Setup
-from mlax_scaffold.spec.check_library import read_library
-from mlax_scaffold.spec.files import SpecFile
+from mlax_scaffold.reader.files import SpecFile
+from mlax_scaffold.reader.library import read_library
+from mlax_scaffold.render.docs.example import example
+from mlax_scaffold.render.docs.setup import Setup
 
 WORDS = (
     *("Block", "Float", "Layer", "PyTree", "Size", "SubLayer"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +22,13 @@ from docs_blocks import (
     missing,
     run,
 )
+from tests.plugins.plugin_installing import SAMPLES, install
 
 GUIDES = sorted(
     path.relative_to(ROOT).as_posix()
     for path in (*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"))
 )
-LANGUAGES = {"python", "console", "shell", "text", "{toctree}"}
+LANGUAGES = {"python", "console", "shell", "text", "json", "yaml", "{toctree}"}
 
 _REPLACE = re.compile(r'<!-- replace in (\S+): "(.+)" with "(.+)" -->')
 _STATUS = re.compile(r"\[exit status (\d)\]")
@@ -57,13 +59,17 @@ def test_guide_runs(guide, tmp_path, library_on_path):
     replacements = iter(_REPLACE.findall(page))
     checkout = checkout_without(frozenset(created(page)))
     namespace: dict[str, Any] = {}
+    installed: list[str] = []
     for block in blocks(page):
         if block.file:
             place = tmp_path / block.file
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_text(block.text, encoding="utf-8")
         elif block.language == "console":
-            _run_commands(guide, block, tmp_path, checkout)
+            _run_commands(guide, block, tmp_path, checkout, installed)
+        elif block.language == "shell":
+            for folder in re.findall(r"-e (\w+)", block.text):
+                installed += install(tmp_path / folder, tmp_path / ".site")
         elif block.language == "python" and _is_replacement(page, block):
             name, old, new = next(replacements)
             text = (tmp_path / name).read_text(encoding="utf-8")
@@ -82,15 +88,33 @@ def _is_replacement(page: str, block: Block) -> bool:
     return _REPLACE.match(page.split("\n")[block.line - 2]) is not None
 
 
-def _run_commands(guide: str, block: Block, folder: Path, checkout: Path) -> None:
+def _run_commands(
+    guide: str,
+    block: Block,
+    folder: Path,
+    checkout: Path,
+    installed: Sequence[str],
+) -> None:
     for command in commands(block):
         shown = [line for line in command.shown if not _STATUS.match(line)]
         stated = [m[1] for m in map(_STATUS.match, command.shown) if m]
-        done = run(command, folder, checkout)
+        done = run(command, folder, checkout, installed=installed)
         where = f"{guide}:{block.line}: {command.text}\n{done.stdout}{done.stderr}"
         assert done.returncode == int(stated[0] if stated else 0), where
         lacking = missing(shown, done.stdout + done.stderr)
         assert lacking is None, f"{lacking!r} is not in the output of {where}"
+
+
+def test_the_plugins_of_the_guide_are_the_samples():
+    """What the page shows, the tests of plugins install."""
+    shown = {block.file: block.text for block in blocks(read("docs/plugins.md"))}
+    samples = {
+        path.relative_to(SAMPLES).as_posix(): path.read_text(encoding="utf-8")
+        for name in ("evens", "mirror")
+        for path in (SAMPLES / name).rglob("*")
+        if path.is_file() and path.suffix != ".pyc"
+    }
+    assert samples.items() <= shown.items()
 
 
 def test_guides_create_what_the_library_already_has(tmp_path):

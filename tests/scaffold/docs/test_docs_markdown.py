@@ -9,7 +9,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from mlax_scaffold.render.docs_markdown import Table, block, code, paragraphs, prose
+from mlax_scaffold.render.docs.markdown import (
+    Table,
+    block,
+    code,
+    paragraphs,
+    prose,
+    summary,
+)
 
 MARKDOWN = MarkdownIt("commonmark").enable(["table", "strikethrough"])
 TEXTS = st.text(st.sampled_from("ab1 `*_|\\[](){}<>#~!&;:=+-.%$^'\"x/\n"), max_size=40)
@@ -83,10 +90,15 @@ def test_blocks_hold_any_text(text):
     assert token.content == text.rstrip("\n") + "\n"
 
 
-def test_paragraphs_keep_their_lines():
-    assert paragraphs("m = b m;\nv = c v.\n\nSee\n\n    a * b") == (
-        "m = b m;\\\nv = c v.\n\nSee\n\n```text\na * b\n```"
+def test_equations_stand_by_themselves_and_prose_flows():
+    assert paragraphs("m = b m;\nv = c v.\n\nSee\nthere\n\n    a * b") == (
+        "```{math}\n\\begin{aligned}\nm &= b m; \\\\\nv &= c v.\n\\end{aligned}\n```"
+        "\n\nSee there\n\n```text\na * b\n```"
     )
+    assert paragraphs("Then\nm = b m, with\nthe b of before.") == (
+        "Then\n\n```{math}\nm = b m,\n```\n\nwith the b of before."
+    )
+    assert summary("A map: y = x W.") == "A map: {math}`y = x W`."
 
 
 @pytest.mark.parametrize("text", ["a\x00b", "a\x1b[31mb", "a\u202eb"])

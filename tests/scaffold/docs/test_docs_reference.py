@@ -15,7 +15,7 @@ import pytest
 from docs_blocks import ROOT, blocks, links
 
 import mlax
-from mlax_scaffold.spec.files import LIBRARY_SPECS, find_specs
+from mlax_scaffold.reader.files import LIBRARY_SPECS, find_specs
 
 DEFINITIONS = [
     f"{spec.section}/{spec.path.rsplit('/', 1)[-1].removesuffix('.py')}"

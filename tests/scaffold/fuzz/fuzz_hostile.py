@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping
 
-from mlax_scaffold.spec.files import SpecFile
+from mlax_scaffold.reader.files import SpecFile
 
 _RUN = "open('tripwire', 'w')"
 """What runs where it should not: the name is looked for in everything that Python does."""
@@ -256,6 +256,29 @@ _NAMES = (
     "class_",
     "tanh",
 )
+_BESIDE = (
+    "import enum\nclass Mode(enum.Enum):\n    A = 'a'\n    B = enum.auto()",
+    "import enum\nclass Mode(enum.Enum):\n    A = open('tripwire')",
+    "import enum\nclass Mode(enum.Enum):\n    A = 1\n    def __init__(self, x): open('tripwire')",
+    "import enum\nclass Mode(enum.Enum):\n    A = 1\n    def _missing_(self, x): open('tripwire')",
+    "import enum\nclass Mode(str, enum.Enum):\n    A = 'a'\n    def of(self, x=open('tripwire')): return x",
+    "from typing import NamedTuple\nclass Pair(NamedTuple):\n    a: Size = 1\n    b: float = math.pi",
+    "from typing import NamedTuple\nclass Pair(NamedTuple):\n    a: open('tripwire') = open('tripwire')",
+    "from typing import NamedTuple\nclass Pair(NamedTuple):\n    a: int\n    "
+    "def __init_subclass__(cls): open('tripwire')",
+    "class Pair(open('tripwire')):\n    a: int",
+    "double = lambda x: 2 * x",
+    "double = lambda x, y=open('tripwire'): 2 * x",
+    "TABLE = {'a': lambda x: x, 'b': (lambda x: exec('tripwire'))}",
+    "TABLE = {open('tripwire'): lambda x: x}",
+    "import numpy as np\nTABLE = np.array([1.0, 2.0])",
+    "import numpy as np\nTABLE = np.zeros((10**9, 10**9))",
+    "import numpy as np\nTABLE = np.arange(10**12)",
+    "import numpy as np\nTABLE = np.linspace(0.0, 1.0, 99999999999)",
+    "import numpy as np\nTABLE = np.load('tripwire')",
+    "import numpy as np\nTABLE = np.array(np.fromfile('tripwire'))",
+    "import numpy as np\nTABLE = np.array([1.0], dtype=open('tripwire'))",
+)
 _STATEMENTS = (
     "pass",
     "return x",
@@ -315,6 +338,7 @@ class _Writer:
         lines += [self.chance.choice(_IMPORTS)] if self.chance.random() < 0.5 else []
         lines.append(f"from mlax_scaffold.spec import ({_SPEC})")
         lines += [self.pick("", ("x = open('tripwire')", "open('tripwire')", "'text'"))]
+        lines += [self.chance.choice(_BESIDE)] if self.chance.random() < 0.3 else []
         return "\n".join(lines) + "\n"
 
     def _prose(self) -> str:

@@ -13,7 +13,7 @@ from functools import cache
 from fuzz_hostile import EXPRESSIONS, ODD
 from fuzz_pipeline import library_files
 
-from mlax_scaffold.spec.files import SpecFile
+from mlax_scaffold.reader.files import SpecFile
 
 
 def mutated(chance: random.Random) -> SpecFile:

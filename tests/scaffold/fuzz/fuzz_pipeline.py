@@ -7,15 +7,17 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
+from pathlib import Path
 
 from mlax_scaffold.errors import SpecError
 from mlax_scaffold.model.definition import Definition
 from mlax_scaffold.model.project import Project, Rendered
-from mlax_scaffold.render import Draft, docs, draft
+from mlax_scaffold.reader import library as check_library
+from mlax_scaffold.reader.files import LIBRARY_SPECS, SpecFile, find_specs
+from mlax_scaffold.reader.specs import read_specs
+from mlax_scaffold.render import Draft, draft
+from mlax_scaffold.render.docs import files as docs
 from mlax_scaffold.render.formatting import format_python
-from mlax_scaffold.spec import check_library
-from mlax_scaffold.spec.files import LIBRARY_SPECS, SpecFile, find_specs
-from mlax_scaffold.spec.reader import read_spec
 
 SECONDS = 10
 """Seconds of the processor that a spec may take; the largest of the library takes a tenth of one."""
@@ -38,7 +40,7 @@ class Made:
 
     @property
     def definition(self) -> Definition:
-        return self.draft.definition
+        return self.draft.source.definition
 
 
 @cache
@@ -50,16 +52,22 @@ def library_files() -> tuple[SpecFile, ...]:
 def cached() -> Iterator[None]:
     """Specs of the library are read once."""
     own = {file.text for file in library_files()}
-    kept = cache(read_spec)
+    files = {(f.section, Path(f.path).stem): f.text for f in library_files()}
 
-    def read(path, text, words):
-        return (kept if text in own else read_spec)(path, text, words)
+    @cache
+    def kept(path, text, words, foreign):
+        return read_specs(path, text, words, foreign=foreign, files=files)
 
-    check_library.read_spec = read  # type: ignore[assignment]
+    def read(path, text, words, *, foreign=False, **others):
+        if text in own:
+            return kept(path, text, words, foreign)
+        return read_specs(path, text, words, foreign=foreign, **others)
+
+    check_library.read_specs = read  # type: ignore[assignment]
     try:
         yield
     finally:
-        check_library.read_spec = read_spec
+        check_library.read_specs = read_specs
 
 
 @contextmanager
@@ -88,7 +96,7 @@ def make(file: SpecFile) -> Made | None:
     except SpecError as error:
         _check_findings(file, error)
         return None
-    extra = docs.snippets(definition, library, PROJECT, made.methods)
+    extra = docs.snippets(definition, library, PROJECT)
     page = docs.reference_page(
         definition, library, PROJECT, {s.path: s.text for s in extra}
     )
@@ -118,6 +126,6 @@ def formatted(made: Sequence[Made]) -> list[Made]:
     result = []
     for i, one in enumerate(made):
         mine = [replace(f, text=texts[f"{i}/{f.path}"]) for f in one.files]
-        one.draft.check({f.path: f for f in mine}, PROJECT.package)
+        one.draft.check({f.path: f for f in mine})
         result.append(replace(one, files=tuple(mine)))
     return result

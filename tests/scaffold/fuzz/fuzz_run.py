@@ -13,7 +13,7 @@ from fuzz_mutations import mutated
 from fuzz_pipeline import Made, cached, formatted, limited, make
 
 from mlax_scaffold.errors import MlaxScaffoldError
-from mlax_scaffold.spec.files import SpecFile
+from mlax_scaffold.reader.files import SpecFile
 
 BATCH = 200
 

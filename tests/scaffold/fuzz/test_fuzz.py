@@ -10,7 +10,7 @@ from fuzz_imports import imported
 from fuzz_pipeline import make
 from fuzz_run import fuzz, specs
 
-from mlax_scaffold.spec.files import SpecFile
+from mlax_scaffold.reader.files import SpecFile
 
 
 def test_three_hundred_specs():

@@ -178,9 +178,11 @@ def test_a_second_entry_point_casts_as_the_first():
 def test_requirements_and_words_are_checked():
     with pytest.raises(ValueError, match="heads must divide features"):
         spec("nn/multi_head_attention")(4, 3)
-    with pytest.raises(ValueError, match=r"Linear: in_features: .* at least 1, got 0"):
+    with pytest.raises(
+        ValueError, match=r"Linear: in_features must be .* at least 1, got 0"
+    ):
         spec("nn/linear")(0, 3)
-    with pytest.raises(ValueError, match="2 values"):
+    with pytest.raises(ValueError, match="2 of them"):
         spec("nn/conv")(2, 1, 1, (3, 3, 3))
 
 
@@ -205,9 +207,14 @@ class Bad(Layer):
         layer(jnp.zeros(()))
 
 
-def test_a_module_of_several_definitions_is_no_spec(written):
-    with pytest.raises(UsageError, match="2 definitions"):
-        written("Layer", "class A(Layer): ...\nclass B(Layer): ...\n")
+def test_of_several_definitions_the_last_is_built_on_the_others(written):
+    given = written("Layer", "class A(Layer): ...\nclass B(Layer): ...\n")
+    assert given.__name__ == "B"
+
+
+def test_a_module_without_a_definition_is_no_spec(written):
+    with pytest.raises(UsageError, match=r"written\.py holds no definition"):
+        written("Layer", "LIMIT = 3\n")
 
 
 def test_every_function_is_a_word_and_known_to_type_checkers():

@@ -9,13 +9,13 @@ import pytest
 
 from mlax_scaffold.model.definition import Definition
 from mlax_scaffold.model.project import Project, Rendered
+from mlax_scaffold.reader.files import LIBRARY_SPECS, SpecFile, find_specs
+from mlax_scaffold.reader.library import read_library
 from mlax_scaffold.render.formatting import format_python
-from mlax_scaffold.render.gate import GateFault, check_doc, check_module
-from mlax_scaffold.render.import_gate import check_import
-from mlax_scaffold.render.package import module
+from mlax_scaffold.render.gate.bodies import GateFault, check_doc, check_module
+from mlax_scaffold.render.gate.imports import check_import
+from mlax_scaffold.render.package.files import module
 from mlax_scaffold.rewrite import Rewritten, rewrite_methods
-from mlax_scaffold.spec.check_library import read_library
-from mlax_scaffold.spec.files import LIBRARY_SPECS, SpecFile, find_specs
 
 PROJECT = Project("gated", "specs", "gated", "tests", "docs")
 LAYER = '''from mlax_scaffold.spec import Float, Layer, Size, ones, trainable
@@ -95,8 +95,18 @@ FAULTS: Faults = [
     ("computed default of a class", "    size: int", "    size: int = print('x')"),
     (
         "unexpected base",
-        "class ExampleHyperparams:",
+        "class ExampleHyperparams(OfLayer):",
         "class ExampleHyperparams(*print()):",
+    ),
+    (
+        "decorator of something else",
+        "@applied_by(ExampleHyperparams, init)",
+        "@applied_by(jax)",
+    ),
+    (
+        "decorator with a call",
+        "@applied_by(ExampleHyperparams, init)",
+        "@applied_by(print('x'))",
     ),
     (
         "function",
@@ -110,7 +120,7 @@ FAULTS: Faults = [
     ("string of a body", "            lines", "lines"),
     ("statement in the middle of a body", "    text =", "    x = 0\n    text ="),
     ("statement that is missing", "    text = ", "    # text = "),
-    ("result", "return (scaled(x)", "return 2 * (scaled(x)"),
+    ("result", "return scaled(x)", "return 2 * scaled(x)"),
     ("body of the property", "self.size * 2", "self.size * 3"),
     ("body of init", "(size,), dtype", "(size + 1,), dtype"),
     ("computed default", "size: int = 3", "size: int = print(3)"),

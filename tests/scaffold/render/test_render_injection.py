@@ -13,13 +13,13 @@ from mlax_scaffold.errors import SpecError
 from mlax_scaffold.model.definition import Definition
 from mlax_scaffold.model.library import Library
 from mlax_scaffold.model.project import Project, Rendered
+from mlax_scaffold.reader.files import SpecFile
+from mlax_scaffold.reader.library import read_library
+from mlax_scaffold.reader.specs import read_spec
 from mlax_scaffold.render.formatting import format_python
-from mlax_scaffold.render.gate import check_doc, check_module
-from mlax_scaffold.render.package import module
+from mlax_scaffold.render.gate.bodies import check_doc, check_module
+from mlax_scaffold.render.package.files import module
 from mlax_scaffold.rewrite import Rewritten, rewrite_methods
-from mlax_scaffold.spec.check_library import read_library
-from mlax_scaffold.spec.files import SpecFile
-from mlax_scaffold.spec.reader import read_spec
 
 PROJECT = Project("injected", "specs", "injected", "tests", "docs")
 SPEC = string.Template("""import jax.numpy as jnp
@@ -199,7 +199,10 @@ def test_each_text_survives_the_formatter():
         assert strings(file.text).count(text) >= 5
         top = ast.parse(file.text).body[1:]
         allowed = (ast.Import, ast.ImportFrom, ast.ClassDef, ast.FunctionDef)
-        assert all(isinstance(node, allowed) for node in top)
+        [exports] = [node for node in top if not isinstance(node, allowed)]
+        assert isinstance(exports, ast.Assign)
+        assert ast.unparse(exports.targets[0]) == "__all__"
+        assert all(name.isidentifier() for name in ast.literal_eval(exports.value))
 
 
 @pytest.mark.parametrize("text", EVIL)

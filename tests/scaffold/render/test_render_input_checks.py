@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import types
 from typing import Any
 
@@ -10,18 +11,15 @@ import numpy as np
 import pytest
 
 from mlax_scaffold.model.shapes import Shape, parse_shape
-from mlax_scaffold.render.environment import render_template
-from mlax_scaffold.render.input_checks import InputChecks, shape_text
-from mlax_scaffold.spec.reader import read_spec
+from mlax_scaffold.reader.specs import read_spec
+from mlax_scaffold.render.arrays import shape_text
+from mlax_scaffold.render.package.input_checks import InputChecks
 
 
 @pytest.fixture(scope="module")
 def checks() -> types.ModuleType:
     """The checks that every generated package has."""
-    text = render_template("package/_core/checks.py.jinja", header="", package="mlax")
-    module = types.ModuleType("checks")
-    exec(compile(text, "checks.py", "exec"), vars(module))
-    return module
+    return importlib.import_module("mlax._core.checks")
 
 
 def statements(arrays: str, fields: str = "") -> list[str]:
@@ -42,10 +40,7 @@ def example(
     assert not findings, "\n".join(map(str, findings))
     assert definition is not None
     sizes = {h.name: h.name for h in definition.hyperparameters}
-    optional = frozenset(h.name for h in definition.hyperparameters if h.type.optional)
-    return InputChecks("Example", sizes, optional).statements(
-        definition.methods[0].inputs
-    )
+    return InputChecks("Example", sizes).statements(definition.methods[0].inputs)
 
 
 def run(checks: Any, lines: list[str], given: dict[str, Any]) -> dict[str, Any]:
@@ -308,7 +303,7 @@ REFUSED = {
         'x: Float["*batch *spatial"], y: Float["*spatial n *batch n"]',
         "spatial_dims: Count",
         {"x": array(2, 5), "y": array(5, 3, 4, 3), "spatial_dims": 1},
-        "y must have shape (*spatial, n, *batch, n) with spatial=(5,), batch=(2,), n=3, "
+        "y must have shape (*spatial, n, *batch, n) with spatial=(5,), n=3, batch=(2,), "
         "got (5, 3, 4, 3)",
     ),
     "axes of a hyperparameter": (
@@ -473,3 +468,9 @@ def test_requirement(checks: types.ModuleType):
     error = checks.requirement("Example", "no", message=1, owner="x")
     assert str(error) == "Example: no; got message=1, owner='x'"
     assert str(checks.requirement("Example", "no")) == "Example: no"
+
+
+def test_require(checks: types.ModuleType):
+    checks.require("Example", True, "no", n=1)
+    with pytest.raises(ValueError, match=r"^Example: no; got holds=1, owner='x'$"):
+        checks.require("Example", False, "no", holds=1, owner="x")

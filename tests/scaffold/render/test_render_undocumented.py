@@ -10,9 +10,9 @@ import pytest
 
 from mlax_scaffold.errors import SpecError
 from mlax_scaffold.model.project import Project
+from mlax_scaffold.reader.files import LIBRARY_SPECS, SpecFile, find_specs
+from mlax_scaffold.reader.library import read_library
 from mlax_scaffold.render import render
-from mlax_scaffold.spec.check_library import read_library
-from mlax_scaffold.spec.files import LIBRARY_SPECS, SpecFile, find_specs
 
 PROJECT = Project("mynet", "specs", "mynet", "tests/generated", "docs/reference")
 EMPTY = re.compile(r"^\s*[\w`]+: *(\.(?!\.)|\()|: \.(?!\.)|what it is|\| +: ")

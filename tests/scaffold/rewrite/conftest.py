@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from mlax_scaffold.model.library import Library
+from mlax_scaffold.reader.files import SpecFile
+from mlax_scaffold.reader.library import read_library
 from mlax_scaffold.rewrite import Rewritten, rewrite_methods
-from mlax_scaffold.spec.check_library import read_library
-from mlax_scaffold.spec.files import SpecFile
 
 HEADER = """
 import jax
@@ -26,10 +26,11 @@ from specs.nn.noise import Noise
 from specs.nn.plain import Plain
 """
 WORDS = (
-    "Block, Bool, Cell, DType, Float, Initializer, Int, Layer, Literal, Optimizer, Positive, "
-    "Probability, PyTree, Schedule, Scheduled, Size, SubLayer, SubLayers, "
-    "SubOptimizers, cast, ema, function, lecun_normal, mean, moment, normal, ones, "
-    "require, state, sum, trainable, zeros"
+    "Axis, Block, Bool, Cell, DType, Float, Initializer, Int, Layer, Literal, Mask, "
+    "Optimizer, Positive, Probability, PyTree, Schedule, Scheduled, Size, SubLayer, "
+    "SubLayers, SubOptimizer, SubOptimizers, cast, constant, ema, function, lecun_normal, "
+    "mean, moment, normal, ones, require, state, sum, trainable, tree_dot, tree_where, "
+    "zeros"
 )
 SUB_LAYERS = {
     "plain": """
@@ -138,7 +139,7 @@ def example_files() -> Callable[..., tuple[SpecFile, ...]]:
 @pytest.fixture(scope="session")
 def words() -> tuple[SpecFile, ...]:
     """The library's functions, as far as the specs here use them."""
-    from mlax_scaffold.spec.files import LIBRARY_SPECS, find_specs
+    from mlax_scaffold.reader.files import LIBRARY_SPECS, find_specs
 
     return find_specs(LIBRARY_SPECS, "library")
 

@@ -12,12 +12,12 @@ from typing import Any
 
 from mlax_scaffold.model.library import Library
 from mlax_scaffold.model.project import Project, Rendered
-from mlax_scaffold.render import package
+from mlax_scaffold.reader.files import SpecFile
+from mlax_scaffold.reader.library import read_library
 from mlax_scaffold.render.formatting import format_python
-from mlax_scaffold.render.gate import check_module
+from mlax_scaffold.render.gate.bodies import check_module
+from mlax_scaffold.render.package import files as package
 from mlax_scaffold.rewrite import rewrite_methods
-from mlax_scaffold.spec.check_library import read_library
-from mlax_scaffold.spec.files import SpecFile
 from mlax_scaffold.spec.loading import load
 
 PROJECT = Project("rewritten_examples", "specs", "rewritten_examples", "tests", "docs")

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from rewrite_examples import Examples, importable
 
-from mlax_scaffold.spec.files import SpecFile
+from mlax_scaffold.reader.files import SpecFile
 from mlax_scaffold.testing.keys import assert_key_is_used_once
 
 HEADER = '''

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from rewrite_examples import Examples, importable
 
-from mlax_scaffold.spec.files import SpecFile
+from mlax_scaffold.reader.files import SpecFile
 
 LAYERS = {
     "branches_on_one_line": """

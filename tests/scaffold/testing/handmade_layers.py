@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, dataclass_transform
 
 import jax
@@ -10,6 +11,8 @@ import jax.numpy as jnp
 from jax import lax
 
 from mlax_scaffold.testing.case import Case
+from mlax_scaffold.testing.oracle import Spec
+from mlax_scaffold.testing.situation import Situation
 
 T = TypeVar("T")
 
@@ -152,3 +155,10 @@ EMBEDDING = Case(
 )
 
 CASES = (LINEAR, BATCH_NORM, DROPOUT, EMBEDDING)
+
+
+def situation(case, dtype=jnp.float32, weights_dtype=None, training=False):
+    """A case in a situation; there is no spec."""
+    weights = dtype if weights_dtype is None else weights_dtype
+    spec = Spec(Path(__file__), Path(__file__).parent)
+    return Situation(case, spec, jnp.dtype(dtype), jnp.dtype(weights), training)

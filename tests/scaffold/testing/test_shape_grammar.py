@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -28,7 +30,7 @@ def test_each_kind_of_dim():
             Named("n"),
             Named("m", broadcast=True),
             Fixed(3),
-            Computed("a*b+1", ("a", "b")),
+            Computed("a*b+1", ("a", "b"), ast.parse("a*b+1", mode="eval").body),
             Anonymous(),
         )
     )

@@ -144,7 +144,7 @@ def trials(monkeypatch, new_project, prepare):
 
 def state(project):
     """The tree, and what can be undone."""
-    return project.snapshot(), history(project.root)
+    return project.snapshot(), [p.title for p in history(project.root)]
 
 
 def check_lock(project):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from mlax_scaffold.render.environment import template_root
+from mlax_scaffold.model.project import template_root
 from mlax_scaffold.write import fingerprint as module
 from mlax_scaffold.write import generator_fingerprint, templates_place
 
@@ -39,12 +39,12 @@ def test_the_place_and_line_endings_do_not_count(copy):
     "path",
     [
         "scaffold/mlax_scaffold/model/shapes.py",
-        "scaffold/mlax_scaffold/spec/reader.py",
+        "scaffold/mlax_scaffold/reader/specs.py",
         "scaffold/mlax_scaffold/rewrite/state.py",
-        "scaffold/mlax_scaffold/render/layer.py",
-        "scaffold/mlax_scaffold/render/measured_errors.json",
+        "scaffold/mlax_scaffold/render/package/layer.py",
+        "scaffold/mlax_scaffold/render/docs/measured_errors.json",
         "templates/package/layer.py.jinja",
-        "templates/package/_core/checks.py.jinja",
+        "templates/package/_core/checks/_numbers.py",
         "templates/package/new.py.jinja",
     ],
 )
@@ -64,7 +64,7 @@ def test_specs_and_the_rest_do_not_count(copy, path):
 
 def test_a_renamed_file_counts(copy):
     before = generator_fingerprint()
-    layer = copy / "scaffold/mlax_scaffold/render/layer.py"
+    layer = copy / "scaffold/mlax_scaffold/render/package/layer.py"
     layer.rename(layer.with_name("other.py"))
     assert generator_fingerprint() != before
 

@@ -110,7 +110,7 @@ def test_edits_since_the_commit_are_refused_and_kept(generated):
     assert "gen/c.py" not in message
     assert "--force" in message
     assert generated.snapshot() == before
-    assert history(generated.root) == ["new-layer C", "first"]
+    assert [p.title for p in history(generated.root)] == ["new-layer C", "first"]
 
 
 def test_a_forced_undo_can_be_undone(generated):
@@ -121,7 +121,7 @@ def test_a_forced_undo_can_be_undone(generated):
     report = undo(generated.root, force=True)
     assert report.overwritten == ("gen/a.py",)
     assert report.remaining == ("undo new-layer C", "first")
-    assert tuple(history(generated.root)) == report.remaining
+    assert tuple(p.title for p in history(generated.root)) == report.remaining
     assert generated.snapshot() == before
     undo(generated.root)
     assert generated.snapshot() == edited
@@ -142,14 +142,16 @@ def test_nothing_to_undo_is_an_error(project):
         undo(project.root)
     with pytest.raises(UsageError, match="nothing to undo"):
         plan_undo(project.root)
-    assert history(project.root) == []
+    assert [p.title for p in history(project.root)] == []
 
 
 def test_only_the_last_commits_are_kept(project):
     for number in range(14):
         project.specs["a"] = str(number)
         project.generate(f"commit {number}")
-    assert history(project.root) == [f"commit {n}" for n in range(13, 3, -1)]
+    assert [p.title for p in history(project.root)] == [
+        f"commit {n}" for n in range(13, 3, -1)
+    ]
     for _ in range(10):
         undo(project.root)
     assert project.text("gen/a.py") == f"# {GENERATED}: a 3 generator-1\n"

@@ -29,9 +29,8 @@ class Bidirectional(BlockModule):
         back: another one, which sees time reversed (a module).
         merge: how the two results become one (one of "concatenate", "add", "multiply",
             "average").
-        return_carry: as of both layers; the carry is (ahead's, back's) (True or False).
-        time_major: whether time is the first axis, else the last but one (True or
-            False).
+        return_carry: as of both layers; the carry is (ahead's, back's).
+        time_major: whether time is the first axis, else the last but one.
         rng: gives the key in training; None: the first one among the modules.
 
     Raises:
@@ -39,7 +38,7 @@ class Bidirectional(BlockModule):
     """
 
     functions: ClassVar[Any] = pure
-    structural: ClassVar[Mapping[str, str]] = {"ahead": "SubLayer", "back": "SubLayer"}
+    structural: ClassVar[Mapping[str, str]] = {"ahead": "layer", "back": "layer"}
 
     def __init__(
         self,
@@ -60,15 +59,6 @@ class Bidirectional(BlockModule):
         )
         self.return_carry = checks.boolean("Bidirectional", return_carry=return_carry)
         self.time_major = checks.boolean("Bidirectional", time_major=time_major)
-
-    def init(self, **layers: Any) -> tuple[Any, Any, Any]:
-        """`init` of `block.Bidirectional`."""
-        return pure.init(
-            **layers,
-            merge=self.merge,
-            return_carry=self.return_carry,
-            time_major=self.time_major,
-        )
 
     def __call__(
         self,

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 import jax
-from jax.nn.initializers import lecun_normal, zeros
+from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
 from mlax._core import arrays, checks
@@ -22,6 +22,7 @@ from mlax.graph._params import Params
 from mlax.graph._rng import Rng
 from mlax.graph.nn.dropout import Dropout
 from mlax.graph.nn.linear import Linear
+from mlax.initializers import lecun_normal
 
 
 class FeedForward(LayerModule):
@@ -34,7 +35,7 @@ class FeedForward(LayerModule):
         hidden_features: size between the two maps (an integer of at least 1).
         activation: between the two maps (a hashable function of an array).
         dropout_rate: after the activation, in training (a number from 0 to 1).
-        use_bias: whether the maps add a bias (True or False).
+        use_bias: whether the maps add a bias.
         precision: of the products, see jax.lax.Precision (what `jax.lax` takes as
             precision, or None).
         features: size of the last axis of the input and of the output (an integer of at
@@ -90,21 +91,6 @@ class FeedForward(LayerModule):
         )
         self.kernel_initializer = kernel_initializer
         self.bias_initializer = bias_initializer
-
-    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
-        """`init` of `block.FeedForward`."""
-        return pure.init(
-            key,
-            hidden_features=self.hidden_features,
-            activation=self.activation,
-            dropout_rate=self.dropout_rate,
-            use_bias=self.use_bias,
-            precision=self.precision,
-            kernel_initializer=self.kernel_initializer,
-            bias_initializer=self.bias_initializer,
-            dtype=self.dtype,
-            **sizes,
-        )
 
     def inferred_sizes(self, x: Any) -> dict[str, Any]:
         """The hyperparameters that the shape of an input decides."""

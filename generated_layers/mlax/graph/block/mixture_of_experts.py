@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 import jax
-from jax.nn.initializers import lecun_normal, zeros
+from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
 from mlax._core import arrays, checks
@@ -20,6 +20,7 @@ from mlax.graph._graph import Graph
 from mlax.graph._layer import LayerModule
 from mlax.graph._params import Params
 from mlax.graph._rng import Rng
+from mlax.initializers import lecun_normal
 
 
 class MixtureOfExperts(LayerModule):
@@ -48,11 +49,15 @@ class MixtureOfExperts(LayerModule):
             precision, or None).
         features: size of the last axis of the input and of the output (an integer of at
             least 1); None: that of the first input.
-        router_initializer: initializer of router, of shape (features, experts).
-        widen_initializer: initializer of widen, of shape (*narrow, wide[1]).
-        widen_bias_initializer: initializer of widen_bias, of shape wide.
-        narrow_initializer: initializer of narrow, of shape (*wide, narrow[1]).
-        narrow_bias_initializer: initializer of narrow_bias, of shape narrow.
+        router_initializer: initializer of `router`, of shape (features, experts).
+        widen_initializer: initializer of `widen`, of shape (*(experts, features),
+            (experts, hidden_features)[1]).
+        widen_bias_initializer: initializer of `widen_bias`, of shape (experts,
+            hidden_features).
+        narrow_initializer: initializer of `narrow`, of shape (*(experts,
+            hidden_features), (experts, features)[1]).
+        narrow_bias_initializer: initializer of `narrow_bias`, of shape (experts,
+            features).
         dtype: dtype of the weights; None: that of their initializers.
         metadata: of the parameters, by their names, such as `{"kernel": {"sharding":
             P(None, "model")}}`.
@@ -118,26 +123,6 @@ class MixtureOfExperts(LayerModule):
         self.widen_bias_initializer = widen_bias_initializer
         self.narrow_initializer = narrow_initializer
         self.narrow_bias_initializer = narrow_bias_initializer
-
-    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
-        """`init` of `block.MixtureOfExperts`."""
-        return pure.init(
-            key,
-            hidden_features=self.hidden_features,
-            experts=self.experts,
-            top_k=self.top_k,
-            capacity_factor=self.capacity_factor,
-            activation=self.activation,
-            accum_dtype=self.accum_dtype,
-            precision=self.precision,
-            router_initializer=self.router_initializer,
-            widen_initializer=self.widen_initializer,
-            widen_bias_initializer=self.widen_bias_initializer,
-            narrow_initializer=self.narrow_initializer,
-            narrow_bias_initializer=self.narrow_bias_initializer,
-            dtype=self.dtype,
-            **sizes,
-        )
 
     def inferred_sizes(self, x: Any) -> dict[str, Any]:
         """The hyperparameters that the shape of an input decides."""

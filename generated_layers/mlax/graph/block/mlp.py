@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import jax
-from jax.nn.initializers import lecun_normal, zeros
+from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
 from mlax._core import arrays, checks
@@ -21,6 +21,7 @@ from mlax.graph._params import Params
 from mlax.graph._rng import Rng
 from mlax.graph.nn.dropout import Dropout
 from mlax.graph.nn.linear import Linear
+from mlax.initializers import lecun_normal
 
 
 class MLP(LayerModule):
@@ -39,7 +40,7 @@ class MLP(LayerModule):
         final_activation: of the output; None: none (a hashable function of an array, or
             None).
         dropout_rate: after each hidden layer, in training (a number from 0 to 1).
-        use_bias: whether the maps add a bias (True or False).
+        use_bias: whether the maps add a bias.
         precision: of the products, see jax.lax.Precision (what `jax.lax` takes as
             precision, or None).
         in_features: size of the last axis of the input (an integer of at least 1);
@@ -97,23 +98,6 @@ class MLP(LayerModule):
         self.precision = checks.optional(checks.precision, "MLP", precision=precision)
         self.kernel_initializer = kernel_initializer
         self.bias_initializer = bias_initializer
-
-    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
-        """`init` of `block.MLP`."""
-        return pure.init(
-            key,
-            out_features=self.out_features,
-            hidden=self.hidden,
-            activation=self.activation,
-            final_activation=self.final_activation,
-            dropout_rate=self.dropout_rate,
-            use_bias=self.use_bias,
-            precision=self.precision,
-            kernel_initializer=self.kernel_initializer,
-            bias_initializer=self.bias_initializer,
-            dtype=self.dtype,
-            **sizes,
-        )
 
     def inferred_sizes(self, x: Any) -> dict[str, Any]:
         """The hyperparameters that the shape of an input decides."""

@@ -21,19 +21,19 @@ from mlax.graph._rng import Rng
 class Recurrent(BlockModule):
     """A cell along the axis of time: (y_t, carry) = cell((x_t, carry)).
 
-    The weights are cast once, before the loop, so that their gradients accumulate in
-    the dtype of x. A cell over images needs `time_major`. Other keyword inputs are the
-    cell's, and the same in each step.
+    The weights are cast once, before the loop. In 16 bits their gradients are computed
+    for all steps at once, so that their error does not grow with the steps. A cell over
+    images needs `time_major`. Other keyword inputs are the cell's, and the same in each
+    step.
 
     Args:
         graph: a node of its own, `graph.child(...)`.
         cell: a cell, with a method `initial_carry` (a module).
-        reverse: whether time runs from the last step to the first (True or False).
+        reverse: whether time runs from the last step to the first.
         unroll: steps in one turn of the compiled loop; the length: no loop (an integer
             of at least 1).
-        return_carry: whether the result is (y, the last carry) (True or False).
-        time_major: whether time is the first axis, else the last but one (True or
-            False).
+        return_carry: whether the result is (y, the last carry).
+        time_major: whether time is the first axis, else the last but one.
         rng: gives the key in training; None: the first one among the modules.
 
     Raises:
@@ -41,7 +41,7 @@ class Recurrent(BlockModule):
     """
 
     functions: ClassVar[Any] = pure
-    structural: ClassVar[Mapping[str, str]] = {"cell": "Cell"}
+    structural: ClassVar[Mapping[str, str]] = {"cell": "layer"}
     hands_on: ClassVar[bool] = True
 
     def __init__(
@@ -61,16 +61,6 @@ class Recurrent(BlockModule):
         self.unroll = checks.size("Recurrent", unroll=unroll)
         self.return_carry = checks.boolean("Recurrent", return_carry=return_carry)
         self.time_major = checks.boolean("Recurrent", time_major=time_major)
-
-    def init(self, **layers: Any) -> tuple[Any, Any, Any]:
-        """`init` of `block.Recurrent`."""
-        return pure.init(
-            **layers,
-            reverse=self.reverse,
-            unroll=self.unroll,
-            return_carry=self.return_carry,
-            time_major=self.time_major,
-        )
 
     def __call__(
         self,

@@ -34,7 +34,7 @@ class Remat(BlockModule):
     """
 
     functions: ClassVar[Any] = pure
-    structural: ClassVar[Mapping[str, str]] = {"layer": "SubLayer"}
+    structural: ClassVar[Mapping[str, str]] = {"layer": "layer"}
     hands_on: ClassVar[bool] = True
 
     def __init__(
@@ -48,10 +48,6 @@ class Remat(BlockModule):
         super().__init__(graph, rng=rng)
         self.layer = checked_module(self, "layer", layer)
         self.policy = checks.optional(checks.function, "Remat", policy=policy)
-
-    def init(self, **layers: Any) -> tuple[Any, Any, Any]:
-        """`init` of `block.Remat`."""
-        return pure.init(**layers, policy=self.policy)
 
     def __call__(
         self, params: Params, x: Any, *, is_training: bool = True, **inputs: Any

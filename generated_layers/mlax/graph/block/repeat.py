@@ -30,7 +30,7 @@ class Repeat(BlockModule):
             least 1).
         unroll: layers in one turn of the compiled loop; the depth: no loop (an integer
             of at least 1).
-        checkpoint: whether gradients compute each layer again (True or False).
+        checkpoint: whether gradients compute each layer again.
         rng: gives the key in training; None: the first one among the modules.
 
     Raises:
@@ -38,7 +38,7 @@ class Repeat(BlockModule):
     """
 
     functions: ClassVar[Any] = pure
-    structural: ClassVar[Mapping[str, str]] = {"layer": "Stacked"}
+    structural: ClassVar[Mapping[str, str]] = {"layer": "stacked"}
     hands_on: ClassVar[bool] = True
 
     def __init__(
@@ -56,12 +56,6 @@ class Repeat(BlockModule):
         self.depth = checks.size("Repeat", depth=depth)
         self.unroll = checks.size("Repeat", unroll=unroll)
         self.checkpoint = checks.boolean("Repeat", checkpoint=checkpoint)
-
-    def init(self, **layers: Any) -> tuple[Any, Any, Any]:
-        """`init` of `block.Repeat`."""
-        return pure.init(
-            **layers, depth=self.depth, unroll=self.unroll, checkpoint=self.checkpoint
-        )
 
     def __call__(
         self, params: Params, x: Any, *, is_training: bool = True, **inputs: Any

@@ -36,10 +36,8 @@ class ResNetBlock(LayerModule):
         out_channels: channels of the output (an integer of at least 1).
         strides: steps of the convolution that makes the image smaller (an integer of at
             least 1).
-        bottleneck: sizes 1, 3, 1 with a quarter of the channels, else 3, 3 (True or
-            False).
-        channel_last: whether channels are the last axis, else the second (True or
-            False).
+        bottleneck: sizes 1, 3, 1 with a quarter of the channels, else 3, 3.
+        channel_last: whether channels are the last axis, else the second.
         activation: after each norm, the last after the sum (a hashable function of an
             array).
         momentum: decay of the moving statistics (a number from 0 to 1).
@@ -122,25 +120,6 @@ class ResNetBlock(LayerModule):
             checks.precision, "ResNetBlock", precision=precision
         )
         self.kernel_initializer = kernel_initializer
-
-    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
-        """`init` of `block.ResNetBlock`."""
-        return pure.init(
-            key,
-            out_channels=self.out_channels,
-            strides=self.strides,
-            bottleneck=self.bottleneck,
-            channel_last=self.channel_last,
-            activation=self.activation,
-            momentum=self.momentum,
-            epsilon=self.epsilon,
-            axis_name=self.axis_name,
-            accum_dtype=self.accum_dtype,
-            precision=self.precision,
-            kernel_initializer=self.kernel_initializer,
-            dtype=self.dtype,
-            **sizes,
-        )
 
     def inferred_sizes(self, x: Any) -> dict[str, Any]:
         """The hyperparameters that the shape of an input decides."""

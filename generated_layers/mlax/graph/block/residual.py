@@ -30,16 +30,12 @@ class Residual(BlockModule):
     """
 
     functions: ClassVar[Any] = pure
-    structural: ClassVar[Mapping[str, str]] = {"layer": "SubLayer"}
+    structural: ClassVar[Mapping[str, str]] = {"layer": "layer"}
     hands_on: ClassVar[bool] = True
 
     def __init__(self, graph: Graph, layer: Module, *, rng: Rng | None = None) -> None:
         super().__init__(graph, rng=rng)
         self.layer = checked_module(self, "layer", layer)
-
-    def init(self, **layers: Any) -> tuple[Any, Any, Any]:
-        """`init` of `block.Residual`."""
-        return pure.init(**layers)
 
     def __call__(
         self, params: Params, x: Any, *, is_training: bool = True, **inputs: Any

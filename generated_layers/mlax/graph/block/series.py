@@ -30,7 +30,7 @@ class Series(BlockModule):
     """
 
     functions: ClassVar[Any] = pure
-    structural: ClassVar[Mapping[str, str]] = {"layers": "SubLayers"}
+    structural: ClassVar[Mapping[str, str]] = {"layers": "layers"}
     hands_on: ClassVar[bool] = True
 
     def __init__(
@@ -38,10 +38,6 @@ class Series(BlockModule):
     ) -> None:
         super().__init__(graph, rng=rng)
         self.layers = checked_modules(self, "layers", layers)
-
-    def init(self, **layers: Any) -> tuple[Any, Any, Any]:
-        """`init` of `block.Series`."""
-        return pure.init(**layers)
 
     def __call__(
         self, params: Params, x: Any, *, is_training: bool = True, **inputs: Any

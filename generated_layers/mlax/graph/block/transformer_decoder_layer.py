@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import jax
-from jax.nn.initializers import lecun_normal, zeros
+from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
 from mlax._core import arrays, checks
@@ -24,6 +24,7 @@ from mlax.graph.block.feed_forward import FeedForward
 from mlax.graph.nn.dropout import Dropout
 from mlax.graph.nn.layer_norm import LayerNorm
 from mlax.graph.nn.multi_head_attention import MultiHeadAttention
+from mlax.initializers import lecun_normal
 
 
 class TransformerDecoderLayer(LayerModule):
@@ -42,7 +43,7 @@ class TransformerDecoderLayer(LayerModule):
         context_features: size of the context's axis; None: features (an integer of at
             least 1, or None).
         activation: of the feed-forward network (a hashable function of an array).
-        norm_first: whether norms stand before what they belong to (True or False).
+        norm_first: whether norms stand before what they belong to.
         kv_heads: heads of keys and values; None: heads (an integer of at least 1, or
             None).
         rotary: of queries or keys, and their positions (a hashable function, or None).
@@ -53,7 +54,7 @@ class TransformerDecoderLayer(LayerModule):
         cache_dtype: dtype of the cache; None: that of the weights (a floating dtype, or
             None).
         dropout_rate: of weights, hidden elements and results (a number from 0 to 1).
-        use_bias: whether maps and norms add a bias (True or False).
+        use_bias: whether maps and norms add a bias.
         accum_dtype: of softmax and norms; None: that of x (a floating dtype, or None).
         precision: of the products, see jax.lax.Precision (what `jax.lax` takes as
             precision, or None).
@@ -154,30 +155,6 @@ class TransformerDecoderLayer(LayerModule):
         )
         self.kernel_initializer = kernel_initializer
         self.bias_initializer = bias_initializer
-
-    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
-        """`init` of `block.TransformerDecoderLayer`."""
-        return pure.init(
-            key,
-            heads=self.heads,
-            hidden_features=self.hidden_features,
-            context_features=self.context_features,
-            activation=self.activation,
-            norm_first=self.norm_first,
-            kv_heads=self.kv_heads,
-            rotary=self.rotary,
-            max_length=self.max_length,
-            batch=self.batch,
-            cache_dtype=self.cache_dtype,
-            dropout_rate=self.dropout_rate,
-            use_bias=self.use_bias,
-            accum_dtype=self.accum_dtype,
-            precision=self.precision,
-            kernel_initializer=self.kernel_initializer,
-            bias_initializer=self.bias_initializer,
-            dtype=self.dtype,
-            **sizes,
-        )
 
     def inferred_sizes(self, x: Any) -> dict[str, Any]:
         """The hyperparameters that the shape of an input decides."""

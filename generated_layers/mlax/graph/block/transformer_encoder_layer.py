@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import jax
-from jax.nn.initializers import lecun_normal, zeros
+from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
 from mlax._core import arrays, checks
@@ -24,6 +24,7 @@ from mlax.graph.block.feed_forward import FeedForward
 from mlax.graph.nn.dropout import Dropout
 from mlax.graph.nn.layer_norm import LayerNorm
 from mlax.graph.nn.multi_head_attention import MultiHeadAttention
+from mlax.initializers import lecun_normal
 
 
 class TransformerEncoderLayer(LayerModule):
@@ -40,8 +41,8 @@ class TransformerEncoderLayer(LayerModule):
         hidden_features: size between the maps of the feed-forward network (an integer
             of at least 1).
         activation: of the feed-forward network (a hashable function of an array).
-        norm_first: whether norms stand before what they belong to (True or False).
-        causal: whether position i attends to positions up to i only (True or False).
+        norm_first: whether norms stand before what they belong to.
+        causal: whether position i attends to positions up to i only.
         kv_heads: heads of keys and values; None: heads (an integer of at least 1, or
             None).
         rotary: of queries or keys, and their positions (a hashable function, or None).
@@ -53,7 +54,7 @@ class TransformerEncoderLayer(LayerModule):
             None).
         dropout_rate: of weights, hidden elements and both results (a number from 0 to
             1).
-        use_bias: whether maps and norms add a bias (True or False).
+        use_bias: whether maps and norms add a bias.
         accum_dtype: of softmax and norms; None: that of x (a floating dtype, or None).
         precision: of the products, see jax.lax.Precision (what `jax.lax` takes as
             precision, or None).
@@ -150,30 +151,6 @@ class TransformerEncoderLayer(LayerModule):
         )
         self.kernel_initializer = kernel_initializer
         self.bias_initializer = bias_initializer
-
-    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
-        """`init` of `block.TransformerEncoderLayer`."""
-        return pure.init(
-            key,
-            heads=self.heads,
-            hidden_features=self.hidden_features,
-            activation=self.activation,
-            norm_first=self.norm_first,
-            causal=self.causal,
-            kv_heads=self.kv_heads,
-            rotary=self.rotary,
-            max_length=self.max_length,
-            batch=self.batch,
-            cache_dtype=self.cache_dtype,
-            dropout_rate=self.dropout_rate,
-            use_bias=self.use_bias,
-            accum_dtype=self.accum_dtype,
-            precision=self.precision,
-            kernel_initializer=self.kernel_initializer,
-            bias_initializer=self.bias_initializer,
-            dtype=self.dtype,
-            **sizes,
-        )
 
     def inferred_sizes(self, x: Any) -> dict[str, Any]:
         """The hyperparameters that the shape of an input decides."""

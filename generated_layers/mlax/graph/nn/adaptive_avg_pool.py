@@ -28,8 +28,7 @@ class AdaptiveAvgPool(LayerModule):
         spatial_dims: number of spatial axes (an integer of at least 1).
         output_size: number of windows along each axis (an integer of at least 1, or a
             sequence of one for each spatial axis).
-        channel_last: whether an axis of channels follows the spatial axes (True or
-            False).
+        channel_last: whether an axis of channels follows the spatial axes.
         accum_dtype: dtype of the means; None: that of x (a floating dtype, or None).
 
     Raises:
@@ -54,15 +53,6 @@ class AdaptiveAvgPool(LayerModule):
         self.channel_last = checks.boolean("AdaptiveAvgPool", channel_last=channel_last)
         self.accum_dtype = checks.optional(
             checks.dtype, "AdaptiveAvgPool", accum_dtype=accum_dtype
-        )
-
-    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
-        """`init` of `nn.AdaptiveAvgPool`."""
-        return pure.init(
-            spatial_dims=self.spatial_dims,
-            output_size=self.output_size,
-            channel_last=self.channel_last,
-            accum_dtype=self.accum_dtype,
         )
 
     def __call__(

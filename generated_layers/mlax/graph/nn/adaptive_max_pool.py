@@ -27,8 +27,7 @@ class AdaptiveMaxPool(LayerModule):
         spatial_dims: number of spatial axes (an integer of at least 1).
         output_size: number of windows along each axis (an integer of at least 1, or a
             sequence of one for each spatial axis).
-        channel_last: whether an axis of channels follows the spatial axes (True or
-            False).
+        channel_last: whether an axis of channels follows the spatial axes.
 
     Raises:
         ValueError, TypeError: where an argument is not what it may be.
@@ -49,14 +48,6 @@ class AdaptiveMaxPool(LayerModule):
             "AdaptiveMaxPool", checks.size, spatial_dims, output_size=output_size
         )
         self.channel_last = checks.boolean("AdaptiveMaxPool", channel_last=channel_last)
-
-    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
-        """`init` of `nn.AdaptiveMaxPool`."""
-        return pure.init(
-            spatial_dims=self.spatial_dims,
-            output_size=self.output_size,
-            channel_last=self.channel_last,
-        )
 
     def __call__(
         self, params: Params, x: jax.Array, *, is_training: bool = True

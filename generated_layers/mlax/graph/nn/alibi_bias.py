@@ -42,10 +42,6 @@ class AlibiBias(LayerModule):
         super().__init__(graph)
         self.heads = checks.optional(checks.size, "AlibiBias", heads=heads)
 
-    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
-        """`init` of `nn.AlibiBias`."""
-        return pure.init(**sizes)
-
     def inferred_sizes(self, x: Any) -> dict[str, Any]:
         """The hyperparameters that the shape of an input decides."""
         return {"heads": self.axis_size("heads", x, -3)}

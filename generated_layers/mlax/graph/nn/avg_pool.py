@@ -36,10 +36,9 @@ class AvgPool(LayerModule):
             integer, or for each axis an integer or a pair).
         dilation: steps from element to element of the window (an integer of at least 1,
             or a sequence of one for each spatial axis).
-        ceil_mode: whether a last window may end beyond the padding (True or False).
-        channel_last: whether an axis of channels follows the spatial axes (True or
-            False).
-        count_include_pad: whether padding counts as elements (True or False).
+        ceil_mode: whether a last window may end beyond the padding.
+        channel_last: whether an axis of channels follows the spatial axes.
+        count_include_pad: whether padding counts as elements.
         accum_dtype: dtype of the sum; None: that of x (a floating dtype, or None).
 
     Raises:
@@ -80,20 +79,6 @@ class AvgPool(LayerModule):
         )
         self.accum_dtype = checks.optional(
             checks.dtype, "AvgPool", accum_dtype=accum_dtype
-        )
-
-    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
-        """`init` of `nn.AvgPool`."""
-        return pure.init(
-            spatial_dims=self.spatial_dims,
-            window=self.window,
-            strides=self.strides,
-            padding=self.padding,
-            dilation=self.dilation,
-            ceil_mode=self.ceil_mode,
-            channel_last=self.channel_last,
-            count_include_pad=self.count_include_pad,
-            accum_dtype=self.accum_dtype,
         )
 
     def __call__(

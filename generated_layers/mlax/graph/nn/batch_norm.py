@@ -35,10 +35,9 @@ class BatchNorm(LayerModule):
 
     Args:
         graph: a node of its own, `graph.child(...)`.
-        channel_last: whether channels are the last axis, else the second (True or
-            False).
-        use_scale: whether the result is multiplied by a weight (True or False).
-        use_bias: whether a bias is added (True or False).
+        channel_last: whether channels are the last axis, else the second.
+        use_scale: whether the result is multiplied by a weight.
+        use_bias: whether a bias is added.
         momentum: decay of the moving averages (a number from 0 to 1).
         epsilon: added to the variance (a finite number above 0).
         axis_name: mapped axes of devices, averaged over as well (the name of a mapped
@@ -47,8 +46,8 @@ class BatchNorm(LayerModule):
             None).
         channels: number of channels (an integer of at least 1); None: that of the first
             input.
-        scale_initializer: initializer of scale, of shape (channels,).
-        bias_initializer: initializer of bias, of shape (channels,).
+        scale_initializer: initializer of `scale`, of shape (channels,).
+        bias_initializer: initializer of `bias`, of shape (channels,).
         dtype: dtype of the weights; None: that of their initializers.
         metadata: of the parameters, by their names, such as `{"kernel": {"sharding":
             P(None, "model")}}`.
@@ -100,23 +99,6 @@ class BatchNorm(LayerModule):
         )
         self.scale_initializer = scale_initializer
         self.bias_initializer = bias_initializer
-
-    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
-        """`init` of `nn.BatchNorm`."""
-        return pure.init(
-            key,
-            channel_last=self.channel_last,
-            use_scale=self.use_scale,
-            use_bias=self.use_bias,
-            momentum=self.momentum,
-            epsilon=self.epsilon,
-            axis_name=self.axis_name,
-            accum_dtype=self.accum_dtype,
-            scale_initializer=self.scale_initializer,
-            bias_initializer=self.bias_initializer,
-            dtype=self.dtype,
-            **sizes,
-        )
 
     def inferred_sizes(self, x: Any) -> dict[str, Any]:
         """The hyperparameters that the shape of an input decides."""

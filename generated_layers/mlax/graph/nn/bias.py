@@ -27,7 +27,7 @@ class Bias(LayerModule):
         graph: a node of its own, `graph.child(...)`.
         features: size of the last axis (an integer of at least 1); None: that of the
             first input.
-        bias_initializer: initializer of bias, of shape (features,).
+        bias_initializer: initializer of `bias`, of shape (features,).
         dtype: dtype of the weights; None: that of their initializers.
         metadata: of the parameters, by their names, such as `{"kernel": {"sharding":
             P(None, "model")}}`.
@@ -54,12 +54,6 @@ class Bias(LayerModule):
         super().__init__(graph, rng=rng, dtype=dtype, metadata=metadata)
         self.features = checks.optional(checks.size, "Bias", features=features)
         self.bias_initializer = bias_initializer
-
-    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
-        """`init` of `nn.Bias`."""
-        return pure.init(
-            key, bias_initializer=self.bias_initializer, dtype=self.dtype, **sizes
-        )
 
     def inferred_sizes(self, x: Any) -> dict[str, Any]:
         """The hyperparameters that the shape of an input decides."""

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import jax
-from jax.nn.initializers import variance_scaling, zeros
+from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
 from mlax._core import arrays, checks
@@ -18,6 +18,7 @@ from mlax.graph._graph import Graph
 from mlax.graph._layer import LayerModule
 from mlax.graph._params import Params
 from mlax.graph._rng import Rng
+from mlax.initializers import variance_scaling
 from mlax.nn import bilinear as pure
 
 
@@ -32,14 +33,14 @@ class Bilinear(LayerModule):
         right_features: size of the last axis of the second input (an integer of at
             least 1).
         out_features: size of the last axis of the result (an integer of at least 1).
-        use_bias: whether a bias is added (True or False).
+        use_bias: whether a bias is added.
         precision: of the products, see jax.lax.Precision (what `jax.lax` takes as
             precision, or None).
         left_features: size of the last axis of the first input (an integer of at least
             1); None: that of the first input.
-        kernel_initializer: initializer of kernel, of shape (left_features,
+        kernel_initializer: initializer of `kernel`, of shape (left_features,
             right_features, out_features).
-        bias_initializer: initializer of bias, of shape (out_features,).
+        bias_initializer: initializer of `bias`, of shape (out_features,).
         dtype: dtype of the weights; None: that of their initializers.
         metadata: of the parameters, by their names, such as `{"kernel": {"sharding":
             P(None, "model")}}`.
@@ -82,20 +83,6 @@ class Bilinear(LayerModule):
         )
         self.kernel_initializer = kernel_initializer
         self.bias_initializer = bias_initializer
-
-    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
-        """`init` of `nn.Bilinear`."""
-        return pure.init(
-            key,
-            right_features=self.right_features,
-            out_features=self.out_features,
-            use_bias=self.use_bias,
-            precision=self.precision,
-            kernel_initializer=self.kernel_initializer,
-            bias_initializer=self.bias_initializer,
-            dtype=self.dtype,
-            **sizes,
-        )
 
     def inferred_sizes(self, x: Any) -> dict[str, Any]:
         """The hyperparameters that the shape of an input decides."""

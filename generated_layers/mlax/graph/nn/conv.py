@@ -49,15 +49,17 @@ class Conv(LayerModule):
             or a sequence of one for each spatial axis).
         groups: number of groups of channels that are convolved separately (an integer
             of at least 1).
-        channel_last: whether channels are the last axis (True or False).
-        use_bias: whether a bias is added (True or False).
+        channel_last: whether channels are the last axis.
+        use_bias: whether a bias is added.
         precision: of the products, see jax.lax.Precision (what `jax.lax` takes as
             precision, or None).
         in_channels: channels of the input (an integer of at least 1); None: that of the
             first input.
-        kernel_initializer: initializer of kernel, of shape shape; None:
-            lecun_normal(in_axis=in_axis, out_axis=0).
-        bias_initializer: initializer of bias, of shape (out,).
+        kernel_initializer: initializer of `kernel`, of shape (out_channels,
+            *kernel_size, in_channels // groups) if channel_last else (out_channels,
+            in_channels // groups, *kernel_size); None: lecun_normal(in_axis=-1 if
+            channel_last else 1, out_axis=0).
+        bias_initializer: initializer of `bias`, of shape (out_channels,).
         dtype: dtype of the weights; None: that of their initializers.
         metadata: of the parameters, by their names, such as `{"kernel": {"sharding":
             P(None, "model")}}`.
@@ -122,28 +124,6 @@ class Conv(LayerModule):
         self.precision = checks.optional(checks.precision, "Conv", precision=precision)
         self.kernel_initializer = kernel_initializer
         self.bias_initializer = bias_initializer
-
-    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
-        """`init` of `nn.Conv`."""
-        return pure.init(
-            key,
-            spatial_dims=self.spatial_dims,
-            out_channels=self.out_channels,
-            kernel_size=self.kernel_size,
-            strides=self.strides,
-            padding=self.padding,
-            padding_mode=self.padding_mode,
-            dilation=self.dilation,
-            input_dilation=self.input_dilation,
-            groups=self.groups,
-            channel_last=self.channel_last,
-            use_bias=self.use_bias,
-            precision=self.precision,
-            kernel_initializer=self.kernel_initializer,
-            bias_initializer=self.bias_initializer,
-            dtype=self.dtype,
-            **sizes,
-        )
 
     def inferred_sizes(self, x: Any) -> dict[str, Any]:
         """The hyperparameters that the shape of an input decides."""

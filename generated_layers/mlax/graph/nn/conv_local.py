@@ -42,17 +42,22 @@ class ConvLocal(LayerModule):
             "replicate", "circular").
         dilation: steps from element to element of the kernel (an integer of at least 1,
             or a sequence of one for each spatial axis).
-        channel_last: whether channels are the last axis (True or False).
-        use_bias: whether a bias is added (True or False).
+        channel_last: whether channels are the last axis.
+        use_bias: whether a bias is added.
         precision: of the products, see jax.lax.Precision (what `jax.lax` takes as
             precision, or None).
         in_channels: channels of the input (an integer of at least 1); None: that of the
             first input.
         input_size: sizes of the spatial axes of the input (an integer of at least 1, or
             a sequence of one for each spatial axis); None: that of the first input.
-        kernel_initializer: initializer of kernel, of shape shape; None:
-            lecun_normal(in_axis=in_axis, out_axis=0, batch_axis=places).
-        bias_initializer: initializer of bias, of shape bias_shape.
+        kernel_initializer: initializer of `kernel`, of shape (out_channels,
+            *output_size, in_channels * math.prod(kernel_size)) if channel_last else
+            (out_channels, in_channels * math.prod(kernel_size), *output_size); None:
+            lecun_normal(in_axis=-1 if channel_last else 1, out_axis=0,
+            batch_axis=tuple(range(1 if channel_last else 2, (1 if channel_last else 2)
+            + spatial_dims))).
+        bias_initializer: initializer of `bias`, of shape (*output_size, out_channels)
+            if channel_last else (out_channels, *output_size).
         dtype: dtype of the weights; None: that of their initializers.
         metadata: of the parameters, by their names, such as `{"kernel": {"sharding":
             P(None, "model")}}`.
@@ -126,26 +131,6 @@ class ConvLocal(LayerModule):
         )
         self.kernel_initializer = kernel_initializer
         self.bias_initializer = bias_initializer
-
-    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
-        """`init` of `nn.ConvLocal`."""
-        return pure.init(
-            key,
-            spatial_dims=self.spatial_dims,
-            out_channels=self.out_channels,
-            kernel_size=self.kernel_size,
-            strides=self.strides,
-            padding=self.padding,
-            padding_mode=self.padding_mode,
-            dilation=self.dilation,
-            channel_last=self.channel_last,
-            use_bias=self.use_bias,
-            precision=self.precision,
-            kernel_initializer=self.kernel_initializer,
-            bias_initializer=self.bias_initializer,
-            dtype=self.dtype,
-            **sizes,
-        )
 
     def inferred_sizes(self, x: Any) -> dict[str, Any]:
         """The hyperparameters that the shape of an input decides."""

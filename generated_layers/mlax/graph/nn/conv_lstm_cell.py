@@ -36,9 +36,8 @@ class ConvLSTM(RecurrentModule):
         channels: channels of the state (an integer of at least 1).
         kernel_size: size of both kernels (an integer of at least 1, or a sequence of
             one for each spatial axis).
-        channel_last: whether channels are the last axis, else the second (True or
-            False).
-        use_bias: whether both convolutions add a bias (True or False).
+        channel_last: whether channels are the last axis, else the second.
+        use_bias: whether both convolutions add a bias.
         forget_bias: added to the forget gate (a finite number).
         precision: of the products, see jax.lax.Precision (what `jax.lax` takes as
             precision, or None).
@@ -111,23 +110,6 @@ class ConvLSTM(RecurrentModule):
         self.kernel_initializer = kernel_initializer
         self.recurrent_kernel_initializer = recurrent_kernel_initializer
         self.bias_initializer = bias_initializer
-
-    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
-        """`init` of `nn.ConvLSTMCell`."""
-        return pure.init(
-            key,
-            channels=self.channels,
-            kernel_size=self.kernel_size,
-            channel_last=self.channel_last,
-            use_bias=self.use_bias,
-            forget_bias=self.forget_bias,
-            precision=self.precision,
-            kernel_initializer=self.kernel_initializer,
-            recurrent_kernel_initializer=self.recurrent_kernel_initializer,
-            bias_initializer=self.bias_initializer,
-            dtype=self.dtype,
-            **sizes,
-        )
 
     def inferred_sizes(self, x: Any) -> dict[str, Any]:
         """The hyperparameters that the shape of an input decides."""

@@ -51,16 +51,18 @@ class ConvTranspose(LayerModule):
             or a sequence of one for each spatial axis).
         groups: number of groups of channels that are convolved separately (an integer
             of at least 1).
-        flip_kernel: whether the kernel is flipped in space (True or False).
-        channel_last: whether channels are the last axis (True or False).
-        use_bias: whether a bias is added (True or False).
+        flip_kernel: whether the kernel is flipped in space.
+        channel_last: whether channels are the last axis.
+        use_bias: whether a bias is added.
         precision: of the products, see jax.lax.Precision (what `jax.lax` takes as
             precision, or None).
         in_channels: channels of the input (an integer of at least 1); None: that of the
             first input.
-        kernel_initializer: initializer of kernel, of shape shape; None:
-            lecun_normal(in_axis=in_axis, out_axis=0).
-        bias_initializer: initializer of bias, of shape (out,).
+        kernel_initializer: initializer of `kernel`, of shape (out_channels,
+            *kernel_size, in_channels // groups) if channel_last else (out_channels,
+            in_channels // groups, *kernel_size); None: lecun_normal(in_axis=-1 if
+            channel_last else 1, out_axis=0).
+        bias_initializer: initializer of `bias`, of shape (out_channels,).
         dtype: dtype of the weights; None: that of their initializers.
         metadata: of the parameters, by their names, such as `{"kernel": {"sharding":
             P(None, "model")}}`.
@@ -129,29 +131,6 @@ class ConvTranspose(LayerModule):
         )
         self.kernel_initializer = kernel_initializer
         self.bias_initializer = bias_initializer
-
-    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
-        """`init` of `nn.ConvTranspose`."""
-        return pure.init(
-            key,
-            spatial_dims=self.spatial_dims,
-            out_channels=self.out_channels,
-            kernel_size=self.kernel_size,
-            strides=self.strides,
-            padding=self.padding,
-            padding_mode=self.padding_mode,
-            output_padding=self.output_padding,
-            dilation=self.dilation,
-            groups=self.groups,
-            flip_kernel=self.flip_kernel,
-            channel_last=self.channel_last,
-            use_bias=self.use_bias,
-            precision=self.precision,
-            kernel_initializer=self.kernel_initializer,
-            bias_initializer=self.bias_initializer,
-            dtype=self.dtype,
-            **sizes,
-        )
 
     def inferred_sizes(self, x: Any) -> dict[str, Any]:
         """The hyperparameters that the shape of an input decides."""

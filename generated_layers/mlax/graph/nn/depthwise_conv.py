@@ -40,15 +40,16 @@ class DepthwiseConv(LayerModule):
             integer, or for each axis an integer or a pair).
         dilation: steps from element to element of the kernel (an integer of at least 1,
             or a sequence of one for each spatial axis).
-        channel_last: whether channels are the last axis (True or False).
-        use_bias: whether a bias is added (True or False).
+        channel_last: whether channels are the last axis.
+        use_bias: whether a bias is added.
         precision: of the products, see jax.lax.Precision (what `jax.lax` takes as
             precision, or None).
         channels: channels of the input (an integer of at least 1); None: that of the
             first input.
-        kernel_initializer: initializer of kernel, of shape shape; None:
-            lecun_normal(in_axis=in_axis, out_axis=0).
-        bias_initializer: initializer of bias, of shape (out_channels,).
+        kernel_initializer: initializer of `kernel`, of shape (out_channels,
+            *kernel_size, 1) if channel_last else (out_channels, 1, *kernel_size); None:
+            lecun_normal(in_axis=-1 if channel_last else 1, out_axis=0).
+        bias_initializer: initializer of `bias`, of shape (out_channels,).
         dtype: dtype of the weights; None: that of their initializers.
         metadata: of the parameters, by their names, such as `{"kernel": {"sharding":
             P(None, "model")}}`.
@@ -105,25 +106,6 @@ class DepthwiseConv(LayerModule):
         )
         self.kernel_initializer = kernel_initializer
         self.bias_initializer = bias_initializer
-
-    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
-        """`init` of `nn.DepthwiseConv`."""
-        return pure.init(
-            key,
-            spatial_dims=self.spatial_dims,
-            kernel_size=self.kernel_size,
-            channel_multiplier=self.channel_multiplier,
-            strides=self.strides,
-            padding=self.padding,
-            dilation=self.dilation,
-            channel_last=self.channel_last,
-            use_bias=self.use_bias,
-            precision=self.precision,
-            kernel_initializer=self.kernel_initializer,
-            bias_initializer=self.bias_initializer,
-            dtype=self.dtype,
-            **sizes,
-        )
 
     def inferred_sizes(self, x: Any) -> dict[str, Any]:
         """The hyperparameters that the shape of an input decides."""

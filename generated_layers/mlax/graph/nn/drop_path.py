@@ -42,10 +42,6 @@ class DropPath(LayerModule):
         super().__init__(graph, rng=rng)
         self.rate = checks.probability("DropPath", rate=rate)
 
-    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
-        """`init` of `nn.DropPath`."""
-        return pure.init(rate=self.rate)
-
     def __call__(
         self, params: Params, x: jax.Array, *, is_training: bool = True
     ) -> tuple[jax.Array, Params]:

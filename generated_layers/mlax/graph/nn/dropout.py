@@ -48,10 +48,6 @@ class Dropout(LayerModule):
         self.rate = checks.probability("Dropout", rate=rate)
         self.broadcast_axis = checks.axes("Dropout", broadcast_axis=broadcast_axis)
 
-    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
-        """`init` of `nn.Dropout`."""
-        return pure.init(rate=self.rate, broadcast_axis=self.broadcast_axis)
-
     def __call__(
         self, params: Params, x: jax.Array, *, is_training: bool = True
     ) -> tuple[jax.Array, Params]:

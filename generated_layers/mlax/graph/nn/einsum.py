@@ -32,16 +32,17 @@ class Einsum(LayerModule):
         equation: such as "...a,ab->...b": of the input, the kernel, and the result (a
             string).
         kernel_shape: shape of the kernel (a sequence of integers of at least 0).
-        use_bias: whether a bias is added (True or False).
+        use_bias: whether a bias is added.
         precision: of the product, see jax.lax.Precision (what `jax.lax` takes as
             precision, or None).
-        kernel_initializer: initializer of kernel, of shape kernel_shape; None:
+        kernel_initializer: initializer of `kernel`, of shape kernel_shape; None:
             variance_scaling(1.0, 'fan_in', 'truncated_normal', in_axis=tuple((i for i,
             a in enumerate(axes) if a not in target)), out_axis=tuple((i for i, a in
             enumerate(axes) if a not in source)), batch_axis=tuple((i for i, a in
             enumerate(axes) if a in source and a in target))).
-        bias_initializer: initializer of bias, of shape tuple((sizes[a] for a in target
-            if a in sizes)).
+        bias_initializer: initializer of `bias`, of shape tuple((dict(zip(axes,
+            kernel_shape, strict=True))[a] for a in target if a in dict(zip(axes,
+            kernel_shape, strict=True)))).
         dtype: dtype of the weights; None: that of their initializers.
         metadata: of the parameters, by their names, such as `{"kernel": {"sharding":
             P(None, "model")}}`.
@@ -77,19 +78,6 @@ class Einsum(LayerModule):
         )
         self.kernel_initializer = kernel_initializer
         self.bias_initializer = bias_initializer
-
-    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
-        """`init` of `nn.Einsum`."""
-        return pure.init(
-            key,
-            equation=self.equation,
-            kernel_shape=self.kernel_shape,
-            use_bias=self.use_bias,
-            precision=self.precision,
-            kernel_initializer=self.kernel_initializer,
-            bias_initializer=self.bias_initializer,
-            dtype=self.dtype,
-        )
 
     def __call__(
         self, params: Params, x: jax.Array, *, is_training: bool = True

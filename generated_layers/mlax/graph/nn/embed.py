@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import jax
-from jax.nn.initializers import variance_scaling
 from jax.typing import DTypeLike
 
 from mlax._core import arrays, checks
@@ -18,6 +17,7 @@ from mlax.graph._graph import Graph
 from mlax.graph._layer import LayerModule
 from mlax.graph._params import Params
 from mlax.graph._rng import Rng
+from mlax.initializers import variance_scaling
 from mlax.nn import embed as pure
 
 
@@ -32,7 +32,7 @@ class Embed(LayerModule):
         features: size of a vector (an integer of at least 1).
         precision: of the product of `attend` (what `jax.lax` takes as precision, or
             None).
-        embedding_initializer: initializer of embedding, of shape (entries, features).
+        embedding_initializer: initializer of `embedding`, of shape (entries, features).
         dtype: dtype of the weights; None: that of their initializers.
         metadata: of the parameters, by their names, such as `{"kernel": {"sharding":
             P(None, "model")}}`.
@@ -64,17 +64,6 @@ class Embed(LayerModule):
         self.features = checks.size("Embed", features=features)
         self.precision = checks.optional(checks.precision, "Embed", precision=precision)
         self.embedding_initializer = embedding_initializer
-
-    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
-        """`init` of `nn.Embed`."""
-        return pure.init(
-            key,
-            entries=self.entries,
-            features=self.features,
-            precision=self.precision,
-            embedding_initializer=self.embedding_initializer,
-            dtype=self.dtype,
-        )
 
     def __call__(
         self, params: Params, x: jax.Array, *, is_training: bool = True

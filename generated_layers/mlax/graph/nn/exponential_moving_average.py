@@ -33,7 +33,7 @@ class ExponentialMovingAverage(LayerModule):
         graph: a node of its own, `graph.child(...)`.
         shape: shape of the input (a sequence of integers of at least 0).
         decay: decay of the average (a number of at least 0, below 1).
-        debias: whether the zero that it begins with is made up for (True or False).
+        debias: whether the zero that it begins with is made up for.
         dtype: dtype of the weights; None: that of their initializers.
         metadata: of the parameters, by their names, such as `{"kernel": {"sharding":
             P(None, "model")}}`.
@@ -61,16 +61,6 @@ class ExponentialMovingAverage(LayerModule):
         self.shape = checks.shape("ExponentialMovingAverage", shape=shape)
         self.decay = checks.decay("ExponentialMovingAverage", decay=decay)
         self.debias = checks.boolean("ExponentialMovingAverage", debias=debias)
-
-    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
-        """`init` of `nn.ExponentialMovingAverage`."""
-        return pure.init(
-            key,
-            shape=self.shape,
-            decay=self.decay,
-            debias=self.debias,
-            dtype=self.dtype,
-        )
 
     def __call__(
         self, params: Params, x: jax.Array, *, is_training: bool = True

@@ -26,7 +26,7 @@ class F(LayerModule):
         function: of the input; with takes_key, of the input and a key (a hashable
             function).
         inference_function: at inference; None: the same (a hashable function, or None).
-        takes_key: whether `function` draws random numbers (True or False).
+        takes_key: whether `function` draws random numbers.
         rng: gives that of each call in training.
 
     Raises:
@@ -51,14 +51,6 @@ class F(LayerModule):
             checks.function, "F", inference_function=inference_function
         )
         self.takes_key = checks.boolean("F", takes_key=takes_key)
-
-    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
-        """`init` of `nn.F`."""
-        return pure.init(
-            function=self.function,
-            inference_function=self.inference_function,
-            takes_key=self.takes_key,
-        )
 
     def __call__(
         self, params: Params, x: Any, *, is_training: bool = True

@@ -33,10 +33,6 @@ class Flatten(LayerModule):
         super().__init__(graph)
         self.batch_dims = checks.count("Flatten", batch_dims=batch_dims)
 
-    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
-        """`init` of `nn.Flatten`."""
-        return pure.init(batch_dims=self.batch_dims)
-
     def __call__(
         self, params: Params, x: jax.Array, *, is_training: bool = True
     ) -> tuple[jax.Array, Params]:

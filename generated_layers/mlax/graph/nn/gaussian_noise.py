@@ -39,10 +39,6 @@ class GaussianNoise(LayerModule):
         super().__init__(graph, rng=rng)
         self.std = checks.non_negative("GaussianNoise", std=std)
 
-    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
-        """`init` of `nn.GaussianNoise`."""
-        return pure.init(std=self.std)
-
     def __call__(
         self, params: Params, x: jax.Array, *, is_training: bool = True
     ) -> tuple[jax.Array, Params]:

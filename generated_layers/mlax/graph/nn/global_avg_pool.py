@@ -22,9 +22,8 @@ class GlobalAvgPool(LayerModule):
     Args:
         graph: a node of its own, `graph.child(...)`.
         spatial_dims: number of spatial axes (an integer of at least 1).
-        channel_last: whether an axis of channels follows the spatial axes (True or
-            False).
-        keepdims: whether the axes stay, with size 1 (True or False).
+        channel_last: whether an axis of channels follows the spatial axes.
+        keepdims: whether the axes stay, with size 1.
         accum_dtype: dtype of the mean; None: that of x (a floating dtype, or None).
 
     Raises:
@@ -47,15 +46,6 @@ class GlobalAvgPool(LayerModule):
         self.keepdims = checks.boolean("GlobalAvgPool", keepdims=keepdims)
         self.accum_dtype = checks.optional(
             checks.dtype, "GlobalAvgPool", accum_dtype=accum_dtype
-        )
-
-    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
-        """`init` of `nn.GlobalAvgPool`."""
-        return pure.init(
-            spatial_dims=self.spatial_dims,
-            channel_last=self.channel_last,
-            keepdims=self.keepdims,
-            accum_dtype=self.accum_dtype,
         )
 
     def __call__(

@@ -21,9 +21,8 @@ class GlobalMaxPool(LayerModule):
     Args:
         graph: a node of its own, `graph.child(...)`.
         spatial_dims: number of spatial axes (an integer of at least 1).
-        channel_last: whether an axis of channels follows the spatial axes (True or
-            False).
-        keepdims: whether the axes stay, with size 1 (True or False).
+        channel_last: whether an axis of channels follows the spatial axes.
+        keepdims: whether the axes stay, with size 1.
 
     Raises:
         ValueError, TypeError: where an argument is not what it may be.
@@ -42,14 +41,6 @@ class GlobalMaxPool(LayerModule):
         self.spatial_dims = checks.size("GlobalMaxPool", spatial_dims=spatial_dims)
         self.channel_last = checks.boolean("GlobalMaxPool", channel_last=channel_last)
         self.keepdims = checks.boolean("GlobalMaxPool", keepdims=keepdims)
-
-    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
-        """`init` of `nn.GlobalMaxPool`."""
-        return pure.init(
-            spatial_dims=self.spatial_dims,
-            channel_last=self.channel_last,
-            keepdims=self.keepdims,
-        )
 
     def __call__(
         self, params: Params, x: jax.Array, *, is_training: bool = True

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 import jax
-from jax.nn.initializers import lecun_normal, zeros
+from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
 from mlax._core import arrays, checks
@@ -19,6 +19,7 @@ from mlax.graph._layer import LayerModule
 from mlax.graph._params import Params
 from mlax.graph._rng import Rng
 from mlax.graph.nn.linear import Linear
+from mlax.initializers import lecun_normal
 from mlax.nn import glu as pure
 
 
@@ -33,7 +34,7 @@ class GLU(LayerModule):
         graph: a node of its own, `graph.child(...)`.
         out_features: size of the last axis of the output (an integer of at least 1).
         activation: of the gate (a hashable function of an array).
-        use_bias: whether biases are added (True or False).
+        use_bias: whether biases are added.
         precision: of the products, see jax.lax.Precision (what `jax.lax` takes as
             precision, or None).
         in_features: size of the last axis of the input (an integer of at least 1);
@@ -81,20 +82,6 @@ class GLU(LayerModule):
         self.precision = checks.optional(checks.precision, "GLU", precision=precision)
         self.kernel_initializer = kernel_initializer
         self.bias_initializer = bias_initializer
-
-    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
-        """`init` of `nn.GLU`."""
-        return pure.init(
-            key,
-            out_features=self.out_features,
-            activation=self.activation,
-            use_bias=self.use_bias,
-            precision=self.precision,
-            kernel_initializer=self.kernel_initializer,
-            bias_initializer=self.bias_initializer,
-            dtype=self.dtype,
-            **sizes,
-        )
 
     def inferred_sizes(self, x: Any) -> dict[str, Any]:
         """The hyperparameters that the shape of an input decides."""

@@ -30,10 +30,9 @@ class GroupNorm(LayerModule):
     Args:
         graph: a node of its own, `graph.child(...)`.
         groups: number of groups (an integer of at least 1).
-        channel_last: whether channels are the last axis, else the second (True or
-            False).
-        use_scale: whether the result is multiplied by a weight (True or False).
-        use_bias: whether a bias is added (True or False).
+        channel_last: whether channels are the last axis, else the second.
+        use_scale: whether the result is multiplied by a weight.
+        use_bias: whether a bias is added.
         epsilon: added to the variance (a finite number above 0).
         axis_name: mapped axes of devices, averaged over as well (the name of a mapped
             axis, or a sequence of names, or None).
@@ -41,8 +40,8 @@ class GroupNorm(LayerModule):
             None).
         channels: number of channels; a multiple of groups (an integer of at least 1);
             None: that of the first input.
-        scale_initializer: initializer of scale, of shape (channels,).
-        bias_initializer: initializer of bias, of shape (channels,).
+        scale_initializer: initializer of `scale`, of shape (channels,).
+        bias_initializer: initializer of `bias`, of shape (channels,).
         dtype: dtype of the weights; None: that of their initializers.
         metadata: of the parameters, by their names, such as `{"kernel": {"sharding":
             P(None, "model")}}`.
@@ -89,23 +88,6 @@ class GroupNorm(LayerModule):
         )
         self.scale_initializer = scale_initializer
         self.bias_initializer = bias_initializer
-
-    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
-        """`init` of `nn.GroupNorm`."""
-        return pure.init(
-            key,
-            groups=self.groups,
-            channel_last=self.channel_last,
-            use_scale=self.use_scale,
-            use_bias=self.use_bias,
-            epsilon=self.epsilon,
-            axis_name=self.axis_name,
-            accum_dtype=self.accum_dtype,
-            scale_initializer=self.scale_initializer,
-            bias_initializer=self.bias_initializer,
-            dtype=self.dtype,
-            **sizes,
-        )
 
     def inferred_sizes(self, x: Any) -> dict[str, Any]:
         """The hyperparameters that the shape of an input decides."""

@@ -27,10 +27,6 @@ class Identity(LayerModule):
     def __init__(self, graph: Graph) -> None:
         super().__init__(graph)
 
-    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
-        """`init` of `nn.Identity`."""
-        return pure.init()
-
     def __call__(
         self, params: Params, x: Any, *, is_training: bool = True
     ) -> tuple[Any, Params]:

@@ -32,8 +32,8 @@ class LayerNorm(LayerModule):
     Args:
         graph: a node of its own, `graph.child(...)`.
         axis: axes that are normalized together (an axis or a sequence of axes).
-        use_scale: whether the result is multiplied by a weight (True or False).
-        use_bias: whether a bias is added (True or False).
+        use_scale: whether the result is multiplied by a weight.
+        use_bias: whether a bias is added.
         epsilon: added to the variance (a finite number above 0).
         axis_name: mapped axes of devices, averaged over as well (the name of a mapped
             axis, or a sequence of names, or None).
@@ -41,8 +41,8 @@ class LayerNorm(LayerModule):
             None).
         features: size of the last axis, each element of which has its weights (an
             integer of at least 1); None: that of the first input.
-        scale_initializer: initializer of scale, of shape (features,).
-        bias_initializer: initializer of bias, of shape (features,).
+        scale_initializer: initializer of `scale`, of shape (features,).
+        bias_initializer: initializer of `bias`, of shape (features,).
         dtype: dtype of the weights; None: that of their initializers.
         metadata: of the parameters, by their names, such as `{"kernel": {"sharding":
             P(None, "model")}}`.
@@ -87,22 +87,6 @@ class LayerNorm(LayerModule):
         )
         self.scale_initializer = scale_initializer
         self.bias_initializer = bias_initializer
-
-    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
-        """`init` of `nn.LayerNorm`."""
-        return pure.init(
-            key,
-            axis=self.axis,
-            use_scale=self.use_scale,
-            use_bias=self.use_bias,
-            epsilon=self.epsilon,
-            axis_name=self.axis_name,
-            accum_dtype=self.accum_dtype,
-            scale_initializer=self.scale_initializer,
-            bias_initializer=self.bias_initializer,
-            dtype=self.dtype,
-            **sizes,
-        )
 
     def inferred_sizes(self, x: Any) -> dict[str, Any]:
         """The hyperparameters that the shape of an input decides."""

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import jax
-from jax.nn.initializers import normal
 from jax.typing import DTypeLike
 
 from mlax._core import arrays, checks
@@ -17,6 +16,7 @@ from mlax.graph._graph import Graph
 from mlax.graph._layer import LayerModule
 from mlax.graph._params import Params
 from mlax.graph._rng import Rng
+from mlax.initializers import normal
 from mlax.nn import learned_positional_embedding as pure
 
 
@@ -31,7 +31,7 @@ class LearnedPositionalEmbedding(LayerModule):
         length: number of positions in the table (an integer of at least 1).
         features: size of the last axis (an integer of at least 1); None: that of the
             first input.
-        embedding_initializer: initializer of embedding, of shape (length, features).
+        embedding_initializer: initializer of `embedding`, of shape (length, features).
         dtype: dtype of the weights; None: that of their initializers.
         metadata: of the parameters, by their names, such as `{"kernel": {"sharding":
             P(None, "model")}}`.
@@ -62,16 +62,6 @@ class LearnedPositionalEmbedding(LayerModule):
             checks.size, "LearnedPositionalEmbedding", features=features
         )
         self.embedding_initializer = embedding_initializer
-
-    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
-        """`init` of `nn.LearnedPositionalEmbedding`."""
-        return pure.init(
-            key,
-            length=self.length,
-            embedding_initializer=self.embedding_initializer,
-            dtype=self.dtype,
-            **sizes,
-        )
 
     def inferred_sizes(self, x: Any) -> dict[str, Any]:
         """The hyperparameters that the shape of an input decides."""

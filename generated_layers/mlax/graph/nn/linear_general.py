@@ -38,14 +38,16 @@ class LinearGeneral(LayerModule):
         batch_features: sizes of the batch axes (a sequence of integers of at least 0).
         batch_axis: axes for whose indices there are maps of their own (an axis or a
             sequence of axes).
-        use_bias: whether a bias is added (True or False).
+        use_bias: whether a bias is added.
         precision: of the product, see jax.lax.Precision (what `jax.lax` takes as
             precision, or None).
-        kernel_initializer: initializer of kernel, of shape shape; None:
-            variance_scaling(1.0, 'fan_in', 'truncated_normal',
-            in_axis=tuple(range(batch, last)), out_axis=tuple(range(last, len(shape))),
-            batch_axis=tuple(range(batch))).
-        bias_initializer: initializer of bias, of shape (*batch_features,
+        kernel_initializer: initializer of `kernel`, of shape (*batch_features,
+            *in_features, *out_features); None: variance_scaling(1.0, 'fan_in',
+            'truncated_normal', in_axis=tuple(range(len(batch_axis), len(batch_axis) +
+            len(axis))), out_axis=tuple(range(len(batch_axis) + len(axis),
+            len((*batch_features, *in_features, *out_features)))),
+            batch_axis=tuple(range(len(batch_axis)))).
+        bias_initializer: initializer of `bias`, of shape (*batch_features,
             *out_features).
         dtype: dtype of the weights; None: that of their initializers.
         metadata: of the parameters, by their names, such as `{"kernel": {"sharding":
@@ -90,22 +92,6 @@ class LinearGeneral(LayerModule):
         )
         self.kernel_initializer = kernel_initializer
         self.bias_initializer = bias_initializer
-
-    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
-        """`init` of `nn.LinearGeneral`."""
-        return pure.init(
-            key,
-            in_features=self.in_features,
-            out_features=self.out_features,
-            axis=self.axis,
-            batch_features=self.batch_features,
-            batch_axis=self.batch_axis,
-            use_bias=self.use_bias,
-            precision=self.precision,
-            kernel_initializer=self.kernel_initializer,
-            bias_initializer=self.bias_initializer,
-            dtype=self.dtype,
-        )
 
     def __call__(
         self, params: Params, x: jax.Array, *, is_training: bool = True

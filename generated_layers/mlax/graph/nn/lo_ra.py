@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import jax
-from jax.nn.initializers import he_uniform, zeros
+from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
 from mlax._core import arrays, checks
@@ -18,6 +18,7 @@ from mlax.graph._graph import Graph
 from mlax.graph._layer import LayerModule
 from mlax.graph._params import Params
 from mlax.graph._rng import Rng
+from mlax.initializers import he_uniform
 from mlax.nn import lo_ra as pure
 
 
@@ -37,8 +38,8 @@ class LoRA(LayerModule):
             precision, or None).
         in_features: size of the last axis of the input (an integer of at least 1);
             None: that of the first input.
-        down_initializer: initializer of down, of shape (in_features, rank).
-        up_initializer: initializer of up, of shape (rank, out_features).
+        down_initializer: initializer of `down`, of shape (in_features, rank).
+        up_initializer: initializer of `up`, of shape (rank, out_features).
         dtype: dtype of the weights; None: that of their initializers.
         metadata: of the parameters, by their names, such as `{"kernel": {"sharding":
             P(None, "model")}}`.
@@ -75,20 +76,6 @@ class LoRA(LayerModule):
         self.precision = checks.optional(checks.precision, "LoRA", precision=precision)
         self.down_initializer = down_initializer
         self.up_initializer = up_initializer
-
-    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
-        """`init` of `nn.LoRA`."""
-        return pure.init(
-            key,
-            out_features=self.out_features,
-            rank=self.rank,
-            alpha=self.alpha,
-            precision=self.precision,
-            down_initializer=self.down_initializer,
-            up_initializer=self.up_initializer,
-            dtype=self.dtype,
-            **sizes,
-        )
 
     def inferred_sizes(self, x: Any) -> dict[str, Any]:
         """The hyperparameters that the shape of an input decides."""

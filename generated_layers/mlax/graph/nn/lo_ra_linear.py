@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import jax
-from jax.nn.initializers import he_uniform, lecun_normal, zeros
+from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
 from mlax._core import arrays, checks
@@ -20,6 +20,7 @@ from mlax.graph._params import Params
 from mlax.graph._rng import Rng
 from mlax.graph.nn.linear import Linear
 from mlax.graph.nn.lo_ra import LoRA
+from mlax.initializers import he_uniform, lecun_normal
 from mlax.nn import lo_ra_linear as pure
 
 
@@ -35,7 +36,7 @@ class LoRALinear(LayerModule):
         rank: rank of the map that is added (an integer of at least 1).
         alpha: that map is scaled by alpha / rank; None: by 1 (a finite number above 0,
             or None).
-        use_bias: whether a bias is added (True or False).
+        use_bias: whether a bias is added.
         precision: of the products, see jax.lax.Precision (what `jax.lax` takes as
             precision, or None).
         in_features: size of the last axis of the input (an integer of at least 1);
@@ -96,23 +97,6 @@ class LoRALinear(LayerModule):
         self.bias_initializer = bias_initializer
         self.down_initializer = down_initializer
         self.up_initializer = up_initializer
-
-    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
-        """`init` of `nn.LoRALinear`."""
-        return pure.init(
-            key,
-            out_features=self.out_features,
-            rank=self.rank,
-            alpha=self.alpha,
-            use_bias=self.use_bias,
-            precision=self.precision,
-            kernel_initializer=self.kernel_initializer,
-            bias_initializer=self.bias_initializer,
-            down_initializer=self.down_initializer,
-            up_initializer=self.up_initializer,
-            dtype=self.dtype,
-            **sizes,
-        )
 
     def inferred_sizes(self, x: Any) -> dict[str, Any]:
         """The hyperparameters that the shape of an input decides."""

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import jax
-from jax.nn.initializers import normal, variance_scaling
 from jax.typing import DTypeLike
 
 from mlax._core import arrays, checks
@@ -18,6 +17,7 @@ from mlax.graph._graph import Graph
 from mlax.graph._layer import LayerModule
 from mlax.graph._params import Params
 from mlax.graph._rng import Rng
+from mlax.initializers import normal, variance_scaling
 from mlax.nn import lru as pure
 
 
@@ -39,20 +39,24 @@ class LRU(LayerModule):
         min_radius: smallest |a| at first (a number from 0 to 1).
         max_radius: largest |a| at first (a number from 0 to 1).
         max_phase: largest angle at first (a finite number above 0).
-        return_carry: whether the result is (y, the last carry) (True or False).
+        return_carry: whether the result is (y, the last carry).
         precision: of the products, see jax.lax.Precision (what `jax.lax` takes as
             precision, or None).
         features: size of the last axis of the input and of the output (an integer of at
             least 1); None: that of the first input.
-        log_decay_initializer: initializer of log_decay, of shape (state,); None:
-            ring_radii(min_radius, max_radius).
-        log_phase_initializer: initializer of log_phase, of shape (state,); None:
-            ring_phases(max_phase).
-        input_real_initializer: initializer of input_real, of shape half.
-        input_imaginary_initializer: initializer of input_imaginary, of shape half.
-        output_real_initializer: initializer of output_real, of shape whole.
-        output_imaginary_initializer: initializer of output_imaginary, of shape whole.
-        skip_initializer: initializer of skip, of shape (size,).
+        log_decay_initializer: initializer of `log_decay`, of shape (state_features,);
+            None: ring_radii(min_radius, max_radius).
+        log_phase_initializer: initializer of `log_phase`, of shape (state_features,);
+            None: ring_phases(max_phase).
+        input_real_initializer: initializer of `input_real`, of shape (features,
+            state_features).
+        input_imaginary_initializer: initializer of `input_imaginary`, of shape
+            (features, state_features).
+        output_real_initializer: initializer of `output_real`, of shape (state_features,
+            features).
+        output_imaginary_initializer: initializer of `output_imaginary`, of shape
+            (state_features, features).
+        skip_initializer: initializer of `skip`, of shape (features,).
         dtype: dtype of the weights; None: that of their initializers.
         metadata: of the parameters, by their names, such as `{"kernel": {"sharding":
             P(None, "model")}}`.
@@ -119,27 +123,6 @@ class LRU(LayerModule):
         self.output_real_initializer = output_real_initializer
         self.output_imaginary_initializer = output_imaginary_initializer
         self.skip_initializer = skip_initializer
-
-    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
-        """`init` of `nn.LRU`."""
-        return pure.init(
-            key,
-            state_features=self.state_features,
-            min_radius=self.min_radius,
-            max_radius=self.max_radius,
-            max_phase=self.max_phase,
-            return_carry=self.return_carry,
-            precision=self.precision,
-            log_decay_initializer=self.log_decay_initializer,
-            log_phase_initializer=self.log_phase_initializer,
-            input_real_initializer=self.input_real_initializer,
-            input_imaginary_initializer=self.input_imaginary_initializer,
-            output_real_initializer=self.output_real_initializer,
-            output_imaginary_initializer=self.output_imaginary_initializer,
-            skip_initializer=self.skip_initializer,
-            dtype=self.dtype,
-            **sizes,
-        )
 
     def inferred_sizes(self, x: Any) -> dict[str, Any]:
         """The hyperparameters that the shape of an input decides."""

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
-from jax.nn.initializers import lecun_normal, zeros
+from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
 from mlax._core import arrays, checks
@@ -19,7 +19,7 @@ from mlax.graph._graph import Graph
 from mlax.graph._params import Params
 from mlax.graph._recurrent import RecurrentModule
 from mlax.graph._rng import Rng
-from mlax.initializers import orthogonal, per_gate
+from mlax.initializers import lecun_normal, orthogonal, per_gate
 from mlax.nn import lstm_cell as pure
 
 
@@ -41,16 +41,17 @@ class LSTM(RecurrentModule):
         gate_activation: of the gates (a hashable function of an array).
         forget_bias: added to the forget gate; 1 keeps memory at first (a finite
             number).
-        use_bias: whether a bias is added (True or False).
+        use_bias: whether a bias is added.
         precision: of the products, see jax.lax.Precision (what `jax.lax` takes as
             precision, or None).
         in_features: size of the last axis of the input (an integer of at least 1);
             None: that of the first input.
         is_static: whether `apply` is a Python loop, and not a compiled one.
-        kernel_initializer: initializer of kernel, of shape (in_features, gates).
-        recurrent_kernel_initializer: initializer of recurrent_kernel, of shape
-            (features, gates).
-        bias_initializer: initializer of bias, of shape (gates,).
+        kernel_initializer: initializer of `kernel`, of shape (in_features, 4 *
+            features).
+        recurrent_kernel_initializer: initializer of `recurrent_kernel`, of shape
+            (features, 4 * features).
+        bias_initializer: initializer of `bias`, of shape (4 * features,).
         dtype: dtype of the weights; None: that of their initializers.
         metadata: of the parameters, by their names, such as `{"kernel": {"sharding":
             P(None, "model")}}`.
@@ -61,6 +62,7 @@ class LSTM(RecurrentModule):
     """
 
     functions: ClassVar[Any] = pure
+    aliases: ClassVar[Mapping[str, str]] = {"features": "hidden_size"}
     declarations: ClassVar[Declarations] = {
         "kernel": None,
         "recurrent_kernel": None,
@@ -99,23 +101,6 @@ class LSTM(RecurrentModule):
         self.kernel_initializer = kernel_initializer
         self.recurrent_kernel_initializer = recurrent_kernel_initializer
         self.bias_initializer = bias_initializer
-
-    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
-        """`init` of `nn.LSTMCell`."""
-        return pure.init(
-            key,
-            features=self.hidden_size,
-            activation=self.activation,
-            gate_activation=self.gate_activation,
-            forget_bias=self.forget_bias,
-            use_bias=self.use_bias,
-            precision=self.precision,
-            kernel_initializer=self.kernel_initializer,
-            recurrent_kernel_initializer=self.recurrent_kernel_initializer,
-            bias_initializer=self.bias_initializer,
-            dtype=self.dtype,
-            **sizes,
-        )
 
     def inferred_sizes(self, x: Any) -> dict[str, Any]:
         """The hyperparameters that the shape of an input decides."""

@@ -35,9 +35,8 @@ class MaxPool(LayerModule):
             integer, or for each axis an integer or a pair).
         dilation: steps from element to element of the window (an integer of at least 1,
             or a sequence of one for each spatial axis).
-        ceil_mode: whether a last window may end beyond the padding (True or False).
-        channel_last: whether an axis of channels follows the spatial axes (True or
-            False).
+        ceil_mode: whether a last window may end beyond the padding.
+        channel_last: whether an axis of channels follows the spatial axes.
 
     Raises:
         ValueError, TypeError: where an argument is not what it may be.
@@ -70,18 +69,6 @@ class MaxPool(LayerModule):
         )
         self.ceil_mode = checks.boolean("MaxPool", ceil_mode=ceil_mode)
         self.channel_last = checks.boolean("MaxPool", channel_last=channel_last)
-
-    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
-        """`init` of `nn.MaxPool`."""
-        return pure.init(
-            spatial_dims=self.spatial_dims,
-            window=self.window,
-            strides=self.strides,
-            padding=self.padding,
-            dilation=self.dilation,
-            ceil_mode=self.ceil_mode,
-            channel_last=self.channel_last,
-        )
 
     def __call__(
         self, params: Params, x: jax.Array, *, is_training: bool = True

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import jax
-from jax.nn.initializers import lecun_normal, zeros
+from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
 from mlax._core import arrays, checks
@@ -18,6 +18,7 @@ from mlax.graph._graph import Graph
 from mlax.graph._layer import LayerModule
 from mlax.graph._params import Params
 from mlax.graph._rng import Rng
+from mlax.initializers import lecun_normal
 from mlax.nn import maxout as pure
 
 
@@ -31,13 +32,15 @@ class Maxout(LayerModule):
         graph: a node of its own, `graph.child(...)`.
         out_features: size of the last axis of the output (an integer of at least 1).
         pieces: number of affine maps (an integer of at least 1).
-        use_bias: whether biases are added (True or False).
+        use_bias: whether biases are added.
         precision: of the product, see jax.lax.Precision (what `jax.lax` takes as
             precision, or None).
         in_features: size of the last axis of the input (an integer of at least 1);
             None: that of the first input.
-        kernel_initializer: initializer of kernel, of shape shape.
-        bias_initializer: initializer of bias, of shape shape[1:].
+        kernel_initializer: initializer of `kernel`, of shape (in_features, pieces *
+            out_features).
+        bias_initializer: initializer of `bias`, of shape (in_features, pieces *
+            out_features)[1:].
         dtype: dtype of the weights; None: that of their initializers.
         metadata: of the parameters, by their names, such as `{"kernel": {"sharding":
             P(None, "model")}}`.
@@ -78,20 +81,6 @@ class Maxout(LayerModule):
         )
         self.kernel_initializer = kernel_initializer
         self.bias_initializer = bias_initializer
-
-    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
-        """`init` of `nn.Maxout`."""
-        return pure.init(
-            key,
-            out_features=self.out_features,
-            pieces=self.pieces,
-            use_bias=self.use_bias,
-            precision=self.precision,
-            kernel_initializer=self.kernel_initializer,
-            bias_initializer=self.bias_initializer,
-            dtype=self.dtype,
-            **sizes,
-        )
 
     def inferred_sizes(self, x: Any) -> dict[str, Any]:
         """The hyperparameters that the shape of an input decides."""

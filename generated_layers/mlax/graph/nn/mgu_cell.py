@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
-from jax.nn.initializers import lecun_normal, ones, zeros
+from jax.nn.initializers import ones, zeros
 from jax.typing import DTypeLike
 
 from mlax._core import arrays, checks
@@ -19,7 +19,7 @@ from mlax.graph._graph import Graph
 from mlax.graph._params import Params
 from mlax.graph._recurrent import RecurrentModule
 from mlax.graph._rng import Rng
-from mlax.initializers import orthogonal, per_gate
+from mlax.initializers import lecun_normal, orthogonal, per_gate
 from mlax.nn import mgu_cell as pure
 
 
@@ -35,21 +35,23 @@ class MGU(RecurrentModule):
     Args:
         graph: a node of its own, `graph.child(...)`.
         hidden_size: size of the state (an integer of at least 1).
-        reset_gate: whether the gate also resets the candidate's state (True or False).
+        reset_gate: whether the gate also resets the candidate's state.
         activation: of the candidate (a hashable function of an array).
         gate_activation: of the gate (a hashable function of an array).
-        use_bias: whether biases are added (True or False).
+        use_bias: whether biases are added.
         precision: of the products, see jax.lax.Precision (what `jax.lax` takes as
             precision, or None).
         in_features: size of the last axis of the input (an integer of at least 1);
             None: that of the first input.
         is_static: whether `apply` is a Python loop, and not a compiled one.
-        kernel_initializer: initializer of kernel, of shape (in_features, 2 * size).
-        recurrent_kernel_initializer: initializer of recurrent_kernel, of shape (size, 2
-            * size).
-        forget_bias_initializer: initializer of forget_bias, of shape (size,).
-        bias_initializer: initializer of bias, of shape (size,).
-        recurrent_bias_initializer: initializer of recurrent_bias, of shape (size,).
+        kernel_initializer: initializer of `kernel`, of shape (in_features, 2 *
+            features).
+        recurrent_kernel_initializer: initializer of `recurrent_kernel`, of shape
+            (features, 2 * features).
+        forget_bias_initializer: initializer of `forget_bias`, of shape (features,).
+        bias_initializer: initializer of `bias`, of shape (features,).
+        recurrent_bias_initializer: initializer of `recurrent_bias`, of shape
+            (features,).
         dtype: dtype of the weights; None: that of their initializers.
         metadata: of the parameters, by their names, such as `{"kernel": {"sharding":
             P(None, "model")}}`.
@@ -60,6 +62,7 @@ class MGU(RecurrentModule):
     """
 
     functions: ClassVar[Any] = pure
+    aliases: ClassVar[Mapping[str, str]] = {"features": "hidden_size"}
     declarations: ClassVar[Declarations] = {
         "kernel": None,
         "recurrent_kernel": None,
@@ -104,25 +107,6 @@ class MGU(RecurrentModule):
         self.forget_bias_initializer = forget_bias_initializer
         self.bias_initializer = bias_initializer
         self.recurrent_bias_initializer = recurrent_bias_initializer
-
-    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
-        """`init` of `nn.MGUCell`."""
-        return pure.init(
-            key,
-            features=self.hidden_size,
-            reset_gate=self.reset_gate,
-            activation=self.activation,
-            gate_activation=self.gate_activation,
-            use_bias=self.use_bias,
-            precision=self.precision,
-            kernel_initializer=self.kernel_initializer,
-            recurrent_kernel_initializer=self.recurrent_kernel_initializer,
-            forget_bias_initializer=self.forget_bias_initializer,
-            bias_initializer=self.bias_initializer,
-            recurrent_bias_initializer=self.recurrent_bias_initializer,
-            dtype=self.dtype,
-            **sizes,
-        )
 
     def inferred_sizes(self, x: Any) -> dict[str, Any]:
         """The hyperparameters that the shape of an input decides."""

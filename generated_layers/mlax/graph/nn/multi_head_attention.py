@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
 import jax
-from jax.nn.initializers import lecun_normal, ones, zeros
+from jax.nn.initializers import ones, zeros
 from jax.typing import DTypeLike
 
 from mlax._core import arrays, checks
@@ -19,6 +19,7 @@ from mlax.graph._layer import LayerModule
 from mlax.graph._params import Params
 from mlax.graph._rng import Rng
 from mlax.graph.nn.linear import Linear
+from mlax.initializers import lecun_normal
 from mlax.nn import multi_head_attention as pure
 
 
@@ -55,11 +56,10 @@ class MultiHeadAttention(LayerModule):
             or None).
         out_features: size of the output's axis; None: features (an integer of at least
             1, or None).
-        use_bias: whether the four maps add a bias (True or False).
-        causal: whether position i attends to positions up to i only (True or False).
+        use_bias: whether the four maps add a bias.
+        causal: whether position i attends to positions up to i only.
         dropout_rate: of the attention weights, in training (a number from 0 to 1).
-        broadcast_dropout: whether batch and heads share what is dropped (True or
-            False).
+        broadcast_dropout: whether batch and heads share what is dropped.
         qk_norm: norm of queries and of keys (one of "layer", "rms", or None).
         rotary: of queries or keys, and their positions (a hashable function, or None).
         max_length: length of the cache; then it is causal (an integer of at least 1, or
@@ -84,8 +84,10 @@ class MultiHeadAttention(LayerModule):
             `initializer(key, shape, dtype)`, or None).
         out_bias_initializer: None: bias_initializer (an initializer, called
             `initializer(key, shape, dtype)`, or None).
-        query_scale_initializer: initializer of query_scale, of shape (size,).
-        key_scale_initializer: initializer of key_scale, of shape (size,).
+        query_scale_initializer: initializer of `query_scale`, of shape (head_features
+            or features // heads,).
+        key_scale_initializer: initializer of `key_scale`, of shape (head_features or
+            features // heads,).
         dtype: dtype of the weights; None: that of their initializers.
         metadata: of the parameters, by their names, such as `{"kernel": {"sharding":
             P(None, "model")}}`.
@@ -203,39 +205,6 @@ class MultiHeadAttention(LayerModule):
         self.out_bias_initializer = out_bias_initializer
         self.query_scale_initializer = query_scale_initializer
         self.key_scale_initializer = key_scale_initializer
-
-    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
-        """`init` of `nn.MultiHeadAttention`."""
-        return pure.init(
-            key,
-            heads=self.heads,
-            context_features=self.context_features,
-            value_features=self.value_features,
-            kv_heads=self.kv_heads,
-            head_features=self.head_features,
-            value_head_features=self.value_head_features,
-            out_features=self.out_features,
-            use_bias=self.use_bias,
-            causal=self.causal,
-            dropout_rate=self.dropout_rate,
-            broadcast_dropout=self.broadcast_dropout,
-            qk_norm=self.qk_norm,
-            rotary=self.rotary,
-            max_length=self.max_length,
-            batch=self.batch,
-            cache_dtype=self.cache_dtype,
-            chunk_size=self.chunk_size,
-            accum_dtype=self.accum_dtype,
-            precision=self.precision,
-            kernel_initializer=self.kernel_initializer,
-            bias_initializer=self.bias_initializer,
-            out_kernel_initializer=self.out_kernel_initializer,
-            out_bias_initializer=self.out_bias_initializer,
-            query_scale_initializer=self.query_scale_initializer,
-            key_scale_initializer=self.key_scale_initializer,
-            dtype=self.dtype,
-            **sizes,
-        )
 
     def inferred_sizes(self, x: Any) -> dict[str, Any]:
         """The hyperparameters that the shape of an input decides."""

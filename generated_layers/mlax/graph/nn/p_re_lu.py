@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import jax
-from jax.nn.initializers import constant
 from jax.typing import DTypeLike
 
 from mlax._core import arrays, checks
@@ -17,6 +16,7 @@ from mlax.graph._graph import Graph
 from mlax.graph._layer import LayerModule
 from mlax.graph._params import Params
 from mlax.graph._rng import Rng
+from mlax.initializers import constant
 from mlax.nn import p_re_lu as pure
 
 
@@ -30,7 +30,7 @@ class PReLU(LayerModule):
         features: number of slopes: the size of their axis, or 1 for all (an integer of
             at least 1).
         axis: axis that has the slopes (an integer).
-        slope_initializer: initializer of slope, of shape (features,).
+        slope_initializer: initializer of `slope`, of shape (features,).
         dtype: dtype of the weights; None: that of their initializers.
         metadata: of the parameters, by their names, such as `{"kernel": {"sharding":
             P(None, "model")}}`.
@@ -58,16 +58,6 @@ class PReLU(LayerModule):
         self.features = checks.size("PReLU", features=features)
         self.axis = checks.integer("PReLU", axis=axis)
         self.slope_initializer = slope_initializer
-
-    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
-        """`init` of `nn.PReLU`."""
-        return pure.init(
-            key,
-            features=self.features,
-            axis=self.axis,
-            slope_initializer=self.slope_initializer,
-            dtype=self.dtype,
-        )
 
     def __call__(
         self, params: Params, x: jax.Array, *, is_training: bool = True

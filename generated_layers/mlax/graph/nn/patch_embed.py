@@ -35,15 +35,16 @@ class PatchEmbed(LayerModule):
         features: features of a token (an integer of at least 1).
         patch_size: size of a patch (an integer of at least 1, or a sequence of one for
             each spatial axis).
-        channel_last: whether channels of the image are the last axis (True or False).
-        use_bias: whether a bias is added (True or False).
+        channel_last: whether channels of the image are the last axis.
+        use_bias: whether a bias is added.
         precision: of the products, see jax.lax.Precision (what `jax.lax` takes as
             precision, or None).
         in_channels: channels of the image (an integer of at least 1); None: that of the
             first input.
-        kernel_initializer: initializer of kernel, of shape shape; None:
-            lecun_normal(in_axis=in_axis, out_axis=0).
-        bias_initializer: initializer of bias, of shape (features,).
+        kernel_initializer: initializer of `kernel`, of shape (features, *patch_size,
+            in_channels) if channel_last else (features, in_channels, *patch_size);
+            None: lecun_normal(in_axis=-1 if channel_last else 1, out_axis=0).
+        bias_initializer: initializer of `bias`, of shape (features,).
         dtype: dtype of the weights; None: that of their initializers.
         metadata: of the parameters, by their names, such as `{"kernel": {"sharding":
             P(None, "model")}}`.
@@ -90,22 +91,6 @@ class PatchEmbed(LayerModule):
         )
         self.kernel_initializer = kernel_initializer
         self.bias_initializer = bias_initializer
-
-    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
-        """`init` of `nn.PatchEmbed`."""
-        return pure.init(
-            key,
-            spatial_dims=self.spatial_dims,
-            features=self.features,
-            patch_size=self.patch_size,
-            channel_last=self.channel_last,
-            use_bias=self.use_bias,
-            precision=self.precision,
-            kernel_initializer=self.kernel_initializer,
-            bias_initializer=self.bias_initializer,
-            dtype=self.dtype,
-            **sizes,
-        )
 
     def inferred_sizes(self, x: Any) -> dict[str, Any]:
         """The hyperparameters that the shape of an input decides."""

@@ -30,7 +30,7 @@ class PixelShuffle(LayerModule):
         spatial_dims: number of spatial axes (an integer of at least 1).
         factor: by which each spatial axis becomes larger (an integer of at least 1, or
             a sequence of one for each spatial axis).
-        channel_last: whether channels are the last axis (True or False).
+        channel_last: whether channels are the last axis.
 
     Raises:
         ValueError, TypeError: where an argument is not what it may be.
@@ -51,14 +51,6 @@ class PixelShuffle(LayerModule):
             "PixelShuffle", checks.size, spatial_dims, factor=factor
         )
         self.channel_last = checks.boolean("PixelShuffle", channel_last=channel_last)
-
-    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
-        """`init` of `nn.PixelShuffle`."""
-        return pure.init(
-            spatial_dims=self.spatial_dims,
-            factor=self.factor,
-            channel_last=self.channel_last,
-        )
 
     def __call__(
         self, params: Params, x: jax.Array, *, is_training: bool = True

@@ -37,10 +37,6 @@ class Reshape(LayerModule):
         self.shape = checks.new_shape("Reshape", shape=shape)
         self.batch_dims = checks.count("Reshape", batch_dims=batch_dims)
 
-    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
-        """`init` of `nn.Reshape`."""
-        return pure.init(shape=self.shape, batch_dims=self.batch_dims)
-
     def __call__(
         self, params: Params, x: jax.Array, *, is_training: bool = True
     ) -> tuple[jax.Array, Params]:

@@ -28,7 +28,7 @@ class RotaryEmbedding(LayerModule):
     Args:
         graph: a node of its own, `graph.child(...)`.
         base: what the wavelengths grow up to, by 2 pi (a finite number above 0).
-        interleaved: whether neighbours are a pair, else the two halves (True or False).
+        interleaved: whether neighbours are a pair, else the two halves.
         rotary_features: how many features turn; None: all (an integer of at least 1, or
             None).
         features: size of a head (an integer of at least 1); None: that of the first
@@ -58,15 +58,6 @@ class RotaryEmbedding(LayerModule):
         self.interleaved = checks.boolean("RotaryEmbedding", interleaved=interleaved)
         self.rotary_features = checks.optional(
             checks.size, "RotaryEmbedding", rotary_features=rotary_features
-        )
-
-    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
-        """`init` of `nn.RotaryEmbedding`."""
-        return pure.init(
-            base=self.base,
-            interleaved=self.interleaved,
-            rotary_features=self.rotary_features,
-            **sizes,
         )
 
     def inferred_sizes(self, x: Any) -> dict[str, Any]:

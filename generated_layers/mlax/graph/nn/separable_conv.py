@@ -42,8 +42,8 @@ class SeparableConv(LayerModule):
             integer, or for each axis an integer or a pair).
         dilation: steps from element to element of the kernel (an integer of at least 1,
             or a sequence of one for each spatial axis).
-        channel_last: whether channels are the last axis (True or False).
-        use_bias: whether a bias is added (True or False).
+        channel_last: whether channels are the last axis.
+        use_bias: whether a bias is added.
         precision: of the products, see jax.lax.Precision (what `jax.lax` takes as
             precision, or None).
         in_channels: channels of the input (an integer of at least 1); None: that of the
@@ -119,27 +119,6 @@ class SeparableConv(LayerModule):
         self.depthwise_initializer = depthwise_initializer
         self.pointwise_initializer = pointwise_initializer
         self.bias_initializer = bias_initializer
-
-    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
-        """`init` of `nn.SeparableConv`."""
-        return pure.init(
-            key,
-            spatial_dims=self.spatial_dims,
-            out_channels=self.out_channels,
-            kernel_size=self.kernel_size,
-            channel_multiplier=self.channel_multiplier,
-            strides=self.strides,
-            padding=self.padding,
-            dilation=self.dilation,
-            channel_last=self.channel_last,
-            use_bias=self.use_bias,
-            precision=self.precision,
-            depthwise_initializer=self.depthwise_initializer,
-            pointwise_initializer=self.pointwise_initializer,
-            bias_initializer=self.bias_initializer,
-            dtype=self.dtype,
-            **sizes,
-        )
 
     def inferred_sizes(self, x: Any) -> dict[str, Any]:
         """The hyperparameters that the shape of an input decides."""

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
-from jax.nn.initializers import lecun_normal, zeros
+from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
 from mlax._core import arrays, checks
@@ -19,7 +19,7 @@ from mlax.graph._graph import Graph
 from mlax.graph._params import Params
 from mlax.graph._recurrent import RecurrentModule
 from mlax.graph._rng import Rng
-from mlax.initializers import orthogonal
+from mlax.initializers import lecun_normal, orthogonal
 from mlax.nn import simple_cell as pure
 
 
@@ -34,17 +34,17 @@ class SimpleRNN(RecurrentModule):
         graph: a node of its own, `graph.child(...)`.
         hidden_size: size of the state (an integer of at least 1).
         activation: of the new state (a hashable function of an array).
-        residual: whether the old state is added before the activation (True or False).
-        use_bias: whether a bias is added (True or False).
+        residual: whether the old state is added before the activation.
+        use_bias: whether a bias is added.
         precision: of the products, see jax.lax.Precision (what `jax.lax` takes as
             precision, or None).
         in_features: size of the last axis of the input (an integer of at least 1);
             None: that of the first input.
         is_static: whether `apply` is a Python loop, and not a compiled one.
-        kernel_initializer: initializer of kernel, of shape (in_features, features).
-        recurrent_kernel_initializer: initializer of recurrent_kernel, of shape
+        kernel_initializer: initializer of `kernel`, of shape (in_features, features).
+        recurrent_kernel_initializer: initializer of `recurrent_kernel`, of shape
             (features, features).
-        bias_initializer: initializer of bias, of shape (features,).
+        bias_initializer: initializer of `bias`, of shape (features,).
         dtype: dtype of the weights; None: that of their initializers.
         metadata: of the parameters, by their names, such as `{"kernel": {"sharding":
             P(None, "model")}}`.
@@ -55,6 +55,7 @@ class SimpleRNN(RecurrentModule):
     """
 
     functions: ClassVar[Any] = pure
+    aliases: ClassVar[Mapping[str, str]] = {"features": "hidden_size"}
     declarations: ClassVar[Declarations] = {
         "kernel": None,
         "recurrent_kernel": None,
@@ -95,22 +96,6 @@ class SimpleRNN(RecurrentModule):
         self.kernel_initializer = kernel_initializer
         self.recurrent_kernel_initializer = recurrent_kernel_initializer
         self.bias_initializer = bias_initializer
-
-    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
-        """`init` of `nn.SimpleCell`."""
-        return pure.init(
-            key,
-            features=self.hidden_size,
-            activation=self.activation,
-            residual=self.residual,
-            use_bias=self.use_bias,
-            precision=self.precision,
-            kernel_initializer=self.kernel_initializer,
-            recurrent_kernel_initializer=self.recurrent_kernel_initializer,
-            bias_initializer=self.bias_initializer,
-            dtype=self.dtype,
-            **sizes,
-        )
 
     def inferred_sizes(self, x: Any) -> dict[str, Any]:
         """The hyperparameters that the shape of an input decides."""

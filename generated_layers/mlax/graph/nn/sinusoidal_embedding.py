@@ -26,8 +26,7 @@ class SinusoidalEmbedding(LayerModule):
     Args:
         graph: a node of its own, `graph.child(...)`.
         base: what the wavelengths grow up to, by 2 pi (a finite number above 0).
-        interleaved: whether sines and cosines alternate, else sines first (True or
-            False).
+        interleaved: whether sines and cosines alternate, else sines first.
         features: size of the last axis; even (an integer of at least 1); None: that of
             the first input.
 
@@ -54,10 +53,6 @@ class SinusoidalEmbedding(LayerModule):
         self.interleaved = checks.boolean(
             "SinusoidalEmbedding", interleaved=interleaved
         )
-
-    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
-        """`init` of `nn.SinusoidalEmbedding`."""
-        return pure.init(base=self.base, interleaved=self.interleaved, **sizes)
 
     def inferred_sizes(self, x: Any) -> dict[str, Any]:
         """The hyperparameters that the shape of an input decides."""

@@ -31,7 +31,7 @@ class SpectralNorm(LayerModule):
 
     Args:
         graph: a node of its own, `graph.child(...)`.
-        features_first: whether that is its first axis, as in Conv (True or False).
+        features_first: whether that is its first axis, as in Conv.
         iterations: steps of power iteration in training (an integer of at least 0).
         epsilon: added to the squares of norms (a finite number above 0).
         features: size of the last axis of the weight, or of its first one (an integer
@@ -68,17 +68,6 @@ class SpectralNorm(LayerModule):
         )
         self.iterations = checks.count("SpectralNorm", iterations=iterations)
         self.epsilon = checks.positive("SpectralNorm", epsilon=epsilon)
-
-    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
-        """`init` of `nn.SpectralNorm`."""
-        return pure.init(
-            key,
-            features_first=self.features_first,
-            iterations=self.iterations,
-            epsilon=self.epsilon,
-            dtype=self.dtype,
-            **sizes,
-        )
 
     def inferred_sizes(self, x: Any) -> dict[str, Any]:
         """The hyperparameters that the shape of an input decides."""

@@ -35,9 +35,8 @@ class SumPool(LayerModule):
             integer, or for each axis an integer or a pair).
         dilation: steps from element to element of the window (an integer of at least 1,
             or a sequence of one for each spatial axis).
-        ceil_mode: whether a last window may end beyond the padding (True or False).
-        channel_last: whether an axis of channels follows the spatial axes (True or
-            False).
+        ceil_mode: whether a last window may end beyond the padding.
+        channel_last: whether an axis of channels follows the spatial axes.
         accum_dtype: dtype of the sum; None: that of x (a floating dtype, or None).
 
     Raises:
@@ -74,19 +73,6 @@ class SumPool(LayerModule):
         self.channel_last = checks.boolean("SumPool", channel_last=channel_last)
         self.accum_dtype = checks.optional(
             checks.dtype, "SumPool", accum_dtype=accum_dtype
-        )
-
-    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
-        """`init` of `nn.SumPool`."""
-        return pure.init(
-            spatial_dims=self.spatial_dims,
-            window=self.window,
-            strides=self.strides,
-            padding=self.padding,
-            dilation=self.dilation,
-            ceil_mode=self.ceil_mode,
-            channel_last=self.channel_last,
-            accum_dtype=self.accum_dtype,
         )
 
     def __call__(

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import jax
-from jax.nn.initializers import lecun_normal, zeros
+from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
 from mlax._core import arrays, checks
@@ -19,6 +19,7 @@ from mlax.graph._layer import LayerModule
 from mlax.graph._params import Params
 from mlax.graph._rng import Rng
 from mlax.graph.nn.linear import Linear
+from mlax.initializers import lecun_normal
 from mlax.nn import swi_glu as pure
 
 
@@ -30,7 +31,7 @@ class SwiGLU(LayerModule):
     Args:
         graph: a node of its own, `graph.child(...)`.
         out_features: size of the last axis of the output (an integer of at least 1).
-        use_bias: whether biases are added (True or False).
+        use_bias: whether biases are added.
         precision: of the products, see jax.lax.Precision (what `jax.lax` takes as
             precision, or None).
         in_features: size of the last axis of the input (an integer of at least 1);
@@ -80,19 +81,6 @@ class SwiGLU(LayerModule):
         )
         self.kernel_initializer = kernel_initializer
         self.bias_initializer = bias_initializer
-
-    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
-        """`init` of `nn.SwiGLU`."""
-        return pure.init(
-            key,
-            out_features=self.out_features,
-            use_bias=self.use_bias,
-            precision=self.precision,
-            kernel_initializer=self.kernel_initializer,
-            bias_initializer=self.bias_initializer,
-            dtype=self.dtype,
-            **sizes,
-        )
 
     def inferred_sizes(self, x: Any) -> dict[str, Any]:
         """The hyperparameters that the shape of an input decides."""

@@ -28,8 +28,7 @@ class Upsample(LayerModule):
         factor: by which each spatial axis becomes larger (an integer of at least 1, or
             a sequence of one for each spatial axis).
         method: how elements are found (one of "nearest", "linear").
-        channel_last: whether an axis of channels follows the spatial axes (True or
-            False).
+        channel_last: whether an axis of channels follows the spatial axes.
 
     Raises:
         ValueError, TypeError: where an argument is not what it may be.
@@ -52,15 +51,6 @@ class Upsample(LayerModule):
         )
         self.method = checks.choice("Upsample", ("nearest", "linear"), method=method)
         self.channel_last = checks.boolean("Upsample", channel_last=channel_last)
-
-    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
-        """`init` of `nn.Upsample`."""
-        return pure.init(
-            spatial_dims=self.spatial_dims,
-            factor=self.factor,
-            method=self.method,
-            channel_last=self.channel_last,
-        )
 
     def __call__(
         self, params: Params, x: jax.Array, *, is_training: bool = True

@@ -32,15 +32,14 @@ class WeightNorm(LayerModule):
 
     Args:
         graph: a node of its own, `graph.child(...)`.
-        features_first: whether that is its first axis, as in Conv (True or False).
-        use_scale: whether features have a length, else they have length one (True or
-            False).
+        features_first: whether that is its first axis, as in Conv.
+        use_scale: whether features have a length, else they have length one.
         epsilon: the least length to divide by (a finite number above 0).
         accum_dtype: dtype of the norm; None: that of the weight (a floating dtype, or
             None).
         features: size of the last axis of the weight, or of its first one (an integer
             of at least 1); None: that of the first input.
-        scale_initializer: initializer of scale, of shape (features,).
+        scale_initializer: initializer of `scale`, of shape (features,).
         dtype: dtype of the weights; None: that of their initializers.
         metadata: of the parameters, by their names, such as `{"kernel": {"sharding":
             P(None, "model")}}`.
@@ -79,19 +78,6 @@ class WeightNorm(LayerModule):
             checks.dtype, "WeightNorm", accum_dtype=accum_dtype
         )
         self.scale_initializer = scale_initializer
-
-    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
-        """`init` of `nn.WeightNorm`."""
-        return pure.init(
-            key,
-            features_first=self.features_first,
-            use_scale=self.use_scale,
-            epsilon=self.epsilon,
-            accum_dtype=self.accum_dtype,
-            scale_initializer=self.scale_initializer,
-            dtype=self.dtype,
-            **sizes,
-        )
 
     def inferred_sizes(self, x: Any) -> dict[str, Any]:
         """The hyperparameters that the shape of an input decides."""

@@ -47,12 +47,6 @@ class ZNorm(LayerModule):
             checks.dtype, "ZNorm", accum_dtype=accum_dtype
         )
 
-    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
-        """`init` of `nn.ZNorm`."""
-        return pure.init(
-            axis=self.axis, epsilon=self.epsilon, accum_dtype=self.accum_dtype
-        )
-
     def __call__(
         self, params: Params, x: jax.Array, *, is_training: bool = True
     ) -> tuple[jax.Array, Params]:

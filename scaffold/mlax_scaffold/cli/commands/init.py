@@ -34,6 +34,7 @@ from mlax_scaffold.cli import options
 )
 @options.dry_run
 @options.show_diff
+@options.wait
 @options.quiet
 @options.output_format("json")
 def command(
@@ -46,6 +47,7 @@ def command(
     directory: str | None,
     dry_run: bool,
     show_diff: bool,
+    patience: float,
     quiet: bool,
     style: str,
 ) -> None:
@@ -55,8 +57,8 @@ def command(
     .gitattributes that generated files merge by themselves; what is there already stays
     as it is. The folders of specs, code, tests and docs come with the first definition.
     """
-    from mlax_scaffold.cli.changes import preview
-    from mlax_scaffold.cli.initialization import initialize, prepare
+    from mlax_scaffold.cli.changes import exclusive, preview
+    from mlax_scaffold.project.initialization import initialize, prepare
 
     if package is None:
         if not sys.stdin.isatty():
@@ -76,7 +78,8 @@ def command(
     if prepared.extends and not yes and sys.stdin.isatty() and style == "text":
         click.echo(prepared.added)
         click.confirm("Add this to pyproject.toml?", default=True, abort=True, err=True)
-    report = initialize(prepared)
+    with exclusive(prepared.root, patience):
+        report = initialize(prepared)
     if style == "json":
         content = {
             "created": report.created,

@@ -27,8 +27,9 @@ def command(directory: str | None, style: str) -> None:
     Those that come with mlax-scaffold, and that a project's specs are built on, are
     marked as built in.
     """
-    from mlax_scaffold.cli.workspace import Workspace
+    from mlax_scaffold.cli.changes import warn_unread
     from mlax_scaffold.model.definition import Kind
+    from mlax_scaffold.project.workspace import Workspace
     from mlax_scaffold.write import Verdict
 
     workspace = Workspace.find(directory)
@@ -38,6 +39,8 @@ def command(directory: str | None, style: str) -> None:
         if status.verdict is not Verdict.CLEAN:
             verdicts.setdefault(status.source, status.verdict.value)
     own = {file.path for file in workspace.own}
+    origins = {file.path: file.origin for file in workspace.built_in}
+    names = {str(plugin): plugin.name for plugin in workspace.plugins}
     entries = [
         {
             "kind": kind.name.lower(),
@@ -46,6 +49,7 @@ def command(directory: str | None, style: str) -> None:
             "summary": definition.summary,
             "source": definition.source,
             "built_in": definition.source not in own,
+            "plugin": names.get(origins.get(definition.source, ""), ""),
             "verdict": verdicts.get(definition.source, Verdict.CLEAN.value),
         }
         for kind in Kind
@@ -54,6 +58,7 @@ def command(directory: str | None, style: str) -> None:
     if style == "json":
         click.echo(json.dumps({"definitions": entries}, indent=2))
         return
+    warn_unread(workspace)
     if not entries:
         click.echo("There are no specs yet. Create one: mlax-scaffold new-layer NAME")
         return
@@ -67,6 +72,8 @@ def command(directory: str | None, style: str) -> None:
         click.echo(click.style(_TITLES[kind.section], bold=True))
         for entry in chosen:
             marks = ["built in"] if entry["built_in"] else []
+            if entry["plugin"]:
+                marks = [f"of {entry['plugin']}"]
             if entry["verdict"] != Verdict.CLEAN.value:
                 marks.append(click.style(str(entry["verdict"]), fg="red"))
             mark = f"  [{', '.join(marks)}]" if marks else ""

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from mlax_scaffold.cli.creating import create, creating
+from mlax_scaffold.cli.new import create, creating
 
 
 @click.command(epilog="Example: mlax-scaffold new-function leaky_tanh")
@@ -15,8 +15,9 @@ from mlax_scaffold.cli.creating import create, creating
 def command(name: str, **given: Any) -> None:
     """Create a function: its spec, code, tests and docs.
 
-    The spec starts from a small working function, or from a copy of
-    an existing one. All that follows from it is generated, tried out in a copy, and
-    written together; where something fails, nothing is.
+    The spec starts from a small working function, from a copy of
+    an existing one, or from code that is there already (--from), in jax, NumPy or PyTorch.
+    All that follows from it is generated, tried out in a copy, and written together;
+    where something fails, nothing is.
     """
     create("new-function", "FUNCTION", name, **given)

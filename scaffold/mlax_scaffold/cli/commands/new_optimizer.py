@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from mlax_scaffold.cli.creating import create, creating
+from mlax_scaffold.cli.new import create, creating
 
 
 @click.command(epilog="Example: mlax-scaffold new-optimizer SlowAdam --like Adam")
@@ -15,8 +15,9 @@ from mlax_scaffold.cli.creating import create, creating
 def command(name: str, **given: Any) -> None:
     """Create an optimizer: its spec, code, tests and docs.
 
-    The spec starts from a small working optimizer, or from a copy of
-    an existing one. All that follows from it is generated, tried out in a copy, and
-    written together; where something fails, nothing is.
+    The spec starts from a small working optimizer, from a copy of
+    an existing one, or from code that is there already (--from), in optax.
+    All that follows from it is generated, tried out in a copy, and written together;
+    where something fails, nothing is.
     """
     create("new-optimizer", "OPTIMIZER", name, **given)

@@ -23,8 +23,8 @@ def command(
     Runs pytest, with the project's settings, on the files that were generated last.
     Exit status: 0 all passed; 1 some failed; 3 they could not be run.
     """
-    from mlax_scaffold.cli.running import files_of, missing_packages, run_tests
-    from mlax_scaffold.cli.workspace import Workspace
+    from mlax_scaffold.project.running import files_of, missing_packages, run_tests
+    from mlax_scaffold.project.workspace import Workspace
 
     workspace = Workspace.find(directory)
     missing = missing_packages()

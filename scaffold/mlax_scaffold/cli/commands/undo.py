@@ -15,6 +15,7 @@ from mlax_scaffold.cli import options
 @options.dry_run
 @options.show_diff
 @options.force
+@options.wait
 @options.quiet
 @options.output_format("json")
 def command(
@@ -22,6 +23,7 @@ def command(
     dry_run: bool,
     show_diff: bool,
     force: bool,
+    patience: float,
     quiet: bool,
     style: str,
 ) -> None:
@@ -31,12 +33,12 @@ def command(
     them or none. Where one was edited since, nothing is undone without --force. The
     last ten changes are kept.
     """
-    from mlax_scaffold.cli.changes import Consent, preview, warn_about
+    from mlax_scaffold.cli.changes import Consent, exclusive, preview, warn_about
     from mlax_scaffold.cli.console import changed_lines, counts
-    from mlax_scaffold.cli.workspace import Workspace
+    from mlax_scaffold.project.settings import find_changed
     from mlax_scaffold.write import CommitReport, plan_undo, undo
 
-    root = Workspace.find(directory).root
+    root = find_changed(directory)
     if dry_run or show_diff:
         preview(
             root,
@@ -47,7 +49,8 @@ def command(
             style=style,
         )
         return
-    report = undo(root, force=force)
+    with exclusive(root, patience):
+        report = undo(root, force=force)
     if style == "json":
         click.echo(json.dumps(asdict(report), indent=2))
     elif not quiet:

@@ -2,15 +2,16 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from mlax_scaffold.spec import Block, Bool, Cell, Float, PyTree, Size, cast
+from mlax_scaffold.spec import Block, Bool, Cell, Float, PyTree, Size, cast, scan
 
 
 class Recurrent(Block):
     """A cell along the axis of time: (y_t, carry) = cell((x_t, carry)).
 
-    The weights are cast once, before the loop, so that their gradients accumulate in
-    the dtype of x. A cell over images needs `time_major`. Other keyword inputs are the
-    cell's, and the same in each step.
+    The weights are cast once, before the loop. In 16 bits their gradients are computed
+    for all steps at once, so that their error does not grow with the steps. A cell over
+    images needs `time_major`. Other keyword inputs are the cell's, and the same in each
+    step.
     """
 
     cell: Cell  #: an initialized cell, with a method `initial_carry`
@@ -53,7 +54,7 @@ class Recurrent(Block):
             return (carry, states), y
 
         resets = None if reset is None else jnp.moveaxis(reset, axis, 0)
-        (carry, states), y = lax.scan(
+        (carry, states), y = scan(
             step,
             (carry, self.cell.non_trainables),
             (x, resets, draws),

@@ -1,7 +1,7 @@
 import jax
 from jax import lax
 
-from mlax_scaffold.spec import Block, PyTree, Size, Stacked
+from mlax_scaffold.spec import Block, PyTree, Size, Stacked, scan
 
 
 class Repeat(Block):
@@ -27,6 +27,9 @@ class Repeat(Block):
 
         step = jax.checkpoint(step, prevent_cse=False) if self.checkpoint else step
         stacked = (self.layer.trainables, self.layer.non_trainables, draws)
-        y, states = lax.scan(step, x, stacked, length=self.depth, unroll=self.unroll)
+        # In 16 bits `scan` computes the gradients of keyword inputs for all layers at once,
+        # which is what a checkpoint avoids.
+        loop = lax.scan if self.checkpoint else scan
+        y, states = loop(step, x, stacked, length=self.depth, unroll=self.unroll)
         self.layer.non_trainables = states
         return y

@@ -56,7 +56,7 @@ class TransformerDecoderLayer(Layer):
             "kernel_initializer": self.kernel_initializer,
             "bias_initializer": self.bias_initializer,
         }
-        attention = {
+        shared = {
             **inner,
             "accum_dtype": wide,
             "kv_heads": self.kv_heads,
@@ -71,10 +71,10 @@ class TransformerDecoderLayer(Layer):
             max_length=self.max_length,
             batch=self.batch,
             cache_dtype=self.cache_dtype,
-            **attention,
+            **shared,
         )
         self.context_attention = MultiHeadAttention(
-            size, self.heads, self.source_features, **attention
+            size, self.heads, self.source_features, **shared
         )
         self.feed_forward = FeedForward(
             size, self.hidden_features, self.activation, **inner

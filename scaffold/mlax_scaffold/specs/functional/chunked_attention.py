@@ -15,6 +15,7 @@ from mlax_scaffold.spec import (
     dot_product_attention_logits,
     dropout,
     function,
+    map_chunks,
     range_scale,
     spread,
     sum,
@@ -98,7 +99,7 @@ def chunked_attention(
                 q, k, scale=scale, precision=precision
             )
             if bias is not None:
-                logits = logits + cut(bias, row, column)
+                logits = logits + spread(cut(bias, row, column), logits.shape)
             position = column * size + jnp.arange(size)
             allowed = position < keys
             if causal:
@@ -133,7 +134,7 @@ def chunked_attention(
         shape = (columns, *q.shape)
         q = jnp.broadcast_to(spread(q[None], shape), shape)
         chunks = (q, split(key, columns), split(value, columns), jnp.arange(columns))
-        tops, totals, parts = lax.map(jax.checkpoint(step), chunks)
+        tops, totals, parts = map_chunks(jax.checkpoint(step), chunks)
         top = jnp.max(tops, axis=0)
         decay = jnp.exp(tops - jnp.where(top == -jnp.inf, 0.0, top))
         # All chunks in one sum, so that its error does not grow with their number.
@@ -145,7 +146,7 @@ def chunked_attention(
         y = sum(parts * decay, axis=0, factor=share)
         return (y / spread(total, y.shape)).astype(query.dtype)
 
-    y = lax.map(jax.checkpoint(attend), (split(query, rows), jnp.arange(rows)))
+    y = map_chunks(jax.checkpoint(attend), (split(query, rows), jnp.arange(rows)))
     y = jnp.moveaxis(y, 0, -4)
     y = y.reshape(*batch, rows * size, heads, features)
     return y[..., :queries, :, :]

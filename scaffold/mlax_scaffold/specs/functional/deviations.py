@@ -1,3 +1,4 @@
+import jax
 import jax.numpy as jnp
 from jax import lax
 
@@ -10,6 +11,7 @@ from mlax_scaffold.spec import (
     mean,
     range_scale,
     spread,
+    spread_mean,
 )
 
 
@@ -46,9 +48,20 @@ def deviations(
     deviation = deviation / scale
     if half:
         # The gradient of the mean goes through here, where it stays in range.
-        rest = mean(deviation, axis=axis, keepdims=True)
-        rest = rest if axis_name is None else lax.pmean(rest, axis_name)
-        deviation = deviation - spread(rest, x.shape)
+        axes = tuple(range(x.ndim)) if axis is None else axis
+
+        @jax.custom_jvp
+        def centered(x):
+            rest = mean(x, axis=axes, keepdims=True)
+            rest = rest if axis_name is None else lax.pmean(rest, axis_name)
+            return x - spread(rest, x.shape)
+
+        @centered.defjvp
+        def tangent(primals, tangents):
+            change = tangents[0] - spread_mean(tangents[0], axes, axis_name)
+            return centered(primals[0]), change
+
+        deviation = centered(deviation)
     square = mean(lax.square(deviation), axis=axis, keepdims=True)
     square = square if axis_name is None else lax.pmean(square, axis_name)
     return center, deviation, square, scale if unit == 1.0 else scale * unit

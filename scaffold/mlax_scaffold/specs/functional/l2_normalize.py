@@ -32,4 +32,9 @@ def l2_normalize(
     scale = range_scale(wide, axis=axis, at_least=8.0 * least, only_float16=False)
     wide = wide / scale
     length = jnp.maximum(l2_norm(wide, axis=axis, keepdims=True), least / scale)
-    return (wide / spread(length, wide.shape)).astype(x.dtype)
+    if jnp.finfo(wide.dtype).maxexp > 16:
+        return (wide / spread(length, wide.shape)).astype(x.dtype)
+    # That of many elements has no square in float16, where none of them is large.
+    unit = range_scale(length, axis=())
+    y = wide / spread(length / unit, wide.shape)
+    return (y / unit).astype(x.dtype)

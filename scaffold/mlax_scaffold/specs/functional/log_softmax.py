@@ -1,7 +1,19 @@
+import math
+
+import jax
 import jax.numpy as jnp
 from jax import lax
 
-from mlax_scaffold.spec import Axis, DType, Float, function, logsumexp, spread
+from mlax_scaffold.spec import (
+    Axis,
+    DType,
+    Float,
+    function,
+    logsumexp,
+    spread,
+    spread_mean,
+    sum,
+)
 
 
 @function
@@ -17,12 +29,31 @@ def log_softmax(
     gradient, and not NaN.
     """
     wide = x if accum_dtype is None else x.astype(accum_dtype)
-    if jnp.finfo(wide.dtype).bits <= 16:
-        # The rounding of a large sum would be in every element.
-        top = jnp.max(
-            lax.stop_gradient(wide), axis=axis, keepdims=True, initial=-jnp.inf
-        )
-        wide = wide - jnp.where(jnp.isfinite(top), top, jnp.zeros_like(top))
-    total = logsumexp(wide, axis=axis, keepdims=True)
-    total = jnp.where(total == -jnp.inf, jnp.zeros_like(total), total)
-    return (wide - spread(total, wide.shape)).astype(x.dtype)
+
+    def plain(x):
+        total = logsumexp(x, axis=axis, keepdims=True)
+        total = jnp.where(total == -jnp.inf, jnp.zeros_like(total), total)
+        return x - spread(total, x.shape)
+
+    if jnp.finfo(wide.dtype).bits > 16:
+        return plain(wide).astype(x.dtype)
+    # The rounding of a large sum would be in every element.
+    top = jnp.max(lax.stop_gradient(wide), axis=axis, keepdims=True, initial=-jnp.inf)
+    wide = wide - jnp.where(jnp.isfinite(top), top, jnp.zeros_like(top))
+    size = max(1, math.prod(x.shape[a] for a in axis))
+    half = 2.0 ** (math.ceil(math.log2(size)) // 2)
+    logarithm = jax.custom_jvp(plain)
+
+    @logarithm.defjvp
+    def tangent(primals, tangents):
+        # Of all cotangents there may be no sum in float16, but there is their mean.
+        weights = jnp.exp(primals[0])
+        total = sum(weights, axis=axis, keepdims=True, factor=1.0 / half)
+        total = total + (total == 0.0).astype(total.dtype)
+        few = lax.rsqrt(total) * (size / half) ** 0.5
+        root = lax.sqrt(few)
+        weights = weights * spread(few * root, weights.shape)
+        mean = spread_mean(weights * tangents[0], axis)
+        return logarithm(*primals), tangents[0] - mean * spread(root, mean.shape)
+
+    return logarithm(wide).astype(x.dtype)

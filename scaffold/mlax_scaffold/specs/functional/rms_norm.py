@@ -1,15 +1,12 @@
-from jax import lax
-
 from mlax_scaffold.spec import (
     Axis,
     AxisName,
     DType,
     Float,
     Positive,
-    divide_by_scaled_root,
     function,
-    mean,
     range_scale,
+    scaled_scores,
 )
 
 
@@ -30,7 +27,7 @@ def rms_norm(
     scale = range_scale(
         wide, axis=axis, axis_name=axis_name, at_least=0.5 * epsilon**0.5
     )
-    wide = wide / scale
-    square = mean(lax.square(wide), axis=axis, keepdims=True)
-    square = square if axis_name is None else lax.pmean(square, axis_name)
-    return divide_by_scaled_root(wide, square, scale, epsilon=epsilon).astype(x.dtype)
+    y = scaled_scores(
+        wide / scale, scale, axis=axis, epsilon=epsilon, axis_name=axis_name
+    )
+    return y.astype(x.dtype)

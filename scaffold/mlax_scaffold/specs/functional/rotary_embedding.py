@@ -1,14 +1,6 @@
 import jax.numpy as jnp
 
-from mlax_scaffold.spec import (
-    Float,
-    Int,
-    Positive,
-    Size,
-    function,
-    require,
-    sinusoids,
-)
+from mlax_scaffold.spec import Float, Int, Positive, Size, function, require, sinusoids
 
 
 @function

@@ -5,8 +5,8 @@ from mlax_scaffold.spec import (
     Float,
     Positive,
     deviations,
-    divide_by_scaled_root,
     function,
+    scaled_scores,
 )
 
 
@@ -21,9 +21,8 @@ def standardize(
 ) -> Float["..."]:
     """(x - mean(x)) / sqrt(var(x) + epsilon), in the dtype of x."""
     wide = x if accum_dtype is None else x.astype(accum_dtype)
-    _, deviation, square, scale = deviations(
+    _, deviation, _, scale = deviations(
         wide, axis=axis, axis_name=axis_name, epsilon=epsilon
     )
-    return divide_by_scaled_root(deviation, square, scale, epsilon=epsilon).astype(
-        x.dtype
-    )
+    y = scaled_scores(deviation, scale, axis=axis, epsilon=epsilon, axis_name=axis_name)
+    return y.astype(x.dtype)

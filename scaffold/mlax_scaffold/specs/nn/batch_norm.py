@@ -14,6 +14,7 @@ from mlax_scaffold.spec import (
     divide_by_scaled_root,
     ema,
     ones,
+    scaled_scores,
     spread,
     state,
     stored_moments,
@@ -22,7 +23,9 @@ from mlax_scaffold.spec import (
 )
 
 
-class BatchNorm(Layer):
+class BatchNorm(
+    Layer, invariances=["independent batch if inference", "permutable batch"]
+):
     """Normalizes each channel over the batch and the spatial axes.
 
     y = (x - mean) / sqrt(var + epsilon) * scale + bias, with the moments of the batch
@@ -67,13 +70,27 @@ class BatchNorm(Layer):
             else cast(self.scale.reshape(shape), dtype=wide.dtype)
         )
         if self.training and x.size > 0:
+            axes = tuple(a for a in range(x.ndim) if a != channel)
             mean, deviation, square, scale = deviations(
                 wide,
-                axis=tuple(a for a in range(x.ndim) if a != channel),
+                axis=axes,
                 axis_name=self.axis_name,
                 epsilon=self.epsilon,
             )
-            factor = divide_by_scaled_root(weight, square, scale, epsilon=self.epsilon)
+            if jnp.finfo(wide.dtype).bits > 16:
+                factor = divide_by_scaled_root(
+                    weight, square, scale, epsilon=self.epsilon
+                )
+            else:
+                # Its gradient stays in the range of float16.
+                deviation = scaled_scores(
+                    deviation,
+                    scale,
+                    axis=axes,
+                    epsilon=self.epsilon,
+                    axis_name=self.axis_name,
+                )
+                factor = weight
             mean = mean.reshape(-1).astype(self.stored.mean.dtype)
             var = square.reshape(-1).astype(self.stored.var.dtype)
             var = var * lax.square(scale.reshape(-1).astype(var.dtype))

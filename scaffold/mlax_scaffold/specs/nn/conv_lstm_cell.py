@@ -1,15 +1,7 @@
 import jax.numpy as jnp
 from jax import lax
 
-from mlax_scaffold.spec import (
-    Float,
-    Initializer,
-    Layer,
-    PerDim,
-    Precision,
-    Size,
-    zeros,
-)
+from mlax_scaffold.spec import Float, Initializer, Layer, PerDim, Precision, Size, zeros
 from mlax_scaffold.specs.nn.conv import Conv
 
 

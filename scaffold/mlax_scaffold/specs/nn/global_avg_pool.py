@@ -1,7 +1,7 @@
 from mlax_scaffold.spec import DType, Float, Layer, Size, mean
 
 
-class GlobalAvgPool(Layer):
+class GlobalAvgPool(Layer, invariances=["permutable spatial"]):
     """Mean over the spatial axes."""
 
     spatial_dims: Size  #: number of spatial axes

@@ -1,7 +1,7 @@
 from mlax_scaffold.spec import Float, Layer, Size, max
 
 
-class GlobalMaxPool(Layer):
+class GlobalMaxPool(Layer, invariances=["permutable spatial"]):
     """Largest element over the spatial axes."""
 
     spatial_dims: Size  #: number of spatial axes

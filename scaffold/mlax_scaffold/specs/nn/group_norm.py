@@ -14,7 +14,7 @@ from mlax_scaffold.spec import (
 )
 
 
-class GroupNorm(Layer):
+class GroupNorm(Layer, invariances=["independent batch"]):
     """Normalizes groups of channels of each example, then scales and shifts channels.
 
     Wu & He, 2018, arXiv:1803.08494. Epsilon is that of PyTorch and

@@ -13,7 +13,7 @@ from mlax_scaffold.spec import (
 )
 
 
-class InstanceNorm(Layer):
+class InstanceNorm(Layer, invariances=["independent batch"]):
     """Normalizes each channel of each example, then scales and shifts channels.
 
     y = (x - mean) / sqrt(var + epsilon) * scale + bias, with moments over the spatial

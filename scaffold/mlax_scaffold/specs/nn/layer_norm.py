@@ -14,7 +14,7 @@ from mlax_scaffold.spec import (
 )
 
 
-class LayerNorm(Layer):
+class LayerNorm(Layer, invariances=["permutable batch"]):
     """Normalizes the last axis: y = (x - mean) / sqrt(var + epsilon) * scale + bias.
 
     Or several axes together; the weights belong to the last one. For weights of each

@@ -29,7 +29,7 @@ class Linear(Layer, aliases={"out_features": "output_size"}):
     def forward(self, x: Float["*batch in_features"]) -> Float["*batch out_features"]:
         batch = x.shape[:-1]
         # One matrix product is faster than a batch of them.
-        matrix = x.reshape(-1, self.in_features) if x.ndim > 2 else x
+        matrix = x.reshape(-1, self.in_features) if len(batch) > 1 else x
         y = matrix.dot(self.kernel, precision=self.precision)
         y = y if self.bias is None else y + spread(self.bias, y.shape)
-        return y.reshape(*batch, y.shape[-1]) if x.ndim > 2 else y
+        return y.reshape(*batch, y.shape[-1]) if len(batch) > 1 else y

@@ -1,3 +1,5 @@
+# A function that is a constant is called as it is, and not bound to the layer.
+# pyright: reportAttributeAccessIssue=false
 from mlax_scaffold.spec import Float, Layer, Padding, PerDim, Size, max_pool
 
 
@@ -17,10 +19,12 @@ class MaxPool(Layer):
     ceil_mode: bool = False  #: whether a last window may end beyond the padding
     channel_last: bool = False  #: whether an axis of channels follows the spatial axes
 
+    POOL = max_pool
+
     def forward(
         self, x: Float["*batch *spatial channels if channel_last else *batch *spatial"]
     ) -> Float["*batch *out_spatial channels if channel_last else *batch *out_spatial"]:
-        return max_pool(
+        return self.POOL(
             x,
             spatial_dims=self.spatial_dims,
             window=self.window,

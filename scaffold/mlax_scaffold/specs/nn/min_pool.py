@@ -1,7 +1,8 @@
-from mlax_scaffold.spec import Float, Layer, Padding, PerDim, Size, min_pool
+from mlax_scaffold.spec import Padding, min_pool
+from mlax_scaffold.specs.nn.max_pool import MaxPool
 
 
-class MinPool(Layer):
+class MinPool(MaxPool):
     """Smallest element of each window of the spatial axes.
 
     Channels that are first are among the batch axes. Strides are 1 by default, as in
@@ -9,24 +10,6 @@ class MinPool(Layer):
     the gradient goes to one of them, or in parts to all.
     """
 
-    spatial_dims: Size  #: number of spatial axes
-    window: PerDim[Size]  #: size of the window
-    strides: PerDim[Size] = 1  #: steps from window to window
     padding: Padding = "VALID"  #: of the input, with inf
-    dilation: PerDim[Size] = 1  #: steps from element to element of the window
-    ceil_mode: bool = False  #: whether a last window may end beyond the padding
-    channel_last: bool = False  #: whether an axis of channels follows the spatial axes
 
-    def forward(
-        self, x: Float["*batch *spatial channels if channel_last else *batch *spatial"]
-    ) -> Float["*batch *out_spatial channels if channel_last else *batch *out_spatial"]:
-        return min_pool(
-            x,
-            spatial_dims=self.spatial_dims,
-            window=self.window,
-            strides=self.strides,
-            padding=self.padding,
-            dilation=self.dilation,
-            ceil_mode=self.ceil_mode,
-            channel_last=self.channel_last,
-        )
+    POOL = min_pool

@@ -27,7 +27,7 @@ from mlax_scaffold.spec import (
 from mlax_scaffold.specs.nn.linear import Linear
 
 
-class MultiHeadAttention(Layer):
+class MultiHeadAttention(Layer, invariances=["causal queries if causal"]):
     """Multi-head attention: of a sequence to itself, or to a context.
 
     softmax(Q K^T / sqrt(head_features) + bias) V for each head, with Q = x Wq,

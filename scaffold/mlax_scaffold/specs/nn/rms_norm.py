@@ -14,7 +14,7 @@ from mlax_scaffold.spec import (
 )
 
 
-class RMSNorm(Layer):
+class RMSNorm(Layer, invariances=["permutable batch"]):
     """Divides the last axis, or several, by the root mean square.
 
     y = x / sqrt(mean(x^2) + epsilon) * scale + bias; the weights belong to the last axis.

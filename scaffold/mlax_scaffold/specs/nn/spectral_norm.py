@@ -15,7 +15,7 @@ from mlax_scaffold.spec import (
 )
 
 
-class SpectralNorm(Layer):
+class SpectralNorm(Layer, surrogate_gradient=True):
     """Divides a weight by its largest singular value, which power iteration estimates.
 
     The input is the weight W, a matrix (everything else, features): y = W / |W u|. In
@@ -45,13 +45,14 @@ class SpectralNorm(Layer):
         else:
             matrix = scaled.reshape(-1, self.features)
         fixed = lax.stop_gradient(matrix)
-        u = self.vector / range_scale(self.vector, only_float16=False)
-        u = u * lax.rsqrt(sum(lax.square(u)) + epsilon)
+        u = self.vector
+        u = u / range_scale(u, only_float16=False)
+        u = u * spread(lax.rsqrt(sum(lax.square(u)) + epsilon), u.shape)
         if self.training:
             for _ in range(self.iterations):
                 u = fixed.T.dot(fixed.dot(u))
                 u = u / range_scale(u, only_float16=False)
-                u = u * lax.rsqrt(sum(lax.square(u)) + epsilon)
+                u = u * spread(lax.rsqrt(sum(lax.square(u)) + epsilon), u.shape)
             self.vector = u
         sigma = lax.sqrt(sum(lax.square(matrix.dot(u))) + epsilon)
         return scaled / spread(sigma, x.shape)

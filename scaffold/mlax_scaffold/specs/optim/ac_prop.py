@@ -51,8 +51,8 @@ class AcProp(Optimizer):
         # After gradients of zero the root is epsilon.
         scaled = saturate(divide_by_root(grad, var, epsilon=self.epsilon))
         error = saturate(lax.square(grad - self.mean))
-        square = ema(self.square, error, self.dither, decay=self.b2)
-        self.square = square + self.epsilon_root
+        average = ema(self.square, error, self.dither, decay=self.b2)
+        self.square = average + self.epsilon_root
         self.mean = ema(self.mean, grad, self.dither, decay=self.b1)
         if self.mask:
             scaled = scaled + self.weight_decay * param

@@ -10,6 +10,7 @@ from mlax_scaffold.spec import (
     moment,
     require,
     running_sum,
+    saturate,
     state,
     zeros,
 )
@@ -37,7 +38,8 @@ class Accumulate(Optimizer):
 
     def step(self, grads, params):
         def share(x):
-            return x / (1 + self.calls).astype(x.dtype)
+            # A number of calls beyond 65,504 is infinite in float16.
+            return x / saturate((1 + self.calls).astype(x.dtype))
 
         # The running mean keeps the range of one gradient: a sum might not, in float16.
         def averaged(m, g):

@@ -57,9 +57,9 @@ class AdEMAMix(Optimizer):
         self.square = ema(
             self.square, saturate(lax.square(grad)), self.dither, decay=self.b2
         )
-        mean = self.mean * self.unbias_mean + self.alpha * self.slow
+        mixed = self.mean * self.unbias_mean + self.alpha * self.slow
         step = divide_by_root(
-            mean,
+            mixed,
             self.square * self.unbias_square,
             epsilon=self.epsilon,
             epsilon_root=self.epsilon_root,

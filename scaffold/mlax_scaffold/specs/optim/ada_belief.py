@@ -49,10 +49,10 @@ class AdaBelief(Optimizer):
         self.square = (
             ema(self.square, error, self.dither, decay=self.b2) + self.epsilon_root
         )
-        mean = self.mean * self.unbias_mean
+        unbiased = self.mean * self.unbias_mean
         if self.nesterov:
             ahead = self.mean * self.unbias_next
-            mean = ema(ahead, grad * self.unbias_mean, decay=self.b1)
+            unbiased = ema(ahead, grad * self.unbias_mean, decay=self.b1)
         var = self.square * self.unbias_square
-        step = divide_by_root(mean, var, epsilon=self.epsilon)
+        step = divide_by_root(unbiased, var, epsilon=self.epsilon)
         return -self.learning_rate * step

@@ -41,12 +41,12 @@ class AdaDelta(Optimizer):
         epsilon = max(self.epsilon, float(jnp.finfo(grad.dtype).tiny))
         if self.mask:
             grad = saturate(grad + self.weight_decay * param)
-        square = saturate(lax.square(grad))
-        self.square = ema(self.square, square, self.dither, decay=self.decay)
+        squared = saturate(lax.square(grad))
+        self.square = ema(self.square, squared, self.dither, decay=self.decay)
         step = lax.sqrt(self.step_square + epsilon) * lax.rsqrt(self.square + epsilon)
         # Its square without its roots: what both need would be stored.
-        square = square / (self.square + epsilon) * (self.step_square + epsilon)
+        squared = squared / (self.square + epsilon) * (self.step_square + epsilon)
         self.step_square = ema(
-            self.step_square, saturate(square), self.dither, decay=self.decay
+            self.step_square, saturate(squared), self.dither, decay=self.decay
         )
         return -saturate(self.learning_rate * step * grad)

@@ -17,6 +17,7 @@ from mlax_scaffold.spec import (
     rms,
     running_sum,
     saturate,
+    steps_since,
     zeros,
 )
 
@@ -57,17 +58,20 @@ class Adafactor(Optimizer):
     def setup(self, param):
         shape = param.shape
         axes = self.factored_axes(shape)
-        row = [n for a, n in enumerate(shape) if a != axes[1]] if axes else (0,)
-        column = [n for a, n in enumerate(shape) if a != axes[0]] if axes else (0,)
-        self.row = moment(zeros, row, self.moment_dtype)
-        self.column = moment(zeros, column, self.moment_dtype)
+        row_shape = [n for a, n in enumerate(shape) if a != axes[1]] if axes else (0,)
+        column_shape = (
+            [n for a, n in enumerate(shape) if a != axes[0]] if axes else (0,)
+        )
+        self.row = moment(zeros, row_shape, self.moment_dtype)
+        self.column = moment(zeros, column_shape, self.moment_dtype)
         self.square = moment(zeros, (0,) if axes else shape, self.moment_dtype)
         self.trace = (
             moment(zeros, shape, self.moment_dtype) if self.momentum > 0.0 else None
         )
 
     def prepare(self, grads, params):
-        number = jnp.maximum(self.step - self.decay_offset, 1.0)
+        counted = jnp.maximum(steps_since(self.step_number, self.decay_offset), 1)
+        number = counted.astype(self.step.dtype)
         self.rate = number**-self.decay_exponent
 
     def update(self, grad, param):
@@ -76,21 +80,21 @@ class Adafactor(Optimizer):
             small, large = axes
             # Squares that several sums share would be stored: each reads the gradient.
             again, once_more = lax.optimization_barrier((grad, grad))
-            row = saturate(mean(lax.square(grad), axis=large) + epsilon)
-            column = saturate(mean(lax.square(again), axis=small) + epsilon)
-            change = self.rate * (row - self.row)
+            row_mean = saturate(mean(lax.square(grad), axis=large) + epsilon)
+            column_mean = saturate(mean(lax.square(again), axis=small) + epsilon)
+            change = self.rate * (row_mean - self.row)
             self.row = running_sum(self.row, change, self.dither)
-            change = self.rate * (column - self.column)
+            change = self.rate * (column_mean - self.column)
             self.column = running_sum(self.column, change, self.dither)
             within = small - 1 if small > large else small
-            row = lax.rsqrt(self.row / mean(self.row, axis=within, keepdims=True))
-            column = lax.expand_dims(lax.rsqrt(self.column), (small,))
-            u = grad * lax.expand_dims(row, (large,)) * column
-            squares = mean(lax.square(once_more) * lax.square(column), axis=large)
-            squares = squares * lax.square(row)
+            row_scale = lax.rsqrt(self.row / mean(self.row, axis=within, keepdims=True))
+            column_scale = lax.expand_dims(lax.rsqrt(self.column), (small,))
+            u = grad * lax.expand_dims(row_scale, (large,)) * column_scale
+            squares = mean(lax.square(once_more) * lax.square(column_scale), axis=large)
+            squares = squares * lax.square(row_scale)
         else:
-            square = saturate(lax.square(grad) + epsilon)
-            change = self.rate * (square - self.square)
+            squared = saturate(lax.square(grad) + epsilon)
+            change = self.rate * (squared - self.square)
             self.square = running_sum(self.square, change, self.dither)
             u = grad * lax.rsqrt(self.square)
             squares = lax.square(u)

@@ -51,10 +51,10 @@ class ADOPT(Optimizer):
             scaled = jnp.clip(scaled, -self.bound, self.bound)
         change = self.mean_rate * (scaled - self.mean)
         self.mean = running_sum(self.mean, change, self.dither)
-        square = saturate(lax.square(grad))
-        average = ema(self.square, square, self.dither, decay=self.b2)
-        self.square = jnp.where(self.step == 1.0, square, average)
-        mean = self.mean
+        squared = saturate(lax.square(grad))
+        average = ema(self.square, squared, self.dither, decay=self.b2)
+        self.square = jnp.where(self.step == 1.0, squared, average)
+        ahead = self.mean
         if self.nesterov:
-            mean = mean + self.mean_rate * (scaled - mean)
-        return -self.learning_rate * mean
+            ahead = ahead + self.mean_rate * (scaled - ahead)
+        return -self.learning_rate * ahead

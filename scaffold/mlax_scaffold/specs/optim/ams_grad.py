@@ -52,8 +52,8 @@ class AMSGrad(Optimizer):
         self.square = ema(
             self.square, saturate(lax.square(grad)), self.dither, decay=self.b2
         )
-        square = saturate(self.square * self.unbias_square)
-        self.largest = jnp.maximum(self.largest, square)
+        unbiased = saturate(self.square * self.unbias_square)
+        self.largest = jnp.maximum(self.largest, unbiased)
         step = divide_by_root(
             self.mean * self.unbias_mean,
             self.largest,

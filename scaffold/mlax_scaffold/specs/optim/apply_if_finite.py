@@ -2,14 +2,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from mlax_scaffold.spec import (
-    Count,
-    Optimizer,
-    SubOptimizer,
-    all_finite,
-    state,
-    zeros,
-)
+from mlax_scaffold.spec import Count, Optimizer, SubOptimizer, all_finite, state, zeros
 
 
 class ApplyIfFinite(Optimizer):

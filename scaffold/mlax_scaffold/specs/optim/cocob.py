@@ -36,9 +36,9 @@ class Cocob(Optimizer):
 
     def setup(self, param):
         shape, kept = param.shape, self.moment_dtype
-        epsilon = max(self.epsilon, float(jnp.finfo(kept or param.dtype).tiny))
+        smallest = max(self.epsilon, float(jnp.finfo(kept or param.dtype).tiny))
         self.first = moment(param, dtype=kept)
-        self.largest = moment(constant(epsilon), shape, kept)
+        self.largest = moment(constant(smallest), shape, kept)
         self.total = moment(zeros, shape, kept)
         self.reward = moment(zeros, shape, kept)
         self.trace = moment(zeros, shape, kept)
@@ -48,10 +48,10 @@ class Cocob(Optimizer):
             grad = saturate(grad + self.weight_decay * param)
         grad = saturate(self.learning_rate * grad)
         won = -grad * (param - self.first)
-        reward = saturate(running_sum(self.reward, won, self.dither))
+        wealth = saturate(running_sum(self.reward, won, self.dither))
         self.largest = lax.max(self.largest, lax.abs(grad))
         self.total = saturate(running_sum(self.total, lax.abs(grad), self.dither))
-        self.reward = jnp.maximum(reward, 0.0)
+        self.reward = jnp.maximum(wealth, 0.0)
         self.trace = saturate(running_sum(self.trace, -grad, self.dither))
         bound = lax.max(self.total + self.largest, self.alpha * self.largest)
         bound = saturate(bound)

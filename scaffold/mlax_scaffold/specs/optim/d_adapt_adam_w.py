@@ -70,22 +70,22 @@ class DAdaptAdamW(Optimizer):
         product = tree_dot(jax.tree.map(self.scaled, self.total, self.square), grads)
         product = q * self.product + (1.0 - q) * self.rate * product
         self.product = saturate(product)
-        rate = self.rate
+        own_rate = self.rate
 
         def summed(s, g):
-            new = saturate(rate.astype(s.dtype) * g.astype(s.dtype))
+            new = saturate(own_rate.astype(s.dtype) * g.astype(s.dtype))
             return ema(s, new, self.dither.astype(s.dtype), decay=q)
 
         self.total = jax.tree.map(summed, self.total, grads)
-        norm = jnp.zeros_like(rate)
+        norm = jnp.zeros_like(own_rate)
         for leaf in jax.tree.leaves(self.total):
             norm = norm + (1.0 - q) * sum(lax.abs(leaf)).astype(norm.dtype)
         found = self.product / jnp.where(norm > 0.0, norm, 1.0)
         self.estimate = jnp.maximum(self.estimate, jnp.where(norm > 0.0, found, 0.0))
 
     def update(self, grad, param):
-        mean = saturate(self.rate * grad)
-        self.mean = ema(self.mean, mean, self.dither, decay=self.b1)
+        scaled_grad = saturate(self.rate * grad)
+        self.mean = ema(self.mean, scaled_grad, self.dither, decay=self.b1)
         self.square = ema(
             self.square, saturate(lax.square(grad)), self.dither, decay=self.b2
         )

@@ -63,12 +63,12 @@ class DoG(Optimizer):
         )
         self.squares = saturate(self.squares + tree_dot(decayed, decayed))
         epsilon = max(self.epsilon, float(jnp.finfo(self.squares.dtype).tiny))
-        rate = self.distance * lax.rsqrt(self.squares + epsilon)
+        factor = self.distance * lax.rsqrt(self.squares + epsilon)
         # A quotient by nothing but epsilon may be infinite in the dtype of a weight.
-        rate = jnp.where(self.squares == 0.0, 0.0, rate)
+        factor = jnp.where(self.squares == 0.0, 0.0, factor)
         if self.first_step == "learning_rate":
-            rate = jnp.where(self.step == 1.0, self.first_value, rate)
-        self.rate = self.learning_rate * rate
+            factor = jnp.where(self.step == 1.0, self.first_value, factor)
+        self.rate = self.learning_rate * factor
 
     def update(self, grad, param):
         if self.mask:

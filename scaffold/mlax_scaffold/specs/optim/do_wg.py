@@ -54,10 +54,10 @@ class DoWG(Optimizer):
         squares = self.distance * tree_dot(decayed, decayed)
         self.squares = saturate(self.squares + squares)
         epsilon = max(self.epsilon, float(jnp.finfo(self.squares.dtype).tiny))
-        rate = self.distance / (lax.sqrt(self.squares) + epsilon)
+        factor = self.distance / (lax.sqrt(self.squares) + epsilon)
         # A quotient by nothing but epsilon may be infinite in the dtype of a weight.
-        rate = jnp.where(self.squares == 0.0, 0.0, rate)
-        self.rate = self.learning_rate * rate
+        factor = jnp.where(self.squares == 0.0, 0.0, factor)
+        self.rate = self.learning_rate * factor
 
     def update(self, grad, param):
         if self.mask:

@@ -139,14 +139,14 @@ class Muon(Optimizer):
         now = self.unbias_mean if axes else self.unbias_adam
         following = self.unbias_next if axes else self.unbias_ahead
         self.mean = ema(self.mean, grad, self.dither, decay=decay)
-        mean = self.mean * now
+        unbiased = self.mean * now
         if self.nesterov:
-            mean = ema(self.mean * following, grad * now, decay=decay)
+            unbiased = ema(self.mean * following, grad * now, decay=decay)
         if axes:
-            mean = saturate(mean)
-            step = self.orthogonalized(mean, axes)
+            unbiased = saturate(unbiased)
+            step = self.orthogonalized(unbiased, axes)
             if self.adaptive:
-                step = sum(mean * step) * step
+                step = sum(unbiased * step) * step
             rows, columns = (math.prod(param.shape[a] for a in p) for p in axes[1:])
             if self.consistent_rms is None:
                 step = step * max(1.0, columns / rows) ** 0.5
@@ -159,7 +159,7 @@ class Muon(Optimizer):
                 self.square, saturate(lax.square(grad)), self.dither, decay=self.adam_b2
             )
             step = divide_by_root(
-                mean,
+                unbiased,
                 self.square * self.unbias_square,
                 epsilon=self.epsilon,
                 epsilon_root=self.adam_epsilon_root,

@@ -49,9 +49,9 @@ class NAdam(Optimizer):
             self.square, saturate(lax.square(grad)), self.dither, decay=self.b2
         )
         ahead = self.mean * self.unbias_next
-        mean = ema(ahead, grad * self.unbias_mean, decay=self.b1)
+        unbiased = ema(ahead, grad * self.unbias_mean, decay=self.b1)
         step = divide_by_root(
-            mean,
+            unbiased,
             self.square * self.unbias_square,
             epsilon=self.epsilon,
             epsilon_root=self.epsilon_root,

@@ -50,6 +50,6 @@ class NovoGrad(Optimizer):
             epsilon=self.epsilon,
             epsilon_root=self.epsilon_root,
         )
-        step = scaled + self.weight_decay * param
-        self.trace = running_sum(self.trace, step, self.dither, decay=self.b1)
+        decayed = scaled + self.weight_decay * param
+        self.trace = running_sum(self.trace, decayed, self.dither, decay=self.b1)
         return -self.learning_rate * self.trace

@@ -52,12 +52,12 @@ class OptimisticAdam(Optimizer):
         self.square = ema(
             self.square, saturate(lax.square(grad)), self.dither, decay=self.b2
         )
-        mean = self.mean * self.unbias_mean
+        unbiased = self.mean * self.unbias_mean
         if self.nesterov:
             ahead = self.mean * self.unbias_next
-            mean = ema(ahead, grad * self.unbias_mean, decay=self.b1)
+            unbiased = ema(ahead, grad * self.unbias_mean, decay=self.b1)
         scaled = divide_by_root(
-            mean,
+            unbiased,
             self.square * self.unbias_square,
             epsilon=self.epsilon,
             epsilon_root=self.epsilon_root,

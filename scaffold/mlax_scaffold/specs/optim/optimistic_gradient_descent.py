@@ -23,5 +23,5 @@ class OptimisticGradientDescent(Optimizer):
     def update(self, grad, param):
         change = saturate(jnp.where(self.step == 1.0, 0.0, grad - self.previous))
         self.previous = grad
-        step = saturate(self.alpha * grad + self.beta * change)
-        return -self.learning_rate * step
+        ahead = saturate(self.alpha * grad + self.beta * change)
+        return -self.learning_rate * ahead

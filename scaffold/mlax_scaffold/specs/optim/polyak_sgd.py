@@ -17,10 +17,8 @@ class PolyakSgd(Optimizer):
     the variant "sps+" takes a gap below zero for zero.
 
     Loizou et al., 2021, arXiv:2002.10542; Garrigos et al., 2023, arXiv:2307.14528. A
-    step needs the value. Where the gradients are zero there is no step: as in
-    optax, where the square of their norm is at most 2^-52.
-    Deviation from optax, which computes the norm of the scaled gradients: `scaling` is a
-    factor of the step alone.
+    step needs the value. Without gradients, at a squared norm of at most 2^-52 as in optax,
+    there is no step. Unlike there, the norm is of gradients that `scaling` does not scale.
     """
 
     max_learning_rate: Positive = 1.0  #: the largest step size
@@ -36,8 +34,8 @@ class PolyakSgd(Optimizer):
         if self.variant == "sps+":
             gap = jnp.maximum(gap, 0.0)
         flat = square <= 2.0**-52
-        rate = jnp.minimum(gap / jnp.where(flat, 1.0, square), self.max_learning_rate)
-        self.rate = jnp.where(flat, 0.0, self.scaling * rate)
+        factor = jnp.minimum(gap / jnp.where(flat, 1.0, square), self.max_learning_rate)
+        self.rate = jnp.where(flat, 0.0, self.scaling * factor)
 
     def update(self, grad, param):
         return -self.rate * grad

@@ -52,15 +52,15 @@ class RAdam(Optimizer):
         self.square = ema(
             self.square, saturate(lax.square(grad)), self.dither, decay=self.b2
         )
-        mean = saturate(self.mean * self.unbias_mean)
+        unbiased = saturate(self.mean * self.unbias_mean)
         if self.nesterov:
             ahead = saturate(self.mean * self.unbias_next)
-            mean = ema(ahead, saturate(grad * self.unbias_mean), decay=self.b1)
+            unbiased = ema(ahead, saturate(grad * self.unbias_mean), decay=self.b1)
         step = divide_by_root(
-            mean,
+            unbiased,
             self.square * self.unbias_square,
             epsilon=self.epsilon,
             epsilon_root=self.epsilon_root,
         )
-        step = jnp.where(self.rectify > 0.0, self.rectify * step, mean)
+        step = jnp.where(self.rectify > 0.0, self.rectify * step, unbiased)
         return -self.learning_rate * step

@@ -53,8 +53,7 @@ class Sophia(Optimizer):
         rate = self.learning_rate
 
         def averaged(m, g):
-            dither = self.dither.astype(m.dtype)
-            return ema(m, g.astype(m.dtype), dither, decay=self.b1)
+            return ema(m, g.astype(m.dtype), self.dither.astype(m.dtype), decay=self.b1)
 
         def moved(m, h, w, decays):
             epsilon = max(self.epsilon, float(jnp.finfo(m.dtype).tiny))

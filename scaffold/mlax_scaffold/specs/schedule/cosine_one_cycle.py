@@ -24,11 +24,11 @@ class CosineOneCycle(Schedule):
             "pct_start must leave a step to rise, and one to fall",
         )
 
-    def value(self, step):
+    def value(self, step, step_number):
         rise = int(self.pct_start * self.transition_steps)
         return PiecewiseInterpolated(
             "cosine",
             self.peak_value / self.div_factor,
             (rise, self.transition_steps),
             (self.div_factor, 1.0 / (self.div_factor * self.final_div_factor)),
-        )(step)
+        )(step_number)

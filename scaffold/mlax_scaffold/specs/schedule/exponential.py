@@ -1,6 +1,6 @@
 import jax.numpy as jnp
 
-from mlax_scaffold.spec import Count, Positive, Schedule, Size
+from mlax_scaffold.spec import Count, Positive, Schedule, Size, steps_since
 
 
 class Exponential(Schedule):
@@ -20,11 +20,12 @@ class Exponential(Schedule):
     staircase: bool = False  #: whether the exponent is rounded down
     end_value: float | None = None  #: bound of the value; None: there is none
 
-    def value(self, step):
-        begun = jnp.maximum(step - self.transition_begin, 0.0)
-        power = begun / self.transition_steps
+    def value(self, step, step_number):
+        begun = jnp.maximum(steps_since(step_number, self.transition_begin), 0)
         if self.staircase:
-            power = jnp.floor(power)
+            power = (begun // self.transition_steps).astype(step.dtype)
+        else:
+            power = begun.astype(step.dtype) / self.transition_steps
         value = self.init_value * self.decay_rate**power
         if self.end_value is None:
             return value

@@ -1,6 +1,13 @@
 import jax.numpy as jnp
 
-from mlax_scaffold.spec import Boundaries, Schedule, SubSchedule, require
+from mlax_scaffold.spec import (
+    Boundaries,
+    Schedule,
+    SubSchedule,
+    at_step,
+    require,
+    steps_since,
+)
 
 
 class Join(Schedule):
@@ -20,9 +27,10 @@ class Join(Schedule):
             "there must be one more schedule than boundaries",
         )
 
-    def value(self, step):
-        value = jnp.asarray(self.schedules[0](step), step.dtype)
+    def value(self, step, step_number):
+        value = jnp.asarray(at_step(self.schedules[0], step_number), step.dtype)
         for boundary, schedule in zip(self.boundaries, self.schedules[1:], strict=True):
-            following = jnp.asarray(schedule(step - boundary), step.dtype)
-            value = jnp.where(step < boundary, value, following)
+            since = steps_since(step_number, boundary)
+            following = jnp.asarray(at_step(schedule, since), step.dtype)
+            value = jnp.where(since < 0, value, following)
         return value

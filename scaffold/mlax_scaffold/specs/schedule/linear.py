@@ -1,6 +1,6 @@
 import jax.numpy as jnp
 
-from mlax_scaffold.spec import Count, Schedule, Size
+from mlax_scaffold.spec import Count, Schedule, Size, steps_since
 
 
 class Linear(Schedule):
@@ -16,7 +16,8 @@ class Linear(Schedule):
     transition_steps: Size  #: number of steps of the transition
     transition_begin: Count = 0  #: number of steps before the transition
 
-    def value(self, step):
-        progress = (step - self.transition_begin) / self.transition_steps
+    def value(self, step, step_number):
+        begun = steps_since(step_number, self.transition_begin).astype(step.dtype)
+        progress = begun / self.transition_steps
         progress = jnp.clip(progress, 0.0, 1.0)
         return self.init_value + (self.end_value - self.init_value) * progress

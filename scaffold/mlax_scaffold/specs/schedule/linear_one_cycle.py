@@ -26,7 +26,7 @@ class LinearOneCycle(Schedule):
             "0 < pct_start < pct_final < 1, with a step for each line",
         )
 
-    def value(self, step):
+    def value(self, step, step_number):
         rise = int(self.pct_start * self.transition_steps)
         fall = int(self.pct_final * self.transition_steps)
         return PiecewiseInterpolated(
@@ -34,4 +34,4 @@ class LinearOneCycle(Schedule):
             self.peak_value / self.div_factor,
             (rise, fall, self.transition_steps),
             (self.div_factor, 1.0 / self.div_factor, 1.0 / self.final_div_factor),
-        )(step)
+        )(step_number)

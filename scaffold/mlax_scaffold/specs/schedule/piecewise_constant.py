@@ -1,6 +1,6 @@
 import jax.numpy as jnp
 
-from mlax_scaffold.spec import Boundaries, NonNegative, Schedule, require
+from mlax_scaffold.spec import Boundaries, NonNegative, Schedule, require, steps_since
 
 
 class PiecewiseConstant(Schedule):
@@ -21,8 +21,9 @@ class PiecewiseConstant(Schedule):
             "there must be as many scales as boundaries",
         )
 
-    def value(self, step):
+    def value(self, step, step_number):
         value = jnp.full_like(step, self.init_value)
         for boundary, scale in zip(self.boundaries, self.scales, strict=True):
-            value = jnp.where(step < boundary, value, scale * value)
+            since = steps_since(step_number, boundary)
+            value = jnp.where(since < 0, value, scale * value)
         return value

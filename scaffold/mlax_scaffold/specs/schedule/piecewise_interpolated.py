@@ -2,7 +2,14 @@ import math
 
 import jax.numpy as jnp
 
-from mlax_scaffold.spec import Boundaries, Literal, NonNegative, Schedule, require
+from mlax_scaffold.spec import (
+    Boundaries,
+    Literal,
+    NonNegative,
+    Schedule,
+    require,
+    steps_since,
+)
 
 
 class PiecewiseInterpolated(Schedule):
@@ -18,9 +25,7 @@ class PiecewiseInterpolated(Schedule):
     interpolate_type: Literal["linear", "cosine"]  #: form between boundaries
     init_value: float  #: the value at step 0
     boundaries: Boundaries  #: steps at which the value is scaled
-    scales: tuple[
-        NonNegative, ...
-    ]  #: factor at each boundary of the value at the one before
+    scales: tuple[NonNegative, ...]  #: factor at each boundary of the value before it
 
     def setup(self):
         require(
@@ -28,15 +33,17 @@ class PiecewiseInterpolated(Schedule):
             "there must be as many scales as boundaries",
         )
 
-    def value(self, step):
+    def value(self, step, step_number):
         value = jnp.full_like(step, self.init_value)
         start, begin = self.init_value, 0
         for boundary, scale in zip(self.boundaries, self.scales, strict=True):
             end = start * scale
-            progress = jnp.clip((step - begin) / (boundary - begin), 0.0, 1.0)
+            since = steps_since(step_number, begin)
+            progress = since.astype(step.dtype) / (boundary - begin)
+            progress = jnp.clip(progress, 0.0, 1.0)
             if self.interpolate_type == "cosine":
                 progress = 0.5 * (1.0 - jnp.cos(math.pi * progress))
             piece = start + (end - start) * progress
-            value = jnp.where(step < begin, value, piece)
+            value = jnp.where(since < 0, value, piece)
             start, begin = end, boundary
         return value

@@ -1,6 +1,6 @@
 import jax.numpy as jnp
 
-from mlax_scaffold.spec import Count, Positive, Schedule, Sizes, require
+from mlax_scaffold.spec import Count, Positive, Schedule, Sizes, require, steps_since
 from mlax_scaffold.specs.schedule.warmup_cosine import WarmupCosine
 
 
@@ -31,7 +31,7 @@ class SGDR(Schedule):
             "each of decay_steps must be above warmup_steps, which it includes",
         )
 
-    def value(self, step):
+    def value(self, step, step_number):
         value, begin = jnp.full_like(step, self.init_value), 0
         for peak, steps in zip(self.peak_values, self.decay_steps, strict=True):
             cycle = WarmupCosine(
@@ -42,6 +42,7 @@ class SGDR(Schedule):
                 self.end_value,
                 self.exponent,
             )
-            value = jnp.where(step < begin, value, cycle(step - begin))
+            since = steps_since(step_number, begin)
+            value = jnp.where(since < 0, value, cycle(since))
             begin += steps
         return value

@@ -2,7 +2,7 @@ import math
 
 import jax.numpy as jnp
 
-from mlax_scaffold.spec import Count, Positive, Schedule, Size, require
+from mlax_scaffold.spec import Count, Positive, Schedule, Size, require, steps_since
 
 
 class WarmupCosine(Schedule):
@@ -27,11 +27,12 @@ class WarmupCosine(Schedule):
             "decay_steps must be above warmup_steps, which it includes",
         )
 
-    def value(self, step):
+    def value(self, step, step_number):
         rise = step / max(self.warmup_steps, 1)
         warmup = self.init_value + (self.peak_value - self.init_value) * rise
-        progress = (step - self.warmup_steps) / (self.decay_steps - self.warmup_steps)
+        since = steps_since(step_number, self.warmup_steps)
+        progress = since.astype(step.dtype) / (self.decay_steps - self.warmup_steps)
         angle = math.pi * jnp.clip(progress, 0.0, 1.0)
         cosine = (0.5 * (1.0 + jnp.cos(angle))) ** self.exponent
         decay = self.end_value + (self.peak_value - self.end_value) * cosine
-        return jnp.where(step < self.warmup_steps, warmup, decay)
+        return jnp.where(since < 0, warmup, decay)

@@ -1,6 +1,6 @@
 import jax.numpy as jnp
 
-from mlax_scaffold.spec import Count, Positive, Schedule, Size
+from mlax_scaffold.spec import Count, Positive, Schedule, Size, steps_since
 from mlax_scaffold.specs.schedule.exponential import Exponential
 
 
@@ -21,7 +21,7 @@ class WarmupExponential(Schedule):
     staircase: bool = False  #: whether the exponent is rounded down
     end_value: float | None = None  #: bound of the value; None: there is none
 
-    def value(self, step):
+    def value(self, step, step_number):
         rise = step / max(self.warmup_steps, 1)
         warmup = self.init_value + (self.peak_value - self.init_value) * rise
         decay = Exponential(
@@ -32,5 +32,5 @@ class WarmupExponential(Schedule):
             self.staircase,
             self.end_value,
         )
-        after = decay(step - self.warmup_steps)
-        return jnp.where(step < self.warmup_steps, warmup, after)
+        since = steps_since(step_number, self.warmup_steps)
+        return jnp.where(since < 0, warmup, decay(since))

@@ -2,7 +2,7 @@ import math
 
 import jax.numpy as jnp
 
-from mlax_scaffold.spec import Count, Literal, Schedule, Size
+from mlax_scaffold.spec import Count, Literal, Schedule, Size, steps_since
 
 
 class WarmupStableDecay(Schedule):
@@ -22,11 +22,12 @@ class WarmupStableDecay(Schedule):
     end_value: float = 0.0  #: the value after the decay
     decay_type: Literal["linear", "cosine", "sqrt"] = "linear"  #: form of the decay
 
-    def value(self, step):
+    def value(self, step, step_number):
         rise = jnp.clip(step / max(self.warmup_steps, 1), 0.0, 1.0)
         warmup = self.init_value + (self.peak_value - self.init_value) * rise
         begin = self.warmup_steps + self.stable_steps
-        progress = jnp.clip((step - begin) / self.decay_steps, 0.0, 1.0)
+        since = steps_since(step_number, begin).astype(step.dtype)
+        progress = jnp.clip(since / self.decay_steps, 0.0, 1.0)
         if self.decay_type == "linear":
             left = 1.0 - progress
         elif self.decay_type == "cosine":
@@ -34,4 +35,5 @@ class WarmupStableDecay(Schedule):
         else:
             left = 1.0 - jnp.sqrt(progress)
         decay = self.end_value + (self.peak_value - self.end_value) * left
-        return jnp.where(step < self.warmup_steps, warmup, decay)
+        warms_up = steps_since(step_number, self.warmup_steps) < 0
+        return jnp.where(warms_up, warmup, decay)

@@ -1,0 +1,140 @@
+"""What `add` and `update` share: their options, and what they say."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from mlax_scaffold.cli import options
+from mlax_scaffold.cli.options import Function
+
+if TYPE_CHECKING:
+    from mlax_scaffold.owning.operations import Merger, Update
+    from mlax_scaffold.owning.record import Record
+
+
+def owning(command: Function) -> Function:
+    """The options of a command that merges source into a project."""
+    sides = (
+        click.option(
+            "--edit",
+            is_flag=True,
+            help="Settle contradictions in an editor ($EDITOR), one file after another.",
+        ),
+        click.option(
+            "--theirs", is_flag=True, help="Take the new lines where both changed them."
+        ),
+        click.option(
+            "--ours", is_flag=True, help="Take your lines where both changed them."
+        ),
+    )
+    for decorator in (
+        options.output_format("json"),
+        options.quiet,
+        options.no_trial,
+        options.wait,
+        *sides,
+        options.show_diff,
+        options.dry_run,
+    ):
+        command = decorator(command)
+    return command
+
+
+def carry_out(
+    found: Sequence[tuple[Record, Record | None]],
+    title: str,
+    *,
+    ours: bool,
+    theirs: bool,
+    edit: bool,
+    dry_run: bool,
+    show_diff: bool,
+    patience: float,
+    no_trial: bool,
+    quiet: bool,
+    style: str,
+) -> None:
+    """Bring each place to what its record asks for, or show what that would change."""
+    from mlax_scaffold.cli.changes import coloured, exclusive, warn_about
+    from mlax_scaffold.errors import UsageError
+    from mlax_scaffold.owning.merging import Side
+    from mlax_scaffold.owning.operations import Merger
+    from mlax_scaffold.write import commit, diff
+
+    if ours + theirs + edit > 1:
+        raise UsageError("--ours, --theirs and --edit exclude each other: pass one")
+    side = Side.OURS if ours else Side.THEIRS if theirs else Side.NEITHER
+    editor = _editor if edit and not (dry_run or show_diff) else None
+    for record, old in found:
+        merger = Merger(record, old, side, editor, not no_trial)
+        root = record.place.root
+        if dry_run or show_diff:
+            update = merger.update()
+            if show_diff:
+                click.echo(coloured(diff(update.plan)), nl=False)
+            else:
+                _tell(update, update.plan, "Would be", quiet=quiet, style=style)
+            update.check()
+            continue
+        with exclusive(root, patience):
+            update = _decided(merger)
+            report = commit(root, update.plan, title=title)
+        _tell(update, report, "Done", quiet=quiet, style=style)
+        warn_about(report, style)
+
+
+def _decided(merger: Merger) -> Update:
+    update = merger.update()
+    update.check()
+    return update
+
+
+def _editor(path: str, text: str) -> str | None:
+    click.echo(f"Settle {path}: leave no marker lines, and save.", err=True)
+    return click.edit(text, extension=".py")
+
+
+def _tell(update: Update, done: Any, word: str, *, quiet: bool, style: str) -> None:
+    from mlax_scaffold.cli.console import changed_lines, counts
+    from mlax_scaffold.owning.record import FOLDER
+
+    place = update.record.place
+    home = place.path(FOLDER) + "/"
+
+    def shown(paths: tuple[str, ...]) -> list[str]:
+        return [path for path in paths if not path.startswith(home)]
+
+    kinds = [shown(paths) for paths in (done.created, done.updated, done.deleted)]
+    if style == "json":
+        content = {
+            "into": place.folder,
+            "package": place.package,
+            **dict(zip(("created", "updated", "deleted"), kinds, strict=True)),
+            "merged": update.merged,
+            "kept": update.kept,
+            "gone": update.gone,
+            "conflicts": [asdict(c) for c in update.conflicts],
+        }
+        click.echo(json.dumps(content, indent=2))
+        return
+    if quiet:
+        return
+    for line in changed_lines(*kinds):
+        click.echo(line)
+    _list("Merged with your changes", update.merged)
+    _list("No longer needed, and left because you changed it", update.kept)
+    _list("Deleted by you, and left so", update.gone)
+    if any(kinds):
+        click.echo(f"{word}: {counts(*kinds)}, in {place.folder}.")
+    else:
+        click.echo(f"{place.folder} is up to date.")
+
+
+def _list(title: str, paths: tuple[str, ...]) -> None:
+    for path in paths:
+        click.echo(f"{title}: {path}")

@@ -1,0 +1,121 @@
+"""Code that people have, as specs: read and never run.
+
+`convert` finds a class or a function in a file and tells its kind. A front end for each library makes a small
+description of it, and one back end prints that as a spec. What has no counterpart is noted with its line.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from mlax_scaffold.conversion.description import Described
+from mlax_scaffold.conversion.functions import function_definition
+from mlax_scaffold.conversion.kinds import framework_of, is_layer_class
+from mlax_scaffold.conversion.notes import ConversionError, Note, Notes
+from mlax_scaffold.conversion.origin import Origin
+from mlax_scaffold.conversion.pairs import pair_class
+from mlax_scaffold.conversion.printing import Printer, renamed_locals
+from mlax_scaffold.conversion.programs import Program
+from mlax_scaffold.errors import UsageError
+
+__all__ = ["ConversionError", "Converted", "Note", "convert"]
+
+
+@dataclass(frozen=True)
+class Converted:
+    """The spec that came of it."""
+
+    text: str
+    framework: str
+    notes: tuple[Note, ...]
+
+    @property
+    def whole(self) -> bool:
+        """Whether all could be carried over."""
+        return not any(note.blocks for note in self.notes)
+
+
+def _of_haiku(origin: Origin, node: ast.AST) -> bool:
+    return any(
+        origin.qualified(n).startswith("haiku.")
+        for n in ast.walk(node)
+        if isinstance(n, ast.Attribute | ast.Name)
+    )
+
+
+def transformed(origin: Origin, node: ast.AST | None) -> ast.ClassDef | None:
+    """The class that a function of haiku, which makes its layers itself, stands for."""
+    if not isinstance(node, ast.FunctionDef) or not _of_haiku(origin, node):
+        return None
+    call = copy.deepcopy(node)
+    call.name = "__call__"
+    call.decorator_list = []
+    call.args.args = [ast.arg("self"), *call.args.args]
+    body: list[ast.stmt] = [call]
+    if text := ast.get_docstring(node):
+        body.insert(0, ast.Expr(ast.Constant(text)))
+    made = ast.ClassDef(node.name, [], [], body, [])
+    return ast.fix_missing_locations(ast.copy_location(made, node))
+
+
+def convert(
+    path: str,
+    text: str,
+    thing: str,
+    name: str,
+    kind: str = "LAYER",
+    taken: Collection[str] = (),
+) -> Converted:
+    """The spec of a class or a function of a file.
+
+    Args:
+        path: the file, as messages call it.
+        text: what is in it.
+        thing: the name of the class or the function there.
+        name: the name of the definition.
+        kind: "LAYER", "FUNCTION" or "OPTIMIZER".
+        taken: names that definitions have already, which those beside it may not have.
+
+    Raises:
+        UsageError: the file is not Python, or has no such thing, or one of another kind.
+    """
+    origin = Origin.read(path, text)
+    notes = Notes()
+    known = origin.classes.get(thing) or origin.functions.get(thing)
+    pair = None
+    if kind == "LAYER" and not (
+        isinstance(known, ast.ClassDef) and is_layer_class(origin, known)
+    ):
+        pair = pair_class(origin, known, thing, notes) or transformed(origin, known)
+    node = pair or origin.thing(thing)
+    if kind == "FUNCTION":
+        if not isinstance(node, ast.FunctionDef):
+            raise UsageError(
+                f"{path}:{node.lineno}: {thing} is a class, which becomes a layer: "
+                f"mlax-scaffold new-layer {thing} --from {path}:{thing}"
+            )
+        spec = function_definition(origin, node, notes, name)
+        framework = "function"
+    elif kind == "OPTIMIZER":
+        from mlax_scaffold.conversion.optimizers import optimizer_definition
+
+        spec = optimizer_definition(origin, node, notes, name)
+        framework = "optax"
+    elif isinstance(node, ast.ClassDef) and is_layer_class(origin, node):
+        framework = framework_of(origin, node) if node is not pair else ""
+        framework = framework or ("haiku" if _of_haiku(origin, node) else "plain")
+        spec = Program(origin, notes, name, taken).layers(node, framework)
+    else:
+        raise UsageError(
+            f"{path}:{node.lineno}: {thing} is no layer: expected a class with a method "
+            "`__call__` or `forward`, or a pair of functions `init` and `apply`; a function over "
+            f"arrays is converted by `mlax-scaffold new-function NAME --from {path}:{thing}`"
+        )
+    for definition in spec.definitions:
+        if isinstance(definition, Described):
+            renamed_locals(definition.methods, {})
+    printed = Printer(origin).text(spec)
+    return Converted(printed, framework, tuple(sorted(set(notes.found))))

@@ -1,0 +1,149 @@
+"""Shapes of inputs and results, as the words of a spec say them."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Mapping
+
+from mlax_scaffold.conversion.sizes import Array, Several, Symbols, Value, is_symbol
+from mlax_scaffold.conversion.trees import expression, literal
+
+_PLAIN = re.compile(r"[\w ()*+/-]+")
+
+
+def symbols_named(
+    symbols: Symbols, env: Mapping[str, Value], fields: set[str]
+) -> dict[str, str]:
+    """A name for every axis whose size is unknown, by symbol."""
+    found: dict[str, str] = {}
+    # `*batch` stands for all that comes before the axes that are known.
+    taken = {"y", *(["batch"] if any(_leads(v) for v in env.values()) else [])}
+    for value in env.values():
+        if not isinstance(value, Array):
+            continue
+        for i, axis in enumerate(value.axes):
+            known = symbols.find(axis)
+            if (
+                not isinstance(known, ast.Name)
+                or not is_symbol(known)
+                or known.id in found
+            ):
+                continue
+            hint = symbols.hints.get(known.id, "")
+            wanted = hint if hint.isidentifier() and hint.strip("_") else ""
+            if not wanted:
+                first = i == 0 and len(value.axes) > 1 and not value.lead
+                wanted = "batch" if first else f"axis{i}"
+            made, count = wanted, 1
+            while made in found.values() or made in fields or made in taken:
+                count += 1
+                made = f"{wanted}{count}"
+            found[known.id] = made
+    return found
+
+
+def _leads(value: Value) -> bool:
+    return isinstance(value, Array) and value.lead
+
+
+def annotated(
+    symbols: Symbols,
+    argument: ast.arg,
+    value: Value,
+    texts: Mapping[str, str],
+    fields: set[str],
+    optional: bool,
+) -> ast.expr:
+    """The type of an input."""
+    text = ast.unparse(argument.annotation) if argument.annotation is not None else ""
+    if not isinstance(value, Array):
+        made = text if text in ("int", "float", "bool", "str") else "@word:PyTree"
+    elif re.match(r"['\"]?(dict|Dict|PyTree|tuple|Tuple|list|List)\b", text):
+        made = "@word:PyTree"
+    else:
+        shape = shape_text(symbols, value, texts, fields)
+        if not value.axes and value.lead and value.against is not None:
+            known = shape_text(symbols, value.against, texts, fields)
+            shape = f"# {known}" if "_" not in known.split() else "..."
+        made = f'@word:{value.kind}["{shape}"]'
+    made = made.replace("@word:", "_word_")
+    node = expression(f"{made} | None" if optional or "None" in text else made)
+    for part in ast.walk(node):
+        if isinstance(part, ast.Name) and part.id.startswith("_word_"):
+            part.id = "@word:" + part.id[6:]
+    return node
+
+
+def result_type(
+    symbols: Symbols,
+    result: Value,
+    env: Mapping[str, Value],
+    texts: Mapping[str, str],
+    fields: set[str],
+) -> ast.expr | None:
+    """The type of the result; None where it is not wholly known."""
+    if not isinstance(result, Array) or isinstance(result, Several):
+        return None
+    first = next((v for v in env.values() if isinstance(v, Array)), None)
+    if first is None or (
+        result.lead and not (first.lead and result.prefix is first.prefix)
+    ):
+        return None
+    for axis in result.axes:
+        text = axis_text(symbols, axis, texts, fields)
+        if text in ("_", "1"):
+            return None
+    shape = shape_text(symbols, result, texts, fields)
+    node = expression(f'_word_["{shape}"]')
+    for part in ast.walk(node):
+        if isinstance(part, ast.Name):
+            part.id = "@word:Float"
+    return node
+
+
+def shape_text(
+    symbols: Symbols,
+    array: Array,
+    texts: Mapping[str, str],
+    fields: set[str],
+) -> str:
+    """The shape of an array in the grammar of specs."""
+    axes = [axis_text(symbols, a, texts, fields) for a in array.axes]
+    if array.lead:
+        axes.insert(0, "*batch" if array.axes else "*shape")
+    if not axes:
+        return ""
+    return " ".join(axes)
+
+
+def axis_text(
+    symbols: Symbols, axis: ast.expr, texts: Mapping[str, str], fields: set[str]
+) -> str:
+    """An axis: its name, its size, or `_`."""
+    known = symbols.find(axis)
+    if isinstance(known, ast.Name) and known.id in texts:
+        return texts[known.id]
+    value = literal(known)
+    if isinstance(value, int):
+        return str(value)
+    text = ast.unparse(known).replace("self.", "")
+    for symbol, given in texts.items():
+        text = text.replace(symbol, given)
+    names = set(re.findall(r"[A-Za-z_]\w*", text))
+    known_names = {*fields, *texts.values()}
+    if (
+        "@" in text
+        or not names <= known_names
+        or not re.fullmatch(r"[\w +*/()-]+", text)
+    ):
+        return "_"
+    if (
+        ("//" in text and "-(" in text)
+        or ("(" in text and "/" in text)
+        or "/" in text.replace("//", "")
+    ):
+        return "_"
+    if "(" in text or text.startswith("-"):
+        return "_"
+    return text.replace(" ", "")

@@ -1,0 +1,329 @@
+"""What rows compute of arrays: shapes, axes, paddings, and calls of attention."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from mlax_scaffold.conversion.rows import MisfitError, missing
+from mlax_scaffold.conversion.trees import (
+    constant,
+    expression,
+    folded,
+    is_none,
+    literal,
+    name,
+)
+
+
+class ArrayCalculations:
+    """Expressions over arrays."""
+
+    first_input: str = "x"
+
+    def _biased(self, kind: Arg, a: Arg, axis: Arg, keepdims: Arg, ddof: Arg) -> Arg:
+        if literal(ddof) != 0:
+            raise MisfitError(f"`ddof={ast.unparse(ddof)}` (multiply by n / (n - 1))")
+        call = _of(f"word_{literal(kind)}(a)", a=a)
+        return _keywords(call, axis=axis, keepdims=keepdims)
+
+    def _unbiased(
+        self, kind: Arg, x: Arg, dim: Arg, keepdim: Arg, unbiased: Arg, correction: Arg
+    ) -> Arg:
+        call = _keywords(
+            _of(f"word_{literal(kind)}(a)", a=x), axis=dim, keepdims=keepdim
+        )
+        if literal(unbiased) is False or literal(correction) == 0:
+            return call
+        axis = literal(dim)
+        number = (
+            expression("x.size", x=x)
+            if missing(dim)
+            else expression("x.shape[d]", x=x, d=dim)
+        )
+        if isinstance(axis, tuple | list):
+            number = _of("math.prod(x.shape[d] for d in dims)", x=x, dims=dim)
+        factor = "n / (n - 1)" if literal(kind) == "var" else "(n / (n - 1)) ** 0.5"
+        return expression(f"v * ({factor})", v=call, n=number)
+
+    def _norm(self, x: Arg, order: Arg, axis: Arg, keepdims: Arg) -> Arg:
+        value = literal(order) if _given(order) else 2
+        if value in (2, 2.0, "fro"):
+            return _keywords(_of("word_l2_norm(x)", x=x), axis=axis, keepdims=keepdims)
+        if value in (1, 1.0):
+            return _keywords(
+                _of("word_sum(jnp.abs(x))", x=x), axis=axis, keepdims=keepdims
+            )
+        raise MisfitError(f"a norm of order `{ast.unparse(order)}`")
+
+    def _tuple(self, sizes: Sequence[Arg]) -> Arg:
+        if len(sizes) == 1 and isinstance(sizes[0], ast.Tuple | ast.List):
+            return ast.Tuple(sizes[0].elts, ast.Load())
+        if len(sizes) == 1 and not isinstance(literal(sizes[0]), int):
+            return sizes[0]
+        return ast.Tuple(list(sizes), ast.Load())
+
+    def _reshaped(self, x: Arg, shape: list[Arg]) -> Arg:
+        if len(shape) == 1 and not isinstance(shape[0], ast.Tuple | ast.List):
+            return expression("x.reshape(s)", x=x, s=shape[0])
+        made = self._tuple(shape)
+        call = expression("x.reshape()", x=x)
+        assert isinstance(call, ast.Call)
+        assert isinstance(made, ast.Tuple)
+        call.args = made.elts
+        return call
+
+    def _permuted(self, x: Arg, dims: list[Arg]) -> Arg:
+        return _of("jnp.transpose(x, d)", x=x, d=self._tuple(dims))
+
+    def _tiled(self, x: Arg, sizes: list[Arg]) -> Arg:
+        return _of("jnp.tile(x, d)", x=x, d=self._tuple(sizes))
+
+    def _flipped(self, x: Arg, dims: list[Arg]) -> Arg:
+        axes = dims[0] if len(dims) == 1 else self._tuple(dims)
+        return _of("jnp.flip(x, axis=d)", x=x, d=axes)
+
+    def _expanded(self, x: Arg, sizes: list[Arg]) -> Arg:
+        made = self._tuple(sizes)
+        if isinstance(made, ast.Tuple):
+            kept = [
+                expression("x.shape[i]", x=x, i=constant(i - len(made.elts)))
+                if literal(e) == -1
+                else e
+                for i, e in enumerate(made.elts)
+            ]
+            made = ast.Tuple(kept, ast.Load())
+        return _of("jnp.broadcast_to(x, s)", x=x, s=made)
+
+    def _flattened(self, x: Arg, start: Arg, end: Arg) -> Arg:
+        first, last = literal(start), literal(end)
+        if last == -1 and first == 0:
+            return expression("x.reshape(-1)", x=x)
+        if last == -1 and first == 1:
+            return expression("x.reshape(x.shape[0], -1)", x=x)
+        if last == -1 and isinstance(first, int):
+            return expression("x.reshape(*x.shape[:a], -1)", x=x, a=start)
+        if isinstance(first, int) and isinstance(last, int):
+            return expression(
+                "x.reshape(*x.shape[:a], -1, *x.shape[b:])",
+                x=x,
+                a=start,
+                b=constant(last + 1),
+            )
+        raise MisfitError("`start_dim` and `end_dim` that are not literals")
+
+    def _unflattened(self, x: Arg, dim: Arg, sizes: Arg) -> Arg:
+        if literal(dim) == -1:
+            return expression("x.reshape(*x.shape[:-1], *s)", x=x, s=sizes)
+        return expression(
+            "x.reshape(*x.shape[:d], *s, *x.shape[d + 1:])", x=x, s=sizes, d=dim
+        )
+
+    def _after(self, dim: Arg) -> Arg:
+        value = literal(dim)
+        if not isinstance(value, int):
+            raise MisfitError("`dim` that is no literal")
+        return (
+            constant(())
+            if value == -1
+            else expression("x.shape[d:]", d=constant(value + 1))
+        )
+
+    def _parts(self, x: Arg, size: Arg, dim: Arg) -> Arg:
+        if isinstance(size, ast.List | ast.Tuple):
+            ends: list[Arg] = []
+            for part in size.elts[:-1]:
+                total = expression("a + b", a=ends[-1], b=part) if ends else part
+                ends.append(folded(total))
+            at: Arg = ast.List(ends, ast.Load())
+        else:
+            # PyTorch gives the size of a part, and jax the number of parts.
+            at = expression("x.shape[d] // s", x=x, d=dim, s=size)
+        return _keywords(_of("jnp.split(x, at)", x=x, at=at), axis=dim)
+
+    def _extreme(self, kind: Arg, x: Arg, dim: Arg, keepdim: Arg) -> Arg:
+        word = literal(kind)
+        if missing(dim):
+            return _of(f"jnp.{word}(x)", x=x)
+        if not isinstance(literal(dim), int):
+            return _of(f"jnp.{word}imum(x, y)", x=x, y=dim)
+        values = _keywords(_of(f"jnp.{word}(x)", x=x), axis=dim, keepdims=keepdim)
+        at = _keywords(_of(f"jnp.arg{word}(x)", x=x), axis=dim, keepdims=keepdim)
+        return ast.Tuple([values, at], ast.Load())
+
+    def _top_k(self, x: Arg, k: Arg, dim: Arg) -> Arg:
+        if literal(dim) != -1:
+            raise MisfitError("`dim` other than the last axis")
+        return _of("lax.top_k(x, k)", x=x, k=k)
+
+    def _size(self, x: Arg, dim: Arg) -> Arg:
+        return (
+            expression("x.shape", x=x)
+            if missing(dim)
+            else expression("x.shape[d]", x=x, d=dim)
+        )
+
+    def _scaled(self, x: Arg, other: Arg, alpha: Arg) -> Arg:
+        text = "x + other" if literal(alpha) == 1 else "x + alpha * other"
+        return expression(text, x=x, other=other, alpha=alpha)
+
+    def _floating(self, x: Arg) -> Arg:
+        # What is computed here has the dtype of the input; of a comparison, numbers are made.
+        if isinstance(x, ast.Compare | ast.BoolOp):
+            return expression(f"x.astype({self.first_input}.dtype)", x=x)
+        return x
+
+    def _placed(self, x: Arg, args: list[Arg]) -> Arg:
+        for arg in args:
+            if isinstance(arg, ast.Attribute) and arg.attr == "dtype":
+                return expression("x.astype(d)", x=x, d=arg)
+        return x
+
+    def _filled(self, kind: Arg, sizes: list[Arg]) -> Arg:
+        return _of(
+            f"jnp.{literal(kind)}(s, {self.first_input}.dtype)", s=self._tuple(sizes)
+        )
+
+    def _value(self, value: Arg) -> Arg:
+        return (
+            value
+            if isinstance(literal(value), int | float)
+            else _of("jnp.asarray(v)", v=value)
+        )
+
+    def _gelu(self, approximate: Arg) -> Arg:
+        if literal(approximate) == "tanh":
+            return _of("word_gelu(x)")
+        return _of("word_gelu(x, approximate=False)")
+
+    def _softplus(self, beta: Arg) -> Arg:
+        if literal(beta) == 1.0:
+            return _of("jax.nn.softplus(x)")
+        return _of("jax.nn.softplus(beta * x) / beta", beta=beta)
+
+    def _zero_pad(self, padding: Arg) -> Arg:
+        return self._padded(name("x"), padding, constant("constant"), constant(0))
+
+    def _padded(self, x: Arg, pad: Arg, mode: Arg, value: Arg) -> Arg:
+        amounts = pad.elts if isinstance(pad, ast.Tuple | ast.List) else []
+        number = literal(pad)
+        if isinstance(number, int):
+            amounts = [constant(number)] * 4
+        if not amounts or len(amounts) % 2:
+            raise MisfitError("a padding that is no tuple of pairs")
+        pairs: list[Arg] = [
+            ast.Tuple([amounts[i], amounts[i + 1]], ast.Load())
+            for i in range(len(amounts) - 2, -1, -2)
+        ]
+        pads = expression("[(0, 0)] * (x.ndim - n) + p", x=x, n=constant(len(pairs)))
+        assert isinstance(pads, ast.BinOp)
+        pads.right = ast.List(pairs, ast.Load())
+        modes = {
+            "constant": None,
+            "reflect": "reflect",
+            "replicate": "edge",
+            "circular": "wrap",
+        }
+        given = str(literal(mode))
+        if given not in modes:
+            raise MisfitError(f"`mode={ast.unparse(mode)}`")
+        filled = constant(modes[given]) if modes[given] else None
+        values = value if literal(value) != 0 and not filled else None
+        return _keywords(
+            _of("jnp.pad(x, p)", x=x, p=pads), mode=filled, constant_values=values
+        )
+
+    def _linear(self, x: Arg, weight: Arg, bias: Arg) -> Arg:
+        y = expression("x @ w.T", x=x, w=weight)
+        return y if is_none(bias) else expression("y + b", y=y, b=bias)
+
+    def _channelwise(self, y: Arg, bias: Arg) -> Arg:
+        return y if is_none(bias) else expression("y + b[:, None, None]", y=y, b=bias)
+
+    def _affine(self, y: Arg, weight: Arg, bias: Arg) -> Arg:
+        y = y if is_none(weight) else expression("y * w", y=y, w=weight)
+        return y if is_none(bias) else expression("y + b", y=y, b=bias)
+
+    def _last_axes(self, shape: Arg) -> Arg | None:
+        if isinstance(shape, ast.Tuple | ast.List) and len(shape.elts) > 1:
+            return constant(tuple(range(-len(shape.elts), 0)))
+        return None
+
+    def _attend(
+        self, f: Arg, x: Arg, k: Arg, v: Arg, inputs_k: Arg, inputs_v: Arg, mask: Arg
+    ) -> Arg:
+        key = k if _given(k) else inputs_k
+        value = v if _given(v) else inputs_v
+        key = key if _given(key) and ast.unparse(key) != ast.unparse(x) else None
+        same = (
+            _given(value) and key is not None and ast.unparse(value) == ast.unparse(key)
+        )
+        alone = _given(value) and ast.unparse(value) == ast.unparse(x)
+        value = (
+            value
+            if _given(value) and not same and not (alone and key is None)
+            else None
+        )
+        call = expression("f(x)", f=f, x=x)
+        return _keywords(
+            call, context=key, values=value, mask=mask if _given(mask) else None
+        )
+
+    def _allowed(self, mask: Arg) -> Arg:
+        # PyTorch's says where not to attend.
+        return expression("~m", m=mask) if _given(mask) else name("_")
+
+    def _swapped(self, carry: Arg) -> Arg:
+        if isinstance(carry, ast.Tuple) and len(carry.elts) == 2:
+            return ast.Tuple(carry.elts[::-1], ast.Load())
+        return expression("c[::-1]", c=carry)
+
+    def _scaled_attention(
+        self, q: Arg, k: Arg, v: Arg, mask: Arg, is_causal: Arg, scale: Arg
+    ) -> Arg:
+        # Heads stand before positions in PyTorch, and after them here.
+        made = [_of("jnp.swapaxes(a, -3, -2)", a=a) for a in (q, k, v)]
+        call = _of("word_dot_product_attention(q, k, v)")
+        assert isinstance(call, ast.Call)
+        call.args = made
+        causal = is_causal if literal(is_causal) is not False else None
+        call = _keywords(
+            call,
+            mask=mask if _given(mask) else None,
+            causal=causal,
+            scale=scale if _given(scale) else None,
+        )
+        return _of("jnp.swapaxes(y, -3, -2)", y=call)
+
+
+Arg = ast.expr
+
+
+_MARKS = {
+    "jnp": name("@module:jnp"),
+    "jax": name("@module:jax"),
+    "lax": name("@module:lax"),
+    "math": name("@module:math"),
+}
+
+
+def _of(text: str, **parts: Arg) -> Arg:
+    """An expression in which modules and words are marked."""
+    words = {
+        n.id: ast.Name("@word:" + n.id[5:], ast.Load())
+        for n in ast.walk(ast.parse(text))
+        if isinstance(n, ast.Name) and n.id.startswith("word_")
+    }
+    return expression(text, **{**_MARKS, **words, **parts})
+
+
+def _given(node: Arg | None) -> bool:
+    return node is not None and not missing(node) and not is_none(node)
+
+
+def _keywords(call: Arg, **keywords: Arg | None) -> Arg:
+    assert isinstance(call, ast.Call)
+    for key, value in keywords.items():
+        if value is not None and not missing(value):
+            call.keywords.append(ast.keyword(key, value))
+    return call

@@ -1,0 +1,325 @@
+"""What functions and methods of arrays make of shapes."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from mlax_scaffold.conversion.indexing import Indexing
+from mlax_scaffold.conversion.sizes import (
+    Array,
+    Number,
+    Several,
+    Shape,
+    Symbols,
+    Value,
+    product,
+)
+from mlax_scaffold.conversion.trees import expression, folded, literal
+
+if TYPE_CHECKING:
+    from mlax_scaffold.conversion.reading import Reading
+
+_REDUCTIONS = (
+    "mean",
+    "sum",
+    "max",
+    "min",
+    "prod",
+    "var",
+    "std",
+    "l2_norm",
+    "logsumexp",
+    "amax",
+    "any",
+    "all",
+    "argmax",
+)
+_ALIKE = frozenset(
+    (
+        *(
+            "softmax",
+            "log_softmax",
+            "exp",
+            "log",
+            "abs",
+            "square",
+            "sqrt",
+            "rsqrt",
+            "tanh",
+        ),
+        *(
+            "sigmoid",
+            "relu",
+            "gelu",
+            "silu",
+            "softplus",
+            "elu",
+            "leaky_relu",
+            "cos",
+            "sin",
+        ),
+        *(
+            "astype",
+            "clip",
+            "nan_to_num",
+            "stop_gradient",
+            "zeros_like",
+            "ones_like",
+            "mish",
+        ),
+        *(
+            "selu",
+            "celu",
+            "relu6",
+            "hard_silu",
+            "hard_sigmoid",
+            "hard_tanh",
+            "log_sigmoid",
+        ),
+        *(
+            "standardize",
+            "l2_normalize",
+            "roll",
+            "flip",
+            "cumsum",
+            "tril",
+            "triu",
+            "sort",
+        ),
+        *(
+            "layer_norm",
+            "rms_norm",
+            "normalize",
+            "erf",
+            "sign",
+            "negative",
+            "asarray",
+            "full_like",
+        ),
+        *(
+            "power",
+            "log1p",
+            "expm1",
+            "soft_sign",
+            "squareplus",
+            "swish",
+            "dropout",
+            "checkpoint_name",
+        ),
+    )
+)
+_BINARY = (
+    "add",
+    "multiply",
+    "subtract",
+    "divide",
+    "maximum",
+    "minimum",
+    "where",
+    "select",
+)
+
+
+class ArrayShapes(Indexing):
+    """Results of operations of arrays."""
+
+    def __init__(self, symbols: Symbols, vectors: bool = False):
+        self.symbols, self.vectors = symbols, vectors
+        self.guesses = False
+        """Whether the rank of an array may be guessed, as setup needs a size of it."""
+
+    def binary(self, operator: ast.operator, left: Value, right: Value) -> Value:
+        """The result of an operator."""
+        if isinstance(operator, ast.MatMult):
+            return self.matmul(left, right)
+        if isinstance(left, Array) and isinstance(right, Array):
+            return self.symbols.together(left, right)
+        if isinstance(left, Array):
+            return left
+        return right if isinstance(right, Array) else None
+
+    def matmul(self, left: Value, right: Value) -> Value:
+        """A product over the last axis of one, and the last but one of the other."""
+        if not isinstance(left, Array):
+            return None
+        last = self.symbols.axis(left, -1)
+        if not isinstance(right, Array) or last is None:
+            return None
+        if self.vectors and not right.axes and right.lead and not left.lead:
+            # A matrix times the input of one example.
+            self.symbols.ranked(right, ("features",))
+        if len(right.axes) == 1 and not right.lead:
+            self.symbols.equal(last, right.axes[0])
+            return left.like(left.axes[:-1])
+        out = self.symbols.axis(right, -1)
+        inner = self.symbols.axis(right, -2)
+        if out is None or inner is None:
+            return None
+        self.symbols.equal(last, inner)
+        return left.like([*left.axes[:-1], out])
+
+    def method(
+        self, attr: str, owner: Value, node: ast.Call, given: list[Value]
+    ) -> Value:
+        """A method of an array."""
+        if not isinstance(owner, Array):
+            return None
+        if attr == "reshape":
+            values = given
+            if len(given) == 1 and isinstance(given[0], Several):
+                values = given[0].items
+            return self.reshaped(owner, node.args, values)
+        if attr in ("transpose", "swapaxes"):
+            return self._named(attr, owner, node, given)
+        if attr in ("mean", "sum", "max", "min", "prod", "var", "std", "argmax"):
+            return self._reduced(owner, node, 0)
+        if attr in ("dot",):
+            return self.matmul(owner, given[0] if given else None)
+        if attr in _ALIKE:
+            return owner
+        return None
+
+    def reshaped(
+        self, array: Array, nodes: Sequence[ast.expr], values: list[Value]
+    ) -> Value:
+        """An array of another shape; the one axis that is left open is what remains."""
+        sizes: list[ast.expr | None] = []
+        for node, value in zip(nodes, values, strict=False):
+            if isinstance(node, ast.Starred):
+                return self._starred(array, nodes, values)
+            sizes.append(value.value if isinstance(value, Number) else None)
+        if len(nodes) != len(values):
+            for value in values[len(sizes) :]:
+                sizes.append(value.value if isinstance(value, Number) else None)
+        open_ = [
+            i for i, s in enumerate(sizes) if s is not None and literal(folded(s)) == -1
+        ]
+        if len(open_) == 1 and not array.lead:
+            left = [ast.unparse(self.symbols.find(a)) for a in array.axes]
+            rest = list(array.axes)
+            matched = True
+            others = []
+            for i, size in enumerate(sizes):
+                if i == open_[0]:
+                    continue
+                text = ast.unparse(self.symbols.find(size)) if size is not None else ""
+                if text in left:
+                    at = left.index(text)
+                    left.pop(at)
+                    rest.pop(at)
+                elif size is not None:
+                    others.append(size)
+                else:
+                    matched = False
+            if matched:
+                size = product(rest)
+                if others:
+                    size = folded(expression("a // b", a=size, b=product(others)))
+                sizes[open_[0]] = size
+        elif open_:
+            sizes[open_[0]] = None
+        made = [
+            s if s is not None and literal(s) != -1 else self.symbols.fresh("_")
+            for s in sizes
+        ]
+        return Array(made, False, array.kind)
+
+    def _starred(
+        self, array: Array, nodes: Sequence[ast.expr], values: list[Value]
+    ) -> Value:
+        tail: list[ast.expr] = []
+        for value in values[1:]:
+            tail.append(
+                value.value if isinstance(value, Number) else self.symbols.fresh("_")
+            )
+        first = nodes[0]
+        if isinstance(first, ast.Starred) and ast.unparse(first).endswith(
+            (".shape[:-1]", "batch")
+        ):
+            return array.like([*array.axes[:-1], *tail])
+        return Array(tail, True, array.kind)
+
+    def function(
+        self, text: str, node: ast.Call, given: list[Value], bodies: Reading
+    ) -> Value:
+        """A function of arrays, by the last part of its name."""
+        last = text.rpartition(".")[2].rpartition(":")[2]
+        first = given[0] if given else None
+        if last in ("len",) and isinstance(first, Shape) and not first.array.lead:
+            return Number(ast.Constant(len(first.array.axes)))
+        if last == "int" and isinstance(first, Number):
+            return Number(expression("int(a)", a=first.value))
+        if (
+            last in ("max", "min")
+            and given
+            and all(isinstance(g, Number) for g in given)
+        ):
+            return Number(
+                ast.Call(
+                    node.func, [g.value for g in given if isinstance(g, Number)], []
+                )
+            )
+        if last in ("concatenate", "concat", "hstack") and isinstance(first, Several):
+            return self._concatenated(node, first)
+        if last == "stack" and isinstance(first, Several) and first.items:
+            return self._stacked(node, first)
+        if last in ("matmul", "dot") and len(given) > 1:
+            return self.matmul(first, given[1])
+        if last == "einsum":
+            return self._einsum(node, given[1:])
+        if last in ("vmap", "checkpoint", "jit"):
+            return first
+        if last in _BINARY:
+            arrays = [g for g in given if isinstance(g, Array)]
+            if last in ("where", "select"):
+                arrays = [g for g in given[1:] if isinstance(g, Array)]
+            made: Value = arrays[0] if arrays else None
+            for other in arrays[1:]:
+                made = (
+                    self.symbols.together(made, other)
+                    if isinstance(made, Array)
+                    else other
+                )
+            return made
+        if not isinstance(first, Array):
+            return None
+        if last in _REDUCTIONS:
+            return self._reduced(first, node, 1)
+        if last in ("swapaxes", "transpose", "moveaxis"):
+            return self._named(last, first, node, given[1:])
+        if last == "reshape":
+            values = given[1:]
+            if len(values) == 1 and isinstance(values[0], Several):
+                values = values[0].items
+            return self.reshaped(first, node.args[1:], values)
+        if last in ("split", "array_split"):
+            return self._split(first, node)
+        if last == "expand_dims" and len(node.args) > 1:
+            return self._expanded(first, literal(node.args[1]))
+        if last == "squeeze":
+            return self._squeezed(first, node)
+        if last in ("max_pool", "avg_pool", "min_pool"):
+            keywords = list(node.keywords)
+            call = ast.Call(node.func, [], keywords)
+            kind = "AvgPool" if last == "avg_pool" else "MaxPool"
+            return bodies.layers.result(kind, call, [first])
+        if last == "take_rows" or last == "take":
+            second = given[1] if len(given) > 1 else None
+            if last == "take_rows" and isinstance(second, Array):
+                second.kind = "Int"
+                return second.like([*second.axes, *first.axes[1:]], "Float")
+            return None
+        if last == "one_hot":
+            size = given[1] if len(given) > 1 else None
+            if isinstance(size, Number):
+                first.kind = "Int"
+                return first.like([*first.axes, size.value], "Float")
+            return None
+        if last == "dot_product_attention":
+            return first
+        if last == "glu" and first.axes:
+            half = folded(expression("a // 2", a=first.axes[-1]))
+            return first.like([*first.axes[:-1], half])
+        return first if last in _ALIKE else None

@@ -1,0 +1,218 @@
+"""Reads bodies in the order in which they run: declares layers where they are called, and follows shapes."""
+
+from __future__ import annotations
+
+import ast
+import copy
+
+from mlax_scaffold.conversion.declaring import _is_initializer
+from mlax_scaffold.conversion.loop_parts import (
+    _stride,
+)
+from mlax_scaffold.conversion.looping import Looping
+from mlax_scaffold.conversion.reading import Environment
+from mlax_scaffold.conversion.signatures import Signature
+from mlax_scaffold.conversion.sizes import (
+    Module,
+    Number,
+    Several,
+    Shape,
+    Value,
+)
+from mlax_scaffold.conversion.trees import (
+    expression,
+    literal,
+    name,
+    names,
+    negated,
+    self_attribute,
+    statement,
+)
+
+
+class Bodies(Looping):
+    """One class's methods."""
+
+    def run(self, method: ast.FunctionDef, inputs: Environment) -> Value:
+        """Read a method with these inputs; its body is changed in place. The result."""
+        saved, self.env = self.env, dict(inputs)
+        outer, self.returned = self.returned, []
+        self.depth += 1
+        method.body = self.statements(method.body)
+        self.depth -= 1
+        found = [r for r in self.returned if r is not None]
+        self.env, self.returned = saved, outer
+        return found[-1] if found else None
+
+    def statements(self, body: list[ast.stmt]) -> list[ast.stmt]:
+        """Statements in order."""
+        found: list[ast.stmt] = []
+        for node in body:
+            found += self._statement(node)
+        return found
+
+    def _statement(self, node: ast.stmt) -> list[ast.stmt]:
+        match node:
+            case ast.Assign(targets=[target]):
+                return self._assign(node, target)
+            case ast.AugAssign(target=ast.Attribute() as place) if self_attribute(
+                place
+            ):
+                read = ast.Attribute(place.value, place.attr, ast.Load())
+                value = ast.BinOp(read, node.op, node.value)
+                assign = ast.Assign([place], value, lineno=node.lineno)
+                return self._assign(ast.copy_location(assign, node), place)
+            case ast.AugAssign(target=ast.Name(id=local)):
+                node.value, value = self.value(node.value)
+                self.env[local] = self.arrays.binary(
+                    node.op, self.env.get(local), value
+                )
+                return [node]
+            case ast.Return(value=ast.expr() as value):
+                node.value, made = self.value(value)
+                self.returned.append(made)
+                return [node]
+            case ast.Expr(
+                value=ast.Call(func=ast.Name(id="@call:set_state"), args=args)
+            ):
+                target = ast.Attribute(name("self"), str(literal(args[0])), ast.Store())
+                assign = ast.Assign([target], args[1], lineno=node.lineno)
+                return self._assign(ast.copy_location(assign, node), target)
+            case ast.Expr():
+                node.value, _ = self.value(node.value)
+                return [node]
+            case ast.If():
+                return self._if(node)
+            case ast.For():
+                return self._for(node)
+            case ast.FunctionDef() | ast.ClassDef():
+                return [node]
+            case ast.With():
+                node.body = self.statements(node.body)
+                return [node]
+        for child, value in ast.iter_fields(node):
+            if isinstance(value, ast.expr):
+                setattr(node, child, self.value(value)[0])
+        return [node]
+
+    def _assign(self, node: ast.Assign, target: ast.expr) -> list[ast.stmt]:
+        if isinstance(target, ast.Name) and _is_initializer(node.value):
+            self.makers[target.id] = self.static(node.value)
+            return []
+        if isinstance(target, ast.Name) and self._is_declaration(node.value):
+            attribute = self._declare(node.value, target.id)
+            self.env[target.id] = Module(attribute)
+            return []
+        node.value, value = self.value(node.value)
+        self.bind(target, value)
+        if isinstance(value, Module) and isinstance(target, ast.Name):
+            return []
+        return [node]
+
+    def bind(self, target: ast.expr, value: Value) -> None:
+        if isinstance(target, ast.Name):
+            self.env[target.id] = value
+        elif isinstance(target, ast.Tuple | ast.List):
+            parts = self._parts(target, value)
+            for one, part in zip(target.elts, parts, strict=True):
+                self.bind(one, part)
+
+    def _parts(self, target: ast.Tuple | ast.List, value: Value) -> list[Value]:
+        count = len(target.elts)
+        starred = [i for i, e in enumerate(target.elts) if isinstance(e, ast.Starred)]
+        if isinstance(value, Shape) and not starred and value.start is None:
+            array = value.array
+            hints = [
+                e.id.lower() if isinstance(e, ast.Name) else "_" for e in target.elts
+            ]
+            if value.stop is None:
+                self.symbols.ranked(array, hints)
+            if len(array.axes) >= count and not array.lead:
+                return [Number(a) for a in array.axes[:count]]
+        if isinstance(value, Shape) and starred == [0] and value.start is None:
+            rest = [
+                self.symbols.axis(value.array, i - count + 1) for i in range(1, count)
+            ]
+            wrapped: list[Value] = [
+                Number(r) if r is not None else None for r in reversed(rest)
+            ]
+            ends = [self.symbols.axis(value.array, -i) for i in range(1, count)]
+            wrapped = [Number(e) if e is not None else None for e in reversed(ends)]
+            return [None, *wrapped]
+        if isinstance(value, Several) and len(value.items) == count:
+            return value.items
+        if (
+            isinstance(value, Shape)
+            and value.start is not None
+            and not value.array.lead
+        ):
+            axes = value.array.axes[value.start : value.stop]
+            if len(axes) == count:
+                return [Number(a) for a in axes]
+        return [None] * count
+
+    def _if(self, node: ast.If) -> list[ast.stmt]:
+        before = dict(self.env)
+        condition = self._condition(node.test)
+        node.test, _ = self.value(node.test)
+        self.conditions.append(condition or ast.Constant(None))
+        node.body = self.statements(node.body) or [ast.Pass()]
+        self.conditions.pop()
+        first, self.env = self.env, dict(before)
+        self.conditions.append(negated(condition) if condition else ast.Constant(None))
+        node.orelse = self.statements(node.orelse)
+        self.conditions.pop()
+        returns = bool(node.body) and isinstance(node.body[-1], ast.Return | ast.Raise)
+        for local, value in first.items():
+            if value is not None and not returns:
+                self.env[local] = value
+        return [node]
+
+    def _condition(self, test: ast.expr) -> ast.expr | None:
+        """A condition on hyperparameters, as it is to stand in setup; None for others."""
+        if isinstance(test, ast.Compare) and len(test.ops) == 1:
+            _, left = self.value(copy.deepcopy(test.left))
+            _, right = self.value(copy.deepcopy(test.comparators[0]))
+            if isinstance(left, Shape) and isinstance(right, Shape):
+                return self._differ(left, right, isinstance(test.ops[0], ast.NotEq))
+        made = self.static(test)
+        free = names(made) - {"self"}
+        if any(not n.startswith("@") for n in free) or "self.training" in ast.unparse(
+            made
+        ):
+            return None
+        if any(isinstance(n, ast.Call) for n in ast.walk(made)):
+            return None
+        for part in ast.walk(made):
+            attribute = self_attribute(part)
+            if attribute is not None and attribute not in self.builder.fields:
+                known = self.builder.attributes.get(attribute)
+                if known is None or known.kind != "derived":
+                    return None
+        return made
+
+    def _differ(self, left: Shape, right: Shape, unequal: bool) -> ast.expr | None:
+        found: list[ast.expr] = []
+        pairs = zip(reversed(left.array.axes), reversed(right.array.axes), strict=False)
+        for a, b in [(self.symbols.find(a), self.symbols.find(b)) for a, b in pairs]:
+            if ast.unparse(a) == ast.unparse(b):
+                continue
+            stride = _stride(a, b) or _stride(b, a)
+            made = (
+                expression("s != 1", s=stride)
+                if stride
+                else expression("a != b", a=a, b=b)
+            )
+            if ast.unparse(made) not in [ast.unparse(f) for f in found]:
+                found.append(made)
+        if not found:
+            return None
+        test = found[0] if len(found) == 1 else ast.BoolOp(ast.Or(), found[::-1])
+        return test if unequal else negated(test)
+
+    # Expressions.
+
+    # Declarations.
+
+
+__all__ = ["Bodies", "Signature", "statement"]

@@ -1,0 +1,156 @@
+"""A class on its way into a spec: hyperparameters, declarations and methods as they are found."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import re
+from dataclasses import dataclass, field
+
+from mlax_scaffold.conversion.calculations import Calculations
+from mlax_scaffold.conversion.description import Field
+from mlax_scaffold.conversion.interfaces import Interface
+from mlax_scaffold.conversion.notes import Notes
+from mlax_scaffold.conversion.origin import Origin
+from mlax_scaffold.conversion.translation import Translator
+from mlax_scaffold.conversion.trees import expression, name, statement
+
+TAKEN = frozenset(
+    (
+        *("apply", "keyword_inputs", "outline", "training", "stored", "key", "keys"),
+        *("forward", "setup", "init", "fwd", "step", "value", "mask", "self", "dtype"),
+        *("path", "run", "examples"),
+    )
+)
+"""Names that a class of a spec uses itself."""
+
+
+@dataclass
+class Attribute:
+    """What an attribute of self is."""
+
+    kind: str
+    """"layer", "layers", "weight", "state", "array", "sequence", "derived" or "method"."""
+    layer: str = ""
+    """The name of the layer's class, with its mark."""
+    call: ast.Call | None = None
+    condition: ast.expr | None = None
+    elements: list[ast.expr] = field(default_factory=list)
+
+
+@dataclass
+class Builder:
+    """The class that is made."""
+
+    origin: Origin
+    node: ast.ClassDef | ast.FunctionDef
+    framework: str
+    notes: Notes
+    own: dict[str, Interface]
+    name: str = ""
+    fields: dict[str, Field] = field(default_factory=dict)
+    attributes: dict[str, Attribute] = field(default_factory=dict)
+    setup: list[ast.stmt] = field(default_factory=list)
+    methods: list[ast.FunctionDef] = field(default_factory=list)
+    renamed: dict[str, str] = field(default_factory=dict)
+    calculations: Calculations = field(default_factory=Calculations)
+    consumed: set[str] = field(default_factory=set)
+    """Methods that make layers, which setup does now."""
+
+    def __post_init__(self):
+        self.name = self.name or self.node.name
+        self.translator = Translator(
+            self.origin, self.framework, self.notes, self.calculations, self.own
+        )
+
+    def free(self, wanted: str) -> str:
+        """A name of an attribute that nothing has yet."""
+        wanted = re.sub(r"\W", "_", wanted).strip("_") or "layer"
+        if wanted[0].isdigit():
+            wanted = f"layer_{wanted}"
+        taken = {*self.fields, *self.attributes, *TAKEN}
+        made, number = wanted, 1
+        while made in taken:
+            number += 1
+            made = f"{wanted}_{number}"
+        return made
+
+    def declare(
+        self, attribute: str, call: ast.Call, condition: ast.expr | None = None
+    ) -> str:
+        """Declare a layer; its mark is the function of the call."""
+        assert isinstance(call.func, ast.Name)
+        call.keywords = [k for k in call.keywords if k.arg != "@name"]
+        self.attributes[attribute] = Attribute("layer", call.func.id, call, condition)
+        self._write(attribute, call, condition)
+        return attribute
+
+    def declare_list(
+        self,
+        attribute: str,
+        call: ast.Call,
+        generators: list[ast.comprehension],
+        condition: ast.expr | None = None,
+    ) -> str:
+        """Declare a list of layers of one kind."""
+        assert isinstance(call.func, ast.Name)
+        call.keywords = [k for k in call.keywords if k.arg != "@name"]
+        self.attributes[attribute] = Attribute("layers", call.func.id, call, condition)
+        self._write(attribute, ast.ListComp(call, generators), condition)
+        return attribute
+
+    def declare_weight(
+        self,
+        attribute: str,
+        initializer: ast.expr,
+        shape: ast.expr,
+        *,
+        state: bool = False,
+        dtype: ast.expr | None = None,
+        condition: ast.expr | None = None,
+    ) -> None:
+        """Declare a weight, or a state."""
+        word = "@word:state" if state else "@word:trainable"
+        call = ast.Call(name(word), [initializer, shape], [])
+        if dtype is not None:
+            call.args.append(dtype)
+        kind = "state" if state else "weight"
+        self.attributes[attribute] = Attribute(kind, call=call, condition=condition)
+        self._write(attribute, call, condition)
+
+    def derive(self, attribute: str, value: ast.expr, kind: str = "derived") -> None:
+        """Declare a value that is computed of hyperparameters."""
+        self.attributes[attribute] = Attribute(kind)
+        self.setup.append(statement(f"self.{attribute} = v", v=value))
+
+    def _write(
+        self, attribute: str, value: ast.expr, condition: ast.expr | None
+    ) -> None:
+        if condition is not None:
+            value = ast.IfExp(copy.deepcopy(condition), value, ast.Constant(None))
+        target = ast.Attribute(name("self"), attribute, ast.Store())
+        self.setup.append(ast.Assign([target], value, lineno=self.node.lineno))
+
+    def give_initializer(
+        self, attribute: str, weight: str, initializer: ast.expr
+    ) -> bool:
+        """Give a declared weight, or the weight of a declared layer, another initializer."""
+        known = self.attributes.get(attribute)
+        if known is None or known.call is None:
+            return False
+        if not weight:
+            if known.kind not in ("weight", "state"):
+                return False
+            known.call.args[0] = initializer
+        else:
+            if not known.layer.startswith("@layer:"):
+                return False
+            keyword = f"{weight}_initializer"
+            kept = [k for k in known.call.keywords if k.arg != keyword]
+            known.call.keywords = [*kept, ast.keyword(keyword, initializer)]
+        return True
+
+
+def attribute_of_self(text: str) -> ast.expr:
+    """`self.name`."""
+    return expression(f"self.{text}")

@@ -1,0 +1,270 @@
+"""What rows compute of their arguments: paddings, ranks, axes, and sizes that are yet to be found."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from mlax_scaffold.conversion.array_calculations import (
+    Arg,
+    ArrayCalculations,
+    _given,
+    _keywords,
+    _of,
+)
+from mlax_scaffold.conversion.rows import MisfitError, missing
+from mlax_scaffold.conversion.tables.activations import VALUES
+from mlax_scaffold.conversion.trees import (
+    constant,
+    expression,
+    folded,
+    is_none,
+    literal,
+    name,
+)
+
+
+@dataclass
+class Calculations(ArrayCalculations):
+    """The functions by the names that rows call them by."""
+
+    first_input: str = "x"
+    keyed: bool = True
+    """Whether random numbers are drawn with `self.key()`."""
+    holes: int = field(default=0)
+
+    def __getitem__(self, key: str) -> Callable[..., Arg | None]:
+        return getattr(self, f"_{key}")
+
+    # Sizes.
+
+    def _hole(self, kind: str) -> Arg:
+        self.holes += 1
+        return name(f"@{kind}:{self.holes}")
+
+    def _last(self) -> Arg:
+        return self._hole("last")
+
+    def _second(self) -> Arg:
+        return self._hole("second")
+
+    def _channels(self, data_format: Arg) -> Arg:
+        return self._hole("last" if self._is_last(data_format) else "second")
+
+    def _is_last(self, data_format: Arg) -> bool:
+        return str(literal(data_format)).upper().endswith("C")
+
+    def _channel_last(self, data_format: Arg) -> Arg:
+        return constant(self._is_last(data_format))
+
+    def _scalar(self, size: Arg) -> Arg:
+        if literal(size) == "scalar":
+            raise MisfitError('the size "scalar" (a layer of size 1 and a reshape)')
+        return size
+
+    def _single(self, shape: Arg) -> Arg:
+        if isinstance(shape, ast.Tuple | ast.List):
+            if len(shape.elts) != 1:
+                raise MisfitError(
+                    f"`{ast.unparse(shape)}`, several axes with weights of their own"
+                )
+            return shape.elts[0]
+        return shape
+
+    def _sizes(self, sizes: Arg) -> Arg:
+        value = literal(sizes)
+        if isinstance(value, int) or isinstance(sizes, ast.Name | ast.Attribute):
+            return ast.Tuple([sizes], ast.Load())
+        return sizes
+
+    def _rank(self, window: Arg) -> Arg:
+        if self._elements(window):
+            return constant(len(self._elements(window)))
+        if isinstance(window, ast.BinOp) and isinstance(window.op, ast.Mult):
+            parts = (window.left, window.right)
+            counts = [p for p in parts if isinstance(literal(p), int)]
+            tuples = [p for p in parts if isinstance(p, ast.Tuple)]
+            if counts and tuples and len(tuples[0].elts) == 1:
+                return counts[0]
+        if isinstance(literal(window), int):
+            return constant(1)
+        return expression("len(w)", w=window)
+
+    def _window(self, window: Arg) -> Arg | None:
+        """Equal sizes of all axes as one number, which is the same."""
+        value = literal(window)
+        if value is None:
+            return None
+        if isinstance(value, list):
+            return ast.Tuple(window.elts, ast.Load())  # type: ignore[attr-defined]
+        return window
+
+    def _pool_rank(self, window: Arg) -> Arg:
+        value = literal(window)
+        if isinstance(value, tuple | list) and len(value) > 2:
+            return constant(len(value) - 2 if value[0] == 1 else len(value) - 1)
+        return constant(2)
+
+    def _pool_window(self, window: Arg) -> Arg:
+        value = literal(window)
+        if isinstance(value, tuple | list) and len(value) > 2:
+            inner = value[1:-1] if value[0] == 1 else value[:-1]
+            return constant(tuple(inner))
+        return window
+
+    def _groups(self, groups: Arg, size: Arg, features: Arg | None = None) -> Arg:
+        if is_none(size):
+            return groups
+        return expression("c // s", c=features or self._last(), s=size)
+
+    def _share(self, total: Arg, heads: Arg, features: Arg | None = None) -> Arg | None:
+        if missing(total) or is_none(total):
+            return None
+        if features is not None and ast.unparse(total) == ast.unparse(features):
+            return None
+        return folded(expression("t // h", t=total, h=heads))
+
+    def _product(self, given: Arg, heads: Arg, size: Arg) -> Arg:
+        return given if _given(given) else folded(expression("h * s", h=heads, s=size))
+
+    def _final(self, sizes: Arg) -> Arg:
+        elements = self._elements(sizes)
+        return elements[-1] if elements else expression("s[-1]", s=sizes)
+
+    def _before_final(self, sizes: Arg) -> Arg:
+        if isinstance(sizes, ast.Tuple | ast.List) and self._elements(sizes):
+            return ast.Tuple(sizes.elts[:-1], ast.Load())
+        return expression("s[:-1]", s=sizes)
+
+    def _elements(self, node: Arg) -> list[Arg]:
+        if isinstance(node, ast.Tuple | ast.List):
+            return (
+                [] if any(isinstance(e, ast.Starred) for e in node.elts) else node.elts
+            )
+        return []
+
+    def _dense_general(self, features: Arg, axis: Arg, use_bias: Arg) -> Arg:
+        axes = literal(axis)
+        number = len(axes) if isinstance(axes, tuple | list) else 1
+        several = isinstance(features, ast.Tuple | ast.List)
+        if number == 1 and not several and axes in (-1, (-1,)):
+            call = expression(
+                "L(n, f)", L=name("@layer:Linear"), n=self._last(), f=features
+            )
+            return _keywords(call, use_bias=use_bias)
+        ends = tuple(range(-number, 0))
+        if axes not in (-1, (-1,), ends, list(ends)):
+            raise MisfitError(f"`axis={ast.unparse(axis)}`, which is not the last axes")
+        holes = [self._hole("last" if a == -1 else f"from_end{-a}") for a in ends]
+        call = expression(
+            "L(n, f)",
+            L=name("@layer:LinearGeneral"),
+            n=ast.Tuple(list(holes), ast.Load()),
+            f=features if several else ast.Tuple([features], ast.Load()),
+        )
+        return _keywords(
+            call, axis=constant(ends) if number > 1 else None, use_bias=use_bias
+        )
+
+    # Numbers and flags.
+
+    def _rest(self, momentum: Arg) -> Arg:
+        value = literal(momentum)
+        if is_none(momentum):
+            raise MisfitError("`momentum=None`, an average over all batches")
+        if isinstance(value, float | int):
+            return constant(round(1.0 - value, 12))
+        return expression("1.0 - m", m=momentum)
+
+    def _both(self, left: Arg, right: Arg) -> Arg:
+        if literal(left) is True:
+            return right
+        return (
+            left if literal(right) is True else expression("a and b", a=left, b=right)
+        )
+
+    def _given(self, value: Arg) -> Arg:
+        return constant(_given(value))
+
+    def _lower(self, text: Arg) -> Arg:
+        value = literal(text)
+        return constant(value.lower()) if isinstance(value, str) else text
+
+    def _either(self, first: Arg, second: Arg) -> Arg:
+        return first if _given(first) else second
+
+    def _some(self, padding: Arg) -> Arg | None:
+        return None if literal(padding) in (0, (0, 0)) else padding
+
+    def _padding(self, padding: Arg) -> Arg:
+        value = literal(padding)
+        return constant(value.upper()) if isinstance(value, str) else padding
+
+    def _batch_first(self, rate: Arg, batch_first: Arg) -> Arg:
+        if literal(batch_first) is not True:
+            raise MisfitError(
+                "without `batch_first=True`: the batch is the first axis here"
+            )
+        return rate
+
+    def _to_end(self, start: Arg, end: Arg) -> Arg:
+        if literal(end) != -1:
+            raise MisfitError(f"`end_dim={ast.unparse(end)}`")
+        return start
+
+    def _final_activation(self, final: Arg, activation: Arg) -> Arg | None:
+        if literal(final) is False:
+            return None
+        return activation if _given(activation) else _of("jax.nn.relu")
+
+    def _named(self, activation: Arg) -> Arg:
+        text = VALUES.get(str(literal(activation)))
+        return _of(text.replace("word.", "word_")) if text else activation
+
+    def _upsampled(self, mode: Arg) -> Arg:
+        return constant({"linear": 1, "trilinear": 3}.get(str(literal(mode)), 2))
+
+    def _method(self, mode: Arg) -> Arg | None:
+        value = str(literal(mode))
+        if value in ("bilinear", "linear", "trilinear"):
+            return constant("linear")
+        if value != "nearest":
+            raise MisfitError(f"`mode={ast.unparse(mode)}`")
+        return None
+
+    def _whole(self, factor: Arg) -> Arg:
+        value = literal(factor)
+        if missing(factor) or (isinstance(value, float) and value != int(value)):
+            raise MisfitError("without a whole `scale_factor`")
+        return constant(int(value)) if isinstance(value, float) else factor
+
+    def _random_uniform(self, low: Arg, high: Arg) -> Arg:
+        if literal(low) == 0.0:
+            return _of("word_uniform(s)", s=high)
+        return _of(
+            "lambda key, shape, dtype: jax.random.uniform(key, shape, dtype, a, b)",
+            a=low,
+            b=high,
+        )
+
+    # Random numbers.
+
+    def _key(self, key: Arg) -> Arg:
+        return expression("self.key()") if self.keyed else key
+
+    def _dtype(self) -> Arg:
+        return expression(f"{self.first_input}.dtype")
+
+    def _dropout(self, x: Arg, rate: Arg) -> Arg:
+        return expression("D(rate)(x)", D=name("@layer:Dropout"), rate=rate, x=x)
+
+    def _layer_call(self, x: Arg, layer: Arg) -> Arg:
+        return ast.Call(layer, [x], [])
+
+    def _drawn(self, p: Arg) -> Arg:
+        return _of("word_bernoulli(self.key(), p=p, shape=p.shape)", p=p)
+
+    # Arrays.
+
+    # Attention and cells.

@@ -1,0 +1,327 @@
+"""Expressions of bodies: calls of layers, and what is known of values."""
+
+from __future__ import annotations
+
+import ast
+import copy
+
+from mlax_scaffold.conversion.declaring import Declaring
+from mlax_scaffold.conversion.interfaces import Interface
+from mlax_scaffold.conversion.layer_shapes import arguments
+from mlax_scaffold.conversion.loop_parts import (
+    _one,
+)
+from mlax_scaffold.conversion.modules import is_layer
+from mlax_scaffold.conversion.sizes import (
+    Array,
+    Loop,
+    Module,
+    Number,
+    Several,
+    Shape,
+    Value,
+)
+from mlax_scaffold.conversion.trees import (
+    expression,
+    literal,
+    name,
+    self_attribute,
+)
+
+
+class Calling(Declaring):
+    """Values of expressions."""
+
+    def value(self, node: ast.expr) -> tuple[ast.expr, Value]:
+        """The expression with its layers declared, and what is known of its value."""
+        match node:
+            case ast.Name(id=local):
+                value = self.env.get(local)
+                if isinstance(value, Module):
+                    return expression(f"self.{value.attribute}"), value
+                return node, value
+            case ast.Constant(value=int()):
+                return node, Number(node)
+            case ast.Call():
+                return self._called(node)
+            case ast.Attribute():
+                return self._attribute(node)
+            case ast.BinOp():
+                node.left, left = self.value(node.left)
+                node.right, right = self.value(node.right)
+                if isinstance(left, Number) and isinstance(right, Number):
+                    return node, Number(ast.BinOp(left.value, node.op, right.value))
+                return node, self.arrays.binary(node.op, left, right)
+            case ast.UnaryOp():
+                node.operand, value = self.value(node.operand)
+                if isinstance(value, Number):
+                    return node, Number(ast.UnaryOp(node.op, value.value))
+                return node, value
+            case ast.Tuple() | ast.List():
+                made = [self.value(e) for e in node.elts]
+                node.elts = [m for m, _ in made]
+                return node, Several([v for _, v in made])
+            case ast.Subscript():
+                node.value, value = self.value(node.value)
+                node.slice, index = self.value(node.slice)
+                return node, self.arrays.item(value, node.slice, index)
+            case ast.IfExp():
+                node.test, _ = self.value(node.test)
+                node.body, value = self.value(node.body)
+                node.orelse, other = self.value(node.orelse)
+                trains = "self.training" in ast.unparse(node.test)
+                if (
+                    isinstance(value, Number)
+                    and isinstance(other, Number)
+                    and not trains
+                ):
+                    test = self.static(node.test)
+                    return node, Number(ast.IfExp(test, value.value, other.value))
+                return node, value if value is not None else other
+            case ast.Compare():
+                node.left, value = self.value(node.left)
+                node.comparators = [self.value(c)[0] for c in node.comparators]
+                return node, value if isinstance(value, Array) else None
+            case ast.Lambda() | ast.ListComp() | ast.GeneratorExp() | ast.DictComp():
+                return self._inner(node), None
+            case ast.Starred():
+                node.value, value = self.value(node.value)
+                return node, None
+        for child, part in ast.iter_fields(node):
+            if isinstance(part, ast.expr):
+                setattr(node, child, self.value(part)[0])
+            elif isinstance(part, list):
+                setattr(
+                    node,
+                    child,
+                    [self.value(p)[0] if isinstance(p, ast.expr) else p for p in part],
+                )
+        return node, None
+
+    def _inner(self, node: ast.expr) -> ast.expr:
+        bodies = self
+
+        class Modules(ast.NodeTransformer):
+            def visit_Name(self, node: ast.Name) -> ast.expr:
+                value = bodies.env.get(node.id)
+                if isinstance(value, Module):
+                    return expression(f"self.{value.attribute}")
+                return node
+
+            def visit_Call(self, node: ast.Call) -> ast.expr:
+                if isinstance(node.func, ast.Call) and is_layer(node.func):
+                    bodies.builder.notes.refuse(
+                        node,
+                        "a layer is made in each pass of a comprehension",
+                        "make the layers in a `for` loop",
+                    )
+                self.generic_visit(node)
+                return node
+
+        return Modules().visit(node)
+
+    def _attribute(self, node: ast.Attribute) -> tuple[ast.expr, Value]:
+        attribute = self_attribute(node)
+        if attribute is not None:
+            known = self.builder.attributes.get(attribute)
+            if known is not None and known.kind in ("layer", "layers"):
+                return node, Module(attribute)
+            if known is not None and known.kind in ("weight", "state") and known.call:
+                return node, _array_of(known.call.args[1])
+            if attribute in self.builder.fields or (known and known.kind == "derived"):
+                return node, Number(node)
+            return node, None
+        of_layer = self._of_layer(node)
+        if of_layer is not None:
+            return of_layer, None
+        node.value, value = self.value(node.value)
+        if isinstance(value, Array):
+            if node.attr == "shape":
+                return node, Shape(value)
+            if node.attr in ("T", "mT") and len(value.axes) == 2 and not value.lead:
+                return node, Array(value.axes[::-1], False, value.kind)
+            if node.attr == "ndim" and not value.lead:
+                return node, Number(ast.Constant(len(value.axes)))
+        return node, None
+
+    def _of_layer(self, node: ast.Attribute) -> ast.expr | None:
+        """A weight of a layer by its name here, or a size that it was declared with."""
+        known = self.builder.attributes.get(self_attribute(node.value) or "")
+        if known is None or known.call is None or not known.layer.startswith("@layer:"):
+            return None
+        layer = known.layer.partition(":")[2]
+        if node.attr == "weight":
+            if layer == "Linear":
+                return expression("w.kernel.T", w=node.value)
+            title = "embedding" if layer == "Embed" else "scale"
+            title = "kernel" if layer.startswith("Conv") else title
+            return expression(f"w.{title}", w=node.value)
+        field = {"embedding_dim": "features", "num_embeddings": "entries"}.get(
+            node.attr, node.attr
+        )
+        return arguments(layer, known.call).get(field)
+
+    def _called(self, node: ast.Call) -> tuple[ast.expr, Value]:
+        func = node.func
+        if is_layer(node):
+            attribute = self._declare(node, "")
+            return expression(f"self.{attribute}"), Module(attribute)
+        mapped = self._mapped(func)
+        if mapped is not None:
+            func = node.func = mapped
+        if isinstance(func, ast.Call) and is_layer(func):
+            attribute = self._declare(func, "")
+            node.func = self._reference(attribute)
+            return self._applied(node, attribute)
+        if isinstance(func, ast.Name):
+            known = self.env.get(func.id)
+            if isinstance(known, Module | Loop):
+                if isinstance(known, Module):
+                    node.func = self._reference(known.attribute)
+                return self._applied(node, known.attribute)
+        attribute = self_attribute(func)
+        weight = self.weights.called(node, attribute or "")
+        if weight is not None:
+            return weight
+        declared = self.builder.attributes.get(attribute or "")
+        if declared is not None and declared.kind in ("layer", "layers"):
+            return self._applied(node, str(attribute))
+        if isinstance(func, ast.Subscript):
+            inner = self_attribute(func.value)
+            if inner in self.builder.attributes:
+                func.slice, _ = self.value(func.slice)
+                return self._applied(node, str(inner))
+        node.args, given = self._arguments(node.args)
+        node.keywords = [
+            ast.keyword(k.arg, self.value(k.value)[0]) for k in node.keywords
+        ]
+        known = self.builder.fields.get(attribute or "")
+        if known is not None and known.word.startswith("Activation"):
+            return node, given[0] if given else None
+        method = next((m for m in self.builder.methods if m.name == attribute), None)
+        if method is not None and self.depth < 6:
+            places = [a.arg for a in method.args.args if a.arg != "self"]
+            made = method if method.name not in self.declared else copy.deepcopy(method)
+            self.declared[method.name] = method.name
+            return node, self.run(made, dict(zip(places, given, strict=False)))
+        if isinstance(func, ast.Attribute) and attribute is None:
+            func.value, owner = self.value(func.value)
+            if isinstance(owner, Array | Shape):
+                return node, self.arrays.method(func.attr, owner, node, given)
+        return node, self.arrays.function(ast.unparse(func), node, given, self)
+
+    def _mapped(self, func: ast.expr) -> ast.expr | None:
+        """The layer that jax.vmap maps, which takes a batch itself."""
+        if not isinstance(func, ast.Call) or len(func.args) != 1 or func.keywords:
+            return None
+        if not ast.unparse(func.func).endswith("vmap"):
+            return None
+        inner = func.args[0]
+        if isinstance(inner, ast.Call):
+            return self._mapped(inner)
+        attribute = self_attribute(inner)
+        known = self.builder.attributes.get(attribute or "")
+        value = self.env.get(inner.id) if isinstance(inner, ast.Name) else None
+        if isinstance(value, Loop | Module):
+            known = self.builder.attributes.get(value.attribute)
+        pointwise = (
+            "Linear",
+            "LayerNorm",
+            "RMSNorm",
+            "Embed",
+            "Dropout",
+            "MLP",
+            "Identity",
+        )
+        if known is not None and known.layer.partition(":")[2] in pointwise:
+            return inner
+        return None
+
+    def _reference(self, attribute: str) -> ast.expr:
+        known = self.builder.attributes[attribute]
+        if known.kind == "layers" and self.loop is not None:
+            return name(_one(attribute))
+        return expression(f"self.{attribute}")
+
+    def _arguments(self, args: list[ast.expr]) -> tuple[list[ast.expr], list[Value]]:
+        made = [self.value(a) for a in args]
+        return [m for m, _ in made], [v for _, v in made]
+
+    def _applied(self, node: ast.Call, attribute: str) -> tuple[ast.expr, Value]:
+        """The call of a layer: what is unknown of its declaration is told by its input."""
+        known = self.builder.attributes[attribute]
+        assert known.call is not None
+        kind, _, layer = known.layer.partition(":")
+        interface = self.builder.own.get(layer) if kind == "@own" else None
+        if interface is not None:
+            node = self._own_arguments(node, interface)
+        node = self._flagless(node)
+        node.args, given = self._arguments(node.args)
+        node.keywords = [
+            ast.keyword(k.arg, self.value(k.value)[0]) for k in node.keywords
+        ]
+        if interface is not None:
+            signature = self.results.get(layer)
+            result = (
+                signature.result(self.symbols, known.call, given) if signature else None
+            )
+            return node, result
+        result = self.layers.result(layer, known.call, given)
+        return self._as_here(node, layer, result)
+
+    def _as_here(
+        self, node: ast.Call, layer: str, result: Value
+    ) -> tuple[ast.expr, Value]:
+        from mlax_scaffold.conversion.rows import MisfitError
+        from mlax_scaffold.conversion.tables import CALLS
+
+        row = CALLS.get(self.builder.framework, {}).get(layer)
+        if row is None:
+            return node, result
+        try:
+            call = ast.Call(node.func, [node.func, *node.args], node.keywords)
+            made = row.fill(row.bind(call), self.builder.calculations)
+        except MisfitError as error:
+            self.builder.notes.refuse(
+                node,
+                f"the call of {layer} with {error} has no counterpart",
+                "leave the argument out, or write what it computes",
+            )
+            return node, result
+        if isinstance(made, ast.Subscript) and isinstance(result, Several):
+            index = literal(made.slice)
+            if isinstance(index, int):
+                return made, result.items[index]
+        if isinstance(made, ast.Tuple):
+            return made, Several([result, None])
+        return made, result
+
+    def _flagless(self, node: ast.Call) -> ast.Call:
+        """A call without flags of training and keys, which layers here are not given."""
+        from mlax_scaffold.conversion.vocabulary import INFERENCE, KEYS, TRAINING
+
+        left_out = {*TRAINING, *INFERENCE, *KEYS, "state"}
+        node.keywords = [k for k in node.keywords if k.arg not in left_out]
+        node.args = [
+            a
+            for a in node.args
+            if not ast.unparse(a).endswith("self.training")
+            and ast.unparse(a) != "self.key()"
+        ]
+        return node
+
+    def _own_arguments(self, node: ast.Call, interface: Interface) -> ast.Call:
+        kept = []
+        for place, argument in zip(interface.inputs, node.args, strict=False):
+            if not interface.dropped.get(place):
+                kept.append(argument)
+        rest = node.args[len(interface.inputs) :]
+        node.args = [*kept, *rest]
+        node.keywords = [
+            k for k in node.keywords if not interface.dropped.get(str(k.arg))
+        ]
+        return node
+
+
+def _array_of(shape: ast.expr) -> Value:
+    return Array(list(shape.elts), False) if isinstance(shape, ast.Tuple) else None

@@ -1,0 +1,353 @@
+"""A class of layers as a definition: what it is given, what it declares, and what it computes."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import os
+
+from mlax_scaffold.conversion.added_fields import AddedFields
+from mlax_scaffold.conversion.annotations import annotated, result_type, symbols_named
+from mlax_scaffold.conversion.bodies import Bodies
+from mlax_scaffold.conversion.building import Builder
+from mlax_scaffold.conversion.class_fields import (
+    _kind,
+    _static_type,
+)
+from mlax_scaffold.conversion.constructor import (
+    Constructor,
+)
+from mlax_scaffold.conversion.description import Described, Field
+from mlax_scaffold.conversion.examples import example
+from mlax_scaffold.conversion.interfaces import Interface
+from mlax_scaffold.conversion.library import tidied
+from mlax_scaffold.conversion.notes import Notes
+from mlax_scaffold.conversion.origin import Origin
+from mlax_scaffold.conversion.signatures import Signature
+from mlax_scaffold.conversion.sizes import Array, Several, Symbols, Value, is_symbol
+from mlax_scaffold.conversion.trees import (
+    constant,
+    docstring,
+    expression,
+    is_none,
+    self_attribute,
+    without_docstring,
+)
+from mlax_scaffold.conversion.vocabulary import KEYS, flags
+
+CALLS = ("__call__", "forward", "call", "apply")
+DATACLASSES = ("flax", "equinox")
+_SKIPPED = frozenset(
+    (
+        *(
+            "__init__",
+            "setup",
+            "reset_parameters",
+            "_init_weights",
+            "init_weights",
+            "extra_repr",
+        ),
+        *(
+            "__repr__",
+            "__hash__",
+            "__eq__",
+            "_reset_parameters",
+            "configure_optimizers",
+        ),
+        *(
+            "training_step",
+            "validation_step",
+            "init_cache",
+            "_initialize_weights",
+            "initialize",
+        ),
+        *("initialize_carry",),
+    )
+)
+
+
+class ClassReader(AddedFields):
+    """Converts one class."""
+
+    def __init__(
+        self,
+        origin: Origin,
+        node: ast.ClassDef,
+        framework: str,
+        notes: Notes,
+        own: dict[str, Interface],
+        results: dict[str, Signature],
+        title: str,
+    ):
+        self.node, self.framework, self.notes = node, framework, notes
+        self.builder = Builder(origin, node, framework, notes, own, title)
+        self.symbols = Symbols()
+        self.results = results
+        self.methods = {f.name: f for f in node.body if isinstance(f, ast.FunctionDef)}
+        self.call = next((self.methods[c] for c in CALLS if c in self.methods), None)
+
+    def read(self) -> tuple[Described, Interface] | None:
+        """The definition, and how others build on it."""
+        if self.call is None:
+            self.notes.refuse(
+                self.node,
+                f"{self.node.name} has no method {' or '.join(CALLS[:2])}",
+                "give it one, which takes arrays and returns them",
+            )
+            return None
+        builder, call = self.builder, self.call
+        inputs = self._inputs(call)
+        builder.calculations.first_input = inputs[0].arg if inputs else "x"
+        constructor = Constructor(builder)
+        self._flags()
+        dataclass = self.framework in DATACLASSES and "__init__" not in self.methods
+        if dataclass or (self.framework == "plain" and "__init__" not in self.methods):
+            self._dataclass(constructor)
+        start = self.methods.get("__init__") or self.methods.get("setup")
+        if start is not None and start.name == "setup":
+            builder.translator.around.static = True
+            constructor.lists.prepare(start.body)
+            for part in without_docstring(start.body):
+                constructor.statement(part, None)
+            builder.translator.around.static = False
+        elif start is not None:
+            constructor.read(start)
+        constructor.lists.complete()
+        helpers = self._helpers(call)
+        forward = self._method(call, "forward", inputs)
+        builder.methods += helpers
+        bodies = Bodies(builder, self.symbols, self.results)
+        env: dict[str, Value] = {
+            a.arg: Array([], True, _kind(a)) for a in inputs if not _static_type(a)
+        }
+        text = ast.unparse(forward)
+        for given, value in env.items():
+            if (
+                isinstance(value, Array)
+                and value.kind == "Int"
+                and f"{given}.shape[1]" in text
+            ):
+                self.symbols.ranked(value, ("batch", "positions"))
+        result = bodies.run(forward, env)
+        return self._described(call, forward, inputs, env, result)
+
+    # What is given.
+
+    # What is computed.
+
+    def _helpers(self, call: ast.FunctionDef) -> list[ast.FunctionDef]:
+        found: list[ast.FunctionDef] = []
+        around = self.builder.translator.around
+        for function in self.methods.values():
+            if function is call or function.name in {*_SKIPPED, *self.builder.consumed}:
+                continue
+            decorators = [ast.unparse(d) for d in function.decorator_list]
+            if "property" in decorators or any("classmethod" in d for d in decorators):
+                if "property" in decorators:
+                    made = self._method(function, function.name, [])
+                    made.decorator_list = [expression("property")]
+                    found.append(made)
+                continue
+            if function.name.startswith("__"):
+                continue
+            title = (
+                function.name if function.name.startswith("_") else f"_{function.name}"
+            )
+            around.attributes[function.name] = expression(f"self.{title}")
+        for function in self.methods.values():
+            decorators = [ast.unparse(d) for d in function.decorator_list]
+            if (
+                function is call
+                or function.name in {*_SKIPPED, *self.builder.consumed}
+                or function.name.startswith("__")
+                or "property" in decorators
+                or any("classmethod" in d for d in decorators)
+            ):
+                continue
+            title = (
+                function.name if function.name.startswith("_") else f"_{function.name}"
+            )
+            made = self._method(function, title, self._inputs(function))
+            if "staticmethod" in decorators:
+                made.decorator_list = [expression("staticmethod")]
+                made.args.args = made.args.args[1:]
+            found.append(made)
+        return found
+
+    def _method(
+        self, function: ast.FunctionDef, title: str, inputs: list[ast.arg]
+    ) -> ast.FunctionDef:
+        translator = self.builder.translator
+        around = translator.around
+        given = [a.arg for a in (*function.args.args, *function.args.kwonlyargs)]
+        kept = {a.arg for a in inputs}
+        saved = around.locals, set(around.keys)
+        around.locals = {**flags([g for g in given if g not in kept])}
+        around.keys = {*around.keys, *(g for g in given if g in KEYS)}
+        for key in around.keys - kept:
+            around.locals[key] = expression("self.key()")
+        cleaned = [s for s in map(self._cleaned, without_docstring(function.body)) if s]
+        body = translator.statements(cleaned)
+        around.locals, around.keys = saved
+        positional = [a for a in function.args.args if a.arg in kept]
+        keyword_only = [a for a in function.args.kwonlyargs if a.arg in kept]
+        defaults = _kept_defaults(function, kept)
+        arguments = ast.arguments(
+            [],
+            [ast.arg("self"), *(ast.arg(a.arg) for a in positional)],
+            None,
+            [ast.arg(a.arg) for a in keyword_only],
+            [defaults.get(a.arg) for a in keyword_only],
+            None,
+            [defaults[a.arg] for a in positional if a.arg in defaults],
+        )
+        made = ast.FunctionDef(title, arguments, body, [], None, lineno=function.lineno)
+        text = docstring(function)
+        if text and title != "forward":
+            made.body = [ast.Expr(constant(text)), *made.body]
+        return made
+
+    def _cleaned(self, node: ast.stmt) -> ast.stmt | None:
+        """A statement; None where it is about keys and flags alone."""
+        around = self.builder.translator.around
+        if isinstance(node, ast.Assign) and len(node.targets) == 1:
+            text = ast.unparse(node.value)
+            target = node.targets[0]
+            bound = [n.id for n in ast.walk(target) if isinstance(n, ast.Name)]
+            if (
+                "random.split(" in text
+                or "make_rng(" in text
+                or "next_rng_key(" in text
+            ):
+                around.keys |= set(bound)
+                for local in bound:
+                    around.locals[local] = expression("self.key()")
+                return None
+            if "merge_param(" in text or (bound and all(flags([b]) for b in bound)):
+                for local in bound:
+                    around.locals.update(flags([local]))
+                return None
+        return node
+
+    # The result.
+
+    def _described(
+        self,
+        call: ast.FunctionDef,
+        forward: ast.FunctionDef,
+        inputs: list[ast.arg],
+        env: dict[str, Value],
+        result: Value,
+    ) -> tuple[Described, Interface]:
+        builder = self.builder
+        added = self._added(env)
+        setup = [self._resolved(s) for s in builder.setup]
+        for method in (forward, *builder.methods):
+            method.body = [self._resolved(s) for s in method.body]
+        self._own_initializers()
+        fields = self._ordered(added)
+        named = {f.name for f in fields}
+        texts = symbols_named(self.symbols, env, named)
+        for argument in (*forward.args.args[1:], *forward.args.kwonlyargs):
+            original = next(a for a in inputs if a.arg == argument.arg)
+            argument.annotation = annotated(
+                self.symbols,
+                original,
+                env.get(argument.arg),
+                texts,
+                named,
+                _optional(call, argument.arg),
+            )
+        forward.returns = result_type(self.symbols, result, env, texts, named)
+        doc = (
+            docstring(self.node)
+            or f"From {self.node.name} of {os.path.basename(builder.origin.path)}."
+        )
+        given = example(
+            builder, self.symbols, fields, env, setup, (forward, *builder.methods)
+        )
+        described = Described(
+            builder.name,
+            "Layer",
+            doc,
+            tuple(fields),
+            tuple(setup),
+            (*builder.methods, forward),
+            _constants(self.node),
+            given,
+        )
+        drops = {
+            a.arg: "flag"
+            for a in (*call.args.args, *call.args.kwonlyargs)
+            if a.arg != "self" and a not in inputs
+        }
+        parameters = [a.arg for a in call.args.args if a.arg != "self"]
+        interface = Interface(
+            builder.name,
+            [f.name for f in fields],
+            dict(builder.renamed),
+            [f.name for f in added],
+            drops,
+            parameters,
+        )
+        self.results[builder.name] = Signature(
+            self.symbols, [env.get(a.arg) for a in inputs], result, interface.order
+        )
+        return described, interface
+
+    def _ordered(self, added: list[Field]) -> list[Field]:
+        fields = [*added, *self.builder.fields.values()]
+        required = [f for f in fields if f.default is None]
+        return [*required, *(f for f in fields if f.default is not None)]
+
+    def _resolved(self, node: ast.stmt) -> ast.stmt:
+        symbols = self.symbols
+
+        class Resolve(ast.NodeTransformer):
+            def visit_Name(self, node: ast.Name) -> ast.expr:
+                return copy.deepcopy(symbols.find(node)) if is_symbol(node) else node
+
+            def visit_Call(self, node: ast.Call) -> ast.expr:
+                self.generic_visit(node)
+                if isinstance(node.func, ast.Name) and node.func.id.startswith(
+                    ("@layer:", "@word:")
+                ):
+                    return tidied(node)
+                return node
+
+        return Resolve().visit(node)
+
+
+def _kept_defaults(function: ast.FunctionDef, kept: set[str]) -> dict[str, ast.expr]:
+    places = [a.arg for a in function.args.args]
+    found = dict(
+        zip(
+            places[len(places) - len(function.args.defaults) :],
+            function.args.defaults,
+            strict=True,
+        )
+    )
+    for argument, default in zip(
+        function.args.kwonlyargs, function.args.kw_defaults, strict=True
+    ):
+        if default is not None:
+            found[argument.arg] = default
+    return {k: copy.deepcopy(v) for k, v in found.items() if k in kept}
+
+
+def _optional(function: ast.FunctionDef, argument: str) -> bool:
+    default = _kept_defaults(function, {argument}).get(argument)
+    return is_none(default)
+
+
+def _constants(node: ast.ClassDef) -> tuple[ast.stmt, ...]:
+    return tuple(
+        part
+        for part in node.body
+        if isinstance(part, ast.Assign)
+        and isinstance(part.targets[0], ast.Name)
+        and part.targets[0].id.isupper()
+    )
+
+
+__all__ = ["ClassReader", "Several", "self_attribute"]

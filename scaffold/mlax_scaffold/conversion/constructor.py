@@ -1,0 +1,382 @@
+"""What a constructor says: hyperparameters, layers, weights and derived values."""
+
+from __future__ import annotations
+
+import ast
+import copy
+
+from mlax_scaffold.conversion.builder_methods import BuilderMethods
+from mlax_scaffold.conversion.building import Builder
+from mlax_scaffold.conversion.constructor_weights import (
+    _assigned_in_calls,
+)
+from mlax_scaffold.conversion.initializing import initialized
+from mlax_scaffold.conversion.lists import Lists
+from mlax_scaffold.conversion.modules import Modules
+from mlax_scaffold.conversion.parameters import (
+    _arguments,
+    documented,
+)
+from mlax_scaffold.conversion.static_arrays import numpy_of
+from mlax_scaffold.conversion.trees import (
+    expression,
+    is_name,
+    is_none,
+    name,
+    negated,
+    self_attribute,
+    statement,
+    targets,
+    without_docstring,
+)
+from mlax_scaffold.conversion.vocabulary import KEYS, Surroundings
+
+_QUIET = ("super", "print", "warnings.warn")
+
+
+class Constructor(BuilderMethods):
+    """Reads `__init__` of a class, and what it calls of its own."""
+
+    def __init__(self, builder: Builder):
+        self.builder = builder
+        self.translator = builder.translator
+        self.modules = Modules(builder)
+        self.lists = Lists(builder, self.modules)
+        self.parameters: dict[str, str] = {}
+        self.bound: set[str] = set()
+        self.assigned: set[str] = _assigned_in_calls(builder.node)
+
+    def read(self, function: ast.FunctionDef | None) -> None:
+        """Read the constructor; a class without one has none of it all."""
+        if function is None:
+            return
+        self._fields(function)
+        around = self.translator.around
+        around.static = True
+        around.keys |= set(KEYS) | {
+            a.arg for a in _arguments(function) if a.arg in KEYS
+        }
+        body = without_docstring(function.body)
+        self.lists.prepare(body)
+        for node in body:
+            self.statement(node, None)
+        around.static = False
+        # What is local to the constructor means nothing elsewhere.
+        self.translator.around = Surroundings(
+            attributes=around.attributes,
+            keys=around.keys,
+            makers={k: v for k, v in around.makers.items() if k.startswith("self.")},
+            items=around.items,
+        )
+
+    # Statements.
+
+    def statement(self, node: ast.stmt, condition: ast.expr | None) -> None:
+        """Read one statement, which is run where the condition holds."""
+        match node:
+            case ast.Expr(value=ast.Call() as call):
+                self._call(call, condition)
+            case ast.Expr() | ast.Pass() | ast.Import() | ast.ImportFrom():
+                pass
+            case ast.Assert(test=test, msg=message):
+                self._require(test, message)
+            case ast.Assign(targets=[target], value=value):
+                self._assign(node, target, value, condition)
+            case ast.Assign(targets=several, value=value):
+                for target in several:
+                    self._assign(node, target, value, condition)
+            case ast.AnnAssign(target=target, value=ast.expr() as value):
+                self._assign(node, target, value, condition)
+            case ast.AnnAssign():
+                pass
+            case ast.If():
+                self._branch(node, condition)
+            case ast.For():
+                self._loop(node, condition)
+            case ast.With(body=body):
+                for part in body:
+                    self.statement(part, condition)
+            case ast.Return(value=None):
+                pass
+            case ast.AugAssign(target=ast.Name()) if self.lists.extended(node):
+                pass
+            case _:
+                self._local(node)
+
+    def _local(self, node: ast.stmt) -> None:
+        around = self.translator.around
+        # All that setup computes is known before there are arrays.
+        made = [numpy_of(s) for s in self.translator.statements([node])]
+        bound = {t for part in (node,) for t in targets(part)}
+        hidden = {t: name(f"own_{t}") for t in bound if t in self.builder.fields}
+        for statement_ in made:
+            for part in ast.walk(statement_):
+                if isinstance(part, ast.Name) and part.id in hidden:
+                    part.id = hidden[part.id].id
+        for local in bound:
+            around.locals.pop(local, None)
+        around.locals.update(hidden)
+        self.builder.setup += made
+
+    def _require(self, test: ast.expr, message: ast.expr | None) -> None:
+        text = message if message is not None else ast.Constant(_told(test))
+        self.builder.setup.append(
+            ast.Expr(
+                ast.Call(
+                    name("@word:require"),
+                    [self.translator.expression(test), _plain_text(text, test)],
+                    [],
+                )
+            )
+        )
+
+    def _call(self, call: ast.Call, condition: ast.expr | None) -> None:
+        func, builder = call.func, self.builder
+        text = ast.unparse(func)
+        if text.startswith(_QUIET) or text.endswith(".__init__"):
+            return
+        attribute = self_attribute(func)
+        if attribute == "register_buffer" and call.args:
+            place = str(getattr(call.args[0], "value", ""))
+            if len(call.args) > 1:
+                self._buffer(call, place, call.args[1])
+            return
+        if attribute == "register_parameter" and len(call.args) == 2:
+            place = str(getattr(call.args[0], "value", ""))
+            self.attribute(call, place, call.args[1], condition)
+            return
+        if attribute in ("apply", "post_init", "save_hyperparameters"):
+            builder.notes.remark(
+                call,
+                f"`{ast.unparse(call)}` is left out",
+                "weights begin as their declarations say: give them initializers there",
+            )
+            return
+        if attribute is not None:
+            own = next(
+                (
+                    f
+                    for f in builder.node.body
+                    if isinstance(f, ast.FunctionDef) and f.name == attribute
+                ),
+                None,
+            )
+            if own is not None and not call.args:
+                for part in without_docstring(own.body):
+                    self.statement(part, condition)
+                return
+        if self.lists.appended(call):
+            return
+        if initialized(builder, call):
+            return
+        builder.notes.refuse(
+            call,
+            f"`{ast.unparse(call)}` has no counterpart in setup",
+            "declare what it does with `trainable`, `state` or a layer",
+        )
+
+    def _assign(
+        self,
+        node: ast.stmt,
+        target: ast.expr,
+        value: ast.expr,
+        condition: ast.expr | None,
+    ) -> None:
+        attribute = self_attribute(target)
+        if attribute is not None:
+            self.attribute(node, attribute, value, condition)
+            return
+        if isinstance(target, ast.Tuple):
+            if isinstance(value, ast.Tuple) and len(value.elts) == len(target.elts):
+                for one, part in zip(target.elts, value.elts, strict=True):
+                    self._assign(node, one, part, condition)
+                return
+            if self._keys(target, value):
+                return
+        if isinstance(target, ast.Name):
+            if self._keys(target, value) or self._named(target.id, value):
+                return
+            if self.lists.begun(target.id, value):
+                return
+        self._local(node)
+
+    def _keys(self, target: ast.expr, value: ast.expr) -> bool:
+        """Whether keys are split, which a spec leaves to the library."""
+        around = self.translator.around
+        used = {n.id for n in ast.walk(value) if isinstance(n, ast.Name)}
+        called = [
+            self.translator.origin.qualified(p.func) or ast.unparse(p.func)
+            for p in ast.walk(value)
+            if isinstance(p, ast.Call)
+        ]
+        ends = ("random.split", "PRNGKey", "random.key", "fold_in", "PRNGSequence")
+        splits = any(c.endswith(ends) for c in called)
+        splits = splits or (
+            ("iter" in called or "next" in called) and bool(used & around.keys)
+        )
+        # `rngs.params()`, `rngs()`
+        splits = splits or any(c.partition(".")[0] in around.keys for c in called)
+        if not splits:
+            return False
+        for bound in targets(target):
+            around.keys.add(bound)
+            around.locals[bound] = ast.Constant(None)
+        if isinstance(target, ast.Name) and isinstance(value, ast.Call):
+            number = value.args[1] if len(value.args) > 1 else ast.Constant(2)
+            self.lists.keys[target.id] = self.translator.expression(number)
+        return True
+
+    def _named(self, target: str, value: ast.expr) -> bool:
+        """A local that stands for a layer, an initializer, or a partial call."""
+        around = self.translator.around
+        full = (
+            self.translator.origin.qualified(value.func)
+            if isinstance(value, ast.Call)
+            else ""
+        )
+        if full == "functools.partial" and isinstance(value, ast.Call):
+            inner = ast.Call(value.args[0], value.args[1:], value.keywords)
+            if self.modules.is_constructor(inner):
+                around.makers[target] = inner
+                return True
+        whole = self.translator.origin.qualified(value)
+        if whole in self.modules.constructors:
+            around.makers[target] = ast.Call(value, [], [])
+            return True
+        if self.modules.is_module(value):
+            self.modules.named[target] = value
+            return True
+        made = self.translator.expression(value)
+        text = ast.unparse(made)
+        if text.startswith("@word:") and "(key" not in text:
+            around.locals[target] = made
+            return True
+        return False
+
+    def attribute(
+        self, node: ast.AST, attribute: str, value: ast.expr, condition: ast.expr | None
+    ) -> None:
+        builder, around = self.builder, self.translator.around
+        if isinstance(value, ast.IfExp):
+            test = self.translator.expression(value.test)
+            if is_none(value.orelse):
+                inner = _and(condition, test)
+                self.attribute(node, attribute, value.body, inner)
+                return
+            if is_none(value.body):
+                self.attribute(
+                    node, attribute, value.orelse, _and(condition, negated(test))
+                )
+                return
+            if self.modules.is_module(value.body) or self.modules.is_module(
+                value.orelse
+            ):
+                self.modules.choice(attribute, test, value.body, value.orelse)
+                return
+        if is_name(value, attribute) and attribute in builder.fields:
+            return
+        if self._made_by_method(node, attribute, value, condition):
+            return
+        if isinstance(value, ast.Name) and builder.renamed.get(value.id) == "":
+            around.attributes[attribute] = copy.deepcopy(
+                around.locals.get(value.id, value)
+            )
+            return
+        if isinstance(value, ast.Name) and value.id in around.locals:
+            # The same under another name.
+            around.attributes[attribute] = copy.deepcopy(around.locals[value.id])
+            return
+        if is_none(value):
+            around.attributes.setdefault(attribute, ast.Constant(None))
+            if attribute in builder.attributes:
+                around.attributes.pop(attribute)
+            return
+        if self.lists.finished(attribute, value, condition):
+            return
+        if self.modules.declared(attribute, value, condition):
+            known = builder.attributes.get(attribute)
+            if known is not None and known.kind in ("layer", "layers"):
+                around.attributes.pop(attribute, None)
+            return
+        if self._weight(node, attribute, value, condition):
+            around.attributes.pop(attribute, None)
+            return
+        made = self.translator.expression(value)
+        if _is_function(made):
+            around.attributes[attribute] = made
+            return
+        if attribute in builder.fields:
+            # Another value than the argument of that name.
+            place = builder.free(f"used_{attribute}")
+            around.attributes[attribute] = expression(f"self.{place}")
+            attribute = place
+        if condition is not None:
+            made = ast.IfExp(copy.deepcopy(condition), made, ast.Constant(None))
+        builder.derive(attribute, made)
+        self.translator.numbers = frozenset({*self.translator.numbers, attribute})
+
+    def _branch(self, node: ast.If, condition: ast.expr | None) -> None:
+        if any(isinstance(n, ast.Raise) for n in node.body):
+            self._local(node)
+            return
+        touches = any(
+            self_attribute(part) is not None and not isinstance(part.ctx, ast.Load)
+            for part in ast.walk(node)
+            if isinstance(part, ast.Attribute)
+        ) or any(
+            isinstance(p, ast.Call)
+            and (self_attribute(p.func) is not None or self.lists.appends(p))
+            for p in ast.walk(node)
+        )
+        if not touches:
+            self._local(node)
+            return
+        test = self.translator.expression(node.test)
+        if self.modules.branched(node, test):
+            return
+        for part in node.body:
+            self.statement(part, _and(condition, test))
+        for part in node.orelse:
+            self.statement(part, _and(condition, negated(test)))
+
+    def _loop(self, node: ast.For, condition: ast.expr | None) -> None:
+        if self.lists.looped(node):
+            return
+        text = ast.unparse(node.iter)
+        if "self.modules()" in text or "parameters()" in text:
+            self.builder.notes.remark(
+                node,
+                f"the loop over `{text}` is left out",
+                "weights begin as their declarations say: give them initializers there",
+            )
+            return
+        self._local(node)
+
+
+def _and(left: ast.expr | None, right: ast.expr) -> ast.expr:
+    if left is None:
+        return right
+    return ast.BoolOp(ast.And(), [copy.deepcopy(left), right])
+
+
+def _is_function(node: ast.expr) -> bool:
+    """Whether a value is an activation, which is written where it is called."""
+    if isinstance(node, ast.Lambda):
+        return True
+    text = ast.unparse(node)
+    return text.startswith(
+        ("@module:jax.nn.", "@module:jnp.tanh", "@word:gelu", "jax.nn.")
+    )
+
+
+def _told(test: ast.expr) -> str:
+    return f"{ast.unparse(test).replace('self.', '')} must hold"
+
+
+def _plain_text(message: ast.expr, test: ast.expr) -> ast.expr:
+    if isinstance(message, ast.Constant) and isinstance(message.value, str):
+        return message
+    return ast.Constant(_told(test))
+
+
+__all__ = ["Constructor", "documented", "numpy_of", "statement"]

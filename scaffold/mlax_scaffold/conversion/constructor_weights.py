@@ -1,0 +1,134 @@
+"""Weights, states and buffers that a constructor makes."""
+
+from __future__ import annotations
+
+import ast
+
+from mlax_scaffold.conversion.initial import initial
+from mlax_scaffold.conversion.parameters import (
+    Parameters,
+)
+from mlax_scaffold.conversion.static_arrays import numpy_of
+from mlax_scaffold.conversion.trees import (
+    expression,
+    is_none,
+    name,
+    self_attribute,
+)
+
+
+class DeclaredWeights(Parameters):
+    """Declares them."""
+
+    assigned: set[str]
+
+    def _buffer(self, node: ast.Call, place: str, value: ast.expr) -> None:
+        """A tensor that is not trained: an array of NumPy, or a state where it changes."""
+        builder = self.builder
+        if is_none(value):
+            self.translator.around.attributes[place] = ast.Constant(None)
+            return
+        if place in self.assigned:
+            made = initial(self.translator, value)
+            if made is None:
+                builder.notes.refuse(
+                    node,
+                    f"the shape of the buffer `{place}` is not to be told",
+                    f"declare `self.{place} = state(initializer, shape)`",
+                )
+                return
+            builder.declare_weight(place, made.initializer, made.shape, state=True)
+            return
+        static = numpy_of(self.translator.expression(value))
+        builder.derive(place, static, "array")
+        self.translator.around.attributes[place] = expression(
+            f"jnp.asarray(self.{place}, {builder.calculations.first_input}.dtype)",
+            jnp=name("@module:jnp"),
+        )
+
+    def _weight(
+        self, node: ast.AST, attribute: str, value: ast.expr, condition: ast.expr | None
+    ) -> bool:
+        builder = self.builder
+        full = (
+            self.translator.origin.qualified(value.func)
+            if isinstance(value, ast.Call)
+            else ""
+        )
+        wrapped = full in _PARAMETERS or full in _VARIABLES
+        state = full in _VARIABLES
+        inner = value
+        if wrapped and isinstance(value, ast.Call):
+            inner = value.args[-1] if value.args else value
+            frozen = any(
+                k.arg == "requires_grad" and getattr(k.value, "value", True) is False
+                for k in value.keywords
+            )
+            state = state or frozen
+        elif builder.framework in ("torch", "nnx", "flax", "haiku"):
+            return False
+        made = initial(self.translator, inner)
+        if made is None:
+            if wrapped:
+                builder.notes.refuse(
+                    node,
+                    f"`{ast.unparse(value)}` is a weight whose initializer is not to be told",
+                    f"write `self.{attribute} = trainable(initializer, shape)`",
+                )
+            return wrapped
+        if not wrapped and attribute in self.assigned:
+            state = True
+        dtype = made.dtype if state else None
+        builder.declare_weight(
+            attribute,
+            made.initializer,
+            made.shape,
+            state=state,
+            condition=condition,
+            dtype=dtype,
+        )
+        return True
+
+
+_PARAMETERS = ("torch.nn.Parameter", "flax.nnx.Param", "torch.nn.parameter.Parameter")
+
+
+_VARIABLES = (
+    *(
+        "flax.nnx.Variable",
+        "flax.nnx.BatchStat",
+        "flax.nnx.Cache",
+        "flax.nnx.Intermediate",
+    ),
+    *("equinox.nn.StateIndex", "torch.nn.Buffer"),
+)
+
+
+def _assigned_in_calls(node: ast.AST) -> set[str]:
+    """Attributes that methods other than the constructor assign."""
+    found: set[str] = set()
+    for method in getattr(node, "body", []):
+        if isinstance(method, ast.FunctionDef) and method.name not in (
+            "__init__",
+            "setup",
+        ):
+            for part in ast.walk(method):
+                if isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Store):
+                    attribute = self_attribute(part) or self_attribute(part.value)
+                    found |= {attribute} if attribute else set()
+                elif isinstance(part, ast.Subscript) and isinstance(
+                    part.ctx, ast.Store
+                ):
+                    attribute = self_attribute(part.value)
+                    found |= {attribute} if attribute else set()
+                elif isinstance(part, ast.Call) and isinstance(
+                    part.func, ast.Attribute
+                ):
+                    owner = self_attribute(part.func.value)
+                    if (
+                        owner
+                        and part.func.attr.endswith("_")
+                        and part.func.attr[0] != "_"
+                    ):
+                        found.add(owner)
+    return found

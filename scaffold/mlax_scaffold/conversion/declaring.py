@@ -1,0 +1,148 @@
+"""Declares what a body makes where it is used, in setup."""
+
+from __future__ import annotations
+
+import ast
+import copy
+
+from mlax_scaffold.conversion.loop_parts import (
+    _unnumbered,
+)
+from mlax_scaffold.conversion.modules import is_layer
+from mlax_scaffold.conversion.reading import Reading
+from mlax_scaffold.conversion.sizes import (
+    Number,
+    Several,
+    Shape,
+)
+from mlax_scaffold.conversion.trees import (
+    is_name,
+    literal,
+    name,
+    names,
+    targets,
+)
+from mlax_scaffold.model.import_time import INITIALIZERS, OWN_INITIALIZERS
+
+
+class Declaring(Reading):
+    """What is declared, and how an expression of a body stands in setup."""
+
+    def _is_declaration(self, node: ast.expr) -> bool:
+        return isinstance(node, ast.Call) and is_layer(node)
+
+    def _declare(self, node: ast.expr, wanted: str) -> str:
+        """Declare a layer in setup."""
+        assert isinstance(node, ast.Call)
+        assert isinstance(node.func, ast.Name)
+        layer = node.func.id.partition(":")[2]
+        given = next((k for k in node.keywords if k.arg == "@name"), None)
+        node.keywords = [k for k in node.keywords if k.arg != "@name"]
+        wanted = self._wanted(given, wanted, layer)
+        node.args = [self.static(a) for a in node.args]
+        node.keywords = [
+            ast.keyword(k.arg, self.static(k.value)) for k in node.keywords
+        ]
+        condition = self.standing()
+        if self.loop is not None:
+            plural = self.builder.free(wanted if wanted.endswith("s") else f"{wanted}s")
+            generator = ast.comprehension(
+                copy.deepcopy(self.loop.target),
+                copy.deepcopy(self.static(self.loop.iter)),
+                [],
+                0,
+            )
+            used = names(node) & set(targets(self.loop.target))
+            if not used and is_name(self.loop.target, ast.unparse(self.loop.target)):
+                generator.target = ast.Name("_", ast.Store())
+            _unnumbered(generator, names(node))
+            return self.builder.declare_list(plural, node, [generator], condition)
+        return self.builder.declare(self.builder.free(wanted), node, condition)
+
+    def _wanted(self, given: ast.keyword | None, wanted: str, layer: str) -> str:
+        from mlax_scaffold.reader.specs import module_name
+
+        value = given.value if given is not None else None
+        if isinstance(value, ast.JoinedStr) and isinstance(
+            value.values[0], ast.Constant
+        ):
+            value = ast.Constant(str(value.values[0].value).rstrip("_"))
+        text = literal(value)
+        if isinstance(text, str):
+            return module_name(text) if text != text.lower() else text
+        if wanted:
+            return wanted
+        plain = module_name(layer)
+        count = self.counts.get(plain, 0)
+        self.counts[plain] = count + 1
+        return f"{plain}_{count}" if self.loop is None else plain
+
+    def standing(self) -> ast.expr | None:
+        """The condition under which the present place is reached, if it is one on hyperparameters."""
+        known = [
+            c
+            for c in self.conditions
+            if not (isinstance(c, ast.Constant) and c.value is None)
+        ]
+        if not known:
+            return None
+        return known[0] if len(known) == 1 else ast.BoolOp(ast.And(), list(known))
+
+    def static(self, node: ast.expr) -> ast.expr:
+        """An expression of a body as it is to stand in setup: locals and shapes are written out."""
+        bodies = self
+
+        class Static(ast.NodeTransformer):
+            def visit_Call(self, node: ast.Call) -> ast.expr:
+                self.generic_visit(node)
+                text = ast.unparse(node.func)
+                if text.endswith(("jnp.sqrt", "np.sqrt", "lax.sqrt")):
+                    node.func = ast.Attribute(name("@module:math"), "sqrt", ast.Load())
+                return node
+
+            def visit_Name(self, node: ast.Name) -> ast.expr:
+                if node.id in bodies.makers:
+                    return copy.deepcopy(bodies.makers[node.id])
+                value = bodies.env.get(node.id)
+                if isinstance(value, Number):
+                    return copy.deepcopy(value.value)
+                if isinstance(value, Several) and all(
+                    isinstance(i, Number) for i in value.items
+                ):
+                    elements = [
+                        copy.deepcopy(i.value)
+                        for i in value.items
+                        if isinstance(i, Number)
+                    ]
+                    return ast.Tuple(elements, ast.Load())
+                return node
+
+            def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
+                _, value = bodies.value(copy.deepcopy(node))
+                if isinstance(value, Number):
+                    return copy.deepcopy(value.value)
+                self.generic_visit(node)
+                return node
+
+            def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+                if node.attr == "shape":
+                    _, value = bodies.value(copy.deepcopy(node))
+                    if isinstance(value, Shape) and not value.array.lead:
+                        return ast.Tuple(copy.deepcopy(value.array.axes), ast.Load())
+                self.generic_visit(node)
+                return node
+
+        self.arrays.guesses = True
+        made = Static().visit(copy.deepcopy(node))
+        self.arrays.guesses = False
+        return made
+
+
+_INITIALIZERS = frozenset((*INITIALIZERS, *OWN_INITIALIZERS))
+
+
+def _is_initializer(node: ast.expr) -> bool:
+    head = node.func if isinstance(node, ast.Call) else node
+    if not isinstance(head, ast.Name) or not head.id.startswith("@word:"):
+        return False
+    return head.id[6:] in _INITIALIZERS

@@ -1,0 +1,179 @@
+"""Values of hyperparameters, and shapes of inputs, that fit each other: what tests are drawn from."""
+
+from __future__ import annotations
+
+import ast
+import math
+import re
+from collections.abc import Iterable, Mapping
+
+from mlax_scaffold.conversion.building import Builder
+from mlax_scaffold.conversion.description import Field
+from mlax_scaffold.conversion.sizes import Array, Symbols, Value, is_symbol
+from mlax_scaffold.conversion.trees import literal
+
+_SMALL = re.compile(
+    r"(heads?|groups?|depth|layers?|blocks?|factor|ratio|mult\w*|reduction|expansion|^n_|^num_|rank|stride|experts|top_?k|^k$|bottleneck)"
+)
+_KERNEL = re.compile(r"(kernel|window|patch)")
+_VOCABULARY = re.compile(
+    r"(vocab|entries|embeddings|tokens|classes|max_len|length|positions|block_size)"
+)
+_DEMANDING = (
+    *("//", "%", "reshape", "split", "MultiHeadAttention", "GroupNorm", "Conv", "Pool"),
+    *(
+        "einsum",
+        "swapaxes",
+        "transpose",
+        "concatenate",
+        "Flatten",
+        "top_k",
+        "stack",
+        "matmul",
+    ),
+    *("@word:require", "Embed", " for ", "@own:", "[:", "np.", "take", "Cell", "tile"),
+)
+
+
+def example(
+    builder: Builder,
+    symbols: Symbols,
+    fields: Iterable[Field],
+    env: Mapping[str, Value],
+    setup: Iterable[ast.stmt],
+    methods: Iterable[ast.FunctionDef],
+) -> tuple[tuple[str, object], ...]:
+    """One example; nothing where values may be drawn one by one."""
+    fields = list(fields)
+    text = "\n".join(
+        [
+            *(ast.unparse(s) for s in setup),
+            *(ast.unparse(s) for m in methods for s in m.body),
+        ]
+    )
+    arrays = {k: v for k, v in env.items() if isinstance(v, Array)}
+    literal_axes = any(
+        isinstance(literal(symbols.find(a)), int)
+        for v in arrays.values()
+        for a in v.axes
+    )
+    if not literal_axes and not any(d in text for d in _DEMANDING) and len(arrays) == 1:
+        return ()
+    values: dict[str, object] = {}
+    for field in fields:
+        value = _value(field)
+        if value is None and field.default is None and "None" not in field.word:
+            if field.word not in ("Activation", "Initializer", "Function"):
+                return ()
+            continue
+        if value is not None:
+            values[field.name] = value
+    shapes = {}
+    for given, array in arrays.items():
+        shape = _shape(symbols, array, values)
+        if shape is None:
+            return ()
+        shapes[given] = shape
+    return (*values.items(), *shapes.items())
+
+
+def _value(field: Field) -> object:
+    """A small value of a field."""
+    word, name = field.word, field.name
+    default = literal(field.default) if field.default is not None else None
+    if word.startswith(("Size", "Count", "int")) and not word.startswith("Sizes"):
+        if isinstance(default, int) and not isinstance(default, bool) and default <= 8:
+            return default
+        if default is None and "None" in word:
+            return None
+        if _KERNEL.search(name):
+            return 3 if "patch" not in name else 2
+        if _VOCABULARY.search(name):
+            return 16
+        if _SMALL.search(name):
+            return 2
+        return 8
+    if word.startswith(("Sizes", "Shape", "tuple[int")):
+        if isinstance(default, tuple | list) and default and max(default) <= 8:
+            return tuple(default)
+        if "None" in word and default is None:
+            return None
+        count = len(default) if isinstance(default, tuple | list) and default else 2
+        return (3,) * count if _KERNEL.search(name) else (8,) * count
+    if field.default is not None:
+        return None
+    if word.startswith(("float", "Positive")):
+        return 1.0
+    if word.startswith(("Probability", "Decay", "NonNegative")):
+        return 0.1
+    if word.startswith("bool"):
+        return True
+    return None
+
+
+def _shape(
+    symbols: Symbols, array: Array, values: Mapping[str, object]
+) -> tuple[int, ...] | None:
+    sizes: list[int] = []
+    if array.lead:
+        sizes.append(2)
+    free = 0
+    spatial = {"height": 8, "width": 8, "depth": 8, "time": 5}
+    for axis in array.axes:
+        known = symbols.find(axis)
+        if isinstance(known, ast.Name) and is_symbol(known):
+            hint = symbols.hints.get(known.id, "")
+            sizes.append(spatial.get(hint, 2 if not sizes else 4))
+            free += 1
+            continue
+        size = _computed(known, values)
+        if not isinstance(size, int) or size < 1:
+            return None
+        sizes.append(size)
+    return tuple(sizes)
+
+
+def _computed(node: ast.expr, values: Mapping[str, object]) -> object:
+    """The value of a size, of arithmetic and hyperparameters alone."""
+    match node:
+        case ast.Constant(value=int() as value):
+            return value
+        case ast.Attribute(attr=attr):
+            return values.get(attr)
+        case ast.Subscript(value=inner, slice=index):
+            found, at = _computed(inner, values), literal(index)
+            if (
+                isinstance(found, tuple)
+                and isinstance(at, int)
+                and -len(found) <= at < len(found)
+            ):
+                return found[at]
+            return None
+        case ast.UnaryOp(op=ast.USub(), operand=inner):
+            value = _computed(inner, values)
+            return -value if isinstance(value, int) else None
+        case ast.BinOp(left=left, op=op, right=right):
+            a, b = _computed(left, values), _computed(right, values)
+            if not isinstance(a, int | float) or not isinstance(b, int | float):
+                return None
+            try:
+                match op:
+                    case ast.Add():
+                        return a + b
+                    case ast.Sub():
+                        return a - b
+                    case ast.Mult():
+                        return a * b
+                    case ast.FloorDiv():
+                        return a // b
+                    case ast.Pow() if abs(b) < 10:
+                        return a**b
+            except (ZeroDivisionError, OverflowError):
+                return None
+        case ast.Call(func=ast.Name(id="int"), args=[inner]):
+            value = _computed(inner, values)
+            return math.floor(value) if isinstance(value, int | float) else None
+        case ast.Call(func=ast.Name(id="len"), args=[inner]):
+            value = _computed(inner, values)
+            return len(value) if isinstance(value, tuple) else None
+    return None

@@ -1,0 +1,129 @@
+"""A plain function over arrays as a function of the library."""
+
+from __future__ import annotations
+
+import ast
+import os
+
+from mlax_scaffold.conversion.annotations import annotated, symbols_named
+from mlax_scaffold.conversion.bodies import Bodies
+from mlax_scaffold.conversion.building import Builder
+from mlax_scaffold.conversion.description import Field, Function, SpecText
+from mlax_scaffold.conversion.notes import Notes
+from mlax_scaffold.conversion.origin import Origin
+from mlax_scaffold.conversion.programs import carried
+from mlax_scaffold.conversion.sizes import Array, Symbols, Value
+from mlax_scaffold.conversion.trees import (
+    docstring,
+    expression,
+    is_none,
+    names,
+    without_docstring,
+)
+from mlax_scaffold.conversion.vocabulary import KEYS
+from mlax_scaffold.conversion.words import word_of
+
+_NUMBERS = (
+    "int",
+    "float",
+    "bool",
+    "str",
+    "Callable",
+    "Sequence",
+    "Tuple",
+    "tuple",
+    "Literal",
+)
+
+
+def function_definition(
+    origin: Origin, node: ast.FunctionDef, notes: Notes, name: str
+) -> SpecText:
+    """The spec of a function: arrays are inputs, what has a number as its default a hyperparameter."""
+    framework = "torch" if _of_torch(origin, node) else "plain"
+    builder = Builder(origin, node, framework, notes, {}, name)
+    builder.calculations.keyed = False
+    inputs, fields = _split(builder, node)
+    if inputs:
+        builder.calculations.first_input = inputs[0][0].arg
+    translator = builder.translator
+    translator.numbers = frozenset(f.name for f in fields)
+    body = translator.statements(without_docstring(node.body))
+    symbols = Symbols()
+    bodies = Bodies(builder, symbols, {})
+    env: dict[str, Value] = {
+        a.arg: Array([], True, "Float") for a, _ in inputs if a.arg not in KEYS
+    }
+    made = ast.FunctionDef(
+        name, ast.arguments([], [], None, [], [], None, []), body, [], None
+    )
+    bodies.run(made, env)
+    texts = symbols_named(symbols, env, set())
+    arguments, defaults = [], []
+    for argument, default in inputs:
+        annotation = annotated(
+            symbols, argument, env.get(argument.arg), texts, set(), is_none(default)
+        )
+        if argument.arg in KEYS:
+            annotation = expression("K")
+            annotation = ast.Name("@word:Key", ast.Load())
+        arguments.append(ast.arg(argument.arg, annotation))
+        if default is not None:
+            defaults.append(default)
+        elif defaults:
+            notes.refuse(
+                argument, f"`{argument.arg}` follows an input with a default", "reorder"
+            )
+    made.args = ast.arguments([], arguments, None, [], [], None, defaults)
+    made.returns = None
+    used = {n for s in body for n in names(s)} | {
+        n for f in fields if f.default is not None for n in names(f.default)
+    }
+    beside = carried(origin, notes, used - {node.name}, framework, [])
+    doc = docstring(node) or f"From {node.name} of {os.path.basename(origin.path)}."
+    return SpecText((Function(name, doc, made, tuple(fields)),), tuple(beside))
+
+
+def _of_torch(origin: Origin, node: ast.FunctionDef) -> bool:
+    used = {origin.imports.get(n, "") for n in names(node)}
+    return any(u.startswith("torch") for u in used)
+
+
+def _split(
+    builder: Builder, node: ast.FunctionDef
+) -> tuple[list[tuple[ast.arg, ast.expr | None]], list[Field]]:
+    args = node.args
+    positional = [*args.posonlyargs, *args.args]
+    defaults: list[ast.expr | None] = [None] * (len(positional) - len(args.defaults))
+    pairs = list(zip(positional, [*defaults, *args.defaults], strict=True))
+    pairs += list(zip(args.kwonlyargs, args.kw_defaults, strict=True))
+    keyword_only = {a.arg for a in args.kwonlyargs}
+    inputs: list[tuple[ast.arg, ast.expr | None]] = []
+    fields: list[Field] = []
+    for argument, default in pairs:
+        text = (
+            ast.unparse(argument.annotation) if argument.annotation is not None else ""
+        )
+        plain = (
+            text.strip("'\"")
+            .removeprefix("Optional[")
+            .partition("[")[0]
+            .partition(" ")[0]
+        )
+        number = plain.rstrip("]") in _NUMBERS
+        if not text and default is not None and not is_none(default):
+            number = True
+        if not text and argument.arg in keyword_only and argument.arg not in KEYS:
+            number = number or not is_none(default)
+        if number:
+            value = (
+                builder.translator.expression(default) if default is not None else None
+            )
+            word = word_of(argument.arg, argument.annotation, value)
+            if argument.arg in ("axis", "axes") and "float" not in word:
+                word = "Axis | None" if "None" in word else "Axis"
+            fields.append(Field(argument.arg, word, value))
+        else:
+            inputs.append((argument, default))
+    fields.sort(key=lambda f: f.default is not None)
+    return inputs, fields

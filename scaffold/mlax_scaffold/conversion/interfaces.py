@@ -1,0 +1,23 @@
+"""How a class of a file is called from another one that is built on it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass
+class Interface:
+    """How a class of the same file is called from another one."""
+
+    name: str
+    order: list[str]
+    """The fields, in order."""
+    renamed: dict[str, str]
+    """The names of the fields for them; "" for what was left out."""
+    added: list[str]
+    """Fields for sizes that the original tells by its inputs."""
+    dropped: dict[str, str]
+    """Parameters of the call that are left out: flags and keys."""
+    inputs: list[str]
+    method: str = "forward"
+    stateful: bool = False

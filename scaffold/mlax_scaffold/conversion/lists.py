@@ -1,0 +1,343 @@
+"""Lists of layers that a constructor makes: in comprehensions, or one by one in loops."""
+
+from __future__ import annotations
+
+import ast
+import copy
+
+from mlax_scaffold.conversion.building import Attribute, Builder
+from mlax_scaffold.conversion.list_loops import ListLoops, Loop
+from mlax_scaffold.conversion.modules import (
+    LISTS,
+    Modules,
+    applied_to,
+    is_layer,
+)
+from mlax_scaffold.conversion.trees import (
+    is_name,
+    name,
+    self_attribute,
+    statement,
+    targets,
+)
+from mlax_scaffold.conversion.vocabulary import SEQUENTIAL
+
+
+class Lists(ListLoops):
+    """Reads lists of layers."""
+
+    def __init__(self, builder: Builder, modules: Modules):
+        self.builder, self.modules = builder, modules
+        self.translator = builder.translator
+        self.keys: dict[str, ast.expr] = {}
+        """Locals that hold several keys, and their number."""
+        self.building: dict[str, list[ast.expr | Loop]] = {}
+        """Locals, and attributes as `self.name`, that hold layers."""
+        self.candidates: set[str] = set()
+
+    def prepare(self, body: list[ast.stmt]) -> None:
+        """Find out which lists hold layers."""
+        for node in body:
+            for part in ast.walk(node):
+                place, held = _extended(part)
+                inner = held.elts if isinstance(held, ast.List) else [held]
+                if any(
+                    i and (self.modules.is_module(i) or self._maybe(i)) for i in inner
+                ):
+                    self.candidates.add(place)
+
+    def _maybe(self, node: ast.expr) -> bool:
+        """A call of a class of the file."""
+        return isinstance(node, ast.Call) and (
+            isinstance(node.func, ast.Name) and node.func.id in self.builder.own
+        )
+
+    def begun(self, target: str, value: ast.expr) -> bool:
+        """Whether a list of layers begins here."""
+        if target not in self.candidates and not self._listed(value):
+            return False
+        inner = self._inner(value)
+        if inner is None:
+            return False
+        self.building[target] = list(inner)
+        return True
+
+    def _listed(self, value: ast.expr) -> bool:
+        inner = self._inner(value)
+        return bool(inner) and any(self.modules.is_module(i) for i in inner)
+
+    def _inner(self, value: ast.expr) -> list[ast.expr] | None:
+        if isinstance(value, ast.Call) and self.modules.qualified(value) in LISTS:
+            if not value.args:
+                return []
+            value = value.args[0]
+        return value.elts if isinstance(value, ast.List | ast.Tuple) else None
+
+    def appends(self, call: ast.Call) -> bool:
+        """Whether a call appends to a list of layers."""
+        func = call.func
+        return (
+            isinstance(func, ast.Attribute)
+            and func.attr in ("append", "extend")
+            and ast.unparse(func.value) in self.candidates
+        )
+
+    def appended(self, call: ast.Call) -> bool:
+        """Whether a call appends to a list of layers, which is then noted down."""
+        if not self.appends(call) or not isinstance(call.func, ast.Attribute):
+            return False
+        place = ast.unparse(call.func.value)
+        if place not in self.building:
+            return False
+        given = call.args[0]
+        if call.func.attr == "append":
+            self.building[place].append(given)
+        elif isinstance(given, ast.List | ast.Tuple):
+            self.building[place] += given.elts
+        return True
+
+    def extended(self, node: ast.AugAssign) -> bool:
+        """Whether `layers += [...]` extends a list of layers."""
+        place = ast.unparse(node.target)
+        if place not in self.building or not isinstance(node.value, ast.List):
+            return False
+        self.building[place] += node.value.elts
+        return True
+
+    def looped(self, node: ast.For) -> bool:
+        """Whether a loop appends layers, which is then noted down."""
+        loops: dict[str, Loop] = {}
+        for part, condition in _statements(node.body, None):
+            for place, given in self.appending(part):
+                loop = loops.setdefault(place, Loop(node))
+                loop.appended += [(g, condition) for g in given]
+        known = {p: loop for p, loop in loops.items() if p in self.building}
+        for place, loop in known.items():
+            self.building[place].append(loop)
+        return bool(known)
+
+    def appending(self, node: ast.stmt) -> list[tuple[str, list[ast.expr]]]:
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+            call = node.value
+            if self.appends(call) and isinstance(call.func, ast.Attribute):
+                given = call.args[0]
+                listed = isinstance(given, ast.List | ast.Tuple)
+                inner = given.elts if listed and call.func.attr == "extend" else [given]  # type: ignore[attr-defined]
+                return [(ast.unparse(call.func.value), inner)]
+        if isinstance(node, ast.AugAssign) and isinstance(node.value, ast.List):
+            return [(ast.unparse(node.target), node.value.elts)]
+        return []
+
+    # What lists become.
+
+    def finished(
+        self, attribute: str, value: ast.expr, condition: ast.expr | None
+    ) -> bool:
+        """Whether a value is a list of layers, and is declared under the name."""
+        place = f"self.{attribute}"
+        if place in self.candidates and self._inner(value) is not None:
+            self.building[place] = list(self._inner(value) or [])
+            self._later(attribute, place)
+            return True
+        sequence = (
+            isinstance(value, ast.Call) and self.modules.qualified(value) in SEQUENTIAL
+        )
+        given = value
+        if isinstance(value, ast.Call) and (
+            sequence
+            or self.modules.qualified(value) in LISTS
+            or is_name(value.func, "list")
+            or is_name(value.func, "tuple")
+        ):
+            if len(value.args) != 1:
+                return False
+            given = value.args[0]
+            given = given.value if isinstance(given, ast.Starred) else given
+        if isinstance(given, ast.Name) and given.id in self.building:
+            self._declare(
+                attribute, self.building[given.id], condition, called=sequence
+            )
+            return True
+        if isinstance(given, ast.ListComp | ast.GeneratorExp):
+            if not self.modules.is_module(given.elt):
+                return False
+            self._comprehension(attribute, given, condition, called=sequence)
+            return True
+        if sequence:
+            return False
+        inner = given.elts if isinstance(given, ast.List | ast.Tuple) else []
+        if (
+            inner
+            and all(self._element(i) for i in inner)
+            and any(map(self.modules.is_module, inner))
+        ):
+            self._declare(attribute, list(inner), condition, called=False)
+            return True
+        if (
+            isinstance(given, ast.BinOp)
+            and isinstance(given.op, ast.Mult)
+            and isinstance(given.left, ast.List)
+            and len(given.left.elts) == 1
+            and self.modules.is_module(given.left.elts[0])
+        ):
+            loop = ast.comprehension(
+                ast.Name("_", ast.Store()),
+                ast.Call(name("range"), [given.right], []),
+                [],
+                0,
+            )
+            comprehension = ast.ListComp(given.left.elts[0], [loop])
+            self._comprehension(attribute, comprehension, condition, called=False)
+            return True
+        return False
+
+    def _element(self, node: ast.expr) -> bool:
+        return (
+            self.modules.is_module(node)
+            or self.builder.origin.qualified(node) != ""
+            or (isinstance(node, ast.Lambda))
+        )
+
+    later: dict[str, str]
+
+    def _later(self, attribute: str, place: str) -> None:
+        self.pending = {**getattr(self, "pending", {}), attribute: place}
+
+    def complete(self) -> None:
+        """Declare the lists that were filled after they were assigned."""
+        for attribute, place in getattr(self, "pending", {}).items():
+            self._declare(attribute, self.building[place], None, called=False)
+
+    def _comprehension(
+        self,
+        attribute: str,
+        node: ast.ListComp | ast.GeneratorExp,
+        condition: ast.expr | None,
+        *,
+        called: bool,
+    ) -> None:
+        node = copy.deepcopy(node)
+        around = self.translator.around
+        for generator in node.generators:
+            self.without_keys(generator)
+        hidden = {t for g in node.generators for t in targets(g.target)}
+        saved = {k: around.locals.pop(k) for k in hidden if k in around.locals}
+        generators = [self.translator.visit(g) for g in node.generators]
+        made = self.modules.made(node.elt)
+        around.locals.update(saved)
+        if isinstance(made, ast.Call) and is_layer(made):
+            place = f"{attribute}_layers" if called else attribute
+            place = self.builder.free(place) if called else place
+            self.builder.declare_list(place, made, generators, condition)
+            if called:
+                loop = statement(f"for layer in self.{place}:\n    x = layer(x)")
+                self.modules.method(attribute, [loop, statement("return x")])
+            return
+        self.builder.notes.refuse(
+            node,
+            f"the list `{attribute}` is of layers of several kinds",
+            "make a list for each kind of layer",
+        )
+
+    def without_keys(self, generator: ast.comprehension) -> None:
+        """A loop over keys as a loop over their number; keys that are zipped, left out."""
+        source = generator.iter
+        if isinstance(source, ast.Call) and "split" in ast.unparse(source.func):
+            number = source.args[1] if len(source.args) > 1 else ast.Constant(2)
+            generator.iter = ast.Call(name("range"), [number], [])
+            generator.target = ast.Name("_", ast.Store())
+        if isinstance(source, ast.Name) and source.id in self.keys:
+            number = copy.deepcopy(self.keys[source.id])
+            generator.iter = ast.Call(name("range"), [number], [])
+            generator.target = ast.Name("_", ast.Store())
+        if isinstance(source, ast.Call) and is_name(source.func, "enumerate"):
+            inner = source.args[0]
+            if isinstance(inner, ast.Name) and inner.id in self.keys:
+                number = copy.deepcopy(self.keys[inner.id])
+                generator.iter = ast.Call(name("range"), [number], [])
+                if isinstance(generator.target, ast.Tuple):
+                    generator.target = generator.target.elts[0]
+        if (
+            isinstance(source, ast.Call)
+            and is_name(source.func, "zip")
+            and isinstance(generator.target, ast.Tuple)
+        ):
+            kept = [
+                (target, given)
+                for target, given in zip(
+                    generator.target.elts, source.args, strict=False
+                )
+                if not (isinstance(given, ast.Name) and given.id in self.keys)
+                and "random.split" not in ast.unparse(given)
+            ]
+            if len(kept) == 1:
+                generator.target, generator.iter = kept[0]
+            else:
+                source.args = [given for _, given in kept]
+                generator.target = ast.Tuple([t for t, _ in kept], ast.Store())
+
+    def _declare(
+        self,
+        attribute: str,
+        items: list[ast.expr | Loop],
+        condition: ast.expr | None,
+        *,
+        called: bool,
+    ) -> None:
+        builder = self.builder
+        if not called and len(items) == 1 and isinstance(items[0], Loop):
+            loop = items[0]
+            if len(loop.appended) == 1 and loop.appended[0][1] is None:
+                self._loop(attribute, loop, [attribute])
+                return
+        body: list[ast.stmt] = []
+        elements: list[ast.expr] = []
+        for number, item in enumerate(items):
+            if isinstance(item, Loop):
+                body += self._loop(
+                    attribute, item, None, str(number) if len(items) > 1 else ""
+                )
+                continue
+            for call in self.modules.calls(attribute, [item], condition, number):
+                elements.append(call)
+                assign = applied_to(call, name("x"))
+                body.append(ast.Assign([ast.Name("x", ast.Store())], assign, lineno=0))
+        self.modules.method(attribute, _ending(body))
+        if any(isinstance(i, Loop) for i in items):
+            elements = []
+        builder.attributes[attribute] = Attribute("sequence", elements=elements)
+        self.translator.around.items[attribute] = elements
+
+
+def _extended(node: ast.AST) -> tuple[str, ast.expr | None]:
+    """A list that is made longer, and by what."""
+    if isinstance(node, ast.AugAssign) and isinstance(node.value, ast.List):
+        return ast.unparse(node.target), node.value
+    call = node if isinstance(node, ast.Call) and node.args else None
+    func = call.func if call is not None else None
+    if call and isinstance(func, ast.Attribute) and func.attr in ("append", "extend"):
+        return ast.unparse(func.value), call.args[0]
+    return "", None
+
+
+def _statements(
+    body: list[ast.stmt], condition: ast.expr | None
+) -> list[tuple[ast.stmt, ast.expr | None]]:
+    found: list[tuple[ast.stmt, ast.expr | None]] = []
+    for node in body:
+        if isinstance(node, ast.If):
+            found += _statements(node.body, node.test)
+            found += _statements(node.orelse, ast.UnaryOp(ast.Not(), node.test))
+        else:
+            found.append((node, condition))
+    return found
+
+
+def _ending(body: list[ast.stmt]) -> list[ast.stmt]:
+    last = body[-1] if body else None
+    if isinstance(last, ast.Assign):
+        return [*body[:-1], ast.Return(last.value)]
+    return [*body, statement("return x")]
+
+
+__all__ = ["Lists", "self_attribute"]

@@ -1,0 +1,247 @@
+"""Loops of bodies, and the sizes that change from pass to pass."""
+
+from __future__ import annotations
+
+import ast
+import copy
+
+from mlax_scaffold.conversion.calling import Calling
+from mlax_scaffold.conversion.loop_parts import (
+    _iterated,
+    _last_of,
+    _one,
+)
+from mlax_scaffold.conversion.sizes import (
+    Array,
+    Loop,
+    Number,
+    Value,
+    is_symbol,
+)
+from mlax_scaffold.conversion.trees import (
+    expression,
+    is_name,
+    literal,
+    name,
+    names,
+    self_attribute,
+    targets,
+    with_names,
+)
+
+
+class Looping(Calling):
+    """Loops."""
+
+    def _for(self, node: ast.For) -> list[ast.stmt]:
+        unrolled = self._unrolled(node)
+        if unrolled is not None:
+            return self.statements(unrolled)
+        iterated, source = self.value(node.iter)
+        node.iter = iterated
+        self._bind_items(node.target, iterated, source)
+        outer, self.loop = self.loop, node
+        assigned = {t for part in node.body for t in targets(part)}
+        varying: dict[str, tuple[ast.Name, ast.expr]] = {}
+        if self.builder.framework in ("flax", "haiku"):
+            for local in assigned:
+                value = self.env.get(local)
+                if (
+                    isinstance(value, Array)
+                    and self.symbols.axis(value, -1) is not None
+                ):
+                    entry = self.symbols.fresh("width")
+                    varying[local] = (entry, value.axes[-1])
+                    axes = [*value.axes[:-1], entry]
+                    self.env[local] = value.like(axes)
+        listed_before = set(self.builder.attributes)
+        node.body = self.statements(node.body)
+        self.loop = outer
+        new = [a for a in self.builder.attributes if a not in listed_before]
+        self._vary(self._listed(node), varying)
+        if new:
+            self._zip(node, new)
+        node.orelse = self.statements(node.orelse)
+        return [node] if node.body else []
+
+    def _unrolled(self, node: ast.For) -> list[ast.stmt] | None:
+        """A loop over a sequence of different layers: their call, or a pass for each."""
+        source, index = node.iter, None
+        if (
+            isinstance(node.target, ast.Tuple)
+            and isinstance(source, ast.Call)
+            and is_name(source.func, "enumerate")
+        ):
+            index, source = node.target.elts[0], source.args[0]
+        part = source.slice if isinstance(source, ast.Subscript) else None
+        attribute = self_attribute(
+            source.value if isinstance(source, ast.Subscript) else source
+        )
+        known = self.builder.attributes.get((attribute or "").removeprefix("_"))
+        if known is None or known.kind != "sequence":
+            return None
+        elements = known.elements
+        if isinstance(part, ast.Slice):
+            low = literal(part.lower) if part.lower is not None else None
+            high = literal(part.upper) if part.upper is not None else None
+            elements = elements[low:high]  # type: ignore[misc]
+        body = node.body[0] if len(node.body) == 1 else None
+        whole = part is None and index is None
+        value = body.value if whole and isinstance(body, ast.Assign) else None
+        if isinstance(value, ast.Call) and is_name(
+            value.func, ast.unparse(node.target)
+        ):
+            value.func = source
+            return node.body
+        target = (
+            node.target.elts[-1] if isinstance(node.target, ast.Tuple) else node.target
+        )
+        if not elements or not isinstance(target, ast.Name):
+            return None
+        passes: list[ast.stmt] = []
+        for number, element in enumerate(elements):
+            parts = {target.id: element}
+            if isinstance(index, ast.Name):
+                parts[index.id] = ast.Constant(number)
+            passes += [with_names(copy.deepcopy(s), parts) for s in node.body]
+        return passes
+
+    def _bind_items(self, target: ast.expr, iterated: ast.expr, source: Value) -> None:
+        parts = [iterated]
+        bound = [target]
+        if isinstance(iterated, ast.Call) and isinstance(iterated.func, ast.Name):
+            if iterated.func.id == "zip" and isinstance(target, ast.Tuple):
+                parts, bound = iterated.args, target.elts
+            elif iterated.func.id == "enumerate" and isinstance(target, ast.Tuple):
+                parts, bound = iterated.args[:1], target.elts[1:]
+            elif iterated.func.id == "reversed":
+                parts = iterated.args
+        for part, place in zip(parts, bound, strict=False):
+            attribute = self_attribute(part)
+            known = self.builder.attributes.get(attribute or "")
+            if (
+                known is not None
+                and known.kind == "layers"
+                and isinstance(place, ast.Name)
+            ):
+                self.env[place.id] = Loop(str(attribute))
+            else:
+                for local in targets(place):
+                    self.env[local] = Number(name(local))
+
+    def _listed(self, node: ast.For) -> ast.For:
+        """The loop over what a list of layers was made of, where a loop goes over the list."""
+        for place in targets(node.target):
+            value = self.env.get(place)
+            for part in self.builder.setup:
+                if (
+                    isinstance(value, Loop)
+                    and isinstance(part, ast.Assign)
+                    and self_attribute(part.targets[0]) == value.attribute
+                    and isinstance(part.value, ast.ListComp)
+                ):
+                    generator = part.value.generators[0]
+                    return ast.For(
+                        copy.deepcopy(generator.target),
+                        copy.deepcopy(generator.iter),
+                        [],
+                        [],
+                    )
+        return node
+
+    def _vary(
+        self,
+        node: ast.For,
+        varying: dict[str, tuple[ast.Name, ast.expr]],
+    ) -> None:
+        """Sizes that another one takes the place of in each pass."""
+        for local, (entry, first) in varying.items():
+            after = self.env.get(local)
+            if not isinstance(after, Array) or not after.axes:
+                continue
+            found = self.symbols.find(entry)
+            last = self.symbols.find(after.axes[-1])
+            if not is_symbol(found):
+                # The body says what it is: that is so from the beginning.
+                self.symbols.equal(first, found)
+                continue
+            if ast.unparse(found) == ast.unparse(last):
+                self.symbols.known[entry.id] = first
+                continue
+            if any(
+                isinstance(part, ast.Name) and part.id == entry.id
+                for node_ in self.builder.setup
+                for name_ in ast.walk(node_)
+                if isinstance(name_, ast.Name) and is_symbol(name_)
+                for part in ast.walk(self.symbols.find(name_))
+            ):
+                generator = ast.comprehension(
+                    copy.deepcopy(node.target), copy.deepcopy(node.iter), [], 0
+                )
+                others = ast.ListComp(copy.deepcopy(last), [generator])
+                star = ast.Starred(_iterated(node, last) or others, ast.Load())
+                self._widths(entry, "width", ast.Tuple([first, star], ast.Load()))
+            self.env[local] = after.like([*after.axes[:-1], self._final(last, node)])
+
+    def _widths(self, entry: ast.Name, local: str, value: ast.expr) -> None:
+        """Declarations of a loop get the size that comes before, from pass to pass."""
+        self.symbols.known[entry.id] = name(local)
+        for part in self.builder.setup:
+            if not isinstance(part, ast.Assign) or not isinstance(
+                part.value, ast.ListComp
+            ):
+                continue
+            made = ast.unparse(self.symbols.find(part.value.elt))
+            if local not in set(names(ast.parse(made.replace("@", "at_")))):
+                continue
+            generator = part.value.generators[0]
+            generator.target = ast.Tuple(
+                [ast.Name(local, ast.Store()), generator.target], ast.Store()
+            )
+            # One more width than there are passes: the last one is that of the result.
+            generator.iter = ast.Call(
+                name("zip"), [copy.deepcopy(value), generator.iter], []
+            )
+
+    def _final(self, last: ast.expr, node: ast.For) -> ast.expr:
+        """A size after the last pass."""
+        from mlax_scaffold.conversion.trees import replaced
+
+        bound = list(targets(node.target))
+        used = names(last) & set(bound)
+        if not used:
+            return last
+        source = node.iter
+        if isinstance(node.target, ast.Name):
+            return replaced(last, {node.target.id: _last_of(source)})
+        if isinstance(node.target, ast.Tuple) and isinstance(source, ast.Call):
+            if is_name(source.func, "enumerate"):
+                ends = [
+                    expression("len(s) - 1", s=source.args[0]),
+                    _last_of(source.args[0]),
+                ]
+            else:
+                ends = [_last_of(a) for a in source.args]
+            parts = {
+                t.id: e
+                for t, e in zip(node.target.elts, ends, strict=False)
+                if isinstance(t, ast.Name)
+            }
+            return replaced(last, parts)
+        return self.symbols.fresh("features")
+
+    def _zip(self, node: ast.For, new: list[str]) -> None:
+        """The loop goes over the lists of layers that its body declared."""
+        lists = [a for a in new if self.builder.attributes[a].kind == "layers"]
+        if not lists:
+            return
+        used = {n for part in node.body for n in names(part)}
+        bound: list[ast.expr] = [ast.Name(_one(a), ast.Store()) for a in lists]
+        sources: list[ast.expr] = [expression(f"self.{a}") for a in lists]
+        if set(targets(node.target)) & used:
+            bound.insert(0, node.target)
+            sources.insert(0, node.iter)
+        node.target = bound[0] if len(bound) == 1 else ast.Tuple(bound, ast.Store())
+        node.iter = (
+            sources[0] if len(sources) == 1 else ast.Call(name("zip"), sources, [])
+        )

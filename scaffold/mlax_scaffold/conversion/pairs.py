@@ -1,0 +1,267 @@
+"""A pair of functions, `init` and `apply`, as the class that it stands for."""
+
+from __future__ import annotations
+
+import ast
+import copy
+
+from mlax_scaffold.conversion.notes import Notes
+from mlax_scaffold.conversion.origin import Origin, Thing
+from mlax_scaffold.conversion.trees import (
+    expression,
+    is_name,
+    literal,
+    name,
+    replaced,
+    self_attribute,
+    without_docstring,
+)
+from mlax_scaffold.conversion.vocabulary import KEYS
+
+_FIRST = ("init", "init_fn", "init_fun", "init_params", "initialize")
+_SECOND = ("apply", "apply_fn", "apply_fun", "forward", "__call__")
+
+
+def pair_of(
+    origin: Origin, thing: str
+) -> tuple[ast.FunctionDef, ast.FunctionDef] | None:
+    """The two functions of a name: `name_init` and `name_apply`, or `init_name` and `apply_name`."""
+    for first, second in (
+        ("init", "apply"),
+        ("init", "forward"),
+        ("init_params", "apply"),
+    ):
+        for made in (
+            (f"{thing}_{first}", f"{thing}_{second}"),
+            (f"{first}_{thing}", f"{second}_{thing}"),
+            (f"init_{thing}_params", f"{second}_{thing}"),
+            (f"init_{thing}_params", f"{thing}"),
+            (f"init_{thing}", f"{thing}"),
+            (f"{first}_{thing}", f"{thing}_{second}"),
+        ):
+            found = [origin.functions.get(n) for n in made]
+            if found[0] is not None and found[1] is not None:
+                return found[0], found[1]
+    return None
+
+
+def pair_class(
+    origin: Origin, node: Thing | None, thing: str, notes: Notes
+) -> ast.ClassDef | None:
+    """The class that a pair stands for; None where there is no pair."""
+    outer: list[ast.arg] = []
+    defaults: list[ast.expr] = []
+    if isinstance(node, ast.ClassDef):
+        methods = {f.name: f for f in node.body if isinstance(f, ast.FunctionDef)}
+        first = next((methods[n] for n in _FIRST if n in methods), None)
+        second = next((methods[n] for n in _SECOND if n in methods), None)
+    elif isinstance(node, ast.FunctionDef) and _nested(node):
+        inner = {f.name: f for f in node.body if isinstance(f, ast.FunctionDef)}
+        first = next((inner[n] for n in inner if n.startswith("init")), None)
+        second = next(
+            (inner[n] for n in inner if n.startswith(("apply", "forward"))), None
+        )
+        outer, defaults = node.args.args, node.args.defaults
+    else:
+        found = pair_of(origin, thing)
+        first, second = found if found else (None, None)
+    if first is None or second is None:
+        return None
+    made = _class(thing, node or first, first, second, outer, defaults, notes)
+    return made
+
+
+def _nested(node: ast.FunctionDef) -> bool:
+    inner = {f.name for f in node.body if isinstance(f, ast.FunctionDef)}
+    return any(n.startswith("init") for n in inner) and any(
+        n.startswith(("apply", "forward")) for n in inner
+    )
+
+
+def _class(
+    title: str,
+    node: ast.AST,
+    first: ast.FunctionDef,
+    second: ast.FunctionDef,
+    outer: list[ast.arg],
+    defaults: list[ast.expr],
+    notes: Notes,
+) -> ast.ClassDef:
+    given = [
+        a
+        for a in (*first.args.args, *first.args.kwonlyargs)
+        if a.arg not in ("self", "cls")
+    ]
+    inner_defaults = [*first.args.defaults, *(d for d in first.args.kw_defaults if d)]
+    body: list[ast.stmt] = []
+    known: dict[str, ast.expr] = {}
+    for part in without_docstring(first.body):
+        if isinstance(part, ast.Return):
+            body += _returned(part, known, notes)
+        elif not _noted(part, known):
+            body.append(copy.deepcopy(part))
+    shaped = any(a.arg == "input_shape" for a in given)
+    own = [a for a in given if a.arg not in ("input_shape", *KEYS)]
+    if shaped:
+        own.insert(0, ast.arg("in_features"))
+        body = [_Last().visit(s) for s in body]
+    arguments = ast.arguments(
+        [],
+        [ast.arg("self"), *own, *outer],
+        None,
+        [],
+        [],
+        None,
+        [*inner_defaults, *defaults],
+    )
+    if inner_defaults and len(outer) > len(defaults):
+        arguments.args = [ast.arg("self"), *outer, *own]
+    constructor = ast.FunctionDef("__init__", arguments, body or [ast.Pass()], [], None)
+    call = copy.deepcopy(second)
+    inputs = [a for a in call.args.args if a.arg not in ("self", "cls")]
+    params = inputs[0].arg if inputs else "params"
+    rest = inputs[1:]
+    call.name = "__call__"
+    call.decorator_list = []
+    call.args.args = [ast.arg("self"), *rest]
+    unpacked: dict[str, ast.expr] = {}
+    made: list[ast.stmt] = []
+    order = [_attribute(s) for s in body if _attribute(s)]
+    for part in call.body:
+        if isinstance(part, ast.Assign) and is_name(part.value, params):
+            target = part.targets[0]
+            if isinstance(target, ast.Tuple):
+                for one, place in zip(target.elts, order, strict=False):
+                    if isinstance(one, ast.Name):
+                        unpacked[one.id] = expression(f"self.{place}")
+                continue
+        made.append(_Params(params, order).visit(part))
+    call.body = [_with(s, unpacked) for s in made]
+    doc = (
+        ast.get_docstring(node)
+        if isinstance(node, ast.ClassDef | ast.FunctionDef)
+        else None
+    )  # type: ignore[arg-type]
+    doc = doc or ast.get_docstring(second) or ast.get_docstring(first)
+    members: list[ast.stmt] = [constructor, call]
+    if doc:
+        members.insert(0, ast.Expr(ast.Constant(doc)))
+    result = ast.ClassDef(title, [], [], members, [])
+    ast.copy_location(result, node)
+    return ast.fix_missing_locations(result)
+
+
+def _with(node: ast.stmt, parts: dict[str, ast.expr]) -> ast.stmt:
+    class Names(ast.NodeTransformer):
+        def visit_Name(self, node: ast.Name) -> ast.expr:
+            loaded = isinstance(node.ctx, ast.Load)
+            return (
+                copy.deepcopy(parts[node.id]) if loaded and node.id in parts else node
+            )
+
+    return Names().visit(node)
+
+
+def _attribute(node: ast.stmt) -> str:
+    target = node.targets[0] if isinstance(node, ast.Assign) else None
+    return (self_attribute(target) or "") if target is not None else ""
+
+
+class _Last(ast.NodeTransformer):
+    """The last size of the shape that an init function is given."""
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
+        if is_name(node.value, "input_shape") and literal(node.slice) == -1:
+            return name("in_features")
+        self.generic_visit(node)
+        return node
+
+
+def _noted(node: ast.stmt, known: dict[str, ast.expr]) -> bool:
+    """Whether a local is an array, which is written where it is returned."""
+    if not isinstance(node, ast.Assign):
+        return False
+    target, value = node.targets[0], node.value
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+        pairs = list(zip(target.elts, value.elts, strict=False))
+    else:
+        pairs = [(target, value)]
+    made = [
+        (one.id, part)
+        for one, part in pairs
+        if isinstance(one, ast.Name)
+        and any(isinstance(p, ast.Call) for p in ast.walk(part))
+        and "split" not in ast.unparse(part)
+    ]
+    if len(made) < len(pairs):
+        return "output_shape" in ast.unparse(target)
+    for local, part in made:
+        known[local] = replaced(part, known)
+    return True
+
+
+def _returned(
+    node: ast.Return, known: dict[str, ast.expr], notes: Notes
+) -> list[ast.stmt]:
+    """The weights that an init function returns, as attributes."""
+    value = node.value
+    if isinstance(value, ast.Tuple) and len(value.elts) == 2:
+        last = value.elts[1]
+        if isinstance(last, ast.Dict | ast.Tuple) or _looks_like_params(last):
+            value = last  # stax returns the shape of the output first
+    pairs: list[tuple[str, ast.expr]] = []
+    if isinstance(value, ast.Dict):
+        pairs = [
+            (str(literal(k)), v)
+            for k, v in zip(value.keys, value.values, strict=True)
+            if k is not None
+        ]
+    elif isinstance(value, ast.Call):
+        title = ast.unparse(value.func).rpartition(".")[2]
+        if title == "dict" or title[:1].isupper():
+            pairs = [(str(k.arg), k.value) for k in value.keywords]
+    elif isinstance(value, ast.Tuple):
+        pairs = [
+            (e.id if isinstance(e, ast.Name) else f"weight_{i}", e)
+            for i, e in enumerate(value.elts)
+        ]
+    if not pairs:
+        notes.refuse(
+            node,
+            "an init function that returns no dictionary, tuple or record of weights",
+            'return {"kernel": ..., "bias": ...}',
+        )
+        return []
+    made: list[ast.stmt] = []
+    for place, part in pairs:
+        target = ast.Attribute(name("self"), place, ast.Store())
+        value = replaced(part, known)
+        made.append(ast.copy_location(ast.Assign([target], value), node))
+    return made
+
+
+def _looks_like_params(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and ast.unparse(node.func) == "dict"
+
+
+class _Params(ast.NodeTransformer):
+    """`params["w"]` and `params.w` as `self.w`."""
+
+    def __init__(self, params: str, order: list[str]):
+        self.params, self.order = params, order
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
+        if is_name(node.value, self.params):
+            at = literal(node.slice)
+            if isinstance(at, str):
+                return ast.copy_location(expression(f"self.{at}"), node)
+            if isinstance(at, int) and at < len(self.order):
+                return ast.copy_location(expression(f"self.{self.order[at]}"), node)
+        self.generic_visit(node)
+        return node
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        if is_name(node.value, self.params):
+            return ast.copy_location(expression(f"self.{node.attr}"), node)
+        self.generic_visit(node)
+        return node

@@ -1,0 +1,155 @@
+"""A class with what it is built on in the same file: other classes, functions and constants."""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Collection
+
+from mlax_scaffold.conversion.calculations import Calculations
+from mlax_scaffold.conversion.classes import ClassReader
+from mlax_scaffold.conversion.description import Described, SpecText
+from mlax_scaffold.conversion.interfaces import Interface
+from mlax_scaffold.conversion.kinds import framework_of, is_layer_class
+from mlax_scaffold.conversion.notes import Notes
+from mlax_scaffold.conversion.origin import Origin
+from mlax_scaffold.conversion.signatures import Signature
+from mlax_scaffold.conversion.translation import Translator
+from mlax_scaffold.conversion.trees import names
+
+
+class Program:
+    """The classes that become definitions, in the order in which they are built on each other."""
+
+    def __init__(self, origin: Origin, notes: Notes, name: str, taken: Collection[str]):
+        self.origin, self.notes, self.name, self.taken = origin, notes, name, taken
+        self.own: dict[str, Interface] = {}
+        self.results: dict[str, Signature] = {}
+        self.definitions: list[Described] = []
+        self.seen: set[str] = set()
+
+    def layers(self, node: ast.ClassDef, framework: str) -> SpecText:
+        """The spec of a class."""
+        self._class(node, framework, self.name)
+        beside = beside_of(self.origin, self.notes, self.definitions, framework)
+        return SpecText(tuple(self.definitions), tuple(beside))
+
+    def _class(self, node: ast.ClassDef, framework: str, name: str) -> None:
+        if node.name in self.seen:
+            return
+        self.seen.add(node.name)
+        node = self._with_bases(node)
+        for used in _used(node):
+            other = self.origin.classes.get(used)
+            if other is None or other.name == node.name or used in self.own:
+                continue
+            if is_layer_class(self.origin, other):
+                given = used
+                if used in self.taken or used == self.name:
+                    given = f"{self.name}{used}"
+                self._class(other, framework_of(self.origin, other), given)
+        reader = ClassReader(
+            self.origin, node, framework, self.notes, self.own, self.results, name
+        )
+        made = reader.read()
+        if made is None:
+            return
+        described, interface = made
+        self.definitions.append(described)
+        self.own[node.name] = interface
+        if name != node.name:
+            self.results[name] = self.results.get(name, self.results.get(node.name))  # type: ignore[assignment]
+            self.own.setdefault(name, interface)
+
+    def _with_bases(self, node: ast.ClassDef) -> ast.ClassDef:
+        """A class with the methods and fields of those of the file that it is derived from."""
+        made = copy.deepcopy(node)
+        for base in node.bases:
+            other = (
+                self.origin.classes.get(base.id) if isinstance(base, ast.Name) else None
+            )
+            if other is None or other is node:
+                continue
+            other = self._with_bases(other)
+            known = {getattr(p, "name", None) for p in made.body}
+            inherited = [
+                p
+                for p in other.body
+                if isinstance(p, ast.AnnAssign | ast.Assign)
+                or (isinstance(p, ast.FunctionDef) and p.name not in known)
+            ]
+            made.body = [*inherited, *made.body]
+        return made
+
+
+def _used(node: ast.ClassDef) -> list[str]:
+    found: dict[str, None] = {}
+    for part in ast.walk(node):
+        if isinstance(part, ast.Name):
+            found[part.id] = None
+    return list(found)
+
+
+def beside_of(
+    origin: Origin, notes: Notes, definitions: list[Described], framework: str
+) -> list[ast.stmt]:
+    """Functions and constants of the file that definitions use, directly or not."""
+    wanted: list[str] = []
+    used: set[str] = set()
+    for definition in definitions:
+        for node in (*definition.setup, *definition.methods, *definition.constants):
+            used |= names(node)
+        for field in definition.fields:
+            used |= names(field.default) if field.default is not None else set()
+        for method in definition.methods:
+            used -= {
+                n.id
+                for n in ast.walk(method)
+                if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+            } - set(origin.assigned)
+    return carried(origin, notes, used, framework, wanted)
+
+
+def carried(
+    origin: Origin, notes: Notes, used: set[str], framework: str, wanted: list[str]
+) -> list[ast.stmt]:
+    """What stands beside a definition, for these names."""
+    queue = sorted(used)
+    found: dict[str, ast.stmt] = {}
+    while queue:
+        name = queue.pop()
+        if name in found:
+            continue
+        node = origin.functions.get(name) or origin.assigned.get(name)
+        if node is None:
+            continue
+        made = _translated(origin, notes, node, framework)
+        found[name] = made
+        queue += sorted(names(made) - set(found))
+    return [
+        found[name]
+        for name, _ in sorted(
+            ((n, s.lineno) for n, s in found.items()), key=lambda item: item[1]
+        )
+    ]
+
+
+def _translated(
+    origin: Origin, notes: Notes, node: ast.stmt, framework: str
+) -> ast.stmt:
+    first = "x"
+    if isinstance(node, ast.FunctionDef) and node.args.args:
+        first = node.args.args[0].arg
+    translator = Translator(
+        origin, framework, notes, Calculations(first, keyed=False), {}
+    )
+    made = translator.statements([node])[0]
+    if isinstance(made, ast.FunctionDef):
+        made.decorator_list = []
+        made.returns = None
+        for argument in ast.walk(made.args):
+            if isinstance(argument, ast.arg):
+                argument.annotation = None
+    if isinstance(made, ast.AnnAssign) and made.value is not None:
+        made = ast.Assign([made.target], made.value, lineno=made.lineno)
+    return made

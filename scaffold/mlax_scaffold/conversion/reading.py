@@ -1,0 +1,58 @@
+"""What those who read bodies have in common."""
+
+from __future__ import annotations
+
+import ast
+
+from mlax_scaffold.conversion.array_shapes import ArrayShapes
+from mlax_scaffold.conversion.building import Builder
+from mlax_scaffold.conversion.inline_weights import Weights
+from mlax_scaffold.conversion.layer_shapes import LayerShapes
+from mlax_scaffold.conversion.signatures import Signature
+from mlax_scaffold.conversion.sizes import Symbols, Value
+
+Environment = dict[str, Value]
+
+
+class Reading:
+    """The class, what is known of its locals, and where the reading stands."""
+
+    def __init__(
+        self, builder: Builder, symbols: Symbols, results: dict[str, Signature]
+    ):
+        self.builder, self.symbols, self.results = builder, symbols, results
+        self.layers = LayerShapes(symbols, builder.framework != "equinox")
+        self.arrays = ArrayShapes(symbols, builder.framework == "equinox")
+        self.env: Environment = {}
+        self.conditions: list[ast.expr] = []
+        self.loop: ast.For | None = None
+        self.counts: dict[str, int] = {}
+        self.depth = 0
+        self.returned: list[Value] = []
+        self.declared: dict[str, str] = {}
+        self.weights = Weights(self)
+        self.makers: dict[str, ast.expr] = {}
+
+    def value(self, node: ast.expr) -> tuple[ast.expr, Value]:
+        """The expression with its layers declared, and what is known of its value."""
+        raise NotImplementedError
+
+    def statements(self, body: list[ast.stmt]) -> list[ast.stmt]:
+        """Statements in order."""
+        raise NotImplementedError
+
+    def run(self, method: ast.FunctionDef, inputs: Environment) -> Value:
+        """Read a method with these inputs; its body is changed in place. The result."""
+        raise NotImplementedError
+
+    def bind(self, target: ast.expr, value: Value) -> None:
+        """Note down what a target is."""
+        raise NotImplementedError
+
+    def static(self, node: ast.expr) -> ast.expr:
+        """An expression of a body as it is to stand in setup."""
+        raise NotImplementedError
+
+    def standing(self) -> ast.expr | None:
+        """The condition on hyperparameters under which the present place is reached."""
+        raise NotImplementedError

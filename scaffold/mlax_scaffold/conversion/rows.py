@@ -1,0 +1,178 @@
+"""A row of a table: what a call of another library is called here.
+
+A row is two texts: the signature of what is called, and the expression that it becomes, in which
+the names of parameters stand for the arguments. `word.mean` is a word of specs, `layer.Linear` a layer
+of the library, `calc.name(...)` is computed when the row is filled in, and `_` as a default is an
+argument that was not given: the keyword that it stands for is left out.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Protocol
+
+Bound = Mapping[str, "ast.expr | list[ast.expr]"]
+Calculation = Callable[..., "ast.expr | None"]
+
+IGNORED = frozenset(
+    (
+        *("device", "dtype", "param_dtype", "key", "rngs", "rng", "name", "inplace"),
+        *("parent", "generator", "layout", "requires_grad", "use_running_average"),
+        *(
+            "deterministic",
+            "inference",
+            "precision",
+            "state",
+            "axis_name",
+            "pin_memory",
+        ),
+        *("promote_dtype", "sow_weights", "input_format", "track_running_stats"),
+        *("fast_variance", "use_fast_variance", "force_float32_reductions", "out"),
+        *("dot_general", "dot_general_cls", "graphdef", "rng_collection", "rngs_key"),
+        *("preferred_element_type", "non_blocking", "memory_format", "out_sharding"),
+    )
+)
+"""Arguments that say nothing of what is computed, or that are said in another way here."""
+
+
+class Calculating(Protocol):
+    """What computes arguments, by the name that rows call it by."""
+
+    def __getitem__(self, key: str, /) -> Calculation: ...
+
+
+MODULES = {"jnp": "jax.numpy", "jax": "jax", "lax": "jax.lax", "math": "math"}
+"""Modules that rows name."""
+
+
+class MisfitError(Exception):
+    """A call has an argument that the row has no place for."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """How calls of one function or class are written here."""
+
+    signature: str
+    text: str
+    kind: str = "expression"
+
+    def bind(self, call: ast.Call) -> dict[str, ast.expr | list[ast.expr]]:
+        """The arguments by parameter; those not given by their defaults.
+
+        Raises:
+            MisfitError: naming the argument that has no place.
+        """
+        return bind(_parameters(self.signature), call)
+
+    def fill(self, bound: Bound, calculations: Calculating) -> ast.expr:
+        """The expression for these arguments."""
+        node = copy.deepcopy(_expression(self.text))
+        return _Fill(bound, calculations).visit(node)
+
+
+@cache
+def _parameters(signature: str) -> ast.arguments:
+    function = ast.parse(f"def f{signature}: ...").body[0]
+    assert isinstance(function, ast.FunctionDef)
+    return function.args
+
+
+@cache
+def _expression(text: str) -> ast.expr:
+    return ast.parse(text, mode="eval").body
+
+
+def bind(
+    parameters: ast.arguments, call: ast.Call
+) -> dict[str, ast.expr | list[ast.expr]]:
+    """The arguments of a call by parameter."""
+    places = [a.arg for a in (*parameters.posonlyargs, *parameters.args)]
+    names = {*places, *(a.arg for a in parameters.kwonlyargs)}
+    bound: dict[str, ast.expr | list[ast.expr]] = {}
+    given = list(call.args)
+    for name in places[: len(given)]:
+        if isinstance(given[0], ast.Starred):
+            break
+        bound[name] = given.pop(0)
+    if parameters.vararg:
+        bound[parameters.vararg.arg] = given
+    elif given:
+        raise MisfitError(f"`{ast.unparse(given[0])}`")
+    for keyword in call.keywords:
+        if keyword.arg in names:
+            bound[str(keyword.arg)] = keyword.value
+        elif keyword.arg is None or keyword.arg not in IGNORED:
+            raise MisfitError(f"`{ast.unparse(keyword)}`")
+    defaults = list(parameters.defaults)
+    pairs = list(zip(places[len(places) - len(defaults) :], defaults, strict=True))
+    pairs += [
+        (a.arg, d)
+        for a, d in zip(parameters.kwonlyargs, parameters.kw_defaults, strict=True)
+        if d is not None
+    ]
+    for name, default in pairs:
+        bound.setdefault(name, default)
+    for name in sorted(names - set(bound)):
+        raise MisfitError(f"without `{name}`")
+    return bound
+
+
+def missing(value: object) -> bool:
+    """Whether an argument was not given, and has no default that is written out."""
+    return isinstance(value, ast.Name) and value.id == "_"
+
+
+class _Fill(ast.NodeTransformer):
+    def __init__(self, bound: Bound, calculations: Calculating):
+        self.bound, self.calculations = bound, calculations
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        if node.id in self.bound:
+            value = self.bound[node.id]
+            assert isinstance(value, ast.expr), node.id
+            return copy.deepcopy(value)
+        if node.id in MODULES:
+            return ast.Name(f"@module:{node.id}", ast.Load())
+        return node
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        if isinstance(node.value, ast.Name) and node.value.id in ("word", "layer"):
+            return ast.Name(f"@{node.value.id}:{node.attr}", ast.Load())
+        self.generic_visit(node)
+        return node
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        if (
+            isinstance(node.func, ast.Attribute)
+            and isinstance(node.func.value, ast.Name)
+            and node.func.value.id == "calc"
+        ):
+            args = [
+                self.bound[a.id]
+                if isinstance(a, ast.Name) and a.id in self.bound
+                else self.visit(copy.deepcopy(a))
+                for a in node.args
+            ]
+            made = self.calculations[node.func.attr](*args)
+            return made if made is not None else ast.Name("_", ast.Load())
+        node.func = self.visit(node.func)
+        node.args = [a for a in self._spread(node.args) if not missing(a)]
+        keywords = [ast.keyword(k.arg, self.visit(k.value)) for k in node.keywords]
+        node.keywords = [k for k in keywords if not missing(k.value)]
+        return node
+
+    def _spread(self, args: Sequence[ast.expr]) -> list[ast.expr]:
+        found: list[ast.expr] = []
+        for arg in args:
+            inner = arg.value if isinstance(arg, ast.Starred) else None
+            if isinstance(inner, ast.Name) and inner.id in self.bound:
+                value = self.bound[inner.id]
+                found += copy.deepcopy(value) if isinstance(value, list) else []
+            else:
+                found.append(self.visit(arg))
+        return found

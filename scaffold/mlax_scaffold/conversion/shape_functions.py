@@ -1,0 +1,192 @@
+"""What functions of arrays make of shapes: reductions, joints and parts."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from mlax_scaffold.conversion.sizes import (
+    Array,
+    Several,
+    Symbols,
+    Value,
+)
+from mlax_scaffold.conversion.trees import expression, folded, literal
+
+if TYPE_CHECKING:
+    pass
+
+
+class ShapeFunctions:
+    """Functions by what they do to axes."""
+
+    symbols: Symbols
+
+    def _axis(self, node: ast.Call, place: int) -> object:
+        for keyword in node.keywords:
+            if keyword.arg in ("axis", "axes"):
+                return literal(keyword.value)
+        return literal(node.args[place]) if len(node.args) > place else None
+
+    def _reduced(self, array: Array, node: ast.Call, place: int) -> Value:
+        axis = self._axis(node, place)
+        keep = any(
+            k.arg == "keepdims" and literal(k.value) is True for k in node.keywords
+        )
+        if axis is None:
+            return Array([], False)
+        axes = axis if isinstance(axis, tuple | list) else (axis,)
+        axes = [a for a in axes if isinstance(a, int)]
+        if not axes:
+            return None
+        if array.lead:
+            if all(a > 0 for a in axes) and len(axes) > 1:
+                # Those of an image, before its channels.
+                return array.like(list(array.axes))
+            if any(a >= 0 for a in axes):
+                return None
+            for a in axes:
+                self.symbols.axis(array, a)
+        count = len(array.axes)
+        if any(not -count <= a < count for a in axes):
+            return None
+        chosen = {a % count for a in axes}
+        made = [
+            ast.Constant(1) if i in chosen else a
+            for i, a in enumerate(array.axes)
+            if keep or i not in chosen
+        ]
+        return array.like(list(made))
+
+    def _named(
+        self, name: str, array: Array, node: ast.Call, given: list[Value]
+    ) -> Value:
+        args = node.args if len(node.args) == len(given) else node.args[1:]
+        numbers = [literal(a) for a in args]
+        if (
+            name == "swapaxes"
+            and len(numbers) == 2
+            and all(isinstance(n, int) for n in numbers)
+        ):
+            a, b = int(numbers[0]), int(numbers[1])  # type: ignore[arg-type]
+            if array.lead:
+                if a >= 0 or b >= 0:
+                    return None
+                self.symbols.axis(array, min(a, b))
+            axes = list(array.axes)
+            if not all(-len(axes) <= i < len(axes) for i in (a, b)):
+                return None
+            axes[a], axes[b] = axes[b], axes[a]
+            return array.like(axes)
+        if name == "transpose":
+            order = numbers[0] if len(numbers) == 1 else tuple(numbers)
+            if isinstance(order, tuple | list):
+                order = [i for i in order if isinstance(i, int)]
+                if array.lead and not self.symbols.ranked(array, ["_"] * len(order)):
+                    return None
+                if len(order) == len(array.axes):
+                    return Array([array.axes[i] for i in order], False, array.kind)
+        return None
+
+    def _concatenated(self, node: ast.Call, several: Several) -> Value:
+        axis = self._axis(node, 1)
+        axis = 0 if axis is None else axis
+        arrays = [i for i in several.items if isinstance(i, Array)]
+        if len(arrays) != len(several.items) or not arrays or not isinstance(axis, int):
+            return None
+        if any(a.lead for a in arrays) and axis >= 0:
+            return None
+        sizes = [self.symbols.axis(a, axis) for a in arrays]
+        if any(s is None for s in sizes):
+            return None
+        total: ast.expr = ast.Constant(0)
+        for size in sizes:
+            assert size is not None
+            total = folded(expression("a + b", a=total, b=size))
+        first = arrays[0]
+        axes = list(first.axes)
+        for other in arrays[1:]:
+            for i in range(1, min(len(axes), len(other.axes)) + 1):
+                if -i != axis and len(axes) - i != axis:
+                    self.symbols.equal(axes[-i], other.axes[-i])
+        axes[axis] = total
+        return first.like(axes)
+
+    def _stacked(self, node: ast.Call, several: Several) -> Value:
+        axis, first = self._axis(node, 1), several.items[0]
+        axis = 0 if axis is None else axis
+        if not isinstance(first, Array) or not isinstance(axis, int):
+            return None
+        if first.lead and axis >= 0:
+            return None
+        axes = list(first.axes)
+        axes.insert(
+            len(axes) + axis + 1 if axis < 0 else axis, ast.Constant(len(several.items))
+        )
+        return first.like(axes)
+
+    def _split(self, array: Array, node: ast.Call) -> Value:
+        axis = self._axis(node, 2)
+        axis = 0 if axis is None else axis
+        parts = literal(node.args[1]) if len(node.args) > 1 else None
+        if not isinstance(axis, int) or (array.lead and axis >= 0):
+            return None
+        size = self.symbols.axis(array, axis)
+        if size is None or not isinstance(parts, int):
+            return None
+        share = folded(expression("a // b", a=size, b=ast.Constant(parts)))
+        if isinstance(size, ast.BinOp) and isinstance(size.op, ast.Mult):
+            for one, other in ((size.left, size.right), (size.right, size.left)):
+                if literal(one) == parts:
+                    share = other
+        axes = list(array.axes)
+        axes[axis] = share
+        return Several([array.like(list(axes)) for _ in range(parts)])
+
+    def _expanded(self, array: Array, axis: object) -> Value:
+        if not isinstance(axis, int) or (array.lead and axis >= 0):
+            return None
+        axes = list(array.axes)
+        if axis < 0:
+            for i in range(1, -axis):
+                self.symbols.axis(array, -i)
+            axes = list(array.axes)
+        axes.insert(len(axes) + axis + 1 if axis < 0 else axis, ast.Constant(1))
+        return array.like(axes)
+
+    def _squeezed(self, array: Array, node: ast.Call) -> Value:
+        axis = self._axis(node, 1)
+        if not isinstance(axis, int) or (array.lead and axis >= 0):
+            return None
+        if self.symbols.axis(array, axis) is None:
+            return None
+        axes = list(array.axes)
+        axes.pop(axis)
+        return array.like(axes)
+
+    def _einsum(self, node: ast.Call, given: list[Value]) -> Value:
+        text = literal(node.args[0]) if node.args else None
+        if not isinstance(text, str) or "->" not in text:
+            return None
+        operands, _, result = text.replace(" ", "").partition("->")
+        sizes: dict[str, ast.expr] = {}
+        dots = False
+        for letters, value in zip(operands.split(","), given, strict=False):
+            if not isinstance(value, Array):
+                continue
+            plain = letters.replace("...", "")
+            dots = dots or "..." in letters
+            if "..." not in letters:
+                self.symbols.ranked(value, list(plain))
+            for i, letter in enumerate(reversed(plain), 1):
+                if "..." in letters and not letters.endswith(plain):
+                    break
+                axis = self.symbols.axis(value, -i)
+                if axis is None:
+                    continue
+                if letter in sizes:
+                    self.symbols.equal(sizes[letter], axis)
+                sizes[letter] = axis
+        plain = result.replace("...", "")
+        axes = [sizes.get(letter) or self.symbols.fresh("_") for letter in plain]
+        return Array(axes, "..." in result)

@@ -1,0 +1,94 @@
+"""What a class of a file makes of its inputs, for those that are built on it."""
+
+from __future__ import annotations
+
+import ast
+import copy
+
+from mlax_scaffold.conversion.sizes import (
+    Array,
+    Prefix,
+    Several,
+    Symbols,
+    Value,
+    is_symbol,
+    substituted,
+)
+
+
+class Signature:
+    """What a class of the file makes of its inputs, for those that are built on it."""
+
+    def __init__(
+        self, symbols: Symbols, inputs: list[Value], result: Value, fields: list[str]
+    ):
+        prefixes: dict[int, Prefix] = {}
+        self.inputs = [_frozen(symbols, i, prefixes) for i in inputs]
+        self.output = _frozen(symbols, result, prefixes)
+        self.fields = fields
+
+    def result(self, symbols: Symbols, call: ast.Call, given: list[Value]) -> Value:
+        """The result for these arguments of the declaration, and these inputs."""
+        values = dict(zip(self.fields, call.args, strict=False))
+        values |= {k.arg: k.value for k in call.keywords if k.arg}
+        renamed: dict[str, ast.expr] = {}
+
+        def made(value: Value) -> Value:
+            if isinstance(value, Array):
+                first = given[0] if given else None
+                shared = value.lead and self.shares(value) and isinstance(first, Array)
+                own = value.tail if shared else value.axes
+                axes = [substituted(_fresh(symbols, a, renamed), values) for a in own]
+                if shared and isinstance(first, Array):
+                    return Array(axes, kind=value.kind, prefix=first.prefix)
+                return Array(axes, value.lead, value.kind)
+            if isinstance(value, Several):
+                return Several([made(i) for i in value.items])
+            return None
+
+        for expected, actual in zip(self.inputs, given, strict=False):
+            if isinstance(expected, Array) and isinstance(actual, Array):
+                axes = [
+                    substituted(_fresh(symbols, a, renamed), values)
+                    for a in expected.axes
+                ]
+                wanted = Array(axes, expected.lead, expected.kind)
+                if not wanted.lead and actual.lead:
+                    symbols.ranked(actual, ["_"] * len(wanted.axes))
+                for i in range(1, len(wanted.axes) + 1):
+                    axis = symbols.axis(actual, -i)
+                    if axis is not None:
+                        symbols.equal(axis, wanted.axes[-i])
+        result = made(self.output)
+        return result
+
+    def shares(self, value: Array) -> bool:
+        """Whether a result has the first axes of the first input."""
+        first = self.inputs[0] if self.inputs else None
+        return isinstance(first, Array) and first.prefix is value.prefix and first.lead
+
+
+def _frozen(symbols: Symbols, value: Value, prefixes: dict[int, Prefix]) -> Value:
+    if isinstance(value, Array):
+        prefix = prefixes.setdefault(
+            id(value.prefix),
+            Prefix([symbols.find(a) for a in value.prefix.axes], value.lead),
+        )
+        return Array(
+            [symbols.find(a) for a in value.tail], kind=value.kind, prefix=prefix
+        )
+    if isinstance(value, Several):
+        return Several([_frozen(symbols, i, prefixes) for i in value.items])
+    return None
+
+
+def _fresh(symbols: Symbols, node: ast.expr, renamed: dict[str, ast.expr]) -> ast.expr:
+    class Fresh(ast.NodeTransformer):
+        def visit_Name(self, node: ast.Name) -> ast.expr:
+            if not is_symbol(node):
+                return node
+            if node.id not in renamed:
+                renamed[node.id] = symbols.fresh("_")
+            return copy.deepcopy(renamed[node.id])
+
+    return Fresh().visit(copy.deepcopy(node))

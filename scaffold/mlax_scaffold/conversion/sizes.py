@@ -1,0 +1,237 @@
+"""Shapes as far as they are known: axes as expressions of hyperparameters, and unknown ones as symbols."""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from mlax_scaffold.conversion.trees import expression, folded, name, same
+
+
+@dataclass
+class Prefix:
+    """The first axes of arrays that have them in common."""
+
+    axes: list[ast.expr] = field(default_factory=list)
+    open: bool = True
+    """Whether any number of others stands before them."""
+
+
+class Array:
+    """An array: its last axes, and whether any number of others stands before them."""
+
+    def __init__(
+        self,
+        axes: list[ast.expr] | None = None,
+        lead: bool = True,
+        kind: str = "Float",
+        prefix: Prefix | None = None,
+    ):
+        self.tail = list(axes or ())
+        self.prefix = prefix or Prefix([], lead)
+        self.kind = kind
+        self.against: Array | None = None
+        """What an array is broadcast to that nothing else is known of."""
+
+    @property
+    def axes(self) -> list[ast.expr]:
+        """The axes that are known, from the first one."""
+        return [*self.prefix.axes, *self.tail]
+
+    @property
+    def lead(self) -> bool:
+        """Whether any number of axes stands before those."""
+        return self.prefix.open
+
+    def like(self, axes: list[ast.expr], kind: str = "") -> Array:
+        """An array with other axes, which has the first ones in common where they are the same."""
+        first = self.prefix.axes
+        shared = len(axes) >= len(first) and all(
+            a is b for a, b in zip(axes, first, strict=False)
+        )
+        if shared:
+            return Array(axes[len(first) :], kind=kind or self.kind, prefix=self.prefix)
+        return Array(axes, self.lead, kind or self.kind)
+
+    def grow(self, axis: ast.expr) -> None:
+        """One more axis is known, before the others."""
+        (self.prefix.axes if self.tail else self.tail).insert(0, axis)
+
+
+@dataclass
+class Number:
+    """A number of Python, as an expression of hyperparameters and symbols."""
+
+    value: ast.expr
+
+
+@dataclass
+class Several:
+    """A tuple or a list of values."""
+
+    items: list[Value]
+
+
+@dataclass
+class Shape:
+    """The shape of an array."""
+
+    array: Array
+    start: int | None = None
+    stop: int | None = None
+
+
+@dataclass
+class Module:
+    """A layer that a local stands for."""
+
+    attribute: str
+
+
+@dataclass
+class Loop:
+    """An element of a list of layers."""
+
+    attribute: str
+
+
+Value = Array | Number | Several | Shape | Module | Loop | None
+
+
+class Symbols:
+    """Unknown sizes, and what they turn out to be."""
+
+    def __init__(self) -> None:
+        self.known: dict[str, ast.expr] = {}
+        self.hints: dict[str, str] = {}
+        self.count = 0
+
+    def fresh(self, hint: str) -> ast.Name:
+        """A new unknown size."""
+        self.count += 1
+        made = name(f"@size:{self.count}")
+        self.hints[made.id] = hint
+        return made
+
+    def find(self, node: ast.expr) -> ast.expr:
+        """The expression with what is known of its symbols."""
+        if is_symbol(node):
+            assert isinstance(node, ast.Name)
+            known = self.known.get(node.id)
+            return node if known is None else self.find(known)
+        if not any(is_symbol(n) for n in ast.walk(node)):
+            return node
+        symbols = self
+
+        class Known(ast.NodeTransformer):
+            def visit_Name(self, node: ast.Name) -> ast.expr:
+                return copy.deepcopy(symbols.find(node)) if is_symbol(node) else node
+
+        return folded(Known().visit(copy.deepcopy(node)))
+
+    def equal(self, left: ast.expr, right: ast.expr) -> None:
+        """Take two sizes to be the same, where one of them is unknown."""
+        left, right = self.find(left), self.find(right)
+        if same(left, right):
+            return
+        one, other = _symbol(left), _symbol(right)
+        if one is not None and other is not None and one.id in self.hints:
+            # What a declaration waits for becomes what the input has.
+            one, other = (one, other) if other.id in self.hints else (other, one)
+            self.known[one.id] = other
+        elif one is not None and not self._within(one, right):
+            self.known[one.id] = right
+        elif other is not None and not self._within(other, left):
+            self.known[other.id] = left
+
+    def _within(self, symbol: ast.Name, node: ast.expr) -> bool:
+        return any(
+            isinstance(n, ast.Name) and n.id == symbol.id for n in ast.walk(node)
+        )
+
+    def axis(self, array: Array, index: int, hint: str = "features") -> ast.expr | None:
+        """An axis, from the end where the index is negative; an unknown one begins to be known."""
+        if index < 0:
+            while array.lead and len(array.axes) < -index:
+                array.grow(self.fresh(hint if index == -1 else f"axis{-index}"))
+            return array.axes[index] if len(array.axes) >= -index else None
+        if array.lead or index >= len(array.axes):
+            return None
+        return array.axes[index]
+
+    def ranked(self, array: Array, hints: Iterable[str]) -> bool:
+        """Take an array to have so many axes."""
+        wanted = list(hints)
+        if not array.lead:
+            return len(array.axes) == len(wanted)
+        if len(array.axes) > len(wanted):
+            return False
+        missing = wanted[: len(wanted) - len(array.axes)]
+        for axis, hint in zip(array.axes, wanted[len(missing) :], strict=True):
+            if isinstance(axis, ast.Name) and is_symbol(axis):
+                self.hints.setdefault(axis.id, hint)
+        array.prefix.axes[:0] = [self.fresh(h) for h in missing]
+        array.prefix.open = False
+        return True
+
+    def together(self, left: Array, right: Array) -> Array:
+        """The result of an operation of two arrays that are broadcast."""
+        for a, b in zip(reversed(left.axes), reversed(right.axes), strict=False):
+            one = any(isinstance(s, ast.Constant) and s.value == 1 for s in (a, b))
+            if not one:
+                self.equal(a, b)
+        for one, other in ((left, right), (right, left)):
+            if one.lead and not one.axes and len(other.axes) == 1 and not other.lead:
+                axis = self.axis(one, -1)
+                if axis is not None:
+                    self.equal(axis, other.axes[0])
+                return one
+            if one.lead and not one.axes and other.axes:
+                one.against = other
+                return other
+        longer, other = left, right
+        if len(right.axes) > len(left.axes) or (right.lead and not left.lead):
+            longer, other = right, left
+        axes = list(longer.axes)
+        for i in range(1, min(len(axes), len(other.axes)) + 1):
+            value = axes[-i]
+            if isinstance(value, ast.Constant) and value.value == 1:
+                axes[-i] = other.axes[-i]
+        return longer.like(axes)
+
+
+def _symbol(node: ast.expr) -> ast.Name | None:
+    return node if isinstance(node, ast.Name) and is_symbol(node) else None
+
+
+def is_symbol(node: ast.AST) -> bool:
+    """Whether a node stands for an unknown size."""
+    return (
+        isinstance(node, ast.Name)
+        and node.id.startswith("@")
+        and node.id.partition(":")[0][1:] not in ("word", "layer", "module", "own")
+    )
+
+
+def product(sizes: Iterable[ast.expr]) -> ast.expr:
+    """The product of sizes."""
+    made: ast.expr = ast.Constant(1)
+    for size in sizes:
+        made = expression("a * b", a=made, b=size)
+    return folded(made)
+
+
+def substituted(node: ast.expr, values: Mapping[str, ast.expr]) -> ast.expr:
+    """An expression with values in the place of `self.name`."""
+
+    class Fields(ast.NodeTransformer):
+        def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+            self.generic_visit(node)
+            if isinstance(node.value, ast.Name) and node.value.id == "self":
+                value = values.get(node.attr)
+                return copy.deepcopy(value) if value is not None else node
+            return node
+
+    return folded(Fields().visit(copy.deepcopy(node)))

@@ -1,0 +1,199 @@
+"""Calls of other libraries by the tables, and functions that are written out."""
+
+from __future__ import annotations
+
+import ast
+import copy
+
+from mlax_scaffold.conversion.calculations import Calculations
+from mlax_scaffold.conversion.interfaces import Interface
+from mlax_scaffold.conversion.notes import Notes
+from mlax_scaffold.conversion.origin import Origin
+from mlax_scaffold.conversion.rows import IGNORED, MisfitError, Row
+from mlax_scaffold.conversion.tables import (
+    FUNCTIONS,
+    LAYERS,
+    METHODS,
+    REDUCTIONS,
+)
+from mlax_scaffold.conversion.trees import (
+    is_name,
+    name,
+    replaced,
+    self_attribute,
+    without_docstring,
+)
+from mlax_scaffold.conversion.vocabulary import Surroundings
+
+
+class TranslatedCalls(ast.NodeTransformer):
+    """Calls."""
+
+    origin: Origin
+    framework: str
+    notes: Notes
+    calculations: Calculations
+    around: Surroundings
+
+    def _filled(self, node: ast.Call, row: Row) -> ast.expr:
+        given = ast.Call(
+            node.func,
+            [self.visit(a) for a in node.args],
+            [ast.keyword(k.arg, self.visit(k.value)) for k in node.keywords],
+        )
+        try:
+            made = row.fill(row.bind(given), self.calculations)
+        except MisfitError as error:
+            self.notes.refuse(
+                node,
+                f"`{ast.unparse(node.func)}` with {error} has no counterpart",
+                "write what it computes, or leave the argument out",
+            )
+            return given
+        if row.kind == "function":
+            made = _function_of_x(made)
+        self._titled(node, made)
+        return ast.copy_location(made, node)
+
+    def _sequence(self, node: ast.Call) -> ast.expr | None:
+        """Layers that are called one after the other, as a function."""
+        given = node.args
+        if len(given) == 1 and isinstance(given[0], ast.List | ast.Tuple):
+            given = given[0].elts
+        if any(isinstance(e, ast.Starred | ast.ListComp) for e in given):
+            return None
+        body: ast.expr = name("x")
+        for element in given:
+            made = self.visit(element)
+            if isinstance(made, ast.Lambda):
+                body = replaced(made.body, {made.args.args[0].arg: body})
+            else:
+                body = ast.Call(made, [body], [])
+        parameters = ast.arguments([], [ast.arg("x")], None, [], [], None, [])
+        return ast.Lambda(parameters, body)
+
+    def _inlined(self, node: ast.Call) -> ast.expr | None:
+        """A function of the file that makes layers: what it returns, as each call makes new ones."""
+        function = self.origin.functions.get(getattr(node.func, "id", ""))
+        if function is None or self.framework not in ("haiku", "flax"):
+            return None
+        if not any(
+            isinstance(p, ast.Call) and self.origin.qualified(p.func) in LAYERS
+            for p in ast.walk(function)
+        ):
+            return None
+        known: dict[str, ast.expr] = dict(
+            zip([a.arg for a in function.args.args], node.args, strict=False)
+        )
+        known |= {str(k.arg): k.value for k in node.keywords}
+        for part in without_docstring(function.body):
+            if isinstance(part, ast.Assign) and isinstance(part.targets[0], ast.Name):
+                known[part.targets[0].id] = replaced(part.value, known)
+            elif isinstance(part, ast.Return) and part.value is not None:
+                return self.visit(replaced(part.value, known))
+            else:
+                return None
+        return None
+
+    def _titled(self, node: ast.Call, made: ast.expr) -> None:
+        """Keep the name that a layer is given."""
+        head = made.func if isinstance(made, ast.Call) else None
+        declares = isinstance(head, ast.Name) and head.id.startswith(
+            ("@layer:", "@own:")
+        )
+        if declares and isinstance(made, ast.Call):
+            made.keywords += [
+                ast.keyword("@name", k.value)
+                for k in node.keywords
+                if k.arg == "name" and isinstance(k.value, ast.Constant | ast.JoinedStr)
+            ]
+
+    def _own(self, node: ast.Call, interface: Interface) -> ast.expr:
+        """A class of the same file, with the arguments that it has as a definition."""
+        values: dict[str, ast.expr] = {}
+        for place, value in zip(interface.renamed, node.args, strict=False):
+            if interface.renamed[place]:
+                values[interface.renamed[place]] = self.visit(value)
+        for keyword in node.keywords:
+            field = interface.renamed.get(str(keyword.arg))
+            if field:
+                values[field] = self.visit(keyword.value)
+            elif field is None and keyword.arg not in IGNORED:
+                self.notes.refuse(
+                    node,
+                    f"`{ast.unparse(keyword)}` is no parameter of {interface.name}",
+                    "write it as a field of that class",
+                )
+        for field in interface.added:
+            values[field] = self.calculations["hole"](f"size_{field}")  # type: ignore[assignment,arg-type]
+        made = ast.Call(name(f"@own:{interface.name}"), [], [])
+        rest = dict(values)
+        for field in interface.order:
+            if field not in rest or len(made.args) >= max(1, len(node.args)):
+                break
+            made.args.append(rest.pop(field))
+        made.keywords = [ast.keyword(k, v) for k, v in rest.items()]
+        self._titled(node, made)
+        return ast.copy_location(made, node)
+
+    def _partial(self, node: ast.Call) -> ast.expr:
+        inner = ast.Call(node.args[0], node.args[1:], node.keywords)
+        full = self.origin.qualified(node.args[0])
+        row = FUNCTIONS.get(full)
+        if row is None:
+            self.generic_visit(node)
+            return node
+        inner.args = [name("x"), *inner.args]
+        made = self._filled(ast.copy_location(inner, node), row)
+        return _function_of_x(made)
+
+    def _method(self, node: ast.Call, func: ast.Attribute) -> ast.expr | None:
+        table = METHODS if self.framework == "torch" else REDUCTIONS
+        row = table.get(func.attr)
+        if row is None or is_name(func.value, "self"):
+            return None
+        if self_attribute(func.value) is None and not self._array(func.value):
+            return None
+        given = ast.copy_location(
+            ast.Call(func, [func.value, *node.args], node.keywords), node
+        )
+        if func.attr == "sum" and isinstance(func.value, ast.Compare):
+            return None
+        return self._filled(given, row)
+
+    def _array(self, node: ast.expr) -> bool:
+        """Whether a value may be an array, and is no text, list or module."""
+        return not isinstance(
+            node, ast.Constant | ast.List | ast.Dict | ast.JoinedStr | ast.Tuple
+        )
+
+    def _reduced(self, function: ast.Lambda, node: ast.Call) -> ast.expr:
+        parameters = [a.arg for a in function.args.args]
+        given = [self.visit(a) for a in node.args]
+        if len(parameters) != len(given) or node.keywords:
+            return ast.Call(function, given, node.keywords)
+        return replaced(function.body, dict(zip(parameters, given, strict=True)))
+
+
+def _with(maker: ast.Call, node: ast.Call) -> ast.Call:
+    """A call of a partial one."""
+    keywords = {k.arg: k for k in (*maker.keywords, *node.keywords)}
+    made = ast.Call(
+        copy.deepcopy(maker.func),
+        [*copy.deepcopy(maker.args), *node.args],
+        [copy.deepcopy(k) for k in keywords.values()],
+    )
+    return ast.copy_location(made, node)
+
+
+def _function_of_x(body: ast.expr) -> ast.expr:
+    """A function of one argument; the name alone where it is called with nothing else."""
+    if (
+        isinstance(body, ast.Call)
+        and not body.keywords
+        and len(body.args) == 1
+        and is_name(body.args[0], "x")
+    ):
+        return body.func
+    parameters = ast.arguments([], [ast.arg("x")], None, [], [], None, [])
+    return ast.Lambda(parameters, body)

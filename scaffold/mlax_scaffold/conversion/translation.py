@@ -1,0 +1,294 @@
+"""Expressions of other libraries as what they are called here, by the tables."""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Mapping
+
+from mlax_scaffold.conversion.calculations import Calculations
+from mlax_scaffold.conversion.interfaces import Interface
+from mlax_scaffold.conversion.notes import Notes
+from mlax_scaffold.conversion.origin import Origin
+from mlax_scaffold.conversion.tables import (
+    FUNCTIONS,
+    INITIALIZERS,
+    LAYERS,
+)
+from mlax_scaffold.conversion.tables.activations import VALUES
+from mlax_scaffold.conversion.tables.initializers import VALUES as INITIALIZER_VALUES
+from mlax_scaffold.conversion.translated_calls import (
+    TranslatedCalls,
+    _with,
+)
+from mlax_scaffold.conversion.trees import (
+    expression,
+    is_name,
+    literal,
+    name,
+    negated,
+    self_attribute,
+)
+from mlax_scaffold.conversion.vocabulary import (
+    _SCALARS,
+    _TORCH_VALUES,
+    FOREIGN,
+    HAIKU,
+    SEQUENTIAL,
+    Surroundings,
+    _dotted,
+)
+
+
+class Translator(TranslatedCalls):
+    """Writes expressions in the terms of specs; what has none is noted."""
+
+    def __init__(
+        self,
+        origin: Origin,
+        framework: str,
+        notes: Notes,
+        calculations: Calculations,
+        own: Mapping[str, Interface],
+    ):
+        self.origin, self.framework, self.notes = origin, framework, notes
+        self.calculations, self.own = calculations, own
+        self.around = Surroundings()
+
+    def expression(self, node: ast.expr) -> ast.expr:
+        """The expression, translated; the one that is given stays."""
+        return self.visit(copy.deepcopy(node))
+
+    def statements(self, body: list[ast.stmt]) -> list[ast.stmt]:
+        """Statements, translated."""
+        found: list[ast.stmt] = []
+        for node in body:
+            made = self.visit(copy.deepcopy(node))
+            found += made if isinstance(made, list) else [made] if made else []
+        return found
+
+    # Names.
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        if isinstance(node.ctx, ast.Load):
+            if node.id in self.around.locals:
+                return copy.deepcopy(self.around.locals[node.id])
+            made = self._value(node)
+            if made is not None:
+                return made
+        return node
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        made = self._value(node)
+        if made is not None:
+            return made
+        attribute = self_attribute(node)
+        if attribute is not None and attribute in self.around.attributes:
+            return copy.deepcopy(self.around.attributes[attribute])
+        self.generic_visit(node)
+        if (
+            node.attr in ("value", "data")
+            and self.framework
+            in (
+                "nnx",
+                "torch",
+                "flax",
+            )
+            and (self_attribute(node.value) or node.attr == "value")
+        ):
+            return node.value
+        if node.attr == "mT":
+            return expression(
+                "jnp.swapaxes(x, -1, -2)", jnp=name("@module:jnp"), x=node.value
+            )
+        return node
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
+        # The value of a variable of nnx.
+        whole = isinstance(node.slice, ast.Constant) and node.slice.value is ...
+        if whole and self.framework == "nnx" and self_attribute(node.value):
+            return self.visit(node.value)
+        owner, at = self_attribute(node.value), literal(node.slice)
+        if owner in self.around.items and isinstance(at, int):
+            items = self.around.items[owner]
+            if -len(items) <= at < len(items):
+                return copy.deepcopy(items[at])
+        if owner in self.around.items and isinstance(node.slice, ast.Slice):
+            return node
+        self.generic_visit(node)
+        if isinstance(node.value, ast.Tuple) and isinstance(node.slice, ast.Constant):
+            index = node.slice.value
+            if isinstance(index, int) and -len(node.value.elts) <= index < len(
+                node.value.elts
+            ):
+                return node.value.elts[index]
+        return node
+
+    def _value(self, node: ast.expr) -> ast.expr | None:
+        """A name of a library that is no call."""
+        full = self.origin.qualified(node)
+        if not full:
+            return None
+        if full in INITIALIZER_VALUES and "initializers" in full:
+            return name(f"@word:{INITIALIZER_VALUES[full]}")
+        if full in _TORCH_VALUES:
+            text = _TORCH_VALUES[full]
+            if ":" not in text:
+                return name(text)
+            module, _, rest = text.partition(".")
+            return ast.Attribute(name(module), rest, ast.Load())
+        owner, _, last = full.rpartition(".")
+        if owner.startswith(FOREIGN) and last in VALUES:
+            text = VALUES[last]
+            if text.startswith("word."):
+                return name("@word:" + text[5:])
+            module, _, rest = text.partition(".")
+            return _dotted(f"@module:{module}", rest)
+        if (
+            full.startswith("numpy.")
+            and full.count(".") == 1
+            and not self.around.static
+        ):
+            # What is computed of inputs is computed by jax.
+            return ast.Attribute(name("@module:jnp"), last, ast.Load())
+        strict = {"jax.nn.softmax": "softmax", "jax.nn.log_softmax": "log_softmax"}
+        if full in strict:
+            return name(f"@word:{strict[full]}")
+        return None
+
+    def visit_Assign(self, node: ast.Assign) -> ast.stmt | None:
+        value = node.value
+        full = self.origin.qualified(value.func) if isinstance(value, ast.Call) else ""
+        if full == "functools.partial" and isinstance(node.targets[0], ast.Name):
+            assert isinstance(value, ast.Call)
+            inner = value.args[0]
+            known = isinstance(inner, ast.Name) and inner.id in self.own
+            if known or self.origin.qualified(inner) in LAYERS:
+                maker = ast.Call(inner, value.args[1:], value.keywords)
+                self.around.makers[node.targets[0].id] = maker
+                return None
+        if (
+            isinstance(node.targets[0], ast.Name)
+            and isinstance(value, ast.Call)
+            and (
+                self.origin.qualified(value.func) in SEQUENTIAL
+                and not self.around.static
+            )
+        ):
+            made = self.visit(value)
+            if isinstance(made, ast.Lambda):
+                self.around.locals[node.targets[0].id] = made
+                return None
+        if (
+            isinstance(node.targets[0], ast.Name)
+            and self.origin.qualified(value) in LAYERS
+        ):
+            self.around.makers[node.targets[0].id] = ast.Call(value, [], [])
+            return None
+        self.generic_visit(node)
+        return node
+
+    # Calls.
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        if is_name(node.func, "float") and len(node.args) == 1:
+            made = self._infinity(node.args[0])
+            if made is not None:
+                return made
+        if isinstance(node.func, ast.Name) and node.func.id in self.around.makers:
+            node = _with(self.around.makers[node.func.id], node)
+        if isinstance(node.func, ast.Name) and node.func.id in self.own:
+            return self._own(node, self.own[node.func.id])
+        full = self.origin.qualified(node.func)
+        if full in HAIKU:
+            return self._generic(node, name(f"@call:{full.rpartition('.')[2]}"))
+        if full in ("functools.partial",) and node.args:
+            return self._partial(node)
+        if full in _SCALARS and len(node.args) == 1 and self._is_number(node.args[0]):
+            call = ast.Call(_dotted("@module:math", _SCALARS[full]), node.args, [])
+            self.generic_visit(call)
+            return call
+        if full in (
+            "jax.checkpoint",
+            "jax.remat",
+            "flax.linen.remat",
+            "flax.linen.checkpoint",
+        ):
+            return self.visit(node.args[0])
+        if full.startswith("numpy.") and not self.around.static:
+            full = f"jax.{full}"
+        row = LAYERS.get(full) or INITIALIZERS.get(full) or FUNCTIONS.get(full)
+        if row is not None:
+            return self._filled(node, row)
+        if (
+            full.startswith(FOREIGN)
+            and full not in SEQUENTIAL
+            and not full.startswith("optax")
+        ):
+            self.notes.refuse(
+                node,
+                f"`{ast.unparse(node.func)}` has no counterpart",
+                _advice(full),
+            )
+            self.generic_visit(node)
+            return node
+        if isinstance(node.func, ast.Attribute) and not full:
+            made = self._method(node, node.func)
+            if made is not None:
+                return made
+        if full in SEQUENTIAL and not self.around.static:
+            inlined = self._sequence(node)
+            if inlined is not None:
+                return inlined
+        inlined = self._inlined(node)
+        if inlined is not None:
+            return inlined
+        func = self.visit(node.func)
+        if isinstance(func, ast.Lambda):
+            return self._reduced(func, node)
+        return self._generic(node, func)
+
+    def _generic(self, node: ast.Call, func: ast.expr) -> ast.expr:
+        node.func = func
+        node.args = [self.visit(a) for a in node.args]
+        node.keywords = [ast.keyword(k.arg, self.visit(k.value)) for k in node.keywords]
+        return node
+
+    def _infinity(self, node: ast.expr) -> ast.expr | None:
+        text = node.value if isinstance(node, ast.Constant) else None
+        if isinstance(text, str) and text.lstrip("-+").lower() in ("inf", "infinity"):
+            inf = _dotted("@module:jnp", "inf")
+            return ast.UnaryOp(ast.USub(), inf) if text.startswith("-") else inf
+        return None
+
+    def _is_number(self, node: ast.expr) -> bool:
+        """Whether an expression is a number of Python."""
+        if self.around.static or isinstance(node, ast.Constant):
+            return True
+        if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Attribute):
+            return node.value.attr == "shape"
+        if isinstance(node, ast.BinOp):
+            return self._is_number(node.left) and self._is_number(node.right)
+        attribute = self_attribute(node)
+        if attribute is not None:
+            return attribute in self.numbers
+        return isinstance(node, ast.Name) and node.id in self.numbers
+
+    numbers: frozenset[str] = frozenset()
+    """Names of hyperparameters, and of attributes that are computed of them."""
+
+    # Conditions.
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
+        self.generic_visit(node)
+        if isinstance(node.op, ast.Not):
+            return negated(node.operand)
+        return node
+
+
+def _advice(full: str) -> str:
+    if full in ("torch.nn.LSTM", "torch.nn.GRU", "torch.nn.RNN"):
+        return "write the cell (nn.LSTMCell, nn.GRUCell) and loop over time, or use Recurrent of block"
+    if full.startswith("torch"):
+        return "write it with functions of jax.numpy and jax.lax"
+    return "write it with a layer of the library, or with functions of jax"

@@ -1,0 +1,178 @@
+"""Small syntax trees: made, looked at, and replaced."""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Callable, Iterator, Mapping
+
+
+def expression(text: str, **parts: ast.expr) -> ast.expr:
+    """The expression of a text, with expressions in the place of some names."""
+    return replaced(ast.parse(text, mode="eval").body, parts)
+
+
+def statement(text: str, **parts: ast.expr) -> ast.stmt:
+    """The statement of a text, likewise."""
+    made = ast.parse(text).body[0]
+    return _Names(parts).visit(made)
+
+
+def name(text: str) -> ast.Name:
+    """A name that is read."""
+    return ast.Name(text, ast.Load())
+
+
+def constant(value: object) -> ast.Constant:
+    """A literal."""
+    return ast.Constant(value)  # type: ignore[arg-type]
+
+
+def visited(visitor: ast.NodeVisitor, node: ast.expr) -> ast.expr:
+    """What a visitor makes of an expression, which is one, too."""
+    made = visitor.visit(node)
+    assert isinstance(made, ast.expr)
+    return made
+
+
+def replaced(node: ast.expr, parts: Mapping[str, ast.expr]) -> ast.expr:
+    """An expression with others in the place of names."""
+    return _Names(parts).visit(copy.deepcopy(node))
+
+
+def with_names(node: ast.stmt, parts: Mapping[str, ast.expr]) -> ast.stmt:
+    """A statement with expressions in the place of names; calls of functions are written out."""
+    made = _Names(parts).visit(node)
+
+    class Reduce(ast.NodeTransformer):
+        def visit_Call(self, node: ast.Call) -> ast.expr:
+            self.generic_visit(node)
+            func = node.func
+            if (
+                isinstance(func, ast.Lambda)
+                and len(func.args.args) == len(node.args) == 1
+            ):
+                return replaced(func.body, {func.args.args[0].arg: node.args[0]})
+            return node
+
+    return Reduce().visit(made)
+
+
+class _Names(ast.NodeTransformer):
+    def __init__(self, parts: Mapping[str, ast.expr]):
+        self.parts = parts
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        part = self.parts.get(node.id)
+        return copy.deepcopy(part) if part is not None else node
+
+
+def self_attribute(node: ast.AST) -> str | None:
+    """The name of an attribute of self; None for anything else."""
+    if isinstance(node, ast.Attribute) and is_name(node.value, "self"):
+        return node.attr
+    return None
+
+
+def is_name(node: ast.AST | None, text: str) -> bool:
+    """Whether a node is that name."""
+    return isinstance(node, ast.Name) and node.id == text
+
+
+def is_none(node: ast.AST | None) -> bool:
+    """Whether a node is the literal None."""
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def literal(node: ast.AST | list[ast.expr] | None) -> object:
+    """The value of a literal; the node itself where it is none."""
+    if isinstance(node, ast.AST):
+        try:
+            return ast.literal_eval(node)  # type: ignore[arg-type]
+        except (ValueError, TypeError, SyntaxError, MemoryError):
+            return node
+    return node
+
+
+def names(node: ast.AST) -> set[str]:
+    """The names that are read or bound in a tree."""
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+
+
+def same(left: ast.AST, right: ast.AST) -> bool:
+    """Whether two trees are the same text."""
+    return ast.unparse(left) == ast.unparse(right)
+
+
+def targets(node: ast.AST) -> Iterator[str]:
+    """The names that a target of an assignment binds."""
+    for part in ast.walk(node):
+        if isinstance(part, ast.Name) and not isinstance(part.ctx, ast.Load):
+            yield part.id
+
+
+def docstring(node: ast.ClassDef | ast.FunctionDef | ast.Module) -> str:
+    """The docstring, without its indentation."""
+    return ast.get_docstring(node) or ""
+
+
+def without_docstring(body: list[ast.stmt]) -> list[ast.stmt]:
+    """The statements after a docstring."""
+    first = body[0] if body else None
+    if (
+        isinstance(first, ast.Expr)
+        and isinstance(first.value, ast.Constant)
+        and isinstance(first.value.value, str)
+    ):
+        return body[1:]
+    return body
+
+
+def folded(node: ast.expr) -> ast.expr:
+    """Arithmetic of literals, computed; and what multiplying by one or adding zero leaves."""
+
+    class Fold(ast.NodeTransformer):
+        def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+            self.generic_visit(node)
+            left, right = literal(node.left), literal(node.right)
+            operate = _OPERATIONS.get(type(node.op))
+            if type(left) is int and type(right) is int and operate:
+                try:
+                    return constant(operate(left, right))
+                except (ZeroDivisionError, OverflowError, ValueError):
+                    return node
+            if isinstance(node.op, ast.Mult | ast.FloorDiv) and right == 1:
+                return node.left
+            if isinstance(node.op, ast.Mult) and left == 1:
+                return node.right
+            if isinstance(node.op, ast.Add | ast.Sub) and right == 0:
+                return node.left
+            return node
+
+        def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
+            self.generic_visit(node)
+            if isinstance(node.op, ast.USub) and isinstance(node.operand, ast.UnaryOp):
+                inner = node.operand
+                if isinstance(inner.op, ast.USub):
+                    return inner.operand
+            value = literal(node.operand)
+            if isinstance(node.op, ast.USub) and type(value) is int and value < 0:
+                return constant(-value)
+            return node
+
+    return Fold().visit(copy.deepcopy(node))
+
+
+_OPERATIONS: dict[type[ast.operator], Callable[[int, int], int]] = {
+    ast.Add: lambda a, b: a + b,
+    ast.Sub: lambda a, b: a - b,
+    ast.Mult: lambda a, b: a * b,
+    ast.FloorDiv: lambda a, b: a // b,
+}
+
+
+def negated(node: ast.expr) -> ast.expr:
+    """The negation of a condition, without two in a row."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        return node.operand
+    return ast.UnaryOp(ast.Not(), node)

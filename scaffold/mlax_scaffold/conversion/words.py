@@ -1,0 +1,150 @@
+"""The words of hyperparameters: what a parameter takes, by its type, its default and its name."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from mlax_scaffold.conversion.tables.activations import VALUES
+from mlax_scaffold.conversion.trees import is_none, literal
+
+_RATES = re.compile(
+    r"(dropout|drop_path|drop|rate|prob|probability)(_?(rate|prob|p))?$|^p$|_p$|pdrop$"
+)
+_POSITIVE = re.compile(r"(^|_)(eps|epsilon|temperature|tau|base|theta)$")
+_SIZES = re.compile(
+    r"(features?|dims?|channels?|size|width|depth|heads?|layers?|units|hidden|embed|classes|groups|vocab\w*"
+    r"|length|len|in|out|num|experts|rank|ratio|kernel|stride|window|patch|blocks?|n|d|steps|mult\w*"
+    r"|capacity|tokens|bins|latent|factor|k|bottleneck|reduction|expansion|d_\w+|n_\w+|num_\w+|c_\w+)$"
+)
+_FUNCTIONS = re.compile(
+    r"(activation|act|act_fn|nonlinearity|non_linearity|activation_fn|fn|func)$"
+)
+_SEQUENCES = re.compile(
+    r"(sizes|hidden_dims|widths|layer_dims|features_list|hiddens|dims)$"
+)
+
+
+def word_of(
+    parameter: str,
+    annotation: ast.expr | None,
+    default: ast.expr | None,
+    optional: bool = False,
+) -> str:
+    """The word for a parameter."""
+    text = ast.unparse(annotation) if annotation is not None else ""
+    text = text.strip("'\"")
+    maybe = optional or is_none(default) or "Optional" in text or "None" in text
+    word = _typed(parameter, text, default) or _by_default(parameter, default)
+    word = word or _by_name(parameter)
+    return f"{word} | None" if maybe else word
+
+
+def _typed(parameter: str, text: str, default: ast.expr | None) -> str:
+    plain = re.sub(r"Optional\[(.*)\]$", r"\1", text)
+    plain = re.sub(r"\s*\|\s*None|None\s*\|\s*|Union\[(.*)\]", r"\1", plain)
+    plain = plain.removeprefix("typing.").removeprefix("t.").removeprefix("tp.")
+    value = literal(default)
+    if not plain or plain in ("Any", "object"):
+        return ""
+    if plain.startswith("Literal["):
+        return plain.replace("'", '"')
+    if re.search(r"Callable|ModuleDef|Activation", plain):
+        return "Activation"
+    if "Initializer" in plain:
+        return "Initializer"
+    if re.search(r"(Dtype|DType|DTypeLike|dtype)$", plain):
+        return "DType"
+    if re.search(r"(Sequence|Tuple|List|tuple|list|Iterable)", plain):
+        if (
+            "," in plain.replace(", ...", "")
+            and "int," in plain
+            and "[int" not in plain[:4]
+        ) and not re.search(r"(Sequence|Tuple|List|tuple|list|Iterable)\[int", plain):
+            return "Size"
+        if "float" in plain:
+            return "tuple[float, ...]"
+        if "str" in plain:
+            return "tuple[str, ...]"
+        if "bool" in plain:
+            return "tuple[bool, ...]"
+        if isinstance(value, tuple | list) and any(v == 0 for v in value):
+            return "Shape"
+        return "Sizes"
+    if plain == "int" or plain.startswith("int"):
+        return _integer(parameter, value)
+    if plain == "float" or plain.startswith("float"):
+        return _float(parameter, value)
+    if plain in ("bool", "str"):
+        return plain
+    return ""
+
+
+def _by_default(parameter: str, default: ast.expr | None) -> str:
+    if default is None or is_none(default):
+        return ""
+    value = literal(default)
+    if isinstance(value, bool):
+        return "bool"
+    if isinstance(value, int):
+        return _integer(parameter, value)
+    if isinstance(value, float):
+        return _float(parameter, value)
+    if isinstance(value, str):
+        return "str"
+    if isinstance(value, tuple | list):
+        if all(isinstance(v, int) for v in value):
+            return "Sizes" if all(v > 0 for v in value) else "Shape"
+        return "tuple[float, ...]"
+    text = ast.unparse(default)
+    if "initializers" in text or (text.startswith("@word:") and text[6:] not in VALUES):
+        return "Initializer"
+    if text.startswith("@word:") or text.rpartition(".")[2] in VALUES:
+        return "Activation"
+    return "Activation" if isinstance(default, ast.Lambda) else ""
+
+
+def _by_name(parameter: str) -> str:
+    if parameter.endswith(("_init", "_initializer")):
+        return "Initializer"
+    if _FUNCTIONS.search(parameter):
+        return "Activation"
+    if parameter.startswith(("use_", "with_", "is_", "has_")) or parameter in (
+        *("bias", "affine", "causal", "residual", "norm_first", "learnable", "gated"),
+    ):
+        return "bool"
+    if _RATES.search(parameter):
+        return "Probability"
+    if _POSITIVE.search(parameter):
+        return "Positive"
+    if _SEQUENCES.search(parameter):
+        return "Sizes"
+    if parameter in ("alpha", "beta", "gamma", "scale", "momentum", "decay", "slope"):
+        return "float"
+    return "Size"
+
+
+def _integer(parameter: str, value: object) -> str:
+    if isinstance(value, int) and value < 0:
+        return "int"
+    if parameter in ("axis", "dim") and isinstance(value, int) and value < 1:
+        return "int"
+    return "Count" if value == 0 or parameter in ("padding", "pad") else "Size"
+
+
+def _float(parameter: str, value: object) -> str:
+    number = value if isinstance(value, float | int) else None
+    if _RATES.search(parameter) and (number is None or 0 <= number <= 1):
+        return "Probability"
+    if _POSITIVE.search(parameter) and (number is None or number > 0):
+        return "Positive"
+    if (
+        re.search(r"(ratio|mult\w*|expansion|scale|factor)$", parameter)
+        and (number or 1) > 0
+    ):
+        return "Positive"
+    if re.search(r"(decay|momentum)$", parameter) and (
+        number is None or 0 <= number < 1
+    ):
+        return "Decay"
+    return "float"

@@ -1,0 +1,82 @@
+"""Arrays that a spec takes and returns: their kinds and shapes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from mlax_scaffold.errors import Location
+from mlax_scaffold.model.expressions import Expression
+from mlax_scaffold.model.shapes import Conditional, Shape
+
+
+@dataclass(frozen=True)
+class ArrayType:
+    """`Float["..."]` and its kin, a tuple of them, or `PyTree`."""
+
+    kind: str
+    """Float, Int, Bool, Key, PyTree or tuple."""
+    name: str = field(default="", kw_only=True)
+    """Of a tree: its type, such as `dict[str, jax.Array]`; empty where that may be any.
+
+    Of a tuple: the NamedTuple that it is; empty for a plain one.
+    """
+    shape: Shape | Conditional | None = None
+    items: tuple[ArrayType, ...] = ()
+    optional: bool = False
+    places: tuple[tuple[str, Location], ...] = field(
+        default=(), compare=False, repr=False
+    )
+    """Where each name of its shape stands."""
+
+    @property
+    def shapes(self) -> tuple[Shape, ...]:
+        """Every shape in it, both of one that depends on a hyperparameter."""
+        inner = tuple(shape for item in self.items for shape in item.shapes)
+        return (*self.branches, *inner)
+
+    @property
+    def branches(self) -> tuple[Shape, ...]:
+        """Those of the array itself."""
+        return () if self.shape is None else self.shape.branches
+
+    def holds(self, *kinds: str) -> bool:
+        """Whether it is an array of one of the kinds, or has one in it."""
+        return self.kind in kinds or any(item.holds(*kinds) for item in self.items)
+
+    @property
+    def annotation(self) -> str:
+        """The type annotation in a generated module."""
+        if self.kind == "PyTree":
+            return self.name or "Any"
+        if self.kind == "...":
+            return "..."
+        text = "jax.Array"
+        if self.kind == "tuple":
+            inner = ", ".join(item.annotation for item in self.items)
+            text = self.name or f"tuple[{inner}]"
+        return f"{text} | None" if self.optional else text
+
+    def __str__(self) -> str:
+        if self.kind == "tuple":
+            return f"({', '.join(map(str, self.items))})"
+        text = self.kind if self.shape is None else f'{self.kind}["{self.shape}"]'
+        return f"{text} | None" if self.optional else text
+
+
+@dataclass(frozen=True)
+class Input:
+    """An array input of a method or a function."""
+
+    name: str
+    type: ArrayType
+    keyword: bool = False
+    """Whether it is given by its name: it has a default, or stands after the `*`."""
+    default: Expression | None = None
+    doc: str = ""
+    alias: str = ""
+    """Its name in the generated function, where that has another use for its own."""
+
+    @property
+    def variable(self) -> str:
+        """What the generated function calls it."""
+        return self.alias or self.name

@@ -1,0 +1,134 @@
+"""What the methods of a layer use of it, those included that they call."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from mlax_scaffold.model.definition import Definition, Method, MethodRole, Role
+from mlax_scaffold.model.library import Library, Traits
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What a method takes, beside its parameters, when it is a function."""
+
+    weights: tuple[str, ...] = ()
+    """The weights that it reads itself, in the order of their declarations."""
+    trainables: bool = False
+    """Whether it hands weights to sub-layers."""
+    non_trainables: bool = False
+    hyperparams: bool = False
+    training: bool = False
+    """Whether it depends on `inference_mode`."""
+    draws: bool = False
+    """Whether it takes a PRNG key."""
+    dtype: bool = False
+    """Whether it reads states, which arrive in the compute dtype."""
+    changes: bool = False
+    """Whether it returns new states."""
+    casts: bool = False
+    """Whether it casts all weights first: functions in it, which may run many times, hand them on."""
+
+
+def needs(
+    definition: Definition, library: Library, traits: Traits
+) -> Mapping[str, Needs]:
+    """What each entry point and each function of one's own takes, by name."""
+    called = (MethodRole.ENTRY, MethodRole.OWN)
+    methods = {m.name: m for m in definition.methods if m.role in called}
+    return {
+        name: _needs(definition, library, traits, methods, name) for name in methods
+    }
+
+
+def _needs(
+    definition: Definition,
+    library: Library,
+    whole: Traits,
+    methods: Mapping[str, Method],
+    name: str,
+) -> Needs:
+    subs = library.sub_layers(definition)
+    casts = _casts(definition, subs, methods, name)
+    if methods[name].role is MethodRole.ENTRY:
+        return Needs(
+            (),
+            whole.trainable,
+            whole.stateful,
+            True,
+            whole.training,
+            draws(definition, library, methods, name),
+            changes=whole.stateful,
+            casts=casts,
+        )
+    reached = _reached(methods, name)
+    own = [methods[n] for n in reached if methods[n].role is MethodRole.OWN]
+    entries = len(own) < len(reached)
+    reads = {r for m in own for r in (*m.reads, *m.assigns)}
+    assigned = {a for m in own for a in m.assigns}
+    used = [traits for n, traits in subs.items() if n in reads]
+    dynamic = any(h.name in reads for h in definition.structural())
+    states = {d.name for d in definition.declared(Role.STATE)}
+    weights = tuple(
+        d.name for d in definition.declared(Role.TRAINABLE) if d.name in reads
+    )
+    stateful = dynamic or any(t.stateful for t in used)
+    return Needs(
+        weights,
+        (entries and whole.trainable) or dynamic or any(t.trainable for t in used),
+        (entries and whole.stateful) or stateful or bool(states & reads),
+        bool(entries or reads - states - set(weights) - set(methods)),
+        (entries and whole.training)
+        or dynamic
+        or any(m.training for m in own)
+        or any(t.training for t in used),
+        draws(definition, library, methods, name),
+        bool(states & {r for m in own for r in m.reads})
+        or any("." in r for r in reads)
+        or any(_casts(definition, subs, methods, m.name) for m in own),
+        (entries and whole.stateful) or stateful or bool(states & assigned),
+        casts,
+    )
+
+
+def _casts(
+    definition: Definition,
+    subs: Mapping[str, Traits],
+    methods: Mapping[str, Method],
+    name: str,
+) -> bool:
+    """Whether functions in a method hand weights to sub-layers, themselves or by other methods."""
+    inside = methods[name].inside
+    if not inside:
+        return False
+    weights = {n for n, traits in subs.items() if traits.trainable}
+    weights |= {h.name for h in definition.structural()}
+    called = {n for m in inside & set(methods) for n in _reached(methods, m)}
+    return bool(inside & weights) or any(
+        methods[n].reads & weights or methods[n].role is MethodRole.ENTRY
+        for n in called
+    )
+
+
+def draws(
+    definition: Definition, library: Library, methods: Mapping[str, Method], name: str
+) -> bool:
+    """Whether a method takes a key, or calls one that does."""
+    subs = library.sub_layers(definition)
+    consumers = {c for n in _reached(methods, name) for c in methods[n].consumers}
+    return any(c not in subs or subs[c].draws for c in consumers - set(methods)) or any(
+        library.draws_at(definition, methods[n]) for n in _reached(methods, name)
+    )
+
+
+def _reached(methods: Mapping[str, Method], name: str) -> list[str]:
+    """A method and those that it calls, directly or not."""
+    found: list[str] = []
+    pending = [name]
+    while pending:
+        here = pending.pop()
+        if here not in found:
+            found.append(here)
+            pending += [n for n in methods if n in methods[here].reads]
+    return found

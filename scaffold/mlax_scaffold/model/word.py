@@ -1,0 +1,117 @@
+"""What is known of a word of the vocabulary. `mlax_scaffold.model.words` holds the words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+SPEC = "mlax_scaffold.spec"
+
+
+def bound(module: str) -> str:
+    """What generated files call a module of a plugin."""
+    return module.replace(".", "_")
+
+
+def called(expression: str) -> str:
+    """A call as generated files write it: `pack.checks.even` is `pack_checks.even` in them."""
+    name, parenthesis, rest = expression.partition("(")
+    module, dot, function = name.rpartition(".")
+    return bound(module) + dot + function + parenthesis + rest
+
+
+@dataclass(frozen=True)
+class Word:
+    """One word of the vocabulary."""
+
+    name: str
+    takes: str
+    """What a value may be, as the documentation says it."""
+    check: str
+    """The function that makes a value canonical; empty where any value is: one of `_core.checks`, or of a
+    module of a plugin, by its dotted name."""
+    types: str
+    """Type of the argument of `init`; after an arrow that of the field of `hyperparams`, if it is another."""
+    strategy: str = ""
+    """Expression of what a test tries: a call of `testing.strategies`, or by a dotted name of a plugin's."""
+    example: str = ""
+    """Expression of a value that the word takes."""
+    invalid: tuple[str, ...] = ()
+    """Expressions of values that it does not take."""
+    shown: str = ""
+    """Expression of a value in the example of a page; the other example where it is empty."""
+    shown_in_schedule: str = ""
+    """The same for a schedule."""
+
+    module: str = SPEC
+    """What specs import it from."""
+    spellings: tuple[str, ...] = ()
+    """Names of types that people write and mean it: `generate --fix` puts the word in their place."""
+
+    # What `self.name` is.
+    attribute: str = "hyperparameter"
+    """Or "initializer", "layer", "layers", "mask", "optimizer", "optimizers", "scheduled"."""
+    home: str = ""
+    """Section of the only kind of definition that has such fields."""
+    toy: str = ""
+    """Expression of what stands for layers or optimizers in a test."""
+    stacked: bool = False
+    """Whether arrays have a first axis of the size `depth`."""
+    recurrent: bool = False
+    """Whether it is a cell."""
+
+    # What a value can do.
+    measured: bool = False
+    """Whether it is a size that an input shows."""
+    names: str = ""
+    """What its name means in a shape: "axis", "axes", or a "switch" between shapes."""
+    per_dim: bool = False
+    """Whether `PerDim[...]` takes it."""
+    element: bool = True
+    """Whether `tuple[..., ...]` takes it."""
+    per_axis: bool = False
+    """Whether it is of each spatial axis by itself, so that its check needs their number."""
+    selects_axes: bool = False
+    """Whether values are axes of the first input."""
+    declares_dtype: bool = False
+    """Whether a value is a dtype that something is computed in."""
+    schedule: bool = False
+    """Whether a value is a function of the step."""
+    opaque: bool = False
+    """Whether nobody can know which values mean something: of an optional one, None alone is drawn."""
+    increment: int = 0
+    """Of an increasing sequence: the difference between items in an example."""
+
+    @property
+    def check_module(self) -> str:
+        """The module of a plugin that its check is in, or ""."""
+        return self.check.rpartition(".")[0]
+
+    @property
+    def strategy_module(self) -> str:
+        """The module of a plugin that what draws it in a test is in, or ""."""
+        return self.strategy.partition("(")[0].rpartition(".")[0]
+
+    @property
+    def argument(self) -> str:
+        """Type of the argument of `init`."""
+        return self.types.partition(" -> ")[0]
+
+    @property
+    def canonical(self) -> str:
+        """Type of the field of `hyperparams`."""
+        return self.types.rpartition(" -> ")[2]
+
+    @property
+    def many(self) -> bool:
+        """Whether a value is several layers or optimizers."""
+        return self.attribute in ("layers", "optimizers")
+
+    @property
+    def structural(self) -> bool:
+        """Whether values are initialized layers or optimizers rather than hyperparameters."""
+        return self.many or self.attribute in ("layer", "optimizer")
+
+    @property
+    def initializes(self) -> bool:
+        """Whether values are initializers: parameters of `init`, and no fields of `hyperparams`."""
+        return self.attribute == "initializer"

@@ -1,0 +1,134 @@
+"""Specs of code that people have: found in a file, converted, formatted, and mended."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from mlax_scaffold.conversion import ConversionError, Note, convert
+from mlax_scaffold.errors import FindingsError, SpecError, UsageError
+from mlax_scaffold.model.definition import Kind
+from mlax_scaffold.model.project import Rendered
+from mlax_scaffold.reader.files import SpecFile
+from mlax_scaffold.reader.remedies.mending import mend
+from mlax_scaffold.render.formatting import FormatFault, format_python
+
+
+@dataclass(frozen=True)
+class Source:
+    """`path.py:Thing`."""
+
+    path: str
+    thing: str
+
+    @classmethod
+    def read(cls, text: str) -> Source:
+        """What --from was given.
+
+        Raises:
+            UsageError: it has another form, or there is no such file.
+        """
+        path, colon, thing = text.rpartition(":")
+        if not colon or not thing.isidentifier() or not path:
+            raise UsageError(
+                f'"{text}" names nothing to convert: expected the path of a file and a name '
+                "in it, as in --from model.py:Attention"
+            )
+        if not os.path.isfile(path):
+            raise UsageError(
+                f"{path} is no file: --from takes the path of a Python file"
+            )
+        return cls(path, thing)
+
+    def text(self) -> str:
+        """What is in the file.
+
+        Raises:
+            UsageError: it cannot be read.
+        """
+        try:
+            return Path(self.path).read_text(encoding="utf-8-sig")
+        except (OSError, UnicodeDecodeError) as error:
+            raise UsageError(f"{self.path} cannot be read: {error}") from error
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """The spec of something that somebody has."""
+
+    source: Source
+    framework: str
+    text: str
+    notes: tuple[Note, ...]
+
+    @property
+    def refusal(self) -> ConversionError | None:
+        """Why it is no spec, where something has no counterpart."""
+        blocking = [note for note in self.notes if note.blocks]
+        if not blocking:
+            return None
+        return ConversionError(self.source.path, self.source.thing, blocking)
+
+    def remarks(self) -> list[str]:
+        """What is different, in lines for people."""
+        return [note.at(self.source.path) for note in self.notes if not note.blocks]
+
+
+def converted(
+    source: Source, name: str, kind: Kind, taken: Iterable[str] = ()
+) -> Conversion:
+    """The spec of what a source names, formatted."""
+    made = convert(
+        source.path, source.text(), source.thing, name, kind.name, frozenset(taken)
+    )
+    return Conversion(source, made.framework, formatted(made.text), made.notes)
+
+
+def formatted(text: str) -> str:
+    """A spec in the layout of specs; as it is where it is no Python."""
+    try:
+        [file] = format_python([Rendered("spec.py", text, "")], "specs")
+    except FormatFault:
+        return text
+    return file.text
+
+
+def mended(file: SpecFile, read: Callable[[Iterable[SpecFile]], object]) -> SpecFile:
+    """The spec with the fixes of its findings, where these can be made."""
+    try:
+        read([file])
+    except SpecError as error:
+        texts = mend([file], error, read)
+        if file.path in texts:
+            return SpecFile(file.path, file.section, formatted(texts[file.path]))
+    return file
+
+
+def located(source: Source, error: SpecError) -> FindingsError:
+    """What is wrong with a converted spec, with the lines of the code that it comes from."""
+    lines = source.text().splitlines()
+    found = []
+    for diagnostic in error.diagnostics:
+        at = _line_of(diagnostic.source_line, lines)
+        place = f"{source.path}:{at}" if at else source.path
+        found.append(f"{place}: {diagnostic.message}\n{_indented(str(diagnostic))}")
+    return FindingsError(
+        f"{source.thing} of {source.path} becomes a spec that is not valid as it is:\n"
+        + "\n".join(found)
+        + "\nNothing was changed. `--dry-run` prints the spec: save it as a file of specs/, "
+        "and mend it there."
+    )
+
+
+def _line_of(text: str, lines: list[str]) -> int:
+    """The line that another one comes from, as far as can be told by its text; 0: none."""
+    plain = [line.strip() for line in lines]
+    close = difflib.get_close_matches(text.strip(), plain, n=1, cutoff=0.5)
+    return plain.index(close[0]) + 1 if close else 0
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"    {line}" for line in text.splitlines())

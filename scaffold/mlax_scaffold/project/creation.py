@@ -1,0 +1,269 @@
+"""Creating a definition: its spec and all that follows, proved before it is written."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from mlax_scaffold.errors import (
+    ConflictError,
+    FindingsError,
+    MlaxScaffoldError,
+    SpecError,
+    UsageError,
+    did_you_mean,
+)
+from mlax_scaffold.model.definition import Definition, Kind
+from mlax_scaffold.project import archetypes
+from mlax_scaffold.project.converting import (
+    Conversion,
+    Source,
+    converted,
+    located,
+    mended,
+)
+from mlax_scaffold.project.names import check_free, check_name, find_like
+from mlax_scaffold.project.progress import plural, progress
+from mlax_scaffold.project.running import missing_packages
+from mlax_scaffold.project.signatures import calls
+from mlax_scaffold.project.staging import IMPORT_FAILED, Helper, Outcome, helper, staged
+from mlax_scaffold.project.workspace import Generation, Workspace, name_in
+from mlax_scaffold.reader.files import SpecFile
+from mlax_scaffold.reader.homes import module_name
+from mlax_scaffold.write import CommitReport, Plan, commit
+
+
+class ProofError(MlaxScaffoldError):
+    """What was generated could not be tried out: a fault."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a `new-...` command was asked for."""
+
+    command: str
+    kind: Kind
+    name: str
+    archetype: str | None = None
+    like: str | None = None
+    source: str | None = None
+    """Code that it is converted from, as `path.py:Thing`."""
+    test: bool = True
+
+
+@dataclass(frozen=True)
+class Created:
+    """What came of it."""
+
+    name: str
+    spec: str
+    """The path of the spec."""
+    texts: Mapping[str, str]
+    """The files that follow from the spec, by path."""
+    signatures: list[str]
+    proof: str
+    """What was proved, in words."""
+    report: CommitReport
+
+    @property
+    def tests(self) -> str:
+        """The path of its tests, or ""."""
+        return next((path for path in self.texts if _is_test(path)), "")
+
+
+@dataclass(frozen=True)
+class Creation:
+    """One definition on its way into a project."""
+
+    workspace: Workspace
+    request: Request
+    say: Callable[[str], None]
+    """Tells what was chosen where the request leaves a choice."""
+
+    def plan(self) -> Plan:
+        """What would be written. Proves and writes nothing."""
+        return self._plan(*self._made())
+
+    def run(self) -> Created:
+        """Generate, prove and write. The caller holds the mutex.
+
+        Raises:
+            UsageError: the name will not do.
+            SpecError: a spec is invalid.
+            FindingsError: what was generated does not import, or fails its tests.
+            ConflictError: a file that would be written was edited by hand.
+        """
+        with helper() as waiting:
+            spec, made = self._made()
+            plan = self._plan(spec, made)
+            _check_conflicts(plan)
+            definition = next(
+                d
+                for d in made.library
+                if d.source == spec.path and d.name == self.request.name
+            )
+            proof = self._prove(spec, made, definition, waiting)
+        title = f"{self.request.command} {self.request.name}"
+        report = commit(self.workspace.root, plan, title=title)
+        texts = {o.path: o.text for o in made.of(spec.path)}
+        lines = calls(definition, made.library, self.workspace.project)
+        return Created(definition.name, spec.path, texts, lines, proof, report)
+
+    def _made(self) -> tuple[SpecFile, Generation]:
+        spec = self._spec()
+        source = self.request.source
+        try:
+            return spec, self.workspace.generate(spec)
+        except SpecError as error:
+            mine = [d for d in error.diagnostics if d.location.path == spec.path]
+            if mine and source is not None:
+                raise located(Source.read(source), error) from error
+            if mine and not self.request.like:
+                # Nobody wrote this spec: it is the name that does not fit.
+                raise UsageError(
+                    f'"{self.request.name}" cannot be the name: {mine[0].message}'
+                ) from error
+            raise
+
+    def _spec(self) -> SpecFile:
+        workspace, request = self.workspace, self.request
+        specs = (*workspace.own, *workspace.built_in)
+        check_name(request.name, request.kind)
+        check_free(request.name, request.kind, specs)
+        kind = request.kind
+        if request.like is not None:
+            like = find_like(request.like, kind, specs)
+            kind = Kind(like.section)
+            text = archetypes.from_spec(like.text, name_in(like), request.name)
+            self.say(f"The spec is a copy of {like.path} under the name.\n")
+        elif request.source is not None:
+            text = self.conversion(strict=True).text
+        else:
+            text = archetypes.from_archetype(
+                request.name, request.kind, self._archetype(), workspace.plugins
+            )
+        file = f"{module_name(request.name)}.py"
+        path = f"{workspace.project.specs}/{kind.section}/{file}"
+        for other in workspace.own:
+            if other.path == path:
+                raise UsageError(
+                    f"{path} exists, and defines {name_in(other)}: give that file "
+                    f"another name, or {request.name}"
+                )
+        spec = SpecFile(path, kind.section, text)
+        if request.source is None:
+            return spec
+        return mended(
+            spec, lambda files: workspace.read_files([*workspace.own, *files])
+        )
+
+    def conversion(self, *, strict: bool = False) -> Conversion:
+        """The spec of the code that the request names.
+
+        Raises:
+            ConversionError: where it is strict, and something has no counterpart.
+        """
+        request, workspace = self.request, self.workspace
+        source = Source.read(str(request.source))
+        specs = (*workspace.own, *workspace.built_in)
+        taken = {name_in(file) for file in specs}
+        made = converted(source, request.name, request.kind, taken)
+        if strict and made.refusal is not None:
+            raise made.refusal
+        if strict:
+            self.say(f"The spec is that of {source.thing} in {source.path}.\n")
+            for remark in made.remarks():
+                self.say(f"  {remark}")
+        return made
+
+    def _archetype(self) -> str:
+        request = self.request
+        if request.kind is not Kind.LAYER:
+            return ""
+        known = archetypes.archetypes(self.workspace.plugins)
+        if request.archetype is not None:
+            if request.archetype not in known:
+                hint = did_you_mean(request.archetype, known)
+                raise UsageError(
+                    f'there is no archetype "{request.archetype}"; '
+                    + (hint or f"there are {', '.join(known)}")
+                )
+            return request.archetype
+        chosen = archetypes.archetype_for(request.name)
+        others = ", ".join(a for a in known if a != chosen)
+        self.say(
+            f'Starting from the archetype "{chosen}", chosen by the name '
+            f"(others, by --archetype: {others}).\n"
+        )
+        return chosen
+
+    def _plan(self, spec: SpecFile, made: Generation) -> Plan:
+        return self.workspace.plan(made, extra_writes={spec.path: spec.text})
+
+    def _prove(
+        self,
+        spec: SpecFile,
+        made: Generation,
+        definition: Definition,
+        waiting: Helper,
+    ) -> str:
+        """What was proved, in words."""
+        tests = [o.path for o in made.of(spec.path) if _is_test(o.path)]
+        missing = missing_packages() if self.request.test else []
+        run = tests if self.request.test and not missing else []
+        package = self.workspace.project.package
+        with (
+            progress(f"Trying {definition.name} out"),
+            staged(self.workspace, made, [spec]) as stage,
+        ):
+            modules = [f"{package}.{definition.section}"]
+            if definition.kind.is_layer:
+                modules.append(f"{package}.graph")
+            outcome = stage.prove(waiting, modules, run)
+        if outcome.status != 0:
+            _refuse(outcome, definition.name)
+        if run:
+            passed = re.findall(r"(\d+) passed", outcome.output)
+            number = plural(int(passed[-1]), "test") if passed else "tests"
+            return f"Tried out: it imports, and passes its {number}."
+        if missing:
+            return (
+                "Tried out: it imports. Its tests were not run, for want of "
+                f'{" and ".join(missing)}: pip install "mlax-scaffold[test]"'
+            )
+        return "Tried out: it imports. Its tests were not run."
+
+
+def _check_conflicts(plan: Plan) -> None:
+    plan.check_orphans()
+    if plan.conflicts:
+        lines = "".join(f"\n  {status}" for status in plan.conflicts)
+        raise ConflictError(
+            f"{plural(len(plan.conflicts), 'file')} would be overwritten:{lines}\n"
+            "Nothing was changed. `mlax-scaffold check` says how to settle each."
+        )
+
+
+def _refuse(outcome: Outcome, name: str) -> None:
+    output = outcome.output.strip()
+    if outcome.status == IMPORT_FAILED:
+        raise FindingsError(
+            f"{output}\n\n{name} was not created: the package does not import "
+            "with it. Nothing was changed."
+        )
+    # pytest's: 1 is failed tests, 2 an interruption, such as by a failed import.
+    if outcome.status in (1, 2):
+        raise FindingsError(
+            f"{output}\n\n{name} was not created: it fails its own tests. "
+            "Nothing was changed."
+        )
+    raise ProofError(
+        f"{output}\n\n{name} was not created: trying it out ended with status "
+        f"{outcome.status}. Nothing was changed."
+    )
+
+
+def _is_test(path: str) -> bool:
+    return os.path.basename(path).startswith("test_")

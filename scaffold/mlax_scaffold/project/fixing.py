@@ -1,0 +1,45 @@
+"""Makes the fixes of a project's findings: the texts of its specs once they are mended."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from mlax_scaffold.errors import SpecError
+from mlax_scaffold.project.workspace import Workspace, as_on_disk
+from mlax_scaffold.write import Plan, commit, plan_updates
+
+
+def fixed(workspace: Workspace, *, write: bool) -> Workspace:
+    """The project with the fixes of its findings, which are yet to be written.
+
+    Raises:
+        SpecError: a spec has findings that are to be mended by hand. The specs that need no
+            hand are written, in one step, where `write` says so, and the error names them.
+    """
+    try:
+        workspace.read()
+    except SpecError as error:
+        left = [d for d in error.diagnostics if d.location.path not in error.mended]
+        mended = replace(workspace, edited={**workspace.edited, **error.mended})
+        if not left:
+            return mended
+        if not write:
+            raise
+        if mended.edited:
+            commit(workspace.root, edits_of(mended), title="generate --fix")
+        raise SpecError(left, written=mended.written) from None
+    return workspace
+
+
+def after_trial(workspace: Workspace, error: SpecError) -> Workspace | None:
+    """The project with the fixes of what a trial found; None where something has none."""
+    if any(
+        d.fix is None or d.location.path not in error.mended for d in error.diagnostics
+    ):
+        return None
+    return replace(workspace, edited={**workspace.edited, **error.mended})
+
+
+def edits_of(workspace: Workspace) -> Plan:
+    """What has to change for the edited specs to be on disk, and nothing else."""
+    return plan_updates(workspace.root, as_on_disk(workspace.root, workspace.written))

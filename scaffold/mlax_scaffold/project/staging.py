@@ -1,0 +1,305 @@
+"""A temporary copy of what would be written, and programs that run on it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from mlax_scaffold.model.project import template_root
+from mlax_scaffold.project.settings import import_root
+from mlax_scaffold.project.workspace import Generation, Workspace
+from mlax_scaffold.reader.files import SpecFile
+from mlax_scaffold.render.scratch import fill, scratch
+
+PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+IMPORT_FAILED = 70
+
+# A program's folders go before all others; the generator itself goes last, where it is
+# found only if it is not installed.
+#
+# Where the process that started it is gone, nobody waits for it any more.
+_BOOT = """
+import json, os, sys, threading
+
+first, last, alive = json.loads(sys.argv.pop(1))
+sys.path[:0] = first
+sys.path += last
+if alive is not None:
+    end = lambda: (os.read(alive, 1), os._exit(1))
+    threading.Thread(target=end, daemon=True).start()
+"""
+
+# What takes longest to import is imported while the files are still made. The end of the input
+# without a line is that of the process that would have asked for something.
+_WAIT = """
+import importlib, json, os, sys
+
+for name in json.loads(sys.argv.pop(1)):
+    try:
+        importlib.import_module(name)
+    except ImportError:
+        pass
+line = sys.stdin.readline()
+if not line:
+    sys.exit(1)
+root, paths, program, argument = json.loads(line)
+os.chdir(root)
+os.environ["TMPDIR"] = root
+sys.path[:0] = paths
+sys.argv[1:] = [argument]
+exec(compile(program, "<program>", "exec"))
+"""
+
+_FIRST = ("jax", "jax.numpy", "pytest", "hypothesis")
+"""What every test imports, and no project has."""
+
+_PROVE = f"""
+import importlib, json, sys, traceback
+
+modules, tests = json.loads(sys.argv[1])
+try:
+    for module in modules:
+        importlib.import_module(module)
+except Exception:
+    traceback.print_exc(file=sys.stdout)
+    sys.exit({IMPORT_FAILED})
+if tests:
+    import pytest
+
+    sys.exit(pytest.main(tests))
+"""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a program ended, and what it printed."""
+
+    status: int
+    output: str
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A temporary copy of a project as it would be."""
+
+    root: str
+    paths: tuple[str, ...]
+    """The folders to import from."""
+    last: tuple[str, ...] = ()
+    """Those that come after all others."""
+
+    def run(
+        self, program: str, argument: object, longest: float | None = None
+    ) -> Outcome:
+        """Run a Python program with a value, as JSON, for its argument.
+
+        After `longest` seconds it is ended, with the status of one that was killed.
+        """
+        last = [*self.last, os.path.dirname(PACKAGE)]
+        with _alive() as alive:
+            boot = json.dumps([self.paths, last, alive])
+            try:
+                done = subprocess.run(
+                    [
+                        *(sys.executable, "-c", _BOOT + "\n" + program),
+                        *(boot, json.dumps(argument)),
+                    ],
+                    cwd=self.root,
+                    env={**_environment(), "TMPDIR": self.root},
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.STDOUT,
+                    encoding="utf-8",
+                    errors="replace",
+                    check=False,
+                    timeout=longest,
+                    pass_fds=() if alive is None else (alive,),
+                )
+            except subprocess.TimeoutExpired:
+                said = f"It took longer than {longest} seconds."
+                return Outcome(-signal.SIGKILL, said)
+        return Outcome(done.returncode, done.stdout.replace(self.root + os.sep, ""))
+
+    def prove(
+        self, helper: Helper, modules: Sequence[str], tests: Sequence[str]
+    ) -> Outcome:
+        """Import modules and run test files; status IMPORT_FAILED or pytest's."""
+        options = [
+            *("-q", "-x", "--no-header", "--tb=short", "-p", "no:cacheprovider"),
+            *("-c", os.path.join(self.root, "pytest.ini"), "--rootdir", self.root),
+            *("-p", "mlax_scaffold.pytest_plugin"),
+        ]
+        argument = json.dumps([[*modules], [*options, *tests] if tests else []])
+        task = json.dumps([self.root, self.paths, _PROVE, argument])
+        output, _ = helper.process.communicate(task + "\n")
+        return Outcome(
+            helper.process.returncode, output.replace(self.root + os.sep, "")
+        )
+
+
+@dataclass(frozen=True)
+class Helper:
+    """A process that waits for a program to run."""
+
+    process: subprocess.Popen[str]
+
+
+@contextmanager
+def helper() -> Iterator[Helper]:
+    """A process that imports what tests import while their files are made. It ends with the block."""
+    with _alive() as alive:
+        boot = json.dumps([[], [os.path.dirname(PACKAGE)], alive])
+        command = [sys.executable, "-c", _BOOT + "\n" + _WAIT]
+        with subprocess.Popen(
+            [*command, boot, json.dumps(_FIRST)],
+            env=_environment(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            encoding="utf-8",
+            errors="replace",
+            pass_fds=() if alive is None else (alive,),
+        ) as process:
+            try:
+                yield Helper(process)
+            finally:
+                process.kill()
+
+
+@contextmanager
+def _alive() -> Iterator[int | None]:
+    """A pipe to hand to a process, whose end is that of this one."""
+    if os.name == "nt":
+        yield None
+        return
+    reading, writing = os.pipe()
+    try:
+        yield reading
+    finally:
+        os.close(reading)
+        os.close(writing)
+
+
+@contextmanager
+def staged(
+    workspace: Workspace, made: Generation, added: Iterable[SpecFile] = ()
+) -> Iterator[Stage]:
+    """Everything generated, and the specs, in a temporary folder of the same layout.
+
+    What stands on the disk as it is generated is linked to, so that its bytecode is found.
+    """
+    project = workspace.project
+    with scratch() as root:
+        if workspace.is_library:
+            # The specs are part of the generator's package: it has to come along, with the
+            # templates, whose runtime specs share.
+            specs = os.path.join(root, project.specs)
+            package = os.path.dirname(specs)
+            os.makedirs(package)
+            for name in os.listdir(PACKAGE):
+                if name not in ("__pycache__", "specs", "templates"):
+                    _link(os.path.join(PACKAGE, name), os.path.join(package, name))
+            _link(str(template_root()), os.path.join(package, "templates"))
+            first = [os.path.dirname(package)]
+        else:
+            first = [root]
+        fill(root, {f.path: f.text for f in (*workspace.own, *added)})
+        standing = made.standing
+        _link_all(workspace.root, root, {p for p in standing if p.endswith(".py")})
+        others = [o for o in made.outputs if o.path not in standing]
+        fill(root, {o.path: o.text for o in others})
+        fill(root, {"pytest.ini": "[pytest]\n"})
+        fill(root, _parents(workspace))
+        package = os.path.join(root, import_root(project))
+        paths = os.path.normpath(package), *first
+        yield Stage(root, paths, tuple(workspace.plugin_roots))
+
+
+@contextmanager
+def staged_package(workspace: Workspace, made: Generation) -> Iterator[Stage]:
+    """The package that would be generated, in a temporary folder of the same layout.
+
+    What a person put beside its modules comes along, and the project is there to import from.
+    """
+    project = workspace.project
+    base = f"{project.output}/"
+    with scratch() as root:
+        texts = {o.path: o.text for o in made.outputs if o.path.startswith(base)}
+        _copy_others(workspace, root, {*texts, *workspace.lock.outputs})
+        fill(root, {**texts, **_parents(workspace)})
+        package = os.path.normpath(import_root(project))
+        own = os.path.normpath(os.path.join(workspace.root, package))
+        last = (own, workspace.root, *workspace.plugin_roots)
+        yield Stage(root, (os.path.normpath(os.path.join(root, package)),), last)
+
+
+def _copy_others(workspace: Workspace, root: str, generated: Collection[str]) -> None:
+    """Copy the Python files of the package that are not generated."""
+    start = os.path.join(workspace.root, workspace.project.output)
+    for folder, _, names in os.walk(start):
+        for name in names:
+            place = os.path.join(folder, name)
+            path = os.path.relpath(place, workspace.root).replace(os.sep, "/")
+            if name.endswith(".py") and path not in generated:
+                target = os.path.join(root, path)
+                os.makedirs(os.path.dirname(target), exist_ok=True)
+                shutil.copyfile(place, target)
+
+
+def _parents(workspace: Workspace) -> dict[str, str]:
+    """Empty files for the regular packages around the package.
+
+    Without them an installed one of the same name would be imported in their place.
+    """
+    found = {}
+    folder = os.path.dirname(workspace.project.output)
+    while folder:
+        name = f"{folder}/__init__.py"
+        if os.path.exists(os.path.join(workspace.root, name)):
+            found[name] = ""
+        folder = os.path.dirname(folder)
+    return found
+
+
+def _link_all(start: str, root: str, paths: Iterable[str]) -> None:
+    """Link to files, and to the bytecode beside them."""
+    folders = set()
+    for path in paths:
+        folder = os.path.join(root, os.path.dirname(path))
+        if folder not in folders:
+            folders.add(folder)
+            os.makedirs(folder, exist_ok=True)
+            compiled = os.path.join(start, os.path.dirname(path), "__pycache__")
+            if os.path.isdir(compiled):
+                _link(compiled, os.path.join(folder, "__pycache__"))
+        _link(os.path.join(start, path), os.path.join(root, path))
+
+
+def _link(source: str, target: str) -> None:
+    """A link, or a copy where there can be none."""
+    try:
+        os.symlink(source, target)
+    except OSError:
+        copy = shutil.copytree if os.path.isdir(source) else shutil.copy2
+        copy(source, target)
+
+
+def _environment() -> dict[str, str]:
+    return {
+        **os.environ,
+        # The machine's accelerator may be in use; nothing here needs it.
+        "JAX_PLATFORMS": "cpu",
+        "MLAX_SCAFFOLD_PROFILE": "ci",
+        "PYTEST_ADDOPTS": "",
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONIOENCODING": "utf-8",
+        "PYTHONSAFEPATH": "1",
+    }

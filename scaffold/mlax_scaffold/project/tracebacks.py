@@ -1,0 +1,229 @@
+"""What goes wrong in generated code, as findings of the spec that it follows from."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from mlax_scaffold.errors import Diagnostic, Fix, did_you_mean
+from mlax_scaffold.model.definition import Definition
+from mlax_scaffold.project.trial_program import Failure, Frame, Missing
+from mlax_scaffold.reader.origins import Origin, origin
+from mlax_scaffold.reader.remedies.bodies import in_place, of_numpy
+from mlax_scaffold.reader.source import Source
+
+_Remedy = Callable[[Source, Origin], Fix | None]
+
+
+_ARGUMENTS = re.compile(
+    "unexpected keyword argument|positional argument|missing [0-9]+ required|multiple values"
+)
+"""What Python says where a call does not fit the signature, whatever the values are."""
+
+
+@dataclass(frozen=True)
+class _Explanation:
+    """What an exception means to the author of a spec."""
+
+    message: str
+    hint: str
+    remedy: _Remedy | None = None
+
+
+def explained_name(definition: Definition, missing: Missing) -> list[Diagnostic]:
+    """A name that a module of jax does not have."""
+    source = Source(definition.source, definition.text)
+    node = ast.Attribute(
+        ast.Name("_"),
+        missing.name,
+        lineno=missing.line,
+        col_offset=missing.column,
+        end_lineno=missing.end_line,
+        end_col_offset=missing.end_column,
+    )
+    fix = None
+    if missing.close:
+        end = source.end(node)
+        start = (end[0], end[1] - len(missing.name))
+        fix = Fix((source.replace(start, end, missing.close),))
+    source.report(
+        node,
+        f"{missing.owner} has no `{missing.name}`",
+        f'did you mean "{missing.close}"?' if missing.close else "",
+        fix=fix,
+    )
+    return source.diagnostics
+
+
+def explained(
+    definition: Definition,
+    traced: Definition,
+    failure: Failure,
+    frame: Frame,
+    text: str,
+) -> list[Diagnostic]:
+    """A failure at the place of the spec that a line of the package follows from.
+
+    None where an example that does not fit the layer may be at fault.
+
+    Args:
+        definition: what the line follows from.
+        traced: what was traced.
+        failure: what was raised.
+        frame: the line.
+        text: the generated module that it is in.
+    """
+    line = text.split("\n")[frame.line - 1].strip()
+    if not failure.module and not _certain(failure, traced, frame, line):
+        return []
+    source = Source(definition.source, definition.text)
+    found = origin(definition.text, text, frame.line, frame.span)
+    done = "imported" if failure.module else "traced"
+    said = _explanation(failure)
+    if said is None:
+        summary = failure.message.strip().split("\n")[0]
+        said = _Explanation(
+            f"what {definition.name} becomes cannot be {done}: "
+            f"{failure.kinds[0]}: {summary}",
+            f"It is line {frame.line} of {frame.path}: `{line}`.",
+        )
+    if found is None:
+        source.report(_first_line(definition), said.message, said.hint)
+        return source.diagnostics
+    fix = said.remedy(source, found) if said.remedy else None
+    source.report(found.node, said.message, said.hint, fix=fix)
+    return source.diagnostics
+
+
+def _certain(failure: Failure, traced: Definition, frame: Frame, line: str) -> bool:
+    """Whether the spec is at fault, whatever it was given."""
+    kinds = failure.kinds
+    own = failure.frames[-1] == frame
+    if "NameError" in kinds or "ImportError" in kinds:
+        return True
+    if "AttributeError" in kinds and "module '" in failure.message:
+        return True
+    if own and "TypeError" in kinds and _ARGUMENTS.search(failure.message):
+        return True
+    inputs = [i.type for m in traced.methods if m.returns for i in m.inputs]
+    if (
+        any("PyTree" in str(i) or "..." in str(i) for i in inputs)
+        or traced.structural()
+    ):
+        return "Tracer" in kinds[0] or _immutable(failure)
+    # A check of the generated code, or of the library: the example may be at fault.
+    checked = line.startswith(("raise ", "checks.")) or "require" in line
+    return own and not checked and "AssertionError" not in kinds
+
+
+def _immutable(failure: Failure) -> bool:
+    return "item assignment" in failure.message or "immutable" in failure.message
+
+
+def _explanation(failure: Failure) -> _Explanation | None:
+    kinds, message = failure.kinds, failure.message
+    if "TracerBoolConversionError" in kinds or "truth value of an array" in message:
+        return _Explanation(
+            "this asks whether a traced value is true, which jax does not know while it "
+            "traces",
+            "Choose between two results by `jnp.where(condition, a, b)`, or run one of "
+            "two functions by `lax.cond`; `if` is for hyperparameters and shapes.",
+        )
+    if "TracerArrayConversionError" in kinds:
+        return _Explanation(
+            "NumPy is given a traced value, which has no numbers yet",
+            "Use the function of jax.numpy.",
+            _with_jax_numpy,
+        )
+    if "NonConcreteBooleanIndexError" in kinds:
+        return _Explanation(
+            "a mask chooses elements, so that the shape of the result depends on values",
+            "Keep the shape: `jnp.where(mask, x, 0)`.",
+        )
+    if {"ConcretizationTypeError", "TracerIntegerConversionError"} & {*kinds}:
+        return _Explanation(
+            "this needs the number in a traced value, which jax does not know while it "
+            "traces",
+            "Compute with arrays (`lax.fori_loop` for a loop, `.astype` for a cast), or "
+            "take the number from a hyperparameter or a shape.",
+        )
+    if _immutable(failure):
+        return _Explanation(
+            "arrays of jax cannot be assigned to in place",
+            "Write `x = x.at[index].set(value)`.",
+            _not_in_place,
+        )
+    if "UnboundLocalError" in kinds:
+        name = _quoted(message)
+        return _Explanation(
+            f"`{name}` is read before anything is assigned to it",
+            "Assign it on every path that leads here.",
+        )
+    if "NameError" in kinds:
+        return _Explanation(f"`{_quoted(message)}` is not defined", "")
+    wrong = re.search(r"got an unexpected keyword argument '(\w+)'", message)
+    if wrong:
+        return _Explanation(
+            f"`{message.partition('(')[0]}` takes no `{wrong[1]}`",
+            "See its documentation for what it takes.",
+        )
+    if _ARGUMENTS.search(message):
+        return _Explanation(message.strip().split("\n")[0], "")
+    attribute = re.search(r"has no attribute '?(\w+)'?", message)
+    if "AttributeError" in kinds and attribute:
+        close = did_you_mean(attribute[1], ARRAY_METHODS)
+        return _Explanation(f"an array has no `{attribute[1]}`", close)
+    if re.search(r"shape|dimension|broadcast|rank|axis|contract", message):
+        summary = message.strip().split("\n")[0]
+        return _Explanation(
+            f"the shapes do not fit: {summary}",
+            "The inputs have the shapes that their types say, with small sizes.",
+        )
+    return None
+
+
+ARRAY_METHODS = (
+    *("all", "any", "argmax", "argmin", "argsort", "astype", "at", "clip", "conj"),
+    *("copy", "cumprod", "cumsum", "diagonal", "dot", "dtype", "flatten", "imag"),
+    *("max", "min", "ndim", "ravel", "real", "repeat", "reshape", "round", "shape"),
+    *("size", "sort", "squeeze", "swapaxes", "take", "trace", "transpose", "T"),
+)
+"""What arrays have, of what specs need."""
+
+
+def _quoted(message: str) -> str:
+    found = re.search(r"'(\w+)'", message)
+    return found[1] if found else message
+
+
+def _not_in_place(source: Source, found: Origin) -> Fix | None:
+    match found.statement:
+        case ast.Assign(targets=[ast.Subscript() as target]):
+            return in_place(source, found.statement, target)
+        case ast.AugAssign(target=ast.Subscript() as target):
+            return in_place(source, found.statement, target)
+    return None
+
+
+def _with_jax_numpy(source: Source, found: Origin) -> Fix | None:
+    names = {
+        alias.asname or alias.name
+        for node in source.tree.body
+        if isinstance(node, ast.Import)
+        for alias in node.names
+        if alias.name == "numpy"
+    }
+    for node in ast.walk(found.node):
+        if isinstance(node, ast.Attribute):
+            fix = of_numpy(source, node, names)
+            if fix is not None:
+                return fix
+    return None
+
+
+def _first_line(definition: Definition) -> int:
+    starts = (f"class {definition.name}", f"def {definition.name}")
+    lines = definition.text.split("\n")
+    return next((i for i, t in enumerate(lines, 1) if t.startswith(starts)), 1)

@@ -1,0 +1,137 @@
+"""Tries what a command is about to write: imports and traces it in a copy, in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Collection, Iterable
+
+from mlax_scaffold.errors import Diagnostic, FindingsError, SpecError
+from mlax_scaffold.project.progress import plural, progress
+from mlax_scaffold.project.settings import import_root
+from mlax_scaffold.project.staging import Stage, staged_package
+from mlax_scaffold.project.tracebacks import explained, explained_name
+from mlax_scaffold.project.trial_program import PROGRAM, Failure
+from mlax_scaffold.project.workspace import Generation, Workspace
+from mlax_scaffold.reader.remedies.mending import mend
+from mlax_scaffold.write import Plan
+
+LONGEST = 600.0
+"""Seconds that a trial may take: it computes nothing."""
+
+MOST = 100
+"""Definitions that are traced: where more change, importing them is enough to wait for."""
+
+
+def try_out(workspace: Workspace, made: Generation, plan: Plan) -> None:
+    """Import the whole package as it would be, where a module of it would change.
+
+    What changes is traced, too, on arrays of the shapes that its types say, and what its spec
+    reads of modules of jax is looked for there.
+
+    Raises:
+        SpecError: a module does not import, or cannot be traced; the place is that of its spec.
+        FindingsError: one that follows from no spec does not, or the process ended early.
+    """
+    modules = _modules(workspace, made)
+    changed = {change.path for change in plan.changes} & set(modules)
+    if not changed:
+        return
+    with (
+        progress(f"Trying {plural(len(modules), 'module')} out"),
+        staged_package(workspace, made) as stage,
+    ):
+        task = {
+            "modules": sorted(modules.values()),
+            "traced": _traced(workspace, made, changed),
+        }
+        failures = _run(stage, task)
+    if findings := _findings(made, failures):
+        error = SpecError(findings)
+        mended = mend(workspace.own, error, workspace.read_files)
+        raise SpecError(error.diagnostics, mended)
+    others = [f for f in failures if f.module]
+    if others:
+        lines = [f"{f.module} does not import: {f.error}" for f in others]
+        raise FindingsError("\n".join(lines) + "\nNothing was changed.")
+
+
+def _modules(workspace: Workspace, made: Generation) -> dict[str, str]:
+    """The names of the package's modules, by their paths."""
+    base = os.path.normpath(import_root(workspace.project)).replace(os.sep, "/")
+    start = "" if base == "." else f"{base}/"
+    found = {}
+    for output in made.outputs:
+        path = output.path
+        if path.startswith(f"{workspace.project.output}/") and path.endswith(".py"):
+            name = path.removeprefix(start).removesuffix(".py").replace("/", ".")
+            found[path] = name.removesuffix(".__init__")
+    return found
+
+
+def _traced(
+    workspace: Workspace, made: Generation, changed: Collection[str]
+) -> list[dict[str, object]]:
+    """What changes: its spec, the modules that it imports, and the example of its page."""
+    from mlax_scaffold.render.docs.example import example
+
+    sources = {output.source for output in made.outputs if output.path in changed}
+    found = [d for d in made.library if d.source in sources]
+    if len(found) > MOST:
+        return []
+    package = workspace.project.package
+    traced = []
+    for definition in found:
+        code = example(definition, made.library, package)
+        imports = {i.name: i.meaning for i in definition.imports if not i.reference}
+        traced.append(
+            {
+                "source": definition.source,
+                "text": definition.text,
+                "imports": imports,
+                # The package's names are there without an import.
+                "code": code.replace(f"\nfrom {package} import", "\n# from"),
+            }
+        )
+    return traced
+
+
+def _run(stage: Stage, task: dict[str, object]) -> list[Failure]:
+    given, result = (os.path.join(stage.root, n) for n in ("task.json", "trial.json"))
+    with open(given, "w", encoding="utf-8") as file:
+        json.dump(task, file)
+    outcome = stage.run(PROGRAM, [stage.root + os.sep, given, result], LONGEST)
+    try:
+        with open(result, encoding="utf-8") as file:
+            found = json.load(file)
+    except FileNotFoundError:
+        raise FindingsError(
+            f"{outcome.output.strip()}\n\nTrying out what would be generated ended with "
+            f"status {outcome.status}. Nothing was changed."
+        ) from None
+    return [Failure.read(given) for given in found]
+
+
+def _findings(made: Generation, failures: Iterable[Failure]) -> list[Diagnostic]:
+    outputs = {output.path: output for output in made.outputs}
+    definitions = {definition.source: definition for definition in made.library}
+    failures = list(failures)
+    found: list[Diagnostic] = []
+    named = {failure.source for failure in failures if failure.name}
+    for failure in failures:
+        if failure.name is not None:
+            found += explained_name(definitions[failure.source], failure.name)
+            continue
+        own = [
+            (frame, definitions[outputs[frame.path].source])
+            for frame in failure.frames
+            if frame.path in outputs and outputs[frame.path].source in definitions
+        ]
+        if own:
+            frame, definition = own[-1]
+            if definition.source in named:
+                continue
+            text = outputs[frame.path].text
+            mine = definitions.get(failure.source, definition)
+            found += explained(definition, mine, failure, frame, text)
+    return found

@@ -1,0 +1,183 @@
+"""The program that a trial runs in a process of its own, and what it finds."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+# What jax does not have is looked for in the text of a spec, all of it at once. Then its example
+# is traced, until something fails.
+#
+# A module that fails, fails all that import it. So where one does, each is imported again in
+# packages that import nothing themselves, to find the others that fail.
+PROGRAM = r"""
+import ast, importlib, json, os, sys, traceback, types, warnings
+
+from mlax_scaffold.errors import closest
+
+root, given, result = json.loads(sys.argv[1])
+with open(given, encoding="utf-8") as file:
+    task = json.load(file)
+modules = task["modules"]
+
+def failure(error, module="", source=""):
+    frames = []
+    summary = traceback.TracebackException.from_exception(error, lookup_lines=False)
+    for frame in summary.stack:
+        span = None
+        if frame.end_lineno and frame.colno is not None:
+            span = frame.colno, frame.end_lineno, frame.end_colno
+        frames.append((frame.filename, frame.lineno, span))
+    if isinstance(error, SyntaxError):
+        frames.append((error.filename, error.lineno, None))
+    frames = [(f[len(root):], n, s) for f, n, s in frames if f and f.startswith(root)]
+    kinds = [kind.__name__ for kind in type(error).__mro__]
+    return {
+        "module": module, "source": source, "kinds": kinds, "message": str(error),
+        "frames": frames,
+    }
+
+def failures():
+    found = []
+    for module in modules:
+        try:
+            importlib.import_module(module)
+        except BaseException as error:
+            found.append(failure(error, module))
+    return found
+
+def members(path):
+    top, *names = path.split(".")
+    value = importlib.import_module(top)
+    for name in names:
+        if not hasattr(value, name):
+            value = importlib.import_module(f"{value.__name__}.{name}")
+        else:
+            value = getattr(value, name)
+    return value
+
+def missing(traced):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        tree = ast.parse(traced["text"])
+    known = {}
+    for name, path in traced["imports"].items():
+        if path.partition(".")[0] in ("jax", "math"):
+            try:
+                known[name] = members(path)
+            except (ImportError, AttributeError):
+                pass
+    found = []
+    for node in ast.walk(tree):
+        chain, part = [], node
+        while isinstance(part, ast.Attribute):
+            chain.append(part)
+            part = part.value
+        if not chain or not isinstance(part, ast.Name) or part.id not in known:
+            continue
+        owner = known[part.id]
+        for attribute in reversed(chain):
+            if not isinstance(owner, types.ModuleType):
+                break
+            try:
+                owner = getattr(owner, attribute.attr)
+            except AttributeError:
+                near = [n for n in dir(owner) if not n.startswith("_")]
+                place = attribute.lineno, attribute.col_offset
+                end = attribute.end_lineno, attribute.end_col_offset
+                near = closest(attribute.attr, near)
+                item = [*place, *end, attribute.attr, owner.__name__, near]
+                if item not in found:
+                    found.append(item)
+                break
+    return [{"source": traced["source"], "name": item} for item in found]
+
+def traces(traced):
+    import jax
+
+    names = {**vars(sys.modules[modules[0]]), "jax": jax, "jnp": jax.numpy}
+    try:
+        jax.eval_shape(lambda: exec(traced["code"], names))
+    except BaseException as error:
+        return [failure(error, source=traced["source"])]
+    return []
+
+found = failures()
+if not found:
+    for traced in task["traced"]:
+        found += missing(traced) or traces(traced)
+else:
+    package = modules[0]
+    [place] = [p for p in sys.path if os.path.isdir(os.path.join(p, *package.split(".")))][:1]
+    for name in [m for m in sys.modules if m.partition(".")[0] == package.partition(".")[0]]:
+        del sys.modules[name]
+    for name in modules:
+        folder = os.path.join(place, *name.split("."))
+        if os.path.isdir(folder):
+            sys.modules[name] = types.ModuleType(name)
+            sys.modules[name].__path__ = [folder]
+    found += [f for f in failures() if "(unknown location)" not in f["message"]]
+    for traced in task["traced"]:
+        found += missing(traced)
+with open(result, "w", encoding="utf-8") as file:
+    json.dump(found, file)
+"""
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A line of the package in a traceback."""
+
+    path: str
+    line: int
+    span: tuple[int, int, int] | None
+    """The column of the expression, and the line and the column where it ends."""
+
+
+@dataclass(frozen=True)
+class Missing:
+    """An attribute that a module does not have: its place in the spec, in bytes."""
+
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    name: str
+    owner: str
+    close: str
+    """One that it has, and that is almost spelt so; "": there is none."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """What a trial found."""
+
+    module: str = ""
+    """The module that does not import; "": it is what was raised when it was traced."""
+    source: str = ""
+    """The spec whose definition was traced."""
+    kinds: tuple[str, ...] = ()
+    """The names of the exception's classes, its own first."""
+    message: str = ""
+    frames: tuple[Frame, ...] = ()
+    """Lines of the package, from the outside."""
+    name: Missing | None = None
+
+    @property
+    def error(self) -> str:
+        """The exception as Python shows it."""
+        return f"{self.kinds[0]}: {self.message}"
+
+    @classmethod
+    def read(cls, given: Mapping[str, Any]) -> Failure:
+        """From what the program wrote."""
+        if "name" in given:
+            return cls(source=given["source"], name=Missing(*given["name"]))
+        frames = tuple(
+            Frame(path.replace(os.sep, "/"), line, span and tuple(span))
+            for path, line, span in given["frames"]
+        )
+        kinds = tuple(given["kinds"])
+        return cls(given["module"], given["source"], kinds, given["message"], frames)

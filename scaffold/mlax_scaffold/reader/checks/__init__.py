@@ -1,0 +1,1 @@
+"""What a spec may say: each module finds one kind of mistake."""

@@ -1,0 +1,357 @@
+"""Finds, in the body of a method, what cannot be rewritten faithfully: each is an error at its expression."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from mlax_scaffold.errors import Fix, did_you_mean
+from mlax_scaffold.model.definition import Import
+from mlax_scaffold.model.reserved import RESERVED
+from mlax_scaffold.model.unparsing import unparsed
+from mlax_scaffold.reader.checks.widening import (
+    strict_hint,
+    strict_word,
+    untyped,
+    widens_floats,
+)
+from mlax_scaffold.reader.evaluation import REPEATED, parts
+from mlax_scaffold.reader.looping import loop_layers
+from mlax_scaffold.reader.remedies.bodies import (
+    INSTEAD,
+    debug_breakpoint,
+    imported_above,
+    printed,
+    typed_like,
+)
+from mlax_scaffold.reader.remedies.names import attribute, renamed
+from mlax_scaffold.reader.remedies.strict import strict_call
+from mlax_scaffold.reader.source import Source, dotted, self_attribute
+
+_KEYWORDS = {
+    "AsyncFor": "async for",
+    "AsyncFunctionDef": "async def",
+    "AsyncWith": "async with",
+    "ClassDef": "class",
+    "Delete": "del",
+    "ImportFrom": "import",
+    "YieldFrom": "yield from",
+}
+_FORBIDDEN_CALLS = frozenset(
+    [
+        "eval",
+        "exec",
+        "compile",
+        "__import__",
+        "open",
+        "input",
+        "print",
+        "globals",
+        "locals",
+        "vars",
+        "setattr",
+        "delattr",
+        "breakpoint",
+    ]
+)
+
+
+class BodyChecker:
+    """Walks one method. `attributes` maps each attribute of self to what it is.
+
+    What sub-layers do where they are called is known later: see `places`. `renamed` says
+    that locals make way for the names that are reserved.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        method: ast.FunctionDef,
+        attributes: dict[str, str],
+        *,
+        assignable: frozenset[str] = frozenset(),
+        any_assignment: bool = False,
+        imports: Mapping[str, Import] = MappingProxyType({}),
+        declare: str = "",
+        reserved: frozenset[str] = RESERVED,
+        renamed: bool = False,
+    ):
+        self.source = source
+        self.method = method
+        self.attributes = attributes
+        self.assignable = assignable
+        self.any_assignment = any_assignment
+        self.imports = imports
+        self.declare = declare
+        self.reserved = reserved
+        self.renamed = renamed
+        self.loop_layers: set[str] = set()
+        self.loop_optimizers: set[str] = set()
+        self._in_while = 0
+        # What is assigned and was not declared is one finding.
+        stored = (n for n in ast.walk(method) if isinstance(n, ast.Attribute))
+        self._stored = {
+            self_attribute(n) for n in stored if isinstance(n.ctx, ast.Store)
+        }
+        self._assigned = set() if any_assignment else self._stored
+
+    def check(self) -> None:
+        """Report every finding of the body."""
+        for statement in self.method.body:
+            self._visit(statement, context="")
+
+    def _visit(self, node: ast.AST, context: str) -> None:
+        """`context` says why a sub-layer cannot be called here; empty where it can."""
+        match node:
+            case ast.Import() | ast.ImportFrom():
+                fix = imported_above(self.source, node)
+                self._statement(node, "cannot stand in the body of a spec", fix)
+            case ast.Global() | ast.Nonlocal():
+                self._statement(node, "cannot stand in the body of a spec")
+            case ast.Yield() | ast.YieldFrom() | ast.Await() | ast.AsyncFunctionDef():
+                self._statement(node, "cannot stand in the body of a spec")
+            case ast.ClassDef() | ast.AsyncFor() | ast.AsyncWith() | ast.Delete():
+                self._statement(node, "cannot stand in the body of a spec")
+            case ast.Call():
+                self._call(node, context)
+            case ast.Attribute(ctx=ast.Store()):
+                self._assigned_attribute(node, context)
+            case ast.Name(ctx=ast.Store(), id=name) | ast.arg(arg=name):
+                self._bound(node, name)
+            case ast.FunctionDef(name=name) if node is not self.method:
+                self._bound(node, name)
+            case ast.For():
+                self._for(node, context)
+                return
+            case ast.If():
+                self._if(node, context, context)
+                return
+            case ast.While():
+                self._visit(node.test, context or "the test of a while loop")
+                self._in_while += 1
+                for statement in (*node.body, *node.orelse):
+                    self._visit(statement, context)
+                self._in_while -= 1
+                return
+            case ast.Attribute(ctx=ast.Load()):
+                self._attribute(node)
+        keyed = "keys" in self.attributes
+        for child, inner in parts(node, context, keyed=keyed):
+            self._visit(child, inner)
+
+    def _statement(self, node: ast.AST, message: str, fix: Fix | None = None) -> None:
+        name = type(node).__name__
+        word = _KEYWORDS.get(name, name.lower())
+        self.source.report(node, f"`{word}` {message}", INSTEAD.get(word, ""), fix)
+
+    def _bound(self, node: ast.AST, name: str) -> None:
+        if name in self.reserved and name != "self":
+            if self.renamed:
+                return
+            self.source.report(
+                node,
+                f"`{name}` is a name of the generated function",
+                f"Choose another name, such as `{name}_`.",
+                fix=renamed(self.source, self.method, name, f"{name}_"),
+            )
+        elif name == "self" and node not in self.method.args.args:
+            self.source.report(node, "`self` cannot be bound again")
+
+    def _call(self, node: ast.Call, context: str) -> None:
+        function = dotted(node.func)
+        word = strict_word(node, self.imports, self.method)
+        if word:
+            self.source.report(
+                node.func,
+                f"`{unparsed(node.func)}` computes half-precision input in float32",
+                strict_hint(node, word),
+                strict_call(self.source, node, word)
+                if widens_floats(node, self.imports, self.method)
+                else None,
+            )
+        if like := untyped(node, self.imports, self.method):
+            self.source.report(
+                node,
+                f"`{unparsed(node.func)}` makes float32, whatever {like} is",
+                f"Give it a dtype: `{like}.dtype`.",
+                fix=typed_like(self.source, node, like),
+            )
+        if function in _FORBIDDEN_CALLS:
+            self.source.report(
+                node.func,
+                f"`{function}` cannot be called in the body of a spec",
+                INSTEAD.get(function, ""),
+                fix=self._other_call(function, node),
+            )
+        name = self_attribute(node.func)
+        optimizer = self.attributes.get(name or "") == "optimizer"
+        is_layer = optimizer or function in self.loop_optimizers
+        # An initialized layer may draw; what a declared one does is known later.
+        what = self.attributes.get(name or "")
+        is_key = what in ("key", "keys")
+        draws = is_key or what in ("layer", "optimizer")
+        if is_layer or is_key:
+            what = f"`{unparsed(node.func)}`"
+            # A function inside of a method of a layer is known to draw later: see `places`.
+            later = "keys" in self.attributes and context == REPEATED[0]
+            if context and (is_layer or context in REPEATED) and not later:
+                self.source.report(
+                    node,
+                    f"{what} cannot be called in {context}",
+                    several_keys(self.attributes)
+                    if is_key
+                    else "Its state and keys must be threaded in order: call it in a "
+                    "statement of its own and use the result.",
+                )
+            elif draws and self._in_while:
+                self.source.report(
+                    node,
+                    f"{what} draws a key in a while loop, where every pass would get "
+                    "the same key",
+                    several_keys(self.attributes),
+                )
+
+    def _other_call(self, function: str, node: ast.Call) -> Fix | None:
+        match function:
+            case "print":
+                return printed(self.source, node)
+            case "breakpoint":
+                return debug_breakpoint(self.source, node)
+        return None
+
+    def _if(self, node: ast.If, context: str, test_context: str) -> None:
+        self._visit(node.test, test_context)
+        for statement in node.body:
+            self._visit(statement, context)
+        match node.orelse:
+            # An elif stands in the column of its if.
+            case [ast.If() as other] if other.col_offset == node.col_offset:
+                self._if(other, context, context or "the test of an elif")
+            case statements:
+                for statement in statements:
+                    self._visit(statement, context)
+
+    def _for(self, node: ast.For, context: str) -> None:
+        self._visit(node.iter, context)
+        self._visit(node.target, context)
+        found = loop_layers(node, self.attributes)
+        added = {name for name, _ in found}
+        self.loop_optimizers |= {name for name, what in found if what == "optimizers"}
+        if added:
+            if context == REPEATED[0] and "keys" in self.attributes:
+                context = ""
+            if context or self._in_while or self.loop_layers:
+                self.source.report(
+                    node,
+                    "a loop over layers cannot stand in "
+                    + (context or "another one, or in a while loop"),
+                    "Its states and keys must be threaded in order.",
+                )
+            self.loop_layers |= added
+        for statement in (*node.body, *node.orelse):
+            self._visit(statement, context)
+        if added:
+            self.loop_layers -= added
+            if node.orelse or any(
+                isinstance(n, ast.Break | ast.Continue | ast.Return)
+                for n in ast.walk(node)
+            ):
+                self.source.report(
+                    node, "a loop over layers has no break, continue, return or else"
+                )
+
+    def _assigned_attribute(self, target: ast.Attribute, context: str) -> None:
+        name = self_attribute(target)
+        # What runs a function inside of a method of a layer hands states on: see `places`.
+        later = "keys" in self.attributes and context == REPEATED[0]
+        if context and not (later and name in self.assignable):
+            self.source.report(
+                target,
+                f"`{unparsed(target)}` cannot be assigned in {context}",
+                "Return the value, and assign it outside.",
+            )
+        elif name is None:
+            owner = self_attribute(target.value) or ""
+            settable = {"layer": "non_trainables", "optimizer": "state"}
+            if settable.get(self.attributes.get(owner, "")) == target.attr:
+                return
+            self.source.report(
+                target, "attributes of other objects cannot be assigned in a spec"
+            )
+        elif not self.any_assignment and name not in self.assignable:
+            known = ", ".join(f"self.{n}" for n in sorted(self.assignable))
+            self.source.report(
+                target,
+                f"self.{name} is not a state, so it cannot be assigned here",
+                self._instead(name, known),
+            )
+        elif (
+            self.any_assignment
+            and name in self.attributes
+            and (name not in self.assignable)
+        ):
+            self.source.report(target, f"self.{name} cannot be assigned here")
+
+    def _instead(self, name: str | None, known: str) -> str:
+        if self.attributes.get(name or "") == "trainable":
+            return (
+                f"It is a weight, which training changes: use a local, `{name} = ...`, "
+                "or declare it as a state."
+            )
+        return f"States: {known}." if known else self._declared(name or "name")
+
+    def _declared(self, name: str) -> str:
+        if not self.declare:
+            return "There is no state here: return the value."
+        return f"Declare it in setup: `self.{name} = {self.declare}`."
+
+    def _attribute(self, node: ast.Attribute) -> None:
+        name = self_attribute(node)
+        if name is None or name in self.attributes or name in self._assigned:
+            return
+        if name in self._stored:
+            self.source.report(
+                node,
+                f"self.{name} is declared here, and has no value in setup yet",
+                "Compute with hyperparameters; a layer that a block is given is its own: "
+                "write it where it is given.",
+            )
+            return
+        hint = did_you_mean(name, sorted(self.attributes))
+        self.source.report(
+            node,
+            f"self.{name} is neither a hyperparameter nor declared in setup",
+            hint or f"Known: {', '.join(sorted(self.attributes))}.",
+            fix=self._near(node, name),
+        )
+
+    def _near(self, node: ast.Attribute, name: str) -> Fix | None:
+        """The one attribute that is almost spelt so."""
+        close = did_you_mean(name, sorted(self.attributes), cutoff=0.8)
+        return attribute(self.source, node, close.split('"')[1]) if close else None
+
+
+def several_keys(attributes: Mapping[str, str]) -> str:
+    """What to write where a key is needed several times, by what self has."""
+    taken = (
+        "self.keys(n)" if "keys" in attributes else "jax.random.split(self.key(), n)"
+    )
+    return f"Take a key for each before: `draws = {taken}`, and loop, map or scan over them."
+
+
+def ends_in_return(body: list[ast.stmt]) -> bool:
+    """Whether every path through the statements returns or raises."""
+    last = body[-1]
+    match last:
+        case ast.Return() | ast.Raise():
+            return True
+        case ast.If(body=then, orelse=otherwise):
+            return (
+                bool(otherwise) and ends_in_return(then) and ends_in_return(otherwise)
+            )
+        case ast.With(body=inner):
+            return ends_in_return(inner)
+        case ast.Match(cases=cases):
+            return all(ends_in_return(case.body) for case in cases)
+    return False

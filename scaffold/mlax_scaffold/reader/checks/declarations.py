@@ -1,0 +1,119 @@
+"""Finds, in the declarations of `setup`, initializers and shapes that are something else."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+
+from mlax_scaffold.errors import Fix, Needed
+from mlax_scaffold.model.definition import Import
+from mlax_scaffold.model.import_time import Refused, check_initializer, is_initializer
+from mlax_scaffold.model.unparsing import unparsed
+from mlax_scaffold.reader.remedies.names import SPEC
+from mlax_scaffold.reader.source import Source, dotted, self_attribute
+
+_SIZES = ("Size", "Count", "int")
+_MADE = frozenset(
+    f"jax.numpy.{name}"
+    for name in (
+        *("arange", "array", "asarray", "empty", "eye", "full", "identity"),
+        *("linspace", "ones", "zeros"),
+    )
+)
+"""Functions that make arrays of nothing but numbers."""
+
+Imports = Mapping[str, Import]
+
+
+def check_arguments(
+    source: Source, call: ast.Call, arguments: list[ast.expr], imports: Imports
+) -> None:
+    """Report an initializer and a shape that are certain to be none."""
+    initializer, shape = arguments[:2]
+    meanings = {name: imported.meaning for name, imported in imports.items()}
+    word = dotted(call.func) or "trainable"
+    if isinstance(initializer, ast.Tuple | ast.List):
+        fix = None
+        if is_initializer(shape, meanings) or _makes(shape, meanings):
+            first, second = source.text_of(initializer), source.text_of(shape)
+            fix = Fix((source.edit(initializer, second), source.edit(shape, first)))
+        source.report(
+            initializer,
+            f"the first argument of `{word}` is the initializer, the second the shape",
+            f"Write `{word}(zeros, {unparsed(initializer)})`, for example.",
+            fix=fix,
+        )
+        return
+    if isinstance(initializer, ast.Constant) and initializer.value is not None:
+        source.report(
+            initializer,
+            f"`{unparsed(initializer)}` is no initializer",
+            "It is a function that makes the array: `zeros`, `ones`, `constant(0.5)`.",
+            fix=_constant(source, initializer),
+        )
+    elif _makes(initializer, meanings):
+        name = unparsed(initializer)
+        end = source.end(initializer)
+        source.report(
+            initializer,
+            f"`{name}` makes an initializer: `{name}()`",
+            fix=Fix((source.replace(end, end, "()"),)),
+        )
+    if _is_size(source, shape):
+        text = unparsed(shape)
+        source.report(
+            shape,
+            "a shape is a tuple",
+            f"Write `({text},)`.",
+            fix=Fix((source.edit(shape, f"({text},)"),)),
+        )
+
+
+def check_derived(source: Source, name: str, value: ast.expr, imports: Imports) -> None:
+    """Report an array in the place of a value that follows from hyperparameters."""
+    if not isinstance(value, ast.Call):
+        return
+    root, _, rest = (dotted(value.func) or "").partition(".")
+    imported = imports.get(root)
+    full = ".".join(filter(None, (imported.meaning, rest))) if imported else ""
+    if full not in _MADE and not full.startswith("jax.random."):
+        return
+    source.report(
+        value,
+        f"self.{name} is an array, which no hyperparameter can be",
+        f"A weight is `trainable(initializer, shape)`, what changes without a gradient "
+        f"`state(initializer, shape)`; make a constant array in forward: `{name} = ...`.",
+    )
+
+
+def _makes(node: ast.expr, meanings: Mapping[str, str]) -> bool:
+    """Whether an expression is a function that makes initializers."""
+    try:
+        check_initializer(node, meanings)
+    except Refused as refused:
+        return "makes an initializer" in str(refused)
+    return False
+
+
+def _constant(source: Source, node: ast.Constant) -> Fix | None:
+    if not isinstance(node.value, int | float) or isinstance(node.value, bool):
+        return None
+    known = {0.0: "zeros", 1.0: "ones"}
+    name = known.get(float(node.value), "constant")
+    text = f"constant({node.value})" if name == "constant" else name
+    return Fix((source.edit(node, text),), (Needed(SPEC, name, name),))
+
+
+def _is_size(source: Source, node: ast.expr) -> bool:
+    """Whether an expression is one number."""
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, int)
+    name = self_attribute(node)
+    return name is not None and any(
+        isinstance(part, ast.AnnAssign)
+        and isinstance(part.target, ast.Name)
+        and part.target.id == name
+        and isinstance(part.annotation, ast.Name)
+        and part.annotation.id in _SIZES
+        for part in ast.walk(source.tree)
+    )

@@ -1,0 +1,165 @@
+"""Finds defaults, initializers and types that importing the generated module would have to run."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Callable, Iterator, Mapping
+
+from mlax_scaffold.errors import Fix, did_you_mean
+from mlax_scaffold.model.definition import Import
+from mlax_scaffold.model.hyper_types import HyperType
+from mlax_scaffold.model.import_time import (
+    Refused,
+    check_annotation,
+    check_initializer,
+    check_value,
+)
+from mlax_scaffold.model.unparsing import unparsed
+from mlax_scaffold.reader.remedies.classes import chosen, listed
+from mlax_scaffold.reader.remedies.foreign import known
+from mlax_scaffold.reader.source import Source
+
+_VALUES = (
+    "A default is a literal, arithmetic of numbers, or a function by its name: 1, (1, 1), "
+    "2 * math.pi, None, jax.nn.relu."
+)
+_INITIALIZERS = (
+    "An initializer is one of mlax_scaffold.spec or of jax.nn.initializers: zeros, "
+    "lecun_normal(in_axis=1)."
+)
+_TYPES = "Write a name, or one with what it holds: int, tuple[int, ...], jax.Array."
+
+Meanings = Mapping[str, str]
+
+
+def check_default(
+    source: Source,
+    default: ast.expr,
+    kind: HyperType | None,
+    imports: Mapping[str, Import],
+) -> None:
+    """Report a hyperparameter's default that cannot stand in a signature, or is none of its choices."""
+    if kind is not None and kind.word.initializes:
+        absent = isinstance(default, ast.Constant) and default.value is None
+        if kind.optional and absent:
+            return
+        _check(source, default, imports, check_initializer, _INITIALIZERS)
+        return
+    _check(source, default, imports, check_value, _VALUES)
+    if kind is not None and kind.enumeration:
+        return
+    called = kind is not None and kind.word.check == "function"
+    if called and isinstance(default, ast.Constant) and default.value is not None:
+        source.report(
+            default,
+            f"`{unparsed(default)}` is no function",
+            "Name it: `jax.nn.relu`, `jnp.tanh`.",
+            fix=known(source, default, str(default.value)),
+        )
+    if kind is not None and kind.choices and isinstance(default, ast.Constant):
+        allowed = (*kind.choices, None) if kind.optional else kind.choices
+        if default.value not in allowed:
+            close = did_you_mean(str(default.value), kind.choices)
+            source.report(
+                default,
+                f"{default.value!r} is not one of the choices",
+                close,
+                fix=chosen(source, default, close.split('"')[1]) if close else None,
+            )
+
+
+def check_defaults(
+    source: Source, arguments: ast.arguments, imports: Mapping[str, Import]
+) -> None:
+    """Defaults stand in signatures, where Python computes them at import."""
+    for default in (*arguments.defaults, *arguments.kw_defaults):
+        if default is not None:
+            _check(source, default, imports, check_value, _VALUES)
+
+
+def check_type(source: Source, annotation: ast.expr | None) -> None:
+    """Report a type that is more than names: tools evaluate the types of generated functions."""
+    if annotation is None:
+        return
+    try:
+        check_annotation(annotation)
+    except Refused as refused:
+        source.report(refused.node, str(refused), _TYPES)
+
+
+def check_types(source: Source, method: ast.FunctionDef) -> None:
+    """Report the types of a method's parameters and result that are more than names."""
+    for arg in ast.walk(method.args):
+        if isinstance(arg, ast.arg):
+            check_type(source, arg.annotation)
+    check_type(source, method.returns)
+
+
+def check_scope(
+    source: Source, node: ast.ClassDef, imports: Mapping[str, Import]
+) -> None:
+    """Report defaults with an imported name that means something else inside the class."""
+    own = imports.keys() & set(_names(node))
+    for default in _defaults(node):
+        for part in ast.walk(default):
+            if isinstance(part, ast.Name) and part.id in own:
+                source.report(
+                    part,
+                    f"`{part.id}` is a field or a method of the class, and cannot be "
+                    "part of a default",
+                    "Choose another name for one of the two.",
+                )
+
+
+def _check(
+    source: Source,
+    default: ast.expr,
+    imports: Mapping[str, Import],
+    check: Callable[[ast.expr, Meanings], None],
+    hint: str,
+) -> None:
+    meanings = {name: imported.meaning for name, imported in imports.items()}
+    try:
+        check(default, meanings)
+    except Refused as refused:
+        unknown = _unknown(default, imports)
+        if unknown is None:
+            fix = listed(source, refused.node)
+            if "makes an initializer" in str(refused):
+                end = source.end(refused.node)
+                fix = Fix((source.replace(end, end, "()"),))
+            source.report(refused.node, str(refused), hint, fix=fix)
+            return
+        meant = known(source, unknown, unknown.id)
+        source.report(
+            unknown,
+            f"`{unknown.id}` is not imported",
+            did_you_mean(unknown.id, sorted(imports)) or hint,
+            fix=meant,
+        )
+
+
+def _unknown(default: ast.expr, imports: Mapping[str, Import]) -> ast.Name | None:
+    names = [n for n in ast.walk(default) if isinstance(n, ast.Name)]
+    bound = {a.arg for a in ast.walk(default) if isinstance(a, ast.arg)}
+    bound |= {n.id for n in names if isinstance(n.ctx, ast.Store)}
+    known = {*imports, *bound, *vars(builtins)}
+    return next((name for name in names if name.id not in known), None)
+
+
+def _names(node: ast.ClassDef) -> Iterator[str]:
+    for statement in node.body:
+        match statement:
+            case ast.AnnAssign(target=ast.Name(id=name)) | ast.FunctionDef(name=name):
+                yield name
+
+
+def _defaults(node: ast.ClassDef) -> Iterator[ast.expr]:
+    for statement in node.body:
+        match statement:
+            case ast.AnnAssign(value=ast.expr() as value):
+                yield value
+            case ast.FunctionDef(args=arguments):
+                yield from arguments.defaults
+                yield from filter(None, arguments.kw_defaults)

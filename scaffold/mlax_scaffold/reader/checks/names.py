@@ -1,0 +1,121 @@
+"""Finds names of a spec that would mean something else in the code generated for it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+
+from mlax_scaffold.model.definition import Declaration, MethodRole, Role
+from mlax_scaffold.model.unparsing import unparsed
+from mlax_scaffold.reader.source import Source, self_attribute
+
+_SUFFIXES = {
+    Role.TRAINABLE: ("_initializer",),
+    Role.SUB_LAYER: ("_weights", "_state", "_hyperparams"),
+}
+OF_STEPS = (*("step", "step_number", "key", "dither", "value", "value_and_gradients"),)
+"""What the methods of an optimizer may read of the step that is taken."""
+
+_NO_LOCALS = ("method", "entry", "training", "stored", "coefficient", *OF_STEPS)
+_WITH_LOCALS = (
+    MethodRole.SETUP,
+    MethodRole.SETUP_TREE,
+    MethodRole.UPDATE,
+    MethodRole.PREPARE,
+    MethodRole.FINISH,
+    MethodRole.STEP,
+)
+OF_HYPERPARAMS = frozenset(("apply", "keyword_inputs", "outline", "takes_integers"))
+"""Names that the generated hyperparameters have, beside their fields."""
+
+
+def check_locals(
+    source: Source,
+    method: ast.FunctionDef,
+    role: MethodRole,
+    attributes: dict[str, str],
+    declarations: Iterable[Declaration],
+) -> None:
+    """Report names that the locals which attributes of self become would hide.
+
+    The methods of an optimizer, and `setup`, become functions with a local for each attribute that they use.
+    Locals of the spec make way for them; what it imports cannot.
+    """
+    if role not in _WITH_LOCALS:
+        return
+    used = {self_attribute(n) for n in ast.walk(method)} - {None}
+    if role in (MethodRole.SETUP, MethodRole.SETUP_TREE):
+        taken = {n for n, what in attributes.items() if what not in _NO_LOCALS}
+        for declaration in declarations:
+            suffixes = _SUFFIXES.get(declaration.role, ())
+            taken |= {declaration.name + suffix for suffix in suffixes}
+    else:
+        made = ("coefficient", "scheduled", *OF_STEPS)
+        taken = {n for n, what in attributes.items() if what in made and n in used}
+    if role in (MethodRole.PREPARE, MethodRole.UPDATE, MethodRole.FINISH):
+        taken |= {n for n, what in attributes.items() if what == "moment"}
+    if role is MethodRole.UPDATE:
+        taken |= {n for n, what in attributes.items() if what == "mask"}
+    own = set(names_bound(method))
+    for name, node in _plain(method):
+        if name in taken and name not in own:
+            source.report(
+                node,
+                f"`{name}` is also an attribute of self, which becomes a local",
+                "Choose another name for one of the two.",
+            )
+
+
+def check_returns_nothing(source: Source, method: ast.FunctionDef) -> None:
+    """Report what cannot stand in the middle of the generated `step`: returns, and other trees."""
+    trees = {argument.arg for argument in method.args.args} - {"self"}
+    for node in ast.walk(method):
+        match node:
+            case ast.Name(id=name, ctx=ast.Store()) if name in trees:
+                source.report(
+                    node,
+                    f"`{name}` is a tree that the rest of the step takes",
+                    "Choose another name.",
+                )
+    pending: list[ast.AST] = list(method.body)
+    while pending:
+        node = pending.pop()
+        if isinstance(node, ast.Return):
+            source.report(
+                node, f"{method.name} returns nothing: it assigns to attributes of self"
+            )
+        if not isinstance(node, ast.FunctionDef | ast.Lambda):
+            pending.extend(ast.iter_child_nodes(node))
+
+
+def check_assignments(source: Source, method: ast.FunctionDef) -> None:
+    """Report assignments that the generated `step` has no counterpart for."""
+    for node in ast.walk(method):
+        match node:
+            case ast.Assign(targets=[ast.Tuple() | ast.List() as target]) if any(
+                unparsed(part).startswith("self.") for part in target.elts
+            ):
+                source.report(
+                    target,
+                    "an attribute of self is assigned in a statement of its own",
+                    "Write one `self.name = expression` for each.",
+                )
+
+
+def names_bound(method: ast.FunctionDef) -> Iterable[str]:
+    """The names that the body of a method binds, parameters of nested functions included."""
+    for statement in method.body:
+        for node in ast.walk(statement):
+            match node:
+                case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name):
+                    yield name
+                case ast.FunctionDef(name=name):
+                    yield name
+
+
+def _plain(method: ast.FunctionDef) -> Iterable[tuple[str, ast.AST]]:
+    for statement in method.body:
+        for node in ast.walk(statement):
+            match node:
+                case ast.Name(id=name) | ast.arg(arg=name) | ast.FunctionDef(name=name):
+                    yield name, node

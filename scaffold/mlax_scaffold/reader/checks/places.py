@@ -1,0 +1,290 @@
+"""Finds calls whose keys and states cannot be threaded where they stand."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from mlax_scaffold.errors import Diagnostic
+from mlax_scaffold.model.definition import Definition, MethodRole, Reference, Role
+from mlax_scaffold.model.library import Library, Traits
+from mlax_scaffold.model.needs import needs
+from mlax_scaffold.model.places import STRUCTURAL, Member, meets
+from mlax_scaffold.model.unparsing import unparsed
+from mlax_scaffold.reader.closures import Closures, closures, effects_in
+from mlax_scaffold.reader.constructs import Effect
+from mlax_scaffold.reader.containers.declared import step_of
+from mlax_scaffold.reader.evaluation import COMPREHENSIONS, REPEATED, parts
+from mlax_scaffold.reader.looping import loop_layers
+from mlax_scaffold.reader.marks import Marks, marks
+from mlax_scaffold.reader.source import (
+    Source,
+    indexed_attribute,
+    parsed,
+    self_attribute,
+    source_of,
+)
+
+_FUNCTION = re.compile(
+    r"\blambda\b|^\s{5,}def |vmap|scan|map|cond|switch|loop|checkpoint|remat|grad|jvp",
+    re.M,
+)
+"""What stands in a text that may have functions inside of its methods, or methods as values."""
+_SEVERAL = (*REPEATED, "a function that is a value")
+
+
+def check_places(definition: Definition, library: Library) -> list[Diagnostic]:
+    """Every finding in the methods of a layer or a block."""
+    if not definition.kind.is_layer:
+        return []
+    effects = effects_of(definition, library)
+    if not any(effects.values()):
+        return []
+    source = source_of(definition)
+    sequences = _sequences(definition)
+    held = {
+        d.name: {
+            m: library.member(m) for m in d.members if isinstance(m.what, Reference)
+        }
+        for d in definition.declared(Role.SUB_LAYER)
+        if d.members
+    }
+    for method in _methods(definition):
+        found = _closures(definition, method, effects)
+        _Places(
+            source, method, effects, sequences, found, held, _fields(definition)
+        ).check()
+        for node, message, hint in found.problems:
+            source.report(node, message, hint)
+    return source.diagnostics
+
+
+def marks_of(definition: Definition, library: Library) -> Mapping[str, Marks]:
+    """The functions inside of methods that draw or change states, by method; none for most."""
+    # Most methods have no function in them: finding out is cheaper than reading them again.
+    if not definition.kind.is_layer or not _FUNCTION.search(definition.core):
+        return {}
+    effects = effects_of(definition, library)
+    return {
+        method.name: marks(method, found)
+        for method in _methods(definition)
+        if (found := _closures(definition, method, effects))
+    }
+
+
+def _methods(definition: Definition) -> Iterator[ast.FunctionDef]:
+    roles = {m.name: m.role for m in definition.methods}
+    for node in parsed(definition.core).body:
+        if isinstance(node, ast.ClassDef) and node.name == definition.name:
+            for method in node.body:
+                if isinstance(method, ast.FunctionDef) and roles.get(method.name) in (
+                    MethodRole.ENTRY,
+                    MethodRole.OWN,
+                ):
+                    yield method
+
+
+def _fields(definition: Definition) -> set[str]:
+    """The fields that are several layers."""
+    return {
+        h.name for h in definition.structural() if h.type.word.attribute == "layers"
+    }
+
+
+def _sequences(definition: Definition) -> set[str]:
+    layers = definition.declared(Role.SUB_LAYER)
+    return _fields(definition) | {d.name for d in layers if d.several or d.members}
+
+
+def _closures(
+    definition: Definition, method: ast.FunctionDef, effects: Mapping[str, Effect]
+) -> Closures:
+    states = {d.name for d in definition.declared(Role.STATE)}
+    found = effects_in(method, effects, _sequences(definition), states)
+    return closures(method, found)
+
+
+def effects_of(definition: Definition, library: Library) -> Mapping[str, Effect]:
+    """What a call of each attribute of self does: of sub-layers, of methods, and of layers in a list."""
+    found = {
+        name: Effect(traits.stateful, traits.draws)
+        for name, traits in library.sub_layers(definition).items()
+    }
+    found |= {h.name: Effect(True, True) for h in definition.structural()}
+    taken = needs(definition, library, library.traits(definition.reference))
+    found |= {name: Effect(n.changes, n.draws) for name, n in taken.items()}
+    return found | {"key": Effect(False, True), "keys": Effect(False, True)}
+
+
+@dataclass
+class _Places:
+    source: Source
+    method: ast.FunctionDef
+    effects: Mapping[str, Effect]
+    sequences: set[str]
+    closures: Closures
+    held: Mapping[str, Mapping[Member, Traits]]
+    """What each layer in a container is."""
+    structural: set[str]
+    """The fields among the sequences."""
+    variables: dict[str, str] = field(default_factory=dict)
+    """Those of loops over layers, with their fields."""
+    depths: dict[str, int] = field(default_factory=dict)
+    """In how many functions each of these loops stands."""
+    depth: int = 0
+    used: set[ast.expr] = field(default_factory=set)
+    """What is called, compared, or whose attribute is read: no values."""
+
+    def check(self) -> None:
+        for statement in self.method.body:
+            self._visit(statement, "")
+
+    def _visit(self, node: ast.AST, context: str) -> None:
+        match node:
+            case ast.Call(func=called):
+                self.used.add(called)
+                if unparsed(called) in STRUCTURAL:
+                    self.used.update(node.args)
+                self._call(node, called, context)
+            case (
+                ast.Attribute(value=ast.Attribute() as owner)
+                | ast.Subscript(value=ast.Attribute() as owner)
+            ):
+                self.used.add(owner)
+            case ast.Compare(left=left):
+                self.used.add(left)
+            case ast.Attribute() if (
+                node not in self.used
+                and id(node) not in self.closures.functions
+                and isinstance(node.ctx, ast.Load)
+                and self_attribute(node) not in self.structural
+            ):
+                self._call(node, node, context or _SEVERAL[-1])
+            case ast.For() | ast.comprehension():
+                self.used.add(node.iter)
+                what = dict.fromkeys(self.sequences, "layers")
+                for name, iterated in _loop_fields(node, what):
+                    self.variables[name] = iterated
+                    self.depths[name] = self.depth
+            case ast.If(orelse=[ast.If() as other]) if (
+                other.col_offset == node.col_offset
+            ):
+                self._visit(node.test, context)
+                for statement in node.body:
+                    self._visit(statement, context)
+                self._visit(other.test, context or "the test of an elif")
+                for statement in (*other.body, *other.orelse):
+                    self._visit(statement, context)
+                return
+            case ast.While(test=test):
+                self._visit(test, context or "the test of a while loop")
+                for statement in (*node.body, *node.orelse):
+                    self._visit(statement, context)
+                return
+        if isinstance(node, ast.stmt):
+            self._statement(node)
+        threaded = id(node) in self.closures.functions
+        children = [*parts(node, context)]
+        if threaded:
+            # It is given keys and states of its own.
+            children = [(child, "") for child, _ in children]
+        if isinstance(node, COMPREHENSIONS):
+            # What loops over layers is known before what they are called with.
+            children.sort(key=lambda c: not isinstance(c[0], ast.comprehension))
+        self.depth += threaded
+        for child, inner in children:
+            self._visit(child, inner)
+        self.depth -= threaded
+
+    def _statement(self, node: ast.stmt) -> None:
+        """A comprehension that changes states is evaluated before what stands beside it."""
+        header = [
+            part
+            for child in ast.iter_child_nodes(node)
+            if not isinstance(child, ast.stmt)
+            for part in ast.walk(child)
+        ]
+        inside: set[int] = set()
+        made = []
+        for part in header:
+            if isinstance(part, COMPREHENSIONS) and id(part) not in inside:
+                inside |= set(map(id, ast.walk(part)))
+                made += [part for n in ast.walk(part) if self._changes(n)][:1]
+        beside = [n for n in header if id(n) not in inside and self._changes(n)]
+        if made and (beside or len(made) > 1):
+            self.source.report(
+                made[-1],
+                "a comprehension that changes states stands beside other calls that do",
+                "Bind it to a name in a statement before this one.",
+            )
+
+    def _changes(self, node: ast.AST) -> bool:
+        if not isinstance(node, ast.Call):
+            return False
+        if (run := self.closures.calls.get(id(node))) is not None:
+            return run.runs and run.effect.changes
+        name = self_attribute(node.func) or indexed_attribute(node.func)
+        effect = self._at(node.func, self.effects.get(name or ""))
+        return effect is not None and effect.changes
+
+    def _at(self, called: ast.expr, whole: Effect | None) -> Effect | None:
+        """What a call of the layer at a place of a container does, where the text tells it."""
+        name = indexed_attribute(called)
+        if name not in self.held:
+            return whole
+        steps = []
+        while isinstance(called, ast.Subscript):
+            steps.insert(0, step_of(called.slice))
+            called = called.value
+        found = [t for m, t in self.held[name or ""].items() if meets(m, steps)]
+        return Effect(any(t.stateful for t in found), any(t.draws for t in found))
+
+    def _call(self, node: ast.expr, called: ast.expr, context: str) -> None:
+        name = self_attribute(called) or ""
+        run = self.closures.calls.get(id(node))
+        if run is not None:
+            if run.runs:
+                self._effect(node, called, run.effect, context)
+            return
+        if isinstance(called, ast.Subscript):
+            name = indexed_attribute(called) or ""
+        if isinstance(called, ast.Name):
+            name = self.variables.get(called.id, "")
+            if name and self.depth > self.depths[called.id]:
+                # Its states are a list beside those that the function is given.
+                context = context or REPEATED[0]
+                if not self.effects[name].changes:
+                    return
+        effect = self._at(called, self.effects.get(name))
+        if effect and not (name in ("key", "keys") and context not in REPEATED):
+            self._effect(node, called, effect, context)
+
+    def _effect(
+        self, node: ast.expr, called: ast.expr, effect: Effect, context: str
+    ) -> None:
+        if not context:
+            return
+        if context not in _SEVERAL and not effect.changes:
+            return
+        what = [
+            *(["changes state"] if effect.changes else []),
+            *(["draws keys"] if effect.draws else []),
+        ]
+        self.source.report(
+            node,
+            f"`{unparsed(called)}` {' and '.join(what)}, and cannot be called in {context}",
+            "Its state and keys must be threaded in order: call it in a "
+            "statement of its own and use the result.",
+        )
+
+
+def _loop_fields(
+    node: ast.For | ast.comprehension, attributes: dict[str, str]
+) -> Iterator[tuple[str, str]]:
+    names = [name for name, _ in loop_layers(node, attributes)]
+    for part in ast.walk(node.iter):
+        attribute = self_attribute(part)
+        if attribute in attributes and names:
+            yield names.pop(0), attribute or ""

@@ -1,0 +1,125 @@
+"""How lists and dictionaries of layers may stand in a method, and the inputs of a block's layers."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection
+
+from mlax_scaffold.model.unparsing import unparsed
+from mlax_scaffold.reader.looping import loop_layers, looped
+from mlax_scaffold.reader.source import (
+    Source,
+    dotted,
+    indexed_attribute,
+    self_attribute,
+)
+
+PASSED = "inputs"
+"""What the keyword inputs are called that a block hands to its layers."""
+
+_ITERATORS = ("enumerate", "reversed", "zip")
+
+
+class Sequences:
+    """What is known of one method; see `UseChecker`."""
+
+    def __init__(
+        self,
+        source: Source,
+        method: ast.FunctionDef,
+        attributes: dict[str, str],
+        is_object: bool = False,
+        containers: Collection[str] = (),
+        declared: Collection[str] = (),
+    ):
+        self.object = is_object
+        self.containers = containers
+        self.declared = declared
+        self.source = source
+        self.method = method
+        self.attributes = attributes
+        self.parents = {
+            child: parent
+            for parent in ast.walk(method)
+            for child in ast.iter_child_nodes(parent)
+        }
+
+    def _item(self, node: ast.Subscript) -> None:
+        """A state of a container may be assigned by itself."""
+        name = indexed_attribute(node) or ""
+        if not isinstance(self.parents[node], ast.Assign | ast.AugAssign):
+            self.source.report(
+                node,
+                f"`{unparsed(node)}` cannot be assigned in this way",
+                f"Bind a name, and write `{unparsed(node)} = ...` after it.",
+            )
+        elif self.attributes.get(name) == "trainable":
+            self.source.report(
+                node,
+                f"self.{name} holds weights, which cannot be assigned here",
+                "Training changes weights: use a local, or declare states.",
+            )
+
+    def _passed(self, node: ast.Name) -> None:
+        """`**inputs` is handed to layers, and nothing else."""
+        match self.parents[node]:
+            case ast.keyword(arg=None) as keyword:
+                call = self.parents[keyword]
+                if isinstance(call, ast.Call) and self._takes_passed(call.func):
+                    return
+        self.source.report(
+            node,
+            f"`{PASSED}` can be handed to the layers of a block, and nothing else",
+            f"Write `self.layer(x, **{PASSED})`.",
+        )
+
+    def _takes_passed(self, called: ast.expr) -> bool:
+        match called:
+            case ast.Attribute(value=owner, attr="apply"):
+                called = owner
+            case ast.Name(id=name):
+                loops = [n for n in ast.walk(self.method) if isinstance(n, ast.For)]
+                pairs = [
+                    p for loop in loops for p in loop_layers(loop, self.attributes)
+                ]
+                return (name, "layers") in pairs
+        return self.attributes.get(self_attribute(called) or "") == "layer"
+
+    def _in_place_of_one(self, node: ast.expr, parent: ast.AST) -> bool:
+        """Whether a container is indexed, counted, searched or looped over, or is one layer."""
+        match parent:
+            case ast.Subscript(value=owner) | ast.Attribute(value=owner):
+                return owner is node
+            case ast.Call(func=called) if called is node:
+                return True
+            case ast.Call(func=ast.Name(id="len" | "list" | "sorted" | "zip")):
+                return True
+            case ast.Call(func=ast.Name(id=name)) if name in _ITERATORS:
+                return True
+            case ast.Call() | ast.keyword() | ast.Assign(value=ast.Attribute()):
+                return True  # its layers as functions
+        return isinstance(parent, ast.For | ast.comprehension | ast.Compare)
+
+    def _may_stand(self, node: ast.expr, parent: ast.AST) -> bool:
+        """Whether a sequence of layers is looped over, or counted."""
+        match parent:
+            case ast.Call(func=ast.Name(id="len"), args=[only]):
+                return only is node
+            case ast.Subscript(value=owner):
+                # One of them, which is called, or of which something is read.
+                use = self.parents[parent]
+                called = isinstance(use, ast.Call) and use.func is parent
+                several = self.attributes.get(self_attribute(node) or "") == "layers"
+                read = isinstance(use, ast.Attribute)
+                return owner is node and (called or read) and several
+        outer = parent
+        while isinstance(outer, ast.Call) and dotted(outer.func) in _ITERATORS:
+            outer = self.parents[outer]
+        if isinstance(outer, ast.Call | ast.keyword | ast.Assign) and (
+            self.attributes.get(self_attribute(node) or "") == "layers"
+            and self_attribute(node) in self.declared
+        ):
+            return True  # its layers as functions
+        if isinstance(outer, ast.For | ast.comprehension):
+            return any(iterated is node for _, iterated in looped(outer))
+        return False

@@ -1,0 +1,161 @@
+"""Checks that the names in shapes mean something: a hyperparameter, or an axis of an input."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mlax_scaffold.errors import Diagnostic, did_you_mean
+from mlax_scaffold.model.definition import (
+    ArrayType,
+    Definition,
+    Method,
+    Role,
+)
+from mlax_scaffold.model.shapes import Conditional, Shape, Variadic
+
+_SIZE_HINT = "Write `_` for the axis, and check its size with `require`."
+
+
+def check_shapes(definition: Definition) -> list[Diagnostic]:
+    """Every finding in the shapes of a definition."""
+    found: list[Diagnostic] = []
+    for method in definition.entries:
+        found += _Checker(definition, method).check()
+    return found
+
+
+class _Checker:
+    def __init__(self, definition: Definition, method: Method):
+        self.definition = definition
+        self.method = method
+        self.sizes = [
+            h.name
+            for h in definition.hyperparameters
+            if h.type.word.names == "axis" and not h.type.per_dim
+        ]
+        self.tuples = [
+            h.name
+            for h in definition.hyperparameters
+            if (h.type.word.names == "axes" and not h.type.optional) or h.type.per_dim
+        ]
+        self.absent = [
+            h.name
+            for h in definition.hyperparameters
+            if h.name in (*self.sizes, *self.tuples) and h.type.optional
+        ]
+        self.derived = [d.name for d in definition.declared(Role.DERIVED)]
+        self.switches = [
+            h.name for h in definition.hyperparameters if h.type.word.names == "switch"
+        ]
+
+    def check(self) -> list[Diagnostic]:
+        found: list[Diagnostic] = []
+        bound: set[str] = set()
+        # Names of axes, of which there are as many as an input has that is always there.
+        counted: set[str] = set()
+        for item in self.method.inputs:
+            for array, shape, present in _shaped(item.type):
+                found += self._switch(array)
+                found += self._several(array)
+                found += self._counts(array, counted)
+                for name in shape.names():
+                    if name in self.absent:
+                        found.append(self._at(array, name, "may be None", _SIZE_HINT))
+                    known = [*self.sizes, *self.tuples]
+                    close = did_you_mean(name, known, cutoff=0.8)
+                    if not self._known(name) and close:
+                        found.append(
+                            self._at(array, name, "names no hyperparameter", close)
+                        )
+                    if not _only_broadcast(shape):
+                        bound.add(name)
+                if present and isinstance(shape, Shape) and not shape.broadcast:
+                    counted.update(d.name for d in _variadic(shape))
+        if self.method.returns is not None:
+            for array, shape, _ in _shaped(self.method.returns):
+                found += self._switch(array)
+                found += self._several(array)
+                for name in shape.names():
+                    if name not in bound | self._counted(shape) and not self._known(
+                        name
+                    ):
+                        message = (
+                            "names neither a hyperparameter nor an axis of an input"
+                        )
+                        hint = did_you_mean(name, [*self.sizes, *self.tuples, *bound])
+                        other = "Write `_` for an axis, `...` for several, that depend on more."
+                        found.append(self._at(array, name, message, hint or other))
+        return found
+
+    def _known(self, name: str) -> bool:
+        return name in self.sizes or name in self.tuples or name in self.derived
+
+    def _counted(self, shape: Shape | Conditional) -> set[str]:
+        """Names of axes of which a hyperparameter says how many there are."""
+        given = [name for name in self.sizes if name not in self.absent]
+        dims = [dim for part in shape.branches for dim in _variadic(part)]
+        return {dim.name for dim in dims if dim.counter(given) is not None}
+
+    def _several(self, array: ArrayType) -> Iterator[Diagnostic]:
+        """Findings where one axis is named as several, or several as one."""
+        for part in array.branches:
+            for name in part.names():
+                variadic = name in {dim.name for dim in _variadic(part)}
+                if variadic and name in self.sizes:
+                    message, hint = "is the size of one axis", f"Write `{name}`."
+                elif not variadic and name in self.tuples:
+                    message, hint = "is the sizes of several axes", f"Write `*{name}`."
+                else:
+                    continue
+                yield self._at(array, name, message, hint)
+
+    def _counts(self, array: ArrayType, counted: set[str]) -> Iterator[Diagnostic]:
+        """A finding where several names stand for any number of axes each."""
+        tuples = {*self.tuples, *self.derived, *counted}
+        given = [name for name in self.sizes if name not in self.absent]
+        sizes = dict.fromkeys(given, 1) | dict.fromkeys(tuples, ())
+        for part in array.branches:
+            dims = part.open(sizes)
+            named = [dim for dim in dims if isinstance(dim, Variadic)]
+            if len(dims) > 1:
+                last = named[-1]
+                other = next(dim for dim in dims if dim is not last)
+                yield self._at(
+                    array,
+                    last.name,
+                    f"is any number of axes, and `{other}` is too",
+                    "The number has to be known of all but one: add a hyperparameter "
+                    f"`{last.counters[0]}: Size`, or take a name of an input before this one.",
+                )
+
+    def _switch(self, array: ArrayType) -> list[Diagnostic]:
+        shape = array.shape
+        if not isinstance(shape, Conditional) or shape.field in self.switches:
+            return []
+        hint = did_you_mean(shape.field, self.switches) or "Add `field: bool = False`."
+        return [self._at(array, shape.field, "is no hyperparameter of type bool", hint)]
+
+    def _at(self, array: ArrayType, name: str, message: str, hint: str) -> Diagnostic:
+        """A finding at a name of a shape."""
+        place = dict(array.places)[name]
+        return self.definition.finding(f"`{name}` {message}", hint, place, len(name))
+
+
+def _only_broadcast(shape: Shape | Conditional) -> bool:
+    """Whether an array of that shape gives no axis a size."""
+    return isinstance(shape, Shape) and shape.broadcast
+
+
+def _shaped(
+    array: ArrayType, present: bool = True
+) -> Iterator[tuple[ArrayType, Shape | Conditional, bool]]:
+    """The arrays in a type that have a shape, each with whether it is always there."""
+    present = present and not array.optional
+    if array.shape is not None:
+        yield array, array.shape, present
+    for item in array.items:
+        yield from _shaped(item, present)
+
+
+def _variadic(shape: Shape) -> list[Variadic]:
+    return [dim for dim in shape.dims if isinstance(dim, Variadic)]

@@ -1,0 +1,244 @@
+"""The functions that compute half precision in float32, and the strict words for them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+
+from mlax_scaffold.model.definition import Import
+from mlax_scaffold.reader.source import dotted, self_attribute
+
+WIDENING = {
+    "jax.numpy.average": "mean",
+    "jax.numpy.linalg.norm": "l2_norm",
+    "jax.numpy.mean": "mean",
+    "jax.numpy.median": "moments",
+    "jax.numpy.nansum": "sum",
+    "jax.numpy.prod": "prod",
+    "jax.numpy.std": "std",
+    "jax.numpy.sum": "sum",
+    "jax.numpy.trapezoid": "sum",
+    "jax.numpy.var": "var",
+    "jax.nn.dot_product_attention": "dot_product_attention",
+    "jax.nn.log1mexp": "log1mexp",
+    "jax.nn.log_softmax": "log_softmax",
+    "jax.nn.logmeanexp": "logmeanexp",
+    "jax.nn.logsumexp": "logsumexp",
+    "jax.nn.softmax": "softmax",
+    "jax.nn.standardize": "standardize",
+    "jax.random.bernoulli": "bernoulli",
+    "jax.random.rademacher": "bernoulli",
+    "jax.scipy.special.logsumexp": "logsumexp",
+}
+"""Functions that compute half-precision input in float32, and the strict word to use."""
+
+UNTYPED = {
+    "jax.numpy.eye": 3,
+    "jax.numpy.ones": 1,
+    "jax.numpy.zeros": 1,
+    "jax.random.cauchy": 2,
+    "jax.random.exponential": 2,
+    "jax.random.gumbel": 2,
+    "jax.random.laplace": 2,
+    "jax.random.logistic": 2,
+    "jax.random.normal": 2,
+    "jax.random.uniform": 2,
+}
+"""Functions that make arrays of float32 where no dtype is given, and the place of the dtype."""
+
+_WIDENING_METHODS = {
+    "mean": "mean",
+    "prod": "prod",
+    "std": "std",
+    "sum": "sum",
+    "var": "var",
+}
+"""The same as methods of arrays."""
+
+
+_EXACT = ("sum", "prod")
+"""Words of functions that widen nothing where they are given integers or booleans."""
+
+_TO_BOOLEANS = frozenset(
+    [
+        *("all", "any", "equal", "greater", "greater_equal", "isfinite", "isin"),
+        *("isinf", "isnan", "less", "less_equal", "logical_and", "logical_not"),
+        *("logical_or", "logical_xor", "not_equal", "signbit"),
+    ]
+)
+"""Functions of `jax.numpy` whose result is boolean, whatever they are given."""
+
+_INTEGERS = frozenset(
+    [
+        *("bool", "int", "jax.numpy.bool_", "jax.numpy.int8", "jax.numpy.int16"),
+        *("jax.numpy.int32", "jax.numpy.int64", "jax.numpy.uint8"),
+        *("jax.numpy.uint16", "jax.numpy.uint32", "jax.numpy.uint64"),
+    ]
+)
+
+
+def strict_word(
+    call: ast.Call, imports: Mapping[str, Import], method: ast.FunctionDef
+) -> str | None:
+    """The strict word for a function that widens what it is given; None for any other call.
+
+    Functions are known by their qualified names, whatever they are imported as. A sum
+    of what is certain to be integers or booleans widens nothing.
+    """
+    word = word_of(call.func, imports)
+    if word in _EXACT and all(k.arg in ("axis", "keepdims") for k in call.keywords):
+        given = list(call.args)
+        method_of = call.func if not _qualified(call.func, imports) else None
+        if isinstance(method_of, ast.Attribute):
+            given.insert(0, method_of.value)
+        # A third one is the dtype of the sum.
+        if 1 <= len(given) <= 2 and _exact(given[0], imports, method):
+            return None
+    return word
+
+
+_BY_HAND = {
+    "ddof": "The strict `{word}` has no ddof: multiply it by n / (n - 1).",
+    "correction": "The strict `{word}` has no correction: multiply it by n / (n - 1).",
+    "initial": "The strict `{word}` has no initial: add it, or multiply by it.",
+    "ord": "The strict words have a norm of order 2, `l2_norm`; others are "
+    "`sum(jnp.abs(x))`, `jnp.max(jnp.abs(x))`.",
+    "weights": "Write `sum(x * weights) / sum(weights)`, with the strict `sum`.",
+    "where": "Write `{word}(jnp.where(mask, x, 0))`, with the strict `{word}`.",
+}
+"""What to write for arguments that the strict words do not have."""
+
+_NO_WORD = {
+    "median": "Nothing is rounded otherwise: take the middle of `jnp.sort(x, axis)`.",
+    "nansum": "Write `sum(jnp.where(jnp.isnan(x), 0, x))`, with the strict `sum`.",
+    "trapezoid": "Write the sum of the means of neighbours, with the strict `sum`.",
+    "rademacher": "Write `jnp.where(bernoulli(key, p=0.5, shape=shape), 1, -1)`.",
+}
+"""What to write for functions that no strict word stands for."""
+
+
+def strict_hint(call: ast.Call, word: str) -> str:
+    """What to write in the place of a call that widens."""
+    name = (dotted(call.func) or "").rpartition(".")[2]
+    given = [k.arg or "" for k in call.keywords]
+    given += ["ord"] * (name == "norm" and len(call.args) > 1)
+    for argument in given:
+        if argument in _BY_HAND:
+            return _BY_HAND[argument].format(word=word)
+    return _NO_WORD.get(name) or (
+        f"Use the strict `{word}` of mlax_scaffold.spec; its accum_dtype widens where "
+        "that is asked for."
+    )
+
+
+def untyped(
+    call: ast.Call, imports: Mapping[str, Import], method: ast.FunctionDef
+) -> str | None:
+    """The input whose dtype a new array should have, and has not; None where all is well."""
+    at = UNTYPED.get(_qualified(call.func, imports) or "")
+    if (
+        at is None
+        or len(call.args) > at
+        or any(k.arg == "dtype" for k in call.keywords)
+    ):
+        return None
+    if any(isinstance(a, ast.Starred) for a in call.args):
+        return None
+    if any(k.arg is None for k in call.keywords):
+        return None
+    for argument in (*method.args.posonlyargs, *method.args.args):
+        match argument.annotation:
+            case ast.Subscript(value=ast.Name(id="Float")):
+                return argument.arg
+    return None
+
+
+def widens_floats(
+    call: ast.Call, imports: Mapping[str, Import], method: ast.FunctionDef
+) -> bool:
+    """Whether what a call is given may be floating; False where it is certain not to be."""
+    given = list(call.args)
+    if isinstance(call.func, ast.Attribute) and not _qualified(call.func, imports):
+        given.insert(0, call.func.value)
+    return not (given and _exact(given[0], imports, method))
+
+
+def _exact(
+    node: ast.expr, imports: Mapping[str, Import], method: ast.FunctionDef
+) -> bool:
+    """Whether an expression is certain to hold integers or booleans."""
+    match node:
+        case ast.Compare() | ast.UnaryOp(op=ast.Not()):
+            return True
+        case ast.UnaryOp(op=ast.Invert(), operand=inner):
+            return _exact(inner, imports, method)
+        case ast.BinOp(left=a, op=ast.BitAnd() | ast.BitOr() | ast.BitXor(), right=b):
+            return _exact(a, imports, method) or _exact(b, imports, method)
+        case ast.Call(func=ast.Attribute(attr="astype"), args=[dtype], keywords=[]):
+            return (_qualified(dtype, imports) or dotted(dtype)) in _INTEGERS
+        case ast.Call(func=function):
+            module, _, name = (_qualified(function, imports) or "").rpartition(".")
+            if module in ("functional", "jax.random") and name == "bernoulli":
+                return True
+            return module == "jax.numpy" and name in _TO_BOOLEANS
+        case ast.Name(id=name):
+            return name in _exact_inputs(method) or any(
+                _exact(value, imports, method) for value in _only_value(name, method)
+            )
+    return False
+
+
+def _only_value(name: str, method: ast.FunctionDef) -> list[ast.expr]:
+    """The value of a local that one statement binds, to another expression than itself."""
+    bound = [n for n in ast.walk(method) if isinstance(n, ast.Name) and n.id == name]
+    if sum(isinstance(n.ctx, ast.Store) for n in bound) != 1:
+        return []
+    if any(isinstance(n, ast.arg) and n.arg == name for n in ast.walk(method)):
+        return []
+    return [
+        node.value
+        for node in ast.walk(method)
+        if isinstance(node, ast.Assign)
+        and [dotted(target) for target in node.targets] == [name]
+        and name not in {n.id for n in ast.walk(node.value) if isinstance(n, ast.Name)}
+    ]
+
+
+def _exact_inputs(method: ast.FunctionDef) -> set[str]:
+    """The inputs that are annotated as integers or booleans, and that nothing binds again."""
+    inputs = {
+        a.arg
+        for a in (*method.args.args, *method.args.kwonlyargs)
+        if isinstance(a.annotation, ast.Subscript)
+        and dotted(a.annotation.value) in ("Int", "Bool")
+    }
+    own = set(map(id, (*method.args.args, *method.args.kwonlyargs)))
+    for node in ast.walk(method):
+        match node:
+            case ast.Name(id=name, ctx=ast.Store()):
+                inputs.discard(name)
+            case ast.arg(arg=name) if id(node) not in own:
+                inputs.discard(name)
+            case ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
+                inputs.discard(name)
+    return inputs
+
+
+def _qualified(function: ast.expr, imports: Mapping[str, Import]) -> str | None:
+    root, _, rest = (dotted(function) or "").partition(".")
+    imported = imports.get(root)
+    if imported is None:
+        return None
+    return ".".join(filter(None, (imported.module, imported.attribute, rest)))
+
+
+def word_of(function: ast.expr, imports: Mapping[str, Import]) -> str | None:
+    """The strict word for a function that widens, by its name; None for any other."""
+    root, _, rest = (dotted(function) or "").partition(".")
+    imported = imports.get(root)
+    if imported is not None:
+        parts = (imported.module, imported.attribute, rest)
+        return WIDENING.get(".".join(filter(None, parts)))
+    if isinstance(function, ast.Attribute) and self_attribute(function) is None:
+        return _WIDENING_METHODS.get(function.attr)
+    return None

@@ -1,0 +1,398 @@
+"""Reads the class of a spec: its fields, its methods, and what each attribute of self is."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from mlax_scaffold.errors import did_you_mean
+from mlax_scaffold.model.definition import (
+    Declaration,
+    Example,
+    Hyperparameter,
+    Import,
+    Kind,
+    Method,
+    MethodRole,
+    Role,
+)
+from mlax_scaffold.model.expressions import Origin
+from mlax_scaffold.model.reserved import OF_OPTIMIZERS, RESERVED
+from mlax_scaffold.model.unparsing import unparsed
+from mlax_scaffold.reader.checks.body import BodyChecker
+from mlax_scaffold.reader.checks.defaults import check_scope
+from mlax_scaffold.reader.checks.helpers import check_constant
+from mlax_scaffold.reader.checks.keys import check_keys
+from mlax_scaffold.reader.checks.names import (
+    OF_HYPERPARAMS,
+    OF_STEPS,
+    check_assignments,
+    check_locals,
+    check_returns_nothing,
+)
+from mlax_scaffold.reader.checks.uses import UseChecker
+from mlax_scaffold.reader.examples import read_examples
+from mlax_scaffold.reader.fields import check_fields, read_hyperparameter
+from mlax_scaffold.reader.helpers import types_of
+from mlax_scaffold.reader.imports import BASES
+from mlax_scaffold.reader.keywords import KEYWORDS, read_keywords
+from mlax_scaffold.reader.kinds import (
+    ASSIGNABLE,
+    DECLARE,
+    EXAMPLES,
+    OPTIONAL,
+    REQUIRED,
+    ROLES,
+    SIGNATURES,
+    SPECIAL,
+    STATIC,
+    UNKNOWN,
+)
+from mlax_scaffold.reader.methods import names_of, read_method, role_of
+from mlax_scaffold.reader.remedies.classes import called_so, typed, undecorated
+from mlax_scaffold.reader.remedies.foreign import with_base
+from mlax_scaffold.reader.requirements import requirements_of
+from mlax_scaffold.reader.resolution import Scope
+from mlax_scaffold.reader.roles import attribute_of, roles_of
+from mlax_scaffold.reader.setup import SetupReader
+from mlax_scaffold.reader.source import Source, self_attribute
+
+_CALLED = {MethodRole.ENTRY: "entry", MethodRole.OWN: "own"}
+"""What the attributes are that are methods, but for those of the hyperparameters."""
+
+
+@dataclass
+class ClassReader:
+    """Reads one class. `imports` are the names that the spec imports."""
+
+    source: Source
+    imports: dict[str, Import]
+    roles: dict[str, MethodRole] = field(default_factory=dict)
+    """What becomes of the methods of a layer."""
+
+    def read(self, node: ast.ClassDef) -> tuple[Kind, dict[str, Any]] | None:
+        """The kind of the definition, and the parts of it that its class holds."""
+        bases = [unparsed(base) for base in node.bases]
+        others = [k for k in node.keywords if k.arg not in KEYWORDS]
+        if len(bases) != 1 or bases[0] not in BASES or others:
+            given = ", ".join([*bases, *(f"{k.arg}=..." for k in others)])
+            close = "" if given in BASES else did_you_mean(given, tuple(BASES))
+            self.source.report(
+                node.bases[0] if node.bases else node,
+                f"{node.name} is a class of ({given})",
+                f"{close} A spec's class has one base: {', '.join(BASES)}.".strip(),
+                fix=with_base(self.source, node),
+            )
+            return None
+        for decorator in node.decorator_list:
+            self.source.report(
+                decorator,
+                "a spec's class has no decorators",
+                fix=undecorated(self.source, decorator),
+            )
+        kind = BASES[bases[0]]
+        hyperparameters: list[Hyperparameter] = []
+        methods: list[ast.FunctionDef] = []
+        constants: list[tuple[str, ast.expr]] = []
+        examples: ast.expr | None = None
+        for statement in node.body:
+            match statement:
+                case ast.AnnAssign(target=ast.Name(id=name)):
+                    read = read_hyperparameter(
+                        self.source,
+                        statement,
+                        name,
+                        statement.annotation,
+                        statement.value,
+                        kind,
+                        self.imports,
+                    )
+                    if read is not None:
+                        hyperparameters.append(read)
+                case ast.FunctionDef(name="__init__"):
+                    self.source.report(
+                        statement,
+                        "`__init__` follows from the fields of the class",
+                        "Write each argument as an annotated field, `features: Size`, and "
+                        "declare weights and layers in `setup(self)`.",
+                    )
+                case ast.FunctionDef():
+                    methods.append(statement)
+                case ast.Expr(value=ast.Constant(value=str())) | ast.Pass():
+                    pass
+                case ast.Assign(targets=[ast.Name(id="examples")], value=value) if (
+                    kind in (Kind.LAYER, Kind.OPTIMIZER)
+                ):
+                    examples = value
+                case ast.Assign(targets=[ast.Name(id=name)], value=value) if (
+                    name.isupper() and name[0] != "_"
+                ):
+                    check_constant(self.source, name, value, None, self.imports)
+                    constants.append((name, value))
+                case ast.Assign(targets=[ast.Name(id=name)]):
+                    self.source.report(
+                        statement,
+                        f"the field `{name}` has no annotation",
+                        f"Write `{name}: Size = ...`, for example.",
+                        fix=typed(self.source, statement),
+                    )
+                case _:
+                    self.source.report(
+                        statement, "a spec's class holds annotated fields and methods"
+                    )
+        check_fields(self.source, hyperparameters)
+        check_scope(self.source, node, self.imports)
+        names = read_keywords(self.source, node, kind, hyperparameters)
+        self._check_methods(kind, methods, hyperparameters)
+        scope = Scope(self.source, self.imports, _fields_of(hyperparameters))
+        setup = SetupReader(scope)
+        for method in methods:
+            if method.name in ROLES.get(kind, {}):
+                setup.read(method, ROLES[kind][method.name])
+        attributes = self._attributes(
+            kind, hyperparameters, setup.declarations, methods
+        )
+        # What is wrong with a declaration is one finding, not one for each of its uses.
+        attributes = _attempted(node) | attributes
+        attributes |= dict.fromkeys(dict(constants), "hyperparameter")
+        scope = Scope(self.source, self.imports, attributes)
+        read_methods = [
+            self._method(kind, m, attributes, setup.declarations) for m in methods
+        ]
+        if not any(m.name in REQUIRED[kind] for m in methods):
+            wanted = " or ".join(REQUIRED[kind])
+            others = [m.name for m in methods if m.name not in SPECIAL[kind]]
+            close = difflib.get_close_matches(REQUIRED[kind][0], others, n=1)
+            hint = f"Rename {close[0]}." if close else f"Write one: {EXAMPLES[kind]}."
+            self.source.report(
+                node,
+                f"{node.name} has no method {wanted}",
+                hint,
+                fix=called_so(self.source, methods, REQUIRED[kind][0], close),
+            )
+        requirements = list(setup.requirements)
+        for method in methods:
+            if method.name not in ROLES.get(kind, {}):
+                requirements += requirements_of(_inside(scope, method), method)
+        return kind, {
+            "hyperparameters": tuple(h for h in hyperparameters if not _makes(h)),
+            "initializers": tuple(filter(_makes, hyperparameters)),
+            "declarations": tuple(setup.declarations),
+            "bindings": setup.bindings,
+            "constants": tuple((n, scope.expression(v)) for n, v in constants),
+            "requirements": tuple(requirements),
+            "methods": tuple(read_methods),
+            "examples": self._examples(examples, hyperparameters, read_methods),
+            **names,
+        }
+
+    def _examples(
+        self,
+        value: ast.expr | None,
+        hyperparameters: list[Hyperparameter],
+        methods: list[Method],
+    ) -> tuple[Example, ...]:
+        if value is None:
+            return ()
+        names = [h.name for h in hyperparameters if not _makes(h)]
+        inputs = [i.name for m in methods if m.name == "forward" for i in m.inputs]
+        scope = Scope(self.source, self.imports)
+        return read_examples(scope, value, names, inputs)
+
+    def _check_methods(
+        self,
+        kind: Kind,
+        methods: list[ast.FunctionDef],
+        hyperparameters: list[Hyperparameter],
+    ) -> None:
+        seen = {h.name for h in hyperparameters}
+        for method in methods:
+            special = method.name in SPECIAL[kind]
+            if method.name in seen:
+                self.source.report(method, f"`{method.name}` is declared twice")
+            elif not special and method.name in RESERVED | OF_HYPERPARAMS:
+                self.source.report(
+                    method,
+                    f"`{method.name}` is a name of the generated module",
+                    "Choose another name.",
+                )
+            elif (
+                kind in (Kind.OPTIMIZER, Kind.SCHEDULE)
+                and role_of(method, SPECIAL[kind]) is MethodRole.ENTRY
+            ):
+                self.source.report(
+                    method,
+                    f"{method.name} takes arrays, which only functions of layers do",
+                    "Its parameters have no array types; it may use hyperparameters.",
+                )
+            seen.add(method.name)
+
+    def _attributes(
+        self,
+        kind: Kind,
+        hyperparameters: list[Hyperparameter],
+        declarations: list[Declaration],
+        methods: list[ast.FunctionDef],
+    ) -> dict[str, str]:
+        """What each attribute of self is."""
+        attributes = _fields_of(hyperparameters)
+        for declaration in declarations:
+            name = declaration.name
+            assert declaration.location is not None
+            if name in attributes or name in RESERVED | OF_HYPERPARAMS:
+                self.source.report(
+                    declaration.location.line,
+                    f"self.{name} is already something else",
+                    "Choose another name.",
+                )
+            elif name.startswith("_"):
+                self.source.report(
+                    declaration.location.line,
+                    f"self.{name} is private, which no field of a tree can be",
+                    "Remove the `_`.",
+                )
+            if f"{name}_initializer" in attributes and (
+                declaration.role is Role.TRAINABLE
+            ):
+                self.source.report(
+                    declaration.location.line,
+                    f"{name}_initializer is a field and the initializer of self.{name}",
+                    "Choose another name for one of the two.",
+                )
+            attributes[declaration.name] = attribute_of(declaration)
+        special = SPECIAL[kind]
+        layer = kind.is_layer
+        if layer:
+            words = ("training", "key", "keys", "stored")
+            attributes |= {word: word for word in words}
+            self.roles = roles_of(methods, special, attributes)
+        for method in methods:
+            if method.name not in special or (layer and method.name == "forward"):
+                role = self.roles.get(method.name) or role_of(method, special)
+                attributes[method.name] = _CALLED.get(role, "method")
+        if kind is Kind.OPTIMIZER:
+            for made in (*hyperparameters, *declarations):
+                if made.name in OF_STEPS and made.location is not None:
+                    self.source.report(
+                        made.location.line,
+                        f"self.{made.name} is already something else",
+                        "Choose another name.",
+                    )
+            attributes |= {name: name for name in OF_STEPS}
+            for method in methods:
+                if method.name == "prepare":
+                    for n in ast.walk(method):
+                        name = self_attribute(n)
+                        if name and isinstance(getattr(n, "ctx", None), ast.Store):
+                            attributes.setdefault(name, "coefficient")
+        return attributes
+
+    def _method(
+        self,
+        kind: Kind,
+        node: ast.FunctionDef,
+        attributes: dict[str, str],
+        declarations: list[Declaration],
+    ) -> Method:
+        role = self.roles.get(node.name) or role_of(node, SPECIAL[kind])
+        expected = SIGNATURES.get(role, {}).get(kind)
+        given = tuple(a.arg for a in node.args.args)
+        taken = (expected, (*(expected or ()), *OPTIONAL.get(role, ())))
+        if expected and given not in taken:
+            self.source.report(
+                node,
+                f"{node.name} takes ({', '.join(given)})",
+                f"Write `def {node.name}({', '.join(expected)})`.",
+            )
+        assignable = {
+            d.name for d in declarations if d.role in (Role.STATE, Role.MOMENT)
+        }
+        known = attributes
+        if role in (MethodRole.SETUP, MethodRole.SETUP_TREE):
+            usable = ["hyperparameter", "initializer", "scheduled", "derived"]
+            if kind is Kind.OPTIMIZER:
+                usable += ["mask"]
+            if kind in (Kind.OPTIMIZER, Kind.SCHEDULE):
+                usable += ["method"]
+            if role is MethodRole.SETUP_TREE:
+                usable.append("optimizer")
+            held = {d.name for d in declarations if d.members}
+            known = {n: w for n, w in attributes.items() if w in usable or n in held}
+            assignable = {d.name for d in declarations}
+        elif role in (MethodRole.HYPER, MethodRole.PROPERTY):
+            known = {
+                name: STATIC[what]
+                for name, what in attributes.items()
+                if what in STATIC
+            }
+        elif role in (MethodRole.ENTRY, MethodRole.OWN):
+            known = {n: what for n, what in attributes.items() if what != "initializer"}
+        elif role in ASSIGNABLE:
+            absent = UNKNOWN[role]
+            known = {n: what for n, what in attributes.items() if what not in absent}
+            allowed = ASSIGNABLE[role]
+            assignable = {n for n, what in attributes.items() if what in allowed}
+            if role is not MethodRole.UPDATE:
+                check_assignments(self.source, node)
+            if role in (MethodRole.PREPARE, MethodRole.FINISH):
+                check_returns_nothing(self.source, node)
+        reserved = RESERVED | (OF_OPTIMIZERS if kind is Kind.OPTIMIZER else set())
+        if role is MethodRole.STEP:
+            reserved -= {"updates"}
+        BodyChecker(
+            self.source,
+            node,
+            known,
+            assignable=frozenset(assignable),
+            any_assignment=role
+            in (MethodRole.PREPARE, MethodRole.SETUP, MethodRole.SETUP_TREE),
+            imports=self.imports,
+            declare=DECLARE[kind],
+            reserved=reserved,
+            renamed=kind is not Kind.SCHEDULE,
+        ).check()
+        # A schedule stays the object that it is.
+        containers = [d.name for d in declarations if d.members]
+        rows = [d.name for d in declarations if d.several]
+        is_object = kind is Kind.SCHEDULE
+        UseChecker(self.source, node, known, is_object, containers, rows).check()
+        check_keys(self.source, node, known)
+        check_locals(self.source, node, role, attributes, declarations)
+        passes = kind is Kind.BLOCK and node.name == "forward"
+        method = read_method(self.source, node, role, attributes, self.imports, passes)
+        if role is MethodRole.OWN:
+            return replace(method, types=tuple(types_of(self.source, node)))
+        return method
+
+
+def _makes(h: Hyperparameter) -> bool:
+    """Whether a field holds an initializer: it is no part of `hyperparams`."""
+    return h.type.word.initializes
+
+
+def _fields_of(hyperparameters: list[Hyperparameter]) -> dict[str, str]:
+    """What the attributes are that fields make."""
+    return {h.name: h.type.word.attribute for h in hyperparameters}
+
+
+def _inside(scope: Scope, method: ast.FunctionDef) -> Scope:
+    """The scope of the body of a method."""
+    _, bound = names_of(method)
+    inputs = [a.arg for a in ast.walk(method.args) if isinstance(a, ast.arg)]
+    return scope.within(Origin.LOCAL, bound).within(Origin.INPUT, inputs)
+
+
+def _attempted(node: ast.ClassDef) -> dict[str, str]:
+    """The attributes that a class means to declare, whether or not it does so correctly."""
+    names: list[str | None] = []
+    for statement in node.body:
+        match statement:
+            case ast.AnnAssign(target=ast.Name(id=name)):
+                names.append(name)
+            case ast.FunctionDef(name="setup" | "setup_tree" | "__init__"):
+                for n in ast.walk(statement):
+                    if isinstance(getattr(n, "ctx", None), ast.Store):
+                        names.append(self_attribute(n))
+    return dict.fromkeys(filter(None, names), "unknown")

@@ -1,0 +1,95 @@
+"""Which attributes of `setup` are read by their places, and which are other names of others."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Mapping, Sequence
+
+from mlax_scaffold.model.resolved import Change
+from mlax_scaffold.reader.containers.declared import Declared, Form
+from mlax_scaffold.reader.looping import looped
+from mlax_scaffold.reader.source import self_attribute
+
+
+def holds_layers(declared: Declared) -> bool:
+    """Whether one of its members is no array: arrays are plain values."""
+    kinds = [m.what for m in declared.members if m.what is not None]
+    arrays = [getattr(k, "value", k) in ("trainable", "state", "moment") for k in kinds]
+    return declared.form in (Form.TREE, Form.ROW) and not all(arrays)
+
+
+def aliases_of(
+    setup: ast.FunctionDef, declared: Mapping[str, Declared]
+) -> dict[str, ast.Assign]:
+    """Attributes that are other names of a member: `self.decoder = self.encoder`."""
+    found = {}
+    for statement in setup.body:
+        match statement:
+            case ast.Assign(targets=[target], value=ast.Attribute() as value) if (
+                name := self_attribute(target)
+            ):
+                first = declared.get(self_attribute(value) or "")
+                if first and first.form is not Form.VALUE:
+                    found[name] = statement
+    return found
+
+
+def removed(statements: Iterable[ast.stmt]) -> list[Change]:
+    return [
+        (
+            (s.lineno, s.col_offset),
+            (s.end_lineno or s.lineno, s.end_col_offset or 0),
+            "pass",
+        )
+        for s in statements
+    ]
+
+
+def used_otherwise(
+    name: str, declared: Declared, methods: Sequence[ast.FunctionDef]
+) -> bool:
+    """Whether a list of layers of one kind is used in a way that needs its places."""
+    return any(_other_uses(name, method) for method in methods)
+
+
+def _other_uses(name: str, method: ast.FunctionDef) -> bool:
+    parents = {c: p for p in ast.walk(method) for c in ast.iter_child_nodes(p)}
+    for node in ast.walk(method):
+        if self_attribute(node) != name:
+            continue
+        parent = parents[node]
+        match parent:
+            case ast.Call(func=ast.Name(id="len")):
+                continue
+            case ast.Subscript(value=owner, slice=index) if owner is node:
+                called = parents[parent]
+                if isinstance(called, ast.Call) and called.func is parent:
+                    continue
+                if isinstance(called, ast.Attribute) or isinstance(index, ast.Slice):
+                    return True
+                return isinstance(called, ast.Assign | ast.Call)
+        outer = parent
+        while isinstance(outer, ast.Call):
+            outer = parents[outer]
+        if not isinstance(outer, ast.For | ast.comprehension):
+            return not isinstance(outer, ast.Compare | ast.Expr)
+        variables = [v for v, iterated in looped(outer) if iterated is node]
+        if not variables:
+            return True
+        body = outer.body if isinstance(outer, ast.For) else [parents[outer]]
+        for part in (n for s in body for n in ast.walk(s)):
+            if isinstance(part, ast.Name) and part.id in variables:
+                use = parents[part]
+                if part in ast.walk(outer.target) or (
+                    isinstance(use, ast.Call) and use.func is part
+                ):
+                    continue
+                if isinstance(use, ast.Call | ast.Attribute):
+                    return True
+        if isinstance(outer, ast.For) and any(
+            isinstance(n, ast.Break | ast.Continue | ast.Return | ast.While)
+            or (isinstance(n, ast.For) and n is not outer)
+            for n in ast.walk(outer)
+        ):
+            return True
+    return False

@@ -1,0 +1,193 @@
+"""Reads what one value declares: an array, a layer, a list of layers, or what is derived."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+
+from mlax_scaffold.model.definition import Declaration, Import, Reference, Role
+from mlax_scaffold.model.expressions import Expression, Origin
+from mlax_scaffold.reader.branches import Branches
+from mlax_scaffold.reader.checks.declarations import check_arguments, check_derived
+from mlax_scaffold.reader.source import dotted
+
+_ROLES = {
+    "trainable": Role.TRAINABLE,
+    "state": Role.STATE,
+    "moment": Role.MOMENT,
+}
+ALLOWED = (
+    "A declaration in setup is a statement of its own: `self.name = trainable(...)`, "
+    "`state(...)` or a sub-layer (each may end in `if condition else None`), or a list of "
+    "sub-layers `[Layer(...) for name in items]`."
+)
+
+
+class Declaring(Branches):
+    """What the values mean that `setup` assigns."""
+
+    def _what(self, call: ast.Call) -> Role | Reference | None:
+        imported = self._reference(call)
+        return self._role(call) or (imported and imported.reference)
+
+    def _declares(self, node: ast.AST) -> bool:
+        return isinstance(node, ast.Call) and (
+            self._role(node) is not None or self._reference(node) is not None
+        )
+
+    def _role(self, call: ast.Call) -> Role | None:
+        return _ROLES.get(dotted(call.func) or "")
+
+    def _reference(self, call: ast.Call) -> Import | None:
+        imported = self.scope.imports.get(dotted(call.func) or "")
+        if imported is None or imported.reference is None:
+            return None
+        return imported if imported.reference.section in ("nn", "block") else None
+
+    def _declaration(self, name: str, value: ast.expr) -> Declaration | None:
+        condition: Expression | None = None
+        body = value
+        match value:
+            case ast.IfExp(test=test, body=ast.Constant(value=None), orelse=made) if (
+                self._declares(made)
+            ):
+                contrary = ast.copy_location(ast.UnaryOp(ast.Not(), test), test)
+                condition = self.scope.expression(contrary)
+                body = made
+        if isinstance(value, ast.IfExp) and self._declares(value.body):
+            if not (
+                isinstance(value.orelse, ast.Constant) and value.orelse.value is None
+            ):
+                self.source.report(
+                    value.orelse,
+                    "a declaration is made or not made",
+                    "Write `... if condition else None`.",
+                )
+                return None
+            condition = self.scope.expression(value.test)
+            body = value.body
+        if isinstance(body, ast.Call) and self._declares(body):
+            role = self._role(body)
+            if role is None:
+                return self._sub_layer(name, body, condition)
+            return self._array(role, name, body, condition)
+        match value:
+            case ast.ListComp(elt=ast.Call() as call) if self._reference(call):
+                return self._several(name, value, call)
+            case ast.List(elts=[ast.Call() as call, *_]) if self._alike(value.elts):
+                declaration = self._sub_layer(name, call, None)
+                return declaration and replace(declaration, several=True)
+        for node in ast.walk(value):
+            if self._declares(node):
+                self.source.report(
+                    node, "a declaration cannot be part of an expression", ALLOWED
+                )
+                return None
+        if Role.DERIVED not in self.allowed_roles:
+            self.source.report(
+                value,
+                f"self.{name} is no declaration",
+                f"Use {self._words()}, or a local: `{name} = ...`.",
+            )
+            return None
+        check_derived(self.source, name, value, self.scope.imports)
+        return Declaration(Role.DERIVED, name, value=self.scope.expression(value))
+
+    def _sub_layer(
+        self, name: str, call: ast.Call, condition: Expression | None
+    ) -> Declaration | None:
+        if Role.SUB_LAYER not in self.allowed_roles:
+            self.source.report(call, "a sub-layer cannot be declared here")
+            return None
+        imported = self._reference(call)
+        assert imported is not None
+        return Declaration(
+            Role.SUB_LAYER, name, condition=condition, reference=imported.reference
+        )
+
+    def _alike(self, items: list[ast.expr]) -> bool:
+        """Whether the items of a list are sub-layers of one kind."""
+        made = [self._reference(i) if isinstance(i, ast.Call) else None for i in items]
+        kinds = {None if m is None else m.reference for m in made}
+        return len(kinds) == 1 and None not in kinds
+
+    def _several(
+        self, name: str, value: ast.ListComp, call: ast.Call
+    ) -> Declaration | None:
+        declaration = self._sub_layer(name, call, None)
+        return declaration and replace(declaration, several=True)
+
+    def _array(
+        self, role: Role, name: str, call: ast.Call, condition: Expression | None
+    ) -> Declaration | None:
+        if role not in self.allowed_roles:
+            self.source.report(
+                call,
+                f"{role.value}(...) cannot be declared here",
+                f"Use {self._words()}.",
+            )
+            return None
+        for argument in call.args:
+            if isinstance(argument, ast.Starred):
+                self.source.report(argument, "arguments are given one by one")
+                return None
+        arguments = list(call.args)
+        keywords = {k.arg: k.value for k in call.keywords}
+        if "dtype" in keywords:
+            arguments.append(keywords.pop("dtype"))
+        if role is Role.MOMENT and condition is not None:
+            self._check_condition(condition, call)
+        if role is Role.MOMENT and not keywords and len(call.args) == 1:
+            first, *rest = map(self.scope.expression, arguments)
+            given = rest[0] if rest and not rest[0].is_none else None
+            return Declaration(
+                role, name, value=first, dtype=given, condition=condition
+            )
+        with_dtype = 2 if role is Role.TRAINABLE else 3
+        at_least = keywords.pop("at_least", None) if role is Role.STATE else None
+        if keywords or not 2 <= len(arguments) <= with_dtype - bool(at_least):
+            expected = f"{role.value}(initializer, shape"
+            expected += ")" if role is Role.TRAINABLE else ", dtype=None)"
+            if role is Role.STATE:
+                expected += f" or {expected.replace('dtype=None', 'at_least=dtype')}"
+            self.source.report(call, f"expected {expected}")
+            return None
+        if role is not Role.MOMENT:
+            self._check_lambda(arguments[0])
+        check_arguments(self.source, call, arguments, self.scope.imports)
+        first, shape, *dtype = map(self.scope.expression, arguments)
+        return Declaration(
+            role,
+            name,
+            initializer=first,
+            shape=shape,
+            dtype=dtype[0] if dtype and not dtype[0].is_none else None,
+            at_least=self.scope.optional(at_least),
+            condition=condition,
+        )
+
+    def _check_lambda(self, initializer: ast.expr) -> None:
+        """Report a lambda that cannot be called as initializers are."""
+        if not isinstance(initializer, ast.Lambda):
+            return
+        given = initializer.args
+        if len(given.posonlyargs) + len(given.args) != 3:
+            self.source.report(
+                initializer,
+                "an initializer takes a key, a shape, and a dtype",
+                "Write `lambda key, shape, dtype: ...`.",
+            )
+
+    def _words(self) -> str:
+        return " and ".join(
+            f"{word}(...)" for word, r in _ROLES.items() if r in self.allowed_roles
+        )
+
+    def _check_condition(self, condition: Expression, call: ast.Call) -> None:
+        """A moment is there for all weights or for none: its tree is that of the weights."""
+        if condition.reads(Origin.INPUT, Origin.LOCAL):
+            self.source.report(
+                call,
+                "whether a moment is there may depend on hyperparameters only",
+                "Where it depends on the weight, give it the shape (0,) instead.",
+            )

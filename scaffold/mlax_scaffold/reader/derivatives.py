@@ -1,0 +1,98 @@
+"""Derivatives that a spec gives itself: rules of functions beside it, and `surrogate_gradient`."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+
+from mlax_scaffold.model.import_time import Refused
+from mlax_scaffold.model.wrappers import RULES, check_wrapper, rule_of
+from mlax_scaffold.reader.remedies.classes import decorated
+from mlax_scaffold.reader.source import Source, dotted
+
+
+def read_decorators(source: Source, node: ast.FunctionDef) -> bool:
+    """Whether the gradient of a function's spec is meant not to be the derivative of its values."""
+    match node.decorator_list:
+        case [ast.Name(id="function")]:
+            return False
+        case [
+            ast.Call(
+                func=ast.Name(id="function"),
+                args=[],
+                keywords=[
+                    ast.keyword(
+                        arg="surrogate_gradient",
+                        value=ast.Constant(value=bool(chosen)),
+                    )
+                ],
+            )
+        ]:
+            return chosen
+    source.report(
+        node,
+        "a function's spec is decorated with @function, and nothing else",
+        "`@function(surrogate_gradient=True)` says that its gradient is meant not to be "
+        "the derivative of its values."
+        if node.decorator_list
+        else "",
+        fix=decorated(source, node),
+    )
+    return False
+
+
+def is_function(decorator: ast.expr) -> bool:
+    """Whether a decorator marks the spec of a function."""
+    called = decorator.func if isinstance(decorator, ast.Call) else decorator
+    return dotted(called) == "function"
+
+
+def given_rules(
+    source: Source,
+    node: ast.FunctionDef,
+    meanings: Mapping[str, str],
+    wrapped: Mapping[str, str],
+) -> tuple[str, str]:
+    """The rule that decorators let a function beside the definition have, and the function it is a rule of.
+
+    Args:
+        source: the spec.
+        node: the function.
+        meanings: what names of the module stand for.
+        wrapped: the functions so far that have rules, with `jax.custom_jvp` or `jax.custom_vjp`.
+    """
+    wrapper, owner = "", ""
+    for decorator in node.decorator_list:
+        match decorator:
+            case ast.Attribute(value=ast.Name(id=name), attr="defjvp") if (
+                wrapped.get(name) == "jax.custom_jvp"
+            ):
+                owner = name
+                continue
+        try:
+            wrapper = check_wrapper(decorator, meanings)
+        except Refused:
+            source.report(
+                decorator,
+                f"`{node.name}`, beside the definition, has a decorator",
+                f"Use it where the function is called: `jax.vmap({node.name})(x)`; "
+                "`jax.jit` is the caller's. There may be `jax.custom_vjp`, "
+                "`jax.custom_jvp`, and `jax.checkpoint`.",
+            )
+    return wrapper if wrapper in RULES else "", owner
+
+
+def read_rule(
+    source: Source, statement: ast.stmt, wrapped: Mapping[str, str]
+) -> tuple[str, list[str]] | None:
+    """The function that `f.defvjp(forward, backward)` gives rules, and these; None for another statement."""
+    found = rule_of(statement)
+    if found is None:
+        return None
+    owner, names = found
+    if wrapped.get(owner) != "jax.custom_vjp":
+        source.report(
+            statement,
+            f"`{owner}` is no function with `@jax.custom_vjp` that stands above",
+        )
+    return owner, names

@@ -1,0 +1,133 @@
+"""Reads hyperparameters: the fields of a class, or the keyword-only parameters of a function."""
+
+from __future__ import annotations
+
+import ast
+import keyword
+import re
+from collections.abc import Iterable, Mapping
+
+from mlax_scaffold.model.definition import Hyperparameter, Import, Kind
+from mlax_scaffold.model.hyper_types import AXES
+from mlax_scaffold.model.reserved import RESERVED
+from mlax_scaffold.model.unparsing import unparsed
+from mlax_scaffold.reader.checks.defaults import check_default
+from mlax_scaffold.reader.checks.names import OF_HYPERPARAMS
+from mlax_scaffold.reader.remedies.names import field_named
+from mlax_scaffold.reader.remedies.types import or_none
+from mlax_scaffold.reader.resolution import Scope
+from mlax_scaffold.reader.source import Source
+from mlax_scaffold.reader.types import read_hyper_type
+
+_A = {Kind.BLOCK: "a block", Kind.OPTIMIZER: "an optimizer"}
+
+
+def read_hyperparameter(
+    source: Source,
+    node: ast.AnnAssign | ast.arg,
+    name: str,
+    annotation: ast.expr,
+    default: ast.expr | None,
+    kind: Kind,
+    imports: Mapping[str, Import],
+    reserved: frozenset[str] = RESERVED,
+) -> Hyperparameter | None:
+    """One hyperparameter; None, with a finding, where its type is no word."""
+    found = read_hyper_type(source, annotation, imports)
+    if (
+        name in reserved
+        or name in _UNUSABLE
+        or keyword.issoftkeyword(name)
+        or name.startswith("_")
+    ):
+        source.report(
+            node, f"`{name}` cannot name a hyperparameter", "Choose another name."
+        )
+    last = default if isinstance(node, ast.arg) and default is not None else node
+    doc = source.doc_comment(node, last)
+    absent = isinstance(default, ast.Constant) and default.value is None
+    if (
+        absent
+        and found is not None
+        and not found.optional
+        and not found.word.structural
+    ):
+        source.report(
+            default or node,
+            f"None is no value of `{unparsed(annotation)}`",
+            f"Write `{unparsed(annotation)} | None`.",
+            fix=or_none(source, annotation),
+        )
+    elif default is not None:
+        check_default(source, default, found, imports)
+    if found is None:
+        return None
+    if found.word.structural and Kind(found.word.home) is not kind:
+        home = Kind(found.word.home)
+        source.report(
+            annotation,
+            f"{found.word.name} is a word for the class of {_A[home]}",
+            f"Derive the class from {home.name.capitalize()}.",
+        )
+        return None
+    if found.word.initializes:
+        _check_initializer(source, node, name, default, kind)
+    value = Scope(source, imports).optional(default)
+    return Hyperparameter(name, found, value, doc, source.location(node))
+
+
+def _check_initializer(
+    source: Source,
+    node: ast.AnnAssign | ast.arg,
+    name: str,
+    default: ast.expr | None,
+    kind: Kind,
+) -> None:
+    """Report an initializer that is none of a layer's, or that has no fitting name or default."""
+    if kind is not Kind.LAYER:
+        source.report(
+            node, "Initializer is a word for layers", "Derive the class from Layer."
+        )
+    named = re.sub("_?(init|initializer)?$", "_initializer", name, count=1)
+    if not name.endswith("_initializer"):
+        source.report(
+            node,
+            f"`{name}` holds an initializer",
+            f"Call it `{named}`, like those of weights.",
+            fix=field_named(source, node, name, named),
+        )
+    if default is None:
+        source.report(
+            node,
+            f"the initializer `{name}` needs a default",
+            "For example `= lecun_normal()`, `= zeros`.",
+        )
+
+
+_UNUSABLE = OF_HYPERPARAMS
+"""Methods that hyperparameters have."""
+
+
+def check_fields(source: Source, hyperparameters: Iterable[Hyperparameter]) -> None:
+    """Report hyperparameters that do not go together, or stand in the wrong order."""
+    seen: dict[str, Hyperparameter] = {}
+    defaulted = ""
+    for h in hyperparameters:
+        line = h.location.line
+        if h.name in seen:
+            source.report(line, f"`{h.name}` is declared twice")
+        if h.default is None and defaulted:
+            source.report(
+                line,
+                f"`{h.name}` has no default but follows `{defaulted}`, which has one",
+                "Required hyperparameters come first.",
+            )
+        if h.default is not None:
+            defaulted = h.name
+        if h.type.per_axis and AXES not in seen:
+            source.report(
+                line,
+                f"`{h.name}` is per axis, but no `spatial_dims` stands before it",
+                "Add `spatial_dims: Size  #: number of spatial axes` above.",
+            )
+        seen[h.name] = h

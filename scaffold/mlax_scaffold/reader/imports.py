@@ -1,0 +1,311 @@
+"""Reads the imports of a spec: where the generated module gets each name from."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterable
+from dataclasses import replace
+
+from mlax_scaffold.errors import Fix, closest, did_you_mean
+from mlax_scaffold.model.definition import Import, Kind, Reference
+from mlax_scaffold.model.import_time import (
+    INITIALIZERS,
+    OTHER_NAMES,
+    OWN_INITIALIZERS,
+    STATIC_MODULES,
+)
+from mlax_scaffold.model.word import SPEC
+from mlax_scaffold.model.words import WORDS
+from mlax_scaffold.reader.remedies.bodies import removed
+from mlax_scaffold.reader.remedies.foreign import by_hand, without_import
+from mlax_scaffold.reader.source import Source
+
+BASES = {
+    "Layer": Kind.LAYER,
+    "Block": Kind.BLOCK,
+    "Optimizer": Kind.OPTIMIZER,
+    "Schedule": Kind.SCHEDULE,
+}
+CORE = {
+    "all_finite": "trees",
+    "at_step": "steps",
+    "cast": "arrays",
+    "explicit_padding": "windows",
+    "map_chunks": "loops",
+    "scan": "loops",
+    "spread": "sums",
+    "spread_mean": "sums",
+    "steps_since": "steps",
+    "stored_moments": "arrays",
+    "take_rows": "sums",
+    "tree_add": "trees",
+    "tree_dot": "trees",
+    "tree_merge": "trees",
+    "tree_prune": "trees",
+    "tree_select": "trees",
+    "tree_where": "trees",
+    "weighted_sum": "sums",
+}
+"""Words that are functions of the generated package, and the modules they are in."""
+DECLARATIONS = ("trainable", "state", "moment", "require", "function", *CORE)
+TYPES = ("Float", "Int", "Bool", "Key", "PyTree", "Literal", "PerDim")
+_NAMES = {
+    "jax": "jax",
+    "jnp": "jax.numpy",
+    "lax": "jax.lax",
+    "math": "math",
+    "ArrayLike": "jax.typing.ArrayLike",
+    "DTypeLike": "jax.typing.DTypeLike",
+    "Callable": "collections.abc.Callable",
+    "Sequence": "collections.abc.Sequence",
+}
+"""Names that generated modules import themselves, and what they mean there."""
+
+_TAKEN = frozenset(
+    [
+        "Any",
+        "CellHyperparams",
+        "InitializedLayer",
+        "InitializedOptimizer",
+        "LayerHyperparams",
+        "Literal",
+        "NamedTuple",
+        "OptimizerHyperparams",
+        "Padding",
+        "PaddingLike",
+        "PrecisionLike",
+        "arrays",
+        "checks",
+        "containers",
+        "fwd",
+        "init",
+        "outlines",
+        "self",
+        "static",
+        "step",
+        "trees",
+    ]
+)
+"""Names that generated modules define or import, and that no spec may import."""
+
+_SECTIONS = tuple(kind.section for kind in Kind)
+_OF_TYPING = ("Any", "Callable", "ClassVar", "Literal", "NamedTuple", "Sequence")
+"""Names that generated modules have without being asked, whatever they are imported from."""
+
+_FOREIGN = frozenset(
+    [
+        *("chex", "equinox", "flax", "haiku", "jaxtyping", "keras", "optax"),
+        *("tensorflow", "torch"),
+    ]
+)
+"""Libraries whose layers, optimizers or types a person means to write as a spec."""
+
+
+def is_taken(name: str) -> bool:
+    """Whether a generated module may use a name for something else than its spec."""
+    words = (
+        *WORDS,
+        *TYPES,
+        *BASES,
+        "trainable",
+        "state",
+        "moment",
+        "require",
+        "function",
+    )
+    return name in _TAKEN or name in _NAMES or name in words
+
+
+def spec_words(library: Iterable[str]) -> frozenset[str]:
+    """All that can be imported from `mlax_scaffold.spec`; `library` are the strict functions."""
+    words = (name for name, word in WORDS.items() if word.module == SPEC)
+    return frozenset(
+        (*words, *TYPES, *BASES, *DECLARATIONS, *INITIALIZERS, *OWN_INITIALIZERS)
+    ) | frozenset(library)
+
+
+def plugin_words() -> dict[str, str]:
+    """The words of plugins, and the modules that specs import them from."""
+    return {name: word.module for name, word in WORDS.items() if word.module != SPEC}
+
+
+class ImportReader:
+    """Collects the imports of one spec.
+
+    `words` are the strict functions of the library; `foreign` says whether a spec may
+    import modules of one's own, and of installed packages.
+    """
+
+    def __init__(self, source: Source, words: frozenset[str], foreign: bool = False):
+        self.source = source
+        self.words = words
+        self.foreign = foreign
+        self.imports: dict[str, Import] = {}
+
+    def read(self, node: ast.Import | ast.ImportFrom) -> None:
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                if self._allowed(node, alias.name):
+                    bound = alias.asname or alias.name.partition(".")[0]
+                    self._add(alias, Import(bound, alias.name))
+            return
+        module = "." * node.level + (node.module or "")
+        for alias in node.names:
+            if alias.name == "*":
+                self.source.report(
+                    node,
+                    "a spec imports names, not *",
+                    "Write the names that it uses.",
+                    Fix((removed(self.source, node),)),
+                )
+            elif module == SPEC:
+                self._word(node, alias)
+            elif module in plugin_words().values():
+                self._plugin_word(module, alias)
+            elif node.level or (module.split(".")[-2:-1] and self._section(module)):
+                self._reference(node, module, alias)
+            elif self._allowed(node, module):
+                if module == "__future__" or (
+                    module == "typing" and alias.name in _OF_TYPING
+                ):
+                    continue
+                if alias.name.startswith("_"):
+                    self.source.report(
+                        alias, f"`{alias.name}` of {module} is private", "Leave it out."
+                    )
+                    continue
+                bound = alias.asname or alias.name
+                self._add(alias, Import(bound, module, alias.name))
+
+    def _section(self, module: str) -> str | None:
+        section = module.split(".")[-2] if module.count(".") else ""
+        if section not in _SECTIONS or module.startswith(("jax.", "math.")):
+            return None
+        # The folder that the spec itself is in, and no folder of that name elsewhere.
+        folder = self.source.path.split("/")[-3:-2]
+        return section if module.split(".")[-3:-2] in (folder, ["specs"]) else None
+
+    def _allowed(self, node: ast.Import | ast.ImportFrom, module: str) -> bool:
+        name = top(module)
+        known = name in STATIC_MODULES or name == "jax"
+        other = name not in sys.stdlib_module_names and name not in _FOREIGN
+        if known or (self.foreign and other and name != "mlax_scaffold"):
+            private = [p for p in module.split(".")[1:] if p.startswith("_")]
+            if not private:
+                return True
+            self.source.report(
+                node,
+                f"`{module}` is private",
+                "Import from what the library documents: it may be gone in the next.",
+            )
+            return False
+        self.source.report(
+            node,
+            f"a spec cannot import `{module}`",
+            by_hand(self.source, node)
+            or "Import from jax, NumPy, mlax_scaffold.spec, another spec, or "
+            f"{', '.join(m for m in STATIC_MODULES if m[0] != '_' and m != 'numpy')}.",
+            fix=without_import(self.source, node) or self._from_spec(node),
+        )
+        return False
+
+    def _plugin_word(self, module: str, alias: ast.alias) -> None:
+        known = sorted(n for n, home in plugin_words().items() if home == module)
+        if alias.name not in known:
+            hint = did_you_mean(alias.name, known) or f"It has {', '.join(known)}."
+            self.source.report(alias, f"{module} has no word `{alias.name}`", hint)
+        elif alias.asname:
+            self._renamed(alias)
+
+    def _renamed(self, alias: ast.alias) -> None:
+        self.source.report(
+            alias,
+            f"`{alias.name}` cannot be renamed",
+            "The reader knows words by name.",
+        )
+
+    def _word(self, node: ast.ImportFrom, alias: ast.alias) -> None:
+        name, bound = alias.name, alias.asname or alias.name
+        known = spec_words(())
+        if name in CORE:
+            self._add(alias, Import(bound, f"_core.{CORE[name]}", name))
+        elif name in self.words:
+            reference = Reference("functional", name)
+            self._add(alias, Import(bound, "functional", name, reference))
+        elif name in INITIALIZERS:
+            self._add(alias, Import(bound, "jax.nn.initializers", name))
+        elif name in OWN_INITIALIZERS:
+            own = OTHER_NAMES.get(name, name)
+            self._add(alias, Import(bound, "initializers", own))
+        elif name not in known:
+            self.source.report(
+                alias,
+                f"mlax_scaffold.spec has no word `{name}`",
+                did_you_mean(name, sorted(known | self.words)),
+                fix=self._other_word(alias, known),
+            )
+        elif alias.asname:
+            self._renamed(alias)
+
+    def _from_spec(self, node: ast.Import | ast.ImportFrom) -> Fix | None:
+        """Words that are imported from the top of the package."""
+        if not isinstance(node, ast.ImportFrom) or node.module != "mlax_scaffold":
+            return None
+        if not {alias.name for alias in node.names} <= spec_words(self.words):
+            return None
+        start = self.source.start(node)
+        start = (start[0], start[1] + len("from mlax_scaffold"))
+        return Fix((self.source.replace(start, start, ".spec"),))
+
+    def _other_word(self, alias: ast.alias, known: Iterable[str]) -> Fix | None:
+        """The word that a name is almost spelt like, wherever the spec has it."""
+        name = alias.name
+        meant = closest(name, sorted({*known, *self.words}), 0.75)
+        if not meant or alias.asname:
+            return None
+        uses = [
+            self.source.edit(node, meant)
+            for node in ast.walk(self.source.tree)
+            if isinstance(node, ast.Name) and node.id == name
+        ]
+        return Fix((self.source.edit(alias, meant), *uses))
+
+    def _reference(self, node: ast.ImportFrom, module: str, alias: ast.alias) -> None:
+        section = self._section(module)
+        if section is None:
+            self.source.report(
+                node,
+                f"`{module}` names no spec",
+                f"Specs live in {', '.join(_SECTIONS)}: "
+                "`from mlax_scaffold.specs.nn.linear import Linear`.",
+            )
+            return
+        if alias.asname:
+            self.source.report(node, "an imported spec cannot be renamed")
+            return
+        reference = Reference(section, alias.name)
+        file = "" if top(module) == "mlax_scaffold" else module.rpartition(".")[2]
+        pack = "" if node.level else module.rsplit(".", 2)[0]
+        self._add(alias, Import(alias.name, section, alias.name, reference, file, pack))
+
+    def _add(self, node: ast.AST, imported: Import) -> None:
+        meaning = ".".join(filter(None, (imported.module, imported.attribute)))
+        plain = imported.attribute is None and imported.name == top(imported.module)
+        if imported.name in _TAKEN or (
+            not plain and _NAMES.get(imported.name, meaning) != meaning
+        ):
+            self.source.report(
+                node,
+                f"`{imported.name}` means something else in generated modules",
+                "Import it under another name.",
+            )
+        if imported.name in self.imports and self.imports[imported.name] != imported:
+            self.source.report(node, f"`{imported.name}` is imported twice")
+        place = self.source.location(node)
+        self.imports[imported.name] = replace(imported, location=place)
+
+
+def top(module: str) -> str:
+    """The first part of a dotted name."""
+    return module.partition(".")[0]

@@ -1,0 +1,194 @@
+"""Reads the array inputs of methods and functions."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import replace
+
+from mlax_scaffold.model.definition import (
+    ArrayType,
+    Import,
+    Input,
+)
+from mlax_scaffold.model.reserved import RESERVED
+from mlax_scaffold.model.unparsing import unparsed
+from mlax_scaffold.reader.checks.defaults import check_defaults
+from mlax_scaffold.reader.checks.uses import PASSED
+from mlax_scaffold.reader.remedies.classes import (
+    TOLD,
+    of_training,
+)
+from mlax_scaffold.reader.remedies.types import annotated, array_type
+from mlax_scaffold.reader.resolution import HERE, Scope
+from mlax_scaffold.reader.source import (
+    Source,
+)
+from mlax_scaffold.reader.types import (
+    is_array_annotation,
+    read_array_type,
+    split_optional,
+)
+
+_GIVEN = (RESERVED | {"x"}) - {
+    "fwd",
+    "init",
+    "placement",
+    "static",
+    "step_count",
+    "trees",
+}
+"""What no input that is given by its name can be called: `fwd` has them."""
+
+ENTRY_SIGNATURE = 'def forward(self, x: Float["*batch features"]) -> Float["..."]'
+
+
+def read_inputs(
+    source: Source,
+    arguments: ast.arguments,
+    imports: Mapping[str, Import],
+    *,
+    skip: int = 0,
+    passes: bool = False,
+    optional: bool = False,
+) -> tuple[tuple[Input, ...], list[tuple[ast.arg, ast.expr | None]]]:
+    """Array inputs of a signature, and the parameters that are something else.
+
+    `optional` says whether one with a default is given by its name, wherever it stands.
+    """
+    inputs: list[Input] = []
+    others: list[tuple[ast.arg, ast.expr | None]] = []
+    positional = [*arguments.posonlyargs, *arguments.args][skip:]
+    none: list[ast.expr | None] = [None] * len(positional)
+    defaults = (
+        (none + list(arguments.defaults))[-len(positional) :] if positional else []
+    )
+    for extra in arguments.posonlyargs:
+        source.report(extra, "a spec's signature has no /", "Remove it.")
+    if passes and arguments.kwarg is not None:
+        _check_passed(source, arguments.kwarg)
+    for extra in (arguments.vararg, None if passes else arguments.kwarg):
+        if extra is not None:
+            source.report(extra, "a spec's signature has no * or ** parameters")
+    pairs = [
+        (arg, default, False) for arg, default in zip(positional, defaults, strict=True)
+    ]
+    pairs += [
+        (arg, default, True)
+        for arg, default in zip(
+            arguments.kwonlyargs, arguments.kw_defaults, strict=True
+        )
+    ]
+    for arg, default, keyword in pairs:
+        array = _named_tuple(arg.annotation, imports)
+        if array is None:
+            if arg.annotation is None or not is_array_annotation(arg.annotation):
+                others.append((arg, default))
+                continue
+            array = read_array_type(source, arg.annotation)
+        if array is not None:
+            inputs.append(
+                Input(
+                    arg.arg,
+                    array,
+                    keyword or (optional and default is not None),
+                    Scope(source, imports).optional(default),
+                    source.doc_comment(arg, default),
+                )
+            )
+    return tuple(inputs), others
+
+
+def _named_tuple(
+    annotation: ast.expr | None, imports: Mapping[str, Import]
+) -> ArrayType | None:
+    """The arrays of a NamedTuple beside the definition; None for any other annotation."""
+    if annotation is None:
+        return None
+    node, optional = split_optional(annotation)
+    if not isinstance(node, ast.Name) or node.id not in imports:
+        return None
+    arrays = imports[node.id].arrays
+    if not arrays:
+        return None
+    return ArrayType("tuple", name=node.id, items=arrays, optional=optional)
+
+
+def _check_passed(source: Source, arg: ast.arg) -> None:
+    """The keyword inputs that a block hands to its layers have one name and one type."""
+    given = "" if arg.annotation is None else unparsed(arg.annotation)
+    if (arg.arg, given) != (PASSED, "PyTree"):
+        source.report(
+            arg,
+            f"the keyword inputs that a block hands on are not `**{PASSED}: PyTree`",
+            f"Write `**{PASSED}: PyTree`.",
+        )
+
+
+def entry_inputs(
+    source: Source,
+    method: ast.FunctionDef,
+    imports: Mapping[str, Import],
+    passes: bool,
+) -> tuple[Input, ...]:
+    """The inputs of an entry point; what is wrong with them is reported."""
+    inputs, others = read_inputs(
+        source, method.args, imports, skip=1, passes=passes, optional=True
+    )
+    check_defaults(source, method.args, imports)
+    for item in inputs:
+        if item.keyword and item.name in _GIVEN:
+            source.report(
+                parameter(method, item.name),
+                f"`{item.name}` is a name of the generated function",
+                f"Choose another name, such as `{item.name}_`, or leave out its default: "
+                "an input without one may have any name.",
+            )
+    for arg, _ in others:
+        told = of_training(source, method, arg)
+        if told is not None:
+            source.report(
+                arg,
+                f"`{arg.arg}` is no input: every layer knows whether it is trained",
+                f"Read `{TOLD[arg.arg]}` in the body.",
+                fix=told,
+            )
+            continue
+        hint = 'Annotate it, as in `x: Float["*batch features"]`.'
+        given = ast.unparse(arg.annotation) if arg.annotation else ""
+        if given in imports and imports[given].module == HERE:
+            hint = (
+                f"Give each field of {given} the type of an array, as in "
+                '`nodes: Float["n features"]`.'
+            )
+        source.report(
+            arg,
+            f"the input `{arg.arg}` needs the type of an array",
+            hint,
+            fix=annotated(source, arg)
+            if arg.annotation is None
+            else array_type(source, arg.annotation),
+        )
+    taken = [*method.args.posonlyargs, *method.args.args]
+    # That self is missing is told elsewhere.
+    if len(taken) < 2 and [a.arg for a in taken] in ([], ["self"]):
+        source.report(
+            method, f"{method.name} takes no input", f"Write `{ENTRY_SIGNATURE}`."
+        )
+    elif inputs and not others and all(i.keyword for i in inputs):
+        source.report(
+            parameter(method, inputs[0].name),
+            f"every input of {method.name} has a default",
+            f"The first one is what `fwd` is called with: write `{inputs[0].name}` "
+            "without a default.",
+        )
+    return tuple(
+        replace(i, alias=f"{i.name}_") if i.name in RESERVED and not i.keyword else i
+        for i in inputs
+    )
+
+
+def parameter(method: ast.FunctionDef, name: str) -> ast.AST:
+    """The place of a parameter in a signature."""
+    parameters = [n for n in ast.walk(method.args) if isinstance(n, ast.arg)]
+    return next((p for p in parameters if p.arg == name), method)

@@ -1,0 +1,193 @@
+"""Statements and calls of a body that have one other form."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection
+
+from mlax_scaffold.errors import Edit, Fix, Needed
+from mlax_scaffold.model.unparsing import unparsed
+from mlax_scaffold.reader.remedies.names import of_jax
+from mlax_scaffold.reader.source import Source, dotted, self_attribute
+
+_UPDATES = {
+    ast.Add: "add",
+    ast.Sub: "subtract",
+    ast.Mult: "multiply",
+    ast.Div: "divide",
+    ast.Pow: "power",
+}
+"""What an array's `at[...]` has for `x[...] += value` and its kin."""
+
+
+INSTEAD = {
+    "print": "While jax traces it prints no values: `jax.debug.print` does.",
+    "breakpoint": "While jax traces there are no values: `jax.debug.breakpoint` has them.",
+    "open": "A layer is a pure function: read the file where the layer is made.",
+    "input": "A layer is a pure function: take it as an input.",
+    "global": "A layer is a pure function: keep what changes in a state, or return it.",
+    "nonlocal": "Return the value from the nested function.",
+    "yield": "A method returns its result: `return y`.",
+    "await": "Generated functions are ordinary ones: leave `await` out.",
+    "del": "Leave it out: names end with the function.",
+    "class": "Write it beside the definition.",
+    "eval": "Write the expression itself.",
+    "exec": "Write the statements themselves.",
+    "setattr": "Write `self.name = value`, for a state.",
+}
+"""What to write for statements and calls that no body holds."""
+
+
+def printed(source: Source, call: ast.Call) -> Fix | None:
+    """`print(...)` as `jax.debug.print(...)`, which works on traced values."""
+    if call.keywords or any(isinstance(a, ast.Starred) for a in call.args):
+        return None
+    texts: list[str] = []
+    values: list[str] = []
+    for argument in call.args:
+        match argument:
+            case ast.Constant(value=str(text)):
+                texts.append(_escaped(text))
+            case ast.JoinedStr(values=parts):
+                written = [_part(source, part, values) for part in parts]
+                if None in written:
+                    return None
+                texts.append("".join(filter(None, written)))
+            case _:
+                texts.append("{}")
+                values.append(source.text_of(argument))
+    needed = of_jax(source, "jax")
+    literal = unparsed(ast.Constant(" ".join(texts)))
+    if "'" in literal and '"' not in literal:
+        literal = f'"{literal[1:-1]}"'
+    arguments = ", ".join([literal, *values])
+    edit = source.edit(call, f"{needed.bound}.debug.print({arguments})")
+    return Fix((edit,), (needed,))
+
+
+def _part(source: Source, part: ast.expr, values: list[str]) -> str | None:
+    match part:
+        case ast.Constant(value=str(text)):
+            return _escaped(text)
+        case ast.FormattedValue(value=value, conversion=-1, format_spec=None):
+            values.append(unparsed(value))
+            return "{}"
+        case ast.FormattedValue(
+            value=value,
+            conversion=-1,
+            format_spec=ast.JoinedStr(values=[ast.Constant(value=str(form))]),
+        ):
+            values.append(unparsed(value))
+            return f"{{:{form}}}"
+    return None
+
+
+def _escaped(text: str) -> str:
+    return text.replace("{", "{{").replace("}", "}}")
+
+
+def in_place(source: Source, node: ast.stmt, target: ast.Subscript) -> Fix | None:
+    """`x[i] = v` as `x = x.at[i].set(v)`, and `x[i] += v` as `x = x.at[i].add(v)`."""
+    owner = target.value
+    if not isinstance(owner, ast.Name) and self_attribute(owner) is None:
+        return None
+    name = unparsed(owner)
+    match node:
+        case ast.Assign(targets=[only], value=value) if only is target:
+            method = "set"
+        case ast.AugAssign(op=op, value=value) if type(op) in _UPDATES:
+            method = _UPDATES[type(op)]
+        case _:
+            return None
+    return Fix(
+        (
+            source.replace(
+                source.start(target), source.end(owner), f"{name} = {name}.at"
+            ),
+            source.replace(source.end(target), source.start(value), f".{method}("),
+            source.replace(source.end(value), source.end(value), ")"),
+        )
+    )
+
+
+def without_keyword(source: Source, call: ast.Call, keyword: ast.keyword) -> Fix:
+    """A call without one of its keyword arguments."""
+    arguments = [*call.args, *call.keywords]
+    at = arguments.index(keyword)
+    if at:
+        start, end = source.end(arguments[at - 1]), source.end(keyword)
+    elif len(arguments) > 1:
+        start, end = source.start(keyword), source.start(arguments[1])
+    else:
+        start, end = source.start(keyword), source.end(keyword)
+    return Fix((source.replace(start, end, ""),))
+
+
+def typed_like(source: Source, call: ast.Call, name: str) -> Fix:
+    """A call that makes an array, with the dtype of another one."""
+    line, column = source.end(call)
+    inner = source.text_of(call)[:-1].rstrip()
+    comma = "" if inner.endswith(("(", ",")) else ", "
+    place = (line, column - 1)
+    return Fix((source.replace(place, place, f"{comma}dtype={name}.dtype"),))
+
+
+def imported_above(source: Source, node: ast.Import | ast.ImportFrom) -> Fix | None:
+    """An import of a body at the top of the spec."""
+    needed = []
+    for alias in node.names:
+        if isinstance(node, ast.ImportFrom):
+            if node.level or alias.name == "*":
+                return None
+            module, name = node.module or "", alias.name
+            needed.append(Needed(module, name, alias.asname or name))
+        else:
+            if "." in alias.name and alias.asname is None:
+                return None
+            needed.append(Needed(alias.name, "", alias.asname or alias.name))
+    return Fix((removed(source, node),), tuple(needed))
+
+
+def of_self(source: Source, method: ast.AST, target: ast.expr) -> Fix | None:
+    """`name = ...` as `self.name = ...`, with each use of the name."""
+    if not isinstance(target, ast.Name):
+        return None
+    names = [n for n in ast.walk(method) if isinstance(n, ast.Name)]
+    uses = [n for n in names if n.id == target.id]
+    return Fix(tuple(source.edit(node, f"self.{target.id}") for node in uses))
+
+
+def called(source: Source, node: ast.expr) -> Fix:
+    """`self.key` as `self.key()`."""
+    end = source.end(node)
+    return Fix((source.replace(end, end, "()"),))
+
+
+def removed(source: Source, node: ast.stmt) -> Edit:
+    """A statement's lines taken out; `pass` where it is the only one of its block."""
+    first, last = node.lineno, node.end_lineno or node.lineno
+    for parent in ast.walk(source.tree):
+        body = getattr(parent, "body", None)
+        if not isinstance(body, list) or len(body) != 1 or body[0] is parent:
+            continue
+        if getattr(body[0], "lineno", 0) == first:
+            return source.edit(node, "pass")
+    if last < len(source.lines):
+        return source.replace((first, 1), (last + 1, 1), "")
+    end = (last, len(source.lines[last - 1]) + 1)
+    return source.replace((first, 1), end, "")
+
+
+def debug_breakpoint(source: Source, call: ast.Call) -> Fix:
+    """`breakpoint()` as `jax.debug.breakpoint()`."""
+    needed = of_jax(source, "jax")
+    return Fix((source.edit(call.func, f"{needed.bound}.debug.breakpoint"),), (needed,))
+
+
+def of_numpy(source: Source, node: ast.Attribute, names: Collection[str]) -> Fix | None:
+    """`np.exp` as `jnp.exp`; `names` are those by which NumPy is known."""
+    root, _, rest = (dotted(node) or "").partition(".")
+    if root not in names or not rest:
+        return None
+    needed = of_jax(source, "jnp")
+    return Fix((source.edit(node, f"{needed.bound}.{rest}"),), (needed,))

@@ -1,0 +1,173 @@
+"""The outside of a class: decorators, methods by other names, fields without types, signatures."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterable
+
+from mlax_scaffold.errors import Fix, Needed
+from mlax_scaffold.model.unparsing import unparsed
+from mlax_scaffold.reader.remedies.names import SPEC, uses_of_self
+from mlax_scaffold.reader.source import Source, dotted
+
+CALLED = {
+    "forward": ("__call__", "call", "apply", "foward", "forwards", "fwd"),
+    "setup": ("build", "set_up", "setUp", "init"),
+    "value": ("__call__", "call"),
+    "update": ("__call__", "update_fn"),
+}
+"""What the methods of specs are called elsewhere."""
+
+
+def undecorated(source: Source, decorator: ast.expr) -> Fix | None:
+    """A class or a method without one of its decorators."""
+    line = decorator.lineno
+    end = decorator.end_lineno or line
+    if not source.lines[line - 1].lstrip().startswith("@"):
+        return None
+    return Fix((source.replace((line, 1), (end + 1, 1), ""),))
+
+
+def decorated(source: Source, function: ast.FunctionDef) -> Fix | None:
+    """A function with the decorator of a spec."""
+    if function.decorator_list:
+        return None
+    word = "function"
+    return Fix((source.insert(function, f"@{word}\n"),), (Needed(SPEC, word, word),))
+
+
+def called(source: Source, method: ast.FunctionDef, name: str) -> Fix:
+    """A method by another name, where it is defined and where it is called."""
+    line = method.lineno
+    column = source.lines[line - 1].index(method.name, method.col_offset) + 1
+    end = (line, column + len(method.name))
+    edits = [source.replace((line, column), end, name)]
+    for node in uses_of_self(source.tree, method.name):
+        stop = source.end(node)
+        start = (stop[0], stop[1] - len(method.name))
+        edits.append(source.replace(start, stop, name))
+    return Fix(tuple(edits))
+
+
+def called_so(
+    source: Source,
+    methods: Iterable[ast.FunctionDef],
+    name: str,
+    close: Collection[str],
+) -> Fix | None:
+    """The one method that other libraries call otherwise, or that is misspelt, by its name."""
+    methods = list(methods)
+    if name in (m.name for m in methods):
+        return None
+    for method in methods:
+        if method.name in CALLED[name] or method.name in close:
+            return called(source, method, name)
+    return None
+
+
+def with_self(source: Source, method: ast.FunctionDef) -> Fix | None:
+    """A method that takes self, which it had forgotten."""
+    args = method.args
+    if any(isinstance(a, ast.arg) and a.arg == "self" for a in ast.walk(args)):
+        return None
+    first = next(iter([*args.posonlyargs, *args.args]), None)
+    if first is None and (args.vararg or args.kwonlyargs or args.kwarg):
+        return None
+    if first is not None:
+        return Fix((source.insert(first, "self, "),))
+    line = method.lineno
+    column = source.lines[line - 1].find("(", method.col_offset) + 2
+    if column < 2:
+        return None
+    return Fix((source.replace((line, column), (line, column), "self"),))
+
+
+def returned(source: Source, method: ast.FunctionDef) -> Fix | None:
+    """A method that returns what its last statement computes."""
+    last = method.body[-1]
+    match last:
+        case ast.Expr(value=ast.expr() as value) if not isinstance(
+            value, ast.Constant | ast.Yield
+        ):
+            if isinstance(value, ast.Call) and dotted(value.func) in (
+                "require",
+                "print",
+            ):
+                return None
+            return Fix((source.insert(last, "return "),))
+        case (
+            ast.Assign(targets=[ast.Name(id=name)])
+            | ast.AugAssign(target=ast.Name(id=name))
+        ):
+            indent = source.lines[last.lineno - 1][: last.col_offset]
+            line = last.end_lineno or last.lineno
+            end = (line, len(source.lines[line - 1]) + 1)
+            return Fix((source.replace(end, end, f"\n{indent}return {name}"),))
+    return None
+
+
+def of_training(
+    source: Source, method: ast.FunctionDef, argument: ast.arg
+) -> Fix | None:
+    """A method that reads `self.training`, in the place of a parameter that tells it."""
+    told = TOLD.get(argument.arg)
+    parameters = [*method.args.posonlyargs, *method.args.args, *method.args.kwonlyargs]
+    at = parameters.index(argument)
+    first_keyword = (
+        bool(method.args.kwonlyargs) and argument is (method.args.kwonlyargs[0])
+    )
+    if told is None or at == 0 or first_keyword:
+        return None
+    defaults = dict(zip(method.args.kwonlyargs, method.args.kw_defaults, strict=True))
+    plain = [*method.args.posonlyargs, *method.args.args]
+    given = list(method.args.defaults)
+    defaults |= dict(zip(plain[len(plain) - len(given) :], given, strict=True))
+    last = defaults.get(argument) or argument
+    previous = defaults.get(parameters[at - 1]) or parameters[at - 1]
+    edits = [source.replace(source.end(previous), source.end(last), "")]
+    for node in ast.walk(method):
+        if isinstance(node, ast.Name) and node.id == argument.arg:
+            if not isinstance(node.ctx, ast.Load):
+                return None
+            edits.append(source.edit(node, told))
+    return Fix(tuple(edits))
+
+
+TOLD = {
+    "training": "self.training",
+    "train": "self.training",
+    "is_training": "self.training",
+    "deterministic": "(not self.training)",
+    "inference": "(not self.training)",
+    "eval": "(not self.training)",
+}
+"""Parameters by which other libraries tell training from inference, and what tells it here."""
+
+
+def typed(source: Source, statement: ast.Assign) -> Fix | None:
+    """`features = 4` as `features: int = 4`."""
+    match statement:
+        case ast.Assign(
+            targets=[ast.Name() as target], value=ast.Constant(value=value)
+        ) if isinstance(value, bool | int | float | str):
+            end = source.end(target)
+            return Fix((source.replace(end, end, f": {type(value).__name__}"),))
+    return None
+
+
+def listed(source: Source, node: ast.expr) -> Fix | None:
+    """A list as a tuple, which nothing can change."""
+    start, end = source.start(node), source.end(node)
+    text = source.text_of(node)
+    # The value of a constant has the place of its name.
+    if not isinstance(node, ast.List) or not text.startswith("["):
+        return None
+    one = len(node.elts) == 1 and not text[:-1].rstrip().endswith(",")
+    first = source.replace(start, (start[0], start[1] + 1), "(")
+    last = source.replace((end[0], end[1] - 1), end, ",)" if one else ")")
+    return Fix((first, last))
+
+
+def chosen(source: Source, node: ast.expr, text: str) -> Fix:
+    """Another literal."""
+    return Fix((source.edit(node, unparsed(ast.Constant(text)).replace("'", '"')),))

@@ -1,0 +1,111 @@
+"""Names that edits bring into a text, and others that they take the place of."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Iterable
+
+from mlax_scaffold.errors import Fix, Needed
+from mlax_scaffold.reader.source import Source, self_attribute
+
+SPEC = "mlax_scaffold.spec"
+
+_JAX = {
+    "jax": Needed("jax", "", "jax"),
+    "jnp": Needed("jax.numpy", "", "jnp"),
+    "lax": Needed("jax", "lax", "lax"),
+}
+"""What the usual names of jax are imports of."""
+
+
+def word(source: Source, name: str) -> Needed:
+    """The import of a word, under another name where the spec has that for something else."""
+    return bound_to(source, SPEC, name, f"strict_{name}")
+
+
+def bound_to(source: Source, module: str, name: str, other: str) -> Needed:
+    """The import of a name from a module: as it is in the spec, else as `other` where it is taken."""
+    for node in source.tree.body:
+        if isinstance(node, ast.ImportFrom) and not node.level:
+            for alias in node.names:
+                if (node.module, alias.name) == (module, name):
+                    return Needed(module, name, alias.asname or name)
+    return Needed(module, name, other if name in _taken(source) else name)
+
+
+def of_jax(source: Source, name: str) -> Needed:
+    """The import of jax, jax.numpy or jax.lax, by the name that it has in the spec."""
+    wanted = _JAX[name]
+    full = f"{wanted.module}.{wanted.name}".rstrip(".")
+    for node in source.tree.body:
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                if alias.name == full and (alias.asname or full == "jax"):
+                    return Needed(full, "", alias.asname or full)
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            for alias in node.names:
+                if f"{node.module}.{alias.name}" == full:
+                    return Needed(node.module or "", alias.name, alias.asname or name)
+    return wanted
+
+
+def renamed(source: Source, scope: ast.AST, old: str, new: str) -> Fix | None:
+    """A local or a parameter by another name, everywhere in a function."""
+    if new in {n.id for n in ast.walk(source.tree) if isinstance(n, ast.Name)}:
+        return None
+    edits = []
+    for node in ast.walk(scope):
+        match node:
+            case ast.Name(id=name) if name == old:
+                edits.append(source.edit(node, new))
+            case ast.arg(arg=name) if name == old:
+                line, column = source.start(node)
+                end = (line, column + len(old))
+                edits.append(source.replace((line, column), end, new))
+            case ast.FunctionDef(name=name) if name == old:
+                return None
+    return Fix(tuple(edits)) if edits else None
+
+
+def field_named(
+    source: Source, node: ast.AnnAssign | ast.arg, old: str, new: str
+) -> Fix | None:
+    """A field by another name, with each use of it."""
+    if not isinstance(node, ast.AnnAssign):
+        return None
+    edits = [source.edit(node.target, new)]
+    for use in uses_of_self(source.tree, old):
+        end = source.end(use)
+        edits.append(source.replace((end[0], end[1] - len(old)), end, new))
+    return Fix(tuple(edits))
+
+
+def attribute(source: Source, node: ast.Attribute, name: str) -> Fix:
+    """Another attribute of the same object."""
+    line, column = source.end(node)
+    start = (line, column - len(node.attr))
+    return Fix((source.replace(start, (line, column), name),))
+
+
+def uses_of_self(tree: ast.AST, name: str) -> Iterable[ast.Attribute]:
+    """Each `self.name`."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and self_attribute(node) == name:
+            yield node
+
+
+def _taken(source: Source) -> set[str]:
+    """The names that stand for something in a spec already."""
+    found: set[str] = set()
+    for node in ast.walk(source.tree):
+        match node:
+            case ast.Name(id=name) if hasattr(builtins, name):
+                found.add(name)
+            case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name):
+                found.add(name)
+            case ast.FunctionDef(name=name) if node in source.tree.body:
+                found.add(name)
+            case ast.alias(name=name, asname=bound):
+                found.add(bound or name.partition(".")[0])
+    return found

@@ -1,0 +1,255 @@
+"""Annotations of other libraries and of older Python, as the words of specs."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import re
+
+from mlax_scaffold.errors import Fix, Needed
+from mlax_scaffold.model.shapes import ShapeError, parse_shape
+from mlax_scaffold.model.unparsing import unparsed
+from mlax_scaffold.model.words import WORDS
+from mlax_scaffold.reader.remedies.names import SPEC
+from mlax_scaffold.reader.source import Source, dotted
+
+_FIELDS = {
+    "Any": "",
+    "Array": "",
+    "Bool": "bool",
+    "Callable": "Activation",
+    "Dtype": "DType",
+    "DTypeLike": "DType",
+    "dtype": "DType",
+    "Integer": "int",
+    "PrecisionLike": "Precision",
+    "Str": "str",
+    "String": "str",
+    "boolean": "bool",
+    "double": "float",
+    "function": "Function",
+    "integer": "int",
+    "number": "float",
+    "string": "str",
+    "Initializer": "Initializer",
+    "PaddingLike": "Padding",
+}
+"""Types of fields by the last part of their names, and the words that they mean."""
+
+_SEQUENCES = ("Iterable", "List", "Sequence", "Tuple", "list", "tuple")
+_ELEMENTS = {"int": "Sizes", "Size": "Sizes"}
+
+_ARRAYS = {
+    "Array": "Float",
+    "ArrayLike": "Float",
+    "DeviceArray": "Float",
+    "Float16": "Float",
+    "Float32": "Float",
+    "Float64": "Float",
+    "BFloat16": "Float",
+    "Inexact": "Float",
+    "Num": "Float",
+    "Shaped": "Float",
+    "Tensor": "Float",
+    "Float": "Float",
+    "FloatTensor": "Float",
+    "LongTensor": "Int",
+    "Int": "Int",
+    "Int8": "Int",
+    "Int16": "Int",
+    "Int32": "Int",
+    "Int64": "Int",
+    "Integer": "Int",
+    "UInt8": "Int",
+    "UInt32": "Int",
+    "Bool": "Bool",
+    "ndarray": "Float",
+    "PRNGKey": "Key",
+    "PRNGKeyArray": "Key",
+    "Key": "Key",
+    "Any": "PyTree",
+    "PyTree": "PyTree",
+}
+"""Types of arrays by the last part of their names, and the words that they mean."""
+
+
+def field_type(source: Source, node: ast.expr) -> Fix | None:
+    """The annotation of a field as a word; None where it is not clear which."""
+    text = _field(node)
+    if text is None or text == unparsed(node):
+        return None
+    return _written(source, node, text)
+
+
+def array_type(source: Source, node: ast.expr) -> Fix | None:
+    """The annotation of an input or a result as the type of an array."""
+    text = _array(node)
+    if text is None or text == unparsed(node):
+        return None
+    return _written(source, node, text)
+
+
+def shape_text(source: Source, node: ast.Constant) -> Fix | None:
+    """A shape in another grammar: with commas, in parentheses, with spaces in a product."""
+    text = str(node.value)
+    plain = " ".join(re.sub(r"[,()\[\]]", " ", text).split())
+    for other in (
+        plain,
+        re.sub(r"\.\.\.(?=\w)", "*", plain),
+        re.sub(r"\*\s+(?=[A-Za-z_])", "*", plain),
+        re.sub(r"\s*(\*|\+|-|//)\s*", r"\1", plain),
+    ):
+        try:
+            parse_shape(other)
+        except ShapeError:
+            continue
+        return Fix((source.edit(node, f'"{other}"'),))
+    return None
+
+
+def or_none(source: Source, annotation: ast.expr) -> Fix:
+    """A type that None may be, too."""
+    end = source.end(annotation)
+    return Fix((source.replace(end, end, " | None"),))
+
+
+def annotated(source: Source, node: ast.arg) -> Fix:
+    """An input without a type as a floating array of any shape."""
+    line, column = source.start(node)
+    end = (line, column + len(node.arg))
+    return Fix(
+        (source.replace(end, end, ': Float["..."]'),), (Needed(SPEC, "Float", "Float"),)
+    )
+
+
+def _written(source: Source, node: ast.expr, text: str) -> Fix:
+    names = {n.id for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Name)}
+    words = (*WORDS, *_ARRAYS.values(), "PerDim", "Literal")
+    plain = ("int", "float", "bool", "str")
+    needed = [
+        Needed(WORDS[n].module if n in WORDS else SPEC, n, n)
+        for n in sorted(names)
+        if n in words and n not in plain
+    ]
+    return Fix((source.edit(node, text),), tuple(needed))
+
+
+def _field(node: ast.expr) -> str | None:
+    name = _name(node)
+    match node:
+        case ast.Call(func=ast.Name(id="Literal"), args=choices, keywords=[]):
+            given = ", ".join(map(unparsed, choices)).replace("'", '"')
+            return f"Literal[{given}]"
+        case ast.BinOp(left=left, op=ast.BitOr(), right=ast.Constant(value=None)):
+            inner = _field(left)
+            return inner and f"{inner} | None"
+        case ast.BinOp(left=ast.Constant(value=None), op=ast.BitOr(), right=right):
+            inner = _field(right)
+            return inner and f"{inner} | None"
+        case ast.Subscript(value=owner, slice=inner):
+            return _field_of(_name(owner), inner)
+        case ast.Constant(value=str(text)):
+            try:
+                return _field(ast.parse(text, mode="eval").body)
+            except SyntaxError:
+                return None
+        case ast.Name(id=known) if known in WORDS:
+            return known
+    for known, row in WORDS.items():
+        if name in row.spellings:
+            return known
+    if name in _FIELDS:
+        return _FIELDS[name] or None
+    if name in ("List", "Tuple", "list", "tuple", "Sequence"):
+        return "Sizes"
+    return _close(name)
+
+
+def _field_of(owner: str, inner: ast.expr) -> str | None:
+    parts = inner.elts if isinstance(inner, ast.Tuple) else [inner]
+    if owner == "Optional":
+        one = _field(inner)
+        return one and f"{one} | None"
+    if owner == "Union":
+        kept = [p for p in parts if not _is_none(p)]
+        one = _field(kept[0]) if len(kept) == 1 else None
+        return one and (f"{one} | None" if len(kept) < len(parts) else one)
+    if owner in _SEQUENCES:
+        words = {_field(p) for p in parts if not _is_dots(p)}
+        [word] = words if len(words) == 1 else [None]
+        if word in ("int", "Size"):
+            return "Sizes"
+        return word and f"tuple[{word}, ...]"
+    if owner in ("Final", "ClassVar", "Annotated", "Required"):
+        return _field(parts[0])
+    if owner == "Callable":
+        return "Activation"
+    if owner == "PerDim":
+        one = _field(inner)
+        return f"PerDim[{'Size' if one == 'int' else one}]" if one else None
+    if owner == "Literal":
+        return f"Literal[{unparsed(inner)}]"
+    return None
+
+
+def _array(node: ast.expr) -> str | None:
+    name = _name(node)
+    match node:
+        case ast.Tuple(elts=parts) if parts:
+            items = [item for item in map(_array, parts) if item]
+            return f"tuple[{', '.join(items)}]" if len(items) == len(parts) else None
+        case ast.BinOp(left=left, op=ast.BitOr(), right=ast.Constant(value=None)):
+            inner = _array(left)
+            return inner and f"{inner} | None"
+        case ast.Subscript(value=owner, slice=inner):
+            return _array_of(_name(owner), inner)
+    if name in ("PyTree", "Key", "PRNGKey", "PRNGKeyArray", "Any"):
+        return _ARRAYS[name]
+    if name in _ARRAYS:
+        return f'{_ARRAYS[name]}["..."]'
+    return None
+
+
+def _array_of(owner: str, inner: ast.expr) -> str | None:
+    parts = inner.elts if isinstance(inner, ast.Tuple) else [inner]
+    if owner == "Optional":
+        one = _array(inner)
+        return one and f"{one} | None"
+    if owner in ("Tuple", "tuple"):
+        items = ["..." if _is_dots(p) else _array(p) for p in parts]
+        known = [i for i in items if i]
+        return f"tuple[{', '.join(known)}]" if len(known) == len(items) else None
+    word = _ARRAYS.get(owner)
+    if word in ("Float", "Int", "Bool"):
+        texts = [p.value for p in parts if isinstance(p, ast.Constant)]
+        if len(parts) > 1 and len(texts) == len(parts):
+            return f'{word}["{" ".join(map(str, texts))}"]'
+        # As in jaxtyping: the array that has the shape stands first.
+        shape = parts[-1]
+        if (
+            len(parts) < 3
+            and isinstance(shape, ast.Constant)
+            and isinstance(shape.value, str)
+        ):
+            return f'{word}["{shape.value}"]'
+        if all(isinstance(p, ast.Name | ast.Constant) for p in parts):
+            names = [unparsed(p) for p in parts]
+            return f'{word}["{" ".join("..." if n == "..." else n for n in names)}"]'
+    return None
+
+
+def _close(name: str) -> str | None:
+    found = difflib.get_close_matches(name, list(WORDS), n=1, cutoff=0.75)
+    return found[0] if found else None
+
+
+def _name(node: ast.expr) -> str:
+    return (dotted(node) or "").rpartition(".")[2]
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def _is_dots(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is ...

@@ -1,0 +1,120 @@
+"""Reads requirements: `require(condition, message)`, and an `if` that raises a ValueError."""
+
+from __future__ import annotations
+
+import ast
+
+from mlax_scaffold.model.definition import Requirement
+from mlax_scaffold.reader.resolution import Scope
+from mlax_scaffold.reader.source import dotted
+
+
+def read_requirement(scope: Scope, call: ast.Call, method: str) -> Requirement | None:
+    """`require(condition, message)`; None, with a finding, where it is malformed."""
+    match call:
+        case ast.Call(args=[condition, ast.Constant(value=str(message))], keywords=[]):
+            return Requirement(scope.expression(condition), message, method)
+    scope.source.report(
+        call,
+        "expected require(condition, message) with a literal message",
+        'For example require(self.features % self.num_heads == 0, "num_heads '
+        'must divide features").',
+    )
+    return None
+
+
+def read_raises(
+    scope: Scope, statement: ast.If, *before: ast.expr
+) -> list[Requirement]:
+    """The requirements of an `if` in setup, and of each `elif`; what else it holds is reported.
+
+    `before` are the tests before it, none of which held.
+    """
+    found = _raised(scope, statement, "setup", *before)
+    if found is None:
+        scope.source.report(
+            statement.body[0],
+            "an `if` in setup raises a ValueError with a message that says something",
+            'Write `raise ValueError("...")`, or `require(condition, "...")`.',
+        )
+        return []
+    match statement.orelse:
+        case []:
+            return [found]
+        case [ast.If(body=[ast.Raise()]) as other]:
+            return [found, *read_raises(scope, other, *before, statement.test)]
+    scope.source.report(
+        statement.orelse[0],
+        "what follows an `if` that raises needs no `else`",
+        "Write it after the `if`.",
+    )
+    return [found]
+
+
+def requirements_of(scope: Scope, node: ast.FunctionDef) -> list[Requirement]:
+    """The requirements that stand in a method that is no setup."""
+    found: list[Requirement | None] = []
+    for part in ast.walk(node):
+        match part:
+            case ast.Call(func=function) if dotted(function) == "require":
+                found.append(read_requirement(scope, part, node.name))
+            case ast.If():
+                found.append(_raised(scope, part, node.name))
+    return [requirement for requirement in found if requirement is not None]
+
+
+def _raised(
+    scope: Scope, node: ast.If, method: str, *before: ast.expr
+) -> Requirement | None:
+    """The requirement that an `if` is; None where it is none."""
+    match node.body:
+        case [
+            ast.Raise(
+                exc=ast.Call(func=ast.Name(id="ValueError"), args=[told], keywords=[]),
+                cause=None,
+            )
+        ]:
+            message = _message(told)
+            if message.strip(". "):
+                tests = [*map(_contrary, before), node.test]
+                test = tests[0] if len(tests) == 1 else ast.BoolOp(ast.And(), tests)
+                violation = ast.copy_location(test, node.test)
+                return Requirement(
+                    scope.expression(_contrary(violation)),
+                    message,
+                    method,
+                    scope.expression(violation),
+                )
+    return None
+
+
+_INVERSE: dict[type[ast.cmpop], type[ast.cmpop]] = {
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+    ast.In: ast.NotIn,
+    ast.NotIn: ast.In,
+    ast.Is: ast.IsNot,
+    ast.IsNot: ast.Is,
+}
+
+
+def _contrary(test: ast.expr) -> ast.expr:
+    contrary: ast.expr = ast.UnaryOp(ast.Not(), test)
+    match test:
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            contrary = operand
+        case ast.Compare(left=left, ops=[op], comparators=right) if (
+            type(op) in _INVERSE
+        ):
+            contrary = ast.Compare(left, [_INVERSE[type(op)]()], right)
+    return ast.copy_location(contrary, test)
+
+
+def _message(told: ast.expr) -> str:
+    """The message, with dots in the place of values; empty where it is no literal."""
+    match told:
+        case ast.Constant(value=str(message)):
+            return message
+        case ast.JoinedStr(values=parts):
+            return "".join(_message(part) or "..." for part in parts)
+    return ""

@@ -1,0 +1,122 @@
+"""Tells what becomes of each method of a layer: by its name and types, and by what it uses."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Mapping
+
+from mlax_scaffold.model.definition import Declaration, MethodRole, Role
+from mlax_scaffold.reader.methods import is_static, role_of
+from mlax_scaffold.reader.source import indexed_attribute, self_attribute
+from mlax_scaffold.reader.types import is_array_annotation
+
+_ARRAYS = ("key", "keys", "state", "stored", "trainable", "training")
+"""What no method of the hyperparameters has."""
+_LAYERS = ("layer", "sub-layer")
+SEVERAL = ("layers", "container")
+"""Attributes that hold several layers."""
+
+
+def roles_of(
+    methods: Iterable[ast.FunctionDef],
+    special: dict[str, MethodRole],
+    attributes: Mapping[str, str],
+) -> dict[str, MethodRole]:
+    """The role of each method of a layer or a block, by name.
+
+    `attributes` says what the attributes of self are, but for methods.
+    """
+    methods = tuple(methods)
+    roles = {m.name: role_of(m, special) for m in methods}
+    called = {
+        name
+        for m in methods
+        for node in ast.walk(m)
+        if isinstance(node, ast.Attribute) and (name := self_attribute(node))
+    }
+    for method in methods:
+        if method.name in special or roles[method.name] is MethodRole.PROPERTY:
+            continue
+        inner = method.name.startswith("_") or (
+            method.name in called and not _all_arrays(method)
+        )
+        if roles[method.name] is MethodRole.ENTRY:
+            own = inner
+        else:
+            own = is_static(method) or _uses(method, attributes)
+            # What others call may read weights of sub-layers, which it is then given.
+            own = own or (method.name in called and _reads_parts(method, attributes))
+        if own:
+            roles[method.name] = MethodRole.OWN
+    while more := [m for m in methods if _calls_own(m, roles)]:
+        roles |= {m.name: MethodRole.OWN for m in more}
+    return roles
+
+
+def _all_arrays(method: ast.FunctionDef) -> bool:
+    """Whether every parameter has the type of an array."""
+    given = (*method.args.posonlyargs, *method.args.args, *method.args.kwonlyargs)
+    return all(a.annotation and is_array_annotation(a.annotation) for a in given[1:])
+
+
+def _calls_own(method: ast.FunctionDef, roles: Mapping[str, MethodRole]) -> bool:
+    if roles[method.name] is not MethodRole.HYPER:
+        return False
+    names = {self_attribute(node) for node in ast.walk(method)}
+    taken = (MethodRole.ENTRY, MethodRole.OWN)
+    return any(roles.get(name or "") in taken for name in names)
+
+
+def _reads_parts(method: ast.FunctionDef, attributes: Mapping[str, str]) -> bool:
+    """Whether a method reads an attribute of a sub-layer, and does not call it."""
+    calls = {id(n.func) for n in ast.walk(method) if isinstance(n, ast.Call)}
+    return any(
+        attributes.get(self_attribute(n.value) or indexed_attribute(n.value) or "")
+        in ("sub-layer", *SEVERAL)
+        for n in ast.walk(method)
+        if isinstance(n, ast.Attribute) and id(n) not in calls
+    )
+
+
+def _uses(method: ast.FunctionDef, attributes: Mapping[str, str]) -> bool:
+    """Whether a method uses what hyperparameters do not hold: arrays, keys, calls of layers."""
+    variables = {
+        node.id
+        for loop in ast.walk(method)
+        if isinstance(loop, ast.For | ast.comprehension)
+        and any(
+            attributes.get(self_attribute(n) or "") == "layers"
+            for n in ast.walk(loop.iter)
+        )
+        for node in ast.walk(loop.target)
+        if isinstance(node, ast.Name)
+    }
+    for node in ast.walk(method):
+        match node:
+            case ast.Attribute() if attributes.get(self_attribute(node) or "") in (
+                _ARRAYS
+            ):
+                return True
+            case ast.Attribute(attr="trainables" | "non_trainables" | "apply") if (
+                attributes.get(self_attribute(node.value) or "") in _LAYERS
+            ):
+                return True
+            case ast.Call(func=ast.Name(id=name)) if name in variables:
+                return True
+            case ast.Call(func=ast.Subscript() as called) if (
+                attributes.get(indexed_attribute(called) or "") in SEVERAL
+            ):
+                return True
+            case ast.Call(func=func) if (
+                attributes.get(self_attribute(func) or "") in _LAYERS
+            ):
+                return True
+    return False
+
+
+def attribute_of(declaration: Declaration) -> str:
+    """What an attribute is that a declaration makes."""
+    if declaration.several:
+        return "layers"
+    layers = declaration.role is Role.SUB_LAYER
+    return "container" if declaration.members and layers else declaration.role.value

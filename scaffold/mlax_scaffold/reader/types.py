@@ -1,0 +1,260 @@
+"""Reads annotations: the words of hyperparameters, and the types of array inputs."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from types import MappingProxyType
+
+from mlax_scaffold.errors import Location, did_you_mean
+from mlax_scaffold.model.definition import ArrayType, Import
+from mlax_scaffold.model.hyper_types import (
+    HyperType,
+    choice_type,
+    per_dim_elements,
+    sequence_elements,
+)
+from mlax_scaffold.model.shapes import ShapeError, parse_shape
+from mlax_scaffold.model.unparsing import unparsed
+from mlax_scaffold.model.words import WORDS
+from mlax_scaffold.reader.remedies.types import array_type, field_type, shape_text
+from mlax_scaffold.reader.source import Source
+
+ARRAY_KINDS = ("Float", "Int", "Bool", "Key", "PyTree")
+
+
+def read_hyper_type(
+    source: Source,
+    node: ast.expr,
+    imports: Mapping[str, Import] = MappingProxyType({}),
+) -> HyperType | None:
+    """The type that a hyperparameter's annotation names; None, with a finding, where it is no word."""
+    whole = node
+    node, optional = split_optional(node)
+    if isinstance(node, ast.Name) and node.id in imports:
+        members = imports[node.id].members
+        if members:
+            return HyperType(WORDS["str"], optional, members, enumeration=node.id)
+    if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
+        word = node.value.id
+        if word == "Literal":
+            return _read_choices(source, node, optional)
+        if word == "PerDim":
+            element = node.slice
+            if isinstance(element, ast.Name) and element.id in per_dim_elements():
+                return HyperType(WORDS[element.id], optional=optional, per_dim=True)
+            allowed = " or ".join(f"PerDim[{name}]" for name in per_dim_elements())
+            source.report(element, f"PerDim takes {allowed}")
+            return None
+        if word == "tuple":
+            return _read_sequence(source, node, optional)
+    if isinstance(node, ast.Name) and node.id in WORDS:
+        kind = HyperType(WORDS[node.id], optional=optional)
+        if kind.word.structural and optional:
+            source.report(node, f"{node.id} cannot be None", "Remove `| None`.")
+        return kind
+    given = unparsed(node)
+    vocabulary = (*WORDS, "Literal", "PerDim", "tuple")
+    fix = field_type(source, whole)
+    last = given.rpartition(".")[2]
+    if fix is None and last in ("Array", "ndarray", "Tensor", "DeviceArray"):
+        source.report(
+            node,
+            f"`{given}` is an array, which no hyperparameter can be",
+            "A weight is declared in setup: `self.name = trainable(initializer, shape)`.",
+        )
+        return None
+    if fix is not None:
+        text = fix.edits[0].text
+        source.report(
+            node,
+            f"`{given}` is not a word of the vocabulary",
+            did_you_mean(given, vocabulary) or f"Write `{text}`.",
+            fix=fix,
+        )
+        return None
+    source.report(
+        node,
+        f"`{given}` is not a word of the vocabulary",
+        _of_plugin(imports.get(given))
+        or did_you_mean(given, vocabulary)
+        or f"Hyperparameters are annotated with one of {', '.join(vocabulary)}.",
+    )
+    return None
+
+
+def _of_plugin(imported: Import | None) -> str:
+    """What to do about a type that a spec imports from another package, or ""."""
+    if imported is None or imported.attribute is None or imported.reference:
+        return ""
+    if imported.module.startswith("."):  # it stands beside the definition
+        return ""
+    return (
+        f"If {imported.module} is a plugin's, name the plugin in `plugins` of "
+        "[tool.mlax-scaffold]."
+    )
+
+
+def is_array_annotation(node: ast.expr) -> bool:
+    """Whether an annotation means an array rather than a hyperparameter."""
+    node, _ = split_optional(node)
+    if isinstance(node, ast.Subscript):
+        if isinstance(node.value, ast.Name) and node.value.id == "tuple":
+            return not _is_sequence(node)
+        node = node.value
+    return isinstance(node, ast.Name) and node.id in (*ARRAY_KINDS, "tuple")
+
+
+def _is_sequence(node: ast.Subscript) -> bool:
+    """Whether `tuple[...]` is a sequence of hyperparameters rather than of arrays."""
+    elements = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    return bool(elements) and (
+        isinstance(elements[0], ast.Name) and elements[0].id in WORDS
+    )
+
+
+def _read_sequence(
+    source: Source, node: ast.Subscript, optional: bool
+) -> HyperType | None:
+    match node.slice:
+        case ast.Tuple(elts=[ast.Name(id=name), ast.Constant(value=end)]) if (
+            end is ... and name in sequence_elements()
+        ):
+            return HyperType(WORDS[name], optional=optional, sequence=True)
+    source.report(
+        node,
+        f"`{unparsed(node)}` is not a sequence of a word",
+        "Write Sizes, or tuple[float, ...]; the word of a tuple is one of "
+        f"{', '.join(sequence_elements())}.",
+        fix=field_type(source, node),
+    )
+    return None
+
+
+def read_array_type(source: Source, node: ast.expr) -> ArrayType | None:
+    """The type that an input's annotation names; None, with a finding, where it is none."""
+    node, optional = split_optional(node)
+    if isinstance(node, ast.Name) and node.id in ("PyTree", "Key"):
+        return ArrayType(node.id, optional=optional)
+    if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
+        word = node.value.id
+        if word == "tuple":
+            elements = (
+                node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+            )
+            if not elements:
+                source.report(node, "a tuple of arrays has elements")
+                return None
+            repeated = isinstance(elements[-1], ast.Constant) and (
+                elements[-1].value is ...
+            )
+            if repeated and len(elements) == 2:
+                elements = elements[:1]
+            items = [read_array_type(source, element) for element in elements]
+            if None in items:
+                return None
+            if repeated:
+                items.append(ArrayType("..."))
+            return ArrayType(
+                "tuple", items=tuple(i for i in items if i), optional=optional
+            )
+        if word in ("Float", "Int", "Bool"):
+            return _read_shape(source, node, ArrayType(word, optional=optional))
+    given = unparsed(node)
+    word = given.partition("[")[0]
+    source.report(
+        node,
+        f"`{given}` is not the type of an array",
+        (
+            did_you_mean(word, ARRAY_KINDS)
+            if word.isidentifier() and word not in ARRAY_KINDS
+            else ""
+        )
+        or 'Write Float["..."], Int["..."], Bool["..."], PyTree, or a tuple of them.',
+        fix=array_type(source, node),
+    )
+    return None
+
+
+def _read_shape(
+    source: Source, node: ast.Subscript, array: ArrayType
+) -> ArrayType | None:
+    text = node.slice
+    if not (isinstance(text, ast.Constant) and isinstance(text.value, str)):
+        source.report(
+            text,
+            f"the shape of {array.kind} is a string",
+            f'Write {array.kind}["*batch features"], for example.',
+            fix=array_type(source, node),
+        )
+        return None
+    try:
+        shape = parse_shape(text.value)
+    except ShapeError as error:
+        source.report(
+            text,
+            f"not a shape: {error}",
+            fix=shape_text(source, text),
+            offset=_offset(text, text.value, error.offset),
+        )
+        return None
+    return replace(array, shape=shape, places=tuple(_places(source, text, text.value)))
+
+
+def _places(
+    source: Source, node: ast.Constant, value: str
+) -> Iterator[tuple[str, Location]]:
+    """The first place of each name in the literal of a shape."""
+    literal = source.location(node)
+    found: dict[str, int] = {}
+    for match in re.finditer(r"[^\W\d]\w*", value):
+        found.setdefault(match.group(), match.start())
+    for name, offset in found.items():
+        inside = _offset(node, value, offset)
+        yield name, replace(literal, column=literal.column + inside)
+
+
+def _offset(node: ast.Constant, value: str, offset: int) -> int:
+    """Where in a literal a character is; 0 where the literal is not what it looks like."""
+    length = (node.end_col_offset or 0) - node.col_offset
+    plain = (
+        node.end_lineno == node.lineno
+        and length == len(value.encode(errors="replace")) + 2
+    )
+    return 1 + offset if plain else 0
+
+
+def _read_choices(
+    source: Source, node: ast.Subscript, optional: bool
+) -> HyperType | None:
+    elements = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    choices = [
+        element.value
+        for element in elements
+        if isinstance(element, ast.Constant) and isinstance(element.value, str)
+    ]
+    if len(choices) != len(elements):
+        source.report(node, 'Literal takes strings, as in Literal["sum", "mean"]')
+        return None
+    for element, choice in zip(elements, choices, strict=True):
+        if not choice or not choice.isprintable() or set(choice) & set('"\\'):
+            source.report(
+                element,
+                "a choice is printable text without double quotes and backslashes",
+                'For example Literal["sum", "mean"].',
+            )
+            return None
+    return choice_type(tuple(choices), optional)
+
+
+def split_optional(node: ast.expr) -> tuple[ast.expr, bool]:
+    if (
+        isinstance(node, ast.BinOp)
+        and isinstance(node.op, ast.BitOr)
+        and isinstance(node.right, ast.Constant)
+        and node.right.value is None
+    ):
+        return node.left, True
+    return node, False

@@ -1,0 +1,1 @@
+"""Module classes and the package that holds them."""

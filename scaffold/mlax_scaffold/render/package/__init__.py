@@ -1,0 +1,1 @@
+"""The generated package: a module for each definition."""

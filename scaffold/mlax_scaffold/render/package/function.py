@@ -1,0 +1,50 @@
+"""What the template of functions places."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from mlax_scaffold.model.definition import Definition
+from mlax_scaffold.render.arrays import array_doc
+from mlax_scaffold.render.package.input_checks import InputChecks, counted_axes
+from mlax_scaffold.render.package.layer import FunctionView
+from mlax_scaffold.render.parameters import check
+from mlax_scaffold.render.signatures import function_call
+from mlax_scaffold.render.text import (
+    docstring,
+    indented,
+    opening,
+    paragraphs,
+    section,
+    wrapped,
+)
+from mlax_scaffold.rewrite import Rewritten
+
+
+def function_view(
+    definition: Definition, methods: Mapping[str, Rewritten]
+) -> FunctionView:
+    """The view of a function."""
+    method = definition.entry
+    signature = function_call(definition)
+    sizes = {h.name: h.name for h in definition.hyperparameters}
+    axes = counted_axes(definition, method)
+    checks = InputChecks(definition.name, sizes, counted=axes)
+    lines = [
+        *(check(definition.name, h) for h in definition.hyperparameters),
+        *checks.statements(method.inputs),
+    ]
+    returned = "anything" if method.returns is None else array_doc(method.returns)
+    doc = paragraphs(
+        opening(definition.summary, 4),
+        definition.description,
+        section("Args", signature.docs),
+        "Returns:\n" + indented(wrapped(f"{returned[0].upper()}{returned[1:]}.", 8)),
+        section(
+            "Raises", [("ValueError, TypeError", "where an argument does not fit.")]
+        )
+        if lines
+        else "",
+    )
+    body = "\n\n".join(["\n".join(lines), methods[definition.name].body]).lstrip("\n")
+    return FunctionView(signature, docstring(doc, 4), body)

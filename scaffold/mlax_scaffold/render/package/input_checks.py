@@ -1,0 +1,175 @@
+"""Statements that check the inputs of a function: kinds, dtypes, shapes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from mlax_scaffold.model.definition import ArrayType, Definition, Input, Method
+from mlax_scaffold.model.shapes import AnyAxes, Conditional, Shape, Variadic
+
+_KINDS = {"Float": "floating", "Int": "integral", "Bool": "logical"}
+
+
+@dataclass(frozen=True)
+class InputChecks:
+    """Builds the checks of one function.
+
+    `owner` is what messages call it; `sizes` maps each hyperparameter to the expression of its value.
+    """
+
+    owner: str
+    sizes: Mapping[str, str]
+    holder: str = ""
+    """What has all of them as attributes; empty where nothing has."""
+    counted: tuple[str, ...] = ()
+    """Hyperparameters that are axes of the first input."""
+    given: Mapping[str, str] = field(default_factory=dict)
+    """Inputs that arrive under another name, with that name."""
+
+    def statements(self, inputs: Iterable[Input]) -> list[str]:
+        """The checks, as statements: first kinds and dtypes, then shapes."""
+        inputs = tuple(inputs)
+        kinds = [line for item in inputs for line in self._kind(item)]
+        dtypes, shapes = self._same_dtype(inputs), self._shapes(inputs)
+        return [*kinds, *dtypes, *shapes, *self._has_axes(inputs)]
+
+    def _kind(self, item: Input) -> list[str]:
+        arrives = self.given.get(item.name, item.variable)
+        given = f"{item.name}={arrives}"
+        elements = _elements(item.type)
+        if elements:
+            # One check for all, or one for each; None would pass none.
+            kinds = ["" if e.optional else e.kind for e in elements]
+            each = [f"checks.{_KINDS[k]}" if k in _KINDS else "None" for k in kinds]
+            element = f", {each[0]}" if len({*each}) == 1 else f", ({', '.join(each)})"
+            element = "" if {*each} == {"None"} else element
+            line = f"checks.items({self.owner!r}, {len(elements)}{element}, {given})"
+            if item.type.name:
+                line = f"{item.type.name}(*{line})"
+        elif item.type.kind in _KINDS:
+            line = f"checks.{_KINDS[item.type.kind]}({self.owner!r}, {given})"
+        elif item.variable != arrives:
+            return [f"{item.variable} = {arrives}"]
+        else:
+            return []
+        line = f"{item.variable} = {line}"
+        if item.type.optional:
+            unchecked = (
+                [] if item.variable == arrives else [f"{item.variable} = {arrives}"]
+            )
+            return [*unchecked, f"if {arrives} is not None:\n    {line}"]
+        return [line]
+
+    def _same_dtype(self, inputs: tuple[Input, ...]) -> list[str]:
+        floating = [pair for item in inputs for pair in _floating(item)]
+        if len(floating) < 2:
+            return []
+        given = ", ".join(f"{label}={expression}" for label, expression in floating)
+        return [f"checks.same_dtype({self.owner!r}, {given})"]
+
+    def _has_axes(self, inputs: tuple[Input, ...]) -> list[str]:
+        return [
+            f"checks.has_axes({self.owner!r}, {inputs[0].variable}.ndim, "
+            f"{name}={self.sizes[name]})"
+            for name in self.counted
+        ]
+
+    def _shapes(self, inputs: tuple[Input, ...]) -> list[str]:
+        """The one statement that checks all shapes; none where any shape fits."""
+        arrays = [array for item in inputs for array in _arrays(item.type)]
+        branches = [b for array in arrays if array.shape for b in array.shape.branches]
+        standing = Counter(name for branch in branches for name in branch.names())
+        given = [
+            f"{item.name}=({item.variable}, {self._shape(item.type)})"
+            for item in inputs
+            if any(
+                self._constrains(branch, standing)
+                for array in _arrays(item.type)
+                if array.shape
+                for branch in array.shape.branches
+            )
+        ]
+        if not given:
+            return []
+        sizes = self.holder or self._sizes(branches)
+        return [f"checks.shapes({self.owner!r}, {sizes}, {', '.join(given)})"]
+
+    def _shape(self, array: ArrayType, optional: bool = False) -> str:
+        """The expression of a shape: a text, of a tuple a tuple of them; None for any."""
+        optional = optional or array.optional
+        if array.items:
+            parts = [self._shape(part, optional) for part in _elements(array)]
+            return f"({', '.join(parts)},)" if parts else "None"
+        if array.shape is None:
+            return "None"
+        absent = " | None" if optional else ""
+        if isinstance(array.shape, Conditional):
+            texts = (repr(f"{branch}{absent}") for branch in array.shape.branches)
+            return "{0} if {2} else {1}".format(*texts, self.sizes[array.shape.field])
+        return repr(f"{array.shape}{absent}")
+
+    def _constrains(self, shape: Shape, standing: Mapping[str, int]) -> bool:
+        """Whether there are arrays that a shape does not fit."""
+        for dim in shape.dims:
+            match dim:
+                case AnyAxes():
+                    pass
+                case Variadic(name):
+                    counted = dim.counter(self.sizes) is not None
+                    if name in self.sizes or counted or standing[name] > 1:
+                        return True
+                case _:
+                    return True
+        return not shape.dims
+
+    def _sizes(self, branches: Iterable[Shape]) -> str:
+        """A dict of the sizes that shapes read."""
+        names: dict[str, None] = {}
+        for branch in branches:
+            for dim in branch.dims:
+                counter = dim.counter(self.sizes) if isinstance(dim, Variadic) else None
+                names |= dict.fromkeys([counter] if counter else [])
+            names |= dict.fromkeys(branch.names())
+        known = [
+            f"{name!r}: {self.sizes[name]}" for name in names if name in self.sizes
+        ]
+        return f"{{{', '.join(known)}}}"
+
+
+def _arrays(array: ArrayType) -> Iterator[ArrayType]:
+    """An array, or those in a tuple."""
+    yield array
+    for part in _elements(array):
+        yield from _arrays(part)
+
+
+def _floating(item: Input) -> list[tuple[str, str]]:
+    """Label and expression of every floating array of an input."""
+    return list(_floating_parts(item.name, item.variable, item.type, ""))
+
+
+def _floating_parts(
+    label: str, expression: str, array: ArrayType, guard: str
+) -> Iterable[tuple[str, str]]:
+    if array.kind == "Float":
+        yield label, f"{expression} if {guard} else None" if guard else expression
+    if array.optional:
+        guard = " and ".join(filter(None, (guard, f"{expression} is not None")))
+    for i, part in enumerate(_elements(array)):
+        yield from _floating_parts(f"{label}_{i}", f"{expression}[{i}]", part, guard)
+
+
+def _elements(array: ArrayType) -> tuple[ArrayType, ...]:
+    """The elements of a tuple; none where there may be any number of them."""
+    repeated = any(item.kind == "..." for item in array.items)
+    return () if repeated else array.items
+
+
+def counted_axes(definition: Definition, method: Method) -> tuple[str, ...]:
+    """The names of the hyperparameters that are axes of the first input."""
+    if not method.inputs or method.inputs[0].type.kind not in _KINDS:
+        return ()
+    given = definition.hyperparameters
+    return tuple(h.name for h in given if h.type.word.selects_axes)

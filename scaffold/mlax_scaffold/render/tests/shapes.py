@@ -1,0 +1,101 @@
+"""Shapes that generated tests draw, and how many axes they have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mlax_scaffold.model.definition import ArrayType, Definition, Input
+from mlax_scaffold.model.shapes import Conditional, Shape
+
+
+def ranked(definition: Definition) -> bool:
+    """Whether the number of axes of the input is drawn first: an axis must be one of them."""
+    shapes = {text for m in definition.methods for _, text in _flat_inputs(m.inputs)}
+    if shapes == {"..."}:
+        return has_axes(definition) or not definition.example_shapes
+    return has_axes(definition) and variadic(drawn(definition)) is not None
+
+
+def has_axes(definition: Definition) -> bool:
+    """Whether axes of the input are drawn."""
+    given = definition.example_values
+    return any(
+        h.type.word.selects_axes and h.name not in given
+        for h in definition.hyperparameters
+    )
+
+
+def drawn(definition: Definition) -> list[tuple[str, str]]:
+    """Label and shape of every array that is drawn."""
+    method = definition.entry
+    return list(_patterns(method.inputs)) if method.inputs else []
+
+
+def loose(definition: Definition) -> list[str]:
+    """Labels of the arrays whose annotations allow more shapes than are picked."""
+    method = definition.method("forward") or definition.methods[0]
+    trees = [label for i in method.inputs for label in _trees(i.name, i.type)]
+    trees += ["shift"] * method.passes
+    flat = _flat_inputs(method.inputs)
+    return [*trees, *(label for label, text in flat if "..." in text.split())]
+
+
+def variadic(patterns: list[tuple[str, str]]) -> str | None:
+    """The first name that stands for any number of axes."""
+    words = " ".join(text for _, text in patterns).split()
+    return next((word[1:] for word in words if word.startswith("*")), None)
+
+
+def rank(definition: Definition) -> int:
+    """The number of axes that every input has, where their shapes say it; a weight may have none."""
+    shapes = [
+        part
+        for m in definition.methods
+        for item in m.inputs
+        for part in _fixed(item.type)
+    ]
+    return min((len(shape.dims) for shape in shapes), default=0)
+
+
+def _fixed(array: ArrayType) -> Iterator[Shape]:
+    match array.shape:
+        case Shape():
+            yield array.shape
+        case Conditional():
+            yield from (array.shape.if_true, array.shape.if_false)
+    for part in array.items:
+        yield from _fixed(part)
+
+
+def _flat_inputs(inputs: tuple[Input, ...]) -> list[tuple[str, str]]:
+    return [pair for item in inputs for pair in _flat(item.name, item.type)]
+
+
+def _patterns(inputs: tuple[Input, ...]) -> Iterator[tuple[str, str]]:
+    """Label and shape of every array of the inputs.
+
+    Arrays of any shape must broadcast against one another: where all are of any shape they get the
+    same, and `...` beside named axes stands for no axis.
+    """
+    flat = _flat_inputs(inputs)
+    free = {text for _, text in flat} == {"..."}
+    for label, text in flat:
+        words = [w for w in text.split() if w != "..."]
+        yield label, "*any_axes" if free else " ".join(words)
+
+
+def _trees(label: str, array: ArrayType) -> Iterator[str]:
+    if array.kind == "PyTree":
+        yield label
+    for i, part in enumerate(array.items):
+        yield from _trees(f"{label}[{i}]", part)
+
+
+def _flat(label: str, array: ArrayType) -> Iterator[tuple[str, str]]:
+    if array.kind == "tuple":
+        for i, part in enumerate(array.items):
+            yield from _flat(f"{label}[{i}]", part)
+    elif array.kind == "PyTree":
+        yield label, "*batch features"
+    elif array.shape is not None:
+        yield label, str(array.shape)

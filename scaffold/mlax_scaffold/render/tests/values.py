@@ -1,0 +1,56 @@
+"""Which values the cases of generated tests are drawn from, and which shapes they fit."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from mlax_scaffold.model.definition import Definition, Hyperparameter, Method
+from mlax_scaffold.model.expressions import Expression, named
+from mlax_scaffold.model.shapes import Variadic
+from mlax_scaffold.render.tests.names import local
+
+
+def dividing(definition: Definition, h: Hyperparameter) -> str | None:
+    """A strategy of sizes that a requirement wants to divide, or to be divided by, others.
+
+    Most sizes that are drawn regardless of one another do not divide.
+    """
+    names = [other.name for other in definition.hyperparameters]
+    if h.type.strategy != "sizes()":
+        return None
+    before = names[: names.index(h.name)]
+    pairs = [pair for r in definition.requirements if (pair := _divided(r.condition))]
+    multiples = [n for n, divisor in pairs if divisor == h.name and n in before]
+    divisors = [divisor for n, divisor in pairs if n == h.name and divisor in before]
+    if multiples:
+        return f"divisors({', '.join(map(local, multiples))})"
+    return f"multiples({', '.join(map(local, divisors))})" if divisors else None
+
+
+def _divided(condition: Expression) -> tuple[str, str] | None:
+    """The name and the divisor in `name % divisor == 0`."""
+    match condition.tree:
+        case ast.Compare(
+            left=ast.BinOp(left=left, op=ast.Mod(), right=right),
+            ops=[ast.Eq()],
+            comparators=[ast.Constant(value=0)],
+        ):
+            names = named(left), named(right)
+            return (names[0], names[1]) if names[0] and names[1] else None
+    return None
+
+
+def per_dim_axes(definition: Definition, method: Method) -> Iterator[str]:
+    """Hyperparameters that are the sizes of axes, and may be one size for all."""
+    arrays = (*(i.type for i in method.inputs), method.returns)
+    variadic = {
+        dim.name
+        for array in filter(None, arrays)
+        for shape in array.shapes
+        for dim in shape.dims
+        if isinstance(dim, Variadic)
+    }
+    for h in definition.hyperparameters:
+        if h.type.per_dim and h.name in variadic:
+            yield h.name

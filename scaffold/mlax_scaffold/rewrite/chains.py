@@ -1,0 +1,99 @@
+"""Places of containers in expressions: `self.layers[i]["norm"]`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import libcst as cst
+
+from mlax_scaffold.model.definition import Reference
+from mlax_scaffold.model.library import Traits, joined
+from mlax_scaffold.model.places import DICT, Member, Step, under
+from mlax_scaffold.rewrite.context import Context
+from mlax_scaffold.rewrite.nodes import code, self_attribute
+
+
+@dataclass(frozen=True)
+class Chain:
+    """An attribute of self, and the indices and keys behind it."""
+
+    name: str
+    indices: tuple[cst.BaseExpression, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """What follows the container, in each of its trees."""
+        return "".join(f"[{code(index)}]" for index in self.indices)
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        return tuple(map(_step, self.indices))
+
+    @property
+    def path(self) -> str:
+        """The indices as a tuple."""
+        return f"({''.join(f'{code(index)}, ' for index in self.indices)})"
+
+
+def chain_of(node: cst.CSTNode) -> Chain | None:
+    """The place that an expression is, where it is one of an attribute of self."""
+    indices: list[cst.BaseExpression] = []
+    while True:
+        match node:
+            case cst.Subscript(
+                value=owner, slice=[cst.SubscriptElement(slice=cst.Index(value=index))]
+            ):
+                indices.insert(0, index)
+                node = owner
+            case _:
+                name = self_attribute(node)
+                return None if name is None else Chain(name, tuple(indices))
+
+
+def called_member(call: cst.Call, context: Context) -> Chain | None:
+    """The place of a list or a container whose layer a call is of."""
+    chain = chain_of(call.func)
+    if chain is None:
+        return None
+    if chain.name in context.containers:
+        return chain
+    return chain if chain.indices and chain.name in context.several else None
+
+
+def members_at(chain: Chain, context: Context) -> list[Member]:
+    """What may be at a place of a container, and below it."""
+    return under(context.containers[chain.name].members, chain.steps)
+
+
+def kinds_at(chain: Chain, context: Context) -> list[Any]:
+    """What may be at a place of a container itself."""
+    found = (m.what for m in members_at(chain, context) if not m.steps)
+    return list(dict.fromkeys(found))
+
+
+def traits_at(chain: Chain, context: Context) -> tuple[Reference | None, Traits]:
+    """The layer at a place, where it is of one kind, and what it may be."""
+    if chain.name in context.several:
+        return context.declarations[chain.name].reference, context.traits[chain.name]
+    kinds = kinds_at(chain, context)
+    layers = [m for m in members_at(chain, context) if not m.steps]
+    layers = [m for m in layers if isinstance(m.what, Reference)]
+    found = [Member((), m.what, m.nested) for m in layers]
+    known = {Member((), m.what, m.nested): t for m, t in context.members.items()}
+    traits = joined([known[m] for m in found])
+    return (layers[0].what if len(kinds) == 1 else None), traits
+
+
+def draws_at(chain: Chain, context: Context) -> bool:
+    """Whether a call of the layer at a place takes a key."""
+    return traits_at(chain, context)[1].draws
+
+
+def _step(index: cst.BaseExpression) -> Step:
+    match index:
+        case cst.SimpleString():
+            return Step(DICT, index.evaluated_value)
+        case cst.Integer():
+            return Step("", index.evaluated_value)
+    return Step("")

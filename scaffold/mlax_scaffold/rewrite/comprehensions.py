@@ -1,0 +1,166 @@
+"""A comprehension over layers, or over calls that change states, becomes a loop before its statement.
+
+`[self.norm(x) for x in xs]` is a list that a loop appends to, so that the passes that follow thread
+the states.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import libcst as cst
+
+from mlax_scaffold.rewrite.chains import chain_of
+from mlax_scaffold.rewrite.closures import STATE, takes
+from mlax_scaffold.rewrite.context import Context
+from mlax_scaffold.rewrite.keys import Comprehension, generators, looped, unkeyed
+from mlax_scaffold.rewrite.nodes import (
+    Renamer,
+    code,
+    comments_in,
+    counted_names,
+    expression,
+    fresh,
+    local_names,
+    statement,
+    with_comments,
+)
+
+
+def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
+    """See the module."""
+    changing = {n for n, traits in context.traits.items() if traits.stateful}
+    changing |= {n for n, needs in context.needs.items() if needs.changes}
+    changing |= context.dynamic
+    if not changing and not context.sequences:
+        return function
+    taken = local_names(function) | context.taken
+    loops = _Loops(context, changing, taken, function)
+    return cst.ensure_type(function.visit(loops), cst.FunctionDef)
+
+
+class _Loops(cst.CSTTransformer):
+    def __init__(
+        self,
+        context: Context,
+        changing: set[str],
+        taken: set[str],
+        function: cst.FunctionDef,
+    ):
+        super().__init__()
+        self.context = context
+        self.changing = changing
+        self.taken = taken
+        self.names = counted_names(function)
+        self.pending: list[list[cst.BaseStatement]] = []
+        self.targets: dict[cst.CSTNode, str] = {}
+        """What a comprehension is assigned to that is all of an assignment."""
+
+    def _becomes_loop(self, node: Comprehension) -> bool:
+        for level in generators(node):
+            if any(f in self.context.sequences for _, f in looped(unkeyed(level)[0])):
+                return True
+        return _calls(node, self.changing)
+
+    def on_visit(self, node: cst.CSTNode) -> bool:
+        if isinstance(node, Comprehension | cst.SimpleStatementLine | cst.If | cst.For):
+            self.pending.append([])
+        match node:
+            case cst.SimpleStatementLine(
+                body=[
+                    cst.Assign(
+                        targets=[cst.AssignTarget(target=cst.Name(value=name))],
+                        value=cst.ListComp() | cst.SetComp() | cst.DictComp() as value,
+                    )
+                ]
+            ) if name not in local_names(value):
+                self.targets[value] = name
+        return super().on_visit(node)
+
+    def on_leave(self, original_node: cst.CSTNode, updated_node: cst.CSTNode):  # type: ignore[override]
+        made = super().on_leave(original_node, updated_node)
+        if isinstance(original_node, Comprehension):
+            inner = self.pending.pop()
+            if not self._becomes_loop(original_node):
+                self.pending[-1] += inner
+                return made
+            return self._loop(original_node, made, inner)  # type: ignore[arg-type]
+        if isinstance(original_node, cst.SimpleStatementLine | cst.If | cst.For):
+            before = self.pending.pop()
+            if before:
+                return _placed(before, made)  # type: ignore[arg-type]
+        return made
+
+    def _loop(
+        self,
+        original: Comprehension,
+        node: Comprehension,
+        inner: Sequence[cst.BaseStatement],
+    ) -> cst.BaseExpression:
+        name = self.targets.get(original) or fresh("items", self.taken)
+        own = counted_names(original)
+        targets = {
+            n for level in generators(original) for n in counted_names(level.target)
+        }
+        renamed = {
+            n: fresh(n, self.taken) for n in sorted(targets) if self.names[n] > own[n]
+        }
+        value = (
+            code(node.elt) if not isinstance(node, cst.DictComp) else code(node.value)
+        )
+        match node:
+            case cst.SetComp():
+                empty, added = "set()", f"{name}.add({value})"
+            case cst.DictComp():
+                empty, added = "{}", f"{name}[{code(node.key)}] = {value}"
+            case _:
+                empty, added = "[]", f"{name}.append({value})"
+        body: list[cst.BaseStatement] = [*inner, statement(added)]
+        for level in reversed(generators(node)):
+            for test in reversed(level.ifs):
+                body = [cst.If(test.test, cst.IndentedBlock(body))]
+            match level.iter:
+                case cst.List(elements=[bound]):
+                    body = [
+                        statement(f"{code(level.target)} = {code(bound.value)}"),
+                        *body,
+                    ]
+                case _:
+                    body = [cst.For(level.target, level.iter, cst.IndentedBlock(body))]
+        [loop] = body
+        loop = with_comments(loop, comments_in(original))  # type: ignore[type-var]
+        if renamed:
+            loop = cst.ensure_type(loop.visit(Renamer(renamed)), cst.For)
+        self.pending[-1] += [statement(f"{name} = {empty}"), loop]
+        return expression(name)
+
+
+def _placed(before: list[cst.BaseStatement], node: cst.BaseStatement):
+    """What stands before a statement, and the statement, but where it binds a name to itself."""
+    first = before[0].with_changes(leading_lines=node.leading_lines)  # type: ignore[attr-defined]
+    rest = node.with_changes(leading_lines=[])
+    match node:
+        case cst.SimpleStatementLine(
+            body=[
+                cst.Assign(
+                    targets=[cst.AssignTarget(target=cst.Name(value=name))],
+                    value=cst.Name(value=given),
+                )
+            ]
+        ) if name == given:
+            return cst.FlattenSentinel([first, *before[1:]])
+    return cst.FlattenSentinel([first, *before[1:], rest])
+
+
+def _calls(node: cst.CSTNode, names: set[str]) -> bool:
+    found: list[str] = []
+
+    class Visitor(cst.CSTVisitor):
+        def visit_Call(self, node: cst.Call) -> None:
+            chain = chain_of(node.func)
+            name = "" if chain is None else chain.name
+            if name in names or takes(node, STATE):
+                found.append(name or "")
+
+    node.visit(Visitor())
+    return bool(found)

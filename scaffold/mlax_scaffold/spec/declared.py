@@ -1,0 +1,324 @@
+"""What the class of an eager layer declares, and which of its calls draw.
+
+Generated code splits the caller's key among the places of the text. The eager side does
+the same: it compiles a method anew with every place numbered.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import functools
+import inspect
+import textwrap
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from mlax_scaffold.model.places import Member, Step, under
+from mlax_scaffold.model.resolved import resolved
+from mlax_scaffold.reader.containers.declared import Form, declared_in, step_of
+from mlax_scaffold.reader.containers.resolving import resolve_class
+from mlax_scaffold.reader.numbering import numbered
+from mlax_scaffold.reader.source import indexed_attribute, self_attribute
+
+if TYPE_CHECKING:
+    from mlax_scaffold.spec.layer import Layer
+
+_ARRAYS = ("trainable", "state")
+
+
+@dataclass(frozen=True)
+class Several:
+    """A list of sub-layers of one class."""
+
+    layer: type[Layer]
+
+
+Declared = Any
+"""The kind of an array, the class of a sub-layer, `Several`, or `Tree`."""
+
+
+@dataclass(frozen=True)
+class Tree:
+    """A list or a dictionary of layers and arrays, or one of several kinds of them."""
+
+    members: tuple[Member, ...]
+
+    @property
+    def kinds(self) -> tuple[Any, ...]:
+        """What may be in it, the layers of blocks included: classes, or kinds of arrays."""
+        found = (n for m in self.members for n in (m.what, *m.nested))
+        return tuple(dict.fromkeys(n for n in found if n is not None))
+
+    @property
+    def layers(self) -> tuple[type[Layer], ...]:
+        return tuple(kind for kind in self.kinds if isinstance(kind, type))
+
+
+@functools.cache
+def declarations(owner: type[Layer]) -> dict[str, Declared]:
+    """What `setup` declares, in order: the kind of array, or the sub-layers.
+
+    Declarations with a condition are included: they keep their place in the order of
+    keys where they are not made.
+    """
+    setup = methods(owner).get("setup")
+    if setup is None:
+        return {}
+    found: dict[str, Declared] = {}
+    kind_of = functools.partial(_kind, namespace=_names(owner))
+    for name, declared in declared_in(setup, kind_of).items():
+        kinds = [m.what for m in declared.members if m.what is not None]
+        match declared.form:
+            case Form.PLAIN:
+                found[name] = kinds[0]
+            case Form.ROW if isinstance(kinds[0], type):
+                found[name] = Several(kinds[0])
+            case Form.ROW | Form.TREE:
+                found[name] = Tree(tuple(declared.members))
+    return found
+
+
+def _kind(call: ast.Call, namespace: dict[str, Any]) -> type[Layer] | str | None:
+    return _declared(call.func, namespace)
+
+
+@functools.cache
+def methods(owner: type[Layer]) -> dict[str, ast.FunctionDef]:
+    """The methods of a layer and those that it inherits, in which containers are resolved."""
+    functions: dict[str, Any] = {}
+    classes = [cls for cls in reversed(owner.__mro__) if "_fields" in vars(cls)]
+    for cls in classes:
+        own = {n: v for n, v in vars(cls).items() if not n.startswith("__")}
+        functions |= {n: v for n, v in own.items() if is_method(cls, v)}
+        functions |= {n: f for n, f in cls._entries.items() if n in own}
+    found: dict[str, ast.FunctionDef] = {}
+    for name, value in functions.items():
+        (found[name],) = parse(getattr(value, "__func__", value)).body  # type: ignore[assignment]
+    if "setup" not in found:
+        return found
+    for cls in reversed(classes):
+        _with_base(found["setup"], cls, owner)
+    kind_of = functools.partial(_kind, namespace=_names(owner))
+    if not resolve_class(_as_class(found), kind_of):
+        return found
+    if len(classes) > 1:
+        text = ast.unparse(_as_class(found))
+        tree = ast.parse(text)
+        first = 1
+    else:
+        lines, first = inspect.getsourcelines(owner)
+        text = textwrap.dedent("".join(lines))
+        tree = ast.parse(text)
+    node = tree.body[0]
+    assert isinstance(node, ast.ClassDef)
+    tree = ast.parse(resolved(text, resolve_class(node, kind_of)).text)
+    ast.increment_lineno(tree, first - 1)
+    node = tree.body[0]
+    assert isinstance(node, ast.ClassDef)
+    return {m.name: _bare(m) for m in node.body if isinstance(m, ast.FunctionDef)}
+
+
+def _as_class(found: dict[str, ast.FunctionDef]) -> ast.ClassDef:
+    return ast.ClassDef("Layer", [], [], list(found.values()), [])
+
+
+def _with_base(setup: ast.FunctionDef, cls: type[Layer], owner: type[Layer]) -> None:
+    """What the base of a class declares, where its own `setup` begins with that."""
+    outer = next((c for c in cls.__mro__[1:] if "setup" in vars(c)), None)
+    if outer is None or "_fields" not in vars(outer) or "setup" not in vars(cls):
+        return
+    for number, statement in enumerate(setup.body):
+        if ast.unparse(statement) == "super().setup()":
+            (base,) = parse(vars(outer)["setup"]).body
+            assert isinstance(base, ast.FunctionDef)
+            setup.body[number : number + 1] = base.body
+
+
+def _names(owner: type[Layer]) -> dict[str, Any]:
+    """The names of the modules of a class and its bases."""
+    found: dict[str, Any] = {}
+    for cls in reversed(owner.__mro__):
+        setup = vars(cls).get("setup")
+        if setup is not None and "_fields" in vars(cls):
+            found |= setup.__globals__
+    return found
+
+
+def is_method(owner: type, value: Any) -> bool:
+    """Whether an attribute of a class is a function that is written in it."""
+    if isinstance(value, staticmethod):
+        value = value.__func__
+    within = f"{owner.__qualname__}."
+    return inspect.isfunction(value) and value.__qualname__.startswith(within)
+
+
+def is_called(owner: type, name: str) -> bool:
+    """Whether other methods of a class read one."""
+    others = [f for n, f in vars(owner).items() if is_method(owner, f) and n != name]
+    others = [getattr(f, "__func__", f) for f in others]
+    return any(self_attribute(n) == name for f in others for n in ast.walk(parse(f)))
+
+
+def module_of(owner: type[Layer], name: str) -> ast.Module:
+    """A method as the only statement of a module of its own."""
+    return ast.Module([copy.deepcopy(methods(owner)[name])], [])
+
+
+def draws(owner: type[Layer]) -> bool:
+    """Whether `forward` of a layer draws keys, itself or through its sub-layers."""
+    found = numbered(module_of(owner, "forward"), functools.partial(call_draws, owner))
+    return found.places > 0
+
+
+def holds(owner: type[Layer], kind: str) -> bool:
+    """Whether a layer or its sub-layers have arrays of a kind; those of a block may have."""
+    return bool(owner._fields.structural) or any(
+        part == kind if isinstance(part, str) else holds(part, kind)
+        for declared in declarations(owner).values()
+        for part in kinds_of(declared)
+    )
+
+
+def takes_key(owner: Any) -> bool:
+    """Whether a layer declares arrays, or layers that do."""
+    return any(
+        isinstance(part, str) or takes_key(part)
+        for declared in declarations(owner).values()
+        for part in kinds_of(declared)
+    )
+
+
+def kinds_of(declared: Declared) -> tuple[Any, ...]:
+    """What may be in what is declared: classes, or kinds of arrays."""
+    if isinstance(declared, Tree):
+        return declared.kinds
+    return (declared.layer if isinstance(declared, Several) else declared,)
+
+
+def parse(function: Any) -> ast.Module:
+    """The definition of a function, its annotations removed, with the lines of its file."""
+    lines, first = inspect.getsourcelines(function)
+    tree = ast.parse(textwrap.dedent("".join(lines)))
+    ast.increment_lineno(tree, first - 1)
+    (definition,) = tree.body
+    assert isinstance(definition, ast.FunctionDef)
+    _bare(definition)
+    return tree
+
+
+def _bare(definition: ast.FunctionDef) -> ast.FunctionDef:
+    """A function without annotations and decorators."""
+    # Annotations hold shapes, which are for readers and not for running.
+    arguments = definition.args
+    for argument in [
+        *arguments.posonlyargs,
+        *arguments.args,
+        *arguments.kwonlyargs,
+        *filter(None, [arguments.kwarg]),
+    ]:
+        argument.annotation = None
+    definition.returns = None
+    definition.decorator_list = []
+    return definition
+
+
+def _declared(called: ast.expr, namespace: dict[str, Any]) -> type[Layer] | str | None:
+    from mlax_scaffold.spec.layer import Layer
+
+    if not isinstance(called, ast.Name):
+        return None
+    if called.id in _ARRAYS:
+        return called.id
+    value = namespace.get(called.id)
+    return value if isinstance(value, type) and issubclass(value, Layer) else None
+
+
+def call_draws(
+    owner: type[Layer], call: ast.Call, variables: Mapping[str, str]
+) -> bool:
+    """Whether a call takes a key; `variables` are those of loops, with their fields."""
+    name = self_attribute(call.func)
+    if name in ("key", "keys") or name in owner._fields.layers:
+        return True
+    if name in owner._methods:
+        return reaches(owner, name)
+    if isinstance(call.func, ast.Name) and call.func.id in variables:
+        return list_draws(owner, variables[call.func.id])
+    if isinstance(call.func, ast.Subscript):
+        name = indexed_attribute(call.func)
+        if not isinstance(declarations(owner).get(name or ""), Tree):
+            return list_draws(owner, self_attribute(call.func.value) or "")
+    kind = declarations(owner).get(name) if name else None
+    if isinstance(kind, Tree):
+        return any(map(_member_draws, members_at(kind, call.func)))
+    return isinstance(kind, type) and draws(kind)
+
+
+@functools.cache
+def reaches(owner: type[Layer], name: str) -> bool:
+    """Whether a method draws keys, itself or through others that it calls."""
+    found: list[str] = []
+    pending = [name]
+    while pending:
+        here = pending.pop()
+        if here in found:
+            continue
+        found.append(here)
+        for node in ast.walk(methods(owner)[here]):
+            called = self_attribute(node)
+            if called is not None and called in owner._methods:
+                pending.append(called)
+
+    def direct(call: ast.Call, variables: Mapping[str, str]) -> bool:
+        name = self_attribute(call.func)
+        return name not in owner._methods and call_draws(owner, call, variables)
+
+    return any(numbered(module_of(owner, n), direct).places for n in found)
+
+
+def kinds_at(tree: Tree, node: ast.expr) -> list[type[Layer]]:
+    """The layers that may be at a place of a container."""
+    return list(dict.fromkeys(m.what for m in members_at(tree, node)))
+
+
+def _member_draws(member: Member) -> bool:
+    """Whether a layer in a container draws; of a block, its layers say it."""
+    return any(map(_draws_itself, (member.what, *member.nested)))
+
+
+def layer_draws(declared: Declared) -> bool:
+    """Whether one of the layers that are declared draws."""
+    if isinstance(declared, Tree):
+        return any(
+            _member_draws(m) for m in declared.members if isinstance(m.what, type)
+        )
+    return any(draws(kind) for kind in kinds_of(declared) if isinstance(kind, type))
+
+
+def _draws_itself(owner: type[Layer]) -> bool:
+    if not owner._fields.structural:
+        return draws(owner)
+    known = declarations(owner)
+    nodes = [n for f in methods(owner).values() for n in ast.walk(f)]
+    names = {self_attribute(n.func) for n in nodes if isinstance(n, ast.Call)}
+    subs = [known[n] for n in names if n in known]
+    return "key" in names or any(isinstance(s, type) and draws(s) for s in subs)
+
+
+def members_at(tree: Tree, node: ast.expr) -> list[Member]:
+    """The layers that may be at a place of a container, with those that they are given."""
+    steps: list[Step] = []
+    while isinstance(node, ast.Subscript):
+        steps.insert(0, step_of(node.slice))
+        node = node.value
+    found = (m for m in under(tree.members, steps) if not m.steps)
+    return [m for m in found if isinstance(m.what, type)]
+
+
+def list_draws(owner: type[Layer], field: str) -> bool:
+    kind = declarations(owner).get(field)
+    if isinstance(kind, Several):
+        return draws(kind.layer)
+    return field in owner._fields.holding("layers")

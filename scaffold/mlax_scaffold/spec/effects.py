@@ -1,0 +1,107 @@
+"""What the calls in the methods of an eager layer do: whether they draw keys, or change states."""
+
+from __future__ import annotations
+
+import ast
+import functools
+from typing import TYPE_CHECKING, Any
+
+from mlax_scaffold.reader.closures import Closures, closures, effects_in, inside
+from mlax_scaffold.reader.constructs import Effect
+from mlax_scaffold.reader.source import self_attribute
+from mlax_scaffold.spec.declared import (
+    Several,
+    Tree,
+    declarations,
+    holds,
+    kinds_of,
+    layer_draws,
+    methods,
+    reaches,
+)
+
+if TYPE_CHECKING:
+    from mlax_scaffold.spec.layer import Layer
+
+
+def closures_of(owner: type[Layer], method: ast.FunctionDef) -> Closures:
+    """The functions inside of a method that draw or change states."""
+    declared = declarations(owner)
+    lists = [n for n, kind in declared.items() if isinstance(kind, Several | Tree)]
+    lists += owner._fields.holding("layers")
+    states = [n for n, kind in declared.items() if kind == "state"]
+    found = {
+        name: Effect(_holds(kind, "state"), layer_draws(kind))
+        for name, kind in declared.items()
+        if not isinstance(kind, str)
+    }
+    both = Effect(changes=True, draws=True)
+    found |= dict.fromkeys(
+        (*owner._fields.layers, *owner._fields.holding("layers")), both
+    )
+    found |= {
+        name: Effect(_changes(owner, name), reaches(owner, name))
+        for name in owner._methods
+        if name != method.name and name != "setup"
+    }
+    found |= dict.fromkeys(("key", "keys"), Effect(draws=True))
+    return closures(method, effects_in(method, found, lists, states))
+
+
+def casts_weights(owner: type[Layer], method: ast.FunctionDef) -> bool:
+    """Whether functions inside of a method hand weights to sub-layers, themselves or by other methods."""
+    pending, found = [*inside(method)], []
+    while pending:
+        here = pending.pop()
+        if here in found:
+            continue
+        found.append(here)
+        kind = declarations(owner).get(here)
+        if here in (*owner._fields.layers, *owner._fields.holding("layers")):
+            return True
+        if not isinstance(kind, str | None) and _holds(kind, "trainable"):
+            return True
+        if here in owner._entries and holds(owner, "trainable"):
+            return True
+        if here in owner._methods:
+            tree = methods(owner)[here]
+            pending += [n for node in ast.walk(tree) if (n := self_attribute(node))]
+    return False
+
+
+def _holds(declared: Any, kind: str) -> bool:
+    """Whether what is declared has arrays of a kind."""
+    return any(
+        part == kind if isinstance(part, str) else holds(part, kind)
+        for part in kinds_of(declared)
+    )
+
+
+@functools.cache
+def _changes(owner: type[Layer], name: str) -> bool:
+    """Whether a method changes states, itself or through what it calls."""
+    declared = declarations(owner)
+    if name in owner._entries:
+        return holds(owner, "state") or bool(
+            (*owner._fields.layers, *owner._fields.holding("layers"))
+        )
+    pending, found = [name], []
+    while pending:
+        here = pending.pop()
+        if here in found:
+            continue
+        found.append(here)
+        for node in ast.walk(methods(owner)[here]):
+            attribute = self_attribute(node) or ""
+            kind = declared.get(attribute)
+            if isinstance(getattr(node, "ctx", None), ast.Store) and kind == "state":
+                return True
+            if not isinstance(kind, str | None) and _holds(kind, "state"):
+                return True
+            if attribute in (*owner._fields.layers, *owner._fields.holding("layers")):
+                return True
+            if attribute in owner._entries and _changes(owner, attribute):
+                return True
+            if attribute in owner._methods:
+                pending.append(attribute)
+    return False

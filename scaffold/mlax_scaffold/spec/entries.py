@@ -1,0 +1,100 @@
+"""Entry points of layers that run eagerly: which methods they are, and their inputs."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import typing
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import jax
+import jax.numpy as jnp
+
+from mlax_scaffold.spec.declared import is_called
+from mlax_scaffold.spec.words import ArrayWord, is_array
+
+if TYPE_CHECKING:
+    from mlax_scaffold.spec.layer import Layer
+
+
+def is_entry(owner: type, name: str, value: Any) -> bool:
+    """Whether a method is an entry point, which is called from outside."""
+    if not inspect.isfunction(value) or name == "setup" or name.startswith("_"):
+        return False
+    annotations = inspect.get_annotations(value, eval_str=True)
+    annotations.pop("return", None)
+    arrays = [*map(is_array, annotations.values())]
+    if name == "forward" or not any(arrays):
+        return name == "forward"
+    # What takes something else, too, is for other methods, where these call it.
+    whole = all(arrays) and len(arrays) == len(inspect.signature(value).parameters) - 1
+    return whole or not is_called(owner, name)
+
+
+@functools.cache
+def has_floating(function: Callable[..., Any]) -> bool:
+    """Whether an input is a floating array that is always there, whose dtype is that of the computation."""
+    parameters = inspect.signature(function).parameters.values()
+    annotations = inspect.get_annotations(function, eval_str=True)
+    return any(
+        _is_floating(annotations.get(p.name))
+        for p in parameters
+        if p.kind is not p.KEYWORD_ONLY and p.default is p.empty
+    )
+
+
+def _is_floating(annotation: Any) -> bool:
+    if isinstance(annotation, ArrayWord):
+        return annotation.name == "Float" and not annotation.optional
+    if is_named_tuple(annotation):
+        return any(map(_is_floating, inspect.get_annotations(annotation).values()))
+    given = typing.get_args(annotation)
+    return typing.get_origin(annotation) is tuple and any(map(_is_floating, given))
+
+
+def is_named_tuple(annotation: Any) -> bool:
+    """Whether an annotation is a NamedTuple."""
+    return isinstance(annotation, type) and hasattr(annotation, "_fields")
+
+
+def as_annotated(
+    function: Callable[..., Any], given: tuple[Any, ...]
+) -> tuple[Any, ...]:
+    """Inputs of a function without `self`, of which those that are NamedTuples may be plain tuples."""
+    annotations = inspect.get_annotations(function, eval_str=True)
+    names = [n for n in inspect.signature(function).parameters if n != "self"]
+    made = []
+    for name, value in zip(names, given, strict=False):
+        kinds = (annotations.get(name), *typing.get_args(annotations.get(name)))
+        kind = next(filter(is_named_tuple, kinds), None)
+        made.append(value if kind is None or value is None else kind(*value))
+    return (*made, *given[len(made) :])
+
+
+def entry(name: str) -> Callable[..., Any]:
+    """The entry point of that name, as people call it."""
+
+    def call(
+        self: Layer,
+        x: Any,
+        training: bool = True,
+        key: jax.Array | None = None,
+        **inputs: Any,
+    ) -> Any:
+        return self._enter(name, x, training, key, inputs)
+
+    return call
+
+
+def as_array(leaf: Any) -> Any:
+    """The leaf as an array of jax."""
+    return leaf if isinstance(leaf, jax.Array) else jnp.asarray(leaf)
+
+
+def first_floating(inputs: Any) -> jnp.dtype | None:
+    """The dtype of the first floating input; None where there is none."""
+    for leaf in jax.tree.leaves(inputs):
+        if jnp.issubdtype(leaf.dtype, jnp.floating):
+            return leaf.dtype
+    return None

@@ -1,0 +1,222 @@
+"""Contracts: what is claimed of generated code, and how a broken claim is told.
+
+A contract belongs to a function that picks cases. Most claims are tried in cases that cover every pair of
+options, some in so many that every option is on once, and what no option changes in one.
+"""
+
+from __future__ import annotations
+
+import functools
+import gc
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, Literal, TypeVar
+
+import jax
+import pytest
+from hypothesis import strategies as st
+
+from mlax_scaffold.testing import picks, profiles
+from mlax_scaffold.testing.oracle import Spec
+from mlax_scaffold.testing.picks import Make, Unfit
+from mlax_scaffold.testing.programs import shown
+
+S = TypeVar("S")
+
+Among = Literal["every pair", "every option", "one"]
+"""The cases in which a claim is tried."""
+
+
+@dataclass(frozen=True)
+class Claim(Generic[S]):
+    """What is claimed: `check` raises where it does not hold."""
+
+    check: Callable[[S], None]
+    among: Among = "every pair"
+    where: Callable[[S], bool] | None = None
+    """In which of them: two are enough; None: in all."""
+
+    @property
+    def name(self) -> str:
+        """That of the function that checks it."""
+        return self.check.__name__
+
+
+@dataclass(frozen=True)
+class Contract(Generic[S]):
+    """The claims of one definition.
+
+    Args:
+        name: that of the definition.
+        spec: what it follows from.
+        make: makes a situation that claims are tried in.
+        claims: in the order in which they are tried.
+        property: the claim that holds in whatever Hypothesis draws.
+    """
+
+    name: str
+    spec: Spec
+    make: Make[S]
+    claims: tuple[Claim[S], ...]
+    property: Claim[S]
+
+    def keep(self, claim: Claim[S]) -> None:
+        """Raise AssertionError, with the spec's line and the smallest case, where it is broken."""
+        __tracebackhide__ = True
+        cases = self._among(claim.among)
+        if claim.where is not None:
+            cases = [case for case in cases if claim.where(case[0])][-2:]
+            if not cases:
+                raise AssertionError(
+                    f"{shown(self.spec.path)}:{_line(self.spec, self.name)}: {self.name} is "
+                    f"claimed to {claim.name.replace('_', ' ')}, and no case shows it"
+                )
+        for situation, picked in cases:
+            self.keep_in(claim, situation, picked)
+
+    def keep_in(self, claim: Claim[S], situation: S, picked: Mapping[str, Any]) -> None:
+        """The same for one situation."""
+        __tracebackhide__ = True
+        try:
+            claim.check(situation)
+        except Unfit:
+            return  # It claims something of another case, which has to fit, too.
+        except AssertionError as error:
+            # Where that was found says nothing of the layer.
+            raise AssertionError(self._told(claim, error, picked)) from None
+        except Exception as error:
+            raise AssertionError(self._told(claim, error, picked)) from error
+
+    def _told(
+        self, claim: Claim[S], error: Exception, picked: Mapping[str, Any]
+    ) -> str:
+        def fails(situation: S) -> bool:
+            nonlocal error
+            try:
+                claim.check(situation)
+            except Exception as other:
+                if type(other) is type(error):
+                    error = other
+                    return True
+            return False
+
+        left = picks.smallest(self.make, picked, fails)
+        what = claim.name.replace("_", " ")
+        case = ", ".join(f"{name}={value!r}" for name, value in left.items())
+        return (
+            f"{shown(self.spec.path)}:{_line(self.spec, self.name)}: {self.name} is claimed to "
+            f"{what}, but:\n{error}\n"
+            f"The smallest case is {f'that of {case}' if case else 'the simplest one'}."
+        )
+
+    def _among(self, among: Among) -> Sequence[tuple[S, Mapping[str, Any]]]:
+        match among:
+            case "every pair":
+                return self.covering
+            case "every option":
+                return self._options
+            case "one":
+                return self.covering[-1:]
+
+    @functools.cached_property
+    def covering(self) -> list[tuple[S, Mapping[str, Any]]]:
+        """Cases in which every two options come together.
+
+        They hold the programs of all their situations, so those of one contract are kept at a time.
+        """
+        _forget_others(self)
+        cases = picks.covering(self.make, seeds=profiles.seeds())
+        if not cases:
+            raise AssertionError(f"{self.name}: no case meets its requirements")
+        return cases
+
+    @functools.cached_property
+    def _options(self) -> list[tuple[S, Mapping[str, Any]]]:
+        """As few of them as have every value that was picked."""
+        missing = {
+            _value(*item) for _, picked in self.covering for item in picked.items()
+        }
+        found = []
+        for situation, picked in reversed(self.covering):
+            own = {_value(*item) for item in picked.items()}
+            if own & missing:
+                missing -= own
+                found.append((situation, picked))
+        return found[:6]
+
+
+_kept: list[Contract[Any]] = []
+"""The contract whose cases are kept."""
+
+
+def _forget_others(contract: Contract[Any]) -> None:
+    for other in _kept:
+        for name in ("covering", "_options"):
+            vars(other).pop(name, None)
+    _kept[:] = [contract]
+
+
+def _value(name: str, value: Any) -> tuple[str, str]:
+    """What an option is known by: of numbers, whether they are zero."""
+    kind = value if isinstance(value, bool | str | None) else type(value).__name__
+    return name, f"{kind} {not value}" if isinstance(
+        value, int | float | tuple
+    ) else str(kind)
+
+
+@dataclass(frozen=True)
+class Kept(Generic[S]):
+    """A claim of a contract, to be called by a test."""
+
+    contract: Contract[S]
+    claim: Claim[S]
+
+    def __call__(self) -> None:
+        __tracebackhide__ = True
+        # Errors are expected by the hundred, and to filter a traceback takes longer than to trace.
+        config: Any = jax.config
+        filtering = config.jax_traceback_filtering
+        config.update("jax_traceback_filtering", "off")
+        try:
+            self.contract.keep(self.claim)
+        finally:
+            config.update("jax_traceback_filtering", filtering)
+
+
+def claims(contract: Contract[S]) -> list[Any]:
+    """The claims of a contract, as parameters of a test."""
+    # What is imported lives as long as the process: it is not to be looked through for garbage.
+    gc.freeze()
+    return [
+        pytest.param(Kept(contract, claim), id=claim.name) for claim in contract.claims
+    ]
+
+
+@dataclass(frozen=True)
+class Example(Generic[S]):
+    """A situation that Hypothesis has drawn."""
+
+    contract: Contract[S]
+    situation: S
+    picked: Mapping[str, Any]
+
+    def __call__(self) -> None:
+        __tracebackhide__ = True
+        self.contract.keep_in(self.contract.property, self.situation, self.picked)
+
+    def __repr__(self) -> str:
+        return f"{self.contract.name}({', '.join(f'{n}={v!r}' for n, v in self.picked.items())})"
+
+
+def examples(contract: Contract[S]) -> st.SearchStrategy[Example[S]]:
+    """The Hypothesis strategy of all situations of a contract."""
+    drawn = picks.examples(contract.make)
+    return drawn.map(lambda case: Example(contract, *case))
+
+
+def _line(spec: Spec, name: str) -> int:
+    """The line of the definition."""
+    lines = spec.path.read_text(encoding="utf-8").splitlines()
+    pattern = re.compile(rf"(class|def) {re.escape(name)}\b")
+    return next((i for i, line in enumerate(lines, 1) if pattern.match(line)), 1)

@@ -1,0 +1,284 @@
+"""The contract of each kind of definition: decorators of the functions that pick their cases."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from mlax_scaffold.testing import layer_claims as layers
+from mlax_scaffold.testing import layer_refusals as refusals
+from mlax_scaffold.testing import module as modules
+from mlax_scaffold.testing import optimizer_claims as optimizers
+from mlax_scaffold.testing import schedule as schedules
+from mlax_scaffold.testing.case import Case
+from mlax_scaffold.testing.contract import Claim, Contract
+from mlax_scaffold.testing.invariances import claim_of
+from mlax_scaffold.testing.optimizer import OptimizerCase
+from mlax_scaffold.testing.optimizer_situation import OptimizerSituation
+from mlax_scaffold.testing.oracle import Spec
+from mlax_scaffold.testing.picks import Pick
+from mlax_scaffold.testing.schedule import ScheduleSituation
+from mlax_scaffold.testing.situation import Situation
+
+Refused = Iterable[tuple[str, Any]]
+"""Names of hyperparameters, with values that they may not have."""
+
+
+def layer(
+    name: str,
+    spec: Spec,
+    init: Callable[..., Any],
+    *,
+    valid: Mapping[str, Any] | None = None,
+    refused: Refused = (),
+    creates: bool = False,
+    cell: bool = False,
+    surrogate: bool = False,
+    module: bool = True,
+    invariances: Sequence[str] = (),
+    returns: str = "",
+) -> Callable[[Callable[[Pick], Case]], Contract[Situation]]:
+    """The contract of a layer or a block, of the function that picks its cases.
+
+    Args:
+        name: that of the layer.
+        spec: what it follows from.
+        init: its `init`.
+        valid: hyperparameters with which `init` makes a layer.
+        refused: hyperparameters with values that they may not have.
+        creates: whether `init` makes weights or states, of a key.
+        cell: whether its hyperparameters make the first carry.
+        surrogate: whether its gradient is meant not to be the derivative.
+        module: whether it has a module class.
+        invariances: what it says of axes, such as `causal time`.
+        returns: the shape of its result, as annotated.
+    """
+    every: list[Any] = [
+        layers.compute_what_the_spec_says,
+        layers.keep_the_dtype,
+        layers.have_the_annotated_shapes,
+        layers.use_no_key_twice,
+        layers.ask_for_a_key_where_it_draws,
+    ]
+    if creates:
+        every += [layers.create_what_the_spec_declares]
+    if cell:
+        every += [layers.make_the_first_carry]
+    options: list[Any] = [
+        refusals.refuse_other_shapes,
+        refusals.refuse_other_kinds,
+        layers.have_the_derivatives_of_the_spec,
+        layers.keep_the_dtype_of_gradients,
+        refusals.refuse_other_weights,
+    ]
+    if module:
+        options += [
+            modules.have_a_module_that_equals_the_layer,
+            modules.have_a_module_that_creates_once,
+        ]
+    if creates:
+        options += [
+            layers.take_an_initializer_for_each_weight,
+            layers.create_with_each_key_once,
+        ]
+
+    def refuse_what_is_no_hyperparameter(situation: Situation) -> None:
+        takes_key = "key" in layers.parameter_names(init)
+        make = functools.partial(init, jax.random.key(0)) if takes_key else init
+        assert_refuses(name, make, valid or {}, refused)
+
+    one: list[Any] = [
+        layers.have_static_hyperparameters,
+        layers.compute_the_same_compiled_and_mapped,
+        refusals.refuse_another_mode,
+        *([refusals.refuse_other_parameters] if module else []),
+        layers.have_finite_gradients,
+        refuse_what_is_no_hyperparameter,
+    ]
+    if not surrogate:
+        one += [layers.have_the_gradients_of_its_own_rules]
+    said = [claim_of(line, returns) for line in invariances]
+    return _contract(name, spec, every, options, one, said)
+
+
+def function(
+    name: str,
+    spec: Spec,
+    function: Callable[..., Any],
+    *,
+    surrogate: bool = False,
+    refused: Refused = (),
+) -> Callable[[Callable[[Pick], Case]], Contract[Situation]]:
+    """The contract of a function of arrays, of the function that picks its cases.
+
+    `surrogate` says whether its gradient is meant not to be the derivative.
+    """
+
+    def refuse_what_is_no_hyperparameter(situation: Situation) -> None:
+        x = situation.case.arguments(jnp.float32).x
+        valid = situation.case.hyperparameters or {}
+        assert_refuses(name, functools.partial(function, *x), valid, refused)
+
+    every: list[Any] = [
+        layers.compute_what_the_spec_says,
+        layers.keep_the_dtype,
+        layers.have_the_annotated_shapes,
+        layers.use_no_key_twice,
+    ]
+    one: list[Any] = [
+        layers.compute_the_same_compiled_and_mapped,
+        *([] if surrogate else [layers.have_the_gradients_of_finite_differences]),
+        refuse_what_is_no_hyperparameter,
+    ]
+    options: list[Any] = [
+        refusals.refuse_other_shapes,
+        refusals.refuse_other_kinds,
+        layers.have_the_derivatives_of_the_spec,
+        layers.keep_the_dtype_of_gradients,
+    ]
+    return _contract(name, spec, every, options, one)
+
+
+def optimizer(
+    name: str,
+    spec: Spec,
+    init: Callable[..., Any],
+    *,
+    valid: Mapping[str, Any] | None = None,
+    refused: Refused = (),
+) -> Callable[[Callable[[Pick], OptimizerCase]], Contract[OptimizerSituation]]:
+    """The contract of an optimizer, of the function that picks its cases.
+
+    Args:
+        name: that of the optimizer.
+        spec: what it follows from.
+        init: its `init`.
+        valid: hyperparameters with which `init` makes a state.
+        refused: hyperparameters with values that they may not have.
+    """
+    takes_weights = "trainables" in layers.parameter_names(init)
+
+    def refuse_what_is_no_hyperparameter(situation: OptimizerSituation) -> None:
+        make = functools.partial(init, {}) if takes_weights else init
+        assert_refuses(name, make, valid or {}, refused)
+
+    every: list[Any] = [
+        optimizers.compute_what_the_spec_says,
+        optimizers.create_what_the_spec_declares,
+        optimizers.keep_the_dtype,
+        optimizers.use_no_key_twice,
+    ]
+    options: list[Any] = [
+        optimizers.keep_the_dtype_of_each_weight,
+    ]
+    one: list[Any] = [
+        optimizers.have_static_hyperparameters,
+        optimizers.have_moments_of_the_structure_of_the_weights,
+        optimizers.refuse_what_does_not_fit,
+        optimizers.stay_finite_without_gradients,
+        refuse_what_is_no_hyperparameter,
+    ]
+    if takes_weights:
+        one += [optimizers.refuse_weights_that_are_not_floating]
+
+    def decorate(
+        cases: Callable[[Pick], OptimizerCase],
+    ) -> Contract[OptimizerSituation]:
+        def make(pick: Pick) -> OptimizerSituation:
+            return OptimizerSituation.pick(cases(pick), spec, pick)
+
+        property = Claim(optimizers.keep_the_dtype)
+        return Contract(name, spec, make, _claims(every, options, one), property)
+
+    return decorate
+
+
+def schedule(
+    name: str,
+    spec: Spec,
+    *,
+    requirements: tuple[str, ...] = (),
+    valid: Mapping[str, Any] | None = None,
+    refused: Refused = (),
+) -> Callable[[Callable[[Pick], Any]], Contract[ScheduleSituation]]:
+    """The contract of a schedule, of the function that picks one.
+
+    Args:
+        name: that of the schedule.
+        spec: what it follows from.
+        requirements: messages with which it may refuse what was picked.
+        valid: hyperparameters that make one.
+        refused: hyperparameters with values that they may not have.
+    """
+
+    def refuse_what_is_no_hyperparameter(situation: ScheduleSituation) -> None:
+        assert_refuses(name, type(situation.schedule), valid or {}, refused)
+
+    every: list[Any] = [
+        schedules.compute_what_the_spec_says,
+        schedules.keep_the_dtype,
+        schedules.take_integers_and_arrays,
+    ]
+    one: list[Any] = [schedules.be_static, refuse_what_is_no_hyperparameter]
+
+    def decorate(cases: Callable[[Pick], Any]) -> Contract[ScheduleSituation]:
+        def make(pick: Pick) -> ScheduleSituation:
+            return ScheduleSituation.pick(cases, spec, pick, requirements)
+
+        property = Claim(schedules.keep_the_dtype)
+        return Contract(name, spec, make, _claims(every, [], one), property)
+
+    return decorate
+
+
+def _claims(every: list[Any], options: list[Any], one: list[Any]) -> tuple[Any, ...]:
+    return (
+        *map(Claim, every),
+        *(Claim(check, "every option") for check in options),
+        *(Claim(check, "one") for check in one),
+    )
+
+
+def _contract(
+    name: str,
+    spec: Spec,
+    every: list[Any],
+    options: list[Any],
+    one: list[Any],
+    said: Sequence[Claim[Situation]] = (),
+) -> Callable[[Callable[[Pick], Case]], Contract[Situation]]:
+    def decorate(cases: Callable[[Pick], Case]) -> Contract[Situation]:
+        def make(pick: Pick) -> Situation:
+            return Situation.pick(cases(pick), spec, pick)
+
+        property = Claim(layers.keep_every_dtype)
+        found = *_claims(every, options, one), *said
+        return Contract(name, spec, make, found, property)
+
+    return decorate
+
+
+def assert_refuses(
+    owner: str,
+    make: Callable[..., Any],
+    valid: Mapping[str, Any],
+    refused: Refused,
+) -> None:
+    """A ValueError names the owner and the hyperparameter where its value is not one that it takes."""
+    for name, value in refused:
+        try:
+            make(**{**valid, name: value})
+        except ValueError as error:
+            if f"{owner}: {name}" not in str(error):
+                raise AssertionError(
+                    f"{owner} refuses {name}={value!r} with {error!r}, which does not "
+                    f'say "{owner}: {name}"'
+                ) from error
+        else:
+            raise AssertionError(
+                f"{owner} takes {name}={value!r}, expected a ValueError"
+            )

@@ -1,0 +1,153 @@
+"""What layers and functions are claimed to refuse. Nothing here compiles."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from mlax_scaffold.model.shapes import ShapeMismatch, parse_shape
+from mlax_scaffold.testing.case import Case
+from mlax_scaffold.testing.dims import Shapes
+from mlax_scaffold.testing.dtypes import is_floating
+from mlax_scaffold.testing.modes import (
+    assert_module_rejects_other_modes,
+    assert_rejects_other_modes,
+)
+from mlax_scaffold.testing.situation import Situation
+from mlax_scaffold.testing.weights import (
+    assert_module_rejects_other_weights,
+    assert_rejects_other_weights,
+)
+
+PyTree = Any
+
+
+def refuse_another_mode(situation: Situation) -> None:
+    """What is neither True nor False is no mode, of the layer and of its module."""
+    assert_rejects_other_modes(situation.case)
+    if situation.case.module is not None:
+        assert_module_rejects_other_modes(situation.case)
+
+
+def refuse_other_weights(situation: Situation) -> None:
+    """Weights and states that `init` does not make are errors that name them."""
+    assert_rejects_other_weights(situation.case)
+
+
+def refuse_other_parameters(situation: Situation) -> None:
+    """So are parameters that the module does not create."""
+    assert_module_rejects_other_weights(situation.case)
+
+
+def refuse_other_shapes(situation: Situation) -> None:
+    """A ValueError names the input where its shape is not as annotated."""
+    case = situation.case
+    if case.shapes is None:
+        return
+    for label, array in case.shapes.arrays.items():
+        for shape in _other_shapes(array.shape):
+            if not _fits(situation, case.shapes, label, shape):
+                changed = _replaced(situation, array, shape)
+                _assert_refused(changed, ValueError, case, label, str(shape))
+
+
+def refuse_other_kinds(situation: Situation) -> None:
+    """A TypeError names the input where it is of another kind: integers, or floating numbers."""
+    case = situation.case
+    if case.shapes is None:
+        return
+    for label, array in case.shapes.arrays.items():
+        if label in case.shapes.loose:
+            continue
+        other = jnp.dtype(jnp.int32) if is_floating(array) else situation.dtype
+        changed = _replaced(situation, array, array.shape, other)
+        _assert_refused(changed, TypeError, case, label, other.name)
+
+
+def _other_shapes(shape: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+    yield (2, *shape)
+    yield (1, *shape)
+    yield (*shape, 1)
+    for axis, size in enumerate(shape):
+        yield (*shape[:axis], *shape[axis + 1 :])
+        yield (*shape[:axis], size + 1, *shape[axis + 1 :])
+
+
+def _fits(
+    situation: Situation, shapes: Shapes, label: str, shape: tuple[int, ...]
+) -> bool:
+    """Whether the annotations allow this shape beside those of the other inputs."""
+    if label in shapes.loose:
+        return True
+    # What only the layers in a block know, the block does not check.
+    own = situation.arguments.hyperparams
+    known = {n: v for n, v in shapes.fields.items() if own is None or hasattr(own, n)}
+    sizes: Any = {n: v for n, v in known.items() if _is_size(v)}
+    given = {name: v.shape for name, v in shapes.arrays.items()} | {label: shape}
+    parsed = {
+        name: parse_shape(shapes.patterns[name]).resolve(shapes.fields)
+        for name in given
+        if name not in shapes.loose
+    }
+    if parsed[label].broadcast:
+        return True  # What it broadcasts to may depend on inputs that are not given.
+    try:
+        for name, pattern in parsed.items():
+            if not pattern.broadcast:
+                sizes = pattern.bind(given[name], sizes)
+    except ShapeMismatch as error:
+        # What is not known does not refuse anything.
+        return "not known" in str(error)
+    return True
+
+
+def _is_size(value: Any) -> bool:
+    if isinstance(value, tuple):
+        return all(map(_is_size, value))
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _replaced(
+    situation: Situation, array: Any, shape: tuple[int, ...], dtype: Any = None
+) -> Callable[[], Any]:
+    """A call with another array in the place of one of the inputs, which is traced."""
+    case, arguments = situation.case, situation.arguments
+    own = jax.tree.leaves((case.x, dict(case.inputs)))
+    leaves, tree = jax.tree.flatten((arguments.x, arguments.inputs))
+    changed = [
+        jax.ShapeDtypeStruct(shape, dtype or value.dtype) if leaf is array else value
+        for leaf, value in zip(own, leaves, strict=True)
+    ]
+    x, inputs = tree.unflatten(changed)
+    given = x, *situation.arrays[1:3], inputs, situation.arrays[-1]
+
+    def call() -> Any:
+        with situation.precision():
+            return jax.eval_shape(situation.run, *given)
+
+    return call
+
+
+def _assert_refused(
+    call: Callable[[], Any], error: type[Exception], case: Case, label: str, given: str
+) -> None:
+    try:
+        call()
+    except error as raised:
+        if case.name not in str(raised):
+            raise AssertionError(
+                f"{case.name} refuses {label} of {given} with {raised!r}, which does not "
+                "say whose input it is"
+            ) from raised
+        return
+    except Exception as raised:
+        raise AssertionError(
+            f"{case.name} fails with {label} of {given}, expected a {error.__name__}: "
+            f"{raised!r}"
+        ) from raised
+    raise AssertionError(
+        f"{case.name} takes {label} of {given}, expected a {error.__name__}"
+    )

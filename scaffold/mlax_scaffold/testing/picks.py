@@ -1,0 +1,206 @@
+"""Which cases a contract tries: every two levels of two domains together, and any that Hypothesis draws.
+
+A case is made by a function that picks a value of each domain by its name. So one function serves
+arrays of options (`covering`), Hypothesis (`examples`), and the search for a smaller case in which the
+same thing fails (`smallest`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import random
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NoReturn, Protocol, TypeVar
+
+import hypothesis
+from allpairspy import AllPairs
+from hypothesis import strategies as st
+
+from mlax_scaffold.testing.strategies import Domain
+
+T = TypeVar("T")
+C = TypeVar("C")
+
+_PROBES = 6
+"""So many random cases are made to learn which domains there are."""
+_PARTS = (1.0, 1.0, 0.75, 0.75, 0.5, 0.5, 0.5, 0.25, 0.25, 0.25)
+"""How much of a row is tried, where its values do not fit each other: the rest is simplest."""
+SECONDS = 5.0
+"""So long a smaller case is looked for."""
+
+
+class Unfit(Exception):
+    """The values that were picked do not fit each other, as the requirements of the spec say."""
+
+
+class Pick(Protocol):
+    """Picks a value of a domain, by a name that no other domain of the case has."""
+
+    def __call__(self, name: str, domain: Domain[T], /) -> T: ...
+
+
+Make = Callable[[Pick], C]
+"""Makes a case; raises Unfit where the values do not fit."""
+
+
+@dataclass
+class _Covering:
+    """Picks the levels of a row, in them a value by the seed, and any level for other names."""
+
+    row: Mapping[str, int]
+    seed: int
+    probing: bool = False
+    picked: dict[str, Any] = field(default_factory=dict)
+    levels: dict[str, int] = field(default_factory=dict)
+
+    def __call__(self, name: str, domain: Domain[T]) -> T:
+        # Seeded by the name, a value does not depend on what else is picked.
+        chance = random.Random(f"{self.seed}/{name}")
+        count = len(domain.levels)
+        level = self.row[name] % count if name in self.row else chance.randrange(count)
+        self.levels[name] = max(count, self.levels.get(name, 0))
+        self.picked[name] = chance.choice(domain.levels[level])
+        return self.picked[name]
+
+
+@dataclass(frozen=True)
+class _Given:
+    """Picks the given values, and the simplest one for other names."""
+
+    values: Mapping[str, Any]
+
+    def __call__(self, name: str, domain: Domain[T]) -> T:
+        value = self.values.get(name, domain.values[0])
+        return (
+            value
+            if any(value is v or value == v for v in domain.values)
+            else domain.values[0]
+        )
+
+
+def covering(make: Make[C], seeds: int = 1) -> list[tuple[C, Mapping[str, Any]]]:
+    """Cases in which every two levels of two domains come together, with what was picked.
+
+    The simplest ones are first. Where levels exclude each other others are picked in their place.
+
+    Args:
+        make: makes a case.
+        seeds: so many cases for each pair of levels.
+    """
+    counts = _count_levels(make)
+    cases = {}
+    for row in sorted(
+        _rows(counts), key=lambda row: (sum(map(bool, row.values())), *row.values())
+    ):
+        for seed in range(seeds):
+            found = _made(make, row, seed)
+            if found is not None:
+                cases.setdefault(repr(found[1]), found)
+    return list(cases.values())
+
+
+def examples(make: Make[C]) -> st.SearchStrategy[tuple[C, Mapping[str, Any]]]:
+    """The Hypothesis strategy of all cases, with what was picked."""
+
+    @st.composite
+    def draw_case(draw: st.DrawFn) -> tuple[C, Mapping[str, Any]]:
+        picked: dict[str, Any] = {}
+
+        def pick(name: str, domain: Domain[T]) -> T:
+            picked[name] = draw(domain.strategy)
+            return picked[name]
+
+        try:
+            return make(pick), picked
+        except Unfit:
+            _reject()
+
+    return draw_case()
+
+
+def smallest(
+    make: Make[C], picked: Mapping[str, Any], fails: Callable[[C], bool]
+) -> Mapping[str, Any]:
+    """What is left of `picked` when all that has nothing to do with it is the simplest value.
+
+    Args:
+        make: makes a case.
+        picked: the values of a case that fails.
+        fails: whether a case fails in the same way.
+    """
+    end = time.monotonic() + SECONDS
+    left = dict(picked)
+    for name in picked:
+        without = {n: value for n, value in left.items() if n != name}
+        if time.monotonic() > end:
+            break
+        try:
+            if fails(make(_Given(without))):
+                left = without
+        except Unfit:
+            continue
+    return left
+
+
+def assert_wanted(pick: Pick) -> None:
+    """Raise Unfit where a case is made only to learn which domains there are: all has been picked."""
+    if getattr(pick, "probing", False):
+        raise Unfit
+
+
+def with_values(make: Make[C], values: Mapping[str, Any]) -> C:
+    """The case of these values, and of the simplest one for other names."""
+    return make(_Given(values))
+
+
+def _reject() -> NoReturn:
+    hypothesis.reject()
+    raise AssertionError
+
+
+def _count_levels(make: Make[Any]) -> dict[str, int]:
+    """The number of levels of each domain. Which there are may depend on what was picked."""
+    counts: dict[str, int] = {}
+    for seed in range(_PROBES):
+        pick = _Covering({}, seed, probing=True)
+        with contextlib.suppress(Unfit):
+            make(pick)
+        for name, count in pick.levels.items():
+            counts[name] = max(count, counts.get(name, 0))
+    return {name: count for name, count in counts.items() if count > 1}
+
+
+def _rows(counts: Mapping[str, int]) -> Iterator[Mapping[str, int]]:
+    names = list(counts)
+    if len(names) < 2:
+        for levels in itertools.product(*(range(counts[name]) for name in names)):
+            yield dict(zip(names, levels, strict=True))
+        return
+    for levels in AllPairs([range(counts[name]) for name in names]):
+        yield dict(zip(names, levels, strict=True))
+
+
+def _made(
+    make: Make[C], row: Mapping[str, int], seed: int
+) -> tuple[C, Mapping[str, Any]] | None:
+    """A case of a row, or of as much of it as fits each other."""
+    number = _number(row) + seed
+    chance = random.Random(number)
+    order = chance.sample(sorted(row), len(row))
+    for attempt, part in enumerate(_PARTS):
+        given = set(order[: round(part * len(order))])
+        levels = {name: level if name in given else 0 for name, level in row.items()}
+        pick = _Covering(levels, number + attempt)
+        try:
+            return make(pick), pick.picked
+        except Unfit:
+            order = chance.sample(order, len(order))
+    return None
+
+
+def _number(row: Mapping[str, int]) -> int:
+    """A number of the row that is the same in every process."""
+    return random.Random(f"{sorted(row.items())}").randrange(2**32)

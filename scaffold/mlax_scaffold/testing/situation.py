@@ -1,0 +1,211 @@
+"""A layer in one situation: hyperparameters, inputs, dtypes and mode, with its traced programs.
+
+Each program is traced once, and serves every claim.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from mlax_scaffold.testing._functions import abstract_key
+from mlax_scaffold.testing.case import Arguments, Case
+from mlax_scaffold.testing.compare import by_name
+from mlax_scaffold.testing.dtypes import (
+    FLOAT_DTYPES,
+    is_floating,
+    precision_for,
+    weights_dtypes,
+)
+from mlax_scaffold.testing.oracle import Spec, run_initialization, run_spec
+from mlax_scaffold.testing.picks import Pick, Unfit, assert_wanted
+from mlax_scaffold.testing.programs import Program
+from mlax_scaffold.testing.strategies import choices
+
+PyTree = Any
+NOT_TAKEN = "no layer takes the keyword input"
+"""What the error says of a keyword input that a block cannot hand to its layers."""
+
+
+@dataclass(frozen=True, eq=False)
+class Situation:
+    """A case with the dtypes of its inputs and weights, in training or inference.
+
+    Args:
+        case: the layer, or a function as one.
+        spec: what it follows from.
+        dtype: of the floating inputs.
+        weights_dtype: of weights and state.
+        training: the mode.
+        picked: all that was picked, by name.
+    """
+
+    case: Case
+    spec: Spec
+    dtype: Any
+    weights_dtype: Any
+    training: bool
+    picked: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def pick(cls, case: Case, spec: Spec, pick: Pick) -> Situation:
+        """A situation of a case. Raises Unfit where its inputs do not meet the requirements."""
+        dtype = pick("dtype", choices(*FLOAT_DTYPES))
+        other = pick("weights", choices("of the same dtype", "of another dtype"))
+        same, another = weights_dtypes(dtype)
+        weights = same if other == "of the same dtype" else another
+        modes = {"training" if mode else "inference": mode for mode in case.modes()}
+        # Where keys are drawn from, training has more to show.
+        more = ["training"] * case.draws_keys
+        mode = modes[pick("mode", choices(*modes, *more))]
+        assert_wanted(pick)
+        found = cls(case, spec, dtype, weights, mode)
+        try:
+            _ = found.forward
+            if case.requirements and len(modes) > 1:
+                # A module creates its parameters in the other mode.
+                _ = dataclasses.replace(found, training=not mode).forward
+        except ValueError as error:
+            if case.refuses(error):
+                raise Unfit from error
+            raise
+        except TypeError as error:
+            # A block was given an input for its layers that these layers do not have.
+            if NOT_TAKEN in str(error):
+                raise Unfit from error
+            raise
+        return found
+
+    def __str__(self) -> str:
+        mode = "training" if self.training else "inference"
+        return f"{self.case.name} in {mode}, inputs in {self.dtype}, weights in {self.weights_dtype}"
+
+    def precision(self) -> Any:
+        """The context in which its dtypes exist."""
+        return precision_for(self.dtype, self.weights_dtype, *self.case.allow)
+
+    @property
+    def compute_dtype(self) -> Any:
+        """The dtype of the computation."""
+        return self.case.compute_dtype(self.dtype, self.weights_dtype)
+
+    @functools.cached_property
+    def arguments(self) -> Arguments:
+        """The arguments of `fwd`, arrays as `jax.ShapeDtypeStruct`."""
+        with self.precision():
+            return self.case.abstract_arguments(self.dtype, self.weights_dtype)
+
+    @property
+    def arrays(self) -> tuple[PyTree, ...]:
+        """What every program takes: x, weights, state, keyword inputs, a key."""
+        a = self.arguments
+        key = abstract_key() if self.training and self.case.draws_keys else None
+        return a.x, a.trainables, a.non_trainables, a.inputs, key
+
+    def drawn(self, seed: int = 1) -> list[Any]:
+        """Arrays for `arrays`, flat."""
+        with self.precision():
+            a = self.case.arguments(self.dtype, self.weights_dtype, seed=seed)
+            key = None if self.arrays[-1] is None else jax.random.key(1)
+            trees = a.x, a.trainables, a.non_trainables, a.inputs, key
+            return jax.tree.leaves(trees)
+
+    def run(self, x: Any, weights: Any, state: Any, inputs: Any, key: Any) -> Any:
+        """`(y, state)` of arrays."""
+        given = Arguments(x, weights, state, self.arguments.hyperparams, inputs)
+        y, new = self.case.call(given, training=self.training, key=key)
+        return by_name(y), new
+
+    @functools.cached_property
+    def forward(self) -> Program:
+        """The program of `run`."""
+        with self.precision():
+            return Program.of(self.run, *self.arrays)
+
+    @functools.cached_property
+    def expected(self) -> Program:
+        """`(y, state)` as the spec says it."""
+        like = self.arguments.non_trainables
+
+        def run(x: Any, weights: Any, state: Any, inputs: Any, key: Any) -> Any:
+            given = Arguments(x, weights, state, self.arguments.hyperparams, inputs)
+            y, new = run_spec(self.case, self.spec, given, self.training, key)
+            return by_name(y), as_trees(new, like)
+
+        with self.precision():
+            return Program.of(run, *self.arrays)
+
+    @functools.cached_property
+    def differentiable(self) -> list[tuple[int, str]]:
+        """Flat position and name of each floating input, weight and keyword input."""
+        names = "x", "trainables", "state", "inputs", "key"
+        leaves = jax.tree_util.tree_leaves_with_path(
+            dict(zip("abcde", self.arrays, strict=True))
+        )
+        return [
+            (i, names["abcde".index(path[0].key)] + jax.tree_util.keystr(path[1:]))
+            for i, (path, value) in enumerate(leaves)
+            if path[0].key in "abd" and is_floating(value)
+        ]
+
+    @functools.cached_property
+    def gradient(self) -> Program | None:
+        """`((y, state), gradients)`; None where there is nothing to differentiate."""
+        return self._gradient(self.forward)
+
+    @functools.cached_property
+    def expected_gradient(self) -> Program | None:
+        """The same of the spec."""
+        return self._gradient(self.expected)
+
+    def _gradient(self, program: Program) -> Program | None:
+        y = jax.tree.leaves(program.out[0])
+        if not self.differentiable or not any(map(is_floating, y)):
+            return None
+        with self.precision():
+            return program.gradient([i for i, _ in self.differentiable], len(y))
+
+    def creation(self, **initializers: Any) -> tuple[Program, Program]:
+        """`(trainables, non_trainables)` of a key: as `init` makes them, and as the spec says."""
+        like = self.arguments[1:3]
+        hyperparameters = self.case.hyperparameters
+        assert hyperparameters is not None
+
+        def generated(key: Any) -> Any:
+            return self.case.init(key, self.weights_dtype, **initializers)[:2]
+
+        def declared(key: Any) -> Any:
+            made = run_initialization(
+                self.spec, hyperparameters, initializers, key, self.weights_dtype
+            )
+            return tuple(map(as_trees, made, like))
+
+        with self.precision():
+            key = abstract_key()
+            return Program.of(declared, key), Program.of(generated, key)
+
+    def in_dtype(self, dtype: Any) -> Situation:
+        """The same in another dtype, weights included."""
+        return dataclasses.replace(
+            self, dtype=jnp.dtype(dtype), weights_dtype=jnp.dtype(dtype)
+        )
+
+
+def as_trees(actual: Any, like: Any) -> Any:
+    """A tree of the spec with the NamedTuples of `like` in the place of dicts."""
+    if isinstance(actual, Mapping) and hasattr(like, "_fields"):
+        if set(actual) != set(like._fields):
+            return actual
+        parts = {n: as_trees(actual[n], getattr(like, n)) for n in like._fields}
+        return type(like)(**parts)
+    if type(actual) is dict and type(like) is dict and set(actual) == set(like):
+        return {name: as_trees(actual[name], tree) for name, tree in like.items()}
+    if type(actual) is tuple and type(like) is tuple and len(actual) == len(like):
+        return tuple(map(as_trees, actual, like))
+    return actual

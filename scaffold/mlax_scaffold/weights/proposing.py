@@ -1,0 +1,182 @@
+"""The mapping that is proposed for a model and a checkpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping as Table
+from collections.abc import Sequence
+from dataclasses import replace
+
+from mlax_scaffold.weights.arrays import Expression, Given, Shape, names_in, stacked
+from mlax_scaffold.weights.mapping import Mapping, Weight
+from mlax_scaffold.weights.matching import Match, match
+from mlax_scaffold.weights.model import Leaf, Model, Slot
+from mlax_scaffold.weights.recipes import Fill
+from mlax_scaffold.weights.source import LAYOUTS, Source, read_source
+
+_ROLES = {"attention_norm", "feed_forward_norm", "widen", "narrow"}
+_MOST = 8
+"""How many candidates are listed of a weight."""
+
+Key = tuple[str, str]
+
+
+def propose(
+    model: Model,
+    shapes: Table[str, Shape],
+    framework: str | None = None,
+    linear: str | None = None,
+) -> Mapping:
+    """Propose what each weight of a model is made of.
+
+    Args:
+        model: what is expected.
+        shapes: of the arrays of the checkpoint, by name.
+        framework: a key of `LAYOUTS`; None: as the names say.
+        linear: how 2-D kernels lie, "oi" or "io"; None: as in the framework.
+    """
+    if framework in (None, "mlax") and (same := _same_names(model, shapes)):
+        return same
+    source = read_source(shapes, framework)
+    roles = any(_ROLES & set(slot.path) for slot in model.slots)
+    found = match(model.slots, source, roles)
+    order, notes = _order(found.matches, source, linear)
+    chosen: dict[int, tuple[Match, Sequence[Fill]]] = {
+        id(one.slot): (one, _of_order(one.fills, order)) for one in found.matches
+    }
+    several: dict[int, list[Fill]] = {}
+    for slot, rows in found.open:
+        several[id(slot)] = [way for _, ways in rows for way in _of_order(ways, order)]
+    weights = _weights(model, chosen, several, source.shapes)
+    touched = {
+        name
+        for fills in (*several.values(), *(fills for _, fills in chosen.values()))
+        for fill in fills
+        for name in _names(fill)
+    } | {name for w in weights if w.expression for name in names_in(w.expression)}
+    unused = [n for n in shapes if n not in touched and n not in source.ignored]
+    return Mapping(
+        source.layout.name if source.layout else "",
+        weights,
+        tuple(unused),
+        tuple(source.ignored.items()),
+        tuple(notes),
+    )
+
+
+def _names(fill: Fill) -> set[str]:
+    return {n for array in fill.arrays.values() for n in names_in(array.expression)}
+
+
+def _of_order(ways: Sequence[Fill], order: str) -> list[Fill]:
+    """The ways in which square kernels lie in that order; all where it is not known."""
+    return [w for w in ways if not w.assumed or not order or w.assumed == order]
+
+
+def _order(
+    matches: Sequence[Match], source: Source, linear: str | None
+) -> tuple[str, list[str]]:
+    """How square kernels lie, "" where that is not known, and what is to be said of it."""
+    votes = {o for m in matches for way in m.fills[:1] for o in way.orders}
+    expected = source.layout.linear if source.layout else ""
+    if linear:
+        return linear, [
+            f"Square kernels are ({linear[0]}, {linear[1]}), as was asked for."
+        ]
+    if expected and votes - {expected}:
+        name = source.layout.name if source.layout else ""
+        return "", [
+            f"Kernels of {name} are ({expected[0]}, {expected[1]}), yet some of this checkpoint"
+            f" are not: how square ones lie is open; say --linear oi or --linear io."
+        ]
+    if expected:
+        return expected, []
+    return (votes.pop() if len(votes) == 1 else ""), []
+
+
+def _weights(
+    model: Model,
+    chosen: Table[int, tuple[Match, Sequence[Fill]]],
+    several: Table[int, Sequence[Fill]],
+    shapes: Table[str, Shape],
+) -> tuple[Weight, ...]:
+    by_leaf: dict[Key, list[tuple[Slot, str]]] = {}
+    for slot in model.slots:
+        for name, leaf in slot.leaves.items():
+            by_leaf.setdefault((leaf.group, leaf.path), []).append((slot, name))
+    weights = []
+    for leaf in model.leaves:
+        rows = by_leaf.get((leaf.group, leaf.path))
+        if rows is None:
+            weights.append(Weight(leaf, reason="nothing to load", initial=True))
+            continue
+        weights.append(_weight(leaf, rows, chosen, several, shapes))
+    return tuple(weights)
+
+
+def _weight(
+    leaf: Leaf,
+    rows: Sequence[tuple[Slot, str]],
+    chosen: Table[int, tuple[Match, Sequence[Fill]]],
+    several: Table[int, Sequence[Fill]],
+    shapes: Table[str, Shape],
+) -> Weight:
+    stack = bool(rows[0][0].depth)
+    orders = _stacks(rows, chosen, shapes) if stack else []
+    if len(orders) > 1:
+        return Weight(leaf, candidates=tuple(map(str, orders)))
+    parts: list[Expression] = []
+    reasons: list[str] = []
+    candidates: list[str] = []
+    for slot, name in rows:
+        found, fills = chosen.get(id(slot), (None, several.get(id(slot), ())))
+        ways = list(dict.fromkeys(fill.arrays[name].expression for fill in fills))
+        if found is not None and len(ways) == 1:
+            parts.append(ways[0])
+            reasons.append(found.reason)
+            if len({way.arrays[name] for way in found.fills}) > 1:
+                reasons.append(f"square, taken as ({', '.join(fills[0].assumed)})")
+        else:
+            layer = f"layer {slot.index} of {slot.depth}: " if slot.depth else ""
+            candidates += [f"{layer}{way}" for way in ways[:_MOST]]
+    if len(parts) < len(rows):
+        return Weight(leaf, candidates=tuple(candidates))
+    expression = stacked(parts, shapes) if stack else parts[0]
+    return Weight(leaf, expression, "; ".join(dict.fromkeys(reasons)))
+
+
+def _stacks(
+    rows: Sequence[tuple[Slot, str]],
+    chosen: Table[int, tuple[Match, Sequence[Fill]]],
+    shapes: Table[str, Shape],
+) -> list[Expression]:
+    """The ways to make a weight of a stack of layers whose places are known."""
+    if not all(id(slot) in chosen for slot, _ in rows):
+        return []
+    ways = [
+        [fill.arrays[name].expression for fill in chosen[id(slot)][1]]
+        for slot, name in rows
+    ]
+    made = [stacked(parts, shapes) for parts in zip(*ways, strict=False)]
+    return list(dict.fromkeys(made))
+
+
+def _same_names(model: Model, shapes: Table[str, Shape]) -> Mapping | None:
+    """The mapping where a checkpoint has the names and shapes of the model itself."""
+    for prefixed in (False, True):
+        weights = []
+        for leaf in model.leaves:
+            number = str(model.groups.index(leaf.group))
+            name = (
+                "/".join(n for n in (number, leaf.path) if n) if prefixed else leaf.path
+            )
+            if tuple(shapes.get(name, (-1,))) != leaf.shape:
+                if leaf in model.kept and name not in shapes:
+                    weights.append(Weight(leaf, reason="nothing to load", initial=True))
+                    continue
+                break
+            weights.append(Weight(leaf, Given(name), "the same name"))
+        else:
+            made = Mapping(LAYOUTS["mlax"].name, tuple(weights))
+            used = {n for w in weights if w.expression for n in names_in(w.expression)}
+            return replace(made, unused=tuple(n for n in shapes if n not in used))
+    return None

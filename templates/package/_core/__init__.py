@@ -1,0 +1,1 @@
+"""What every layer is built with: argument checks, array creation, static hyperparameters."""

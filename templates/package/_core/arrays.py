@@ -1,0 +1,183 @@
+"""Creating and casting arrays, splitting keys."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.typing import ArrayLike, DTypeLike
+
+from .outlines import ANYTHING, SHAPES
+
+Initializer = Callable[..., jax.Array]
+"""`initializer(key, shape, dtype)`, as in `jax.nn.initializers`."""
+
+
+def create(
+    initializer: Initializer,
+    key: jax.Array,
+    shape: Sequence[int],
+    dtype: DTypeLike | None,
+) -> jax.Array:
+    """A new array on the default device; a dtype of None is the initializer's own."""
+    shape = tuple(shape)
+    if key is SHAPES:
+        return jax.ShapeDtypeStruct(shape, jnp.float32)  # type: ignore[return-value]
+    arguments = () if dtype is None else (dtype,)
+    weight = initializer(key, shape, *arguments)
+    if getattr(weight, "shape", None) != shape:
+        raise ValueError(
+            f"the initializer {initializer!r} must return an array of shape {shape}, got "
+            f"{getattr(weight, 'shape', weight)}; one that takes arguments is called with "
+            "them first, as in lecun_normal()"
+        )
+    return weight
+
+
+def at_least(dtype: DTypeLike | None, narrowest: DTypeLike) -> DTypeLike | None:
+    """The wider of two dtypes; None, the initializer's own, is the default one."""
+    return None if dtype is None else jnp.promote_types(dtype, narrowest)
+
+
+def in_dtype(x: Any, dtype: DTypeLike) -> Any:
+    """The array in a dtype, itself where it has it; None stays None.
+
+    Outside of `jax.jit` a cast costs a call even where it changes nothing.
+    """
+    if x is None or (x.dtype == dtype and not getattr(x, "weak_type", False)):
+        return x
+    return x.astype(dtype)
+
+
+def cast(tree: Any, dtype: DTypeLike | None) -> Any:
+    """The tree with its floating leaves in another dtype; a dtype of None changes nothing."""
+    if dtype is None:
+        return tree
+
+    def leaf(x: Any) -> Any:
+        return x.astype(dtype) if jnp.issubdtype(x.dtype, jnp.floating) else x
+
+    return jax.tree.map(leaf, tree)
+
+
+def stored_moments(
+    mean: jax.Array, var: jax.Array, dtype: DTypeLike
+) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
+    """Moments in float16, which has not their range: mean / u, var / s^2, u and s.
+
+    The scales u and s are 1 unless a moment is large. Casts to integers take such moments
+    apart, so that nothing is computed in the dtype that they have.
+    """
+    one = jnp.ones(mean.shape, dtype)
+    whole, square = mean.astype(jnp.int32), var.astype(jnp.uint32)
+    parts = (whole >> 8).astype(dtype), (whole & 255).astype(dtype)
+    large = lax.abs(whole) > 2**15
+    unit = jnp.where(large, 256.0, one)
+    mean = jnp.where(large, parts[0] + parts[1] / 256.0, mean.astype(dtype))
+    large = square > 2**15
+    parts = (square >> 16).astype(dtype), ((square & 65535) >> 1).astype(dtype)
+    scale = jnp.where(large, 256.0, one)
+    var = jnp.where(large, parts[0] + parts[1] / 32768.0, var.astype(dtype))
+    return mean, var, unit, scale
+
+
+def declared_keys(key: Any, count: int) -> Any:
+    """A key for each declaration of a layer: split from one, or a list of them as it is."""
+    if key is SHAPES:
+        return [SHAPES] * count
+    return key if isinstance(key, list) else jax.random.split(key, count)
+
+
+def floating(x: ArrayLike) -> jax.Array:
+    """The array in its floating dtype, or in the default one where it has another."""
+    dtype = jnp.result_type(x)
+    if isinstance(x, float) or not jnp.issubdtype(dtype, jnp.floating):
+        dtype = jnp.result_type(float)
+    return jnp.asarray(x, dtype)
+
+
+def exact(x: ArrayLike) -> jax.Array:
+    """An integer as an integer of the default dtype, the nearest one that this has.
+
+    A number that is floating stays so, see `floating`.
+    """
+    given = jnp.result_type(x)
+    if isinstance(x, float) or jnp.issubdtype(given, jnp.floating):
+        return floating(x)
+    dtype = jnp.result_type(int)
+    limits = jnp.iinfo(dtype)
+    if not isinstance(x, jax.Array):
+        x = np.clip(x, limits.min, limits.max)
+    elif (
+        jnp.issubdtype(given, jnp.unsignedinteger) and given.itemsize >= dtype.itemsize
+    ):
+        x = jnp.minimum(x, given.type(limits.max))
+    return jnp.asarray(x, dtype)
+
+
+def split_keys(key: jax.Array | None, count: int) -> Any:
+    """Several keys from one; as many times None where there is no key."""
+    return [None] * count if key is None else jax.random.split(key, count)
+
+
+def keyed(key: Any, items: Iterable[Any]) -> list[tuple[Any, Any]]:
+    """Each item with a key of its own: split from one, or of a list of as many.
+
+    Where there is no key, each has None.
+    """
+    given = list(items)
+    if key is None:
+        return [(None, item) for item in given]
+    keys = declared_keys(key, len(given))
+    return [(keys[i], item) for i, item in enumerate(given)]
+
+
+ANY = "**"
+"""Stands among keyword inputs for any that has another name."""
+
+
+def keyword_inputs(*layers: Any) -> tuple[str, ...]:
+    """The keyword inputs that some of the layers take, each once; see `ANY`."""
+    names = (name for layer in layers for name in getattr(layer, "keyword_inputs", ()))
+    return tuple(dict.fromkeys(names))
+
+
+def taken(layer: Any, inputs: dict[str, Any]) -> dict[str, Any]:
+    """Those of the keyword inputs that the layer takes."""
+    if not inputs:
+        return inputs
+    known = keyword_inputs(layer)
+    if ANY in known:
+        return inputs
+    return {name: value for name, value in inputs.items() if name in known}
+
+
+def each(trees: Sequence[Any] | None, count: int) -> list[Any]:
+    """The trees of several layers: as many times None where there are none."""
+    return [None] * count if trees is None else list(trees)
+
+
+def together(trees: Sequence[Any]) -> tuple[Any, ...] | None:
+    """The trees of several layers; None where no layer has one.
+
+    A compiled function takes and returns every None of a tuple by itself, at each call.
+    """
+    for tree in trees:
+        if tree is not None:
+            break
+    else:
+        return None
+    # Layers that do not say whether they have one may be such that have none.
+    unknown = all(tree is None or tree is ANYTHING for tree in trees)
+    return ANYTHING if unknown else tuple(trees)
+
+
+def unzip(layers: Iterable[tuple[Any, Any, Any]]) -> tuple[Any, Any, Any]:
+    """Weights, states and hyperparameters of initialized layers: a tuple of each."""
+    given = list(layers)
+    trainables, non_trainables, hyperparams = (
+        tuple(layer[part] for layer in given) for part in range(3)
+    )
+    return trainables, non_trainables, hyperparams

@@ -1,0 +1,111 @@
+"""Arrays: their dtypes, axes and shapes."""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.core
+import jax.numpy as jnp
+
+from ._errors import named
+from ._functions import is_floating
+
+
+def floating(owner: str, /, **value: Any) -> jax.Array:
+    """An array of a floating dtype."""
+    [(name, array)] = value.items()  # at once: every call of a layer passes here
+    if not isinstance(array, jax.Array):
+        array = _array(owner, name, "a floating array", array)
+    if not is_floating(array.dtype):
+        raise TypeError(
+            f"{owner}: {name} must be a floating array, got {array.dtype}; "
+            f"cast it first, for example {name}.astype(jnp.float32)"
+        )
+    return array
+
+
+def integral(owner: str, /, **value: Any) -> jax.Array:
+    """An array of an integer dtype."""
+    name, given = named(value)
+    array = _array(owner, name, "an integer array", given)
+    if not jnp.issubdtype(array.dtype, jnp.integer):
+        raise TypeError(f"{owner}: {name} must be an integer array, got {array.dtype}")
+    return array
+
+
+def logical(owner: str, /, **value: Any) -> jax.Array:
+    """An array of booleans."""
+    name, given = named(value)
+    array = _array(owner, name, "a boolean array", given)
+    if array.dtype != jnp.bool_:
+        raise TypeError(
+            f"{owner}: {name} must be a boolean array, got {array.dtype}; "
+            "True keeps a place"
+        )
+    return array
+
+
+def _array(owner: str, name: str, expected: str, given: Any) -> jax.Array:
+    if isinstance(given, jax.Array):
+        return given
+    try:
+        return jnp.asarray(given)
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            f"{owner}: {name} must be {expected}, got {type(given).__name__}"
+        ) from error
+
+
+def items(
+    owner: str,
+    count: int,
+    element: Callable[..., Any] | tuple[Callable[..., Any] | None, ...] | None = None,
+    /,
+    **value: Any,
+) -> tuple[Any, ...]:
+    """A tuple of so many elements, each of which another check takes, or one of its own."""
+    name, given = named(value)
+    if not isinstance(given, tuple | list) or len(given) != count:
+        found = (
+            f"{len(given)}" if isinstance(given, tuple | list) else type(given).__name__
+        )
+        raise TypeError(f"{owner}: {name} must be a tuple of {count}, got {found}")
+    if element is None:
+        return tuple(given)
+    each = element if isinstance(element, tuple) else (element,) * count
+    return tuple(
+        part if check is None else check(owner, **{f"{name}[{i}]": part})
+        for i, (check, part) in enumerate(zip(each, given, strict=True))
+    )
+
+
+def unpack(owner: str, names: str, x: Any, count: int) -> tuple[Any, ...]:
+    """The inputs of a layer that takes several as one tuple."""
+    if not isinstance(x, tuple | list) or len(x) != count:
+        given = f"{len(x)} values" if isinstance(x, tuple | list) else type(x).__name__
+        raise TypeError(f"{owner}: x must be the tuple {names}, got {given}")
+    return tuple(x)
+
+
+def has_axes(owner: str, ndim: int, /, **value: Any) -> None:
+    """Axes, or None, are among those of an array, and none of them is meant twice."""
+    name, given = named(value)
+    if given is None:
+        return
+    if any(not -ndim <= axis < ndim for axis in given) or (
+        len({axis % ndim for axis in given}) != len(given)
+    ):
+        raise ValueError(
+            f"{owner}: {name} must be different axes of an array of {ndim} axes, "
+            f"got {given}"
+        )
+
+
+def same_dtype(owner: str, /, **arrays: Any) -> None:
+    """All floating inputs have one dtype: mixing them would promote one silently."""
+    given = {name: x.dtype for name, x in arrays.items() if x is not None}
+    if len(set(given.values())) > 1:
+        shown = ", ".join(f"{name}: {dtype}" for name, dtype in given.items())
+        raise TypeError(
+            f"{owner}: inputs must have one dtype, got {shown}; cast them to one"
+        )

@@ -1,0 +1,191 @@
+"""Static hyperparameters: frozen, hashable, and a pytree without leaves."""
+
+import functools
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Protocol, TypeVar, dataclass_transform
+
+import jax
+import numpy as np
+
+from .outlines import SHAPES
+from .pickles import from_pickle, to_pickle
+
+T = TypeVar("T")
+Weights = TypeVar("Weights")
+"""A tree of weights: updates are of the same type."""
+
+
+class LayerHyperparams(Protocol):
+    """Hyperparameters of any layer."""
+
+    @property
+    def apply(self) -> Callable[..., tuple[Any, Any]]:
+        """`fwd` with these hyperparameters: (x, trainables, non_trainables, inference_mode, key)."""
+        ...
+
+
+class CellHyperparams(LayerHyperparams, Protocol):
+    """Hyperparameters of a recurrent cell."""
+
+    @property
+    def initial_carry(self) -> Callable[..., Any]:
+        """The carry before the first step: (shape of a step's inputs, dtype)."""
+        ...
+
+
+class OptimizerHyperparams(Protocol):
+    """Hyperparameters of any optimizer."""
+
+    @property
+    def apply(self) -> Callable[..., tuple[Any, Any]]:
+        """`step` with these hyperparameters: (gradients, state, trainables)."""
+        ...
+
+
+class OfLayer:
+    """What the hyperparameters of every layer can do."""
+
+    _function: ClassVar[Callable[..., tuple[Any, Any]]]
+    """The `fwd` of the layer."""
+    _init: ClassVar[Callable[..., tuple[Any, Any, Any]]]
+    """Its `init`."""
+    _bare: ClassVar[tuple[Callable[..., tuple[Any, Any]] | None, str]]
+    """`fwd` without what names its operations, and the name; see `scopes.apply_at`."""
+
+    def __init_subclass__(cls) -> None:
+        if "apply" in cls.__dict__:
+            cls._bare = (None, "")
+
+    def apply(
+        self,
+        x: Any,
+        trainables: Any,
+        non_trainables: Any,
+        inference_mode: bool = False,
+        key: jax.Array | None = None,
+        **inputs: Any,
+    ) -> tuple[Any, Any]:
+        """`fwd` with these hyperparameters: what a block calls."""
+        return self._function(
+            x, trainables, non_trainables, self, inference_mode, key, **inputs
+        )
+
+    def outline(self) -> tuple[Any, Any, Any]:
+        """`init` with these hyperparameters: shapes in the place of arrays."""
+        taken = inspect.signature(self._init).parameters
+        given = {name: getattr(self, name) for name in taken if hasattr(self, name)}
+        return self._init(*([SHAPES] if "key" in taken else []), **given)
+
+
+class OfOptimizer:
+    """What the hyperparameters of every optimizer can do."""
+
+    _function: ClassVar[Callable[..., tuple[Any, Any]]]
+    """The `step` of the optimizer."""
+    _bare: ClassVar[tuple[Callable[..., tuple[Any, Any]] | None, str]]
+
+    def __init_subclass__(cls) -> None:
+        if "apply" in cls.__dict__:
+            cls._bare = (None, "")
+
+    def apply(
+        self, gradients: Any, state: Any, trainables: Any, **inputs: Any
+    ) -> tuple[Any, Any]:
+        """`step` with these hyperparameters: what an optimizer of optimizers calls."""
+        return self._function(gradients, state, trainables, self, **inputs)
+
+
+InitializedLayer = tuple[Any, Any, Any]
+"""What `init` of a layer returns: (trainables, non_trainables, hyperparams)."""
+
+InitializedOptimizer = tuple[Any, Any]
+"""What `init` of an optimizer returns: (state, hyperparams)."""
+
+
+def frozen(value: Any) -> Any:
+    """The value as hyperparameters hold it.
+
+    Lists become tuples, arrays of NumPy read-only copies, and its scalars numbers of
+    Python, which widen nothing.
+    """
+    if isinstance(value, np.ndarray):
+        value = value.copy()
+        value.flags.writeable = False
+        return value
+    if isinstance(value, np.generic):
+        return value.item()
+    if type(value) in (list, tuple):
+        return tuple(map(frozen, value))
+    if type(value) is dict:
+        return {name: frozen(item) for name, item in value.items()}
+    return value
+
+
+def _hashable(value: Any) -> Any:
+    """What stands for a value where two are compared."""
+    if isinstance(value, np.ndarray):
+        return value.shape, value.dtype.str, value.tobytes()
+    if type(value) is tuple:
+        return tuple(map(_hashable, value))
+    if type(value) is dict:
+        return tuple((name, _hashable(item)) for name, item in value.items())
+    return value
+
+
+@dataclass_transform(frozen_default=True)
+def static(cls: type[T]) -> type[T]:
+    """Make a class a frozen dataclass that `jax.jit` takes as a constant.
+
+    An instance may be a static argument (it is hashable) or a plain one (it is a pytree
+    without leaves). Its hash is computed once, however deep it is, and comparing an
+    instance with itself costs nothing: both happen at every call of a compiled function.
+    """
+    cls = dataclass(frozen=True, eq=False)(cls)
+    plain = cls.__init__
+    names = tuple(field.name for field in fields(cls))  # type: ignore[arg-type]
+
+    @functools.wraps(plain)
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        plain(self, *args, **kwargs)
+        for name in names:
+            object.__setattr__(self, name, frozen(getattr(self, name)))
+
+    def values(self: Any) -> tuple[Any, ...]:
+        return tuple(_hashable(getattr(self, name)) for name in names)
+
+    def __hash__(self: Any) -> int:
+        try:
+            return self.__dict__["_hash"]
+        except KeyError:
+            # The types distinguish 1 from 1.0 and True, which compare equal.
+            value = hash((cls, tuple(map(type, values(self))), values(self)))
+            object.__setattr__(self, "_hash", value)
+            return value
+
+    def __eq__(self: Any, other: object) -> bool:
+        if self is other:
+            return True
+        if type(other) is not cls or hash(self) != hash(other):
+            return False
+        return values(self) == values(other)
+
+    def __getstate__(self: Any) -> dict[str, Any]:
+        # Hashes of strings differ between processes.
+        return {name: to_pickle(getattr(self, name)) for name in names}
+
+    def __setstate__(self: Any, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            object.__setattr__(self, name, from_pickle(value))
+
+    def __copy__(self: Any, memo: Any = None) -> Any:
+        return self  # It never changes.
+
+    cls.__init__ = __init__  # type: ignore[method-assign]
+    cls.__hash__ = __hash__  # type: ignore[method-assign, assignment]
+    cls.__eq__ = __eq__  # type: ignore[method-assign, assignment]
+    cls.__getstate__ = __getstate__  # type: ignore[attr-defined]
+    cls.__setstate__ = __setstate__  # type: ignore[attr-defined]
+    cls.__copy__ = cls.__deepcopy__ = __copy__  # type: ignore[attr-defined]
+    return jax.tree_util.register_static(cls)

@@ -1,0 +1,131 @@
+"""Sums of 16-bit numbers, whose error does not grow with how many they are.
+
+Some compilers add 16-bit numbers one after another, and round each sum: 257 ones are 256
+in bfloat16. A product accumulates beyond 16 bits inside, and rounds once.
+"""
+
+import functools
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+
+def weighted_sum(x: jax.Array, axes: Sequence[int], weight: float = 1.0) -> jax.Array:
+    """Sum of weight * x over axes, in the dtype of x, as a product.
+
+    A weight that is a power of two changes the range of the sum, and no digit.
+    """
+    weights = lax.full([x.shape[a] for a in axes], weight, x.dtype)
+    return lax.dot_general(x, weights, ((axes, range(len(axes))), ((), ())))
+
+
+def spread(x: jax.Array, shape: Sequence[int]) -> jax.Array:
+    """An array in an operation whose result has this shape, to which it broadcasts.
+
+    The gradient of a broadcast is a sum. In 16 bits x arrives broadcast, so that it is a
+    `weighted_sum`; in others it arrives as it is. In a rule of `jax.custom_jvp` it is for
+    values, not for tangents, of which nothing is differentiated.
+    """
+    if not _is_half(x.dtype) or x.shape == tuple(shape):
+        return x
+    return _broadcast(x, tuple(shape))
+
+
+@functools.cache
+def _is_half(dtype: Any) -> bool:
+    return jnp.finfo(dtype).bits <= 16
+
+
+@functools.partial(jax.custom_jvp, nondiff_argnums=(1,))
+def _broadcast(x: jax.Array, shape: tuple[int, ...]) -> jax.Array:
+    return jnp.broadcast_to(x, shape)
+
+
+@_broadcast.defjvp
+def _(
+    shape: tuple[int, ...], primals: tuple[jax.Array], tangents: tuple[jax.Array]
+) -> tuple[jax.Array, jax.Array]:
+    return _broadcast(primals[0], shape), _grown(tangents[0], shape)
+
+
+def _grown(x: jax.Array, shape: Sequence[int], weight: float = 1.0) -> jax.Array:
+    """Weight * x, broadcast: as a product, so that its transpose is a `weighted_sum`."""
+    added = len(shape) - x.ndim
+    kept = [a for a, n in enumerate(x.shape) if n == shape[a + added]]
+    grown = [a for a in range(len(shape)) if a - added not in kept]
+    # The transpose of a product is a product, that of a broadcast a plain sum.
+    weights = lax.full([shape[a] for a in grown], weight, x.dtype)
+    rows = lax.reshape(x, [x.shape[a] for a in kept])
+    product = lax.dot_general(weights, rows, (((), ()), ((), ())))
+    order = [*grown, *(a + added for a in kept)]
+    places = [order.index(a) for a in range(len(shape))]
+    return lax.transpose(product, places)
+
+
+def spread_mean(x: jax.Array, axes: Sequence[int], axis_name: Any = None) -> jax.Array:
+    """The mean over axes in the place of each element, for tangents in 16 bits.
+
+    A part of the division is done in either sum, that of x and that of its transpose, so
+    that both are in the range of float16: of 2^20 elements, a mean of up to 2 here, and
+    of up to 2048 in the transpose.
+    """
+    axes = sorted(a % x.ndim for a in axes)
+    size = max(math.prod(x.shape[a] for a in axes), 1)
+    bits = min(math.ceil(math.log2(size)), 32)
+    before, after = 2.0 ** -(bits // 4), 2.0 ** -(bits - bits // 4)
+    total = weighted_sum(x, axes, before) * (1.0 / (before * after * size))
+    total = total if axis_name is None else lax.pmean(total, axis_name)
+    return _grown(lax.expand_dims(total, axes), x.shape, after)
+
+
+def take_rows(
+    table: jax.Array, indices: jax.Array, from_end: bool = False
+) -> jax.Array:
+    """Rows of a table: NaN where there is none.
+
+    An index below zero counts from the end of the table, or has no row. In 16 bits the
+    gradient adds what belongs to one row in pairs.
+    """
+    if indices.dtype.itemsize < 4:
+        # The number of rows is none of int8.
+        indices = indices.astype(jnp.int32)
+    entries = table.shape[0]
+    if from_end:
+        indices = jnp.where(indices < 0, indices + entries, indices)
+    indices = jnp.where(indices < 0, entries, indices)
+    if jnp.finfo(table.dtype).bits > 16:
+        return jnp.take(table, indices, axis=0, mode="fill", fill_value=jnp.nan)
+    return _take(table, indices)
+
+
+@jax.custom_jvp
+def _take(table: jax.Array, indices: jax.Array) -> jax.Array:
+    return jnp.take(table, indices, axis=0, mode="fill", fill_value=jnp.nan)
+
+
+@_take.defjvp
+def _(
+    primals: tuple[jax.Array, jax.Array], tangents: tuple[jax.Array, jax.Array]
+) -> tuple[jax.Array, jax.Array]:
+    (table, indices), change = primals, tangents[0]
+    flat = indices.reshape(-1)
+    order = jnp.argsort(flat)
+    flat, place = flat[order], jnp.arange(flat.size)
+    new = jnp.append(True, flat[1:] != flat[:-1])[: flat.size]
+    copy = place - lax.cummax(jnp.where(new, place, 0))
+    # One copy of each row is taken, and then as many as there are, so that the transpose
+    # adds them in pairs. No row is taken twice.
+    first = jnp.where((copy == 0) & (flat < len(table)), flat, len(table) + place)
+    rows = change.at[first].get(mode="fill", fill_value=0, unique_indices=True)
+    count = 1
+    while count < flat.size:
+        before = jnp.concatenate([jnp.zeros_like(rows[:count]), rows[:-count]])
+        fresh = (copy >= count) & (copy < 2 * count)
+        rows = jnp.where(lax.expand_dims(fresh, range(1, rows.ndim)), before, rows)
+        count *= 2
+    rows = rows.at[jnp.argsort(order)].get(unique_indices=True)
+    return _take(table, indices), rows.reshape(*indices.shape, *table.shape[1:])

@@ -1,0 +1,39 @@
+"""What every optimizer is built with: functions over trees of weights."""
+
+from ._arithmetic import all_finite, tree_add, tree_dot, tree_where
+from ._checks import check_gradients, check_state, check_weights, required
+from ._leaves import (
+    apply_updates,
+    dither,
+    incremented,
+    map_leaves,
+    scalar,
+    scheduled,
+    stored,
+    unzip,
+)
+from ._masks import check_mask, selected, tree_merge, tree_prune, tree_select
+
+__all__ = [
+    "all_finite",
+    "apply_updates",
+    "check_gradients",
+    "check_mask",
+    "check_state",
+    "check_weights",
+    "dither",
+    "incremented",
+    "map_leaves",
+    "required",
+    "scalar",
+    "scheduled",
+    "selected",
+    "stored",
+    "tree_add",
+    "tree_dot",
+    "tree_merge",
+    "tree_prune",
+    "tree_select",
+    "tree_where",
+    "unzip",
+]

@@ -1,0 +1,122 @@
+"""An update of every weight: scalars, rows of leaves, and what is stored of them."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax.typing import DTypeLike
+
+from ..placement import in_place
+from ..static import Weights
+from ..steps import at_step
+
+
+def scalar(value: Any) -> jax.Array:
+    """A scalar in the default float dtype: coefficients are cast to a leaf's dtype once."""
+    return jnp.asarray(value, jnp.result_type(float))
+
+
+def scheduled(value: Any, step: jax.Array) -> Any:
+    """The value of a schedule, or the number, at a step; None stays None."""
+    if value is None:
+        return None
+    return scalar(at_step(value, step) if callable(value) else value)
+
+
+def incremented(step: jax.Array) -> jax.Array:
+    """The next number of steps. After the largest of its dtype it stays there."""
+    return jnp.minimum(step, jnp.iinfo(step.dtype).max - 1) + 1
+
+
+def dither(step: jax.Array) -> jax.Array:
+    """A number in [0, 1) for each step: multiples of the golden ratio, without integers.
+
+    Rounding up where the lost fraction exceeds it rounds to the mean: over any number of
+    steps the errors add up to about one unit in the last place.
+    """
+    spread = step.astype(jnp.uint32) * jnp.uint32(2654435769)
+    return scalar((spread >> 8).astype(jnp.float32) * jnp.float32(2.0**-24))
+
+
+def map_leaves(
+    update: Callable[..., tuple[Any, ...]],
+    trainables: Any,
+    gradients: Any,
+    *moments: Any,
+    dtype: DTypeLike | None = None,
+    masks: Sequence[Any] = (),
+    key: jax.Array | None = None,
+) -> tuple[Any, ...]:
+    """Call `update(grad, param, *moments, *masks)` for every weight.
+
+    Floating arrays arrive in `dtype` (None: that of the weight), others as they are; with
+    a key, `update` gets one for each weight as its last argument. Results are trees with
+    the structure of `trainables`: updates in the dtypes of the weights, moments in their
+    own. A moment of None stays None.
+    """
+    params, structure = jax.tree.flatten(trainables)
+    trees = (gradients, *moments, *masks)
+    columns = [
+        [None] * len(params) if tree is None else structure.flatten_up_to(tree)
+        for tree in trees
+    ]
+    if key is not None:
+        own = jax.random.split(key, len(params))
+        columns.append([own[i] for i in range(len(params))])
+    count = 1 + len(moments)
+    rows = []
+    for param, grad, *others in zip(params, *columns, strict=True):
+        compute = param.dtype if dtype is None else dtype
+        kept = others[: len(moments)]
+        arrive = [_arriving(a, compute) for a in kept]
+        given = (grad.astype(compute), param.astype(compute), *arrive)
+        step, *new = update(*given, *others[len(moments) :])
+        pairs = zip(new, kept, strict=True)
+        new = [None if b is None else _stored(a, b, param) for a, b in pairs]
+        rows.append([jnp.asarray(step, param.dtype), *new])
+    return tuple(
+        None
+        if i and moments[i - 1] is None
+        else structure.unflatten([r[i] for r in rows])
+        for i in range(count)
+    )
+
+
+def _arriving(moment: Any, dtype: DTypeLike) -> Any:
+    if moment is not None and jnp.issubdtype(moment.dtype, jnp.floating):
+        return moment.astype(dtype)
+    return moment
+
+
+def unzip(
+    trainables: Any, rows: Callable[..., Mapping[str, Any]], *masks: Any
+) -> dict[str, Any]:
+    """Trees, by name, from a function that makes one leaf of each for a weight.
+
+    Where it makes None, the tree is None.
+    """
+    params, structure = jax.tree.flatten(trainables)
+    columns = [structure.flatten_up_to(mask) for mask in masks]
+    made = [rows(*row) for row in zip(params, *columns, strict=True)]
+    names = (
+        made[0] if made else rows(jnp.zeros((), jnp.float32), *(True for _ in masks))
+    )
+    return {
+        name: None if leaf is None else structure.unflatten([row[name] for row in made])
+        for name, leaf in names.items()
+    }
+
+
+def stored(tree: Any, like: Any) -> Any:
+    """A new tree of the state, in the dtypes of the old one and where that lies."""
+    return jax.tree.map(_stored, tree, like)
+
+
+def _stored(new: Any, old: Any, param: Any = None) -> jax.Array:
+    return in_place(jnp.asarray(new, old.dtype), old, param)
+
+
+def apply_updates(trainables: Weights, updates: Weights) -> Weights:
+    """The weights after a step: each with its update added, in its own dtype."""
+    return jax.tree.map(lambda w, update: in_place(w + update, w), trainables, updates)

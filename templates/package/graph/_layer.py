@@ -1,0 +1,164 @@
+"""What the modules of layers share: parameters by path around `init` and `fwd`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
+
+import jax
+import jax.core
+
+from .._core import checks
+from ._call import keyword_only
+from ._declarations import (
+    keys_of,
+)
+from ._given import checked_call
+from ._graph import shown_path
+from ._outlined import OutlinedModule
+from ._params import Params
+
+
+class LayerModule(OutlinedModule):
+    """A module of a layer: its parameters are what `init` makes, and a call runs `fwd`.
+
+    Args:
+        graph: a node of its own.
+        rng: gives the keys of the weights, and of random numbers in training.
+        dtype: dtype of the weights; None: that of their initializers.
+        metadata: of the parameters, by their names; that of sub-layers is nested.
+    """
+
+    draws_keys: ClassVar[bool] = False
+    """Whether it draws random numbers in training."""
+
+    # Running
+
+    @property
+    def keyword_inputs(self) -> tuple[str, ...]:
+        """The keyword inputs of the layer."""
+        return keyword_only(type(self))
+
+    @property
+    def _draws(self) -> bool:
+        """Whether a call draws random numbers in training."""
+        return self.draws_keys
+
+    def call(
+        self,
+        entry: Callable[..., Any],
+        params: Params,
+        x: Any,
+        is_training: bool,
+        **inputs: Any,
+    ) -> tuple[Any, Params]:
+        """An entry point of the layer, such as `fwd`, with the parameters of this module."""
+        checks.static_flag(type(self).__name__, is_training=is_training)
+        checked_call(self, params, x)
+        params, key = self._made(params, x), None
+        rng = self.rng if self.draws_keys and is_training else None
+        if rng is not None and rng.is_seeded(params):
+            key, params = rng(params)
+        try:
+            return self._run_entry(entry, params, x, is_training, key, inputs)
+        except checks.KeyRequired:
+            if rng is not None:
+                rng(params)  # It says how to seed.
+            raise
+
+    def _run(
+        self, params: Params, x: Any, is_training: bool, key: Any, **inputs: Any
+    ) -> tuple[Any, Params]:
+        """`fwd` with a key that is given."""
+        return self._run_entry(self.functions.fwd, params, x, is_training, key, inputs)
+
+    def _run_entry(
+        self,
+        entry: Callable[..., Any],
+        params: Params,
+        x: Any,
+        is_training: bool,
+        key: Any,
+        inputs: Mapping[str, Any],
+    ) -> tuple[Any, Params]:
+        sizes = self.inferred_sizes(x)
+        outline = self._outline(sizes)
+        trainables = outline.trainables.read(self, params)
+        state = outline.non_trainables.read(self, params)
+        y, new = entry(
+            x, trainables, state, outline.hyperparams, not is_training, key, **inputs
+        )
+        self._learn(sizes, (x, trainables, state))
+        if new is not state:
+            params = params.update(outline.non_trainables.by_path(new))
+        return y, params
+
+    def _learn(self, sizes: dict[str, Any], given: Any) -> None:
+        """Keep the sizes of the first call that succeeds, with arrays rather than traced."""
+        if not self._is_settled:
+            traced = any(
+                isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(given)
+            )
+            if self._known is None or not traced:
+                self._known, self._is_settled = sizes, not traced
+
+    def _trace(
+        self,
+        params: Params,
+        calls: list[Any],
+        x: Any,
+        is_training: bool,
+        key: Any,
+        **inputs: Any,
+    ) -> Any:
+        """The result of a call whose parameters need not be there."""
+        trees = self.init(jax.random.key(0), **self.inferred_sizes(x))
+        return self.functions.fwd(x, *trees, not is_training, key, **inputs)[0]
+
+    # Parameters
+
+    def _create(
+        self, params: Params, x: Any, is_training: bool = False, **inputs: Any
+    ) -> Params:
+        return self._made(params, x)
+
+    def _made(self, params: Params, x: Any) -> Params:
+        """The params with those that the layer lacks for an input of this shape."""
+        outline = self.outline(x)
+        paths = (*outline.trainables.paths, *outline.non_trainables.paths)
+        missing = [path for path in paths if path not in params]
+        if not missing:
+            return params
+        params.require_unlocked(*missing)
+        rng, after = self.rng, [params]
+
+        def draw() -> Any:
+            if rng is None:
+                return None
+            key, after[0] = rng(after[0])
+            return key
+
+        keys = keys_of(draw, self.declarations, outline.hyperparams)
+        trainables, state, _ = self._initialized(keys, x)
+        [params] = after
+        for tree, values, trainable in (
+            (outline.trainables, trainables, True),
+            (outline.non_trainables, state, False),
+        ):
+            for path, value in tree.by_path(values).items():
+                if path not in params:
+                    params = params.add(
+                        path, value, trainable=trainable, metadata=self._metadata(path)
+                    )
+        return params
+
+    def _initialized(self, keys: Any, x: Any) -> tuple[Any, Any, Any]:
+        try:
+            return self.init(keys, **self.inferred_sizes(x))
+        except (TypeError, AttributeError) as error:
+            if self.rng is not None:
+                raise
+            raise ValueError(
+                f"{type(self).__name__} at {shown_path(self.path)} has weights that are drawn at random: "
+                "pass rng=..., an Rng, where it is made"
+            ) from error

@@ -1,0 +1,242 @@
+"""What a module knows of its layer: its declarations, its sizes, and the trees of its pair."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax.typing import DTypeLike
+
+from .._core import checks
+from ._arguments import initialized
+from ._declarations import Declarations, checked_metadata, is_declared, reserve
+from ._graph import Graph, Path, shown_path
+from ._module import Module
+from ._params import Params
+from ._rng import Rng
+from ._trees import Tree, check_like, outline_of
+
+
+class Outline(NamedTuple):
+    """What `init` of a layer returns, with shapes in the place of arrays."""
+
+    trainables: Tree
+    non_trainables: Tree
+    hyperparams: Any
+
+
+class OutlinedModule(Module):
+    """A module whose parameters are what `init` of a layer makes.
+
+    Args:
+        graph: a node of its own.
+        rng: gives the keys of the weights, and of random numbers in training.
+        dtype: dtype of the weights; None: that of their initializers.
+        metadata: of the parameters, by their names; that of sub-layers is nested.
+    """
+
+    functions: ClassVar[Any]
+    """The module with `init` and `fwd`."""
+    declarations: ClassVar[Declarations] = {}
+    """What `init` takes keys for."""
+    inferred: ClassVar[Mapping[str, str]] = {}
+    """The hyperparameters that the shape of an input decides, with their attributes."""
+    aliases: ClassVar[Mapping[str, str]] = {}
+    """The hyperparameters that are attributes of another name, with that."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        rng: Rng | None = None,
+        dtype: DTypeLike | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__(graph)
+        name = type(self).__name__
+        if rng is not None and not isinstance(rng, Rng):
+            raise TypeError(f"{name}: rng must be an Rng, got {type(rng).__name__}")
+        self.rng = rng
+        self.dtype = checks.optional(checks.dtype, name, dtype=dtype)
+        self.metadata = checked_metadata(name, metadata, self.declarations)
+        self._outlined: tuple[Any, Outline] | None = None
+        self._known: dict[str, Any] | None = None
+        self._is_settled = False
+        reserve(graph, self.declarations)
+
+    # What the class of a layer says
+
+    def init(self, key: Any, **sizes: Any) -> tuple[Any, Any, Any]:
+        """`init` of the layer with the hyperparameters of this module.
+
+        Args:
+            key: a key, or a sequence with one for each declaration.
+            **sizes: the hyperparameters that the shape of an input decides.
+        """
+        return initialized(self, key, sizes)
+
+    def inferred_sizes(self, x: Any) -> dict[str, Any]:
+        """The hyperparameters that the shape of an input decides."""
+        return {}
+
+    def axis_size(self, name: str, x: Any, axis: int) -> int:
+        """A hyperparameter that is given, or the size of an axis."""
+        given = getattr(self, name)
+        if given is not None:
+            return given
+        shape = jnp.shape(x)
+        if not -len(shape) <= axis < len(shape):
+            raise ValueError(
+                f"{type(self).__name__}: {name} is not given, and an input of shape {shape} "
+                f"has no axis {axis} to take it from"
+            )
+        return shape[axis]
+
+    def axis_sizes(self, name: str, x: Any, first: int, count: int) -> tuple[int, ...]:
+        """A hyperparameter that is given, or the sizes of several axes."""
+        given = getattr(self, name)
+        if given is not None:
+            return given
+        sizes = (self.axis_size(name, x, axis) for axis in range(first, first + count))
+        return tuple(sizes)
+
+    def axes_beside(self, name: str, x: Any, others: int) -> int:
+        """A hyperparameter that is given, or the number of axes beside some others."""
+        given = getattr(self, name)
+        return jnp.ndim(x) - others if given is None else given
+
+    # Outlines
+
+    def __getstate__(self) -> dict[str, Any]:
+        # An outline is made again; it knows classes that have no way into a pickle.
+        return super().__getstate__() | {"_outlined": None}
+
+    def outline(self, x: Any) -> Outline:
+        """What `init` makes for an input of this shape; nothing is computed for it."""
+        return self._outline(self.inferred_sizes(x))
+
+    def _outline(self, sizes: Mapping[str, Any]) -> Outline:
+        attributes = (
+            (type(value), value)
+            for name, value in vars(self).items()
+            if not name.startswith("_")
+        )
+        said = (*sizes.values(), *attributes)
+        if self._outlined is None or self._outlined[0] != said:
+            made = jax.eval_shape(lambda: self.init(jax.random.key(0), **sizes))
+            weights, state = (outline_of(self.path, tree) for tree in made[:2])
+            self._outlined = said, Outline(weights, state, made[2])
+        return self._outlined[1]
+
+    def _metadata(self, path: Path) -> Mapping[str, Any] | None:
+        found: Any = self.metadata
+        for name in path[len(self.path) :]:
+            found = (found or {}).get(name)
+        return found
+
+    # Pairs
+
+    @property
+    def hyperparams(self) -> Any:
+        """The hyperparameters of `fwd`.
+
+        Raises:
+            ValueError: where an input decides some of them, and there was none yet.
+        """
+        return self._settled().hyperparams
+
+    def _static_hyperparams(self) -> Any:
+        """Hyperparameters, with a size of 1 where nothing said it yet."""
+        sizes = {name: size or 1 for name, size in self._given().items()}
+        return self._outline(self._known or sizes).hyperparams
+
+    def _given(self) -> dict[str, Any]:
+        return {name: getattr(self, own) for name, own in self.inferred.items()}
+
+    def _sizes(self) -> dict[str, Any]:
+        return self._given() if self._known is None else self._known
+
+    def _settled(self) -> Outline:
+        sizes = self._sizes()
+        missing = [name for name, size in sizes.items() if size is None]
+        if missing:
+            raise ValueError(
+                f"{type(self).__name__} at {shown_path(self.path)} learns {', '.join(missing)} from its "
+                "first input: call it once (jax.eval_shape will do)"
+            )
+        return self._outline(sizes)
+
+    def _to_pair(self, params: Params) -> tuple[Any, Any]:
+        """`(trainables, non_trainables)` of `fwd`."""
+        outline = self._settled()
+        return tuple(
+            tree.read(self, params, check=False)
+            for tree in (outline.trainables, outline.non_trainables)
+        )  # type: ignore[return-value]
+
+    def _from_pair(
+        self,
+        params: Params,
+        trainables: Any,
+        non_trainables: Any,
+        stack: tuple[int, ...] = (),
+    ) -> Params:
+        """The params with the arrays of a pair, which `stack` modules have together."""
+        found = {
+            path: (value, trainable)
+            for tree, trainable in ((trainables, True), (non_trainables, False))
+            for path, value in outline_of(self.path, tree).by_path(tree).items()
+        }
+        self._check_pair({path: trainable for path, (_, trainable) in found.items()})
+        expected = self._expected(stack)
+        for path, (value, trainable) in found.items():
+            if path in params:
+                check_like(self, path, value, params.value(path), exact=True)
+                params = params.set(path, value)
+            else:
+                check_like(self, path, value, expected.get(path), exact=True)
+                params = params.add(
+                    path, value, trainable=trainable, metadata=self._metadata(path)
+                )
+        return params
+
+    def _expected(self, stack: tuple[int, ...]) -> dict[Path, jax.ShapeDtypeStruct]:
+        """The arrays that `init` makes, where all sizes are known."""
+        sizes = self._sizes()
+        if None in sizes.values():
+            return {}
+        outline = self._outline(sizes)
+        return outline.trainables.structs(stack) | outline.non_trainables.structs(stack)
+
+    def _pair_hyperparams(self) -> Any:
+        return self.hyperparams
+
+    def _check_pair(self, found: Mapping[Path, bool]) -> None:
+        """Refuse trees of another layer, whose arrays this one would never read.
+
+        Which parameters there are is known when all sizes are; before, only their names.
+        """
+        depth, sizes = len(self.path), self._sizes()
+        unexpected = [
+            path for path in found if not is_declared(path[depth:], self.declarations)
+        ]
+        missing: list[Path] = []
+        if None not in sizes.values():
+            outline = self._outline(sizes)
+            expected = dict.fromkeys(outline.trainables.paths, True)
+            expected |= dict.fromkeys(outline.non_trainables.paths, False)
+            unexpected = [
+                path for path in found if expected.get(path) is not found[path]
+            ]
+            missing = [path for path in expected if path not in found]
+        if unexpected or missing:
+            shown = [
+                f"{what} {', '.join(repr('/'.join(path[depth:])) for path in paths[:4])}"
+                for what, paths in (("unexpected", unexpected), ("missing", missing))
+                if paths
+            ]
+            raise ValueError(
+                f"{type(self).__name__} at {shown_path(self.path)}: trainables and non_trainables must be "
+                f"those of `init` with the same hyperparameters; {'; '.join(shown)}"
+            )

@@ -1,0 +1,1 @@
+"""Layers of even sizes, for mlax-scaffold."""

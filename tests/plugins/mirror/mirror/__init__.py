@@ -1,0 +1,1 @@
+"""Functions of a package once more, in NumPy, for mlax-scaffold."""

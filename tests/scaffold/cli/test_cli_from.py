@@ -1,0 +1,135 @@
+"""`--from`: specs of code that people have."""
+
+import json
+
+import pytest
+from cli_projects import ProjectFolder
+
+from mlax_scaffold.project.staging import Outcome, Stage
+
+TORCH = '''\
+import torch
+import torch.nn as nn
+
+
+class Gate(nn.Module):
+    """x * sigmoid(x W)."""
+
+    def __init__(self, dim: int):
+        super().__init__()
+        self.linear = nn.Linear(dim, dim, bias=False)
+
+    def forward(self, x):
+        # Between zero and one.
+        return x * torch.sigmoid(self.linear(x))
+
+
+class Sparse(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.linear = nn.Linear(dim, dim)
+
+    def forward(self, x):
+        return torch.sparse.mm(self.linear(x), x)
+
+
+raise SystemExit("this file is read, and never run")
+'''
+GATE = '''\
+import jax
+
+from mlax_scaffold.spec import Float, Layer, Size
+from mlax_scaffold.specs.nn.linear import Linear
+
+
+class ProbeGate(Layer):
+    """x * sigmoid(x W)."""
+
+    dim: Size
+
+    def setup(self):
+        self.linear = Linear(self.dim, self.dim, use_bias=False)
+
+    def forward(self, x: Float["*batch dim"]) -> Float["*batch dim"]:
+        # Between zero and one.
+        return x * jax.nn.sigmoid(self.linear(x))
+'''
+
+
+@pytest.fixture
+def model(empty: ProjectFolder) -> ProjectFolder:
+    empty.write("model.py", TORCH)
+    return empty
+
+
+@pytest.fixture
+def tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is tried out, which takes a process of its own."""
+    passed = Outcome(0, "5 passed in 1.00s")
+    monkeypatch.setattr(Stage, "prove", lambda *arguments: passed)
+
+
+def test_a_dry_run_prints_the_spec_and_writes_nothing(model):
+    before = model.files()
+    shown = model.ok("new-layer", "ProbeGate", "--from", "model.py:Gate", "--dry-run")
+    assert shown == GATE
+    assert model.files() == before
+
+
+@pytest.mark.usefixtures("tried")
+def test_a_layer_is_created_of_the_spec_and_can_be_undone(model):
+    before = model.files()
+    output = model.ok("new-layer", "ProbeGate", "--from", "model.py:Gate")
+    assert "The spec is that of Gate in model.py." in output
+    assert model.text("specs/nn/probe_gate.py") == GATE
+    assert "class ProbeGateTrainables" in model.text("mynet/nn/probe_gate.py")
+    model.ok("undo")
+    assert model.files() == before
+
+
+def test_what_has_no_counterpart_is_listed_with_its_line(model):
+    before = model.files()
+    done = model.run("new-layer", "ProbeSparse", "--from", "model.py:Sparse")
+    assert done.exit_code == 1
+    assert (
+        "  model.py:23: `torch.sparse.mm` has no counterpart: write it" in done.output
+    )
+    assert model.files() == before
+
+
+def test_notes_are_data_as_json(model):
+    done = model.run(
+        *("new-layer", "ProbeSparse", "--from", "model.py:Sparse"),
+        *("--dry-run", "--format", "json"),
+    )
+    assert done.exit_code == 1
+    shown, _ = json.JSONDecoder().raw_decode(done.stdout)
+    assert shown["framework"] == "torch"
+    assert [note["line"] for note in shown["notes"]] == [23]
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        (
+            "model.py",
+            "names nothing to convert: expected the path of a file and a name",
+        ),
+        ("absent.py:Gate", "absent.py is no file"),
+        ("model.py:Gates", 'did you mean "Gate"?'),
+        ("broken.py:Gate", "broken.py:1: this is not Python"),
+    ],
+)
+def test_what_cannot_be_found_is_said(model, source, said):
+    model.write("broken.py", "class Gate(:\n")
+    done = model.run("new-layer", "ProbeGate", "--from", source)
+    assert done.exit_code == 2
+    assert said in done.output
+
+
+def test_a_spec_starts_from_one_thing(model):
+    done = model.run(
+        *("new-layer", "ProbeGate", "--from", "model.py:Gate", "--like", "Linear")
+    )
+    assert done.exit_code == 2
+    assert "--from and --like exclude each other" in done.output

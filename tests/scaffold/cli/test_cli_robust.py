@@ -1,0 +1,329 @@
+"""Whatever ends a command, or stands in its way: the old tree or the new one, and nothing else."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli_projects import ProjectFolder
+
+from mlax_scaffold.write import recover
+
+KILLS = int(os.environ.get("MLAX_SCAFFOLD_KILLS", "5"))
+
+# Forking a process that has imported everything is quick, and it has no threads. What is tried
+# of a new layer is not: that would start jax each time.
+SERVER = """
+import ctypes, json, os, resource, signal, sys, tempfile
+
+from click.testing import CliRunner
+from mlax_scaffold.cli.group import COMMANDS, cli
+import jinja2, libcst.metadata, ruff.__main__
+import mlax_scaffold.render, mlax_scaffold.project.edits, mlax_scaffold.project.qualified
+import mlax_scaffold.project.creation, mlax_scaffold.project.refactoring
+from mlax_scaffold.project.staging import Outcome, Stage
+from mlax_scaffold.write import undo
+
+context = cli.make_context("mlax-scaffold", [], resilient_parsing=True)
+for name in COMMANDS:
+    cli.get_command(context, name)
+Stage.prove = lambda *_: Outcome(0, "1 passed")
+
+def respect_permissions():
+    # Without CAP_DAC_OVERRIDE a superuser is as others: what is read-only cannot be written.
+    libc = ctypes.CDLL(None, use_errno=True)
+    header = (ctypes.c_uint32 * 2)(0x20080522, 0)  # version 3, this process
+    sets = (ctypes.c_uint32 * 6)()
+    assert libc.capget(header, sets) == 0, os.strerror(ctypes.get_errno())
+    sets[0] &= ~(1 << 1)
+    assert libc.capset(header, sets) == 0, os.strerror(ctypes.get_errno())
+
+def work(root, commands, limit, obey):
+    os.chdir(root)
+    if limit is not None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+    if obey:
+        respect_permissions()
+    done = []
+    for command in commands:
+        result = CliRunner().invoke(cli, command)
+        done.append([result.exit_code, result.output])
+    return done
+
+for line in sys.stdin:
+    tasks = json.loads(line)
+    pids = []
+    for task in tasks:
+        reading, writing = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            code = 99
+            try:
+                os.close(reading)
+                data = json.dumps(work(*task)).encode()
+                os.write(writing, data[:60_000])
+                code = 0
+            finally:
+                os._exit(code)
+        os.close(writing)
+        pids.append((pid, reading))
+    print(json.dumps([pid for pid, _ in pids]), flush=True)
+    found = []
+    for pid, reading in pids:
+        data = b""
+        while part := os.read(reading, 65536):
+            data += part
+        os.close(reading)
+        _, status = os.waitpid(pid, 0)
+        found.append([os.waitstatus_to_exitcode(status), json.loads(data or "null")])
+    print(json.dumps(found), flush=True)
+"""
+
+
+@dataclass
+class Server:
+    """Runs commands in processes of their own."""
+
+    process: subprocess.Popen[str]
+    temporary: Path
+
+    def start(
+        self,
+        roots: Sequence[Path],
+        commands: Sequence[Sequence[Sequence[str]]],
+        *,
+        limit: int | None = None,
+        obey: bool = False,
+    ) -> list[int]:
+        """Run some commands one after another in each root; the ids of the processes."""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        tasks = [
+            [str(root), each, limit, obey]
+            for root, each in zip(roots, commands, strict=True)
+        ]
+        self.process.stdin.write(json.dumps(tasks) + "\n")
+        self.process.stdin.flush()
+        return json.loads(self.process.stdout.readline())
+
+    def end(self) -> list[tuple[int, list[tuple[int, str]] | None]]:
+        """How each process ended, and what its commands printed."""
+        assert self.process.stdout is not None
+        return json.loads(self.process.stdout.readline())
+
+    def run(
+        self, root: Path, *commands: Sequence[str], **how: Any
+    ) -> list[tuple[int, str]]:
+        """Run commands to their end."""
+        self.start([root], [commands], **how)
+        [(status, done)] = self.end()
+        assert status == 0
+        assert done is not None
+        return done
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server with a folder of its own for temporary files."""
+    temporary = tmp_path_factory.mktemp("temporary")
+    path = os.pathsep.join(p for p in sys.path if p)
+    process = subprocess.Popen(
+        [sys.executable, "-c", SERVER],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": path, "TMPDIR": str(temporary)},
+        text=True,
+    )
+    yield Server(process, temporary)
+    assert process.stdin is not None
+    process.stdin.close()
+    process.wait(30)
+
+
+USER = "from mynet.nn import Scale\n\nlayer = Scale\n"
+STEPS = (
+    ("rename", "Scale", "Gain", "--no-trial"),
+    ("undo",),
+    ("remove", "Twice", "--no-trial"),
+    ("generate", "--no-trial"),
+    ("new-layer", "Probe"),
+    ("undo",),
+    ("undo",),
+    ("undo",),
+)
+"""The last one takes back the very first generation."""
+
+
+def test_a_kill_at_any_moment_leaves_one_whole_tree(
+    server: Server, generated: ProjectFolder, tmp_path: Path
+):
+    """Of the specs, the generated files, the record and the code that uses them."""
+    generated.write("train.py", USER)
+    template = tmp_path / "template"
+    shutil.copytree(generated.root, template)
+    project = ProjectFolder(tmp_path / "tried")
+
+    def reset() -> None:
+        shutil.rmtree(project.root, ignore_errors=True)
+        shutil.copytree(template, project.root)
+
+    allowed = [generated.files()]
+    for command in STEPS:
+        [(status, output)] = server.run(generated.root, command)
+        assert status == 0, output
+        if generated.files() not in allowed:
+            allowed.append(generated.files())
+    assert len(allowed) == 5
+    reset()
+    begin = time.monotonic()
+    server.run(project.root, *STEPS)
+    seconds = time.monotonic() - begin
+
+    seed = random.randrange(2**32)
+    chance = random.Random(seed)
+    seen = set()
+    for kill in range(KILLS):
+        reset()
+        [pid] = server.start([project.root], [STEPS])
+        time.sleep(chance.uniform(0, seconds))
+        os.kill(pid, signal.SIGKILL)
+        [(status, _)] = server.end()
+        recover(project.root)
+        assert project.files() in allowed, f"seed {seed}, kill {kill}"
+        seen.add((allowed.index(project.files()), status))
+    assert len(seen) > 1
+    _wait_until(lambda: not os.listdir(server.temporary))
+
+
+def _wait_until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_a_kill_during_a_trial_ends_it_and_leaves_nothing(
+    server: Server, project: ProjectFolder
+):
+    """The process that imports and traces is gone, too, and its folder."""
+    [pid] = server.start([project.root], [[["generate"]]])
+    _wait_until(lambda: _trials(project) != [])
+    os.kill(pid, signal.SIGKILL)
+    server.end()
+    _wait_until(lambda: not _trials(project))
+    _wait_until(lambda: not os.listdir(server.temporary))
+    assert not (project.root / "mynet").exists()
+
+
+def _trials(project: ProjectFolder) -> list[str]:
+    """The processes that try a project out."""
+    found = []
+    for place in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            text = place.read_bytes()
+        except OSError:
+            continue
+        if b"importlib" in text and str(project.root).encode() in text:
+            found.append(place.parent.name)
+    return found
+
+
+def test_twenty_runs_at_once(server: Server, generated: ProjectFolder):
+    names = [f"probe_{number}" for number in range(6)]
+    each = [["new-function", name] for name in names]
+    each += [["generate", "--no-trial"]] * 7 + [["check"]] * 5 + [["list"]] * 2
+    commands = [[command] for command in each]
+    server.start([generated.root] * 20, commands)
+    for (status, done), [command] in zip(server.end(), commands, strict=True):
+        assert status == 0
+        assert done is not None
+        assert done[0][0] == 0, (command, done)
+    assert "all clean" in generated.ok("check", "--render")
+    for name in names:
+        assert (generated.root / f"mynet/functional/_{name}.py").exists()
+    titles = [change["title"] for change in generated.json("history")["changes"]]
+    assert sorted(titles)[-6:] == [f"new-function {name}" for name in names]
+    assert os.listdir(server.temporary) == []
+
+
+def test_a_disk_that_is_full_at_any_point_changes_nothing(
+    server: Server, generated: ProjectFolder
+):
+    """No file may be longer than so many bytes, so that writing fails ever later."""
+    generated.write("train.py", USER)
+    before = generated.files()
+    commands = [
+        ["rename", "Scale", "Gain", "--no-trial"],
+        ["remove", "Twice", "--no-trial"],
+        ["new-layer", "Probe"],
+        ["undo"],
+    ]
+    failed = 0
+    for limit in (0, 900, 8000):
+        for command in commands:
+            [(status, output)] = server.run(generated.root, command, limit=limit)
+            if status == 0:
+                assert generated.files() != before
+                server.run(generated.root, ["undo"])
+                if command == ["undo"]:
+                    pytest.fail("the first generation was written back in few bytes")
+            else:
+                assert status == 3, output
+                assert "fault of" not in output, output
+                failed += 1
+            assert generated.files() == before, (limit, command)
+    assert failed > 8
+    assert os.listdir(server.temporary) == []
+
+
+def test_a_project_that_cannot_be_written_can_be_read(
+    server: Server, generated: ProjectFolder
+):
+    for place in [generated.root, *generated.root.rglob("*")]:
+        place.chmod(0o555 if place.is_dir() else 0o444)
+    before = generated.files()
+    reading = [["check"], ["check", "--render"], ["list"], ["history"]]
+    reading += [["generate", "--dry-run"], ["rename", "Scale", "Gain", "--dry-run"]]
+    writing = [["generate"], ["rename", "Scale", "Gain"], ["remove", "Twice"], ["undo"]]
+    done = server.run(generated.root, *reading, *writing, obey=True)
+    assert [(s, o) for s, o in done[: len(reading)] if s != 0] == []
+    for status, output in done[len(reading) :]:
+        assert status == 3
+        assert "permission was denied; make it writable" in output
+    assert generated.files() == before
+
+
+COMMANDS: Mapping[str, tuple[str, ...]] = {
+    "generate": ("generate", "--force"),
+    "rename": ("rename", "Scale", "Gain", "--no-trial"),
+    "remove": ("remove", "Twice", "--no-trial", "--force"),
+    "undo": ("undo", "--force"),
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("folder", ["mynet", "specs", "docs", "mynet/nn"])
+def test_a_link_is_not_followed_out_of_the_project(
+    generated: ProjectFolder, tmp_path: Path, folder: str, command: str
+):
+    outside = tmp_path / "outside"
+    os.rename(generated.root / folder, outside)
+    (generated.root / folder).symlink_to(outside)
+    generated.write("specs/nn/scale.py", generated.text("specs/nn/scale.py") + "\n\n")
+    before = ProjectFolder(outside).files()
+    result = generated.run(*COMMANDS[command])
+    assert ProjectFolder(outside).files() == before
+    if folder != "specs" or command in ("rename", "remove"):
+        assert result.exit_code == 3, result.output
+        assert "outside the project's root" in result.stderr

@@ -1,0 +1,169 @@
+"""What is found when what changed is traced, said at its place in the spec."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from cli_projects import ProjectFolder
+
+HEAD = '''\
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from mlax_scaffold.spec import Float, Layer, Size, lecun_normal, trainable
+
+
+def scaled(x, factor):
+    return x * factor
+
+
+class {name}(Layer):
+    """A spec of a test."""
+
+    features: Size
+
+    def setup(self):
+        self.kernel = trainable(lecun_normal(), (self.features, self.features))
+
+    def forward(self, x: Float["batch features"]) -> Float["batch features"]:
+{body}
+'''
+
+FAULTS: dict[str, tuple[str, str, str, str | None]] = {
+    # The body of forward; then what the place holds, what is said, and what the edit writes.
+    "Misspelt": ("return jnp.tahn(x)", "jnp.tahn", "jax.numpy has no `tahn`", "tanh"),
+    "MisspeltInADeadBranch": (
+        "if self.features > 10**6:\n    return jnp.sqr(x)\nreturn x",
+        "jnp.sqr",
+        "jax.numpy has no `sqr`",
+        "sqrt",
+    ),
+    "OfALibrary": ("return jax.nn.mish(x, beta=1.0)", "jax.nn.mish", "", None),
+    "WrongArguments": (
+        "y = x @ self.kernel\nreturn scaled(y)",
+        "scaled(y)",
+        "scaled() missing 1 required positional argument: 'factor'",
+        None,
+    ),
+    "WrongKeyword": (
+        "return jnp.clip(x, low=0.0)",
+        "jnp.clip(x, low=0.0)",
+        "takes no `low`",
+        None,
+    ),
+    "Branch": (
+        "y = x @ self.kernel\nif y.max() > 0:\n    y = y + 1\nreturn y",
+        "y.max() > 0",
+        "this asks whether a traced value is true",
+        None,
+    ),
+    "WholeBranch": (
+        "return x if x > 0 else -x",
+        "x > 0",
+        "this asks whether a traced value is true",
+        None,
+    ),
+    "InPlace": (
+        "y = x @ self.kernel\ny[0] = 1.0\nreturn y",
+        "y[0]",
+        "arrays of jax cannot be assigned to in place",
+        "y = y.at",
+    ),
+    "Number": (
+        "return x * float(x[0, 0])",
+        "float(x[0, 0])",
+        "this needs the number in a traced value",
+        None,
+    ),
+    "Count": (
+        "y = x\nfor _ in range(x[0, 0].astype(int)):\n    y = y + 1\nreturn y",
+        "range(x[0, 0].astype(int))",
+        "this needs the number in a traced value",
+        None,
+    ),
+    "Mask": (
+        "y = x[x > 0]\nreturn x + y.max()",
+        "x[x > 0]",
+        "a mask chooses elements",
+        None,
+    ),
+    "Method": ("return x.unsqueeze(0)[0]", "x.unsqueeze", "an array has no", None),
+    "Shapes": (
+        "y = x @ self.kernel[1:]\nreturn y",
+        "x @ self.kernel[1:]",
+        "the shapes do not fit",
+        None,
+    ),
+    "Unassigned": (
+        "if self.features > 10**6:\n    y = x\nreturn y",
+        "y",
+        "`y` is read before anything is assigned to it",
+        None,
+    ),
+}
+
+
+def written(name: str) -> str:
+    body = FAULTS[name][0].replace("\n", "\n        ")
+    return HEAD.format(name=name, body=f"        {body}")
+
+
+@pytest.fixture(scope="module")
+def errors(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
+    """What one trial finds in all of them, by what they are called."""
+    folder = ProjectFolder(tmp_path_factory.mktemp("tracing"))
+    folder.write("pyproject.toml", '[tool.mlax-scaffold]\npackage = "mynet"\n')
+    for name in FAULTS:
+        folder.write(f"specs/nn/{name.lower()}.py", written(name))
+    before = folder.files()
+    given = ("--project", str(folder.root), "--format", "json")
+    result = folder.run("generate", *given, trial=True)
+    assert result.exit_code == 1, result.output
+    assert folder.files() == before
+    found = json.loads(result.stdout)["errors"]
+    return {error["path"].split("/")[-1].removesuffix(".py"): error for error in found}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_fault_is_said_at_its_place(name: str, errors: dict[str, dict[str, Any]]):
+    _, place, message, edit = FAULTS[name]
+    error = errors[name.lower()]
+    line = written(name).split("\n")[error["line"] - 1]
+    assert line[error["column"] - 1 :].startswith(place), error
+    assert message in error["message"]
+    texts = [e["text"] for e in error["fix"]["edits"]] if error["fix"] else [None]
+    assert texts[0] == edit
+
+
+def test_edits_are_made_and_tried_again(project: ProjectFolder):
+    body = "        y = jnp.tahn(x)\n        y[0] += 1.0  # the first\n        return y"
+    project.write("specs/nn/mended.py", HEAD.format(name="Mended", body=body))
+    result = project.run("generate", "--fix", trial=True)
+    assert result.exit_code == 0, result.output
+    text = project.text("specs/nn/mended.py")
+    assert "        y = jnp.tanh(x)\n" in text
+    assert "        y = y.at[0].add(1.0)  # the first\n" in text
+    assert "y.at[0].add(1.0)" in project.text("mynet/nn/mended.py")
+
+
+def test_a_call_that_fits_no_signature_is_told_whatever_the_inputs(
+    project: ProjectFolder,
+):
+    project.write(
+        "specs/nn/wrong.py",
+        "from mlax_scaffold.spec import Float, Layer, Size\n"
+        "from mlax_scaffold.specs.nn.linear import Linear\n\n\n"
+        "class Wrong(Layer):\n"
+        '    """A spec of a test."""\n\n'
+        "    features: Size\n\n"
+        "    def setup(self):\n"
+        "        self.dense = Linear(self.features, self.features, with_bias=False)\n\n"
+        '    def forward(self, x: Float["..."]) -> Float["..."]:\n'
+        "        return self.dense(x)\n",
+    )
+    result = project.run("generate", trial=True)
+    assert result.exit_code == 1, result.output
+    assert "specs/nn/wrong.py:11:22: `init` takes no `with_bias`" in result.output

@@ -1,0 +1,39 @@
+"""The project of all specs that the corpus becomes."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Iterator
+from types import ModuleType
+
+import pytest
+from click.testing import CliRunner
+from corpus_inputs import all_converted
+
+from mlax_scaffold.cli.group import cli
+
+PACKAGE = "converted"
+
+
+@pytest.fixture(scope="session")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
+    """The package that is generated from all of them together."""
+    root = tmp_path_factory.mktemp("converted")
+    (root / "pyproject.toml").write_text(
+        f'[tool.mlax-scaffold]\npackage = "{PACKAGE}"\n'
+    )
+    for given, made in all_converted().items():
+        if made.whole:
+            place = root / "specs" / given.section / f"{given.name.lower()}.py"
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_text(made.text)
+    done = CliRunner().invoke(
+        cli, ["generate", "--no-trial", "-q", "--project", str(root)]
+    )
+    assert done.exit_code == 0, done.output
+    sys.path.insert(0, str(root))
+    yield importlib.import_module(PACKAGE)
+    sys.path.remove(str(root))
+    for name in [n for n in sys.modules if n.partition(".")[0] == PACKAGE]:
+        del sys.modules[name]

@@ -1,0 +1,95 @@
+"""The corpus: code as people of each library write it, and the specs that it becomes."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import re
+import sys
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+
+from mlax_scaffold.conversion import Converted, convert
+
+CORPUS = Path(__file__).parent / "corpus"
+_HELPERS = {"linen": ("reparameterize",), "haiku_": ("layer_norm",)}
+_PAIRS = {"apply_linear": "linear", "attention_apply": "attention"}
+_HALVES = ("init_linear", "attention_init")
+
+
+@dataclass(frozen=True)
+class Input:
+    """One thing of a file of the corpus."""
+
+    framework: str
+    path: str
+    thing: str
+    kind: str
+
+    @property
+    def name(self) -> str:
+        """The name of the definition."""
+        camel = "".join(p[0].upper() + p[1:] for p in self.thing.split("_") if p)
+        if self.kind == "FUNCTION":
+            return f"from_{self.thing}"
+        return self.framework.capitalize() + camel
+
+    @property
+    def section(self) -> str:
+        return {"LAYER": "nn", "OPTIMIZER": "optim", "FUNCTION": "functional"}[
+            self.kind
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.framework}-{self.thing}"
+
+
+def _inputs() -> list[Input]:
+    found = []
+    for file in sorted(CORPUS.rglob("*.py")):
+        path = file.relative_to(CORPUS)
+        folder = path.parts[0]
+        for node in ast.parse(file.read_text()).body:
+            if not isinstance(node, ast.ClassDef | ast.FunctionDef):
+                continue
+            if node.name in (*_HALVES, *_HELPERS.get(folder, ())):
+                continue
+            optimizes = folder == "optax_"
+            if optimizes and isinstance(node, ast.ClassDef):
+                continue
+            kind = "OPTIMIZER" if optimizes else "LAYER"
+            kind = "FUNCTION" if path.stem == "functions" else kind
+            thing = _PAIRS.get(node.name, node.name)
+            found.append(Input(folder.strip("_"), str(path), thing, kind))
+    return found
+
+
+INPUTS = _inputs()
+
+
+@cache
+def all_converted() -> dict[Input, Converted]:
+    """Every spec; classes that several files have beside others get names of their own."""
+    taken = {"Attention", "MLP", "PatchEmbed", "RMSNorm"}
+    found = {}
+    for given in INPUTS:
+        text = (CORPUS / given.path).read_text()
+        made = convert(given.path, text, given.thing, given.name, given.kind, taken)
+        taken |= set(re.findall(r"^class (\w+)\(", made.text, re.MULTILINE))
+        found[given] = made
+    return found
+
+
+@cache
+def original(path: str) -> ModuleType:
+    """A file of the corpus, imported."""
+    name = "corpus_" + path.removesuffix(".py").replace("/", "_")
+    spec = importlib.util.spec_from_file_location(name, CORPUS / path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module

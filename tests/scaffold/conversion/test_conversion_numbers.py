@@ -1,0 +1,285 @@
+"""What is converted computes what the original computes, with the original's weights."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator, Mapping
+from types import ModuleType
+from typing import Any
+
+import equinox as eqx
+import flax.linen
+import haiku as hk
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+from corpus_inputs import original
+from flax import nnx
+from torch_references import REFERENCES
+
+KEY = jax.random.key(0)
+TOLERANCE: dict[str, Any] = {"rtol": 2e-5, "atol": 2e-6}
+
+
+def drawn(shape: tuple[int, ...], seed: int = 1) -> jax.Array:
+    return jax.random.normal(jax.random.key(seed), shape)
+
+
+def module(package: ModuleType, section: str, name: str) -> Any:
+    return getattr(importlib.import_module(f"{package.__name__}.{section}"), name)
+
+
+def kernels(names: tuple[str, ...], weight: Any) -> jax.Array:
+    """A weight in the layout that it has here."""
+    text = "/".join(names).lower()
+    if np.ndim(weight) == 4 and "conv" in text:
+        return jnp.transpose(jnp.asarray(weight), (3, 0, 1, 2))
+    return jnp.asarray(weight)
+
+
+def leaves(tree: Any, names: tuple[str, ...] = ()) -> Iterator[jax.Array]:
+    """The weights of a tree of flax or haiku, in the order in which they were made."""
+    if isinstance(tree, Mapping):
+        # A kernel stands before its bias here, and a scale before its shift.
+        order = ("w", "kernel", "scale", "b", "bias", "offset")
+        keys = sorted(tree, key=lambda k: order.index(k) if k in order else -1)
+        for key in keys:
+            yield from leaves(tree[key], (*names, key))
+    else:
+        yield kernels(names, tree)
+
+
+def moved(tree: Any) -> Any:
+    """The same tree, in the same order, with other weights."""
+    if isinstance(tree, Mapping):
+        return {key: moved(value) for key, value in tree.items()}
+    return tree + 0.1 * drawn(tree.shape, 2)
+
+
+def with_weights(trainables: Any, weights: Iterator[Any]) -> Any:
+    """The weights of a layer, in order, reshaped where axes are joined."""
+    places, structure = jax.tree.flatten(trainables)
+    given = list(weights)
+    assert [p.size for p in places] == [g.size for g in given]
+    made = [jnp.reshape(g, p.shape) for p, g in zip(places, given, strict=True)]
+    return jax.tree.unflatten(structure, made)
+
+
+def result(layer: Any, fields: Mapping[str, Any], weights: Any, x: Any) -> Any:
+    trainables, state, hyperparams = layer.init(KEY, **fields)
+    trainables = with_weights(trainables, weights)
+    y, _ = layer.fwd(x, trainables, state, hyperparams, inference_mode=True)
+    return y
+
+
+LINEN = {
+    "MLP": ({"features": (8, 6, 4)}, {"in_features": 5}, (3, 5), {}),
+    "ExplicitMLP": ({"features": (8, 4)}, {"in_features": 5}, (3, 5), {}),
+    "CNN": ({}, {"in_channels": 1, "height": 8, "width": 8}, (2, 8, 8, 1), {}),
+    "ResNetBlock": (
+        {"filters": 6, "strides": (2, 2)},
+        {"in_channels": 4},
+        (2, 8, 8, 4),
+        {"train": False},
+    ),
+    "MlpBlock": ({"mlp_dim": 7}, {"in_features": 5}, (3, 5), {"deterministic": True}),
+    "Encoder1DBlock": (
+        {"mlp_dim": 7, "num_heads": 2},
+        {"in_features": 8},
+        (2, 3, 8),
+        {"deterministic": True},
+    ),
+    "Encoder": (
+        {"mlp_dim": 7, "num_heads": 2, "num_layers": 2},
+        {"in_features": 8, "size_1": 3},
+        (2, 3, 8),
+        {"train": False},
+    ),
+    "RMSNorm": ({}, {"in_features": 5}, (3, 5), {}),
+    "SqueezeExcite": ({"reduction": 2}, {"in_features": 6}, (2, 4, 4, 6), {}),
+    "LoRADense": ({"features": 4, "rank": 2}, {"in_features": 5}, (3, 5), {}),
+    "GatedMLP": ({"hidden_dim": 7}, {"in_features": 5}, (3, 5), {}),
+    "MultiHeadAttention": (
+        {"heads": 2, "head_dim": 3},
+        {"in_features": 6},
+        (2, 4, 6),
+        {},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LINEN)
+def test_linen(package, name):
+    given, added, shape, flags = LINEN[name]
+    source: flax.linen.Module = getattr(original("linen/models.py"), name)(**given)
+    x = drawn(shape)
+    variables = source.init({"params": KEY}, x, **flags)
+    # Biases of zero and scales of one would hide that two are exchanged.
+    variables = {**variables, "params": moved(variables["params"])}
+    expected: Any = source.apply(variables, x, **flags)
+    layer = module(package, "nn", f"Linen{name}")
+    y = result(layer, {**added, **given}, leaves(variables["params"]), x)
+    np.testing.assert_allclose(y, expected, **TOLERANCE)
+
+
+HAIKU = {
+    "MyLinear": ({"output_size": 4}, {"in_features": 5}, (3, 5)),
+    "CNN": (
+        {"num_classes": 3},
+        {"in_channels": 2, "height": 6, "width": 6},
+        (2, 6, 6, 2),
+    ),
+    "Encoder": ({"latent_size": 3, "hidden_size": 6}, {"in_features": 5}, (2, 5)),
+    "MLP": ({"output_sizes": (6, 4)}, {"in_features": 5}, (2, 5)),
+}
+
+
+@pytest.mark.parametrize("name", HAIKU)
+def test_haiku(package, name):
+    given, added, shape = HAIKU[name]
+    cls = getattr(original("haiku_/models.py"), name)
+    # Modules of haiku are made inside of the transform.
+    source = hk.without_apply_rng(hk.transform(lambda x: cls(**given)(x)))  # noqa: PLW0108
+    x = drawn(shape)
+    params = source.init(KEY, x)
+    params = moved(params)
+    expected = source.apply(params, x)
+    layer = module(package, "nn", f"Haiku{name}")
+    y = result(layer, {**added, **given}, leaves(params), x)
+    jax.tree.map(
+        lambda a, b: np.testing.assert_allclose(a, b, **TOLERANCE), y, expected
+    )
+
+
+def equinox_leaves(tree: Any) -> Iterator[jax.Array]:
+    """The weights of a module of equinox: kernels of Linear are transposed here."""
+    if isinstance(tree, eqx.nn.Linear):
+        yield tree.weight.T
+        if tree.bias is not None:
+            yield tree.bias
+    elif isinstance(tree, eqx.Module):
+        for value in vars(tree).values():
+            yield from equinox_leaves(value)
+    elif isinstance(tree, list | tuple):
+        for value in tree:
+            yield from equinox_leaves(value)
+    elif eqx.is_array(tree):
+        yield tree
+
+
+EQUINOX = {
+    "Linear": ({"in_size": 5, "out_size": 4}, (5,)),
+    "NeuralNetwork": ({"in_size": 5, "out_size": 4}, (5,)),
+    "CNN": ({}, (1, 8, 8)),
+    "FeedForwardBlock": (
+        {"hidden_size": 5, "intermediate_size": 7, "dropout_rate": 0.1},
+        (5,),
+    ),
+    "AttentionBlock": ({"hidden_size": 6, "num_heads": 2}, (4, 6)),
+    "MixerBlock": (
+        {"num_patches": 4, "hidden_size": 6, "mix_patch_size": 5, "mix_hidden_size": 7},
+        (4, 6),
+    ),
+    "Func": ({"data_size": 4, "width_size": 6, "depth": 2}, (4,)),
+}
+
+
+@pytest.mark.parametrize("name", EQUINOX)
+def test_equinox(package, name):
+    given, shape = EQUINOX[name]
+    source = getattr(original("equinox_/models.py"), name)(**given, key=KEY)
+    source = eqx.nn.inference_mode(source)
+    source = jax.tree.map(
+        lambda w: w + 0.1 * drawn(w.shape, 2) if eqx.is_array(w) else w, source
+    )
+    x = drawn(shape)
+    dropped = {"enable_dropout": False} if name == "FeedForwardBlock" else {}
+    layer = module(package, "nn", f"Equinox{name}")
+    y = result(layer, given, equinox_leaves(source), x)
+    np.testing.assert_allclose(y, source(x, **dropped), **TOLERANCE)
+
+
+def nnx_leaves(tree: Any, names: tuple[str, ...] = ()) -> Iterator[jax.Array]:
+    """The trained weights of a module of nnx, in the order in which they were made."""
+    if isinstance(tree, nnx.Param):
+        if tree.value is not None:
+            yield kernels(names, tree.value)
+    elif isinstance(tree, nnx.Module):
+        values = vars(tree)
+        order = ("scale", "kernel", "embedding", "bias")
+        keys = sorted(values, key=lambda k: order.index(k) if k in order else -1)
+        for key in keys:
+            named = (*names, key, type(tree).__name__)
+            yield from nnx_leaves(values[key], named)
+    elif isinstance(tree, list | tuple | nnx.List):
+        for value in tree:
+            yield from nnx_leaves(value, names)
+
+
+NNX = {
+    "Linear": ({"din": 5, "dout": 4}, (3, 5)),
+    "MLP": ({"din": 5, "dmid": 6, "dout": 4}, (3, 5)),
+    "CNN": ({}, (2, 8, 8, 1)),
+    "TransformerBlock": ({"dim": 8, "num_heads": 2, "mlp_dim": 7}, (2, 3, 8)),
+    "Stack": ({"dim": 8, "depth": 2}, (2, 3, 8)),
+}
+
+
+@pytest.mark.parametrize("name", NNX)
+def test_nnx(package, name):
+    given, shape = NNX[name]
+    source = getattr(original("nnx_/models.py"), name)(**given, rngs=nnx.Rngs(0))
+    source.eval()
+    x = drawn(shape)
+    layer = module(package, "nn", f"Nnx{name}")
+    y = result(layer, given, nnx_leaves(source), x)
+    np.testing.assert_allclose(y, source(x), **TOLERANCE)
+
+
+OPTAX = {
+    "scale_by_adam": {"b1": 0.8},
+    "my_adamw": {"learning_rate": 0.1, "weight_decay": 0.01},
+    "sgd_momentum": {"learning_rate": 0.1, "nesterov": True},
+    "centralize": {},
+    "scale_by_lion": {"b1": 0.8},
+    "clip": {"max_delta": 0.5},
+    "clip_by_global_norm": {"max_norm": 0.5},
+    "adagrad": {"learning_rate": 0.1},
+    "rmsprop": {"learning_rate": 0.1, "momentum": 0.5},
+}
+
+
+@pytest.mark.parametrize("name", OPTAX)
+def test_optax(package, name):
+    given = OPTAX[name]
+    source: optax.GradientTransformation = getattr(
+        original("optax_/transformations.py"), name
+    )(**given)
+    camel = "".join(p[0].upper() + p[1:] for p in name.split("_"))
+    optimizer = module(package, "optim", f"Optax{camel}")
+    weights = {"w": drawn((3, 4)), "b": drawn((4,), 2)}
+    expected_state = source.init(weights)
+    state, hyperparams = optimizer.init(weights, **given)
+    for step in range(3):
+        gradients = jax.tree.map(lambda w: drawn(w.shape, 10 + step), weights)  # noqa: B023
+        expected: Any
+        expected, expected_state = source.update(gradients, expected_state, weights)
+        updates, state = optimizer.step(gradients, state, weights, hyperparams)
+        for place, update in updates.items():
+            np.testing.assert_allclose(update, expected[place], **TOLERANCE)
+
+
+@pytest.mark.parametrize("name", REFERENCES)
+def test_pytorch_as_written_out_in_numpy(package, name):
+    fields, shapes, reference = REFERENCES[name]
+    layer = module(package, "nn", f"Pytorch{name}")
+    trainables, state, hyperparams = layer.init(KEY, **fields)
+    trainables = jax.tree.map(lambda w: w + 0.3 * drawn(w.shape, 2), trainables)
+    inputs = [drawn(shape, 3 + i) for i, shape in enumerate(shapes)]
+    x = inputs[0] if len(inputs) == 1 else tuple(inputs)
+    y, _ = layer.fwd(x, trainables, state, hyperparams, inference_mode=True)
+    wide = jax.tree.map(lambda w: np.asarray(w, np.float64), trainables)
+    expected = reference(wide, *(np.asarray(i, np.float64) for i in inputs))
+    np.testing.assert_allclose(y, expected, rtol=2e-4, atol=2e-5)

@@ -1,0 +1,116 @@
+"""What modules of PyTorch compute, written out in NumPy at float64; kernels are (in, out)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+
+def sigmoid(x):
+    return 1.0 / (1.0 + np.exp(-x))
+
+
+def silu(x):
+    return x * sigmoid(x)
+
+
+def softmax(x, axis=-1):
+    weights = np.exp(x - x.max(axis=axis, keepdims=True))
+    return weights / weights.sum(axis=axis, keepdims=True)
+
+
+def linear(w, x):
+    y = x @ w.kernel
+    return y if w.bias is None else y + w.bias
+
+
+def rms_norm(w, x):
+    return x / np.sqrt((x**2).mean(-1, keepdims=True) + 1e-6) * w.weight
+
+
+def lora(w, x):
+    return linear(w.linear, x) + x @ w.lora_a @ w.lora_b * (8.0 / 2)
+
+
+def weight_norm(w, x):
+    v = w.v
+    weight = w.g[:, None] * v / np.sqrt((v**2).sum(1, keepdims=True))
+    return x @ weight.T + w.bias
+
+
+def swi_glu(w, x):
+    return linear(w.w2, silu(linear(w.w1, x)) * linear(w.w3, x))
+
+
+def gru_cell(w, x, h):
+    x_r, x_z, x_n = np.split(linear(w.x2h, x), 3, -1)
+    h_r, h_z, h_n = np.split(linear(w.h2h, h), 3, -1)
+    r, z = sigmoid(x_r + h_r), sigmoid(x_z + h_z)
+    n = np.tanh(x_n + r * h_n)
+    return (1 - z) * n + z * h
+
+
+def highway(w, x):
+    for nonlinear, gate_ in zip(w.nonlinear, w.gate, strict=True):
+        gate = sigmoid(linear(gate_, x))
+        x = gate * np.maximum(linear(nonlinear, x), 0.0) + (1 - gate) * x
+    return x
+
+
+def router(w, x):
+    weights = softmax(linear(w.gate, x))
+    outputs = np.stack([swi_glu(e, x) for e in w.experts], -1)
+    return (outputs * weights[..., None, :]).sum(-1)
+
+
+def attention(w, x):
+    b, n, c = x.shape
+    qkv = linear(w.qkv, x).reshape(b, n, 3, 2, c // 2).transpose(2, 0, 3, 1, 4)
+    q, k, v = qkv
+    weights = softmax(q @ np.swapaxes(k, -2, -1) * (c // 2) ** -0.5)
+    y = (weights @ v).transpose(0, 2, 1, 3).reshape(b, n, c)
+    return linear(w.proj, y)
+
+
+def causal(w, x):
+    b, t, c = x.shape
+    q, k, v = np.split(linear(w.c_attn, x), 3, -1)
+    q, k, v = (a.reshape(b, t, 2, c // 2).transpose(0, 2, 1, 3) for a in (q, k, v))
+    logits = q @ k.transpose(0, 1, 3, 2) / math.sqrt(c // 2)
+    logits = np.where(np.tril(np.ones((t, t))) == 0, -np.inf, logits)
+    y = (softmax(logits) @ v).transpose(0, 2, 1, 3).reshape(b, t, c)
+    return linear(w.c_proj, y)
+
+
+def squeeze_excite(w, x):
+    y = x.mean((2, 3))
+    y = sigmoid(linear(w.fc_2, np.maximum(linear(w.fc_0, y), 0.0)))
+    return x * y[:, :, None, None]
+
+
+def patches(w, x):
+    b, c, h, wide = x.shape
+    x = x.reshape(b, c, h // 2, 2, wide // 2, 2)
+    y = np.einsum("bchiwj,ocij->bohw", x, w.proj.kernel) + w.proj.bias[:, None, None]
+    return y.reshape(b, y.shape[1], -1).transpose(0, 2, 1)
+
+
+REFERENCES: dict[str, tuple[dict[str, Any], list[tuple[int, ...]], Any]] = {
+    "RMSNorm": ({"dim": 5}, [(3, 5)], rms_norm),
+    "LoRALinear": ({"in_features": 5, "out_features": 4, "r": 2}, [(3, 5)], lora),
+    "WeightNormLinear": ({"in_features": 5, "out_features": 4}, [(3, 5)], weight_norm),
+    "SwiGLU": ({"dim": 5, "hidden_dim": 7}, [(3, 5)], swi_glu),
+    "GRUCell": ({"input_size": 5, "hidden_size": 4}, [(3, 5), (3, 4)], gru_cell),
+    "Highway": ({"size": 4, "num_layers": 3}, [(3, 4)], highway),
+    "Router": ({"dim": 4, "num_experts": 3}, [(3, 4)], router),
+    "Attention": ({"dim": 8, "num_heads": 2}, [(2, 3, 8)], attention),
+    "CausalSelfAttention": (
+        {"n_embd": 8, "n_head": 2, "block_size": 6},
+        [(2, 4, 8)],
+        causal,
+    ),
+    "SqueezeExcite": ({"channels": 8, "reduction": 2}, [(2, 8, 3, 3)], squeeze_excite),
+    "PatchEmbed": ({}, [(2, 3, 4, 4)], patches),
+}

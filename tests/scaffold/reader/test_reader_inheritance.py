@@ -1,0 +1,62 @@
+"""A layer that is based on another one is read as the layer that it stands for."""
+
+from __future__ import annotations
+
+from mlax_scaffold.reader.files import LIBRARY_SPECS
+from mlax_scaffold.reader.specs import read_spec
+
+HEAD = """import jax
+
+from mlax_scaffold.spec import Float, Positive
+from mlax_scaffold.specs.nn.glu import GLU
+
+
+class Example(GLU):
+    \"\"\"A spec of a test.\"\"\"
+
+"""
+
+
+def read(body: str):
+    definition, problems = read_spec("specs/nn/example.py", HEAD + body, ["gelu"])
+    return definition, [str(p) for p in problems]
+
+
+def test_fields_keep_their_places_and_new_ones_follow():
+    definition, problems = read(
+        "    activation = jax.nn.relu\n"
+        "    use_bias: bool = False  #: whether biases are added\n"
+        "    factor: Positive = 2.0  #: of the result\n"
+    )
+    assert definition is not None, problems
+    names = [h.name for h in definition.hyperparameters]
+    assert names == ["in_features", "out_features", "use_bias", "factor", "precision"]
+    defaults = {
+        h.name: h.default and h.default.text for h in definition.hyperparameters
+    }
+    assert defaults["use_bias"] == "False"
+    assert [d.name for d in definition.declarations] == ["gate", "value"]
+    assert "jax.nn.relu(self.gate(x))" in definition.core
+
+
+def test_setup_begins_with_that_of_the_base():
+    definition, problems = read(
+        "    def setup(self):\n"
+        "        super().setup()\n"
+        "        self.other = trainable(zeros, (self.out_features,))\n"
+    )
+    assert definition is None
+    assert any(
+        "example.py:12:" in p and "`trainable` is not defined" in p for p in problems
+    ), problems
+
+
+def test_families_are_one_expression_apart():
+    for name in ("re_glu", "swi_glu", "min_pool"):
+        text = (LIBRARY_SPECS / "nn" / f"{name}.py").read_text(encoding="utf-8")
+        assert "def forward" not in text
+        definition, problems = read_spec(
+            f"specs/nn/{name}.py", text, ["max_pool", "min_pool"]
+        )
+        assert definition is not None, problems
+        assert definition.method("forward") is not None

@@ -1,0 +1,72 @@
+"""Sub-layers and keys in comprehensions: eagerly, and as loops that thread states and split keys."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from differential import assert_runs_alike, created, examples_of, rows
+from rewrite_examples import Examples
+
+LAYERS = {
+    "keys_of_each_pass": """
+        def setup(self):
+            self.noise = Noise()
+            self.noises = [Noise() for _ in range(3)]
+
+        def forward(self, x: Float["..."]) -> Float["..."]:
+            if not self.training:
+                return x
+            first = jax.random.normal(self.key(), x.shape, x.dtype)
+            a, b = (jax.random.normal(self.key(), x.shape, x.dtype) for _ in range(2))
+            many = [
+                jax.random.normal(self.key(), (), x.dtype) * i + jax.random.normal(self.key(), (), x.dtype)
+                for i in range(3) for j in range(i) if i + j > 1
+            ]
+            named = {k: self.noise(x) for k in "ab"}
+            listed = [noise(x) * i for i, noise in zip(range(3), self.noises)]
+            drawn = jax.random.normal(self.key(), x.shape, x.dtype) if x.ndim == 2 else x
+            return first + a * b + jnp.stack(many).max() + named["a"] - named["b"] + listed[2] * drawn
+        """,
+    "states_of_each_pass": """
+        def setup(self):
+            self.counter = Counter()
+            self.noise = Noise()
+            self.counters = [Counter() for _ in range(2)]
+            self.scale = trainable(normal(1.0), (3,))
+            self.mean = state(zeros, ())
+
+        def _count(self, x):
+            self.mean = self.mean + 1.0
+            return self.noise(x) * self.mean
+
+        def forward(self, x: Float["..."]) -> Float["..."]:
+            row = x[0] * self.scale
+            # Each row is counted.
+            ys = [self.counter(row) for row in x if row.ndim]
+            zs = [[self.counter(row * v) for v in (1.0, 2.0)] for row in ys]
+            y = jnp.stack([self._count(row) for row in x])
+            both = {name: counter(y) for name, counter in zip("ab", self.counters)}
+            for y in (self._count(v) for v in zs[0]):
+                row = row + y
+            return jnp.stack(ys) * row + zs[1][0] + both["b"] + y
+        """,
+}
+
+
+@pytest.fixture(scope="module")
+def examples(
+    tmp_path_factory: pytest.TempPathFactory, words, example_files
+) -> Iterator[Examples]:
+    root = tmp_path_factory.mktemp("comprehensions")
+    with examples_of(LAYERS, root, words, example_files) as made:
+        yield made
+
+
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize("name", LAYERS)
+def test_layers(name: str, training: bool, examples: Examples):
+    module: Any = examples.module("nn", name)
+    layer = examples.oracle("nn", name)()
+    assert_runs_alike(module, layer, created(module), rows(), training)

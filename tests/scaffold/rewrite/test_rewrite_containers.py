@@ -1,0 +1,226 @@
+"""Lists, dictionaries and branches in `setup`: eagerly, as generated code, and against plain JAX."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from differential import (
+    as_dict,
+    assert_runs_alike,
+    assert_same,
+    created,
+    examples_of,
+    rows,
+)
+from rewrite_examples import Examples
+
+LAYERS = {
+    "dictionaries": """
+        def setup(self):
+            self.scales = {"first": Plain(3), "second": Plain(3)}
+            self.table = {f"n{i}": Counter() for i in range(2)}
+
+        def forward(self, x: Float["..."]) -> Float["..."]:
+            x = self.scales["first"](x) + self.scales["second"].scale
+            for name, counter in self.table.items():
+                x = counter(x) * len(name)
+            for scale in self.scales.values():
+                x = scale(x)
+            return x
+        """,
+    "nested": """
+        def setup(self):
+            self.blocks = []
+            for i in range(3):
+                block = {"scale": Plain(3), "noise": Noise()}
+                if i:
+                    block["counter"] = Counter()
+                self.blocks.append(block)
+            self.pairs = [(Plain(3), Counter()) for _ in range(2)]
+
+        def _half(self, counter, x):
+            return counter(x) * 0.5
+
+        def forward(self, x: Float["..."]) -> Float["..."]:
+            for block in self.blocks[::-1]:
+                x = block["noise"](block["scale"](x))
+                if "counter" in block:
+                    x = block["counter"](x)
+            for scale, counter in self.pairs:
+                x = self._half(counter, scale(x))
+            last = self.pairs[-1][0]
+            halves = [self._half(pair[1], x) for pair in self.pairs]
+            return last(x) + halves[0] * halves[1]
+        """,
+    "arrays": """
+        def setup(self):
+            self.kernels = [trainable(normal(1.0), (3,)) for _ in range(2)]
+            self.gains = {"a": trainable(ones, (3,)), "b": trainable(normal(1.0), ())}
+            self.stats = {"steps": state(zeros, ()), "last": state(ones, (3,))}
+            self.parts = {"plain": Plain(3), "scale": trainable(normal(1.0), (3,)), "n": state(zeros, ())}
+
+        def forward(self, x: Float["..."]) -> Float["..."]:
+            for kernel, gain in zip(self.kernels, self.gains.values()):
+                x = x * kernel + gain
+            self.stats["steps"] += 1.0
+            self.stats["last"] = self.stats["last"] * 0.5 + mean(x)
+            self.parts["n"] = self.parts["n"] + self.stats["steps"]
+            return self.parts["plain"](x) * self.parts["scale"] + self.stats["last"] * self.parts["n"]
+        """,
+    "kinds": """
+        which: Literal["plain", "counter", "none"] = "counter"  #: of the layer
+
+        def setup(self):
+            if self.which == "plain":
+                self.chosen = Plain(3)
+            elif self.which == "counter":
+                self.chosen = Counter()
+            else:
+                self.chosen = None
+            self.layers = [Plain(3), jax.nn.relu, Noise(), Counter()]
+            self.either = Plain(3) if self.which == "none" else Noise()
+            if self.which != "none":
+                self.bias = trainable(normal(1.0), (3,))
+            if self.which == "plain":
+                self.kernel = trainable(normal(1.0), (3,))
+            else:
+                self.kernel = trainable(ones, ())
+
+        def forward(self, x: Float["..."]) -> Float["..."]:
+            for layer in self.layers:
+                x = layer(x)
+            if self.chosen is not None:
+                x = self.chosen(x)
+            if self.bias is not None:
+                x = x + self.bias
+            return self.either(x) * self.kernel
+        """,
+    "other_names": """
+        def setup(self):
+            self.encoder = Counter()
+            self.decoder = self.encoder
+            self.scales = [Plain(3) for _ in range(2)]
+            self.others = [Plain(3), Plain(3)]
+
+        @staticmethod
+        def _run(layers, x):
+            *rest, last = layers
+            for layer in rest:
+                x = layer(x)
+            return last(x)
+
+        def forward(self, x: Float["..."]) -> Float["..."]:
+            x = self.decoder(self.encoder(x))
+            return self._run(self.scales, x) * self._run(self.others, x) + self.scales[0].scale
+        """,
+}
+
+
+@pytest.fixture(scope="module")
+def examples(
+    tmp_path_factory: pytest.TempPathFactory, words, example_files
+) -> Iterator[Examples]:
+    root = tmp_path_factory.mktemp("containers")
+    with examples_of(LAYERS, root, words, example_files) as made:
+        yield made
+
+
+CASES = [
+    *((name, {}) for name in LAYERS),
+    *(("kinds", {"which": which}) for which in ("plain", "none")),
+]
+
+
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize(("name", "values"), CASES)
+def test_layers(name: str, values: Any, training: bool, examples: Examples):
+    module: Any = examples.module("nn", name)
+    layer = examples.oracle("nn", name)(**values)
+    made = created(module, **values)
+    assert_runs_alike(module, layer, made, rows(), training)
+
+
+@pytest.mark.parametrize(("name", "values"), CASES)
+def test_weights_are_drawn_alike(name: str, values: Any, examples: Examples):
+    trainables, state, _ = created(examples.module("nn", name), **values)
+    layer = examples.oracle("nn", name)(**values)
+    layer.initialize(jax.random.key(3))
+    assert_same(as_dict(trainables), layer.trainables)
+    assert_same(as_dict(state), layer.non_trainables)
+
+
+@pytest.mark.parametrize("name", ["nested", "kinds"])
+def test_no_key_is_used_twice(name: str, examples: Examples):
+    module: Any = examples.module("nn", name)
+    with jax.debug_key_reuse(True):
+        trainables, state, hyperparams = created(module)
+        run = jax.jit(module.fwd, static_argnames=("hyperparams", "inference_mode"))
+        run(rows(), trainables, state, hyperparams, False, jax.random.key(1))
+
+
+def test_members_are_drawn_from_parts_of_one_key(examples: Examples):
+    trainables, _, _ = created(examples.module("nn", "arrays"))
+    keys = jax.random.split(jax.random.key(3), 4)
+    for i, key in enumerate(jax.random.split(keys[0], 2)):
+        np.testing.assert_array_equal(
+            trainables.kernels[i], jax.random.normal(key, (3,))
+        )
+    key = jax.random.split(keys[1], 2)[1]
+    np.testing.assert_array_equal(trainables.gains["b"], jax.random.normal(key, ()))
+    assert trainables.parts["n"] is None
+    assert trainables.parts["plain"].scale.shape == (3,)
+
+
+def test_arrays_are_what_plain_jax_computes(examples: Examples):
+    module: Any = examples.module("nn", "arrays")
+    weights, state, hyperparams = created(module)
+    x = y = jnp.asarray(rows())
+    for kernel, gain in zip(weights.kernels, weights.gains.values(), strict=True):
+        y = y * kernel + gain
+    steps = state.stats["steps"] + 1.0
+    last = state.stats["last"] * 0.5 + y.mean()
+    count = state.parts["n"] + steps
+    expected = y * weights.parts["plain"].scale * weights.parts["scale"] + last * count
+    given, new = module.fwd(x, weights, state, hyperparams, True)
+    np.testing.assert_allclose(given, expected, rtol=1e-6)
+    np.testing.assert_allclose(new.stats["last"], last, rtol=1e-6)
+    assert new.parts["n"] == count
+
+
+def test_a_place_keeps_its_own_state(examples: Examples):
+    module: Any = examples.module("nn", "nested")
+    weights, state, hyperparams = created(module)
+    _, new = module.fwd(rows(), weights, state, hyperparams, True)
+    assert [b.get("counter") is not None for b in new.blocks] == [False, True, True]
+    assert [b["counter"].count for b in new.blocks[1:]] == [1.0, 1.0]
+    assert [pair[1].count for pair in new.pairs] == [2.0, 2.0]
+
+
+def test_one_layer_under_two_names_has_one_state(examples: Examples):
+    module: Any = examples.module("nn", "other_names")
+    weights, state, hyperparams = created(module)
+    _, new = module.fwd(rows(), weights, state, hyperparams, True)
+    assert not hasattr(new, "decoder")
+    assert new.encoder.count == 2.0
+
+
+@pytest.mark.parametrize("which", ["plain", "counter", "none"])
+def test_branches_decide_what_is_there(which: str, examples: Examples):
+    weights, _, _ = created(examples.module("nn", "kinds"), which=which)
+    assert (weights.bias is None) == (which == "none")
+    assert weights.kernel.shape == ((3,) if which == "plain" else ())
+    assert (weights.chosen is None) == (which != "plain")
+    assert (weights.either is None) == (which != "none")
+
+
+def test_weights_of_another_structure_are_refused(examples: Examples):
+    module: Any = examples.module("nn", "arrays")
+    weights, state, hyperparams = created(module)
+    gains = {"a": weights.gains["a"], "c": weights.gains["b"]}
+    with pytest.raises(ValueError, match="'gains/b' is missing"):
+        module.fwd(rows(), weights._replace(gains=gains), state, hyperparams)

@@ -1,0 +1,154 @@
+"""Methods that use weights, sub-layers, states and keys: eagerly, and as functions of the module."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from differential import assert_runs_alike, created, examples_of, rows
+from rewrite_examples import Examples
+
+LAYERS = {
+    "weights_alone": """
+        features: Size = 3  #: size of the last axis
+
+        def setup(self):
+            self.kernel = trainable(normal(1.0), (3, self.features))
+            self.bias = trainable(normal(1.0), (3,))
+            self.start = trainable(normal(1.0), (3,))
+
+        def kernel_of(self, scale=2.0, *, power=1):
+            return self.kernel * scale ** power
+
+        def _shifted(self, kernel, bias: float = 1.0):
+            return kernel + self.bias * bias + self.start
+
+        @staticmethod
+        def _mixed(a, b):
+            return a * 0.5 + b
+
+        def forward(self, x: Float["..."]) -> Float["..."]:
+            start = self._shifted(x, bias=3.0)
+            y = start @ self.kernel_of(power=2) + self._shifted(x @ self.kernel_of(3.0))
+            rows = jax.vmap(self._shifted)(y)
+            return self._mixed(y, jnp.stack([self._shifted(row) for row in rows]) + self.start)
+        """,
+    "states_and_keys": """
+        def setup(self):
+            self.counter = Counter()
+            self.noise = Noise()
+            self.plain = Plain(3)
+            self.mean = state(zeros, ())
+            self.scale = trainable(normal(1.0), (3,))
+
+        def _counted(self, x):
+            self.mean = self.mean + 1.0
+            return self.counter(x) * self.scale + self.mean
+
+        def noisy(self, x, key=0.5):
+            if not self.training:
+                return x
+            # Two draws, and one of a sub-layer.
+            a = jax.random.normal(self.key(), x.shape, x.dtype)
+            return self.noise(x) + a + jax.random.normal(self.key(), x.shape, x.dtype) * key
+
+        def _both(self, x: Float["..."], times: int) -> Float["..."]:
+            for _ in range(times):
+                x = self.noisy(self._counted(x), key=0.25)
+            return x + self.plain(self._counted(x))
+
+        def forward(self, x: Float["..."]) -> Float["..."]:
+            y = self._both(x, 2) + self._counted(self.counter(x))
+            if self.training:
+                y = self._both(y, times=1) * jax.random.normal(self.key(), x.shape, x.dtype)
+            return self._counted(y)
+        """,
+    "stateless_calls_in_every_place": """
+        def setup(self):
+            self.plain = Plain(3)
+            self.plains = [Plain(3) for _ in range(2)]
+
+        def _scaled(self, x, times):
+            return self.plain(x) * times
+
+        def forward(self, x: Float["..."]) -> Float["..."]:
+            def twice(y):
+                z = self.plain(y)
+                return z + self._scaled(y, 2.0)
+
+            f = lambda v: self.plain(v, shift=v) * 2.0
+            rows = [self.plain(row) for row in f(x)] + [*map(twice, x)]
+            y = self.plain(x) if x.ndim else x
+            y = (x.ndim and self.plain(y)) + jnp.stack(rows).reshape(2, *x.shape)[1]
+            if x.ndim == 7:
+                y = y * 2.0
+            elif self.plain(x).ndim == 2 < self.plain(x).ndim + 1:
+                y = y + jax.vmap(self.plain)(x) + jax.vmap(lambda v: self.plain(v))(x)
+            y, _ = lax.scan(lambda c, v: (self.plain(c + v), None), y, x)
+            y = lax.fori_loop(0, 3, lambda i, c: twice(c), y)
+            y = lax.cond(y.max() > 0.0, self.plain, lambda v: self._scaled(v, 3.0), y)
+            y = jax.checkpoint(twice)(y)
+            for plain in self.plains:
+                y = jax.vmap(lambda v: plain(v) * 0.5)(y)
+            return y
+        """,
+    "weights_of_sub_layers": """
+        def setup(self):
+            self.plain = Plain(3)
+            self.counter = Counter()
+            self.shift = trainable(normal(1.0), (3,))
+
+        def _tied(self, x):
+            return x @ jnp.diag(self.plain.scale.T) * self.plain.features
+
+        def forward(self, x: Float["..."]) -> Float["..."]:
+            y = self.counter(self.plain(x)) + self.shift
+            return self._tied(y) * self.counter.count + self.plain.scale
+        """,
+    "entry_points_of_each_other": """
+        def setup(self):
+            self.noise = Noise()
+            self.counter = Counter()
+            self.scale = trainable(normal(1.0), (3,))
+
+        def encode(self, x: Float["..."]) -> Float["..."]:
+            return self.noise(x) * self.scale
+
+        def merge(
+            self, a: Float["..."], b: Float["..."], *, scale: Float["..."] | None = None
+        ) -> Float["..."]:
+            y = self.encode(self.counter(a)) + b
+            return y if scale is None else y * scale
+
+        def forward(self, x: Float["..."]) -> Float["..."]:
+            y = self.encode(x)
+            return self.merge(self.encode(y), y) + self.merge(x, y, scale=self.scale)
+        """,
+}
+
+
+@pytest.fixture(scope="module")
+def examples(
+    tmp_path_factory: pytest.TempPathFactory, words, example_files
+) -> Iterator[Examples]:
+    root = tmp_path_factory.mktemp("methods")
+    with examples_of(LAYERS, root, words, example_files) as made:
+        yield made
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize("name", LAYERS)
+def test_layers(name: str, training: bool, dtype: str, examples: Examples):
+    module: Any = examples.module("nn", name)
+    layer = examples.oracle("nn", name)()
+    assert_runs_alike(module, layer, created(module), rows(dtype), training)
+
+
+def test_public_methods_with_types_of_arrays_are_entry_points(examples: Examples):
+    module: Any = examples.module("nn", "entry_points_of_each_other")
+    layer = examples.oracle("nn", "entry_points_of_each_other")()
+    x = rows()
+    assert_runs_alike(module, layer, created(module), x, True, "encode")
+    assert_runs_alike(module, layer, created(module), (x, x), True, "merge")

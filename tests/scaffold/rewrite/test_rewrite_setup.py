@@ -1,0 +1,299 @@
+"""Ordinary statements in `setup`, and several definitions in one file."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+import jax
+import jax.numpy as jnp
+import pytest
+from rewrite_examples import Examples, importable
+
+from mlax_scaffold.reader.files import SpecFile
+from mlax_scaffold.testing.compare import assert_matches
+from mlax_scaffold.testing.oracle import find_spec
+
+FLOW = '''
+import jax.numpy as jnp
+import numpy as np
+
+from mlax_scaffold.spec import Float, Layer, Literal, Size, normal, trainable
+
+
+class Flow(Layer):
+    """Conditions, loops, local functions and arrays of NumPy."""
+
+    features: Size
+    depth: Size = 2
+    kind: Literal["a", "b"] = "a"
+
+    def setup(self):
+        if self.kind == "a":
+            gain = 1.0
+            self.scale = 2
+        elif self.depth > 3:
+            gain = 2.0
+            self.scale = np.sqrt(2.0)
+        else:
+            gain = 0.5
+            self.scale = np.float32(0.5)
+        widths = []
+        for i in range(self.depth):
+            if i % 2:
+                continue
+            widths.append(self.features * (i + 1))
+        n = self.depth
+        while n > 1:
+            n //= 2
+
+        def half(k):
+            return k / 2
+
+        total = 0
+        for w in widths:
+            total += w
+        if total > 100:
+            raise ValueError(f"the total is {total}, which is too much")
+        self.widths = widths
+        self.table = {w: half(w) for w in widths}
+        mask = np.zeros((self.features, self.features))
+        mask[0] = n
+        self.mask = mask
+        self.kernel = trainable(normal(gain), (self.features, self.features))
+
+    def forward(self, x: Float["*batch features"]):
+        mask = jnp.asarray(self.mask, x.dtype)
+        wide = self.widths[0]
+        return x @ (self.kernel * mask) * self.scale * wide * self.table[wide]
+'''
+KEPT = '''
+from mlax_scaffold.spec import Optimizer, Scheduled, Size, moment, zeros
+
+
+class Kept(Optimizer):
+    """A loop in the setup of an optimizer."""
+
+    learning_rate: Scheduled
+    order: Size = 2
+
+    def setup(self, param):
+        shape = ()
+        for size in param.shape:
+            if size > 1:
+                shape = (*shape, size)
+        self.m = moment(zeros, param.shape if len(shape) > 0 else param.shape)
+
+    def update(self, grad, param):
+        state = self.m + grad
+        key = 0.5 * state
+        self.m = key
+        return -self.learning_rate * self.m
+'''
+CONSTANT = '''
+import jax.numpy as jnp
+
+from mlax_scaffold.spec import Float, Layer, Size, bernoulli, constant, trainable
+
+
+class Constant(Layer):
+    """Constants of the class, an input called init, and a sum of drawn booleans."""
+
+    EPSILON = 1e-2
+    MODES = {"a": lambda x: x, "b": lambda x: -x}
+    features: Size
+
+    def setup(self):
+        self.scale = trainable(constant(1 + self.EPSILON), (self.features,))
+
+    def forward(
+        self, x: Float["*batch features"], init: Float["features"] | None = None
+    ) -> Float["*batch features"]:
+        if self.training:
+            kept = bernoulli(self.key(), shape=x.shape, p=0.5)
+            x = jnp.where(kept, x, 0) * (jnp.sum(kept) > 1)
+        x = self.MODES["b"](x * self.scale) + self.EPSILON
+        return x if init is None else x + init
+'''
+FALLING = '''
+import jax.numpy as jnp
+
+from mlax_scaffold.spec import Literal, Schedule, Size
+
+
+class Falling(Schedule):
+    """Methods, properties, and one that is chosen by its name."""
+
+    budget: Size
+    profile: Literal["linear", "root"] = "root"
+
+    def setup(self):
+        if self._half < 1:
+            raise ValueError("the budget is at least 2")
+
+    @property
+    def _half(self) -> int:
+        """Of the budget."""
+        return self.budget // 2
+
+    def linear(self, left):
+        return left
+
+    def root(self, left):
+        return jnp.sqrt(left)
+
+    def value(self, step):
+        left = jnp.clip(1 - step / (2 * self._half), 0, 1)
+        return getattr(self, self.profile)(left)
+'''
+PAIR = '''
+from mlax_scaffold.spec import Float, Layer, Size, ones, trainable
+
+FACTOR = 2.0
+
+
+def doubled(x):
+    return FACTOR * x
+
+
+class Inner(Layer):
+    """Scales."""
+
+    features: Size
+
+    def setup(self):
+        self.scale = trainable(ones, (self.features,))
+
+    def forward(self, x: Float["*batch features"]) -> Float["*batch features"]:
+        while_ = x * self.scale
+        return doubled(while_)
+
+
+class Outer(Layer):
+    """Scales twice."""
+
+    features: Size
+
+    def setup(self):
+        self.first = Inner(self.features)
+        self.others = [Inner(self.features) for _ in range(2)]
+
+    def forward(self, x: Float["*batch features"]) -> Float["*batch features"]:
+        x = self.first(x)
+        for layer in self.others:
+            x = layer(x)
+        return x
+'''
+USER = '''
+from mlax_scaffold.spec import Float, Layer
+from specs.nn.pair import Inner
+
+
+class User(Layer):
+    """Uses what stands first in another file."""
+
+    def setup(self):
+        self.inner = Inner(3)
+
+    def forward(self, x: Float["*batch 3"]) -> Float["*batch 3"]:
+        return self.inner(x)
+'''
+SPECS = (
+    SpecFile("specs/nn/flow.py", "nn", FLOW),
+    SpecFile("specs/nn/constant.py", "nn", CONSTANT),
+    SpecFile("specs/nn/pair.py", "nn", PAIR),
+    SpecFile("specs/nn/user.py", "nn", USER),
+    SpecFile("specs/optim/kept.py", "optim", KEPT),
+    SpecFile("specs/schedule/falling.py", "schedule", FALLING),
+)
+X = jnp.arange(6.0).reshape(2, 3) / 4
+
+
+@pytest.fixture(scope="module")
+def examples(tmp_path_factory: pytest.TempPathFactory, words) -> Iterator[Examples]:
+    with importable(SPECS, words, tmp_path_factory.mktemp("setup")) as made:
+        yield made
+
+
+@pytest.mark.parametrize(("kind", "depth"), list(itertools.product("ab", (1, 2, 4))))
+def test_equals_the_spec(examples: Examples, kind: str, depth: int):
+    module = examples.module("nn", "flow")
+    fields = {"features": 3, "kind": kind, "depth": depth}
+    trees = module.init(jax.random.key(0), **fields)
+    layer = examples.oracle("nn", "flow")(**fields)
+    layer.initialize(jax.random.key(0))
+    assert_matches(layer.trainables["kernel"], trees[0].kernel, jnp.float32)
+    assert_matches(layer(X), module.fwd(X, *trees)[0], jnp.float32)
+
+
+def test_hyperparameters_are_static_whatever_setup_derives(examples: Examples):
+    module = examples.module("nn", "flow")
+    first, second, other = (
+        module.init(jax.random.key(0), 3, depth=depth, kind="b")[2]
+        for depth in (4, 4, 5)
+    )
+    assert first == second
+    assert hash(first) == hash(second)
+    assert first != other
+    assert type(first.scale) is float  # of NumPy it would widen half precision
+    assert first.widths == (3, 9)
+    with pytest.raises(ValueError, match="read-only"):
+        first.mask[0] = 2
+
+
+def test_requirements_may_stand_behind_loops(examples: Examples):
+    module = examples.module("nn", "flow")
+    with pytest.raises(ValueError, match="Flow: the total is 160, which is too much"):
+        module.init(jax.random.key(0), 40, depth=4)
+
+
+def test_an_optimizer(examples: Examples):
+    module = examples.module("optim", "kept")
+    params = {"a": jnp.ones((2, 1)), "b": jnp.ones(())}
+    state, hyperparams = module.init(params, learning_rate=0.5)
+    oracle = examples.oracle("optim", "kept")(learning_rate=0.5)
+    oracle.initialize(params)
+    for _ in range(2):
+        updates, state = module.step(params, state, params, hyperparams)
+        assert_matches(oracle.step(params, params), updates, jnp.float32)
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_constants_of_a_class(examples: Examples, training: bool):
+    module = examples.module("nn", "constant")
+    trees = module.init(jax.random.key(0), 3)
+    assert_matches(jnp.full(3, 1.01), trees[0].scale, jnp.float32)
+    layer = examples.oracle("nn", "constant")(3)
+    layer.load(*trees[:2])
+    key = jax.random.key(1)
+    y, _ = module.fwd(X, *trees, not training, key, init=X[0])
+    expected = layer(X, training=training, key=key, init=X[0])
+    assert_matches(expected, y, jnp.float32)
+    assert trees[2].EPSILON == module.ConstantHyperparams.EPSILON == 1e-2
+    assert module.init(jax.random.key(0), 3)[2] == trees[2]
+
+
+@pytest.mark.parametrize("profile", ["linear", "root"])
+def test_a_schedule_has_methods(examples: Examples, profile: str):
+    made = examples.module("schedule", "_falling").Falling(7, profile=profile)
+    oracle = examples.oracle("schedule", "falling")(7, profile=profile)
+    steps = jnp.arange(9.0)
+    assert_matches(oracle(steps), made(steps), jnp.float32)
+    with pytest.raises(ValueError, match="Falling: the budget is at least 2"):
+        type(made)(1)
+
+
+def test_each_definition_of_a_file_has_a_module(examples: Examples):
+    outer, inner = examples.module("nn", "outer"), examples.module("nn", "inner")
+    trees = outer.init(jax.random.key(0), 3)
+    spec = find_spec("specs/nn/pair.py", near=str(examples.root / "x.py"))
+    layer = spec.load()(3)
+    layer.load(*trees[:2])
+    assert_matches(layer(X), outer.fwd(X, *trees)[0], jnp.float32)
+    named = find_spec("specs/nn/pair.py", str(examples.root / "x.py"), name="Inner")
+    assert named.load().__name__ == "Inner"
+    y, _ = inner.fwd(X, *inner.init(jax.random.key(0), 3))
+    assert_matches(2 * X, y, jnp.float32)
+    user = examples.module("nn", "user")
+    y, _ = user.fwd(X, *user.init(jax.random.key(0)))
+    assert_matches(2 * X, y, jnp.float32)

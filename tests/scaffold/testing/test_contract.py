@@ -1,0 +1,271 @@
+"""A broken claim is told with the spec's line and the smallest case, and programs are the same or are not."""
+
+from __future__ import annotations
+
+import functools
+from types import SimpleNamespace
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+from mlax import graph
+from mlax.nn import linear as Linear
+from mlax_scaffold.testing import layer_claims, layer_refusals
+from mlax_scaffold.testing.case import Case
+from mlax_scaffold.testing.contract import Claim, claims, examples
+from mlax_scaffold.testing.dims import shapes_of
+from mlax_scaffold.testing.fitting import hyperparams_of, known
+from mlax_scaffold.testing.kinds import assert_refuses, layer
+from mlax_scaffold.testing.oracle import find_spec
+from mlax_scaffold.testing.programs import (
+    Program,
+    assert_same_programs,
+    assert_same_rules,
+    shown,
+)
+from mlax_scaffold.testing.strategies import booleans, sizes
+
+SPEC = find_spec("mlax_scaffold/specs/nn/linear.py", near=__file__)
+
+
+def contract(fwd=Linear.fwd, init=Linear.init):
+    """The contract of Linear, with another `fwd` or `init`."""
+    module = SimpleNamespace(init=init, fwd=fwd)
+
+    @layer("Linear", SPEC, init, creates=True)
+    def cases(pick):
+        hyperparameters = {
+            "in_features": pick("in_features", sizes()),
+            "out_features": pick("out_features", sizes()),
+            "use_bias": pick("use_bias", booleans()),
+            "precision": None,
+        }
+        shapes = shapes_of(
+            pick,
+            {"x": "*batch in_features"},
+            known(hyperparams_of(module, hyperparameters)),
+        )
+        return Case.of_layer(
+            "Linear",
+            module,
+            graph.Linear,
+            hyperparameters,
+            shapes=shapes,
+            x=shapes.array("x"),
+            y=shapes.expected("*batch out_features"),
+            keys=2,
+        )
+
+    return cases
+
+
+def broken(claim, **changed):
+    with pytest.raises(AssertionError) as error:
+        contract(**changed).keep(Claim(claim))
+    return str(error.value)
+
+
+def forgets_the_bias(x, trainables, *args, **kwargs):
+    y, state = Linear.fwd(x, trainables, *args, **kwargs)
+    return (
+        y if trainables.bias is None else y - trainables.bias.astype(y.dtype)
+    ), state
+
+
+def test_it_says_the_line_and_the_smallest_case():
+    told = broken(layer_claims.compute_what_the_spec_says, fwd=forgets_the_bias)
+    line = SPEC.path.read_text().split("class Linear")[0].count("\n") + 1
+    assert (
+        f"{shown(SPEC.path)}:{line}: Linear is claimed to compute what the spec says"
+        in told
+    )
+    assert "use_bias=True" in told
+    assert "features=" not in told
+
+
+def test_it_is_told_without_the_way_to_it():
+    filtering = jax.config.jax_traceback_filtering  # pyright: ignore
+    [kept] = claims(contract(fwd=forgets_the_bias))[0].values
+    with pytest.raises(AssertionError, match="y is computed in another way") as error:
+        kept()
+    assert jax.config.jax_traceback_filtering == filtering  # pyright: ignore
+    assert error.value.__suppress_context__
+    shown = [entry.name for entry in error.traceback.filter(error)]
+    assert shown == ["test_it_is_told_without_the_way_to_it"]
+
+
+def test_it_says_where_programs_part():
+    def negative(x, *args, **kwargs):
+        return Linear.fwd(-x, *args, **kwargs)
+
+    told = broken(layer_claims.compute_what_the_spec_says, fwd=negative)
+    assert f"First differs `dot_general` of {shown(SPEC.path)}:" in told
+
+
+def test_init_makes_what_the_spec_makes():
+    @functools.wraps(Linear.init)
+    def other(key, *args, **kwargs):
+        return Linear.init(jax.random.fold_in(key, 1), *args, **kwargs)
+
+    @functools.wraps(Linear.init)
+    def swapped(*args, kernel_initializer=None, bias_initializer=None, **kwargs):
+        given = {
+            "kernel_initializer": bias_initializer,
+            "bias_initializer": kernel_initializer,
+        }
+        return Linear.init(*args, **kwargs, **{n: v for n, v in given.items() if v})
+
+    claim = layer_claims.create_what_the_spec_declares
+    assert "init, weights and state" in broken(claim, init=other)
+    contract(init=swapped).keep(Claim(claim))
+    claim = layer_claims.take_an_initializer_for_each_weight
+    assert "init, weights and state" in broken(claim, init=swapped)
+
+
+def test_inputs_that_do_not_fit_are_refused():
+    def any_rank(x, *args, **kwargs):
+        return Linear.fwd(x.reshape(-1, x.shape[-1]), *args, **kwargs)
+
+    def any_kind(x, *args, **kwargs):
+        return Linear.fwd(x.astype(jnp.float32), *args, **kwargs)
+
+    def silent(x, trainables, *args, **kwargs):
+        return x @ trainables.kernel.astype(x.dtype), None
+
+    assert "Linear fails with x of ()" in broken(
+        layer_refusals.refuse_other_shapes, fwd=any_rank
+    )
+    assert "Linear takes x of int32" in broken(
+        layer_refusals.refuse_other_kinds, fwd=any_kind
+    )
+    assert "which does not say whose input it is" in broken(
+        layer_refusals.refuse_other_shapes, fwd=silent
+    )
+
+
+def test_it_is_compiled_and_mapped():
+    calls = []
+
+    def counts(x, *args, **kwargs):
+        calls.append(x)
+        y, state = Linear.fwd(x, *args, **kwargs)
+        return y + len(calls), state
+
+    def unmapped(x, *args, **kwargs):
+        y, state = Linear.fwd(x, *args, **kwargs)
+        struct = jax.ShapeDtypeStruct(y.shape, y.dtype)
+        return jax.pure_callback(lambda y: y, struct, y), state
+
+    claim = layer_claims.compute_the_same_compiled_and_mapped
+    contract().keep(Claim(claim))
+    assert "compiled: y is computed in another way" in broken(claim, fwd=counts)
+    with pytest.raises(NotImplementedError, match="vmap"):
+        claim(contract(fwd=unmapped).covering[0][0])
+
+
+def test_claims_and_examples_are_of_a_contract():
+    names = [parameter.id for parameter in claims(contract())]
+    assert names[:2] == ["compute_what_the_spec_says", "keep_the_dtype"]
+    assert len(set(names)) == len(names)
+    assert examples(contract()) is not None
+
+
+def test_the_cases_of_one_contract_are_kept():
+    first, second = contract(), contract()
+    cases = first.covering
+    assert first.covering is cases
+    assert second.covering
+    assert "covering" not in vars(first)
+    assert [picked for _, picked in first.covering] == [picked for _, picked in cases]
+
+
+def test_hyperparameters_that_are_refused():
+    def make(size):
+        if size < 1:
+            raise ValueError("Linear: size must be at least 1")
+        if size > 8:
+            raise ValueError("too much")
+
+    assert_refuses("Linear", make, {}, [("size", 0), ("size", -1)])
+    with pytest.raises(AssertionError, match="Linear takes size=3"):
+        assert_refuses("Linear", make, {}, [("size", 3)])
+    with pytest.raises(AssertionError, match='does not say "Linear: size"'):
+        assert_refuses("Linear", make, {}, [("size", 9)])
+
+
+X = jax.ShapeDtypeStruct((3,), jnp.float32)
+
+
+def same(first, second):
+    assert_same_programs(
+        Program.of(first, X),
+        Program.of(second, X),
+        lambda: [jnp.asarray([1.0, -2.0, 3.0])],
+        jnp.float32,
+        what="it",
+    )
+
+
+def test_programs_that_are_the_same():
+    same(lambda x: x[0:3] + 1, lambda x: 1 + jax.lax.optimization_barrier(x))
+    same(lambda x: x * 2 + jnp.sin(x), lambda x: jnp.sin(x) + 2 * x)
+
+
+def test_programs_that_give_the_same_in_another_way_are_not():
+    with pytest.raises(AssertionError, match="computed in another way") as error:
+        same(lambda x: jnp.sum(x * x), lambda x: jnp.dot(x, x))
+    assert "First differs `mul` of" in str(error.value)
+    assert "In its place stands `dot_general` of" in str(error.value)
+
+
+def called_back(x):
+    return jax.pure_callback(lambda x: x, X, x, vmap_method="sequential")
+
+
+def test_values_decide_where_a_program_calls_python():
+    same(called_back, lambda x: called_back(called_back(x)))
+    # Large values show it.
+    with pytest.raises(AssertionError, match="it differs at"):
+        same(called_back, lambda x: jnp.minimum(called_back(x), 100.0))
+
+
+def test_gradients_of_a_program():
+    program = Program.of(lambda x, y: (x * y, y), X, X)
+    gradient = program.gradient([0], 1)
+    assert [v.shape for v in jax.tree.leaves(gradient.out)] == [(3,)] * 3
+
+
+def with_rule(rule, nested=False):
+    @jax.custom_jvp
+    def sine(x):
+        return jnp.sin(x)
+
+    sine.defjvp(rule)
+
+    def run(x):
+        if nested:
+            return jax.lax.scan(lambda c, y: (c + sine(y), c), 0.0, x)
+        return sine(2 * x)
+
+    return Program.of(run, X)
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_derivatives_of_their_own_are_compared(nested):
+    def cosine(primals, tangents):
+        return jnp.sin(primals[0]), jnp.cos(primals[0]) * tangents[0]
+
+    def another(primals, tangents):
+        return jnp.sin(primals[0]), 2 * jnp.cos(primals[0]) * tangents[0]
+
+    def with_another_result(primals, tangents):
+        return jnp.cos(primals[0]), jnp.cos(primals[0]) * tangents[0]
+
+    expected = with_rule(cosine, nested)
+    assert_same_rules(expected, with_rule(cosine, nested), what="it")
+    for rule in another, with_another_result:
+        other = with_rule(rule, nested)
+        assert_same_programs(expected, other, list, jnp.float32, what="it")
+        with pytest.raises(AssertionError, match="derivative is computed in another"):
+            assert_same_rules(expected, other, what="it")

@@ -1,0 +1,114 @@
+"""Cases cover every two options, fit, and get as small as what fails in them."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from hypothesis import given, settings
+
+from mlax_scaffold.testing import picks
+from mlax_scaffold.testing.picks import Unfit
+from mlax_scaffold.testing.strategies import booleans, choices, counts, optional, sizes
+
+
+def case(pick):
+    return {
+        "size": pick("size", sizes()),
+        "flag": pick("flag", booleans()),
+        "kind": pick("kind", choices("a", "b", "c")),
+        "limit": pick("limit", optional(counts())),
+    }
+
+
+def options(values):
+    return {
+        ("size", values["size"] > 1),
+        ("flag", values["flag"]),
+        ("kind", values["kind"]),
+        ("limit", bool(values["limit"]) if values["limit"] is not None else None),
+    }
+
+
+ALL = [
+    *(("size", more) for more in (False, True)),
+    *(("flag", on) for on in (False, True)),
+    *(("kind", kind) for kind in "abc"),
+    *(("limit", limit) for limit in (None, False, True)),
+]
+
+
+def test_every_two_options_come_together():
+    cases = [values for values, _ in picks.covering(case)]
+    seen = {
+        pair
+        for values in cases
+        for pair in itertools.combinations(sorted(options(values), key=str), 2)
+    }
+    wanted = {
+        pair
+        for pair in itertools.combinations(sorted(ALL, key=str), 2)
+        if pair[0][0] != pair[1][0]
+    }
+    assert wanted <= seen
+    assert len(cases) < 15
+
+
+def test_cases_are_the_same_every_time():
+    assert picks.covering(case) == picks.covering(case)
+    assert len(picks.covering(case, seeds=3)) > len(picks.covering(case))
+
+
+def test_values_that_do_not_fit_are_picked_again():
+    def fitting(pick):
+        values = case(pick)
+        if values["flag"] and values["kind"] == "b":
+            raise Unfit
+        return values
+
+    cases = [values for values, _ in picks.covering(fitting)]
+    assert {values["kind"] for values in cases} == set("abc")
+    assert {values["flag"] for values in cases} == {True, False}
+
+
+def test_what_a_case_has_may_depend_on_what_was_picked():
+    def nested(pick):
+        number = pick("number", choices(0, 1, 2))
+        return [pick(f"axis {i}", sizes()) for i in range(number)]
+
+    cases = [values for values, _ in picks.covering(nested)]
+    assert {len(values) for values in cases} == {0, 1, 2}
+    assert any(values[1:] == [1] for values in cases)
+
+
+def test_one_domain_and_none():
+    assert len(picks.covering(lambda pick: pick("kind", choices("a", "b")))) == 2
+    assert picks.covering(lambda pick: 1) == [(1, {})]
+
+
+@settings(max_examples=20, deadline=None, derandomize=True)
+@given(picks.examples(case))
+def test_hypothesis_draws_cases(drawn):
+    values, picked = drawn
+    assert values == dict(picked)
+
+
+def test_the_smallest_case_has_what_fails():
+    def fails(values):
+        return values["kind"] == "c" and values["size"] > 1
+
+    picked = {"size": 4, "flag": True, "kind": "c", "limit": 2}
+    left = picks.smallest(case, picked, fails)
+    assert left == {"size": 4, "kind": "c"}
+    assert picks.with_values(case, left) == {
+        "size": 4,
+        "flag": False,
+        "kind": "c",
+        "limit": None,
+    }
+
+
+def test_it_ends(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(picks, "SECONDS", 0.0)
+    picked = {"size": 4, "flag": True, "kind": "c", "limit": 2}
+    assert picks.smallest(case, picked, lambda values: True) == picked

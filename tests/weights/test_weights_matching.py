@@ -1,0 +1,275 @@
+"""What decides, and what is left open: shapes and names alone, nothing is computed."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from torch_layers import encoder_state, under
+from weights_compare import KEY, made_of, shaped
+
+from mlax import block, graph, nn
+from mlax_scaffold.weights import Mapping, load_mapped, map_weights, parse_mapping
+
+
+def arrays(**shapes: tuple[int, ...]) -> dict[str, np.ndarray]:
+    """Arrays of these shapes; in names `__` stands for the point."""
+    return {n.replace("__", "."): np.zeros(shape) for n, shape in shapes.items()}
+
+
+def linears(*sizes: int, use_bias: bool = False) -> Any:
+    """A series of linear maps."""
+    pairs = list(itertools.pairwise(sizes))
+    return jax.eval_shape(
+        lambda: block.Series.init(
+            [nn.Linear.init(KEY, a, b, use_bias, dtype=jnp.float64) for a, b in pairs]
+        )
+    )
+
+
+def reason(mapping: Mapping, path: str) -> str:
+    [weight] = [w for w in mapping.weights if w.leaf.path == path]
+    return weight.reason
+
+
+def test_two_of_one_shape_that_names_do_not_decide_are_ambiguous():
+    mapping = map_weights(arrays(a__weight=(4, 4), b__weight=(4, 4)), linears(4, 4, 4))
+    assert [w.leaf.path for w in mapping.ambiguous] == [
+        "layers/0/kernel",
+        "layers/1/kernel",
+    ]
+    for weight in mapping.ambiguous:
+        assert weight.candidates == (
+            'transpose("a.weight", 1, 0)',
+            'transpose("b.weight", 1, 0)',
+        )
+    assert not mapping.complete
+    assert not mapping.unused
+    assert '# "layers/0/kernel" = ["float64[4, 4]", ' in str(mapping)
+
+
+def test_numbers_decide_in_their_order():
+    state = arrays(**{f"h__{n}__weight": (4, 4) for n in range(1, 13)})
+    mapping = map_weights(dict(sorted(state.items())), linears(*[4] * 13))
+    assert made_of(mapping, "layers/10/kernel") == 'transpose("h.11.weight", 1, 0)'
+    assert reason(mapping, "layers/10/kernel") == "by number; square, taken as (o, i)"
+
+
+def test_another_number_of_layers_is_ambiguous():
+    state = arrays(**{f"h__{n}__weight": (4, 4) for n in range(3)})
+    mapping = map_weights(state, linears(4, 4, 4))
+    assert len(mapping.ambiguous) == 2
+    assert len(mapping.ambiguous[0].candidates) == 3
+
+
+def test_layers_in_another_nesting_are_ambiguous():
+    """Three of two, and two of three: no order of numbers says which is which."""
+    model = jax.eval_shape(
+        lambda: block.Series.init(
+            [
+                block.Series.init([nn.Linear.init(KEY, 4, 4, False)] * 2)
+                for _ in range(3)
+            ]
+        )
+    )
+    names = [f"s.{a}.l.{b}.weight" for a in range(2) for b in range(3)]
+    mapping = map_weights({n: np.zeros((4, 4)) for n in names}, model)
+    assert len(mapping.ambiguous) == 6
+    names = [f"s.{a}.l.{b}.weight" for a in range(3) for b in range(2)]
+    mapping = map_weights({n: np.zeros((4, 4)) for n in names}, model)
+    assert made_of(mapping, "layers/1/layers/0/kernel") == (
+        'transpose("s.1.l.0.weight", 1, 0)'
+    )
+
+
+def test_names_decide_between_layers_of_one_shape():
+    model = {
+        "encoder": {"dense": {"kernel": jnp.zeros((4, 4))}},
+        "decoder": {"dense": {"kernel": jnp.zeros((4, 4))}},
+    }
+    mapping = map_weights(arrays(dec__fc__weight=(4, 4), enc__fc__weight=(4, 4)), model)
+    assert made_of(mapping, "decoder/dense/kernel") == (
+        'transpose("dec.fc.weight", 1, 0)'
+    )
+    assert reason(mapping, "encoder/dense/kernel").startswith("the only one left")
+
+
+def test_what_is_over_on_either_side_is_listed():
+    state = arrays(fc__weight=(3, 4), head__weight=(9, 9), head__bias=(9,))
+    mapping = map_weights(state, linears(4, 3, 7))
+    assert [w.leaf.path for w in mapping.missing] == ["layers/1/kernel"]
+    assert mapping.unused == ("head.bias", "head.weight")
+    assert '# "layers/1/kernel" = ["float64[3, 7]", "initial"]' in str(mapping)
+
+
+def test_an_array_that_would_be_left_of_a_layer_is_no_match():
+    """A bias that is dropped would change what the layer computes."""
+    mapping = map_weights(arrays(fc__weight=(3, 4), fc__bias=(3,)), linears(4, 3))
+    assert len(mapping.missing) == 1
+    assert mapping.unused == ("fc.bias", "fc.weight")
+
+
+@pytest.mark.parametrize(
+    ("linear", "expected"),
+    [("oi", 'transpose("b.weight", 1, 0)'), ("io", '"b.weight"')],
+)
+def test_square_kernels_are_open_where_others_lie_against_the_framework(
+    linear, expected
+):
+    """Models of PyTorch with kernels (in, out), as some published ones have."""
+    state = arrays(a__weight=(4, 8), a__bias=(8,), b__weight=(8, 8), b__bias=(8,))
+    mapping = map_weights(state, linears(4, 8, 8, use_bias=True))
+    [square] = mapping.ambiguous
+    assert square.candidates == ('"b.weight"', 'transpose("b.weight", 1, 0)')
+    assert "how square ones lie is open" in str(mapping)
+    mapping = map_weights(state, linears(4, 8, 8, use_bias=True), linear=linear)
+    assert made_of(mapping, "layers/1/kernel") == expected
+
+
+def test_candidates_of_a_stack_are_of_the_whole_or_of_a_layer():
+    model = jax.eval_shape(
+        lambda: block.Repeat.init(
+            jax.vmap(lambda k: nn.Linear.init(k, 4, 4, False))(
+                jax.random.split(KEY, 3)
+            ),
+            3,
+        )
+    )
+    state = {f"{n}.weight": np.zeros((4, 4)) for n in range(3)}
+    [weight] = map_weights(state | {"x.kernel": np.zeros(2)}, model).ambiguous
+    assert weight.candidates == (
+        'each("{}.weight", 0, 3)',
+        'transpose(each("{}.weight", 0, 3), 0, 2, 1)',
+    )
+    state = {f"{n}.weight": np.zeros((4, 4)) for n in ("a", "b", "c")}
+    mapping = map_weights(state, model)
+    assert '\n# layer 2 of 3: transpose("c.weight", 1, 0)\n' in str(mapping)
+    parse_mapping(str(mapping))
+
+
+def test_an_unknown_framework_is_told_by_other_kernels_or_left_open():
+    state = {"a.weight": np.zeros((4, 4)), "b.kernel": np.zeros((4, 3))}
+    mapping = map_weights(state, linears(4, 4, 3))
+    assert mapping.source == ""
+    assert made_of(mapping, "layers/0/kernel") == '"a.weight"'
+    state = {"a.weight": np.zeros((4, 4)), "b.kernel": np.zeros(2)}
+    [weight] = map_weights(state, linears(4, 4)).ambiguous
+    assert len(weight.candidates) == 2
+
+
+def test_one_map_to_queries_keys_and_values():
+    model = shaped(nn.MultiHeadAttention.init, KEY, 4, 2)
+    state = arrays(
+        attn__qkv__weight=(12, 4), attn__qkv__bias=(12,),
+        attn__proj__weight=(4, 4), attn__proj__bias=(4,),
+    )  # fmt: skip
+    mapping = map_weights(state, model)
+    assert made_of(mapping, "to_key/kernel") == (
+        'transpose(part("attn.qkv.weight", 0, 4, 8), 1, 0)'
+    )
+
+
+def test_attention_by_the_names_of_its_maps():
+    names = ("self.query", "self.key", "self.value", "output.dense")
+    state = {
+        f"bert.layer.{n}.attention.{name}.{leaf}": np.zeros(shape)
+        for n in range(2)
+        for name in names
+        for leaf, shape in (("weight", (4, 4)), ("bias", (4,)))
+    }
+    for n in range(2):
+        state |= {f"bert.layer.{n}.attention.output.LayerNorm.bias": np.zeros(4)}
+        state |= {f"bert.layer.{n}.attention.output.LayerNorm.weight": np.zeros(4)}
+    model = jax.eval_shape(
+        lambda: block.Series.init(
+            [nn.MultiHeadAttention.init(KEY, 4, 2), nn.LayerNorm.init(KEY, 4)] * 2
+        )
+    )
+    mapping = map_weights(state, model)
+    assert mapping.complete
+    assert made_of(mapping, "layers/2/to_output/bias") == (
+        '"bert.layer.1.attention.output.dense.bias"'
+    )
+    assert made_of(mapping, "layers/3/scale") == (
+        '"bert.layer.1.attention.output.LayerNorm.weight"'
+    )
+
+
+def test_roles_of_the_parts_of_a_decoder():
+    """Its second norm is that of the attention to the context."""
+    state = encoder_state(0, 4, 8)
+    names = {"norm1": 0, "norm2": 0, "norm3": 0}
+    state |= under("multihead_attn", {
+        n.removeprefix("self_attn."): a
+        for n, a in state.items() if n.startswith("self_attn.")
+    })  # fmt: skip
+    state |= {f"{n}.{leaf}": np.zeros(4) for n in names for leaf in ("weight", "bias")}
+    model = shaped(block.TransformerDecoderLayer.init, KEY, 4, 2, 8)
+    mapping = map_weights(state, model)
+    assert mapping.complete, str(mapping)
+    own = {w.leaf.path: str(w.expression) for w in mapping.weights}
+    assert own["attention_norm/scale"] == '"norm1.weight"'
+    assert own["context_norm/scale"] == '"norm2.weight"'
+    assert own["feed_forward_norm/scale"] == '"norm3.weight"'
+    kernels = [p for p in own if p.startswith("context_attention/")]
+    assert len(kernels) == 8
+    assert all("multihead_attn" in own[p] for p in kernels)
+
+
+def test_parameters_of_modules_have_names_only():
+    """`Params` do not say of which layers they are: their names and shapes do."""
+    params = graph.Params(
+        {
+            ("net", "conv", "kernel"): jnp.zeros((5, 2, 3, 3)),
+            ("net", "conv", "bias"): jnp.zeros(5),
+            ("net", "dense", "kernel"): jnp.zeros((7, 4)),
+            ("rng", "counter"): jnp.zeros((), jnp.int32),
+        }
+    )
+    state = arrays(c__weight=(5, 2, 3, 3), c__bias=(5,), d__weight=(4, 7))
+    state = {n: np.full(a.shape, 2.0) for n, a in state.items()}
+    mapping = map_weights(state, params)
+    assert mapping.complete, str(mapping)
+    found = load_mapped(mapping, state, params)
+    assert isinstance(found, graph.Params)
+    assert (found["net", "dense", "kernel"].value == 2).all()
+    square = graph.Params({("conv", "kernel"): jnp.zeros((3, 3, 3, 3))})
+    [weight] = map_weights(arrays(c__weight=(3, 3, 3, 3)), square).ambiguous
+    assert weight.candidates == ('"c.weight"', 'transpose("c.weight", 0, 2, 3, 1)')
+
+
+def test_the_librarys_own_files_are_recognized():
+    trainables, state, _ = model = shaped(nn.BatchNorm.init, KEY, 3)
+    names = {f"0/{n}": 1.0 for n in ("scale", "bias")} | {"1/mean": 2.0, "1/var": 3.0}
+    given = {n: np.full(3, value) for n, value in names.items()}
+    mapping = map_weights(given, model)
+    assert (mapping.source, mapping.complete) == ("mlax", True)
+    found, statistics, _ = load_mapped(mapping, given, model)
+    assert (found.bias == 1).all()
+    assert (statistics.var == 3).all()
+    assert jax.tree.structure((found, statistics)) == jax.tree.structure(
+        (trainables, state)
+    )
+
+
+def test_caches_and_keys_keep_their_initial_values():
+    def attention(dtype):
+        return nn.MultiHeadAttention.init(
+            KEY, 4, 2, max_length=3, batch=(1,), dtype=dtype
+        )
+
+    state = {
+        f"{n}_proj.{leaf}": np.ones(shape)
+        for n in ("query", "key", "value", "output")
+        for leaf, shape in (("weight", (4, 4)), ("bias", (4,)))
+    }
+    mapping = map_weights(state, shaped(attention))
+    assert mapping.complete
+    assert '"cached" = ["int32[]", "initial"]' in str(mapping)
+    model = attention(jnp.float64)
+    _, caches, _ = load_mapped(parse_mapping(str(mapping)), state, model)
+    assert caches.cached is model[1].cached
