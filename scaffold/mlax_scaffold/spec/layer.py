@@ -50,6 +50,10 @@ class _Run:
     cast: dict[str, jax.Array] = field(default_factory=dict)
 
 
+_OFFERED = frozenset(("initialize", "initialized", "load"))
+"""What a layer offers beside what its class declares, which may have these names too."""
+
+
 class Layer(Holder, Threads):
     """Base class of layers. See docs/spec-language.md for what a spec may say.
 
@@ -152,6 +156,14 @@ class Layer(Holder, Threads):
             dtype: of the weights; None: the default float dtype.
             **initializers: `name_initializer` replaces that of the weight `name`.
         """
+        self._initialize(key, dtype, **initializers)
+
+    def _initialize(
+        self,
+        key: jax.Array | None = None,
+        dtype: DTypeLike | None = None,
+        **initializers: Any,
+    ) -> None:
         names = list(declarations(type(self)))
         if not names:
             return
@@ -162,12 +174,12 @@ class Layer(Holder, Threads):
         keys = [key] if len(names) == 1 else split(key, len(names))
         for name, own_key in zip(names, keys, strict=True):
             if name in self._layers:
-                self._layers[name].initialize(own_key, dtype)
+                self._layers[name]._initialize(own_key, dtype)
             if name in self._trees:
                 self._initialize_tree(self._trees[name], own_key, dtype, name)
             layers = self._lists.get(name, [])
             for layer, key in zip(layers, split(own_key, len(layers)), strict=True):
-                layer.initialize(key, dtype)
+                layer._initialize(key, dtype)
             given = f"{name}_initializer"
             given = initializers.pop(given, None) or self._initializers.get(given)
             declared = self._declared.get(name)
@@ -181,6 +193,9 @@ class Layer(Holder, Threads):
     @property
     def initialized(self) -> tuple[Any, Any, EagerHyperparams]:
         """What a generated `init` returns; blocks take it."""
+        return self._triple()
+
+    def _triple(self) -> tuple[Any, Any, EagerHyperparams]:
         return self.trainables, self.non_trainables, EagerHyperparams(self)
 
     def _clone(self) -> Layer:
@@ -352,6 +367,8 @@ class Layer(Holder, Threads):
         if name.startswith("_"):
             object.__setattr__(self, name, value)
         elif self._in_setup:
+            if name in _OFFERED:
+                self._hide(name)
             known = declarations(type(self)).get(name)
             if isinstance(value, Declaration):
                 self._declared[name] = value
@@ -368,6 +385,10 @@ class Layer(Holder, Threads):
             self._run.cast.pop(name, None)
         else:
             raise AttributeError(f"{type(self).__name__}.{name} is no state")
+
+    def _hide(self, name: str) -> None:
+        """What a class declares by a name that all layers have, that name stands for."""
+        setattr(type(self), name, property(lambda layer: layer.__getattr__(name)))
 
     def _array_of(self, layer: str, name: str) -> jax.Array | None:
         """A weight or a state of a sub-layer, in the compute dtype of this one."""

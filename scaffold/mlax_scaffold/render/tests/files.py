@@ -164,9 +164,9 @@ def _view(definition: Definition, library: Library, project: Project) -> TestVie
         ),
         aliases=", ".join(f'"{alias}": "{name}"' for name, alias in definition.aliases),
         creates=takes_key,
-        sizes="known(hyperparams)"
-        if not definition.structural()
-        else "dict(known(hyperparams), features=toys.WIDTH)",
+        sizes="dict(known(hyperparams), features=toys.WIDTH)"
+        if definition.structural() and _free(definition, patterns, "features")
+        else "known(hyperparams)",
         patterns=", ".join(f"{label!r}: {text!r}" for label, text in patterns),
         known="".join(f"{item}, " for item in _known(definition, patterns)),
         axes=", ".join(map(repr, per_dim_axes(definition, method))),
@@ -209,6 +209,15 @@ def _view(definition: Definition, library: Library, project: Project) -> TestVie
         module_keys=creation_keys(definition, library) if layer else None,
         spread=len(method.positional) > 1,
     )
+
+
+def _free(
+    definition: Definition, patterns: list[tuple[str, str]], name: str
+) -> bool:
+    """Whether a name may be any size: no field is called so, and no group of axes."""
+    fields = {h.name for h in definition.hyperparameters}
+    words = {word for _, text in patterns for word in text.split()}
+    return name not in fields and f"*{name}" not in words
 
 
 def _allowed(plain: list[Hyperparameter], kind: Kind) -> str:
