@@ -37,6 +37,7 @@ def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
     called = context.sub_layers or context.containers or context.several
     if not called and not context.needs and not context.marks:
         return function
+    repeated = _repeated(function, context)
     function = cst.ensure_type(function.visit(_Values(context)), cst.FunctionDef)
     function = cst.ensure_type(function.visit(_Pure(context)), cst.FunctionDef)
     taken = local_names(function) | context.taken
@@ -76,7 +77,6 @@ def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
         )
         return f"{text.removeprefix('_, _ = ')}[0]"
 
-    repeated = _repeated(function, context)
     result = "result" if "y" in context.globals else "y"
     hoister = Hoister(wanted, emit, taken, inline, result)
     function = cst.ensure_type(function.visit(hoister), cst.FunctionDef)

@@ -271,7 +271,9 @@ def _numbers(jaxpr: Jaxpr) -> set[Var]:
     found: set[Var] = set()
     for eqn in jaxpr.eqns:
         known = all(isinstance(v, JaxprLiteral) or v in found for v in eqn.invars)
-        weak = [getattr(v.aval, "weak_type", False) for v in (*eqn.invars, *eqn.outvars)]
+        weak = [
+            getattr(v.aval, "weak_type", False) for v in (*eqn.invars, *eqn.outvars)
+        ]
         if known and all(weak) and all(v.aval.shape == () for v in eqn.outvars):
             found.update(eqn.outvars)
     return found

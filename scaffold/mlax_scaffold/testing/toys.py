@@ -153,9 +153,10 @@ def module(base: Any, node: Any, rng: Any, make: Callable[..., Initialized]) -> 
     return Toy(node, rng=rng)
 
 
-def modules(base: Any, node: Any, rng: Any, count: int) -> list[Any]:
-    """Several modules of toys."""
-    return [module(base, node.child(f"layer_{i}"), rng, layer) for i in range(count)]
+def modules(base: Any, node: Any, rng: Any, name: str, count: int) -> list[Any]:
+    """Several modules of toys, for the hyperparameter of a name."""
+    children = [node.child(f"{name}_{i}") for i in range(count)]
+    return [module(base, child, rng, layer) for child in children]
 
 
 class _Functions:
@@ -205,7 +206,7 @@ class Toy:
         """Several layers."""
 
         def of_modules(base: Any, node: Any, rng: Any, name: str) -> Any:
-            return modules(base, node, rng, count)
+            return modules(base, node, rng, name, count)
 
         return cls(lambda key, dtype: layers(key, dtype, count), of_modules)
 

@@ -83,7 +83,9 @@ class _Checker:
                     if name in free and not did_you_mean(name, known, cutoff=0.8):
                         continue  # an axis of any size, with a name for the reader
                     message = "names neither a hyperparameter nor an axis of an input"
-                    other = "Write `_` for an axis, `...` for several, that depend on more."
+                    other = (
+                        "Write `_` for an axis, `...` for several, that depend on more."
+                    )
                     hint = did_you_mean(name, known) or other
                     found.append(self._at(array, name, message, hint))
         return found

@@ -211,9 +211,7 @@ def _view(definition: Definition, library: Library, project: Project) -> TestVie
     )
 
 
-def _free(
-    definition: Definition, patterns: list[tuple[str, str]], name: str
-) -> bool:
+def _free(definition: Definition, patterns: list[tuple[str, str]], name: str) -> bool:
     """Whether a name may be any size: no field is called so, and no group of axes."""
     fields = {h.name for h in definition.hyperparameters}
     words = {word for _, text in patterns for word in text.split()}
