@@ -8,7 +8,6 @@ from mlax_scaffold.errors import Location
 from mlax_scaffold.model.expressions import Expression
 from mlax_scaffold.model.shapes import Conditional, Shape
 
-
 INEXACT = ("Float", "Complex")
 """The kinds of arrays whose dtype is that of the computation."""
 

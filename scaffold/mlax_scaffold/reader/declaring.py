@@ -153,7 +153,9 @@ class Declaring(Branches):
                 "a weight has the dtype that `init` is given",
                 "Leave it out, or write `jnp.complex64` for complex numbers, which are in the "
                 "precision of that dtype.",
-                fix=Fix((self.source.replace(*map(self.source.end, (shape, dtype)), ""),)),
+                fix=Fix(
+                    (self.source.replace(*map(self.source.end, (shape, dtype)), ""),)
+                ),
             )
             return None
         with_dtype = 3

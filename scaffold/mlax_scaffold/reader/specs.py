@@ -11,7 +11,6 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from mlax_scaffold.errors import Diagnostic, Fix
-from mlax_scaffold.model.complex_numbers import makes_complex
 from mlax_scaffold.model.definition import Definition, Import, Kind, Method, MethodRole
 from mlax_scaffold.model.expressions import Origin
 from mlax_scaffold.model.import_time import inlined
@@ -379,17 +378,9 @@ class _Reader:
             imports=tuple(self.reader.imports.values()),
             resolved=self.source.resolved,
             helpers=self.helpers.used(self.names),
-            complex_numbers=self._has_complex(node),
+            complex_numbers=self.helpers.have_complex(node, self.names),
             **parts,
         )
-
-    def _has_complex(self, node: _Definition) -> bool:
-        """Whether a definition, or a function beside it that it uses, computes with complex numbers."""
-        used = [h.name for h in self.helpers.used(self.names)]
-        functions = [f for n, f in self.helpers.functions.items() if n in used]
-        values = [v for n, v in self.helpers.constants.items() if n in used]
-        meanings = {n: imported.meaning for n, imported in self.known.items()}
-        return makes_complex([node, *functions, *values], meanings)
 
 
 def _documented(tree: ast.Module) -> int:

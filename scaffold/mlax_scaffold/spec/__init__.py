@@ -16,7 +16,9 @@ from typing import Literal as Literal
 from mlax_scaffold.model.words import WORDS
 
 _HOMES = {
-    **dict.fromkeys(("Bool", "Complex", "Float", "Int", "Key", "PerDim", "PyTree"), "words"),
+    **dict.fromkeys(
+        ("Bool", "Complex", "Float", "Int", "Key", "PerDim", "PyTree"), "words"
+    ),
     "Block": "block",
     "Layer": "layer",
     "Optimizer": "optimizer",

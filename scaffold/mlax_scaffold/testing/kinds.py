@@ -21,6 +21,7 @@ from mlax_scaffold.testing.optimizer import OptimizerCase
 from mlax_scaffold.testing.optimizer_situation import OptimizerSituation
 from mlax_scaffold.testing.oracle import Spec
 from mlax_scaffold.testing.picks import Pick
+from mlax_scaffold.testing.result_kinds import have_the_annotated_kinds
 from mlax_scaffold.testing.schedule import ScheduleSituation
 from mlax_scaffold.testing.situation import Situation
 
@@ -61,7 +62,7 @@ def layer(
         layers.compute_what_the_spec_says,
         layers.keep_the_dtype,
         layers.have_the_annotated_shapes,
-        layers.have_the_annotated_kinds,
+        have_the_annotated_kinds,
         layers.use_no_key_twice,
         layers.ask_for_a_key_where_it_draws,
     ]
@@ -129,7 +130,7 @@ def function(
         layers.compute_what_the_spec_says,
         layers.keep_the_dtype,
         layers.have_the_annotated_shapes,
-        layers.have_the_annotated_kinds,
+        have_the_annotated_kinds,
         layers.use_no_key_twice,
     ]
     one: list[Any] = [

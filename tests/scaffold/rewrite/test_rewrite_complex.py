@@ -221,9 +221,7 @@ def test_equals_numpy(examples: Examples):
     modes = np.fft.rfft(X, axis=1) @ np.asarray(layer[0].weight)
     np.testing.assert_allclose(y, np.fft.irfft(modes, n=4, axis=1), atol=1e-5)
     module = examples.module("nn", "mod_relu")
-    y, _ = module.fwd(
-        jnp.asarray(Z, "complex64"), *made(module, {"features": 3}, None)
-    )
+    y, _ = module.fwd(jnp.asarray(Z, "complex64"), *made(module, {"features": 3}, None))
     np.testing.assert_allclose(y, (np.abs(Z) + 1) * Z / np.abs(Z), atol=1e-5)
 
 

@@ -69,7 +69,9 @@ class _Example:
         self.inputs = tuple(i for i in method.positional if i.default is None)
         self.returns = method.returns
         self.sizes = Sizes(definition, self._known())
-        traits = library.traits(definition.reference) if definition.kind.is_layer else None
+        traits = (
+            library.traits(definition.reference) if definition.kind.is_layer else None
+        )
         self.complex = (
             traits.complex_numbers if traits else library.has_complex(definition)
         )

@@ -181,7 +181,9 @@ def counted_axes(definition: Definition, method: Method) -> tuple[str, ...]:
     return tuple(h.name for h in given if h.type.word.selects_axes)
 
 
-def complex_check(definition: Definition, method: Method, holder: str = "") -> list[str]:
+def complex_check(
+    definition: Definition, method: Method, holder: str = ""
+) -> list[str]:
     """The statement that refuses half precision, in which there are no complex numbers.
 
     Args:
