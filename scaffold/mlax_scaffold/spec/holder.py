@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from mlax_scaffold.spec import containers
+from mlax_scaffold.spec.arrays import cast
 from mlax_scaffold.spec.declarations import Declaration
 from mlax_scaffold.spec.declared import Several, Tree, declarations, holds, takes_key
 from mlax_scaffold.spec.draws import split
@@ -105,10 +106,9 @@ class Holder:
 
     def _cast(self, array: jax.Array | None) -> jax.Array | None:
         run = self._run
-        floating = array is not None and jnp.issubdtype(array.dtype, jnp.floating)
-        if array is None or run is None or run.dtype is None or not floating:
+        if array is None or run is None or run.dtype is None:
             return array
-        return array.astype(run.dtype)
+        return cast(array, run.dtype)
 
     def load(self, trainables: Any, non_trainables: Any = None) -> None:
         """Installs arrays by the names of fields.

@@ -13,6 +13,7 @@ import jax.numpy as jnp
 from jax.typing import DTypeLike
 
 from mlax_scaffold.spec import containers
+from mlax_scaffold.spec.arrays import cast
 from mlax_scaffold.spec.declarations import Declaration
 from mlax_scaffold.spec.declared import (
     Several,
@@ -399,9 +400,9 @@ class Layer(Holder, Threads):
 
     def _read(self, name: str) -> jax.Array:
         array, run = self._arrays[name], self._run
-        floating = array is not None and jnp.issubdtype(array.dtype, jnp.floating)
-        if run is None or run.dtype is None or not floating:
+        inexact = array is not None and jnp.issubdtype(array.dtype, jnp.inexact)
+        if run is None or run.dtype is None or not inexact:
             return array
         if name not in run.cast:
-            run.cast[name] = array.astype(run.dtype)
+            run.cast[name] = cast(array, run.dtype)
         return run.cast[name]

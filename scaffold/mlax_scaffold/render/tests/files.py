@@ -40,7 +40,11 @@ from mlax_scaffold.render.tests.values import dividing, per_dim_axes
 
 _NOT_NEGATIVE = ("var", "positive")
 """Names of inputs that are drawn above zero."""
-_DTYPES = {"Int": ", jnp.int32", "Bool": ", jnp.bool_"}
+_DTYPES = {
+    "Complex": ", jnp.complex64",
+    "Int": ", jnp.int32",
+    "Bool": ", jnp.bool_",
+}
 _PASSED = (("shift", 'shapes.array("shift")', True),)
 """The keyword input of the layers that blocks are tested with."""
 
@@ -86,6 +90,8 @@ class TestView:
     """Inputs of `step` that an optimizer cannot do without."""
     surrogate: bool
     """Whether the gradient is meant not to be the derivative."""
+    complex_numbers: bool
+    """Whether it computes with complex numbers, which half precision does not have."""
     invariances: tuple[str, ...]
     """What it says of axes."""
     returns: str
@@ -191,6 +197,9 @@ def _view(definition: Definition, library: Library, project: Project) -> TestVie
         ),
         needs=tuple(needs(definition)) if definition.kind is Kind.OPTIMIZER else (),
         surrogate=bool(traits.surrogate if traits else library.surrogate(definition)),
+        complex_numbers=(
+            traits.complex_numbers if traits else library.has_complex(definition)
+        ),
         invariances=tuple(map(str, definition.invariances)),
         returns=_returned(method.returns),
         per_example=definition.per_example,
