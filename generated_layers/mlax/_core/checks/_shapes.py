@@ -218,9 +218,10 @@ def _read(shape: str) -> tuple[str, ...]:
     return *counters, *(name for dim in dims for name in _names(dim))
 
 
-def _counters(dim: str) -> tuple[str, str]:
+def _counters(dim: str) -> tuple[str, ...]:
     """Names for the number of axes that a `*name` is."""
-    return f"{dim[1:]}_dims", f"{dim[1:].rpartition('_')[2]}_dims"
+    kinds = dim[1:], dim.rpartition("_")[2].lstrip("*")
+    return tuple(name for kind in kinds for name in (f"{kind}_dims", f"num_{kind}"))
 
 
 @functools.cache
