@@ -103,9 +103,7 @@ class BodyChecker:
             self._visit(statement, context="")
         # What setup computes is computed once, and its scalars become Python numbers.
         if self.method.name not in ("setup", "setup_tree"):
-            check_numpy_numbers(
-                self.source, self.method, self.attributes, self.imports
-            )
+            check_numpy_numbers(self.source, self.method, self.attributes, self.imports)
 
     def _visit(self, node: ast.AST, context: str) -> None:
         """`context` says why a sub-layer cannot be called here; empty where it can."""
