@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from mlax_scaffold.model.definition import (
+    RESULT,
     ArrayType,
     Definition,
     Example,
@@ -177,7 +178,7 @@ def _view(definition: Definition, library: Library, project: Project) -> TestVie
         )
         + _PASSED * method.passes,
         y='example["y"]'
-        if "y" in definition.example_shapes
+        if definition.result_shape is not None
         else _expected(method.returns),
         allow=_allowed(plain, definition.kind),
         smooth="".join(
@@ -287,7 +288,9 @@ def _invalid(hyperparameters: list[Hyperparameter]) -> Iterator[tuple[str, str]]
 
 
 def _known(definition: Definition, patterns: list[tuple[str, str]]) -> Iterator[str]:
-    shapes = [name for name in definition.example_shapes if name != "y"]
+    shapes = list(definition.example_shapes)
+    if definition.result_shape is not None:
+        shapes.remove(RESULT)
     if shapes:
         given = ", ".join(f'"{name}": example["{name}"]' for name in shapes)
         yield f"given={{{given}}}"
