@@ -125,6 +125,8 @@ class Definition:
     """Hyperparameters that the module class calls otherwise, with their names there."""
     surrogate_gradient: bool = False
     """Whether its gradient is meant not to be the derivative of its values."""
+    complex_numbers: bool = False
+    """Whether it computes with complex numbers, itself or in what stands beside it."""
     invariances: tuple[Invariance, ...] = ()
     """What it says of axes."""
     per_example: bool = False
