@@ -21,6 +21,7 @@ from mlax_scaffold.testing.optimizer import OptimizerCase
 from mlax_scaffold.testing.optimizer_situation import OptimizerSituation
 from mlax_scaffold.testing.oracle import Spec
 from mlax_scaffold.testing.picks import Pick
+from mlax_scaffold.testing.result_kinds import have_the_annotated_kinds
 from mlax_scaffold.testing.schedule import ScheduleSituation
 from mlax_scaffold.testing.situation import Situation
 
@@ -61,6 +62,7 @@ def layer(
         layers.compute_what_the_spec_says,
         layers.keep_the_dtype,
         layers.have_the_annotated_shapes,
+        have_the_annotated_kinds,
         layers.use_no_key_twice,
         layers.ask_for_a_key_where_it_draws,
     ]
@@ -92,6 +94,7 @@ def layer(
         assert_refuses(name, make, valid or {}, refused)
 
     one: list[Any] = [
+        refusals.refuse_half_precision,
         layers.have_static_hyperparameters,
         layers.compute_the_same_compiled_and_mapped,
         refusals.refuse_another_mode,
@@ -127,9 +130,11 @@ def function(
         layers.compute_what_the_spec_says,
         layers.keep_the_dtype,
         layers.have_the_annotated_shapes,
+        have_the_annotated_kinds,
         layers.use_no_key_twice,
     ]
     one: list[Any] = [
+        refusals.refuse_half_precision,
         layers.compute_the_same_compiled_and_mapped,
         *([] if surrogate else [layers.have_the_gradients_of_finite_differences]),
         refuse_what_is_no_hyperparameter,
