@@ -183,7 +183,7 @@ def _view(definition: Definition, library: Library, project: Project) -> TestVie
         )
         + _PASSED * method.passes,
         y='example["y"]'
-        if "y" in definition.example_shapes
+        if definition.result_shape is not None
         else _expected(method.returns),
         allow=_allowed(plain, definition.kind),
         smooth="".join(
@@ -303,7 +303,7 @@ def _invalid(hyperparameters: list[Hyperparameter]) -> Iterator[tuple[str, str]]
 
 
 def _known(definition: Definition, patterns: list[tuple[str, str]]) -> Iterator[str]:
-    shapes = [name for name in definition.example_shapes if name != "y"]
+    shapes = definition.given_shapes
     if shapes:
         given = ", ".join(f'"{name}": example["{name}"]' for name in shapes)
         yield f"given={{{given}}}"
