@@ -237,3 +237,19 @@ def test_zero_gradients():
     with pytest.raises(AssertionError, match=r"(?s)'updates'.*not finite.*in float16"):
         contracts.assert_zero_gradients(case(epsilon=1e-12))
     contracts.assert_zero_gradients(case(jnp.float32, epsilon=1e-12))
+
+
+def test_a_key_that_an_optimizer_may_do_without_is_used_once():
+    def twice(gradients, state, params, hyperparams, key=None, **inputs):
+        updates, new = step(gradients, state, params, hyperparams)
+        if key is None:
+            return updates, new
+        return jax.tree.map(
+            lambda u: u * jax.random.normal(key, u.shape, u.dtype), updates
+        ), new
+
+    given = situation(case(step=twice))
+    claims.use_no_key_twice(given)
+    given = dataclasses.replace(given, inputs=("value", "key"))
+    with pytest.raises(AssertionError, match="key"):
+        claims.use_no_key_twice(given)
