@@ -28,6 +28,7 @@ from mlax_scaffold.testing.optimizer import OptimizerCase
 from mlax_scaffold.testing.optimizer_situation import OptimizerSituation
 from mlax_scaffold.testing.oracle import Spec, assert_spec_refuses
 from mlax_scaffold.testing.picks import Pick, Refused
+from mlax_scaffold.testing.refusals import assert_names_masks
 from mlax_scaffold.testing.schedule import ScheduleSituation
 from mlax_scaffold.testing.situation import Situation
 
@@ -184,6 +185,9 @@ def optimizer(
         make = functools.partial(init, {}) if takes_weights else init
         assert_refuses(name, make, valid or {}, refused)
 
+    def tell_of_masks_that_select_nothing(situation: OptimizerSituation) -> None:
+        assert_names_masks(situation.case, spec, init)
+
     def have_the_defaults_of_the_spec(situation: OptimizerSituation) -> None:
         assert_optimizer_defaults(name, spec, init, situation.case.step)
 
@@ -201,6 +205,7 @@ def optimizer(
         optimizers.have_static_hyperparameters,
         optimizers.have_moments_of_the_structure_of_the_weights,
         optimizers.refuse_what_does_not_fit,
+        tell_of_masks_that_select_nothing,
         optimizers.stay_finite_without_gradients,
         refuse_what_is_no_hyperparameter,
     ]
