@@ -38,6 +38,40 @@ def create(
     return weight
 
 
+def matching(own: Any, dtype: DTypeLike) -> Any:
+    """The dtype of the precision of another: complex where the array's own is, else real."""
+    dtype = jnp.dtype(dtype)
+    is_complex = jnp.issubdtype(dtype, jnp.complexfloating)
+    if jnp.issubdtype(own, jnp.complexfloating):
+        return dtype if is_complex else complex_dtype(dtype)
+    return jnp.finfo(dtype).dtype if is_complex else dtype
+
+
+def complex_dtype(dtype: DTypeLike | None) -> Any:
+    """The complex dtype whose parts have a floating one; None: the default one.
+
+    Raises:
+        ValueError: in half precision there are none.
+    """
+    if dtype is None:
+        return jnp.result_type(complex)
+    given = jnp.dtype(dtype)
+    if jnp.issubdtype(given, jnp.complexfloating):
+        return given
+    if given.itemsize < 4:
+        raise ValueError(
+            f"complex numbers are of float32 or float64, and not of {given}: give "
+            "their weights one of these dtypes"
+        )
+    return jnp.result_type(given, jnp.complex64)
+
+
+def declared_dtype(declared: DTypeLike | None, dtype: DTypeLike | None) -> Any:
+    """The declared one, if any; what is declared complex has the precision of the weights."""
+    is_complex = declared and jnp.issubdtype(declared, jnp.complexfloating)
+    return complex_dtype(dtype) if is_complex else declared or dtype
+
+
 def at_least(dtype: DTypeLike | None, narrowest: DTypeLike) -> DTypeLike | None:
     """The wider of two dtypes; None, the initializer's own, is the default one."""
     return None if dtype is None else jnp.promote_types(dtype, narrowest)
@@ -46,11 +80,12 @@ def at_least(dtype: DTypeLike | None, narrowest: DTypeLike) -> DTypeLike | None:
 def in_dtype(x: Any, dtype: DTypeLike) -> Any:
     """The array in a dtype, itself where it has it; None stays None.
 
-    Outside of `jax.jit` a cast costs a call even where it changes nothing.
+    What is complex stays so, in the precision of the dtype. Outside of `jax.jit` a cast costs a call
+    even where it changes nothing.
     """
     if x is None or (x.dtype == dtype and not getattr(x, "weak_type", False)):
         return x
-    return x.astype(dtype)
+    return x.astype(matching(x.dtype, dtype))
 
 
 def cast(tree: Any, dtype: DTypeLike | None) -> Any:
@@ -59,9 +94,18 @@ def cast(tree: Any, dtype: DTypeLike | None) -> Any:
         return tree
 
     def leaf(x: Any) -> Any:
-        return x.astype(dtype) if jnp.issubdtype(x.dtype, jnp.floating) else x
+        inexact = jnp.issubdtype(x.dtype, jnp.inexact)
+        return x.astype(matching(x.dtype, dtype)) if inexact else x
 
     return jax.tree.map(leaf, tree)
+
+
+def floating_dtype(tree: Any) -> Any:
+    """The dtype of the first floating leaf of a tree; None where there is none."""
+    for leaf in jax.tree.leaves(tree):
+        if jnp.issubdtype(leaf.dtype, jnp.floating):
+            return leaf.dtype
+    return None
 
 
 def stored_moments(

@@ -12,4 +12,17 @@ def float_dtype(owner: str, dtype: DTypeLike | None) -> jnp.dtype:
     """The dtype of the weights; None: the default float dtype, which 64-bit mode decides."""
     if dtype is None:
         return jnp.result_type(float)
+    if jnp.issubdtype(dtype, jnp.complexfloating):
+        raise ValueError(
+            f"{owner} makes real numbers, and {jnp.dtype(dtype)} was asked for; complex ones "
+            "are made by zeros, ones, constant, normal, variance_scaling and its kind, "
+            "orthogonal and identity"
+        )
     return checks.dtype(owner, dtype=dtype)
+
+
+def inexact_dtype(owner: str, dtype: DTypeLike | None) -> jnp.dtype:
+    """The same, which may be complex."""
+    if dtype is not None and jnp.issubdtype(dtype, jnp.complexfloating):
+        return jnp.dtype(dtype)
+    return float_dtype(owner, dtype)

@@ -8,13 +8,16 @@ from mlax_scaffold.errors import Location
 from mlax_scaffold.model.expressions import Expression
 from mlax_scaffold.model.shapes import Conditional, Shape
 
+INEXACT = ("Float", "Complex")
+"""The kinds of arrays whose dtype is that of the computation."""
+
 
 @dataclass(frozen=True)
 class ArrayType:
     """`Float["..."]` and its kin, a tuple of them, or `PyTree`."""
 
     kind: str
-    """Float, Int, Bool, Key, PyTree or tuple."""
+    """Float, Complex, Int, Bool, Key, PyTree or tuple."""
     name: str = field(default="", kw_only=True)
     """Of a tree: its type, such as `dict[str, jax.Array]`; empty where that may be any.
 
@@ -42,6 +45,11 @@ class ArrayType:
     def holds(self, *kinds: str) -> bool:
         """Whether it is an array of one of the kinds, or has one in it."""
         return self.kind in kinds or any(item.holds(*kinds) for item in self.items)
+
+    @property
+    def inexact(self) -> bool:
+        """Whether it is, or has in it, an array whose dtype is that of the computation."""
+        return self.holds(*INEXACT)
 
     @property
     def annotation(self) -> str:

@@ -27,6 +27,7 @@ from mlax_scaffold.model.resolved import Resolved
 
 __all__ = [
     "OPTIMIZER_TOOLS",
+    "RESULT",
     "ArrayType",
     "Declaration",
     "Definition",
@@ -42,6 +43,10 @@ __all__ = [
     "Requirement",
     "Role",
 ]
+
+
+RESULT = "y"
+"""What examples call the shape of the result."""
 
 
 class Kind(Enum):
@@ -120,6 +125,8 @@ class Definition:
     """Hyperparameters that the module class calls otherwise, with their names there."""
     surrogate_gradient: bool = False
     """Whether its gradient is meant not to be the derivative of its values."""
+    complex_numbers: bool = False
+    """Whether it computes with complex numbers, itself or in what stands beside it."""
     invariances: tuple[Invariance, ...] = ()
     """What it says of axes."""
     per_example: bool = False
@@ -227,6 +234,20 @@ class Definition:
     def example_shapes(self) -> dict[str, tuple[int, ...]]:
         """Shapes of the arrays of the first example; none without one."""
         return dict(self.examples[0].shapes) if self.examples else {}
+
+    @property
+    def result_shape(self) -> tuple[int, ...] | None:
+        """The shape of the result in the first example; an input that is called so is none."""
+        inputs = {i.name for method in self.methods for i in method.inputs}
+        return None if RESULT in inputs else self.example_shapes.get(RESULT)
+
+    @property
+    def given_shapes(self) -> dict[str, tuple[int, ...]]:
+        """The shapes of the inputs in the first example."""
+        shapes = self.example_shapes
+        if self.result_shape is not None:
+            del shapes[RESULT]
+        return shapes
 
     @property
     def takes_weights(self) -> bool:

@@ -39,6 +39,8 @@ class Traits:
     """The names of its own states."""
     surrogate: bool = False
     """Whether its gradient is meant not to be the derivative of its values."""
+    complex_numbers: bool = False
+    """Whether it computes with complex numbers."""
     keyword: tuple[str, ...] = ()
     """The names of its other inputs, in order."""
     keyed: bool = False
@@ -60,6 +62,7 @@ def joined(parts: Sequence[Traits]) -> Traits:
         stored=any(t.stored for t in parts),
         keyed=any(t.keyed for t in parts),
         surrogate=any(t.surrogate for t in parts),
+        complex_numbers=any(t.complex_numbers for t in parts),
         positional=0,
     )
 
@@ -174,18 +177,27 @@ class Library:
             or any(t.keyed for t in subs.values()),
             surrogate=self.surrogate(definition)
             or any(t.surrogate for t in subs.values()),
+            complex_numbers=self.has_complex(definition)
+            or any(t.complex_numbers for t in subs.values()),
             positional=1 if forward is None else len(forward.positional),
             keyword=() if forward is None else tuple(i.name for i in forward.keyword),
         )
 
     def surrogate(self, definition: Definition) -> bool:
         """Whether its gradient, or that of a function it is built on, is meant not to be the derivative."""
-        functions = (
-            self[r]
-            for r in self.references(definition)
-            if r.section == Kind.FUNCTION.section
-        )
+        functions = self._functions(definition)
         return definition.surrogate_gradient or any(map(self.surrogate, functions))
+
+    def has_complex(self, definition: Definition) -> bool:
+        """Whether it, or a function it is built on, computes with complex numbers."""
+        functions = self._functions(definition)
+        return definition.complex_numbers or any(map(self.has_complex, functions))
+
+    def _functions(self, definition: Definition) -> Iterator[Definition]:
+        """The functions of the library that a definition is built on, directly."""
+        for reference in self.references(definition):
+            if reference.section == Kind.FUNCTION.section:
+                yield self[reference]
 
     def takes_key(self, definition: Definition) -> bool:
         """Whether `init` takes a PRNG key."""

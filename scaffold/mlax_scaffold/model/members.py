@@ -10,6 +10,7 @@ from enum import Enum
 
 from mlax_scaffold.errors import Location
 from mlax_scaffold.model.arrays import ArrayType, Input
+from mlax_scaffold.model.complex_numbers import names_complex
 from mlax_scaffold.model.expressions import Expression
 from mlax_scaffold.model.places import Member, Step
 
@@ -67,6 +68,11 @@ class Declaration:
     @property
     def optional(self) -> bool:
         return self.condition is not None
+
+    @property
+    def is_complex(self) -> bool:
+        """Whether it is an array of complex numbers, in the precision of the weights."""
+        return self.dtype is not None and names_complex(self.dtype.tree)
 
     @property
     def references(self) -> tuple[Reference, ...]:

@@ -25,6 +25,12 @@ RESERVED = frozenset(
 )
 """Names that the code generated for a class uses; locals of a layer make way for them."""
 
+OF_FUNCTIONS = frozenset(("fwd", "init"))
+"""Names of functions of the module among them, which fields may have: nothing in those reads them."""
+
+OF_SCHEDULES = frozenset(("arrays", "checks", "self", "static"))
+"""Names that the class of a schedule uses, whose fields are attributes."""
+
 OF_OPTIMIZERS = frozenset(("gradients", "state", "updates"))
 """Names of the generated `step`, beside those."""
 

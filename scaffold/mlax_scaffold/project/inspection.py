@@ -145,6 +145,7 @@ def _array(
         return jax.eval_shape(lambda: jax.random.key(0))
     # A tree of arrays may be one array.
     dtypes = {"Float": dtype, "PyTree": dtype, "Int": "int32", "Bool": "bool"}
+    dtypes["Complex"] = "complex64"
     if kind == "Bool" and shape == "...":
         return jax.ShapeDtypeStruct((), "bool")  # a mask broadcasts
     concrete = _shape("..." if shape is None else shape, fields, sizes)

@@ -53,6 +53,7 @@ from mlax_scaffold.reader.kinds import (
 from mlax_scaffold.reader.methods import names_of, read_method, role_of
 from mlax_scaffold.reader.remedies.classes import called_so, typed, undecorated
 from mlax_scaffold.reader.remedies.foreign import with_base
+from mlax_scaffold.reader.remedies.names import attribute_named
 from mlax_scaffold.reader.requirements import requirements_of
 from mlax_scaffold.reader.resolution import Scope
 from mlax_scaffold.reader.roles import attribute_of, roles_of
@@ -242,10 +243,14 @@ class ClassReader:
             name = declaration.name
             assert declaration.location is not None
             if name in attributes or name in RESERVED | OF_HYPERPARAMS:
+                free = name not in attributes
                 self.source.report(
                     declaration.location.line,
                     f"self.{name} is already something else",
                     "Choose another name.",
+                    fix=attribute_named(self.source, name, f"{name}_")
+                    if free
+                    else None,
                 )
             elif name.startswith("_"):
                 self.source.report(
@@ -266,7 +271,8 @@ class ClassReader:
         layer = kind.is_layer
         if layer:
             words = ("training", "key", "keys", "stored")
-            attributes |= {word: word for word in words}
+            # What is declared by such a name is one finding, not one for each of its uses.
+            attributes |= {word: word for word in words if word not in attributes}
             self.roles = roles_of(methods, special, attributes)
         for method in methods:
             if method.name not in special or (layer and method.name == "forward"):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
+from mlax_scaffold.errors import Fix
+from mlax_scaffold.model.complex_numbers import names_complex
 from mlax_scaffold.model.definition import Declaration, Import, Reference, Role
 from mlax_scaffold.model.expressions import Expression, Origin
 from mlax_scaffold.reader.branches import Branches
@@ -143,7 +145,20 @@ class Declaring(Branches):
             return Declaration(
                 role, name, value=first, dtype=given, condition=condition
             )
-        with_dtype = 2 if role is Role.TRAINABLE else 3
+        dtype = arguments[2] if role is Role.TRAINABLE and len(arguments) > 2 else None
+        if dtype is not None and not names_complex(dtype):
+            shape = arguments[1]
+            self.source.report(
+                dtype,
+                "a weight has the dtype that `init` is given",
+                "Leave it out, or write `jnp.complex64` for complex numbers, which are in the "
+                "precision of that dtype.",
+                fix=Fix(
+                    (self.source.replace(*map(self.source.end, (shape, dtype)), ""),)
+                ),
+            )
+            return None
+        with_dtype = 3
         at_least = keywords.pop("at_least", None) if role is Role.STATE else None
         if keywords or not 2 <= len(arguments) <= with_dtype - bool(at_least):
             expected = f"{role.value}(initializer, shape"

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 
 from mlax_scaffold.model.definition import Hyperparameter, Import, Kind
 from mlax_scaffold.model.hyper_types import AXES
-from mlax_scaffold.model.reserved import RESERVED
+from mlax_scaffold.model.reserved import OF_FUNCTIONS, OF_SCHEDULES, RESERVED
 from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.reader.checks.defaults import check_default
 from mlax_scaffold.reader.checks.names import OF_HYPERPARAMS
@@ -30,18 +30,24 @@ def read_hyperparameter(
     default: ast.expr | None,
     kind: Kind,
     imports: Mapping[str, Import],
-    reserved: frozenset[str] = RESERVED,
+    reserved: frozenset[str] | None = None,
 ) -> Hyperparameter | None:
     """One hyperparameter; None, with a finding, where its type is no word."""
     found = read_hyper_type(source, annotation, imports)
+    if reserved is None:
+        reserved = OF_SCHEDULES if kind is Kind.SCHEDULE else RESERVED - OF_FUNCTIONS
     if (
         name in reserved
         or name in _UNUSABLE
         or keyword.issoftkeyword(name)
         or name.startswith("_")
     ):
+        free = name.strip("_") and not name.startswith("_")
         source.report(
-            node, f"`{name}` cannot name a hyperparameter", "Choose another name."
+            node,
+            f"`{name}` cannot name a hyperparameter",
+            "Choose another name.",
+            fix=field_named(source, node, name, f"{name}_") if free else None,
         )
     last = default if isinstance(node, ast.arg) and default is not None else node
     doc = source.doc_comment(node, last)

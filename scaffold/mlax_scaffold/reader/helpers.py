@@ -7,6 +7,7 @@ import builtins
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
 
+from mlax_scaffold.model.complex_numbers import makes_complex
 from mlax_scaffold.model.definition import Helper, Import
 from mlax_scaffold.model.import_time import inlined
 from mlax_scaffold.model.reserved import RESERVED
@@ -192,6 +193,14 @@ class HelperReader:
                 found.add(name)
                 pending += [n for n in self.helpers[name].names if n in self.helpers]
         return tuple(h for name, h in self.helpers.items() if name in found)
+
+    def have_complex(self, definition: ast.stmt, names: Iterable[str]) -> bool:
+        """Whether a definition, or what it uses of them, computes with complex numbers."""
+        used = [h.name for h in self.used(names)]
+        parts = {**self.functions, **self.constants}
+        trees = [tree for name, tree in parts.items() if name in used]
+        meanings = {n: imported.meaning for n, imported in self.known.items()}
+        return makes_complex([definition, *trees], meanings)
 
     def check_changes(self, tree: ast.AST) -> None:
         """Report what changes a constant: each call would see what another left."""

@@ -49,7 +49,7 @@ CORE = {
 }
 """Words that are functions of the generated package, and the modules they are in."""
 DECLARATIONS = ("trainable", "state", "moment", "require", "function", *CORE)
-TYPES = ("Float", "Int", "Bool", "Key", "PyTree", "Literal", "PerDim")
+TYPES = ("Float", "Complex", "Int", "Bool", "Key", "PyTree", "Literal", "PerDim")
 _NAMES = {
     "jax": "jax",
     "jnp": "jax.numpy",

@@ -19,6 +19,7 @@ from mlax_scaffold.reader.remedies.classes import (
     TOLD,
     of_training,
 )
+from mlax_scaffold.reader.remedies.names import renamed
 from mlax_scaffold.reader.remedies.types import annotated, array_type
 from mlax_scaffold.reader.resolution import HERE, Scope
 from mlax_scaffold.reader.source import (
@@ -143,6 +144,7 @@ def entry_inputs(
                 f"`{item.name}` is a name of the generated function",
                 f"Choose another name, such as `{item.name}_`, or leave out its default: "
                 "an input without one may have any name.",
+                fix=renamed(source, method, item.name, f"{item.name}_"),
             )
     for arg, _ in others:
         told = of_training(source, method, arg)

@@ -15,6 +15,7 @@ from mlax_scaffold.model.definition import (
     Reference,
 )
 from mlax_scaffold.model.library import Library
+from mlax_scaffold.reader.checks.arguments import check_layer_arguments
 from mlax_scaffold.reader.checks.draws import check_draws
 from mlax_scaffold.reader.checks.invariances import check_invariances
 from mlax_scaffold.reader.checks.parts import check_parts
@@ -90,7 +91,7 @@ def read_library(
     diagnostics = [
         d
         for definition in library
-        for check in (check_draws, check_parts, check_places)
+        for check in (check_layer_arguments, check_draws, check_parts, check_places)
         for d in check(definition, library)
     ]
     if diagnostics:

@@ -60,7 +60,7 @@ class _Words(ast.NodeTransformer):
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
         match node.value:
-            case ast.Name(id="Float" | "Int" | "Bool"):
+            case ast.Name(id="Float" | "Complex" | "Int" | "Bool"):
                 array = read_array_type(self.source, node)
                 return _expression(node, "Any" if array is None else array.annotation)
             case ast.Name(id="PerDim"):

@@ -22,7 +22,7 @@ from mlax_scaffold.model.words import WORDS
 from mlax_scaffold.reader.remedies.types import array_type, field_type, shape_text
 from mlax_scaffold.reader.source import Source
 
-ARRAY_KINDS = ("Float", "Int", "Bool", "Key", "PyTree")
+ARRAY_KINDS = ("Float", "Complex", "Int", "Bool", "Key", "PyTree")
 
 
 def read_hyper_type(
@@ -160,7 +160,7 @@ def read_array_type(source: Source, node: ast.expr) -> ArrayType | None:
             return ArrayType(
                 "tuple", items=tuple(i for i in items if i), optional=optional
             )
-        if word in ("Float", "Int", "Bool"):
+        if word in ("Float", "Complex", "Int", "Bool"):
             return _read_shape(source, node, ArrayType(word, optional=optional))
     given = unparsed(node)
     word = given.partition("[")[0]
@@ -172,7 +172,7 @@ def read_array_type(source: Source, node: ast.expr) -> ArrayType | None:
             if word.isidentifier() and word not in ARRAY_KINDS
             else ""
         )
-        or 'Write Float["..."], Int["..."], Bool["..."], PyTree, or a tuple of them.',
+        or 'Write Float["..."], Complex["..."], Int["..."], Bool["..."], PyTree, or a tuple of them.',
         fix=array_type(source, node),
     )
     return None

@@ -5,7 +5,13 @@ from __future__ import annotations
 from mlax_scaffold.model.definition import ArrayType
 from mlax_scaffold.model.shapes import Conditional, Shape
 
-_KINDS = {"Float": "floating", "Int": "integer", "Bool": "boolean", "Key": "key"}
+_KINDS = {
+    "Float": "floating",
+    "Complex": "complex",
+    "Int": "integer",
+    "Bool": "boolean",
+    "Key": "key",
+}
 
 
 def array_doc(array: ArrayType) -> str:

@@ -8,6 +8,7 @@ from functools import cached_property
 
 import libcst as cst
 
+from mlax_scaffold.model.arrays import INEXACT
 from mlax_scaffold.model.definition import (
     ArrayType,
     Declaration,
@@ -178,7 +179,7 @@ class Context:
 
 
 def _first_floating(expression: str, array: ArrayType) -> str | None:
-    if array.kind == "Float" and not array.optional:
+    if array.kind in INEXACT and not array.optional:
         return expression
     if array.kind == "tuple":
         for i, item in enumerate(array.items):

@@ -101,7 +101,11 @@ class _Require(cst.CSTTransformer):
         """Whether an input is sure to be an array where the requirement does not hold."""
         kind = array.type
         bound = array.name in self.context.method.bound
-        return kind.kind in ("Float", "Int", "Bool") and not kind.optional and not bound
+        return (
+            kind.kind in ("Float", "Complex", "Int", "Bool")
+            and not kind.optional
+            and not bound
+        )
 
     def _given(self, condition: cst.BaseExpression) -> list[str]:
         """The values that the message shows: the hyperparameters that the condition reads."""

@@ -136,6 +136,8 @@ class _Setup(cst.CSTTransformer):
         chosen = dtype[0] if dtype and dtype[0] != "None" else "dtype"
         if declaration.dtype and self._may_be_none(declaration.dtype):
             chosen = f"{chosen} or dtype"
+        if declaration.is_complex:
+            chosen = "arrays.complex_dtype(dtype)"
         if "at_least" in given:
             chosen = f"arrays.at_least(dtype, {given['at_least']})"
         made = f"arrays.create({initializer}, {self.keys[name]}, {shape}, {chosen})"

@@ -194,6 +194,6 @@ def _is_floating(dtype: Expression | None) -> bool | None:
     return None
 
 
-_FLOATING = ("float", "bfloat")
+_FLOATING = ("float", "bfloat", "complex")
 _OTHERS = ("int", "uint", "bool", "bool_")
 """Names of dtypes without the numbers of their bits."""

@@ -16,7 +16,9 @@ from typing import Literal as Literal
 from mlax_scaffold.model.words import WORDS
 
 _HOMES = {
-    **dict.fromkeys(("Bool", "Float", "Int", "Key", "PerDim", "PyTree"), "words"),
+    **dict.fromkeys(
+        ("Bool", "Complex", "Float", "Int", "Key", "PerDim", "PyTree"), "words"
+    ),
     "Block": "block",
     "Layer": "layer",
     "Optimizer": "optimizer",
@@ -150,6 +152,7 @@ if TYPE_CHECKING:
     from mlax_scaffold.spec.typing import Bool as Bool
     from mlax_scaffold.spec.typing import Boundaries as Boundaries
     from mlax_scaffold.spec.typing import Cell as Cell
+    from mlax_scaffold.spec.typing import Complex as Complex
     from mlax_scaffold.spec.typing import Count as Count
     from mlax_scaffold.spec.typing import Decay as Decay
     from mlax_scaffold.spec.typing import DType as DType

@@ -11,6 +11,10 @@ import jax.numpy as jnp
 from jax.nn.initializers import Initializer
 from jax.typing import DTypeLike
 
+from mlax_scaffold.spec.runtime import runtime
+
+complex_dtype = runtime("_core.arrays").complex_dtype
+
 
 @dataclass(frozen=True)
 class Declaration:
@@ -25,6 +29,8 @@ class Declaration:
     def made(self, key: jax.Array, dtype: DTypeLike | None, given: Any = None) -> Any:
         """The array; `dtype` is that of the weights, `given` another initializer."""
         own = jnp.dtype(self.dtype or dtype or jnp.result_type(float))
+        if self.dtype is not None and jnp.issubdtype(own, jnp.complexfloating):
+            own = complex_dtype(dtype)
         if self.at_least is not None:
             own = jnp.promote_types(own, self.at_least)
         return (given or self.initializer)(key, self.shape, own)
@@ -33,7 +39,9 @@ class Declaration:
 if TYPE_CHECKING:
     # What is declared is read back as an array: the declaration has no type of its own.
 
-    def trainable(initializer: Initializer, shape: Sequence[int]) -> Any: ...
+    def trainable(
+        initializer: Initializer, shape: Sequence[int], dtype: DTypeLike | None = None
+    ) -> Any: ...
     def state(
         initializer: Initializer,
         shape: Sequence[int],
@@ -49,9 +57,12 @@ if TYPE_CHECKING:
 
 else:
 
-    def trainable(initializer, shape):
-        """Declares a weight, which gradients are taken of."""
-        return Declaration("trainable", initializer, tuple(shape))
+    def trainable(initializer, shape, dtype=None):
+        """Declares a weight, which gradients are taken of.
+
+        With the dtype `jnp.complex64` it is complex, in the precision of the weights.
+        """
+        return Declaration("trainable", initializer, tuple(shape), dtype)
 
     def state(initializer, shape, dtype=None, *, at_least=None):
         """Declares a non-trainable. Its dtype is that of the weights, unless given.

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import jax
 import jax.numpy as jnp
 
+from mlax_scaffold.model.arrays import INEXACT
 from mlax_scaffold.spec.declared import is_called
 from mlax_scaffold.spec.words import ArrayWord, is_array
 
@@ -46,7 +47,7 @@ def has_floating(function: Callable[..., Any]) -> bool:
 
 def _is_floating(annotation: Any) -> bool:
     if isinstance(annotation, ArrayWord):
-        return annotation.name == "Float" and not annotation.optional
+        return annotation.name in INEXACT and not annotation.optional
     if is_named_tuple(annotation):
         return any(map(_is_floating, inspect.get_annotations(annotation).values()))
     given = typing.get_args(annotation)
@@ -72,6 +73,13 @@ def as_annotated(
     return (*made, *given[len(made) :])
 
 
+def returned(definition: Any) -> Any:
+    """The annotation of what a layer's `forward`, or a function, returns; None without one."""
+    entries = getattr(definition, "_entries", {})
+    function = entries.get("forward", definition)
+    return inspect.get_annotations(function, eval_str=True).get("return")
+
+
 def entry(name: str) -> Callable[..., Any]:
     """The entry point of that name, as people call it."""
 
@@ -93,8 +101,8 @@ def as_array(leaf: Any) -> Any:
 
 
 def first_floating(inputs: Any) -> jnp.dtype | None:
-    """The dtype of the first floating input; None where there is none."""
+    """The dtype of the first floating or complex input; None where there is none."""
     for leaf in jax.tree.leaves(inputs):
-        if jnp.issubdtype(leaf.dtype, jnp.floating):
+        if jnp.issubdtype(leaf.dtype, jnp.inexact):
             return leaf.dtype
     return None

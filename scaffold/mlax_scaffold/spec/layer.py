@@ -13,6 +13,7 @@ import jax.numpy as jnp
 from jax.typing import DTypeLike
 
 from mlax_scaffold.spec import containers
+from mlax_scaffold.spec.arrays import cast
 from mlax_scaffold.spec.declarations import Declaration
 from mlax_scaffold.spec.declared import (
     Several,
@@ -48,6 +49,10 @@ class _Run:
     # Weights and states in the compute dtype. Each is cast once, so that where it is
     # read twice its gradients are added in the compute dtype.
     cast: dict[str, jax.Array] = field(default_factory=dict)
+
+
+_OFFERED = frozenset(("initialize", "initialized", "load"))
+"""What a layer offers beside what its class declares, which may have these names too."""
 
 
 class Layer(Holder, Threads):
@@ -152,6 +157,14 @@ class Layer(Holder, Threads):
             dtype: of the weights; None: the default float dtype.
             **initializers: `name_initializer` replaces that of the weight `name`.
         """
+        self._initialize(key, dtype, **initializers)
+
+    def _initialize(
+        self,
+        key: jax.Array | None = None,
+        dtype: DTypeLike | None = None,
+        **initializers: Any,
+    ) -> None:
         names = list(declarations(type(self)))
         if not names:
             return
@@ -162,12 +175,12 @@ class Layer(Holder, Threads):
         keys = [key] if len(names) == 1 else split(key, len(names))
         for name, own_key in zip(names, keys, strict=True):
             if name in self._layers:
-                self._layers[name].initialize(own_key, dtype)
+                self._layers[name]._initialize(own_key, dtype)
             if name in self._trees:
                 self._initialize_tree(self._trees[name], own_key, dtype, name)
             layers = self._lists.get(name, [])
             for layer, key in zip(layers, split(own_key, len(layers)), strict=True):
-                layer.initialize(key, dtype)
+                layer._initialize(key, dtype)
             given = f"{name}_initializer"
             given = initializers.pop(given, None) or self._initializers.get(given)
             declared = self._declared.get(name)
@@ -181,6 +194,9 @@ class Layer(Holder, Threads):
     @property
     def initialized(self) -> tuple[Any, Any, EagerHyperparams]:
         """What a generated `init` returns; blocks take it."""
+        return self._triple()
+
+    def _triple(self) -> tuple[Any, Any, EagerHyperparams]:
         return self.trainables, self.non_trainables, EagerHyperparams(self)
 
     def _clone(self) -> Layer:
@@ -352,6 +368,8 @@ class Layer(Holder, Threads):
         if name.startswith("_"):
             object.__setattr__(self, name, value)
         elif self._in_setup:
+            if name in _OFFERED:
+                self._hide(name)
             known = declarations(type(self)).get(name)
             if isinstance(value, Declaration):
                 self._declared[name] = value
@@ -369,6 +387,10 @@ class Layer(Holder, Threads):
         else:
             raise AttributeError(f"{type(self).__name__}.{name} is no state")
 
+    def _hide(self, name: str) -> None:
+        """What a class declares by a name that all layers have, that name stands for."""
+        setattr(type(self), name, property(lambda layer: layer.__getattr__(name)))
+
     def _array_of(self, layer: str, name: str) -> jax.Array | None:
         """A weight or a state of a sub-layer, in the compute dtype of this one."""
         return self._part_of(self._layers[layer], name)
@@ -378,9 +400,9 @@ class Layer(Holder, Threads):
 
     def _read(self, name: str) -> jax.Array:
         array, run = self._arrays[name], self._run
-        floating = array is not None and jnp.issubdtype(array.dtype, jnp.floating)
-        if run is None or run.dtype is None or not floating:
+        inexact = array is not None and jnp.issubdtype(array.dtype, jnp.inexact)
+        if run is None or run.dtype is None or not inexact:
             return array
         if name not in run.cast:
-            run.cast[name] = array.astype(run.dtype)
+            run.cast[name] = cast(array, run.dtype)
         return run.cast[name]

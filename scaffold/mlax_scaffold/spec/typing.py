@@ -14,6 +14,7 @@ import jax
 from jax.nn.initializers import Initializer as Initializer
 from jax.typing import DTypeLike
 
+Complex = jax.Array
 Float = jax.Array
 Int = jax.Array
 Bool = jax.Array

@@ -130,6 +130,7 @@ def _enumeration(annotation: Any) -> Any:
 
 PerDim = PerDimWord()
 Float = ArrayWord("Float")
+Complex = ArrayWord("Complex")
 Int = ArrayWord("Int")
 Bool = ArrayWord("Bool")
 PyTree = ArrayWord("PyTree")

@@ -8,7 +8,7 @@ from typing import Any
 import jax
 
 from mlax_scaffold.testing.case import Arguments, Case
-from mlax_scaffold.testing.dtypes import is_floating
+from mlax_scaffold.testing.dtypes import is_inexact
 
 PyTree = Any
 
@@ -50,7 +50,7 @@ class Differentiable:
         names = {"x": arguments.x, "trainables": arguments.trainables}
         tree = names | {"inputs": arguments.inputs}
         leaves, self._structure = jax.tree_util.tree_flatten_with_path(tree)
-        self._positions = [i for i, (_, v) in enumerate(leaves) if is_floating(v)]
+        self._positions = [i for i, (_, v) in enumerate(leaves) if is_inexact(v)]
         rest = set(range(len(leaves))) - set(self._positions)
         self._rest = sorted(rest)
         self.floats = [leaves[i][1] for i in self._positions]
@@ -71,7 +71,7 @@ class Differentiable:
             tree["x"], tree["trainables"], state, self.hyperparams, tree["inputs"]
         )
         y, new_state = self.case.call(arguments, training=self.training, key=key)
-        return [v for v in jax.tree.leaves(y) if is_floating(v)], (y, new_state)
+        return [v for v in jax.tree.leaves(y) if is_inexact(v)], (y, new_state)
 
     def vjp(
         self,

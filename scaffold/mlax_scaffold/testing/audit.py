@@ -62,7 +62,8 @@ def audit_jaxpr(
     derivatives as well. What is in another dtype and no finding:
     - an input (also of an inner jaxpr), as long as nothing but casts read it;
     - what a cast, or a constant fill, makes, where it becomes an output unchanged;
-    - a weakly typed literal (a Python number), as long as nothing but casts read it;
+    - a weakly typed literal (a Python number), and what is computed of such alone
+      (`jnp.sqrt(2)`), as long as nothing but casts read it;
     - values of shape () in a dtype among `scalars`;
     - values in a dtype among `stored` on which no output depends but those that `kept`
       marks: the new state, which may be computed in the dtype that it is stored in.
@@ -166,7 +167,10 @@ class _Audit:
         state: set[Var] = set()
         if self.stored and any(kept):
             state = _flow.needed_at_most_by(jaxpr, kept)
+        numbers = _numbers(jaxpr)
         for eqn in jaxpr.eqns:
+            if numbers.issuperset(eqn.outvars):
+                continue
             of_state = [v in state for v in eqn.outvars]
             audit = self.of_state if any(of_state) and all(of_state) else self
             audit.operands(eqn, path)
@@ -260,6 +264,19 @@ class _Audit:
         self.findings.append(
             Finding(primitive, role, dtype, shape, place, source, weak)
         )
+
+
+def _numbers(jaxpr: Jaxpr) -> set[Var]:
+    """The variables that are Python numbers still: weakly typed, computed of literals alone."""
+    found: set[Var] = set()
+    for eqn in jaxpr.eqns:
+        known = all(isinstance(v, JaxprLiteral) or v in found for v in eqn.invars)
+        weak = [
+            getattr(v.aval, "weak_type", False) for v in (*eqn.invars, *eqn.outvars)
+        ]
+        if known and all(weak) and all(v.aval.shape == () for v in eqn.outvars):
+            found.update(eqn.outvars)
+    return found
 
 
 def _label(eqn: JaxprEqn) -> str:

@@ -17,7 +17,13 @@ from jax.typing import DTypeLike
 
 from mlax_scaffold.testing import toys
 from mlax_scaffold.testing.dims import Shapes
-from mlax_scaffold.testing.dtypes import is_floating
+from mlax_scaffold.testing.dtypes import (
+    COMPLEX_DTYPES,
+    FLOAT_DTYPES,
+    is_inexact,
+    matching,
+    weights_dtypes,
+)
 
 PyTree = Any
 DEFAULT_RANGE = (0, 2)
@@ -64,6 +70,7 @@ class Case:
             where the annotation does not say.
         key_optional: whether training works without a key too (blocks: it is for the
             layers in them to ask).
+        complex_numbers: whether it computes with complex numbers, in the precision of the input.
         stored: whether what only the new state depends on may be computed in the dtypes
             of the state.
         module: `module(node, rng)` is the module of the layer with these hyperparameters.
@@ -88,6 +95,7 @@ class Case:
     smooth: bool = True
     y: PyTree = None
     key_optional: bool = False
+    complex_numbers: bool = False
     stored: bool = False
     module: Callable[[Any, Any], Any] | None = None
     spread: bool = False
@@ -181,8 +189,32 @@ class Case:
 
     def compute_dtype(self, dtype: DTypeLike, weights_dtype: DTypeLike) -> Any:
         """`dtype`, or that of the weights where no input is floating."""
-        floats = any(map(is_floating, jax.tree.leaves((self.x, dict(self.inputs)))))
+        floats = any(map(is_inexact, jax.tree.leaves((self.x, dict(self.inputs)))))
         return jnp.dtype(dtype if floats else weights_dtype)
+
+    @property
+    def dtypes(self) -> tuple[Any, ...]:
+        """The dtypes of inputs in which it keeps the contract."""
+        declared = any(jnp.dtype(d).itemsize >= 4 for d in self.allow)
+        return COMPLEX_DTYPES if self.complex_numbers and not declared else FLOAT_DTYPES
+
+    def weights_dtypes(self, dtype: DTypeLike) -> tuple[Any, ...]:
+        """Dtypes of weights for inputs of a dtype: the same, and another."""
+        if not self.complex_numbers:
+            return weights_dtypes(dtype)
+        same = jnp.dtype(dtype) if jnp.dtype(dtype) in COMPLEX_DTYPES else jnp.float32
+        return jnp.dtype(same), weights_dtypes(dtype, jnp.float64)[1]
+
+    @property
+    def allowed(self) -> tuple[Any, ...]:
+        """The declared dtypes, and their complex ones where it has complex numbers."""
+        wide = [d for d in self.allow if jnp.dtype(d).itemsize >= 4]
+        return (*self.allow, *self.complex_of(*wide))
+
+    def complex_of(self, *dtypes: DTypeLike) -> tuple[Any, ...]:
+        """The complex dtypes of floating ones, where it has complex numbers."""
+        found = [d for d in dtypes if jnp.dtype(d).itemsize >= 4]
+        return tuple(matching(jnp.complex64, d) for d in found if self.complex_numbers)
 
     def modes(self) -> tuple[bool, ...]:
         """Values of "training" that make a difference: inference first."""
@@ -279,14 +311,18 @@ def abstract(
 
 
 def cast(tree: PyTree, dtype: DTypeLike) -> PyTree:
-    """The tree with floating leaves in `dtype`; leaves are arrays or ShapeDtypeStructs."""
+    """The tree with floating and complex leaves in the precision of `dtype`.
+
+    Leaves are arrays or ShapeDtypeStructs.
+    """
 
     def leaf(value: Any) -> Any:
-        if not is_floating(value):
+        if not is_inexact(value):
             return value
+        own = matching(value.dtype, dtype)
         if isinstance(value, jax.ShapeDtypeStruct):
-            return jax.ShapeDtypeStruct(value.shape, jnp.dtype(dtype))
-        return value.astype(dtype)
+            return jax.ShapeDtypeStruct(value.shape, own)
+        return value.astype(own)
 
     return jax.tree.map(leaf, tree)
 

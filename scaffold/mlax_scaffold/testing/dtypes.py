@@ -18,10 +18,17 @@ FLOAT_DTYPES = tuple(
 """The dtypes for which the dtype contract holds."""
 
 
-def weights_dtypes(dtype: DTypeLike) -> tuple[Any, ...]:
-    """Dtypes of weights to test inputs of a dtype with: the same, and another."""
-    single, half = jnp.dtype(jnp.float32), jnp.dtype(jnp.bfloat16)
-    return jnp.dtype(dtype), half if jnp.dtype(dtype) == single else single
+COMPLEX_DTYPES = tuple(jnp.dtype(d) for d in (jnp.float32, jnp.float64))
+"""Those in which there are complex numbers."""
+
+
+def weights_dtypes(dtype: DTypeLike, half: DTypeLike = jnp.bfloat16) -> tuple[Any, ...]:
+    """Dtypes of weights to test inputs of a dtype with: the same, and another.
+
+    `half` is the other one of float32.
+    """
+    single, other = jnp.dtype(jnp.float32), jnp.dtype(half)
+    return jnp.dtype(dtype), other if jnp.dtype(dtype) == single else single
 
 
 def x64() -> AbstractContextManager[Any]:
@@ -43,6 +50,23 @@ def strict_promotion() -> Iterator[None]:
     """A context in which mixing dtypes or ranks in an operation raises."""
     with jax.numpy_dtype_promotion("strict"), jax.numpy_rank_promotion("raise"):
         yield
+
+
+def is_inexact(value: Any) -> bool:
+    """Whether an array or `jax.ShapeDtypeStruct` has a floating or a complex dtype."""
+    return jnp.issubdtype(value.dtype, jnp.inexact)
+
+
+def real(dtype: DTypeLike) -> Any:
+    """The dtype of the parts of a complex one; a floating one itself."""
+    return jnp.finfo(dtype).dtype
+
+
+def matching(own: DTypeLike, dtype: DTypeLike) -> Any:
+    """A floating dtype, or where an array's own is complex the complex one of its precision."""
+    if not jnp.issubdtype(own, jnp.complexfloating):
+        return jnp.dtype(dtype)
+    return jnp.dtype(f"complex{16 * jnp.dtype(dtype).itemsize}")
 
 
 def is_floating(value: Any) -> bool:

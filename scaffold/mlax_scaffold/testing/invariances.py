@@ -14,7 +14,7 @@ from mlax_scaffold.model.shapes import Named, Variadic, parse_shape
 from mlax_scaffold.testing.compare import assert_matches
 from mlax_scaffold.testing.contract import Claim
 from mlax_scaffold.testing.dims import Shapes
-from mlax_scaffold.testing.dtypes import is_floating
+from mlax_scaffold.testing.dtypes import is_inexact
 from mlax_scaffold.testing.programs import quick
 from mlax_scaffold.testing.situation import Situation
 
@@ -80,7 +80,7 @@ def _changed(
         value, size = np.asarray(given[position]), given[position].shape[axis]
         if invariance.kind == "permutable":
             value = np.roll(value, 1, axis)
-        elif is_floating(value):
+        elif is_inexact(value):
             kept = _kept(invariance.kind, size)
             value = _mixed(value, np.asarray(others[position]), kept, axis)
         changed[position] = jax.device_put(value)

@@ -29,6 +29,7 @@ from mlax_scaffold.testing.optimizer_situation import OptimizerSituation
 from mlax_scaffold.testing.oracle import Spec, assert_spec_refuses
 from mlax_scaffold.testing.picks import Pick, Refused
 from mlax_scaffold.testing.refusals import assert_names_masks
+from mlax_scaffold.testing.result_kinds import have_the_annotated_kinds
 from mlax_scaffold.testing.schedule import ScheduleSituation
 from mlax_scaffold.testing.situation import Situation
 
@@ -71,6 +72,7 @@ def layer(
         layers.compute_what_the_spec_says,
         layers.keep_the_dtype,
         layers.have_the_annotated_shapes,
+        have_the_annotated_kinds,
         keys.use_no_key_twice,
         keys.ask_for_a_key_where_it_draws,
         keys.ask_for_a_key_where_the_spec_does,
@@ -107,6 +109,7 @@ def layer(
 
     one: list[Any] = [
         have_the_defaults_of_the_spec,
+        refusals.refuse_half_precision,
         layers.have_static_hyperparameters,
         layers.compute_the_same_compiled_and_mapped,
         refusals.refuse_another_mode,
@@ -145,10 +148,12 @@ def function(
         layers.compute_what_the_spec_says,
         layers.keep_the_dtype,
         layers.have_the_annotated_shapes,
+        have_the_annotated_kinds,
         keys.use_no_key_twice,
     ]
     one: list[Any] = [
         have_the_defaults_of_the_spec,
+        refusals.refuse_half_precision,
         layers.compute_the_same_compiled_and_mapped,
         *([] if surrogate else [layers.have_the_gradients_of_finite_differences]),
         refuse_what_is_no_hyperparameter,

@@ -14,7 +14,7 @@ from mlax_scaffold.testing._functions import abstract_key, assert_static
 from mlax_scaffold.testing.audit import assert_dtypes
 from mlax_scaffold.testing.case import Arguments
 from mlax_scaffold.testing.compare import assert_same_structure, by_name
-from mlax_scaffold.testing.dtypes import is_floating
+from mlax_scaffold.testing.dtypes import is_inexact, real
 from mlax_scaffold.testing.layer_gradients import assert_gradients
 from mlax_scaffold.testing.programs import (
     Program,
@@ -78,7 +78,7 @@ def keep_the_dtype(situation: Situation) -> None:
     what, dtype = str(situation), situation.compute_dtype
     y, state = situation.forward.out
     for path, value in jax.tree_util.tree_leaves_with_path(y):
-        if is_floating(value) and value.dtype != dtype:
+        if is_inexact(value) and real(value.dtype) != dtype:
             raise AssertionError(
                 f"{what}: the output y{jax.tree_util.keystr(path)} is {value.dtype}, "
                 f"expected {dtype}, the dtype of the input"
@@ -114,10 +114,11 @@ def _assert_dtypes(
 ) -> None:
     case = situation.case
     leaves = jax.tree.leaves(situation.arguments.non_trainables)
-    stored = [v.dtype for v in leaves if case.stored and is_floating(v)]
+    stored = [v.dtype for v in leaves if case.stored and is_inexact(v)]
     outputs = len(jax.tree.leaves(situation.forward.out[0]))
     kept = [False] * outputs + [True] * len(leaves) + [False] * gradients
-    allowed = (situation.compute_dtype, *case.allow)
+    dtype = situation.compute_dtype
+    allowed = (dtype, *case.complex_of(dtype), *case.allowed)
     # Rules of derivatives are traced, and remembered as they are traced first.
     with situation.precision():
         assert_dtypes(program.jaxpr, allowed, stored=stored, kept=kept, what=what)
@@ -279,11 +280,16 @@ def have_finite_gradients(situation: Situation) -> None:
     y, gradients = flat[:count], flat[-len(situation.differentiable) :]
     names = [place for _, place in situation.differentiable]
     for place, gradient in zip(names, gradients, strict=True):
-        if not np.all(np.isfinite(gradient.astype(np.float64))):
+        if not np.all(np.isfinite(_wide(gradient))):
             raise AssertionError(f"{situation}: the gradient of {place} is not finite")
     for value in y:
-        if is_floating(value) and np.any(np.isnan(value.astype(np.float64))):
+        if is_inexact(value) and np.any(np.isnan(_wide(value))):
             raise AssertionError(f"{situation}: y is not a number")
+
+
+def _wide(value: Any) -> Any:
+    """The array in double precision, which numpy knows."""
+    return value.astype(np.complex128 if np.iscomplexobj(value) else np.float64)
 
 
 _OWN_RULES = ("custom_jvp", "custom_vjp", "custom_gradient", "stop_gradient")

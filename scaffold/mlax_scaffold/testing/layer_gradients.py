@@ -29,13 +29,13 @@ def assert_gradients(
         generator = np.random.default_rng(seed)
         rest = (fwd.others, arguments.non_trainables, jax.random.key(seed))
         outputs, _ = jax.eval_shape(fwd, fwd.floats, *rest)
-        cotangents = [_normal(generator, v.shape) for v in outputs]
+        cotangents = [_normal(generator, v) for v in outputs]
         places = [*fwd.places, "all"]
         # Row i is a direction in which only array i changes; in the last one all do.
         directions = [
             np.stack(
                 [
-                    _normal(generator, value.shape) * (row in (i, len(fwd.floats)))
+                    _normal(generator, value) * (row in (i, len(fwd.floats)))
                     for row in range(len(places))
                 ]
             )
@@ -87,15 +87,23 @@ def _derivatives(
             jnp.where(up == down, jnp.zeros_like(up), (up - down) / (2 * step))
             for up, down in sides
         ]
-        scale = jnp.sqrt(_dot(change, change) * _dot(cotangents, cotangents))
+        scale = jnp.sqrt(_size(change) * _size(cotangents))
         return _dot(gradients, direction), _dot(cotangents, change), scale
 
     return gradients, *jax.lax.map(along, directions)
 
 
-def _normal(generator: np.random.Generator, shape: tuple[int, ...]) -> Any:
-    return np.asarray(generator.standard_normal(shape))
+def _normal(generator: np.random.Generator, like: Any) -> Any:
+    real = np.asarray(generator.standard_normal(like.shape))
+    if not jnp.issubdtype(like.dtype, jnp.complexfloating):
+        return real
+    return real + 1j * np.asarray(generator.standard_normal(like.shape))
 
 
 def _dot(a: list[Any], b: list[Any]) -> Any:
-    return sum(jnp.vdot(u, v) for u, v in zip(a, b, strict=True))
+    # Of complex arrays jax pairs gradients so: nothing is conjugated.
+    return sum(jnp.real(jnp.sum(u * v)) for u, v in zip(a, b, strict=True))
+
+
+def _size(a: list[Any]) -> Any:
+    return sum(jnp.sum(jnp.abs(u) ** 2) for u in a)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -11,7 +12,12 @@ import jax.numpy as jnp
 from mlax_scaffold.model.shapes import ShapeMismatch, parse_shape
 from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.dims import Shapes
-from mlax_scaffold.testing.dtypes import is_floating
+from mlax_scaffold.testing.dtypes import (
+    COMPLEX_DTYPES,
+    FLOAT_DTYPES,
+    is_floating,
+    is_inexact,
+)
 from mlax_scaffold.testing.modes import (
     assert_module_rejects_other_modes,
     assert_rejects_other_modes,
@@ -62,9 +68,32 @@ def refuse_other_kinds(situation: Situation) -> None:
     for label, array in case.shapes.arrays.items():
         if label in case.shapes.loose:
             continue
-        other = jnp.dtype(jnp.int32) if is_floating(array) else situation.dtype
+        other = jnp.dtype(jnp.int32) if is_inexact(array) else situation.dtype
         changed = _replaced(situation, array, array.shape, other)
         _assert_refused(changed, TypeError, case, label, other.name)
+
+
+def refuse_half_precision(situation: Situation) -> None:
+    """A TypeError says so where half precision would need complex numbers of its own."""
+    case = situation.case
+    if case.dtypes is not COMPLEX_DTYPES or not any(map(is_floating, _inputs(case))):
+        return
+    for dtype in FLOAT_DTYPES:
+        if dtype not in case.dtypes:
+            other = dataclasses.replace(situation, dtype=dtype)
+            try:
+                _ = other.forward
+            except TypeError as error:
+                if "complex" not in str(error):
+                    raise
+            else:
+                raise AssertionError(
+                    f"{case.name} computes with complex numbers, and takes {dtype}"
+                )
+
+
+def _inputs(case: Case) -> list[Any]:
+    return jax.tree.leaves((case.x, dict(case.inputs)))
 
 
 def _other_shapes(shape: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
@@ -115,7 +144,7 @@ def _replaced(
 ) -> Callable[[], Any]:
     """A call with another array in the place of one of the inputs, which is traced."""
     case, arguments = situation.case, situation.arguments
-    own = jax.tree.leaves((case.x, dict(case.inputs)))
+    own = _inputs(case)
     leaves, tree = jax.tree.flatten((arguments.x, arguments.inputs))
     changed = [
         jax.ShapeDtypeStruct(shape, dtype or value.dtype) if leaf is array else value

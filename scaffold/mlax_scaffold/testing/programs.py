@@ -241,9 +241,9 @@ def assert_maps(program: Program, *, what: str) -> None:
 def _scaled(value: Any, size: float) -> Any:
     if not _is_float(value):
         return value
-    return jax.device_put(
-        (np.asarray(value).astype(np.float64) * size).astype(value.dtype)
-    )
+    given = np.asarray(value)
+    wide = given.astype(np.complex128 if np.iscomplexobj(given) else np.float64)
+    return jax.device_put((wide * size).astype(value.dtype))
 
 
 def _struct(aval: Any) -> jax.ShapeDtypeStruct:
@@ -251,7 +251,7 @@ def _struct(aval: Any) -> jax.ShapeDtypeStruct:
 
 
 def _is_float(value: Any) -> bool:
-    return jnp.issubdtype(value.dtype, jnp.floating)
+    return jnp.issubdtype(value.dtype, jnp.inexact)
 
 
 def _named(path: tuple[Any, ...], names: Sequence[str]) -> str:

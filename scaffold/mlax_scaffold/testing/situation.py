@@ -17,12 +17,7 @@ import jax.numpy as jnp
 from mlax_scaffold.testing._functions import abstract_key
 from mlax_scaffold.testing.case import Arguments, Case
 from mlax_scaffold.testing.compare import assert_same_structure, by_name
-from mlax_scaffold.testing.dtypes import (
-    FLOAT_DTYPES,
-    is_floating,
-    precision_for,
-    weights_dtypes,
-)
+from mlax_scaffold.testing.dtypes import is_inexact, precision_for
 from mlax_scaffold.testing.oracle import Spec, run_initialization, run_spec
 from mlax_scaffold.testing.picks import Pick, Unfit, assert_wanted
 from mlax_scaffold.testing.programs import Program
@@ -57,9 +52,9 @@ class Situation:
     @classmethod
     def pick(cls, case: Case, spec: Spec, pick: Pick) -> Situation:
         """A situation of a case. Raises Unfit where its inputs do not meet the requirements."""
-        dtype = pick("dtype", choices(*FLOAT_DTYPES))
+        dtype = pick("dtype", choices(*case.dtypes))
         other = pick("weights", choices("of the same dtype", "of another dtype"))
-        same, another = weights_dtypes(dtype)
+        same, another = case.weights_dtypes(dtype)
         weights = same if other == "of the same dtype" else another
         modes = {"training" if mode else "inference": mode for mode in case.modes()}
         # Where keys are drawn from, training has more to show.
@@ -179,7 +174,7 @@ class Situation:
         return [
             (i, names["abcde".index(path[0].key)] + jax.tree_util.keystr(path[1:]))
             for i, (path, value) in enumerate(leaves)
-            if path[0].key in "abd" and is_floating(value)
+            if path[0].key in "abd" and is_inexact(value)
         ]
 
     @functools.cached_property
@@ -194,7 +189,7 @@ class Situation:
 
     def _gradient(self, program: Program) -> Program | None:
         y = jax.tree.leaves(program.out[0])
-        if not self.differentiable or not any(map(is_floating, y)):
+        if not self.differentiable or not any(map(is_inexact, y)):
             return None
         with self.precision():
             return program.gradient([i for i, _ in self.differentiable], len(y))

@@ -35,9 +35,11 @@ class _Layer:
     stacked: str
 
 
-def weight(initializer: Any, shape: Sequence[int]) -> Any:
-    """A member that is a weight."""
-    return _Array(initializer, tuple(shape), None, None, False)
+def weight(
+    initializer: Any, shape: Sequence[int], dtype: DTypeLike | None = None
+) -> Any:
+    """A member that is a weight; with a complex dtype it is complex."""
+    return _Array(initializer, tuple(shape), dtype, None, False)
 
 
 def state(
@@ -112,7 +114,7 @@ def _made(tree: Any, keys: Iterator[Any], dtype: DTypeLike | None) -> Any:
         case list() | tuple():
             return arrays.unzip([_made(item, keys, dtype) for item in tree])
         case _Array():
-            own = tree.dtype or dtype
+            own = arrays.declared_dtype(tree.dtype, dtype)
             if tree.narrowest is not None:
                 own = arrays.at_least(dtype, tree.narrowest)
             array = arrays.create(tree.initializer, next(keys), tree.shape, own)

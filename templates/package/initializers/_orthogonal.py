@@ -8,7 +8,7 @@ from jax.typing import DTypeLike
 
 from .._core import checks
 from .._core.static import static
-from ._dtypes import float_dtype
+from ._dtypes import inexact_dtype
 
 
 @static
@@ -29,7 +29,7 @@ class identity:  # noqa: N801
         """A matrix of that shape; the key may be None."""
         if len(shape) != 2:
             raise ValueError(f"identity: shape must have two axes, got {tuple(shape)}")
-        return self.scale * jnp.eye(*shape, dtype=float_dtype("identity", dtype))
+        return self.scale * jnp.eye(*shape, dtype=inexact_dtype("identity", dtype))
 
 
 @static
@@ -54,7 +54,7 @@ class orthogonal:  # noqa: N801
         self, key: jax.Array, shape: Sequence[int], dtype: DTypeLike | None = None
     ) -> jax.Array:
         """An array of that shape, of at least two axes."""
-        dtype = float_dtype("orthogonal", dtype)
+        dtype = inexact_dtype("orthogonal", dtype)
         if len(shape) < 2 or not -len(shape) <= self.column_axis < len(shape):
             raise ValueError(
                 "orthogonal: shape must have at least two axes, and column_axis="

@@ -8,7 +8,7 @@ from jax.typing import DTypeLike
 
 from .._core import checks
 from .._core.static import static
-from ._dtypes import float_dtype
+from ._dtypes import float_dtype, inexact_dtype
 
 
 @static
@@ -27,7 +27,7 @@ class constant:  # noqa: N801
         dtype: DTypeLike | None = None,
     ) -> jax.Array:
         """An array of that shape; the key may be None."""
-        return jnp.full(tuple(shape), self.value, float_dtype("constant", dtype))
+        return jnp.full(tuple(shape), self.value, inexact_dtype("constant", dtype))
 
 
 @static
@@ -44,7 +44,7 @@ class normal:  # noqa: N801
         self, key: jax.Array, shape: Sequence[int], dtype: DTypeLike | None = None
     ) -> jax.Array:
         """An array of that shape."""
-        dtype = float_dtype("normal", dtype)
+        dtype = inexact_dtype("normal", dtype)
         return self.stddev * jax.random.normal(key, tuple(shape), dtype)
 
 

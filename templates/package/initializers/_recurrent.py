@@ -9,7 +9,7 @@ from jax.typing import DTypeLike
 from .._core import checks
 from .._core.arrays import Initializer
 from .._core.static import static
-from ._dtypes import float_dtype
+from ._dtypes import float_dtype, inexact_dtype
 
 
 @static
@@ -41,7 +41,7 @@ class per_gate:  # noqa: N801
             )
         part = list(shape)
         part[self.axis] //= self.gates
-        dtype = float_dtype("per_gate", dtype)
+        dtype = inexact_dtype("per_gate", dtype)
         parts = [
             self.initializer(k, tuple(part), dtype)
             for k in jax.random.split(key, self.gates)

@@ -9,7 +9,7 @@ from jax.typing import DTypeLike
 
 from .._core import checks
 from .._core.static import static
-from ._dtypes import float_dtype
+from ._dtypes import inexact_dtype
 
 
 @static
@@ -60,7 +60,7 @@ class variance_scaling:  # noqa: N801
                 f"got {tuple(shape)}"
             )
         if 0 in shape:
-            return jnp.zeros(tuple(shape), float_dtype("variance_scaling", dtype))
+            return jnp.zeros(tuple(shape), inexact_dtype("variance_scaling", dtype))
         initialize = jax.nn.initializers.variance_scaling(
             self.scale,
             self.mode,
@@ -69,7 +69,7 @@ class variance_scaling:  # noqa: N801
             self.out_axis,
             self.batch_axis,
         )
-        return initialize(key, tuple(shape), float_dtype("variance_scaling", dtype))
+        return initialize(key, tuple(shape), inexact_dtype("variance_scaling", dtype))
 
 
 def lecun_normal(

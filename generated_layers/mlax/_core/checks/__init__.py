@@ -6,8 +6,10 @@ from ._arguments import KeyRequired, arguments, require_key, static_flag
 from ._errors import require, requirement
 from ._functions import PrecisionLike, dtype, function, precision, schedule, scheduled
 from ._inputs import (
+    complex_valued,
     floating,
     has_axes,
+    has_complex,
     integral,
     items,
     logical,
@@ -67,6 +69,7 @@ __all__ = [
     "boundaries",
     "cell",
     "choice",
+    "complex_valued",
     "count",
     "decay",
     "dtype",
@@ -75,6 +78,7 @@ __all__ = [
     "function",
     "handed",
     "has_axes",
+    "has_complex",
     "integer",
     "integral",
     "items",

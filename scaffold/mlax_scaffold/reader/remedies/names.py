@@ -81,6 +81,19 @@ def field_named(
     return Fix(tuple(edits))
 
 
+def attribute_named(source: Source, old: str, new: str) -> Fix | None:
+    """An attribute of self by another name wherever it stands, but where `self.key()` draws."""
+    if any(True for _ in uses_of_self(source.tree, new)):
+        return None
+    draws = {
+        node.func
+        for node in ast.walk(source.tree)
+        if isinstance(node, ast.Call) and not node.args and not node.keywords
+    }
+    uses = [u for u in uses_of_self(source.tree, old) if u not in draws]
+    return Fix(tuple(e for use in uses for e in attribute(source, use, new).edits))
+
+
 def attribute(source: Source, node: ast.Attribute, name: str) -> Fix:
     """Another attribute of the same object."""
     line, column = source.end(node)

@@ -52,6 +52,9 @@ _ARRAYS = {
     "Shaped": "Float",
     "Tensor": "Float",
     "Float": "Float",
+    "Complex": "Complex",
+    "Complex64": "Complex",
+    "Complex128": "Complex",
     "FloatTensor": "Float",
     "LongTensor": "Int",
     "Int": "Int",
@@ -220,7 +223,7 @@ def _array_of(owner: str, inner: ast.expr) -> str | None:
         known = [i for i in items if i]
         return f"tuple[{', '.join(known)}]" if len(known) == len(items) else None
     word = _ARRAYS.get(owner)
-    if word in ("Float", "Int", "Bool"):
+    if word in ("Float", "Complex", "Int", "Bool"):
         texts = [p.value for p in parts if isinstance(p, ast.Constant)]
         if len(parts) > 1 and len(texts) == len(parts):
             return f'{word}["{" ".join(map(str, texts))}"]'

@@ -68,6 +68,16 @@ class _Contract:
                 "Its gradients are meant not to be the derivatives of its values: they "
                 "are those that the spec gives, which tests compare with."
             )
+        if (
+            self.library.traits(self.definition.reference).complex_numbers
+            if self.layer
+            else self.library.has_complex(self.definition)
+        ):
+            yield (
+                "Computes with complex numbers, in the precision of the input: complex64 "
+                "for float32, complex128 for float64. Half precision has none, and is a "
+                "TypeError."
+            )
         overrides = [
             f"{code(h.name)}: {prose(h.doc.rstrip('.'))}."
             if h.doc
@@ -82,7 +92,7 @@ class _Contract:
     def _layer_dtypes(self) -> str:
         traits = self.library.traits(self.definition.reference)
         method = self.definition.method("forward")
-        floating = method and any(i.type.holds("Float") for i in method.positional)
+        floating = method and any(i.type.inexact for i in method.positional)
         text = (
             "Computes in the dtype of the input; the result has it too."
             if floating
@@ -102,6 +112,6 @@ class _Contract:
 
     def _function_dtypes(self) -> str:
         method = self.definition.methods[0]
-        if any(i.type.holds("Float") for i in method.inputs):
+        if any(i.type.inexact for i in method.inputs):
             return "Computes in the dtype of its floating inputs; so is the result's."
         return "No input is floating; nothing is promoted."

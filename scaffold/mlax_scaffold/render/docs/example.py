@@ -69,6 +69,17 @@ class _Example:
         self.inputs = tuple(i for i in method.positional if i.default is None)
         self.returns = method.returns
         self.sizes = Sizes(definition, self._known())
+        traits = (
+            library.traits(definition.reference) if definition.kind.is_layer else None
+        )
+        self.complex = (
+            traits.complex_numbers if traits else library.has_complex(definition)
+        )
+
+    @property
+    def dtype(self) -> str:
+        """That of floating inputs; the example shows that results have it, whatever the weights have."""
+        return "jnp.float32" if self.complex else "jnp.bfloat16"
 
     def lines(self) -> Iterator[str]:
         match self.definition.kind:
@@ -244,7 +255,7 @@ class _Example:
             case "tuple":
                 return f"({', '.join(map(self._array, array.items))},)"
             case "PyTree":
-                return "jnp.ones((2, 4), jnp.bfloat16)"
+                return f"jnp.ones((2, 4), {self.dtype})"
             case "Key":
                 return "jax.random.key(0)"
         given = self.definition.example_shapes
@@ -254,7 +265,9 @@ class _Example:
                 return f"jnp.zeros({shape}, jnp.int32)"
             case "Bool":
                 return f"jnp.ones({shape}, bool)"
-        return f"jnp.ones({shape}, jnp.bfloat16)"
+            case "Complex":
+                return f"jnp.ones({shape}, jnp.complex64)"
+        return f"jnp.ones({shape}, {self.dtype})"
 
     def _shape(self, array: ArrayType) -> tuple[int, ...]:
         named = any(
@@ -273,11 +286,11 @@ class _Example:
         returns = self.returns
         if returns is None or returns.holds("PyTree"):
             floating = self.definition.kind is Kind.BLOCK
-            check = "leaf.dtype == jnp.bfloat16" if floating else "leaf.size > 0"
+            check = f"leaf.dtype == {self.dtype}" if floating else "leaf.size > 0"
             yield f"assert all({check} for leaf in jax.tree.leaves({name}))"
             return
-        given = self.definition.example_shapes
-        shape = str(given["y"]) if "y" in given else self._expected(returns)
+        given = self.definition.result_shape
+        shape = self._expected(returns) if given is None else str(given)
         if shape is not None:
             of = f"jax.tree.map(jnp.shape, {name})"
             of = f"{name}.shape" if returns.kind != "tuple" else of
@@ -290,9 +303,11 @@ class _Example:
             yield f"assert {name}.dtype == {dtype}"
 
     def _dtype(self, returns: ArrayType) -> str:
+        if returns.kind == "Complex":
+            return "jnp.complex64"
         if returns.holds("Float"):
             floating = any(i.type.holds("Float") for i in self.inputs)
-            return "jnp.bfloat16" if floating else "jnp.float32"
+            return self.dtype if floating else "jnp.float32"
         return "jnp.bool_" if returns.holds("Bool") else "jnp.int32"
 
     def _expected(self, array: ArrayType) -> str | None:

@@ -56,7 +56,7 @@ def module(
         case Kind.LAYER | Kind.BLOCK:
             template, view = "layer", layer_view(definition, library, methods)
         case Kind.FUNCTION:
-            template, view = "function", function_view(definition, methods)
+            template, view = "function", function_view(definition, library, methods)
         case Kind.OPTIMIZER:
             template, view = "optimizer", optimizer_view(definition, library, methods)
         case Kind.SCHEDULE:

@@ -5,8 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from mlax_scaffold.model.definition import Definition
+from mlax_scaffold.model.library import Library
 from mlax_scaffold.render.arrays import array_doc
-from mlax_scaffold.render.package.input_checks import InputChecks, counted_axes
+from mlax_scaffold.render.package.input_checks import (
+    InputChecks,
+    complex_check,
+    counted_axes,
+)
 from mlax_scaffold.render.package.layer import FunctionView
 from mlax_scaffold.render.parameters import check
 from mlax_scaffold.render.signatures import function_call
@@ -22,7 +27,7 @@ from mlax_scaffold.rewrite import Rewritten
 
 
 def function_view(
-    definition: Definition, methods: Mapping[str, Rewritten]
+    definition: Definition, library: Library, methods: Mapping[str, Rewritten]
 ) -> FunctionView:
     """The view of a function."""
     method = definition.entry
@@ -33,6 +38,7 @@ def function_view(
     lines = [
         *(check(definition.name, h) for h in definition.hyperparameters),
         *checks.statements(method.inputs),
+        *(complex_check(definition, method) if library.has_complex(definition) else ()),
     ]
     returned = "anything" if method.returns is None else array_doc(method.returns)
     doc = paragraphs(

@@ -6,10 +6,16 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from mlax_scaffold.model.arrays import INEXACT
 from mlax_scaffold.model.definition import ArrayType, Definition, Input, Method
 from mlax_scaffold.model.shapes import AnyAxes, Conditional, Shape, Variadic
 
-_KINDS = {"Float": "floating", "Int": "integral", "Bool": "logical"}
+_KINDS = {
+    "Float": "floating",
+    "Complex": "complex_valued",
+    "Int": "integral",
+    "Bool": "logical",
+}
 
 
 @dataclass(frozen=True)
@@ -153,7 +159,7 @@ def _floating(item: Input) -> list[tuple[str, str]]:
 def _floating_parts(
     label: str, expression: str, array: ArrayType, guard: str
 ) -> Iterable[tuple[str, str]]:
-    if array.kind == "Float":
+    if array.kind in INEXACT:
         yield label, f"{expression} if {guard} else None" if guard else expression
     if array.optional:
         guard = " and ".join(filter(None, (guard, f"{expression} is not None")))
@@ -173,3 +179,22 @@ def counted_axes(definition: Definition, method: Method) -> tuple[str, ...]:
         return ()
     given = definition.hyperparameters
     return tuple(h.name for h in given if h.type.word.selects_axes)
+
+
+def complex_check(
+    definition: Definition, method: Method, holder: str = ""
+) -> list[str]:
+    """The statement that refuses half precision, in which there are no complex numbers.
+
+    Args:
+        definition: computes with complex numbers.
+        method: whose inputs decide the precision.
+        holder: what its hyperparameters are attributes of, with a dot behind it.
+    """
+    floating = [pair for item in method.positional for pair in _floating(item)]
+    plain = [expression for _, expression in floating if " if " not in expression]
+    if not plain:
+        return []
+    declared = [h for h in definition.hyperparameters if h.type.word.declares_dtype]
+    given = [f"{plain[0]}.dtype", *(f"{holder}{h.name}" for h in declared)]
+    return [f"checks.has_complex({definition.name!r}, {', '.join(given)})"]

@@ -15,7 +15,11 @@ from mlax_scaffold.model.definition import (
 from mlax_scaffold.model.library import Library
 from mlax_scaffold.model.places import container_of
 from mlax_scaffold.render.arrays import array_doc
-from mlax_scaffold.render.package.input_checks import InputChecks, counted_axes
+from mlax_scaffold.render.package.input_checks import (
+    InputChecks,
+    complex_check,
+    counted_axes,
+)
 from mlax_scaffold.render.package.methods import hyper_methods, own_functions
 from mlax_scaffold.render.package.outline import outline
 from mlax_scaffold.render.parameters import check, field_doc, unless
@@ -285,7 +289,7 @@ class _LayerBuilder:
     def _entry_doc(self, method: Method, signature: Signature) -> str:
         result = "anything" if method.returns is None else array_doc(method.returns)
         state = "non_trainables" if self.traits.stateful else "None"
-        floating = any(i.type.holds("Float") for i in method.positional)
+        floating = any(i.type.inexact for i in method.positional)
         dtype = ", in the dtype of the input" if floating else ""
         raises = [("ValueError, TypeError", "where an input or a weight does not fit.")]
         raises += [
@@ -324,7 +328,13 @@ class _LayerBuilder:
         axes = counted_axes(self.definition, method)
         given = {i.name: "x" for i in positional if len(positional) == 1}
         checks = InputChecks(self.name, sizes, "hyperparams", axes, given)
-        return [*lines, *checks.statements(method.inputs)]
+        return [*lines, *checks.statements(method.inputs), *self._complex(method)]
+
+    def _complex(self, method: Method) -> list[str]:
+        """What refuses half precision where there are no complex numbers."""
+        if not self.library.has_complex(self.definition):
+            return []
+        return complex_check(self.definition, method, "hyperparams.")
 
     def _entry_body(self, method: Method) -> str:
         body = self.methods[method.name].body

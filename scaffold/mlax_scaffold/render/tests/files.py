@@ -40,7 +40,11 @@ from mlax_scaffold.render.tests.values import dividing, per_dim_axes
 
 _NOT_NEGATIVE = ("var", "positive")
 """Names of inputs that are drawn above zero."""
-_DTYPES = {"Int": ", jnp.int32", "Bool": ", jnp.bool_"}
+_DTYPES = {
+    "Complex": ", jnp.complex64",
+    "Int": ", jnp.int32",
+    "Bool": ", jnp.bool_",
+}
 _PASSED = (("shift", 'shapes.array("shift")', True),)
 """The keyword input of the layers that blocks are tested with."""
 
@@ -86,6 +90,8 @@ class TestView:
     """Inputs of `step` that an optimizer cannot do without."""
     surrogate: bool
     """Whether the gradient is meant not to be the derivative."""
+    complex_numbers: bool
+    """Whether it computes with complex numbers, which half precision does not have."""
     invariances: tuple[str, ...]
     """What it says of axes."""
     returns: str
@@ -164,9 +170,9 @@ def _view(definition: Definition, library: Library, project: Project) -> TestVie
         ),
         aliases=", ".join(f'"{alias}": "{name}"' for name, alias in definition.aliases),
         creates=takes_key,
-        sizes="known(hyperparams)"
-        if not definition.structural()
-        else "dict(known(hyperparams), features=toys.WIDTH)",
+        sizes="dict(known(hyperparams), features=toys.WIDTH)"
+        if definition.structural() and _free(definition, patterns, "features")
+        else "known(hyperparams)",
         patterns=", ".join(f"{label!r}: {text!r}" for label, text in patterns),
         known="".join(f"{item}, " for item in _known(definition, patterns)),
         axes=", ".join(map(repr, per_dim_axes(definition, method))),
@@ -177,7 +183,7 @@ def _view(definition: Definition, library: Library, project: Project) -> TestVie
         )
         + _PASSED * method.passes,
         y='example["y"]'
-        if "y" in definition.example_shapes
+        if definition.result_shape is not None
         else _expected(method.returns),
         allow=_allowed(plain, definition.kind),
         smooth="".join(
@@ -191,6 +197,9 @@ def _view(definition: Definition, library: Library, project: Project) -> TestVie
         ),
         needs=tuple(needs(definition)) if definition.kind is Kind.OPTIMIZER else (),
         surrogate=bool(traits.surrogate if traits else library.surrogate(definition)),
+        complex_numbers=(
+            traits.complex_numbers if traits else library.has_complex(definition)
+        ),
         invariances=tuple(map(str, definition.invariances)),
         returns=_returned(method.returns),
         per_example=definition.per_example,
@@ -209,6 +218,13 @@ def _view(definition: Definition, library: Library, project: Project) -> TestVie
         module_keys=creation_keys(definition, library) if layer else None,
         spread=len(method.positional) > 1,
     )
+
+
+def _free(definition: Definition, patterns: list[tuple[str, str]], name: str) -> bool:
+    """Whether a name may be any size: no field is called so, and no group of axes."""
+    fields = {h.name for h in definition.hyperparameters}
+    words = {word for _, text in patterns for word in text.split()}
+    return name not in fields and f"*{name}" not in words
 
 
 def _allowed(plain: list[Hyperparameter], kind: Kind) -> str:
@@ -287,7 +303,7 @@ def _invalid(hyperparameters: list[Hyperparameter]) -> Iterator[tuple[str, str]]
 
 
 def _known(definition: Definition, patterns: list[tuple[str, str]]) -> Iterator[str]:
-    shapes = [name for name in definition.example_shapes if name != "y"]
+    shapes = definition.given_shapes
     if shapes:
         given = ", ".join(f'"{name}": example["{name}"]' for name in shapes)
         yield f"given={{{given}}}"

@@ -4,8 +4,10 @@ from ._arguments import KeyRequired, arguments, require_key, static_flag
 from ._errors import require, requirement
 from ._functions import PrecisionLike, dtype, function, precision, schedule, scheduled
 from ._inputs import (
+    complex_valued,
     floating,
     has_axes,
+    has_complex,
     integral,
     items,
     logical,
@@ -65,6 +67,7 @@ __all__ = [
     "boundaries",
     "cell",
     "choice",
+    "complex_valued",
     "count",
     "decay",
     "dtype",
@@ -73,6 +76,7 @@ __all__ = [
     "function",
     "handed",
     "has_axes",
+    "has_complex",
     "integer",
     "integral",
     "items",

@@ -24,6 +24,29 @@ def floating(owner: str, /, **value: Any) -> jax.Array:
     return array
 
 
+def complex_valued(owner: str, /, **value: Any) -> jax.Array:
+    """An array of a complex dtype."""
+    name, given = named(value)
+    array = _array(owner, name, "a complex array", given)
+    if not jnp.issubdtype(array.dtype, jnp.complexfloating):
+        raise TypeError(
+            f"{owner}: {name} must be a complex array, got {array.dtype}; "
+            f"make it one first, for example {name}.astype(jnp.complex64)"
+        )
+    return array
+
+
+def has_complex(owner: str, dtype: Any, /, *declared: Any) -> None:
+    """Complex numbers are of float32 or float64; a dtype that is declared may be one of these."""
+    given = [d for d in declared if d is not None] or [dtype]
+    if all(d.itemsize < 4 for d in given):
+        raise TypeError(
+            f"{owner} computes with complex numbers, which are of float32 or float64, got "
+            f"{given[0]}; cast its input first, for example x.astype(jnp.float32), and "
+            "its result back"
+        )
+
+
 def integral(owner: str, /, **value: Any) -> jax.Array:
     """An array of an integer dtype."""
     name, given = named(value)
@@ -102,9 +125,12 @@ def has_axes(owner: str, ndim: int, /, **value: Any) -> None:
 
 
 def same_dtype(owner: str, /, **arrays: Any) -> None:
-    """All floating inputs have one dtype: mixing them would promote one silently."""
+    """All floating inputs have one dtype: mixing them would promote one silently.
+
+    What is complex has the precision of what is real.
+    """
     given = {name: x.dtype for name, x in arrays.items() if x is not None}
-    if len(set(given.values())) > 1:
+    if len(set(given.values())) > 1 and len({*map(jnp.finfo, given.values())}) > 1:
         shown = ", ".join(f"{name}: {dtype}" for name, dtype in given.items())
         raise TypeError(
             f"{owner}: inputs must have one dtype, got {shown}; cast them to one"

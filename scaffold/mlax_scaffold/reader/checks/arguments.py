@@ -1,0 +1,89 @@
+"""Finds arguments that a layer does not take: of its `init` in `setup`, of its `fwd` where it is called."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+
+from mlax_scaffold.errors import Diagnostic, Fix, closest
+from mlax_scaffold.model.definition import Definition, Kind, Role
+from mlax_scaffold.model.library import Library
+from mlax_scaffold.reader.source import Source, self_attribute, source_of, tree_of
+
+
+def check_layer_arguments(definition: Definition, library: Library) -> list[Diagnostic]:
+    """Every finding in the methods of a layer or a block."""
+    made = {
+        i.name: library[i.reference]
+        for i in definition.imports
+        if i.reference and library[i.reference].kind.is_layer
+    }
+    if not made:
+        return []
+    called = {
+        d.name: library[d.references[0]]
+        for d in definition.declared(Role.SUB_LAYER)
+        if not d.members and len(d.references) == 1
+    }
+    source = source_of(definition)
+    for method in _methods(definition):
+        for call in (n for n in ast.walk(method) if isinstance(n, ast.Call)):
+            if method.name == "setup":
+                _check_made(source, call, made)
+            else:
+                _check_called(source, call, called)
+    return source.diagnostics
+
+
+def _methods(definition: Definition) -> list[ast.FunctionDef]:
+    tree = tree_of(definition)
+    body = tree.body if isinstance(tree, ast.ClassDef) else []
+    return [n for n in body if isinstance(n, ast.FunctionDef)]
+
+
+def _check_made(source: Source, call: ast.Call, made: Mapping[str, Definition]) -> None:
+    """`Linear(4, width=3)`."""
+    layer = made.get(call.func.id) if isinstance(call.func, ast.Name) else None
+    if layer is None:
+        return
+    fields = [h.name for h in (*layer.hyperparameters, *layer.initializers)]
+    takes = [*fields, *(f"{d.name}_initializer" for d in layer.weights)]
+    _check_keywords(source, call, layer.name, takes)
+    starred = any(isinstance(a, ast.Starred) for a in call.args)
+    if not starred and len(call.args) > len(fields):
+        source.report(
+            call.args[len(fields)],
+            f"{layer.name} takes {len(fields)} arguments by their place, and is given "
+            f"{len(call.args)}",
+            f"They are {', '.join(fields)}." if fields else "",
+        )
+
+
+def _check_called(
+    source: Source, call: ast.Call, called: Mapping[str, Definition]
+) -> None:
+    """`self.attend(x, mask=mask)`."""
+    layer = called.get(self_attribute(call.func) or "")
+    forward = layer and layer.method("forward")
+    # A block hands the keywords that it does not know to its layers.
+    if layer is None or forward is None or layer.kind is Kind.BLOCK or forward.passes:
+        return
+    _check_keywords(source, call, layer.name, [i.name for i in forward.inputs])
+
+
+def _check_keywords(
+    source: Source, call: ast.Call, owner: str, takes: list[str]
+) -> None:
+    given = {k.arg for k in call.keywords}
+    for keyword in call.keywords:
+        if keyword.arg is None or keyword.arg in takes:
+            continue
+        near = closest(keyword.arg, [n for n in takes if n not in given])
+        line, column = source.start(keyword)
+        end = (line, column + len(keyword.arg))
+        source.report(
+            keyword,
+            f"{owner} takes no `{keyword.arg}`",
+            f"It takes {', '.join(takes)}." if takes else "It takes none.",
+            fix=Fix((source.replace((line, column), end, near),)) if near else None,
+        )
