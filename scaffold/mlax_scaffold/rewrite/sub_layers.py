@@ -10,6 +10,7 @@ from collections import Counter
 import libcst as cst
 
 from mlax_scaffold.model.definition import MethodRole
+from mlax_scaffold.model.needs import parts_without_dtype
 from mlax_scaffold.model.reserved import RESERVED
 from mlax_scaffold.rewrite.chains import Chain, called_member, traits_at
 from mlax_scaffold.rewrite.closures import STATE, takes, value_text
@@ -90,16 +91,18 @@ def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
 
 
 def _repeated(function: cst.FunctionDef, context: Context) -> list[str]:
-    """What casts the weights of sub-layers that are called more than once.
+    """What casts the weights of sub-layers that are called more than once, or that no input gives a dtype.
 
-    Their gradients would else be added in the dtype of the weights.
+    Gradients of the first would else be added in the dtype of the weights.
     """
     dtype = context.compute_dtype
-    if dtype is None or context.is_own:
+    if dtype is None:
         return []
+    given = parts_without_dtype(context.traits) & context.method.reads
     names = context.sub_layers & set(context.traits)
     counts = _calls(function.body, {n for n in names if context.traits[n].trainable})
-    found = [n for n in context.declarations if counts[n] > 1]
+    several = {n for n in names if counts[n] > 1 and not context.is_own}
+    found = [n for n in context.declarations if n in several | given]
     casts = ", ".join(f"{n}=arrays.cast(trainables.{n}, {dtype})" for n in found)
     return [f"trainables = trainables._replace({casts})"] if found else []
 

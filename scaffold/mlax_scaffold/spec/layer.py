@@ -46,6 +46,8 @@ class _Run:
     training: bool
     dtype: jnp.dtype | None
     draws: Draws
+    weights_dtype: jnp.dtype | None = None
+    """That in which weights arrive: where no input decides it, that of what the layer is part of."""
     # Weights and states in the compute dtype. Each is cast once, so that where it is
     # read twice its gradients are added in the compute dtype.
     cast: dict[str, jax.Array] = field(default_factory=dict)
@@ -131,6 +133,8 @@ class Layer(Holder, Threads):
         self._derived = runtime("_core.static").frozen(self._derived)
         self._in_setup = False
 
+    _outer: jnp.dtype | None = None
+    """The dtype of the computation that calls the layer, while it does."""
     _given: Mapping[str, Any] = MappingProxyType({})
     """Layers that a block is given which `setup` of another layer makes."""
 
@@ -226,7 +230,8 @@ class Layer(Holder, Threads):
         outer = self._run
         ordered = [inputs[p.name] for p in parameters if p.name in inputs]
         dtype = first_floating((given, ordered))
-        self._run = _Run(training, dtype, Draws(key, compiled.places))
+        given_dtype = dtype or self._outer
+        self._run = _Run(training, dtype, Draws(key, compiled.places), given_dtype)
         weights = self._cast_weights(
             compiled.casts and has_floating(self._entries[name])
         )
@@ -320,7 +325,12 @@ class Layer(Holder, Threads):
         if not isinstance(layer, Layer):
             return layer(*x, **inputs)
         given, inputs = arranged(layer._entries["forward"], x, inputs)
-        return layer(given, self._current().training, self._drawn(number), **inputs)
+        run, before = self._current(), layer._outer
+        layer._outer = run.weights_dtype
+        try:
+            return layer(given, run.training, self._drawn(number), **inputs)
+        finally:
+            layer._outer = before
 
     # Attributes: hyperparameters, derived values, arrays
 
@@ -380,8 +390,11 @@ class Layer(Holder, Threads):
     def _read(self, name: str) -> jax.Array:
         array, run = self._arrays[name], self._run
         inexact = array is not None and jnp.issubdtype(array.dtype, jnp.inexact)
-        if run is None or run.dtype is None or not inexact:
+        if run is None or not inexact:
+            return array
+        dtype = run.dtype if self._is_state(name) else run.weights_dtype
+        if dtype is None:
             return array
         if name not in run.cast:
-            run.cast[name] = cast(array, run.dtype)
+            run.cast[name] = cast(array, dtype)
         return run.cast[name]
