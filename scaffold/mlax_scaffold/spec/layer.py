@@ -73,10 +73,10 @@ class Layer(Holder, Threads):
         module: str = "",
         aliases: Mapping[str, str] | None = None,
         surrogate_gradient: bool = False,
+        smooth_at: Mapping[str, tuple[float, float]] | None = None,
         invariances: Sequence[str] = (),
     ) -> None:
-        # `surrogate_gradient` and `invariances` are for tests and pages. `module` and `aliases` name the
-        # module class, which the generator writes.
+        # `module` and `aliases` name the module class; the others are for tests and pages.
         super().__init_subclass__()
         if abstract:
             return

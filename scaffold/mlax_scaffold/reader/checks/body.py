@@ -11,6 +11,7 @@ from mlax_scaffold.model.definition import Import
 from mlax_scaffold.model.reserved import RESERVED
 from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.reader.checks.widening import (
+    narrow_word,
     strict_hint,
     strict_word,
     untyped,
@@ -169,6 +170,13 @@ class BodyChecker:
                 strict_call(self.source, node, word)
                 if widens_floats(node, self.imports, self.method)
                 else None,
+            )
+        if narrow := narrow_word(node, self.imports, self.method):
+            self.source.report(
+                node.func,
+                f"`{unparsed(node.func)}` adds half-precision numbers one after another",
+                f"Use the strict `{narrow}` of mlax_scaffold.spec, which adds them in pairs.",
+                strict_call(self.source, node, narrow),
             )
         if like := untyped(node, self.imports, self.method):
             self.source.report(

@@ -153,6 +153,18 @@ def untyped(
     return None
 
 
+NARROW = {"jax.ops.segment_sum": "segment_sum"}
+"""Functions whose error grows with what they add in half precision, and the strict word to use."""
+
+
+def narrow_word(
+    call: ast.Call, imports: Mapping[str, Import], method: ast.FunctionDef
+) -> str | None:
+    """The strict word for such a function; None for any other call, and for one of integers."""
+    word = NARROW.get(_qualified(call.func, imports) or "")
+    return word if word and widens_floats(call, imports, method) else None
+
+
 def widens_floats(
     call: ast.Call, imports: Mapping[str, Import], method: ast.FunctionDef
 ) -> bool:

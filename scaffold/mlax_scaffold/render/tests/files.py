@@ -377,6 +377,14 @@ def _ranges(definition: Definition, method: Method) -> str:
         for n, i in enumerate(method.inputs)
         if i.name in _NOT_NEGATIVE
     ]
+    labels = {
+        i.name: f"x[{n}]" if several else "x" for n, i in enumerate(method.positional)
+    }
+    labels |= {d.name: f"trainables.{d.name}" for d in definition.weights}
+    ranges += [
+        f'"{labels.get(given.name, given.name)}": ({given.low!r}, {given.high!r})'
+        for given in definition.smooth_at
+    ]
     return ", ".join(ranges)
 
 
