@@ -10,6 +10,7 @@ from mlax_scaffold.errors import Fix, did_you_mean
 from mlax_scaffold.model.definition import Import
 from mlax_scaffold.model.reserved import RESERVED
 from mlax_scaffold.model.unparsing import unparsed
+from mlax_scaffold.reader.checks.starts import check_starts
 from mlax_scaffold.reader.checks.widening import (
     narrow_word,
     strict_hint,
@@ -185,6 +186,7 @@ class BodyChecker:
                 f"Give it a dtype: `{like}.dtype`.",
                 fix=typed_like(self.source, node, like),
             )
+        check_starts(self.source, node, self.imports, self.method)
         if function in _FORBIDDEN_CALLS:
             self.source.report(
                 node.func,
