@@ -139,6 +139,17 @@ def test_a_scan_into_a_stack_and_into_a_list(stack):
     assert_same(applied(loaded(variables, model), X), y)
 
 
+def test_a_mapping_does_not_depend_on_where_objects_lie():
+    scanned = linen.scan(Layer, {"params": 0}, split_rngs={"params": True}, length=3)()
+    variables = drawn_like(jax.eval_shape(scanned.init, KEY, X, None))
+    model = shaped(lambda dtype: block.Series.init([encoder(dtype)] * 3))
+    random, kept, texts = np.random.default_rng(0), [], set()
+    for _ in range(100):
+        kept = [*kept, *(object() for _ in range(random.integers(50)))][::2]
+        texts.add(str(map_weights(variables, model)))
+    assert len(texts) == 1
+
+
 class Network(nnx.Module):
     """Convolution, norm and two maps, a dropout that has a key."""
 

@@ -100,6 +100,14 @@ def cast(tree: Any, dtype: DTypeLike | None) -> Any:
     return jax.tree.map(leaf, tree)
 
 
+def floating_dtype(tree: Any) -> Any:
+    """The dtype of the first floating leaf of a tree; None where there is none."""
+    for leaf in jax.tree.leaves(tree):
+        if jnp.issubdtype(leaf.dtype, jnp.floating):
+            return leaf.dtype
+    return None
+
+
 def stored_moments(
     mean: jax.Array, var: jax.Array, dtype: DTypeLike
 ) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,7 +14,7 @@ from mlax_scaffold.cli import options
 from mlax_scaffold.cli.options import Function
 
 if TYPE_CHECKING:
-    from mlax_scaffold.owning.operations import Merger, Update
+    from mlax_scaffold.owning.operations import Update
     from mlax_scaffold.owning.record import Record
 
 
@@ -63,35 +64,35 @@ def carry_out(
     from mlax_scaffold.cli.changes import coloured, exclusive, warn_about
     from mlax_scaffold.errors import UsageError
     from mlax_scaffold.owning.merging import Side
-    from mlax_scaffold.owning.operations import Merger
+    from mlax_scaffold.owning.operations import Merger, check_decided, whole_plans
     from mlax_scaffold.write import commit, diff
 
     if ours + theirs + edit > 1:
         raise UsageError("--ours, --theirs and --edit exclude each other: pass one")
     side = Side.OURS if ours else Side.THEIRS if theirs else Side.NEITHER
     editor = _editor if edit and not (dry_run or show_diff) else None
-    for record, old in found:
-        merger = Merger(record, old, side, editor, not no_trial)
-        root = record.place.root
-        if dry_run or show_diff:
-            update = merger.update()
+    mergers = [Merger(*each, side, editor, not no_trial) for each in found]
+    if dry_run or show_diff:
+        updates = [merger.update() for merger in mergers]
+        for update in updates:
             if show_diff:
                 click.echo(coloured(diff(update.plan)), nl=False)
             else:
-                _tell(update, update.plan, "Would be", quiet=quiet, style=style)
-            update.check()
-            continue
-        with exclusive(root, patience):
-            update = _decided(merger)
-            report = commit(root, update.plan, title=title)
-        _tell(update, report, "Done", quiet=quiet, style=style)
+                _tell(update, "Would be", quiet=quiet, style=style)
+        check_decided(updates)
+        return
+    reports = []
+    with ExitStack() as stack:
+        for root in sorted({record.place.root for record, _ in found}):
+            stack.enter_context(exclusive(root, patience))
+        updates = [merger.update() for merger in mergers]
+        check_decided(updates)
+        for root, plan in whole_plans(updates).items():
+            reports.append(commit(root, plan, title=title))
+    for update in updates:
+        _tell(update, "Done", quiet=quiet, style=style)
+    for report in reports:
         warn_about(report, style)
-
-
-def _decided(merger: Merger) -> Update:
-    update = merger.update()
-    update.check()
-    return update
 
 
 def _editor(path: str, text: str) -> str | None:
@@ -99,7 +100,7 @@ def _editor(path: str, text: str) -> str | None:
     return click.edit(text, extension=".py")
 
 
-def _tell(update: Update, done: Any, word: str, *, quiet: bool, style: str) -> None:
+def _tell(update: Update, word: str, *, quiet: bool, style: str) -> None:
     from mlax_scaffold.cli.console import changed_lines, counts
     from mlax_scaffold.owning.record import FOLDER
 
@@ -109,7 +110,8 @@ def _tell(update: Update, done: Any, word: str, *, quiet: bool, style: str) -> N
     def shown(paths: tuple[str, ...]) -> list[str]:
         return [path for path in paths if not path.startswith(home)]
 
-    kinds = [shown(paths) for paths in (done.created, done.updated, done.deleted)]
+    plan = update.plan
+    kinds = [shown(paths) for paths in (plan.created, plan.updated, plan.deleted)]
     if style == "json":
         content = {
             "into": place.folder,

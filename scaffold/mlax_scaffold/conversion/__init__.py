@@ -115,7 +115,12 @@ def convert(
             f"arrays is converted by `mlax-scaffold new-function NAME --from {path}:{thing}`"
         )
     for definition in spec.definitions:
-        if isinstance(definition, Described):
-            renamed_locals(definition.methods, {})
+        methods = (
+            definition.methods
+            if isinstance(definition, Described)
+            else (definition.node,)
+        )
+        renamed_locals(methods)
+    renamed_locals(part for part in spec.beside if isinstance(part, ast.FunctionDef))
     printed = Printer(origin).text(spec)
     return Converted(printed, framework, tuple(sorted(set(notes.found))))

@@ -18,17 +18,13 @@ def symbols_named(
     """A name for every axis whose size is unknown, by symbol."""
     found: dict[str, str] = {}
     # `*batch` stands for all that comes before the axes that are known.
-    taken = {"y", *(["batch"] if any(_leads(v) for v in env.values()) else [])}
+    taken = {"y", *(["batch", "rest"] if any(map(_leads, env.values())) else [])}
     for value in env.values():
         if not isinstance(value, Array):
             continue
         for i, axis in enumerate(value.axes):
-            known = symbols.find(axis)
-            if (
-                not isinstance(known, ast.Name)
-                or not is_symbol(known)
-                or known.id in found
-            ):
+            known = _unknown(symbols.find(axis))
+            if known is None or known.id in found:
                 continue
             hint = symbols.hints.get(known.id, "")
             wanted = hint if hint.isidentifier() and hint.strip("_") else ""
@@ -41,6 +37,13 @@ def symbols_named(
                 made = f"{wanted}{count}"
             found[known.id] = made
     return found
+
+
+def _unknown(axis: ast.expr) -> ast.Name | None:
+    """The unknown size that an axis has, or has a multiple of."""
+    if isinstance(axis, ast.BinOp) and isinstance(axis.op, ast.Mult):
+        axis = axis.right if isinstance(axis.left, ast.Constant) else axis.left
+    return axis if isinstance(axis, ast.Name) and is_symbol(axis) else None
 
 
 def _leads(value: Value) -> bool:
@@ -63,8 +66,9 @@ def annotated(
         made = "@word:PyTree"
     else:
         shape = shape_text(symbols, value, texts, fields)
-        if not value.axes and value.lead and value.against is not None:
-            known = shape_text(symbols, value.against, texts, fields)
+        against = value.against
+        if not value.axes and value.lead and against is not None and against.axes:
+            known = shape_text(symbols, against, texts, fields)
             shape = f"# {known}" if "_" not in known.split() else "..."
         made = f'@word:{value.kind}["{shape}"]'
     made = made.replace("@word:", "_word_")
@@ -111,7 +115,10 @@ def shape_text(
     """The shape of an array in the grammar of specs."""
     axes = [axis_text(symbols, a, texts, fields) for a in array.axes]
     if array.lead:
-        axes.insert(0, "*batch" if array.axes else "*shape")
+        if array.prefix.some:
+            axes[:0] = ["batch", "*rest"]
+        else:
+            axes.insert(0, "*batch" if array.axes else "*shape")
     if not axes:
         return ""
     return " ".join(axes)

@@ -125,8 +125,12 @@ _BINARY = (
 class ArrayShapes(Indexing):
     """Results of operations of arrays."""
 
-    def __init__(self, symbols: Symbols, vectors: bool = False):
-        self.symbols, self.vectors = symbols, vectors
+    def __init__(self, symbols: Symbols, framework: str):
+        self.symbols = symbols
+        self.vectors = framework == "equinox"
+        self.channel_last = framework in ("flax", "nnx", "haiku")
+        self.divides = False
+        """Whether an unknown size that is divided is written as a multiple."""
         self.guesses = False
         """Whether the rank of an array may be guessed, as setup needs a size of it."""
 
@@ -178,6 +182,7 @@ class ArrayShapes(Indexing):
         if attr in ("dot",):
             return self.matmul(owner, given[0] if given else None)
         if attr in _ALIKE:
+            self._along(owner, node)
             return owner
         return None
 
@@ -319,6 +324,8 @@ class ArrayShapes(Indexing):
             return None
         if last == "dot_product_attention":
             return first
+        if last in _ALIKE:
+            self._along(first, node)
         if last == "glu" and first.axes:
             half = folded(expression("a // 2", a=first.axes[-1]))
             return first.like([*first.axes[:-1], half])

@@ -14,6 +14,7 @@ from mlax_scaffold.conversion.notes import Notes
 from mlax_scaffold.conversion.origin import Origin
 from mlax_scaffold.conversion.translation import Translator
 from mlax_scaffold.conversion.trees import expression, name, statement
+from mlax_scaffold.conversion.vocabulary import CHAINED
 
 TAKEN = frozenset(
     (
@@ -80,7 +81,7 @@ class Builder:
     ) -> str:
         """Declare a layer; its mark is the function of the call."""
         assert isinstance(call.func, ast.Name)
-        call.keywords = [k for k in call.keywords if k.arg != "@name"]
+        call.keywords = [k for k in call.keywords if k.arg not in ("@name", CHAINED)]
         self.attributes[attribute] = Attribute("layer", call.func.id, call, condition)
         self._write(attribute, call, condition)
         return attribute
@@ -94,7 +95,7 @@ class Builder:
     ) -> str:
         """Declare a list of layers of one kind."""
         assert isinstance(call.func, ast.Name)
-        call.keywords = [k for k in call.keywords if k.arg != "@name"]
+        call.keywords = [k for k in call.keywords if k.arg not in ("@name", CHAINED)]
         self.attributes[attribute] = Attribute("layers", call.func.id, call, condition)
         self._write(attribute, ast.ListComp(call, generators), condition)
         return attribute

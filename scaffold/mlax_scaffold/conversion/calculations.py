@@ -253,7 +253,9 @@ class Calculations(ArrayCalculations):
     def _key(self, key: Arg) -> Arg:
         return expression("self.key()") if self.keyed else key
 
-    def _dtype(self) -> Arg:
+    def _dtype(self, shape: Arg) -> Arg:
+        if isinstance(shape, ast.Attribute) and shape.attr == "shape":
+            return expression("x.dtype", x=shape.value)
         return expression(f"{self.first_input}.dtype")
 
     def _dropout(self, x: Arg, rate: Arg) -> Arg:

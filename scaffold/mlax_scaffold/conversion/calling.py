@@ -5,13 +5,14 @@ from __future__ import annotations
 import ast
 import copy
 
+from mlax_scaffold.conversion.calculations import Calculations
 from mlax_scaffold.conversion.declaring import Declaring
 from mlax_scaffold.conversion.interfaces import Interface
 from mlax_scaffold.conversion.layer_shapes import arguments
 from mlax_scaffold.conversion.loop_parts import (
     _one,
 )
-from mlax_scaffold.conversion.modules import is_layer
+from mlax_scaffold.conversion.notes import Notes
 from mlax_scaffold.conversion.sizes import (
     Array,
     Loop,
@@ -21,12 +22,15 @@ from mlax_scaffold.conversion.sizes import (
     Shape,
     Value,
 )
+from mlax_scaffold.conversion.translation import Translator
 from mlax_scaffold.conversion.trees import (
     expression,
+    is_layer,
     literal,
     name,
     self_attribute,
 )
+from mlax_scaffold.conversion.vocabulary import CHAINED
 
 
 class Calling(Declaring):
@@ -138,8 +142,8 @@ class Calling(Declaring):
         if isinstance(value, Array):
             if node.attr == "shape":
                 return node, Shape(value)
-            if node.attr in ("T", "mT") and len(value.axes) == 2 and not value.lead:
-                return node, Array(value.axes[::-1], False, value.kind)
+            if node.attr in ("T", "mT"):
+                return node, self.arrays.transposed(value, whole=node.attr == "T")
             if node.attr == "ndim" and not value.lead:
                 return node, Number(ast.Constant(len(value.axes)))
         return node, None
@@ -170,9 +174,13 @@ class Calling(Declaring):
         if mapped is not None:
             func = node.func = mapped
         if isinstance(func, ast.Call) and is_layer(func):
+            given = None
+            if any(k.arg == CHAINED for k in func.keywords):
+                # What stands before it in a sequence is made before it.
+                node.args, given = self._arguments(node.args)
             attribute = self._declare(func, "")
             node.func = self._reference(attribute)
-            return self._applied(node, attribute)
+            return self._applied(node, attribute, given)
         if isinstance(func, ast.Name):
             known = self.env.get(func.id)
             if isinstance(known, Module | Loop):
@@ -204,11 +212,27 @@ class Calling(Declaring):
             made = method if method.name not in self.declared else copy.deepcopy(method)
             self.declared[method.name] = method.name
             return node, self.run(made, dict(zip(places, given, strict=False)))
+        helper = self._helper(func)
+        if helper is not None:
+            places = [a.arg for a in helper.args.args]
+            return node, self.run(helper, dict(zip(places, given, strict=False)))
         if isinstance(func, ast.Attribute) and attribute is None:
             func.value, owner = self.value(func.value)
             if isinstance(owner, Array | Shape):
                 return node, self.arrays.method(func.attr, owner, node, given)
         return node, self.arrays.function(ast.unparse(func), node, given, self)
+
+    def _helper(self, func: ast.expr) -> ast.FunctionDef | None:
+        """A function of the file, as it stands beside the spec."""
+        builder = self.builder
+        found = builder.origin.functions.get(getattr(func, "id", ""))
+        if found is None or self.depth >= 6:
+            return None
+        translator = Translator(
+            builder.origin, builder.framework, Notes(), Calculations(keyed=False), {}
+        )
+        [made] = translator.statements([copy.deepcopy(found)])
+        return made if isinstance(made, ast.FunctionDef) else None
 
     def _mapped(self, func: ast.expr) -> ast.expr | None:
         """The layer that jax.vmap maps, which takes a batch itself."""
@@ -247,7 +271,9 @@ class Calling(Declaring):
         made = [self.value(a) for a in args]
         return [m for m, _ in made], [v for _, v in made]
 
-    def _applied(self, node: ast.Call, attribute: str) -> tuple[ast.expr, Value]:
+    def _applied(
+        self, node: ast.Call, attribute: str, given: list[Value] | None = None
+    ) -> tuple[ast.expr, Value]:
         """The call of a layer: what is unknown of its declaration is told by its input."""
         known = self.builder.attributes[attribute]
         assert known.call is not None
@@ -255,8 +281,9 @@ class Calling(Declaring):
         interface = self.builder.own.get(layer) if kind == "@own" else None
         if interface is not None:
             node = self._own_arguments(node, interface)
-        node = self._flagless(node)
-        node.args, given = self._arguments(node.args)
+        if given is None:
+            node = self._flagless(node)
+            node.args, given = self._arguments(node.args)
         node.keywords = [
             ast.keyword(k.arg, self.value(k.value)[0]) for k in node.keywords
         ]

@@ -8,7 +8,6 @@ import copy
 from mlax_scaffold.conversion.loop_parts import (
     _unnumbered,
 )
-from mlax_scaffold.conversion.modules import is_layer
 from mlax_scaffold.conversion.reading import Reading
 from mlax_scaffold.conversion.sizes import (
     Number,
@@ -16,6 +15,7 @@ from mlax_scaffold.conversion.sizes import (
     Shape,
 )
 from mlax_scaffold.conversion.trees import (
+    is_layer,
     is_name,
     literal,
     name,

@@ -62,6 +62,9 @@ def example(
     values: dict[str, object] = {}
     for field in fields:
         value = _value(field)
+        if f"self.{field.name})" in text and "int(" in text and value is None:
+            # A share of a size, which is to be one at least.
+            value = literal(field.default) if field.default is not None else None
         if value is None and field.default is None and "None" not in field.word:
             if field.word not in ("Activation", "Initializer", "Function"):
                 return ()
@@ -117,6 +120,11 @@ def _shape(
     sizes: list[int] = []
     if array.lead:
         sizes.append(2)
+    if array.flat is not None:
+        size = _computed(symbols.find(array.flat), values)
+        if not isinstance(size, int):
+            return None
+        sizes.append(size)
     free = 0
     spatial = {"height": 8, "width": 8, "depth": 8, "time": 5}
     for axis in array.axes:

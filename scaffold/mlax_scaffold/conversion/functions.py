@@ -51,6 +51,7 @@ def function_definition(
     body = translator.statements(without_docstring(node.body))
     symbols = Symbols()
     bodies = Bodies(builder, symbols, {})
+    bodies.arrays.divides = True
     env: dict[str, Value] = {
         a.arg: Array([], True, "Float") for a, _ in inputs if a.arg not in KEYS
     }

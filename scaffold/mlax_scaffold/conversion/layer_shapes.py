@@ -185,6 +185,8 @@ class LayerShapes:
     def _channels(self, given: dict[str, ast.expr], x: Array) -> Value:
         if literal(given["channel_last"]) is True:
             axis = self.symbols.axis(x, -1, "channels")
+            if x.lead and len(x.axes) == 1:
+                x.at_least_one()
         else:
             axis = self.symbols.axis(x, 1 if self.batched else 0)
             if axis is None and len(x.axes) == 1:
@@ -207,6 +209,11 @@ class LayerShapes:
 
     def _flattened(self, given: dict[str, ast.expr], x: Array) -> Value:
         kept = literal(given["batch_dims"])
+        if x.lead and not x.axes and kept == 1 and self.batched:
+            x.at_least_one()
+            if x.flat is None:
+                x.flat = self.symbols.fresh("features")
+            return Array([self.symbols.fresh("batch"), x.flat], False, x.kind)
         if x.lead or not isinstance(kept, int):
             return Array([self.symbols.fresh("features")], True, x.kind)
         return Array([*x.axes[:kept], product(x.axes[kept:])], False, x.kind)

@@ -9,6 +9,7 @@ from mlax_scaffold.conversion.building import Attribute, Builder
 from mlax_scaffold.conversion.tables import LAYERS
 from mlax_scaffold.conversion.trees import (
     expression,
+    is_layer,
     is_none,
     name,
     negated,
@@ -259,13 +260,6 @@ class Modules:
         self.builder.methods.append(method)
         self.builder.attributes.setdefault(attribute, Attribute("sequence"))
         self.translator.around.attributes[attribute] = expression(f"self._{attribute}")
-
-
-def is_layer(call: ast.Call) -> bool:
-    """Whether a call declares a layer, by its mark."""
-    return isinstance(call.func, ast.Name) and call.func.id.startswith(
-        ("@layer:", "@own:")
-    )
 
 
 def chained(calls: list[ast.expr]) -> list[ast.stmt]:

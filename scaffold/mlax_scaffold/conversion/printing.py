@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from mlax_scaffold.conversion.description import Described, Field, Function, SpecText
 from mlax_scaffold.conversion.library import layer_place
@@ -253,9 +253,7 @@ def _doc(text: str, indent: str) -> list[str]:
     return [f'{indent}{raw}"""{lines[0]}', *inner, f'{indent}"""']
 
 
-def renamed_locals(
-    methods: Iterable[ast.FunctionDef], words: Mapping[str, object]
-) -> None:
+def renamed_locals(methods: Iterable[ast.FunctionDef]) -> None:
     """Locals with the names of words that the same method uses get other names."""
     for method in methods:
         used = {

@@ -16,6 +16,7 @@ from mlax_scaffold.conversion.origin import Origin
 from mlax_scaffold.conversion.signatures import Signature
 from mlax_scaffold.conversion.translation import Translator
 from mlax_scaffold.conversion.trees import names
+from mlax_scaffold.conversion.vocabulary import KEYS
 
 
 class Program:
@@ -138,8 +139,9 @@ def _translated(
     origin: Origin, notes: Notes, node: ast.stmt, framework: str
 ) -> ast.stmt:
     first = "x"
-    if isinstance(node, ast.FunctionDef) and node.args.args:
-        first = node.args.args[0].arg
+    if isinstance(node, ast.FunctionDef):
+        given = [a.arg for a in node.args.args if a.arg not in KEYS]
+        first = given[0] if given else first
     translator = Translator(
         origin, framework, notes, Calculations(first, keyed=False), {}
     )

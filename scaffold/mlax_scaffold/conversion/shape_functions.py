@@ -3,30 +3,48 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
 from mlax_scaffold.conversion.sizes import (
     Array,
     Several,
     Symbols,
     Value,
+    is_symbol,
 )
 from mlax_scaffold.conversion.trees import expression, folded, literal
-
-if TYPE_CHECKING:
-    pass
 
 
 class ShapeFunctions:
     """Functions by what they do to axes."""
 
     symbols: Symbols
+    divides: bool
+    channel_last: bool
 
     def _axis(self, node: ast.Call, place: int) -> object:
         for keyword in node.keywords:
             if keyword.arg in ("axis", "axes"):
                 return literal(keyword.value)
         return literal(node.args[place]) if len(node.args) > place else None
+
+    def _along(self, array: Array, node: ast.Call) -> None:
+        """An axis that something is computed along is there."""
+        axis = next((literal(k.value) for k in node.keywords if k.arg == "axis"), None)
+        if isinstance(axis, int) and axis < 0:
+            self.symbols.axis(array, axis)
+
+    def transposed(self, array: Array, *, whole: bool) -> Value:
+        """The array with its axes in reversed order, or with its last two exchanged."""
+        if whole and array.lead and len(array.axes) < 3:
+            self.symbols.ranked(array, ("rows", "features"))
+        if whole and array.lead:
+            return None
+        if whole:
+            return Array(array.axes[::-1], False, array.kind)
+        if self.symbols.axis(array, -2) is None:
+            return None
+        axes = list(array.axes)
+        return array.like([*axes[:-2], axes[-1], axes[-2]])
 
     def _reduced(self, array: Array, node: ast.Call, place: int) -> Value:
         axis = self._axis(node, place)
@@ -40,9 +58,14 @@ class ShapeFunctions:
         if not axes:
             return None
         if array.lead:
-            if all(a > 0 for a in axes) and len(axes) > 1:
+            if axes == [1, 2] and self.channel_last:
                 # Those of an image, before its channels.
-                return array.like(list(array.axes))
+                image = ("batch", "height", "width", "channels")
+                self.symbols.ranked(array, image)
+            elif axes == [2, 3]:
+                image = ("batch", "channels", "height", "width")
+                self.symbols.ranked(array, image)
+        if array.lead:
             if any(a >= 0 for a in axes):
                 return None
             for a in axes:
@@ -99,10 +122,13 @@ class ShapeFunctions:
         sizes = [self.symbols.axis(a, axis) for a in arrays]
         if any(s is None for s in sizes):
             return None
-        total: ast.expr = ast.Constant(0)
-        for size in sizes:
-            assert size is not None
+        known = [self.symbols.find(size) for size in sizes if size is not None]
+        total = known[0]
+        for size in known[1:]:
             total = folded(expression("a + b", a=total, b=size))
+        if len({ast.unparse(size) for size in known}) == 1 and len(known) > 1:
+            number = ast.Constant(len(known))
+            total = folded(expression("n * a", n=number, a=known[0]))
         first = arrays[0]
         axes = list(first.axes)
         for other in arrays[1:]:
@@ -134,6 +160,11 @@ class ShapeFunctions:
         size = self.symbols.axis(array, axis)
         if size is None or not isinstance(parts, int):
             return None
+        if self.divides and is_symbol(self.symbols.find(size)):
+            part = self.symbols.fresh("half" if parts == 2 else "part")
+            known = expression("a * b", a=ast.Constant(parts), b=part)
+            self.symbols.equal(size, known)
+            size = self.symbols.find(size)
         share = folded(expression("a // b", a=size, b=ast.Constant(parts)))
         if isinstance(size, ast.BinOp) and isinstance(size.op, ast.Mult):
             for one, other in ((size.left, size.right), (size.right, size.left)):

@@ -37,10 +37,11 @@ class Signature:
             if isinstance(value, Array):
                 first = given[0] if given else None
                 shared = value.lead and self.shares(value) and isinstance(first, Array)
-                own = value.tail if shared else value.axes
-                axes = [substituted(_fresh(symbols, a, renamed), values) for a in own]
+                axes = [
+                    substituted(_fresh(symbols, a, renamed), values) for a in value.axes
+                ]
                 if shared and isinstance(first, Array):
-                    return Array(axes, kind=value.kind, prefix=first.prefix)
+                    return _behind(symbols, first, self._known(), axes)
                 return Array(axes, value.lead, value.kind)
             if isinstance(value, Several):
                 return Several([made(i) for i in value.items])
@@ -62,10 +63,27 @@ class Signature:
         result = made(self.output)
         return result
 
+    def _known(self) -> int:
+        """How many axes are known of the first input."""
+        first = self.inputs[0]
+        return len(first.axes) if isinstance(first, Array) else 0
+
     def shares(self, value: Array) -> bool:
         """Whether a result has the first axes of the first input."""
         first = self.inputs[0] if self.inputs else None
         return isinstance(first, Array) and first.prefix is value.prefix and first.lead
+
+
+def _behind(symbols: Symbols, first: Array, known: int, axes: list[ast.expr]) -> Array:
+    """The axes of a result, behind those of its input that nothing is known of."""
+    before = first.axes[: max(0, len(first.axes) - known)]
+    # The very same axes are had in common.
+    same_places = zip(axes, first.axes[len(before) :], strict=False)
+    kept = [
+        b if ast.unparse(symbols.find(a)) == ast.unparse(symbols.find(b)) else a
+        for a, b in same_places
+    ]
+    return first.like([*before, *kept, *axes[len(kept) :]])
 
 
 def _frozen(symbols: Symbols, value: Value, prefixes: dict[int, Prefix]) -> Value:

@@ -17,6 +17,8 @@ class Prefix:
     axes: list[ast.expr] = field(default_factory=list)
     open: bool = True
     """Whether any number of others stands before them."""
+    some: bool = False
+    """Whether that is one at least."""
 
 
 class Array:
@@ -34,6 +36,8 @@ class Array:
         self.kind = kind
         self.against: Array | None = None
         """What an array is broadcast to that nothing else is known of."""
+        self.flat: ast.expr | None = None
+        """The size of all axes but the first, where they are made one."""
 
     @property
     def axes(self) -> list[ast.expr]:
@@ -44,6 +48,10 @@ class Array:
     def lead(self) -> bool:
         """Whether any number of axes stands before those."""
         return self.prefix.open
+
+    def at_least_one(self) -> None:
+        """Some axis stands before those that are known."""
+        self.prefix.some = True
 
     def like(self, axes: list[ast.expr], kind: str = "") -> Array:
         """An array with other axes, which has the first ones in common where they are the same."""
@@ -191,6 +199,8 @@ class Symbols:
             if one.lead and not one.axes and other.axes:
                 one.against = other
                 return other
+        if left.lead and right.lead and not left.axes and left is not right:
+            right.against = left
         longer, other = left, right
         if len(right.axes) > len(left.axes) or (right.lead and not left.lead):
             longer, other = right, left

@@ -17,13 +17,14 @@ from mlax_scaffold.conversion.tables import (
     REDUCTIONS,
 )
 from mlax_scaffold.conversion.trees import (
+    is_layer,
     is_name,
     name,
     replaced,
     self_attribute,
     without_docstring,
 )
-from mlax_scaffold.conversion.vocabulary import Surroundings
+from mlax_scaffold.conversion.vocabulary import CHAINED, Surroundings
 
 
 class TranslatedCalls(ast.NodeTransformer):
@@ -68,6 +69,8 @@ class TranslatedCalls(ast.NodeTransformer):
             if isinstance(made, ast.Lambda):
                 body = replaced(made.body, {made.args.args[0].arg: body})
             else:
+                if isinstance(made, ast.Call) and is_layer(made):
+                    made.keywords.append(ast.keyword(CHAINED, ast.Constant(True)))
                 body = ast.Call(made, [body], [])
         parameters = ast.arguments([], [ast.arg("x")], None, [], [], None, [])
         return ast.Lambda(parameters, body)
@@ -97,11 +100,7 @@ class TranslatedCalls(ast.NodeTransformer):
 
     def _titled(self, node: ast.Call, made: ast.expr) -> None:
         """Keep the name that a layer is given."""
-        head = made.func if isinstance(made, ast.Call) else None
-        declares = isinstance(head, ast.Name) and head.id.startswith(
-            ("@layer:", "@own:")
-        )
-        if declares and isinstance(made, ast.Call):
+        if isinstance(made, ast.Call) and is_layer(made):
             made.keywords += [
                 ast.keyword("@name", k.value)
                 for k in node.keywords

@@ -176,3 +176,10 @@ def negated(node: ast.expr) -> ast.expr:
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
         return node.operand
     return ast.UnaryOp(ast.Not(), node)
+
+
+def is_layer(call: ast.Call) -> bool:
+    """Whether a call declares a layer, by its mark."""
+    return isinstance(call.func, ast.Name) and call.func.id.startswith(
+        ("@layer:", "@own:")
+    )

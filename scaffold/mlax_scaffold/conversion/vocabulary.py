@@ -51,6 +51,9 @@ SEQUENTIAL = frozenset(
 )
 
 
+CHAINED = "@chained"
+"""Marks a layer that is an element of a sequence: it is made after those before it."""
+
 HAIKU = (*("haiku.get_parameter", "haiku.get_state", "haiku.set_state"),)
 
 

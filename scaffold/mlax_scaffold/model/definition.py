@@ -28,6 +28,7 @@ from mlax_scaffold.model.smooth import SmoothAt
 
 __all__ = [
     "OPTIMIZER_TOOLS",
+    "RESULT",
     "ArrayType",
     "Declaration",
     "Definition",
@@ -43,6 +44,10 @@ __all__ = [
     "Requirement",
     "Role",
 ]
+
+
+RESULT = "y"
+"""What examples call the shape of the result."""
 
 
 class Kind(Enum):
@@ -232,6 +237,12 @@ class Definition:
     def example_shapes(self) -> dict[str, tuple[int, ...]]:
         """Shapes of the arrays of the first example; none without one."""
         return dict(self.examples[0].shapes) if self.examples else {}
+
+    @property
+    def result_shape(self) -> tuple[int, ...] | None:
+        """The shape of the result in the first example; an input that is called so is none."""
+        inputs = {i.name for method in self.methods for i in method.inputs}
+        return None if RESULT in inputs else self.example_shapes.get(RESULT)
 
     @property
     def takes_weights(self) -> bool:

@@ -49,8 +49,8 @@ class Variadic:
 
         What says how many `*spatial` there are also says how many `*kernel_spatial`.
         """
-        kind = self.name.rpartition("_")[2]
-        return tuple(dict.fromkeys((f"{self.name}_dims", f"{kind}_dims")))
+        kinds = dict.fromkeys((self.name, self.name.rpartition("_")[2]))
+        return tuple(n for kind in kinds for n in (f"{kind}_dims", f"num_{kind}"))
 
     def counter(self, names: Container[str]) -> str | None:
         """The one of the names that says how many axes there are."""

@@ -6,12 +6,12 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from mlax_scaffold.errors import UsageError, did_you_mean
 from mlax_scaffold.model.definition import Definition, Kind
 from mlax_scaffold.model.library import Library
 from mlax_scaffold.model.project import GENERATED, Project
 from mlax_scaffold.owning.place import Place
-from mlax_scaffold.project.workspace import BUILT_IN, name_in
+from mlax_scaffold.project.lookup import find_named, full_name
+from mlax_scaffold.project.workspace import BUILT_IN
 from mlax_scaffold.reader.files import LIBRARY_SPECS, SpecFile, find_specs
 from mlax_scaffold.reader.library import read_library
 from mlax_scaffold.render import render
@@ -28,6 +28,8 @@ class Bundle:
     library: Library
     wanted: tuple[Definition, ...]
     texts: Mapping[str, str]
+    needs: Mapping[str, frozenset[str]]
+    """The paths of the modules that each wanted definition is made of, by its full name."""
 
 
 def find_specs_of(names: Sequence[str]) -> tuple[SpecFile, ...]:
@@ -38,31 +40,17 @@ def find_specs_of(names: Sequence[str]) -> tuple[SpecFile, ...]:
     Raises:
         UsageError: there is none, or there are several and none is a layer.
     """
-    known = find_specs(LIBRARY_SPECS, BUILT_IN)
-    return tuple(_find(name, known) for name in dict.fromkeys(names))
-
-
-def _find(name: str, known: Sequence[SpecFile]) -> SpecFile:
-    found = [f for f in known if name in (name_in(f), full_name(f))]
-    if len(found) == 1:
-        return found[0]
-    layers = [f for f in found if f.section == Kind.LAYER.section]
-    if layers:
-        return layers[0]
-    if found:
-        several = " and ".join(map(full_name, found))
-        raise UsageError(f'"{name}" may be {several}: write one of these')
-    folded = [name_in(f) for f in known if name_in(f).lower() == name.lower()]
-    names = [*map(name_in, known), *map(full_name, known)]
-    close = f'did you mean "{folded[0]}"?' if folded else did_you_mean(name, names)
-    raise UsageError(
-        f'the library has no "{name}"; {close or "its pages list what there is"}'
+    known = {full_name(f): f for f in find_specs(LIBRARY_SPECS, BUILT_IN)}
+    return tuple(
+        find_named(
+            name,
+            known,
+            absent="the library has no",
+            last="its pages list what there is",
+            preferred=Kind.LAYER.section,
+        )
+        for name in dict.fromkeys(names)
     )
-
-
-def full_name(file: SpecFile) -> str:
-    """`nn.Linear`."""
-    return f"{file.section}.{name_in(file)}"
 
 
 def make_bundle(
@@ -87,23 +75,37 @@ def make_bundle(
     wanted = tuple(d for d in library if d.source in sources)
     needed = _closure(rendered, place, _roots(wanted, place, modules=modules))
     texts = {path: _owned(rendered[path]) for path in needed}
+    needs = {
+        str(d.reference): frozenset(
+            path
+            for path in _closure(rendered, place, (_module(d, place),))
+            if not path.endswith("/__init__.py")
+        )
+        for d in wanted
+    }
     if contracts:
         for definition in wanted:
-            path = (
-                f"{place.tests}/{definition.section}/test_{definition.section}_"
-                f"{definition.module}.py"
-            )
+            path = test_of(definition, place)
             texts[path] = _owned(rendered[path])
-    return Bundle(library, wanted, texts)
+    return Bundle(library, wanted, texts, needs)
+
+
+def test_of(definition: Definition, place: Place) -> str:
+    """The path of a definition's tests."""
+    section, module = definition.section, definition.module
+    return f"{place.tests}/{section}/test_{section}_{module}.py"
+
+
+def _module(definition: Definition, place: Place) -> str:
+    return f"{place.folder}/{definition.section}/{file_name(definition)}"
 
 
 def _roots(
     wanted: Iterable[Definition], place: Place, *, modules: bool
 ) -> Iterator[str]:
     for definition in wanted:
-        section = f"{place.folder}/{definition.section}"
-        yield f"{section}/__init__.py"
-        yield f"{section}/{file_name(definition)}"
+        yield f"{place.folder}/{definition.section}/__init__.py"
+        yield _module(definition, place)
         if modules and definition.kind.is_layer:
             graph = f"{place.folder}/graph"
             yield f"{graph}/{definition.section}/{definition.module}.py"

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from mlax_scaffold.errors import ConflictError, FindingsError, UsageError
-from mlax_scaffold.owning.bundle import find_specs_of, full_name, make_bundle
+from mlax_scaffold.model.definition import Definition
+from mlax_scaffold.owning.bundle import Bundle, find_specs_of, make_bundle, test_of
 from mlax_scaffold.owning.merging import MARKERS, Merged, Side, Versions, merge
 from mlax_scaffold.owning.place import Place
 from mlax_scaffold.owning.record import Record, find_records
 from mlax_scaffold.owning.recorded import plain_tests
+from mlax_scaffold.project.lookup import full_name
 from mlax_scaffold.project.staging import Stage
 from mlax_scaffold.render.formatting import lay_out
 from mlax_scaffold.render.scratch import fill, scratch
@@ -53,20 +55,32 @@ class Update:
     """Files that are needed, and that somebody deleted."""
     conflicts: tuple[Conflict, ...] = ()
 
-    def check(self) -> None:
-        """Raises ConflictError, showing each contradiction, where there are any."""
-        if not self.conflicts:
-            return
-        shown = [
-            f"{c.path}: {', '.join(c.names)}\n\n{_contradictions(c.text)}"
-            for c in self.conflicts
-        ]
+
+def check_decided(updates: Iterable[Update]) -> None:
+    """Raises ConflictError, showing each contradiction, where one of them has any."""
+    shown = [
+        f"{c.path}: {', '.join(c.names)}\n\n{_contradictions(c.text)}"
+        for update in updates
+        for c in update.conflicts
+    ]
+    if shown:
         raise ConflictError(
             "You and mlax-scaffold changed the same lines:\n\n"
             + "\n".join(shown)
             + "\nNothing was changed. Go on with --ours (your lines), --theirs (the new "
             "ones), or --edit (settle each in an editor); all other changes are merged."
         )
+
+
+def whole_plans(updates: Iterable[Update]) -> dict[str, Plan]:
+    """What has to change in each project, in one step."""
+    found: dict[str, Plan] = {}
+    for update in updates:
+        root, plan = update.record.place.root, update.plan
+        before = found[root].changes if root in found else ()
+        changes = sorted((*before, *plan.changes), key=lambda c: c.path)
+        found[root] = replace(plan, changes=tuple(changes))
+    return found
 
 
 def records_below(folder: str | None) -> list[Record]:
@@ -109,7 +123,7 @@ class Merger:
             FindingsError: what would be there does not import.
         """
         place = self.record.place
-        theirs = bring(self.record, trial=self.trial)
+        theirs = bring(self.record, self.old, trial=self.trial)
         base = dict(self.old.base) if self.old else {}
         mine = _on_disk(place.root, {*theirs, *base})
         self._refuse_others(theirs, base, mine)
@@ -212,8 +226,10 @@ class _Found:
     conflicts: list[Conflict] = field(default_factory=list)
 
 
-def bring(record: Record, *, trial: bool = True) -> dict[str, str]:
+def bring(record: Record, old: Record | None, *, trial: bool = True) -> dict[str, str]:
     """The files that a record asks for, as the library has them now.
+
+    What is as the old record holds it is neither tried nor recorded again.
 
     Raises:
         UsageError: a name is not known.
@@ -224,7 +240,14 @@ def bring(record: Record, *, trial: bool = True) -> dict[str, str]:
         record.names, place, modules=record.modules, contracts=not record.plain
     )
     texts = _laid_out(bundle.texts, place)
-    if trial or record.plain:
+    base = _laid_out(old.base, place) if old else {}
+    changed = {path for path, text in texts.items() if base.get(path) != text}
+    unrecorded: list[Definition] = []
+    if record.plain:
+        kept = _recorded(bundle, place, base, changed)
+        texts |= kept
+        unrecorded = [d for d in bundle.wanted if test_of(d, place) not in kept]
+    if (trial and changed) or unrecorded:
         with _staged(place, texts) as stage:
             modules = [f"{place.package}.{d.section}" for d in bundle.wanted]
             outcome = stage.run(_IMPORT, sorted(set(modules)))
@@ -233,10 +256,22 @@ def bring(record: Record, *, trial: bool = True) -> dict[str, str]:
                     f"{outcome.output.strip()}\n\nWhat would be brought does not import. "
                     "Nothing was changed."
                 )
-            if record.plain:
-                tests = dict(plain_tests(bundle, place, stage))
+            if unrecorded:
+                tests = dict(plain_tests(bundle, place, stage, unrecorded))
                 texts |= _laid_out(tests, place)
     return texts
+
+
+def _recorded(
+    bundle: Bundle, place: Place, base: Mapping[str, str], changed: Collection[str]
+) -> dict[str, str]:
+    """The tests whose values are those of definitions that have not changed."""
+    untouched = [
+        test_of(d, place)
+        for d in bundle.wanted
+        if bundle.needs[str(d.reference)].isdisjoint(changed)
+    ]
+    return {path: base[path] for path in untouched if path in base}
 
 
 def changes_of(record: Record) -> tuple[str, str]:
@@ -244,7 +279,7 @@ def changes_of(record: Record) -> tuple[str, str]:
     place = record.place
     base = _laid_out(record.base, place)
     mine = _laid_out(_on_disk(place.root, base), place)
-    theirs = bring(record, trial=False)
+    theirs = bring(record, record, trial=False)
     return _diff(base, mine), _diff(base, theirs)
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from mlax_scaffold.errors import FindingsError, UsageError
 from mlax_scaffold.model.definition import Definition, Kind
-from mlax_scaffold.owning.bundle import Bundle
+from mlax_scaffold.owning.bundle import Bundle, test_of
 from mlax_scaffold.owning.place import Place
 from mlax_scaffold.project.staging import Stage
 from mlax_scaffold.render.docs.example import example
@@ -58,34 +58,37 @@ _RESULTS = {
 
 
 def plain_tests(
-    bundle: Bundle, place: Place, stage: Stage
+    bundle: Bundle, place: Place, stage: Stage, wanted: Sequence[Definition]
 ) -> Iterator[tuple[str, str]]:
     """The paths and the texts of tests, whose values are recorded by running what is staged.
+
+    Args:
+        bundle: the source.
+        place: where it goes.
+        stage: holds it, to be run.
+        wanted: the definitions of the bundle that values are recorded of.
 
     Raises:
         UsageError: there is no example of a definition.
         FindingsError: an example fails.
     """
-    programs = [_program(d, bundle, place) for d in bundle.wanted]
+    programs = [_program(d, bundle, place) for d in wanted]
     outcome = stage.run(_RECORD, [f"{head}\n\n{run}" for head, run in programs])
     if outcome.status != 0:
         raise FindingsError(
             f"{outcome.output.strip()}\n\nNo values could be recorded. Nothing was changed."
         )
     found = json.loads(outcome.output.splitlines()[-1])
-    for definition, (imports, run), values in zip(
-        bundle.wanted, programs, found, strict=True
-    ):
-        section, module = definition.section, definition.module
+    for definition, (imports, run), values in zip(wanted, programs, found, strict=True):
         text = _TEST.format(
             package=place.package,
-            name=f"{section}.{definition.name}",
-            module=module,
+            name=str(definition.reference),
+            module=definition.module,
             imports=imports,
             run=run,
             expected=f"[{', '.join(map(repr, values))}]",
         )
-        yield f"{place.tests}/{section}/test_{section}_{module}.py", text
+        yield test_of(definition, place), text
 
 
 def _program(definition: Definition, bundle: Bundle, place: Place) -> tuple[str, str]:

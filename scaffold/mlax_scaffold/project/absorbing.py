@@ -6,7 +6,7 @@ import ast
 import difflib
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from mlax_scaffold.errors import FindingsError, SpecError, UsageError
 from mlax_scaffold.model.definition import Definition
@@ -74,7 +74,7 @@ def absorb(workspace: Workspace, name: str, *, anyway: bool = False) -> Absorbed
         )
     edited = _Edited.find(workspace, definition)
     text = edited.taken_back(files[definition.source].text, anyway=anyway)
-    after = replace(workspace, edited={definition.source: text})
+    after = edited.saying(text)
     made = after.generate()
     plan = after.plan(made)
     held = {edited.path}
@@ -97,6 +97,7 @@ class _Edited:
     path: str
     before: str
     after: str
+    read: dict[str, Workspace] = field(default_factory=dict)
 
     @classmethod
     def find(cls, workspace: Workspace, definition: Definition) -> _Edited:
@@ -114,6 +115,13 @@ class _Edited:
         if after == before:
             raise UsageError(f"{path} was not edited: there is nothing to take back")
         return cls(workspace, definition, path, before, after)
+
+    def saying(self, spec: str) -> Workspace:
+        """The project with this text as the spec, which is read once."""
+        if spec not in self.read:
+            edited = {self.definition.source: spec}
+            self.read[spec] = replace(self.workspace, edited=edited)
+        return self.read[spec]
 
     def taken_back(self, spec: str, *, anyway: bool) -> str:
         """The text of the spec from which the edited module follows; `anyway`: the closest one.
@@ -174,12 +182,11 @@ class _Edited:
 
     def _named(self, spec: str) -> str:
         """A spec in which the locals that the generator makes of fields are fields."""
-        source = self.definition.source
         try:
-            replace(self.workspace, edited={source: spec}).read()
+            self.saying(spec).read()
         except SpecError as error:
             if all("is not defined" in d.message for d in error.diagnostics):
-                return error.mended.get(source, spec)
+                return error.mended.get(self.definition.source, spec)
         return spec
 
     def _says(self, spec: str, wanted: Unit) -> bool:
@@ -190,9 +197,8 @@ class _Edited:
             return False
 
     def _generated(self, spec: str) -> str:
-        workspace = replace(self.workspace, edited={self.definition.source: spec})
         try:
-            return module_of(workspace, self.definition)[1]
+            return module_of(self.saying(spec), self.definition)[1]
         except SpecError as error:
             raise FindingsError(
                 f"The edit of {self.path} was carried over to {self.definition.source}, "

@@ -1,41 +1,75 @@
-"""Finds definitions by the names that people give."""
+"""Finds definitions, and specs, by the names that people give: `Linear`, or `nn.Linear`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
+from typing import TypeVar
 
 from mlax_scaffold.errors import UsageError, did_you_mean
 from mlax_scaffold.model.definition import Definition
 from mlax_scaffold.project.workspace import Workspace, name_in
+from mlax_scaffold.reader.files import SpecFile
+
+T = TypeVar("T")
+
+
+def find_named(
+    name: str,
+    known: Mapping[str, T],
+    *,
+    absent: str = "there is no",
+    last: str = "`mlax-scaffold list` shows what there is",
+    preferred: str = "",
+) -> T:
+    """What a name stands for.
+
+    Args:
+        name: as it was given.
+        known: everything, by full names such as `nn.Linear`.
+        absent: how to say that there is none.
+        last: what to say where no name is close.
+        preferred: the section that is meant where several have the name.
+
+    Raises:
+        UsageError: there is none, or there are several.
+    """
+    found = [full for full in known if name in (full, full.rpartition(".")[2])]
+    if len(found) == 1:
+        return known[found[0]]
+    if f"{preferred}.{name}" in found:
+        return known[f"{preferred}.{name}"]
+    if found:
+        raise UsageError(f'"{name}" may be {" and ".join(found)}: write one of these')
+    raise UsageError(f'{absent} "{name}"; {_close(name, known) or last}')
 
 
 def find_definition(
     workspace: Workspace, name: str, definitions: Iterable[Definition]
 ) -> Definition:
-    """The definition called `Linear`, or `nn.Linear` where several have the name.
+    """The definition of a name.
 
     Raises:
         UsageError: there is none, or there are several.
     """
-    known = list(definitions)
-    found = [d for d in known if name in (d.name, str(d.reference))]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        several = " and ".join(str(d.reference) for d in found)
-        raise UsageError(f'"{name}" may be {several}: write one of these')
-    for file in workspace.built_in:
-        if name in (name_in(file), f"{file.section}.{name_in(file)}"):
-            raise UsageError(
-                f'"{name}" comes with {file.origin}, but no spec of this project is '
-                "built on it, so it is not part of the package"
-            )
-    raise UsageError(f'there is no "{name}"; {_hint(name, known)}')
+    known = {str(d.reference): d for d in definitions}
+    if not any(name in (full, d.name) for full, d in known.items()):
+        for file in workspace.built_in:
+            if name in (name_in(file), full_name(file)):
+                raise UsageError(
+                    f'"{name}" comes with {file.origin}, but no spec of this project is '
+                    "built on it, so it is not part of the package"
+                )
+    return find_named(name, known)
 
 
-def _hint(name: str, known: Sequence[Definition]) -> str:
-    folded = {d.name.lower(): d.name for d in known}
+def full_name(file: SpecFile) -> str:
+    """`nn.Linear`."""
+    return f"{file.section}.{name_in(file)}"
+
+
+def _close(name: str, known: Iterable[str]) -> str:
+    short = {full.rpartition(".")[2]: full for full in known}
+    folded = {each.lower(): each for each in short}
     if name.lower() in folded:
         return f'did you mean "{folded[name.lower()]}"?'
-    names = [*(d.name for d in known), *(str(d.reference) for d in known)]
-    return did_you_mean(name, names) or "`mlax-scaffold list` shows what there is"
+    return did_you_mean(name, [*short, *short.values()])

@@ -6,10 +6,11 @@ import keyword
 import re
 from collections.abc import Iterable
 
-from mlax_scaffold.errors import UsageError, did_you_mean
+from mlax_scaffold.errors import UsageError
 from mlax_scaffold.model.definition import OPTIMIZER_TOOLS, Kind
 from mlax_scaffold.model.import_time import INITIALIZERS, OWN_INITIALIZERS
 from mlax_scaffold.model.words import WORDS
+from mlax_scaffold.project.lookup import find_named, full_name
 from mlax_scaffold.project.workspace import name_in
 from mlax_scaffold.reader.files import SpecFile
 from mlax_scaffold.reader.homes import module_name
@@ -113,12 +114,8 @@ def find_like(name: str, kind: Kind, specs: Iterable[SpecFile]) -> SpecFile:
         UsageError: there is none, with the closest name.
     """
     family = next((f for f in _FAMILIES if kind in f), (kind,))
-    known = {name_in(f): f for f in specs if Kind(f.section) in family}
-    if name not in known:
-        close = did_you_mean(name, sorted(known))
-        hint = close or "`mlax-scaffold list` shows what there is"
-        raise UsageError(f'there is no {kind.name.lower()} "{name}"; {hint}')
-    return known[name]
+    known = {full_name(f): f for f in specs if Kind(f.section) in family}
+    return find_named(name, known, absent=f"there is no {kind.name.lower()}")
 
 
 def _suggestion(name: str, kind: Kind) -> str:

@@ -156,6 +156,13 @@ class Workspace:
         Raises:
             SpecError: with every error of every spec.
         """
+        return self._read(added) if added else self._library
+
+    @cached_property
+    def _library(self) -> Library:
+        return self._read(())
+
+    def _read(self, added: Iterable[SpecFile]) -> Library:
         files = sorted((*self.own, *added), key=lambda file: file.path)
         try:
             return self.read_files(files)

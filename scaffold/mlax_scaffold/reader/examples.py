@@ -6,13 +6,10 @@ import ast
 from collections.abc import Collection
 
 from mlax_scaffold.errors import did_you_mean
-from mlax_scaffold.model.definition import Example
+from mlax_scaffold.model.definition import RESULT, Example
 from mlax_scaffold.model.expressions import Expression
 from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.reader.resolution import Scope
-
-RESULT = "y"
-"""What the shape of the result is called."""
 
 _HINT = 'Write `examples = ({"size": 3, "x": (2, 3), "y": (2, 4)},)`.'
 

@@ -31,7 +31,9 @@ def imports(definition: Definition, package: str) -> tuple[str, ...]:
     lines += [f"from {package}._core import {bound(m)}" for m in checked_by(definition)]
     for imported in definition.imports:
         if imported.reference is not None:
-            lines.append(_of_spec(definition, imported.reference, package))
+            line = _of_spec(definition, imported.reference, package)
+            renamed = imported.name != imported.reference.name
+            lines.append(f"{line} as {imported.name}" if renamed else line)
         elif imported.attribute is None:
             alias = f" as {imported.name}"
             plain = imported.name == imported.module.partition(".")[0]

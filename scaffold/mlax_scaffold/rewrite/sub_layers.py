@@ -38,6 +38,7 @@ def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
     called = context.sub_layers or context.containers or context.several
     if not called and not context.needs and not context.marks:
         return function
+    repeated = _repeated(function, context)
     function = cst.ensure_type(function.visit(_Values(context)), cst.FunctionDef)
     function = cst.ensure_type(function.visit(_Pure(context)), cst.FunctionDef)
     taken = local_names(function) | context.taken
@@ -77,12 +78,11 @@ def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
         )
         return f"{text.removeprefix('_, _ = ')}[0]"
 
-    repeated = _repeated(function, context)
     result = "result" if "y" in context.globals else "y"
     hoister = Hoister(wanted, emit, taken, inline, result)
     function = cst.ensure_type(function.visit(hoister), cst.FunctionDef)
     function = cst.ensure_type(function.visit(_RawLayers(context)), cst.FunctionDef)
-    own, dtype = context.needs.get(context.method.name), context.compute_dtype
+    own, dtype = context.needs.get(context.method.name), _dtype(context)
     if own is None or not own.casts or dtype is None:
         return with_prelude(function, repeated)
     # A loop would add up the gradients of all its passes in the dtype of the weights.
@@ -95,16 +95,48 @@ def _repeated(function: cst.FunctionDef, context: Context) -> list[str]:
 
     Gradients of the first would else be added in the dtype of the weights.
     """
-    dtype = context.compute_dtype
+    dtype = _dtype(context)
     if dtype is None:
         return []
-    given = parts_without_dtype(context.traits) & context.method.reads
-    names = context.sub_layers & set(context.traits)
-    counts = _calls(function.body, {n for n in names if context.traits[n].trainable})
-    several = {n for n in names if counts[n] > 1 and not context.is_own}
-    found = [n for n in context.declarations if n in several | given]
+    without = parts_without_dtype(context.traits) & context.method.reads
+    several = set() if context.is_own else _several(function, context)
+    given = [h.name for h in context.definition.structural()]
+    found = [n for n in (*context.declarations, *given) if n in several | without]
     casts = ", ".join(f"{n}=arrays.cast(trainables.{n}, {dtype})" for n in found)
     return [f"trainables = trainables._replace({casts})"] if found else []
+
+
+def _dtype(context: Context) -> str | None:
+    """Expression of the compute dtype; of a tree, that of its first floating leaf."""
+    first = context.method.positional[:1]
+    of_tree = first and context.dynamic and not context.is_own
+    if of_tree and context.compute_dtype is None:
+        return f"arrays.floating_dtype({first[0].variable})"
+    return context.compute_dtype
+
+
+def _handed(context: Context, name: str, above: tuple[str, ...]) -> Counter[str]:
+    """How often a method of one's own calls each sub-layer, itself and by others."""
+    found: Counter[str] = Counter()
+    method = context.definition.method(name)
+    if method is None or method.role is not MethodRole.OWN or name in above:
+        return found
+    for consumer in method.consumers:
+        found[consumer] += 1
+        found += _handed(context, consumer, (*above, name))
+    return found
+
+
+def _several(function: cst.FunctionDef, context: Context) -> set[str]:
+    """The sub-layers that are called more than once, by an entry point or the methods that it calls."""
+    declared = context.sub_layers & set(context.traits)
+    names = {n for n in declared if context.traits[n].trainable} | context.dynamic
+    counts = _calls(function.body, names | set(context.needs))
+    for method in context.needs:
+        handed = _handed(context, method, (context.method.name,))
+        for name in handed:
+            counts[name] += counts[method] * handed[name]
+    return {name for name, count in counts.items() if count > 1}
 
 
 def _returns(body: cst.BaseSuite) -> bool:
@@ -116,7 +148,10 @@ def _returns(body: cst.BaseSuite) -> bool:
 
 
 def _calls(node: cst.CSTNode, names: set[str]) -> Counter[str]:
-    """How often each sub-layer is called, on the way through the branches that does so most often."""
+    """How often each name is called, on the way through the branches that does so most often.
+
+    What a loop calls, it calls twice.
+    """
     found: Counter[str] = Counter()
     branches: list[Counter[str]] = []
     if isinstance(node, cst.IndentedBlock):
@@ -137,7 +172,10 @@ def _calls(node: cst.CSTNode, names: set[str]) -> Counter[str]:
         branches[0] |= counts
     if isinstance(node, cst.Call):
         found += Counter({self_attribute(node.func) or ""} & names)
-    return found + branches[0] if branches else found
+    found = found + branches[0] if branches else found
+    if isinstance(node, cst.For | cst.While):
+        found += _calls(node.body, names)
+    return found
 
 
 def _member_call(

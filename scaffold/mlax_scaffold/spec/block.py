@@ -94,9 +94,8 @@ class Block(Layer, abstract=True):
                 values[name] = Handle(self, triples)
         super()._begin(keys, dtype)
 
-    def load(self, trainables: Any, non_trainables: Any = None) -> None:
-        """Installs arrays by the names of fields: of the layers, and of the block."""
-        super().load(trainables, non_trainables)
+    def _load(self, trainables: Any, non_trainables: Any = None) -> None:
+        super()._load(trainables, non_trainables)
         for name, handles in self._handles().items():
             weights = self._get(trainables, name, handles)
             states = self._get(non_trainables, name, handles)
@@ -179,7 +178,7 @@ class Block(Layer, abstract=True):
 def _initialized(given: Any) -> Any:
     """Layers as `init` returns them."""
     if isinstance(given, Layer):
-        return given.initialized
+        return given._triple()
     return (
         [_initialized(g) for g in given] if isinstance(given, list | tuple) else given
     )
@@ -191,7 +190,7 @@ def _stacked(layer: Layer, keys: Iterator[Any], depth: int, dtype: Any) -> Any:
     made = []
     for turn in range(depth):
         layer._begin(iter([key[turn] for key in own]), dtype)
-        made.append(layer.initialized)
+        made.append(layer._triple())
     trees = zip(*((weights, states) for weights, states, _ in made), strict=True)
     weights, states = (
         jax.tree.map(lambda *rows: jnp.stack(rows), *tree) for tree in trees

@@ -28,7 +28,7 @@ class Holder:
     """The arrays of each container, in its form."""
     _run: Any
 
-    def initialize(self, key: Any = None, dtype: Any = None) -> None:
+    def _initialize(self, key: Any = None, dtype: Any = None) -> None:
         """Makes the weights and states."""
         raise NotImplementedError
 
@@ -53,7 +53,7 @@ class Holder:
     def _begin(self, keys: Iterator[Any], dtype: Any) -> None:
         """Makes the arrays of a member, with the next keys."""
         if self._has_arrays():
-            self.initialize(next(keys), dtype)
+            self._initialize(next(keys), dtype)
 
     def _has_arrays(self) -> bool:
         """Whether there are arrays of its own, or of layers that it declares."""
@@ -122,11 +122,14 @@ class Holder:
                 for sub-layers; None where there is nothing.
             non_trainables: likewise.
         """
+        self._load(trainables, non_trainables)
+
+    def _load(self, trainables: Any, non_trainables: Any = None) -> None:
         trees = {"trainable": trainables, "state": non_trainables}
         for name, declared in self._declared.items():
             self._arrays[name] = part_of(trees[declared.kind], name)
         for name, layer in self._layers.items():
-            layer.load(part_of(trainables, name), part_of(non_trainables, name))
+            layer._load(part_of(trainables, name), part_of(non_trainables, name))
         for name, tree in self._trees.items():
             given = part_of(trainables, name), part_of(non_trainables, name)
             self._arrays_of[name] = containers.mapped(tree, loaded, *given)
@@ -135,7 +138,7 @@ class Holder:
             weights = part_of(trainables, name) or nothing
             states = part_of(non_trainables, name) or nothing
             for layer, weight, state in zip(layers, weights, states, strict=True):
-                layer.load(weight, state)
+                layer._load(weight, state)
 
     @property
     def trainables(self) -> dict[str, Any] | None:
@@ -171,7 +174,7 @@ class Holder:
 def loaded(member: Any, weight: Any, state: Any) -> Any:
     """The array of a member that is one; a layer is given its trees."""
     if isinstance(member, Holder):
-        member.load(weight, state)
+        member._load(weight, state)
         return None
     if not isinstance(member, Declaration):
         return None

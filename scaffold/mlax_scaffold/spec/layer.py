@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from types import MappingProxyType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -15,12 +14,7 @@ from jax.typing import DTypeLike
 from mlax_scaffold.spec import containers
 from mlax_scaffold.spec.arrays import cast
 from mlax_scaffold.spec.declarations import Declaration
-from mlax_scaffold.spec.declared import (
-    Several,
-    Tree,
-    declarations,
-    is_method,
-)
+from mlax_scaffold.spec.declared import Several, Tree, declarations, is_method
 from mlax_scaffold.spec.draws import Draws, split
 from mlax_scaffold.spec.entries import (
     as_annotated,
@@ -35,22 +29,9 @@ from mlax_scaffold.spec.holder import Holder
 from mlax_scaffold.spec.inputs import arranged, keyword, positional
 from mlax_scaffold.spec.occurrences import method
 from mlax_scaffold.spec.pure import EagerHyperparams
+from mlax_scaffold.spec.running import OFFERED, Run
 from mlax_scaffold.spec.runtime import runtime
 from mlax_scaffold.spec.threads import Threads
-
-
-@dataclass
-class _Run:
-    """What one call of a layer knows."""
-
-    training: bool
-    dtype: jnp.dtype | None
-    draws: Draws
-    weights_dtype: jnp.dtype | None = None
-    """That in which weights arrive: where no input decides it, that of what the layer is part of."""
-    # Weights and states in the compute dtype. Each is cast once, so that where it is
-    # read twice its gradients are added in the compute dtype.
-    cast: dict[str, jax.Array] = field(default_factory=dict)
 
 
 class Layer(Holder, Threads):
@@ -120,7 +101,7 @@ class Layer(Holder, Threads):
         self._arrays: dict[str, jax.Array] = {}
         self._arrays_of: dict[str, Any] = {}
         """The arrays of each container, in its form."""
-        self._run: _Run | None = None
+        self._run: Run | None = None
         self._in_setup = True
         self.setup()
         known = declarations(type(self))
@@ -157,6 +138,14 @@ class Layer(Holder, Threads):
             dtype: of the weights; None: the default float dtype.
             **initializers: `name_initializer` replaces that of the weight `name`.
         """
+        self._initialize(key, dtype, **initializers)
+
+    def _initialize(
+        self,
+        key: jax.Array | None = None,
+        dtype: DTypeLike | None = None,
+        **initializers: Any,
+    ) -> None:
         names = list(declarations(type(self)))
         if not names:
             return
@@ -167,12 +156,12 @@ class Layer(Holder, Threads):
         keys = [key] if len(names) == 1 else split(key, len(names))
         for name, own_key in zip(names, keys, strict=True):
             if name in self._layers:
-                self._layers[name].initialize(own_key, dtype)
+                self._layers[name]._initialize(own_key, dtype)
             if name in self._trees:
                 self._initialize_tree(self._trees[name], own_key, dtype, name)
             layers = self._lists.get(name, [])
             for layer, key in zip(layers, split(own_key, len(layers)), strict=True):
-                layer.initialize(key, dtype)
+                layer._initialize(key, dtype)
             given = f"{name}_initializer"
             given = initializers.pop(given, None) or self._initializers.get(given)
             declared = self._declared.get(name)
@@ -186,6 +175,9 @@ class Layer(Holder, Threads):
     @property
     def initialized(self) -> tuple[Any, Any, EagerHyperparams]:
         """What a generated `init` returns; blocks take it."""
+        return self._triple()
+
+    def _triple(self) -> tuple[Any, Any, EagerHyperparams]:
         return self.trainables, self.non_trainables, EagerHyperparams(self)
 
     def _clone(self) -> Layer:
@@ -230,8 +222,8 @@ class Layer(Holder, Threads):
         outer = self._run
         ordered = [inputs[p.name] for p in parameters if p.name in inputs]
         dtype = first_floating((given, ordered))
-        given_dtype = dtype or self._outer
-        self._run = _Run(training, dtype, Draws(key, compiled.places), given_dtype)
+        draws = Draws(key, compiled.places)
+        self._run = Run(training, dtype, draws, dtype or self._outer)
         weights = self._cast_weights(
             compiled.casts and has_floating(self._entries[name])
         )
@@ -269,7 +261,7 @@ class Layer(Holder, Threads):
     def _taken(self, layer: Any, inputs: dict[str, Any]) -> dict[str, Any]:
         return inputs
 
-    def _current(self) -> _Run:
+    def _current(self) -> Run:
         if self._run is None:
             raise RuntimeError(f"{type(self).__name__} is not running")
         return self._run
@@ -363,6 +355,8 @@ class Layer(Holder, Threads):
         if name.startswith("_"):
             object.__setattr__(self, name, value)
         elif self._in_setup:
+            if name in OFFERED:
+                self._hide(name)
             known = declarations(type(self)).get(name)
             if isinstance(value, Declaration):
                 self._declared[name] = value
@@ -379,6 +373,10 @@ class Layer(Holder, Threads):
             self._run.cast.pop(name, None)
         else:
             raise AttributeError(f"{type(self).__name__}.{name} is no state")
+
+    def _hide(self, name: str) -> None:
+        """What a class declares by a name that all layers have, that name stands for."""
+        setattr(type(self), name, property(lambda layer: layer.__getattr__(name)))
 
     def _array_of(self, layer: str, name: str) -> jax.Array | None:
         """A weight or a state of a sub-layer, in the compute dtype of this one."""

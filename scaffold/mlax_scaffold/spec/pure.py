@@ -28,7 +28,7 @@ class EagerHyperparams:
     ) -> tuple[Any, Any]:
         """`fwd`, as a pure function."""
         layer = self._make()
-        layer.load(trainables, non_trainables)
+        layer._load(trainables, non_trainables)
         y = layer(x, not inference_mode, key, **inputs)
         return y, layer.non_trainables
 

@@ -62,8 +62,8 @@ def audit_jaxpr(
     derivatives as well. What is in another dtype and no finding:
     - an input (also of an inner jaxpr), as long as nothing but casts read it;
     - what a cast, or a constant fill, makes, where it becomes an output unchanged;
-    - a weakly typed literal (a Python number), as long as nothing but casts read it;
-    - a weakly typed number of shape () that is computed of Python's numbers alone;
+    - a weakly typed literal (a Python number), and what is computed of such alone
+      (`jnp.sqrt(2)`), as long as nothing but casts read it;
     - values of shape () in a dtype among `scalars`;
     - values in a dtype among `stored` on which no output depends but those that `kept`
       marks: the new state, which may be computed in the dtype that it is stored in.
@@ -150,8 +150,6 @@ class _Audit:
     stored: frozenset[Any]
     rules: bool
     findings: list[Finding] = field(default_factory=list)
-    numbers: set[Var] = field(default_factory=set)
-    """Weakly typed numbers that are computed of Python's numbers alone."""
 
     def walk(
         self,
@@ -169,8 +167,10 @@ class _Audit:
         state: set[Var] = set()
         if self.stored and any(kept):
             state = _flow.needed_at_most_by(jaxpr, kept)
+        numbers = _numbers(jaxpr)
         for eqn in jaxpr.eqns:
-            self.note_numbers(eqn)
+            if numbers.issuperset(eqn.outvars):
+                continue
             of_state = [v in state for v in eqn.outvars]
             audit = self.of_state if any(of_state) and all(of_state) else self
             audit.operands(eqn, path)
@@ -185,25 +185,11 @@ class _Audit:
             if self.rules and eqn.primitive.name in _jaxprs.CUSTOM_RULES:
                 audit.derivative(jaxpr, eqn, path)
 
-    def note_numbers(self, eqn: JaxprEqn) -> None:
-        """Whether the results are numbers, and which inputs of its jaxprs are."""
-        given = [isinstance(v, JaxprLiteral) or v in self.numbers for v in eqn.invars]
-        if given and all(given) and all(_is_number(v.aval) for v in eqn.outvars):
-            self.numbers.update(eqn.outvars)
-        # What a loop carries is another value at each step.
-        subs = [] if _jaxprs.carries(eqn) else _jaxprs.sub_jaxprs(eqn)
-        for sub in subs:
-            for v, position in zip(sub.jaxpr.invars, sub.operands, strict=True):
-                if position is not None and given[position] and _is_number(v.aval):
-                    self.numbers.add(v)
-
     @property
     def of_state(self) -> _Audit:
         """The audit of what only the new state depends on."""
         allowed = self.allowed | self.stored
-        return _Audit(
-            allowed, self.scalars, frozenset(), self.rules, self.findings, self.numbers
-        )
+        return _Audit(allowed, self.scalars, frozenset(), self.rules, self.findings)
 
     def derivative(self, jaxpr: Jaxpr, eqn: JaxprEqn, path: tuple[str, ...]) -> None:
         # What is stored in another dtype has derivatives in that dtype.
@@ -220,8 +206,6 @@ class _Audit:
     def operands(self, eqn: JaxprEqn, path: tuple[str, ...]) -> None:
         name = eqn.primitive.name
         calls = name in _jaxprs.TRANSPARENT or name in _jaxprs.IDENTITIES
-        if any(v in self.numbers for v in eqn.outvars):
-            return
         for v in eqn.invars:
             if not self.wrong(v.aval):
                 continue
@@ -241,8 +225,6 @@ class _Audit:
         fills = name == "broadcast_in_dim" and isinstance(eqn.invars[0], JaxprLiteral)
         boundary = fills or name == "convert_element_type"
         for v in eqn.outvars:
-            if v in self.numbers:
-                continue
             if self.wrong(v.aval) and not (boundary and v in reach):
                 self.found(eqn, "result", v.aval, path)
 
@@ -284,8 +266,17 @@ class _Audit:
         )
 
 
-def _is_number(aval: Any) -> bool:
-    return getattr(aval, "weak_type", False) and aval.shape == ()
+def _numbers(jaxpr: Jaxpr) -> set[Var]:
+    """The variables that are Python numbers still: weakly typed, computed of literals alone."""
+    found: set[Var] = set()
+    for eqn in jaxpr.eqns:
+        known = all(isinstance(v, JaxprLiteral) or v in found for v in eqn.invars)
+        weak = [
+            getattr(v.aval, "weak_type", False) for v in (*eqn.invars, *eqn.outvars)
+        ]
+        if known and all(weak) and all(v.aval.shape == () for v in eqn.outvars):
+            found.update(eqn.outvars)
+    return found
 
 
 def _label(eqn: JaxprEqn) -> str:

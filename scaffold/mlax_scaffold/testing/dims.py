@@ -64,11 +64,11 @@ class Shapes(Mapping[str, Any]):
         return len(self.shapes)
 
     def expected(self, patterns: Patterns) -> Any:
-        """The shapes of outputs, in which all names have a size by now.
+        """The shapes of outputs.
 
-        None stands for the size of `_`, and for each of the axes `*name` of which no more
-        than the number is known. Raises ShapeMismatch where a name has no size, and for
-        `...`.
+        None stands for the size of `_` and of a name that only outputs have, and for each of
+        the axes `*name` of which no more than the number is known. Raises ShapeMismatch
+        for axes of which not even that is known.
         """
         return _map(patterns, lambda text: self._expected(self._resolve(text)))
 
@@ -77,6 +77,8 @@ class Shapes(Mapping[str, Any]):
         for dim in shape.dims:
             match dim:
                 case Anonymous():
+                    found.append(None)
+                case Named(name, broadcast=False) if name not in self.sizes:
                     found.append(None)
                 case Variadic(name) if name not in self.sizes and dim.count(self.sizes):
                     found += [None] * (dim.count(self.sizes) or 0)

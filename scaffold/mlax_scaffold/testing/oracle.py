@@ -10,6 +10,7 @@ from typing import Any
 from jax.typing import DTypeLike
 
 from mlax_scaffold.reader.files import installed_place
+from mlax_scaffold.spec.layer import Layer
 from mlax_scaffold.spec.loading import load
 from mlax_scaffold.testing.case import Arguments, Case
 from mlax_scaffold.testing.optimizer import (
@@ -61,7 +62,8 @@ def run_spec(
         return definition(*arguments.x, **(case.hyperparameters or {})), None
     given = _hyperparameters(definition, arguments) | case.plain_hyperparameters()
     layer = definition(**given)
-    layer.load(arguments.trainables, arguments.non_trainables)
+    # What the class itself may call so is a state of its.
+    Layer.load(layer, arguments.trainables, arguments.non_trainables)
     y = layer(arguments.x, training=training, key=key, **arguments.inputs)
     return y, layer.non_trainables
 
@@ -75,7 +77,7 @@ def run_initialization(
 ) -> tuple[Any, Any]:
     """The weights and the states that the spec makes of a key, by name."""
     layer = spec.load()(**hyperparameters, **initializers)
-    layer.initialize(key, dtype)
+    Layer.initialize(layer, key, dtype)
     return layer.trainables, layer.non_trainables
 
 

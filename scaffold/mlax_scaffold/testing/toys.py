@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 
 WIDTH = 4
-"""Size of the last axis of the inputs and the outputs of a toy."""
+"""Size of the last axis of the inputs that a toy maps as a whole, and of the carry of a cell."""
 
 Initialized = tuple[Any, Any, Any]
 
@@ -33,7 +33,7 @@ class ToyNonTrainables(NamedTuple):
 @jax.tree_util.register_static
 @dataclass(frozen=True)
 class ToyHyperparams:
-    """Hyperparameters of a layer that maps (*batch, WIDTH) to (*batch, WIDTH)."""
+    """Hyperparameters of a layer that maps arrays of any shape to that shape."""
 
     scale: float = 0.5
     keyword_inputs: ClassVar[tuple[str, ...]] = ("shift",)
@@ -48,7 +48,7 @@ class ToyHyperparams:
         shift: jax.Array | None = None,
     ) -> tuple[jax.Array, ToyNonTrainables]:
         """A product, shifted; in training, state that follows it, and signs drawn with the key."""
-        y = self.scale * jnp.dot(x, trainables.kernel.astype(x.dtype))
+        y = self.scale * _mapped(x, trainables.kernel.astype(x.dtype))
         if shift is not None:
             y = y + shift
         if not inference_mode:
@@ -62,6 +62,21 @@ class ToyHyperparams:
     def outline(self) -> Initialized:
         """An initialized layer, with shapes in the place of arrays."""
         return jax.eval_shape(lambda: layer(jax.random.key(0), None))
+
+
+def _mapped(x: jax.Array, kernel: jax.Array) -> jax.Array:
+    """The product of the last axis with the kernel.
+
+    Where the axis is shorter, it is the product with a part of it; what is beyond the kernel
+    stays as it is.
+    """
+    if x.ndim == 0:
+        return x * kernel[0, 0]
+    width = x.shape[-1]
+    if width == WIDTH:
+        return jnp.dot(x, kernel)
+    y = jnp.dot(x[..., :WIDTH], kernel[:width, :width])
+    return jnp.concatenate([y, x[..., WIDTH:]], axis=-1)
 
 
 @jax.tree_util.register_static
@@ -138,9 +153,10 @@ def module(base: Any, node: Any, rng: Any, make: Callable[..., Initialized]) -> 
     return Toy(node, rng=rng)
 
 
-def modules(base: Any, node: Any, rng: Any, count: int) -> list[Any]:
-    """Several modules of toys."""
-    return [module(base, node.child(f"layer_{i}"), rng, layer) for i in range(count)]
+def modules(base: Any, node: Any, rng: Any, name: str, count: int) -> list[Any]:
+    """Several modules of toys, for the hyperparameter of a name."""
+    children = [node.child(f"{name}_{i}") for i in range(count)]
+    return [module(base, child, rng, layer) for child in children]
 
 
 class _Functions:
@@ -190,7 +206,7 @@ class Toy:
         """Several layers."""
 
         def of_modules(base: Any, node: Any, rng: Any, name: str) -> Any:
-            return modules(base, node, rng, count)
+            return modules(base, node, rng, name, count)
 
         return cls(lambda key, dtype: layers(key, dtype, count), of_modules)
 

@@ -63,13 +63,14 @@ def match(slots: Sequence[Slot], source: Source, roles: bool) -> Matching:
     """
     nodes = [node for node in source.root.walk() if node.leaves or node.children]
     found = Matching()
-    cache: dict[tuple[object, int], tuple[Fill, ...]] = {}
+    # The node is kept with what it fills: the id of one that is gone may be another's.
+    cache: dict[tuple[object, int], tuple[Node, tuple[Fill, ...]]] = {}
 
     def fitting(slot: Slot, node: Node) -> tuple[Fill, ...]:
         key = (slot.signature(), id(node))
         if key not in cache:
-            cache[key] = fills(slot, node, source)
-        return cache[key]
+            cache[key] = node, fills(slot, node, source)
+        return cache[key][1]
 
     nodes += _unstacked(slots, nodes, fitting)
     for composite in (True, False):

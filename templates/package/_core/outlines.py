@@ -40,6 +40,8 @@ class Outline:
         self.shapes: list[Any] = [
             ANYTHING if x is ANYTHING else x.shape for x in leaves
         ]
+        self.fitting: set[Any] = set()
+        """Shapes of inputs that have been found to fit, each with what it has to fit."""
         # The type of the weights where they are arrays alone, and there is no state.
         arrays = isinstance(trainables, tuple) and all(
             isinstance(x, jax.ShapeDtypeStruct) for x in trainables

@@ -98,6 +98,22 @@ def test_an_edit_goes_back_into_the_spec(gate: ProjectFolder, case: str):
     assert gate.files() == files
 
 
+def test_the_specs_are_read_as_they_are_and_as_they_become(
+    gate: ProjectFolder, monkeypatch: pytest.MonkeyPatch
+):
+    edit(gate, "lax.logistic", "lax.tanh")
+    read = Workspace.read_files
+    said = []
+
+    def counted(workspace, files):
+        said.append(dict(workspace.edited))
+        return read(workspace, files)
+
+    monkeypatch.setattr(Workspace, "read_files", counted)
+    gate.ok("absorb", "Gate")
+    assert [list(edited) for edited in said] == [[], [SPEC]]
+
+
 def test_layout_is_no_edit(gate: ProjectFolder):
     text = gate.text(MODULE)
     gate.write(MODULE, re.sub(r'"', "'", text).replace("'''", '"""'))

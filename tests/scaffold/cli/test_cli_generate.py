@@ -79,12 +79,12 @@ def test_another_generator_makes_files_stale(generated, monkeypatch):
 
     original = render.render
 
-    def other(library, project, **options):
+    def other(library, project, *rest, **options):
         from dataclasses import replace
 
         return tuple(
             replace(f, text=f.text + "# new\n") if f.path == LAYER else f
-            for f in original(library, project, **options)
+            for f in original(library, project, *rest, **options)
         )
 
     monkeypatch.setattr("mlax_scaffold.render.render", other)

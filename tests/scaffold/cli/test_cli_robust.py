@@ -20,6 +20,7 @@ from cli_projects import ProjectFolder
 
 from mlax_scaffold.write import recover
 
+REPOSITORY = Path(__file__).parents[3]
 KILLS = int(os.environ.get("MLAX_SCAFFOLD_KILLS", "5"))
 
 # Forking a process that has imported everything is quick, and it has no threads. What is tried
@@ -170,40 +171,87 @@ def test_a_kill_at_any_moment_leaves_one_whole_tree(
 ):
     """Of the specs, the generated files, the record and the code that uses them."""
     generated.write("train.py", USER)
-    template = tmp_path / "template"
-    shutil.copytree(generated.root, template)
-    project = ProjectFolder(tmp_path / "tried")
+    assert _survives(server, generated, STEPS, tmp_path, KILLS) == 5
+
+
+def test_a_kill_of_an_update_leaves_one_whole_tree(
+    server: Server, empty: ProjectFolder, tmp_path: Path
+):
+    """Of the source that a project owns, and of what it began from."""
+    empty.ok("add", "Linear", "Adam", "--into", "src/owned", "--no-trial")
+    # As if an earlier version had brought it, which had other code.
+    for place in (empty.root / "src/owned").rglob("*"):
+        if place.name.startswith(("linear.py", "adam.py")):
+            text = place.read_text()
+            place.write_text(text.replace("\ndef ", "\nEARLIER = True\n\n\ndef ", 1))
+    steps = (
+        ("update", "--no-trial"),
+        ("undo",),
+        ("update", "--no-trial"),
+        ("add", "Bias", "--into", "src/owned", "--no-trial"),
+        ("undo",),
+    )
+    assert _survives(server, empty, steps, tmp_path, KILLS) == 3
+
+
+def test_a_kill_in_the_library_leaves_one_whole_tree(server: Server, tmp_path: Path):
+    """Where a change moves some hundreds of files."""
+    library = ProjectFolder(tmp_path / "library")
+    for name in ("scaffold/mlax_scaffold/specs", "generated_layers", "docs/reference"):
+        shutil.copytree(REPOSITORY / name, library.root / name)
+    shutil.copytree(REPOSITORY / "tests/generated", library.root / "tests/generated")
+    for name in ("pyproject.toml", "mlax-scaffold.lock"):
+        shutil.copy(REPOSITORY / name, library.root / name)
+    steps = (
+        ("generate", "--no-trial", "--force"),
+        ("rename", "nn.Linear", "Dense", "--no-trial"),
+        ("undo",),
+    )
+    assert _survives(server, library, steps, tmp_path, max(2, KILLS // 5)) >= 2
+
+
+def _survives(
+    server: Server,
+    before: ProjectFolder,
+    steps: Sequence[Sequence[str]],
+    folder: Path,
+    kills: int,
+) -> int:
+    """Kill the commands so many times, at random moments; how many trees there may be."""
+    template = folder / "template"
+    shutil.copytree(before.root, template)
+    project = ProjectFolder(folder / "tried")
 
     def reset() -> None:
         shutil.rmtree(project.root, ignore_errors=True)
         shutil.copytree(template, project.root)
 
-    allowed = [generated.files()]
-    for command in STEPS:
-        [(status, output)] = server.run(generated.root, command)
+    allowed = [before.files()]
+    for command in steps:
+        [(status, output)] = server.run(before.root, command)
         assert status == 0, output
-        if generated.files() not in allowed:
-            allowed.append(generated.files())
-    assert len(allowed) == 5
+        if before.files() not in allowed:
+            allowed.append(before.files())
     reset()
     begin = time.monotonic()
-    server.run(project.root, *STEPS)
+    server.run(project.root, *steps)
     seconds = time.monotonic() - begin
 
     seed = random.randrange(2**32)
     chance = random.Random(seed)
     seen = set()
-    for kill in range(KILLS):
+    for kill in range(kills):
         reset()
-        [pid] = server.start([project.root], [STEPS])
+        [pid] = server.start([project.root], [steps])
         time.sleep(chance.uniform(0, seconds))
         os.kill(pid, signal.SIGKILL)
         [(status, _)] = server.end()
         recover(project.root)
         assert project.files() in allowed, f"seed {seed}, kill {kill}"
         seen.add((allowed.index(project.files()), status))
-    assert len(seen) > 1
+    assert len(seen) > 1 or kills < KILLS
     _wait_until(lambda: not os.listdir(server.temporary))
+    return len(allowed)
 
 
 def _wait_until(condition: Callable[[], bool]) -> None:

@@ -9,25 +9,16 @@ from types import ModuleType
 
 import pytest
 from click.testing import CliRunner
-from corpus_inputs import all_converted
+from corpus_inputs import PACKAGE, write_project
 
 from mlax_scaffold.cli.group import cli
-
-PACKAGE = "converted"
 
 
 @pytest.fixture(scope="session")
 def package(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
     """The package that is generated from all of them together."""
     root = tmp_path_factory.mktemp("converted")
-    (root / "pyproject.toml").write_text(
-        f'[tool.mlax-scaffold]\npackage = "{PACKAGE}"\n'
-    )
-    for given, made in all_converted().items():
-        if made.whole:
-            place = root / "specs" / given.section / f"{given.name.lower()}.py"
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_text(made.text)
+    write_project(root)
     done = CliRunner().invoke(
         cli, ["generate", "--no-trial", "-q", "--project", str(root)]
     )

@@ -13,6 +13,7 @@ from types import ModuleType
 
 from mlax_scaffold.conversion import Converted, convert
 
+PACKAGE = "converted"
 CORPUS = Path(__file__).parent / "corpus"
 _HELPERS = {"linen": ("reparameterize",), "haiku_": ("layer_norm",)}
 _PAIRS = {"apply_linear": "linear", "attention_apply": "attention"}
@@ -79,6 +80,20 @@ def all_converted() -> dict[Input, Converted]:
         made = convert(given.path, text, given.thing, given.name, given.kind, taken)
         taken |= set(re.findall(r"^class (\w+)\(", made.text, re.MULTILINE))
         found[given] = made
+    return found
+
+
+def write_project(root: Path) -> dict[Input, str]:
+    """Make a folder a project of all specs that are whole; their paths, as headers say them."""
+    text = f'[tool.mlax-scaffold]\npackage = "{PACKAGE}"\n'
+    (root / "pyproject.toml").write_text(text)
+    found = {}
+    for given, made in all_converted().items():
+        if made.whole:
+            found[given] = f"{given.section}/{given.name.lower()}.py"
+            place = root / "specs" / found[given]
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_text(made.text)
     return found
 
 

@@ -12,6 +12,7 @@ import pytest
 from oracle_library import SPECS, spec
 
 from mlax_scaffold.errors import UsageError
+from mlax_scaffold.spec.layer import Layer
 from mlax_scaffold.spec.loading import load
 
 KEY = jax.random.key(7)
@@ -40,6 +41,28 @@ def test_each_declaration_has_a_key_of_its_own():
     first, _ = jax.random.split(KEY)
     expected = jax.nn.initializers.lecun_normal()(first, (4, 3))
     np.testing.assert_array_equal(layer.trainables["kernel"], expected)
+
+
+def test_a_state_may_have_the_name_of_what_every_layer_offers(written):
+    definition = written(
+        "Float, Layer, state, zeros, ones",
+        """
+class Example(Layer):
+    \"\"\"Counts.\"\"\"
+
+    def setup(self):
+        self.initialized = state(zeros, ())
+        self.load = state(ones, (2,))
+
+    def forward(self, x: Float["n"]) -> Float["n"]:
+        self.initialized = self.initialized + 1
+        return x * self.load + self.initialized
+""",
+    )
+    layer = definition()
+    Layer.initialize(layer, KEY)
+    assert layer(jnp.ones(2)).tolist() == [2.0, 2.0]
+    assert layer.non_trainables["initialized"] == 1.0
 
 
 def test_a_declaration_that_is_not_made_keeps_its_key():

@@ -86,8 +86,8 @@ def later(monkeypatch: pytest.MonkeyPatch):
     real = operations.bring
 
     def become(*pairs: tuple[str, str], gone: str = "") -> None:
-        def bring(record, *, trial=True):
-            texts = real(record, trial=False)
+        def bring(record, old, *, trial=True):
+            texts = real(record, old, trial=False)
             for before, after in pairs:
                 assert any(before in text for text in texts.values()), before
                 texts = {p: t.replace(before, after) for p, t in texts.items()}
@@ -158,6 +158,30 @@ def test_plain_tests_need_nothing_but_the_source(home: Home):
     assert "1 failed, 1 passed" in outcome()
 
 
+def test_what_has_not_changed_is_neither_tried_nor_recorded_again(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+):
+    home.run("add", "nn.Scaler", "--into", INTO, "--plain-tests")
+    recorded = home.files()
+    asked = []
+
+    def plain_tests(bundle, place, stage, wanted):
+        asked.extend(d.name for d in wanted)
+        return iter(())
+
+    monkeypatch.setattr(operations, "plain_tests", plain_tests)
+    home.run("add", "nn.Bias", "--into", INTO, "--no-trial")
+    assert asked == ["Bias"]
+    test = "tests/layers/nn/test_nn_scaler.py"
+    assert home.text(test) == recorded[test]
+    home.run("undo")
+    assert home.files() == recorded
+
+    monkeypatch.setattr(operations, "_staged", None)
+    assert "is up to date" in home.run("update").output
+    assert home.run("diff").output.count("Nothing.") == 2
+
+
 def test_adding_again_and_undoing(owned: Home):
     before = owned.files()
     owned.edit(LINEAR, "affine map", "an affine map")
@@ -214,6 +238,25 @@ def test_a_contradiction_writes_nothing(contradicting: Home):
     assert "batch = x.shape[:-1][:]" in said
     assert "batch = tuple(x.shape[:-1])" in said
     assert "--ours (your lines), --theirs (the new ones), or --edit" in said
+    assert contradicting.files() == before
+
+
+def test_nothing_is_written_of_one_place_until_all_are_decided(contradicting: Home):
+    """Places of one project change in one step, which is undone as one."""
+    folder = contradicting.root / "src/mynet/another"
+    shutil.copytree(contradicting.root / INTO, folder)
+    settings = folder / ".owned/settings.json"
+    settings.write_text(settings.read_text().replace("layers", "another"))
+    linear = folder / "nn/linear.py"
+    linear.write_text(linear.read_text().replace("[:-1][:]", "[:-1]"))
+    before = contradicting.files()
+    said = contradicting.run("update", "--no-trial", status=1).output
+    assert f"{LINEAR}: fwd" in said
+    assert contradicting.files() == before
+    contradicting.run("update", "--no-trial", "--ours")
+    assert "tuple(x.shape[:-1])" in linear.read_text()
+    assert "an affine map" in contradicting.text(LINEAR)
+    contradicting.run("undo")
     assert contradicting.files() == before
 
 

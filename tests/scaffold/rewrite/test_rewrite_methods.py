@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import pytest
 from differential import assert_runs_alike, created, examples_of, rows
 from rewrite_examples import Examples
@@ -38,7 +40,7 @@ LAYERS = {
         def setup(self):
             self.counter = Counter()
             self.noise = Noise()
-            self.plain = Plain(3)
+            self.plain = Plain()
             self.mean = state(zeros, ())
             self.scale = trainable(normal(1.0), (3,))
 
@@ -66,7 +68,7 @@ LAYERS = {
         """,
     "stateless_calls_in_every_place": """
         def setup(self):
-            self.plain = Plain(3)
+            self.plain = Plain()
             self.plains = [Plain(3) for _ in range(2)]
 
         def _scaled(self, x, times):
@@ -95,7 +97,7 @@ LAYERS = {
         """,
     "weights_of_sub_layers": """
         def setup(self):
-            self.plain = Plain(3)
+            self.plain = Plain()
             self.counter = Counter()
             self.shift = trainable(normal(1.0), (3,))
 
@@ -125,6 +127,20 @@ LAYERS = {
             y = self.encode(x)
             return self.merge(self.encode(y), y) + self.merge(x, y, scale=self.scale)
         """,
+    "sub_layers_of_what_is_called_again": """
+        def setup(self):
+            self.inner = Plain()
+            self.outer = Plain()
+
+        def _mapped(self, x):
+            return self.outer(self.inner(x))
+
+        def _twice(self, x):
+            return self._mapped(x) * self._mapped(x + 1.0)
+
+        def forward(self, x: Float["..."]) -> Float["..."]:
+            return self._twice(x)
+        """,
 }
 
 
@@ -144,6 +160,21 @@ def test_layers(name: str, training: bool, dtype: str, examples: Examples):
     module: Any = examples.module("nn", name)
     layer = examples.oracle("nn", name)()
     assert_runs_alike(module, layer, created(module), rows(dtype), training)
+
+
+def test_gradients_of_what_methods_call_again_are_added_in_the_compute_dtype(
+    examples: Examples,
+):
+    module: Any = examples.module("nn", "sub_layers_of_what_is_called_again")
+    weights, _, hyperparams = created(module)
+
+    def loss(weights, x):
+        return module.fwd(x, weights, None, hyperparams)[0][0, 0]
+
+    program = jax.make_jaxpr(jax.grad(loss))(weights, rows("bfloat16"))
+    added = [e.outvars[0].aval for e in program.eqns if e.primitive.name == "add_any"]
+    assert added
+    assert {aval.dtype for aval in added} == {jnp.dtype("bfloat16")}
 
 
 def test_public_methods_with_types_of_arrays_are_entry_points(examples: Examples):

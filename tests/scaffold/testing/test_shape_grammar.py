@@ -162,6 +162,15 @@ def test_what_does_not_bind(text, given_shape, message):
         parse_shape(text).resolve({}).bind(given_shape, {"k": 5})
 
 
+@pytest.mark.parametrize("counter", ["axes_dims", "num_axes"])
+def test_a_number_of_axes_has_a_name(counter):
+    shape = parse_shape("batch *axes features")
+    assert shape.open({counter: 2}) == ()
+    assert shape.bind((5, 2, 3, 4), {counter: 2})["axes"] == (2, 3)
+    with pytest.raises(ShapeMismatch, match="expected 4 axes, not 3"):
+        shape.bind((5, 2, 4), {counter: 2})
+
+
 def test_bind_several_of_which_all_but_one_are_counted():
     shape = parse_shape("*batch n *spatial ...").resolve({})
     assert shape.bind((2, 5, 7), {"n": 5, "batch": (2,), "spatial_dims": 1}) == {

@@ -129,8 +129,9 @@ def test_shapes_agree(shapes):
         "y": (*batch, n + 1),
         "none": None,
     }
+    assert shapes.expected("*batch out") == (*batch, None)
     with pytest.raises(ShapeMismatch, match="size of out is not known"):
-        shapes.expected("out")
+        shapes.expected("2*out")
     assert list(shapes) == ["x", "mask", "carry"]
 
 

@@ -45,18 +45,18 @@ FUNCTIONS = {
     },
     "jax.random.normal": Row(
         "(key, shape=(), dtype=_)",
-        "jax.random.normal(calc.key(key), shape, calc.dtype())",
+        "jax.random.normal(calc.key(key), shape, calc.dtype(shape))",
     ),
     "jax.random.uniform": Row(
         "(key, shape=(), dtype=_, minval=0.0, maxval=1.0)",
-        "jax.random.uniform(calc.key(key), shape, calc.dtype(), minval, maxval)",
+        "jax.random.uniform(calc.key(key), shape, calc.dtype(shape), minval, maxval)",
     ),
     "jax.random.bernoulli": Row(
         "(key, p=0.5, shape=_)", "word.bernoulli(calc.key(key), p=p, shape=shape)"
     ),
     "jax.random.gumbel": Row(
         "(key, shape=(), dtype=_)",
-        "jax.random.gumbel(calc.key(key), shape, calc.dtype())",
+        "jax.random.gumbel(calc.key(key), shape, calc.dtype(shape))",
     ),
     "jax.random.categorical": Row(
         "(key, logits, axis=_)",

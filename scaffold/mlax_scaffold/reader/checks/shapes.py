@@ -11,7 +11,7 @@ from mlax_scaffold.model.definition import (
     Method,
     Role,
 )
-from mlax_scaffold.model.shapes import Conditional, Shape, Variadic
+from mlax_scaffold.model.shapes import Conditional, Named, Shape, Variadic
 
 _SIZE_HINT = "Write `_` for the axis, and check its size with `require`."
 
@@ -75,16 +75,19 @@ class _Checker:
             for array, shape, _ in _shaped(self.method.returns):
                 found += self._switch(array)
                 found += self._several(array)
+                free = _single(shape)
                 for name in shape.names():
-                    if name not in bound | self._counted(shape) and not self._known(
-                        name
-                    ):
-                        message = (
-                            "names neither a hyperparameter nor an axis of an input"
-                        )
-                        hint = did_you_mean(name, [*self.sizes, *self.tuples, *bound])
-                        other = "Write `_` for an axis, `...` for several, that depend on more."
-                        found.append(self._at(array, name, message, hint or other))
+                    if name in bound | self._counted(shape) or self._known(name):
+                        continue
+                    known = [*self.sizes, *self.tuples, *bound]
+                    if name in free and not did_you_mean(name, known, cutoff=0.8):
+                        continue  # an axis of any size, with a name for the reader
+                    message = "names neither a hyperparameter nor an axis of an input"
+                    other = (
+                        "Write `_` for an axis, `...` for several, that depend on more."
+                    )
+                    hint = did_you_mean(name, known) or other
+                    found.append(self._at(array, name, message, hint))
         return found
 
     def _known(self, name: str) -> bool:
@@ -155,6 +158,14 @@ def _shaped(
         yield array, array.shape, present
     for item in array.items:
         yield from _shaped(item, present)
+
+
+def _single(shape: Shape | Conditional) -> set[str]:
+    """The names in a shape that stand for one axis each, and for nothing else."""
+    dims = [dim for part in shape.branches for dim in part.dims]
+    names = [dim.name for dim in dims if isinstance(dim, Named) and not dim.broadcast]
+    others = [dim for dim in dims if not isinstance(dim, Named)]
+    return set(names) - {n for dim in others for n in Shape((dim,)).names()}
 
 
 def _variadic(shape: Shape) -> list[Variadic]:

@@ -7,7 +7,7 @@ import builtins
 import symtable
 import sys
 import warnings
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 from mlax_scaffold.errors import Edit, Fix, Needed, did_you_mean
 from mlax_scaffold.model.unparsing import unparsed
@@ -23,6 +23,9 @@ _MODULES = {
 }
 _NAMES = {"partial": Needed("functools", "partial", "partial")}
 
+
+_MODULE = 0
+"""The line of the scope of a file."""
 
 _KEYS = ("key", "prng", "prng_key", "rng", "rng_key", "subkey")
 """What keys are usually called."""
@@ -53,18 +56,18 @@ def check_unbound(
     except SyntaxError:
         return  # the compiler tells it
     defined = {s.get_name() for s in table.get_symbols() if _binds(s)}
-    unbound = _unbound(table, defined)
+    unbound = _unbound(table, defined, _MODULE)
     nodes: dict[str, list[ast.Name]] = {}
-    for node in ast.walk(source.tree):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+    for node, scope in _reads(source.tree, _MODULE):
+        if (node.id, scope) in unbound:
             nodes.setdefault(node.id, []).append(node)
-    for name in sorted((unbound & nodes.keys()) - {"self"}):
+    for name in sorted(nodes.keys() - {"self"}):
         found = sorted(nodes[name], key=lambda n: (n.lineno, n.col_offset))
         if _told(source, found[0]):
             continue
         fix, hint = _remedy(source, name, found, words, home)
         if fix is None and not hint:
-            near = sorted(defined | _locals(source, found[0]))
+            near = sorted((defined | _locals(source, found[0])) - {name})
             hint = did_you_mean(name, near, cutoff=0.75)
             if name in _FOREIGN or name in LIBRARIES:
                 fix, hint = _foreign(source, name)
@@ -186,20 +189,59 @@ def _binds(symbol: symtable.Symbol) -> bool:
     return symbol.is_assigned() or symbol.is_imported() or symbol.is_namespace()
 
 
-def _unbound(table: symtable.SymbolTable, defined: Collection[str]) -> set[str]:
-    """The names that are read in a scope or one inside it, and stand for nothing."""
+def _unbound(
+    table: symtable.SymbolTable, defined: Collection[str], scope: int
+) -> set[tuple[str, int]]:
+    """The names that stand for nothing, each with the line of the scope that reads it."""
+    # Scopes of annotations, which newer Pythons have, begin nowhere in the text.
+    if table.get_type() in ("function", "class"):
+        scope = table.get_lineno()
     found = {
-        s.get_name()
+        (s.get_name(), scope)
         for s in table.get_symbols()
         if s.is_referenced()
-        and (s.is_global() or table.get_type() == "module")
+        and (s.is_global() or scope == _MODULE)
         and s.get_name() not in defined
         and not hasattr(builtins, s.get_name())
         and not s.get_name().startswith("__")
     }
     for child in table.get_children():
-        found |= _unbound(child, defined)
+        found |= _unbound(child, defined, scope)
     return found
+
+
+def _reads(node: ast.AST, scope: int) -> Iterator[tuple[ast.Name, int]]:
+    """The names that are read, each with the line at which its scope begins."""
+    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+        yield node, scope
+    inside = _inside(node)
+    for child in ast.iter_child_nodes(node):
+        if child in inside:
+            yield from _reads(child, getattr(node, "lineno", scope))
+        elif isinstance(child, ast.comprehension):
+            # The first of what is looped over belongs to the scope around.
+            first = getattr(node, "generators", [child])[0] is child
+            line = getattr(node, "lineno", scope)
+            yield from _reads(child.iter, scope if first else line)
+            for part in (child.target, *child.ifs):
+                yield from _reads(part, line)
+        else:
+            yield from _reads(child, scope)
+
+
+def _inside(node: ast.AST) -> Sequence[ast.AST]:
+    """The children that stand in a scope of their own: not defaults, decorators and types."""
+    match node:
+        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+            return node.body
+        case ast.Lambda():
+            return (node.body,)
+        case ast.ListComp() | ast.SetComp() | ast.GeneratorExp():
+            return (node.elt,)
+        case ast.DictComp():
+            return (node.key, node.value)
+        case _:
+            return ()
 
 
 def _locals(source: Source, node: ast.Name) -> set[str]:

@@ -33,8 +33,11 @@ WIDENING = {
 """Functions that compute half-precision input in float32, and the strict word to use."""
 
 UNTYPED = {
+    "jax.nn.one_hot": 2,
     "jax.numpy.eye": 3,
+    "jax.numpy.identity": 1,
     "jax.numpy.ones": 1,
+    "jax.numpy.tri": 3,
     "jax.numpy.zeros": 1,
     "jax.random.cauchy": 2,
     "jax.random.exponential": 2,
@@ -42,6 +45,7 @@ UNTYPED = {
     "jax.random.laplace": 2,
     "jax.random.logistic": 2,
     "jax.random.normal": 2,
+    "jax.random.truncated_normal": 4,
     "jax.random.uniform": 2,
 }
 """Functions that make arrays of float32 where no dtype is given, and the place of the dtype."""

@@ -289,8 +289,8 @@ class _Example:
             check = f"leaf.dtype == {self.dtype}" if floating else "leaf.size > 0"
             yield f"assert all({check} for leaf in jax.tree.leaves({name}))"
             return
-        given = self.definition.example_shapes
-        shape = str(given["y"]) if "y" in given else self._expected(returns)
+        given = self.definition.result_shape
+        shape = self._expected(returns) if given is None else str(given)
         if shape is not None:
             of = f"jax.tree.map(jnp.shape, {name})"
             of = f"{name}.shape" if returns.kind != "tuple" else of

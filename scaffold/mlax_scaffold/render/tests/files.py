@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from mlax_scaffold.model.definition import (
+    RESULT,
     ArrayType,
     Definition,
     Example,
@@ -28,6 +29,7 @@ from mlax_scaffold.render.signatures import needs
 from mlax_scaffold.render.tests.graph import creation_keys
 from mlax_scaffold.render.tests.imports import drawn_by, imports_of
 from mlax_scaffold.render.tests.names import local
+from mlax_scaffold.render.tests.ranges import ranges
 from mlax_scaffold.render.tests.shapes import (
     drawn,
     has_axes,
@@ -38,8 +40,6 @@ from mlax_scaffold.render.tests.shapes import (
 )
 from mlax_scaffold.render.tests.values import dividing, per_dim_axes
 
-_NOT_NEGATIVE = ("var", "positive")
-"""Names of inputs that are drawn above zero."""
 _DTYPES = {
     "Complex": ", jnp.complex64",
     "Int": ", jnp.int32",
@@ -170,9 +170,9 @@ def _view(definition: Definition, library: Library, project: Project) -> TestVie
         ),
         aliases=", ".join(f'"{alias}": "{name}"' for name, alias in definition.aliases),
         creates=takes_key,
-        sizes="known(hyperparams)"
-        if not definition.structural()
-        else "dict(known(hyperparams), features=toys.WIDTH)",
+        sizes="dict(known(hyperparams), features=toys.WIDTH)"
+        if definition.structural() and _free(definition, patterns, "features")
+        else "known(hyperparams)",
         patterns=", ".join(f"{label!r}: {text!r}" for label, text in patterns),
         known="".join(f"{item}, " for item in _known(definition, patterns)),
         axes=", ".join(map(repr, per_dim_axes(definition, method))),
@@ -183,13 +183,13 @@ def _view(definition: Definition, library: Library, project: Project) -> TestVie
         )
         + _PASSED * method.passes,
         y='example["y"]'
-        if "y" in definition.example_shapes
+        if definition.result_shape is not None
         else _expected(method.returns),
         allow=_allowed(plain, definition.kind),
         smooth="".join(
             f"{local(h.name)}, " for h in plain if h.type.word.declares_dtype
         ),
-        ranges=_ranges(definition, method),
+        ranges=ranges(definition, method),
         key_optional=definition.kind is Kind.BLOCK,
         partial=tuple(
             item.name
@@ -218,6 +218,13 @@ def _view(definition: Definition, library: Library, project: Project) -> TestVie
         module_keys=creation_keys(definition, library) if layer else None,
         spread=len(method.positional) > 1,
     )
+
+
+def _free(definition: Definition, patterns: list[tuple[str, str]], name: str) -> bool:
+    """Whether a name may be any size: no field is called so, and no group of axes."""
+    fields = {h.name for h in definition.hyperparameters}
+    words = {word for _, text in patterns for word in text.split()}
+    return name not in fields and f"*{name}" not in words
 
 
 def _allowed(plain: list[Hyperparameter], kind: Kind) -> str:
@@ -296,7 +303,9 @@ def _invalid(hyperparameters: list[Hyperparameter]) -> Iterator[tuple[str, str]]
 
 
 def _known(definition: Definition, patterns: list[tuple[str, str]]) -> Iterator[str]:
-    shapes = [name for name in definition.example_shapes if name != "y"]
+    shapes = list(definition.example_shapes)
+    if definition.result_shape is not None:
+        shapes.remove(RESULT)
     if shapes:
         given = ", ".join(f'"{name}": example["{name}"]' for name in shapes)
         yield f"given={{{given}}}"
@@ -357,35 +366,6 @@ def _returned(array: ArrayType | None) -> str:
 
 def _unknown(shape: Shape | Conditional) -> bool:
     return "..." in str(shape).split()
-
-
-def _ranges(definition: Definition, method: Method) -> str:
-    """Half-open ranges of inputs that have one: indices, and variances."""
-    several = len(method.positional) > 1 or definition.kind is Kind.FUNCTION
-    labels = [
-        f"x[{n}]" if several else "x"
-        for n, i in enumerate(method.positional)
-        if i.type.holds("Int")
-    ]
-    labels += [i.name for i in method.keyword if i.type.holds("Int")]
-    sizes = ", ".join(
-        local(h.name) for h in definition.hyperparameters if h.type.word.measured
-    )
-    ranges = [f'"{label}": (0, smallest({sizes}))' for label in labels]
-    ranges += [
-        f'"x[{n}]": (0.5, 1.5)'
-        for n, i in enumerate(method.inputs)
-        if i.name in _NOT_NEGATIVE
-    ]
-    labels = {
-        i.name: f"x[{n}]" if several else "x" for n, i in enumerate(method.positional)
-    }
-    labels |= {d.name: f"trainables.{d.name}" for d in definition.weights}
-    ranges += [
-        f'"{labels.get(given.name, given.name)}": ({given.low!r}, {given.high!r})'
-        for given in definition.smooth_at
-    ]
-    return ", ".join(ranges)
 
 
 def _files(source: Source) -> Iterator[Rendered]:
