@@ -27,12 +27,12 @@ def ranges(definition: Definition, method: Method) -> str:
         for n, i in enumerate(method.inputs)
         if i.name in _NOT_NEGATIVE
     ]
-    labels = {
+    places = {
         i.name: f"x[{n}]" if several else "x" for n, i in enumerate(method.positional)
     }
-    labels |= {d.name: f"trainables.{d.name}" for d in definition.weights}
+    places |= {d.name: f"trainables.{d.name}" for d in definition.weights}
     found += [
-        f'"{labels.get(given.name, given.name)}": ({given.low!r}, {given.high!r})'
+        f'"{places.get(given.name, given.name)}": ({given.low!r}, {given.high!r})'
         for given in definition.smooth_at
     ]
     return ", ".join(found)
