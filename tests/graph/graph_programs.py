@@ -17,11 +17,12 @@ def start(
     """A Python process with this library, and with a number of simulated devices."""
     paths = [str(ROOT / "generated_layers"), str(Path(__file__).parent)]
     paths.append(os.environ.get("PYTHONPATH", ""))
+    flags = os.environ.get("XLA_FLAGS", "")
     environment = {
         **os.environ,
         "JAX_PLATFORMS": "cpu",
         "PYTHONPATH": os.pathsep.join(filter(None, paths)),
-        "XLA_FLAGS": f"--xla_force_host_platform_device_count={devices}",
+        "XLA_FLAGS": f"{flags} --xla_force_host_platform_device_count={devices}",
     }
     return subprocess.Popen(
         [sys.executable, "-c", program, *arguments],

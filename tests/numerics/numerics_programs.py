@@ -11,7 +11,8 @@ def run_on_devices(program: str) -> str:
 
     It may import what stands beside this file.
     """
-    flags = "--xla_force_host_platform_device_count=8"
+    flags = os.environ.get("XLA_FLAGS", "")
+    flags += " --xla_force_host_platform_device_count=8"
     here = str(Path(__file__).parent)
     done = subprocess.run(
         [sys.executable, "-c", program],

@@ -62,7 +62,7 @@ def example(
     values: dict[str, object] = {}
     for field in fields:
         value = _value(field)
-        if f"self.{field.name})" in text and "int(" in text and value is None:
+        if value is None and re.search(rf"\bint\([^)]*\bself\.{field.name}\b", text):
             # A share of a size, which is to be one at least.
             value = literal(field.default) if field.default is not None else None
         if value is None and field.default is None and "None" not in field.word:

@@ -245,6 +245,14 @@ class Definition:
         return None if RESULT in inputs else self.example_shapes.get(RESULT)
 
     @property
+    def given_shapes(self) -> dict[str, tuple[int, ...]]:
+        """The shapes of the inputs in the first example."""
+        shapes = self.example_shapes
+        if self.result_shape is not None:
+            del shapes[RESULT]
+        return shapes
+
+    @property
     def takes_weights(self) -> bool:
         """Whether `init` of an optimizer needs the weights."""
         tree = self.method("setup_tree")

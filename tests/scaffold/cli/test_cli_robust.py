@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -242,9 +243,9 @@ def _survives(
     seen = set()
     for kill in range(kills):
         reset()
-        [pid] = server.start([project.root], [steps])
+        process = _opened(server.start([project.root], [steps]))
         time.sleep(chance.uniform(0, seconds))
-        os.kill(pid, signal.SIGKILL)
+        _kill(process)
         [(status, _)] = server.end()
         recover(project.root)
         assert project.files() in allowed, f"seed {seed}, kill {kill}"
@@ -252,6 +253,19 @@ def _survives(
     assert len(seen) > 1 or kills < KILLS
     _wait_until(lambda: not os.listdir(server.temporary))
     return len(allowed)
+
+
+def _opened(pids: Sequence[int]) -> int:
+    """A descriptor of the one process, which is never taken for a later one of its number."""
+    [pid] = pids
+    return os.pidfd_open(pid)
+
+
+def _kill(process: int) -> None:
+    """End a process, unless it has ended by itself: how long its commands take varies."""
+    with suppress(ProcessLookupError):
+        signal.pidfd_send_signal(process, signal.SIGKILL)
+    os.close(process)
 
 
 def _wait_until(condition: Callable[[], bool]) -> None:
@@ -265,9 +279,9 @@ def test_a_kill_during_a_trial_ends_it_and_leaves_nothing(
     server: Server, project: ProjectFolder
 ):
     """The process that imports and traces is gone, too, and its folder."""
-    [pid] = server.start([project.root], [[["generate"]]])
+    process = _opened(server.start([project.root], [[["generate"]]]))
     _wait_until(lambda: _trials(project) != [])
-    os.kill(pid, signal.SIGKILL)
+    _kill(process)
     server.end()
     _wait_until(lambda: not _trials(project))
     _wait_until(lambda: not os.listdir(server.temporary))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import posixpath
 import re
 import sys
@@ -217,8 +218,10 @@ def test_guide_runs_on_eight_devices(guide, tmp_path):
     place = tmp_path / "program.py"
     place.write_text(program(guide), encoding="utf-8")
     [command] = commands(Block(0, "console", f"$ python {place}\n", ""))
-    flags = {"XLA_FLAGS": "--xla_force_host_platform_device_count=8"}
-    done = run(command, tmp_path, environment=flags | {"JAX_LOG_COMPILES": "1"})
+    flags = os.environ.get("XLA_FLAGS", "")
+    flags += " --xla_force_host_platform_device_count=8"
+    environment = {"XLA_FLAGS": flags, "JAX_LOG_COMPILES": "1"}
+    done = run(command, tmp_path, environment=environment)
     assert done.returncode == 0, done.stderr
     own = re.findall(r"^def (\w+)", program(guide), re.MULTILINE)
     compiled = [line for line, name in _COMPILED.findall(done.stderr) if name in own]

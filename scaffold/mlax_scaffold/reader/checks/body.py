@@ -10,6 +10,7 @@ from mlax_scaffold.errors import Fix, did_you_mean
 from mlax_scaffold.model.definition import Import
 from mlax_scaffold.model.reserved import RESERVED
 from mlax_scaffold.model.unparsing import unparsed
+from mlax_scaffold.reader.checks.numpy_numbers import check_numpy_numbers
 from mlax_scaffold.reader.checks.starts import check_starts
 from mlax_scaffold.reader.checks.widening import (
     narrow_word,
@@ -102,6 +103,9 @@ class BodyChecker:
         """Report every finding of the body."""
         for statement in self.method.body:
             self._visit(statement, context="")
+        # What setup computes is computed once, and its scalars become Python numbers.
+        if self.method.name not in ("setup", "setup_tree"):
+            check_numpy_numbers(self.source, self.method, self.attributes, self.imports)
 
     def _visit(self, node: ast.AST, context: str) -> None:
         """`context` says why a sub-layer cannot be called here; empty where it can."""

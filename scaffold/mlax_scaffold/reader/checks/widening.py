@@ -150,11 +150,14 @@ def untyped(
         return None
     if any(k.arg is None for k in call.keywords):
         return None
-    for argument in (*method.args.posonlyargs, *method.args.args):
+    given = (*method.args.posonlyargs, *method.args.args)
+    for argument in given:
         match argument.annotation:
             case ast.Subscript(value=ast.Name(id="Float")):
                 return argument.arg
-    return None
+    # An update of a weight is computed in the dtype that its gradient arrives in.
+    of_weight = [a.arg for a in given] == ["self", "grad", "param"]
+    return "grad" if of_weight else None
 
 
 NARROW = {"jax.ops.segment_sum": "segment_sum"}
@@ -241,7 +244,7 @@ def exact_inputs(method: ast.FunctionDef) -> set[str]:
 
 
 def qualified(function: ast.expr, imports: Mapping[str, Import]) -> str | None:
-    """The dotted name of what a function of a module is; None of any other."""
+    """The dotted name of what is imported; None for anything else."""
     root, _, rest = (dotted(function) or "").partition(".")
     imported = imports.get(root)
     if imported is None:

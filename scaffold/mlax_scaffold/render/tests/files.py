@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from mlax_scaffold.model.definition import (
-    RESULT,
     ArrayType,
     Definition,
     Example,
@@ -303,9 +302,7 @@ def _invalid(hyperparameters: list[Hyperparameter]) -> Iterator[tuple[str, str]]
 
 
 def _known(definition: Definition, patterns: list[tuple[str, str]]) -> Iterator[str]:
-    shapes = list(definition.example_shapes)
-    if definition.result_shape is not None:
-        shapes.remove(RESULT)
+    shapes = definition.given_shapes
     if shapes:
         given = ", ".join(f'"{name}": example["{name}"]' for name in shapes)
         yield f"given={{{given}}}"

@@ -1,0 +1,140 @@
+"""Shapes of inputs are those that the code asks for."""
+
+from __future__ import annotations
+
+import pytest
+
+from mlax_scaffold.conversion import convert
+
+FUNCTIONS = {
+    "an axis that is summed over": (
+        "return (x * x).sum(axis=-1)",
+        ['x: Float["*batch features"]'],
+    ),
+    "an axis that a function goes along": (
+        "return jax.nn.softmax(x, axis=-1)",
+        ['x: Float["*batch features"]'],
+    ),
+    "a size that is split": (
+        "a, b = jnp.split(x, 2, axis=-1)\n    return jnp.concatenate((b, a), axis=-1)",
+        ['x: Float["*batch 2*half"]'],
+    ),
+    "what a helper asks for": ("return halves(x)", ['x: Float["*batch 2*half"]']),
+    "another array that is as long": (
+        "return x * z + halves(x)",
+        ['x: Float["*batch 2*half"]', 'z: Float["# *batch 2*half"]'],
+    ),
+    "a local that is called like a word": (
+        "mean = x.mean(axis=-1, keepdims=True)\n    return x - mean",
+        ["mean_ = mean(x, axis=-1, keepdims=True)", "return x - mean_"],
+    ),
+}
+FILE = """\
+import jax
+import jax.numpy as jnp
+
+
+def halves(x):
+    a, b = jnp.split(x, 2, axis=-1)
+    return jnp.concatenate((b, a), axis=-1)
+
+
+def thing(x, z):
+    {body}
+"""
+
+
+@pytest.mark.parametrize("case", FUNCTIONS)
+def test_functions(case: str):
+    body, wanted = FUNCTIONS[case]
+    made = convert(
+        "f.py", FILE.format(body=body), "thing", "from_thing", kind="FUNCTION"
+    )
+    text = made.text.replace("'", '"')
+    for part in wanted:
+        assert part in text, made.text
+
+
+LINEN = """\
+import flax.linen as nn
+import jax.numpy as jnp
+
+
+class Thing(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        {body}
+"""
+
+
+def test_means_over_an_image_are_of_arrays_of_rank_four():
+    body = (
+        "y = nn.Dense(4)(jnp.mean(x, axis=(1, 2)))\n"
+        "        return x * nn.Dense(x.shape[-1])(y)[:, None, None, :]"
+    )
+    made = convert("m.py", LINEN.format(body=body), "Thing", "Thing")
+    text = made.text.replace("'", '"')
+    assert 'x: Float["batch height width ' in text
+    assert '"x": (2, 8, 8, 8)' in text
+
+
+HAIKU = """\
+import haiku as hk
+import jax
+
+
+def net(x):
+    return hk.Sequential([hk.Flatten(), hk.Linear(5), jax.nn.relu, hk.Linear(3)])(x)
+"""
+
+
+def test_a_sequence_is_numbered_in_its_order():
+    text = convert("h.py", HAIKU, "net", "Net").text.replace("'", '"')
+    assert "self.linear_0 = Linear(self.in_features, 5)" in text
+    assert "self.linear_1 = Linear(5, 3)" in text
+    assert 'x: Float["batch *rest"]' in text
+    assert '{"in_features": 8, "x": (2, 8)}' in text
+
+
+EQUINOX = """\
+import equinox as eqx
+import jax
+
+
+class Mixer(eqx.Module):
+    patches: eqx.nn.Linear
+
+    def __init__(self, patches: int, features: int, *, key):
+        self.patches = eqx.nn.Linear(patches, patches, key=key)
+
+    def __call__(self, y):
+        return jax.vmap(self.patches)(y.T).T
+"""
+
+
+def test_what_is_transposed_is_a_matrix():
+    text = convert("e.py", EQUINOX, "Mixer", "Mixer").text.replace("'", '"')
+    assert 'y: Float["patches_value ' in text
+
+
+TORCH = """\
+import torch.nn as nn
+
+
+class Block(nn.Module):
+    def __init__(self, dim, ratio=4.0, drop=0.5):
+        super().__init__()
+        self.up = nn.Linear(dim, int(dim * ratio))
+        self.drop = nn.Dropout(drop)
+        self.down = nn.Linear(int(dim * ratio), dim)
+
+    def forward(self, x):
+        return self.down(self.drop(self.up(x).flatten(1).reshape(x.shape[0], -1)))
+"""
+
+
+def test_a_share_of_a_size_is_not_drawn():
+    """As a small one would leave nothing."""
+    text = convert("t.py", TORCH, "Block", "Block").text.replace("'", '"')
+    assert '"ratio": 4.0' in text
+    assert '"drop' not in text
