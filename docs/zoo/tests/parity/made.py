@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-
 from mlax_scaffold.testing.audit import assert_dtypes
 from mlax_scaffold.testing.dtypes import x64
 from mlax_scaffold.testing.programs import quick
@@ -19,11 +20,20 @@ def drawn(*shape: int, seed: int = 0) -> np.ndarray:
 
 
 class Made:
-    """What `init` returns, with weights and states that are drawn, and none that is zero."""
+    """A layer of a module, with weights that are drawn, so that none is zero."""
 
-    def __init__(self, module: Any, initialized: tuple[Any, Any, Any]) -> None:
+    def __init__(
+        self,
+        module: Any,
+        make: Callable[[], tuple[Any, Any, Any]],
+        dtypes: tuple[Any, ...] = (jnp.bfloat16,),
+    ) -> None:
         self.module = module
-        weights, states, self.hyperparams = initialized
+        # The narrowest input that it takes, and what else it computes in then.
+        self.dtypes = dtypes
+        with x64():
+            weights, states, self.hyperparams = jax.eval_shape(make)
+            states = make()[1] if jax.tree.leaves(states) else states
         leaves, structure = jax.tree.flatten(weights)
         # Of other sizes than those of inputs, so that no function saturates.
         given = [0.5 * drawn(*leaf.shape, seed=n + 1) for n, leaf in enumerate(leaves)]
@@ -39,7 +49,7 @@ class Made:
     def step(
         self, x: Any, entry: str, inference: bool, key: Any = None, **inputs: Any
     ) -> tuple[Any, Any]:
-        """The result and the new states, in float64. In bfloat16 nothing has another dtype."""
+        """The result and the new states, in float64. Given bfloat16, nothing has another dtype."""
 
         def run(x: Any, weights: Any, states: Any, inputs: Any) -> Any:
             function = getattr(self.module, entry)
@@ -54,36 +64,37 @@ class Made:
             return jax.tree.map(np.asarray, compiled(*given))
 
     def _assert_dtypes(self, run: Any, given: tuple[Any, ...]) -> None:
-        x, weights, states, inputs = (jax.tree.map(_in_half, tree) for tree in given)
-        states = jax.tree.map(_in_single, given[2])
-        program, result = jax.make_jaxpr(
-            lambda *arrays: run(*arrays)[0], return_shape=True
-        )(x, weights, states, inputs)
-        name = self.module.__name__
-        assert_dtypes(program, (jnp.bfloat16,), what=name)
-        found = {leaf.dtype for leaf in jax.tree.leaves(result) if _is_floating(leaf)}
-        assert found == {jnp.dtype(jnp.bfloat16)}, name
+        narrow = functools.partial(_in_dtype, self.dtypes[0])
+        x, weights, _, inputs = (jax.tree.map(narrow, tree) for tree in given)
+        states = jax.tree.map(functools.partial(_in_dtype, jnp.float32), given[2])
+        program, (y, new) = jax.make_jaxpr(run, return_shape=True)(
+            x, weights, states, inputs
+        )
+        name, results = self.module.__name__, jax.tree.leaves(y)
+        kept = [False] * len(results) + [True] * len(jax.tree.leaves(new))
+        stored = (jnp.float32,)
+        assert_dtypes(program, self.dtypes, stored=stored, kept=kept, what=name)
+        found = {leaf.dtype for leaf in results if _is_floating(leaf)}
+        assert found == {jnp.dtype(self.dtypes[0])}, name
 
 
 def made(module: Any, **hyperparameters: Any) -> Made:
-    """A layer."""
-    with x64():
+    """A layer with these hyperparameters."""
+
+    def make() -> tuple[Any, Any, Any]:
         key = jax.random.key(0)
-        initialized = module.init(key, dtype=jnp.float64, **hyperparameters)
-        return Made(module, jax.tree.map(np.asarray, initialized))
+        return module.init(key, dtype=jnp.float64, **hyperparameters)
+
+    return Made(module, make)
 
 
 def _is_floating(x: Any) -> bool:
     return jnp.issubdtype(x.dtype, jnp.floating)
 
 
-def _in_half(x: Any) -> Any:
+def _in_dtype(dtype: Any, x: Any) -> Any:
     x = np.asarray(x)
-    return jnp.asarray(x, jnp.bfloat16) if _is_floating(x) else jnp.asarray(x)
-
-
-def _in_single(x: Any) -> Any:
-    return jnp.asarray(x, jnp.float32) if _is_floating(x) else jnp.asarray(x)
+    return jnp.asarray(x, dtype) if _is_floating(x) else jnp.asarray(x)
 
 
 def assert_same(given: Any, expected: Any, tolerance: float = 1e-9) -> None:

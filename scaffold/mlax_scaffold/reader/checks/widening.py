@@ -92,7 +92,7 @@ def strict_word(
     word = word_of(call.func, imports)
     if word in _EXACT and all(k.arg in ("axis", "keepdims") for k in call.keywords):
         given = list(call.args)
-        method_of = call.func if not _qualified(call.func, imports) else None
+        method_of = call.func if not qualified(call.func, imports) else None
         if isinstance(method_of, ast.Attribute):
             given.insert(0, method_of.value)
         # A third one is the dtype of the sum.
@@ -139,7 +139,7 @@ def untyped(
     call: ast.Call, imports: Mapping[str, Import], method: ast.FunctionDef
 ) -> str | None:
     """The input whose dtype a new array should have, and has not; None where all is well."""
-    at = UNTYPED.get(_qualified(call.func, imports) or "")
+    at = UNTYPED.get(qualified(call.func, imports) or "")
     if (
         at is None
         or len(call.args) > at
@@ -150,11 +150,26 @@ def untyped(
         return None
     if any(k.arg is None for k in call.keywords):
         return None
-    for argument in (*method.args.posonlyargs, *method.args.args):
+    given = (*method.args.posonlyargs, *method.args.args)
+    for argument in given:
         match argument.annotation:
             case ast.Subscript(value=ast.Name(id="Float")):
                 return argument.arg
-    return None
+    # An update of a weight is computed in the dtype that its gradient arrives in.
+    of_weight = [a.arg for a in given] == ["self", "grad", "param"]
+    return "grad" if of_weight else None
+
+
+NARROW = {"jax.ops.segment_sum": "segment_sum"}
+"""Functions whose error grows with what they add in half precision, and the strict word to use."""
+
+
+def narrow_word(
+    call: ast.Call, imports: Mapping[str, Import], method: ast.FunctionDef
+) -> str | None:
+    """The strict word for such a function; None for any other call, and for one of integers."""
+    word = NARROW.get(qualified(call.func, imports) or "")
+    return word if word and widens_floats(call, imports, method) else None
 
 
 def widens_floats(
@@ -162,7 +177,7 @@ def widens_floats(
 ) -> bool:
     """Whether what a call is given may be floating; False where it is certain not to be."""
     given = list(call.args)
-    if isinstance(call.func, ast.Attribute) and not _qualified(call.func, imports):
+    if isinstance(call.func, ast.Attribute) and not qualified(call.func, imports):
         given.insert(0, call.func.value)
     return not (given and _exact(given[0], imports, method))
 
@@ -179,14 +194,14 @@ def _exact(
         case ast.BinOp(left=a, op=ast.BitAnd() | ast.BitOr() | ast.BitXor(), right=b):
             return _exact(a, imports, method) or _exact(b, imports, method)
         case ast.Call(func=ast.Attribute(attr="astype"), args=[dtype], keywords=[]):
-            return (_qualified(dtype, imports) or dotted(dtype)) in _INTEGERS
+            return (qualified(dtype, imports) or dotted(dtype)) in _INTEGERS
         case ast.Call(func=function):
-            module, _, name = (_qualified(function, imports) or "").rpartition(".")
+            module, _, name = (qualified(function, imports) or "").rpartition(".")
             if module in ("functional", "jax.random") and name == "bernoulli":
                 return True
             return module == "jax.numpy" and name in _TO_BOOLEANS
         case ast.Name(id=name):
-            return name in _exact_inputs(method) or any(
+            return name in exact_inputs(method) or any(
                 _exact(value, imports, method) for value in _only_value(name, method)
             )
     return False
@@ -208,7 +223,7 @@ def _only_value(name: str, method: ast.FunctionDef) -> list[ast.expr]:
     ]
 
 
-def _exact_inputs(method: ast.FunctionDef) -> set[str]:
+def exact_inputs(method: ast.FunctionDef) -> set[str]:
     """The inputs that are annotated as integers or booleans, and that nothing binds again."""
     inputs = {
         a.arg
@@ -228,7 +243,8 @@ def _exact_inputs(method: ast.FunctionDef) -> set[str]:
     return inputs
 
 
-def _qualified(function: ast.expr, imports: Mapping[str, Import]) -> str | None:
+def qualified(function: ast.expr, imports: Mapping[str, Import]) -> str | None:
+    """The dotted name of what is imported; None for anything else."""
     root, _, rest = (dotted(function) or "").partition(".")
     imported = imports.get(root)
     if imported is None:
