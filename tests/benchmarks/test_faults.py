@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
+import functools
 from collections import Counter
 from types import ModuleType
 
 import pytest
 from tests.benchmarks.faults.__main__ import choose, report
 from tests.benchmarks.faults.mutations import faults, planted
-from tests.benchmarks.faults.planting import items, plant
+from tests.benchmarks.faults.planting import NotPlanted, items, plant
 
 SOURCE = '''"""A module."""
 
@@ -85,6 +86,107 @@ def test_a_fault_is_planted_into_what_was_imported():
             assert (function(2), instance.g(2)) == (
                 (1, 1) if fault.function == "f" else (3, 3)
             )
+
+
+DECORATED = """
+import functools
+
+def scoped(function):
+    @functools.wraps(function)
+    def run(*args):
+        return function(*args)
+    return run
+
+@scoped
+def f(x, scale=2):
+    return x + scale
+
+class C:
+    @functools.cached_property
+    def g(self):
+        return 3 - 1
+
+    @property
+    def h(self):
+        return 3 * 1
+
+    @staticmethod
+    def k():
+        return 6 - 1
+"""
+
+
+def decorated():
+    module = ModuleType("decorated_module")
+    exec(compile(DECORATED, module.__name__, "exec"), vars(module))
+    return module
+
+
+def test_a_fault_is_planted_below_decorators():
+    before = {"f": 3, "g": 2, "h": 3, "k": 5}
+    after = {"f": -1, "g": 4, "h": 3.0, "k": 7}
+    planted_ones = set()
+    for fault in faults("m", DECORATED):
+        if fault.kind == "operator":
+            module = decorated()
+            plant(module, planted(DECORATED, fault.index))
+            c = module.C()
+            results = {"f": module.f(1), "g": c.g, "h": c.h, "k": c.k()}
+            assert results == {**before, fault.function: after[fault.function]}
+            planted_ones.add(fault.function)
+    assert planted_ones == set(before)
+
+
+def test_a_fault_that_cannot_be_planted_is_not_taken_for_one_that_was_caught():
+    module = decorated()
+    vars(module)["f"] = functools.partial(int, "1")
+    with pytest.raises(NotPlanted, match="decorated_module: f is"):
+        plant(module, planted(DECORATED, 0))
+
+
+def test_a_default_is_planted_below_decorators():
+    module = decorated()
+    [fault] = [f for f in faults("m", DECORATED, "other") if f.kind == "default"]
+    plant(module, planted(DECORATED, fault.index, "other"))
+    assert module.f(1) == 4
+
+
+OTHER = """
+def fwd(x, keys, non_trainables, training=False):
+    h = lax.stop_gradient(power(x, 2))
+    if training:
+        h = jnp.maximum(h, bernoulli(keys[0]))
+    else:
+        h = h - x
+    for i in range(3):
+        h = h if i < 2 else jnp.sum(h, axis=-1)
+    return h, non_trainables._replace(mean=h.mean())
+"""
+
+
+def test_other_operators():
+    found = {(f.kind, f.before, f.after) for f in faults("m", OTHER, "other")}
+    assert {
+        ("default", "False", "True"),
+        ("swap", "power(x, 2)", "power(2, x)"),
+        ("swap", "h - x", "x - h"),
+        ("statement", "h = h - x", "pass"),
+        ("branch", "h if i < 2 else jnp.sum(h, axis=-1)", "h"),
+        ("gradient", "lax.stop_gradient(power(x, 2))", "power(x, 2)"),
+        ("reuse", "keys[0]", "keys[1]"),
+        ("stale", "mean=h.mean()", "mean=non_trainables.mean"),
+        ("number", "2", "1"),
+        ("direction", "i < 2", "i > 2"),
+        ("loop", "range(3)", "range(3 - 1)"),
+        ("axis", "axis=-1", "axis=0"),
+        ("name", "x", "h"),
+    } <= found
+    function = (
+        "jnp.maximum(h, bernoulli(keys[0]))",
+        "jnp.minimum(h, bernoulli(keys[0]))",
+    )
+    assert ("function", *function) in found
+    assert not {f.kind for f in faults("m", OTHER)} & {"default", "swap", "name"}
 
 
 def test_kinds_are_chosen_alike_and_by_the_seed():

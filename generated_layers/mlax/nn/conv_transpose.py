@@ -240,6 +240,7 @@ def fwd(
 
     Raises:
         ValueError, TypeError: where an input or a weight does not fit.
+        ValueError: padding must not cut off more than there is.
         ValueError: padding must be smaller than the kernel.
     """
     checks.arguments(
@@ -279,7 +280,14 @@ def fwd(
             }[hyperparams.padding]
         else:
             low, high = hyperparams.padding[axis]
-        widths.append((reach - 1 - low, reach - 1 - high + added))
+        before, after = reach - 1 - low, reach - 1 - high + added
+        size = (images.shape[first + axis] - 1) * stride + 1
+        checks.require(
+            "ConvTranspose",
+            size + min(before, 0) + min(after, 0) >= 0,
+            "padding must not cut off more than there is",
+        )
+        widths.append((before, after))
     if hyperparams.padding_mode == "circular":
         checks.require(
             "ConvTranspose",
@@ -308,6 +316,6 @@ def fwd(
     y = y.reshape(*batch, *y.shape[1:])
     if bias is None:
         return y, None
-    after = 0 if hyperparams.channel_last else n
-    bias = lax.expand_dims(bias, range(1, 1 + after))
+    behind = 0 if hyperparams.channel_last else n
+    bias = lax.expand_dims(bias, range(1, 1 + behind))
     return y + spread(bias, y.shape), None

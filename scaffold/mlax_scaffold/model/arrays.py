@@ -52,6 +52,13 @@ class ArrayType:
         return self.holds(*INEXACT)
 
     @property
+    def decides_dtype(self) -> bool:
+        """Whether there is always such an array: its dtype is that of the computation."""
+        if self.kind in INEXACT:
+            return not self.optional
+        return self.kind == "tuple" and any(item.decides_dtype for item in self.items)
+
+    @property
     def annotation(self) -> str:
         """The type annotation in a generated module."""
         if self.kind == "PyTree":

@@ -24,6 +24,7 @@ from mlax_scaffold.model.members import (
     Role,
 )
 from mlax_scaffold.model.resolved import Resolved
+from mlax_scaffold.model.smooth import SmoothAt
 
 __all__ = [
     "OPTIMIZER_TOOLS",
@@ -127,6 +128,8 @@ class Definition:
     """Whether its gradient is meant not to be the derivative of its values."""
     complex_numbers: bool = False
     """Whether it computes with complex numbers, itself or in what stands beside it."""
+    smooth_at: tuple[SmoothAt, ...] = ()
+    """The values at which it says that it is smooth."""
     invariances: tuple[Invariance, ...] = ()
     """What it says of axes."""
     per_example: bool = False

@@ -41,6 +41,8 @@ class Traits:
     """Whether its gradient is meant not to be the derivative of its values."""
     complex_numbers: bool = False
     """Whether it computes with complex numbers."""
+    given_dtype: bool = False
+    """Whether it has weights and no input that decides the dtype: that of what it is part of does."""
     keyword: tuple[str, ...] = ()
     """The names of its other inputs, in order."""
     keyed: bool = False
@@ -63,6 +65,7 @@ def joined(parts: Sequence[Traits]) -> Traits:
         keyed=any(t.keyed for t in parts),
         surrogate=any(t.surrogate for t in parts),
         complex_numbers=any(t.complex_numbers for t in parts),
+        given_dtype=any(t.given_dtype for t in parts),
         positional=0,
     )
 
@@ -155,6 +158,7 @@ class Library:
         methods = {m.name for m in definition.methods}
         consumers = {c for m in definition.methods for c in m.consumers} - methods
         forward = definition.method("forward")
+        decided = forward and any(i.type.decides_dtype for i in forward.positional)
         return Traits(
             trainable=dynamic
             or bool(definition.declared(Role.TRAINABLE))
@@ -179,6 +183,9 @@ class Library:
             or any(t.surrogate for t in subs.values()),
             complex_numbers=self.has_complex(definition)
             or any(t.complex_numbers for t in subs.values()),
+            given_dtype=not (
+                decided or definition.kind is Kind.BLOCK or forward is None
+            ),
             positional=1 if forward is None else len(forward.positional),
             keyword=() if forward is None else tuple(i.name for i in forward.keyword),
         )

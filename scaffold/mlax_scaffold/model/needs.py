@@ -31,6 +31,11 @@ class Needs:
     """Whether it casts all weights first: functions in it, which may run many times, hand them on."""
 
 
+def parts_without_dtype(subs: Mapping[str, Traits]) -> set[str]:
+    """The sub-layers whose weights are cast before they are called: no input of theirs says the dtype."""
+    return {n for n, traits in subs.items() if traits.given_dtype and traits.trainable}
+
+
 def needs(
     definition: Definition, library: Library, traits: Traits
 ) -> Mapping[str, Needs]:
@@ -84,7 +89,7 @@ def _needs(
         or any(m.training for m in own)
         or any(t.training for t in used),
         draws(definition, library, methods, name),
-        bool(states & {r for m in own for r in m.reads})
+        bool((states | parts_without_dtype(subs)) & {r for m in own for r in m.reads})
         or any("." in r for r in reads)
         or any(_casts(definition, subs, methods, m.name) for m in own),
         (entries and whole.stateful) or stateful or bool(states & assigned),

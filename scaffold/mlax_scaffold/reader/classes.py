@@ -56,7 +56,7 @@ from mlax_scaffold.reader.remedies.foreign import with_base
 from mlax_scaffold.reader.remedies.names import attribute_named
 from mlax_scaffold.reader.requirements import requirements_of
 from mlax_scaffold.reader.resolution import Scope
-from mlax_scaffold.reader.roles import attribute_of, roles_of
+from mlax_scaffold.reader.roles import attempted, attribute_of, roles_of
 from mlax_scaffold.reader.setup import SetupReader
 from mlax_scaffold.reader.source import Source, self_attribute
 
@@ -156,7 +156,7 @@ class ClassReader:
             kind, hyperparameters, setup.declarations, methods
         )
         # What is wrong with a declaration is one finding, not one for each of its uses.
-        attributes = _attempted(node) | attributes
+        attributes = attempted(node) | attributes
         attributes |= dict.fromkeys(dict(constants), "hyperparameter")
         scope = Scope(self.source, self.imports, attributes)
         read_methods = [
@@ -388,17 +388,3 @@ def _inside(scope: Scope, method: ast.FunctionDef) -> Scope:
     _, bound = names_of(method)
     inputs = [a.arg for a in ast.walk(method.args) if isinstance(a, ast.arg)]
     return scope.within(Origin.LOCAL, bound).within(Origin.INPUT, inputs)
-
-
-def _attempted(node: ast.ClassDef) -> dict[str, str]:
-    """The attributes that a class means to declare, whether or not it does so correctly."""
-    names: list[str | None] = []
-    for statement in node.body:
-        match statement:
-            case ast.AnnAssign(target=ast.Name(id=name)):
-                names.append(name)
-            case ast.FunctionDef(name="setup" | "setup_tree" | "__init__"):
-                for n in ast.walk(statement):
-                    if isinstance(getattr(n, "ctx", None), ast.Store):
-                        names.append(self_attribute(n))
-    return dict.fromkeys(filter(None, names), "unknown")

@@ -145,7 +145,7 @@ class Declaring(Branches):
             return Declaration(
                 role, name, value=first, dtype=given, condition=condition
             )
-        dtype = arguments[2] if role is Role.TRAINABLE and len(arguments) > 2 else None
+        dtype = arguments[2] if role is Role.TRAINABLE and len(arguments) == 3 else None
         if dtype is not None and not names_complex(dtype):
             shape = arguments[1]
             self.source.report(

@@ -4,41 +4,48 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
+from typing import Any
 
 from mlax_scaffold.model.import_time import Refused
 from mlax_scaffold.model.wrappers import RULES, check_wrapper, rule_of
 from mlax_scaffold.reader.remedies.classes import decorated
+from mlax_scaffold.reader.smooth import FORM, read_smooth_at
 from mlax_scaffold.reader.source import Source, dotted
 
 
-def read_decorators(source: Source, node: ast.FunctionDef) -> bool:
-    """Whether the gradient of a function's spec is meant not to be the derivative of its values."""
+def read_decorators(source: Source, node: ast.FunctionDef) -> dict[str, Any]:
+    """What the decorator of a function's spec says of its gradient."""
     match node.decorator_list:
         case [ast.Name(id="function")]:
-            return False
-        case [
-            ast.Call(
-                func=ast.Name(id="function"),
-                args=[],
-                keywords=[
-                    ast.keyword(
-                        arg="surrogate_gradient",
-                        value=ast.Constant(value=bool(chosen)),
-                    )
-                ],
-            )
-        ]:
-            return chosen
+            return {}
+        case [ast.Call(func=ast.Name(id="function"), args=[], keywords=keywords)]:
+            found = _said(source, keywords)
+            if found is not None:
+                return found
     source.report(
         node,
         "a function's spec is decorated with @function, and nothing else",
         "`@function(surrogate_gradient=True)` says that its gradient is meant not to be "
-        "the derivative of its values."
+        f"the derivative of its values, {FORM} where it is smooth."
         if node.decorator_list
         else "",
         fix=decorated(source, node),
     )
-    return False
+    return {}
+
+
+def _said(source: Source, keywords: list[ast.keyword]) -> dict[str, Any] | None:
+    """The arguments of a decorator; None where some are none of its."""
+    found: dict[str, Any] = {}
+    for given in keywords:
+        match given.arg, given.value:
+            case "surrogate_gradient", ast.Constant(value=bool(chosen)):
+                found["surrogate_gradient"] = chosen
+            case "smooth_at", value:
+                found["smooth_at"] = read_smooth_at(source, value)
+            case _:
+                return None
+    return found
 
 
 def is_function(decorator: ast.expr) -> bool:

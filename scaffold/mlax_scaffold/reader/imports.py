@@ -38,6 +38,7 @@ CORE = {
     "spread_mean": "sums",
     "steps_since": "steps",
     "stored_moments": "arrays",
+    "segment_sum": "sums",
     "take_rows": "sums",
     "tree_add": "trees",
     "tree_dot": "trees",

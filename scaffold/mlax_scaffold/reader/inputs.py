@@ -144,7 +144,9 @@ def entry_inputs(
                 f"`{item.name}` is a name of the generated function",
                 f"Choose another name, such as `{item.name}_`, or leave out its default: "
                 "an input without one may have any name.",
-                fix=renamed(source, method, item.name, f"{item.name}_"),
+                fix=None
+                if item.name == "x"
+                else renamed(source, method, item.name, f"{item.name}_"),
             )
     for arg, _ in others:
         told = of_training(source, method, arg)

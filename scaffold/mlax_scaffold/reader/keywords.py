@@ -13,9 +13,13 @@ from mlax_scaffold.model.invariances import FORM, Invariance
 from mlax_scaffold.model.reserved import RESERVED
 from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.reader.methods import role_of
+from mlax_scaffold.reader.smooth import read_smooth_at
 from mlax_scaffold.reader.source import Source
 
-KEYWORDS = ("module", "aliases", "invariances", "per_example", "surrogate_gradient")
+KEYWORDS = (
+    *("module", "aliases", "invariances", "per_example", "smooth_at"),
+    "surrogate_gradient",
+)
 """What a class may be given beside its base."""
 
 RESERVED_IN_MODULES = frozenset(
@@ -76,6 +80,7 @@ def read_keywords(
     """`module="LSTM"` and `aliases={"features": "hidden_size"}` of a layer or a block.
 
     `surrogate_gradient=True` of one whose gradient is not the derivative of its values,
+    `smooth_at={"x": (0.1, 1.0)}` of one that is smooth there,
     `invariances=["causal time"]` of one that says something of its axes.
 
     `per_example=True` of an optimizer.
@@ -103,6 +108,8 @@ def read_keywords(
                     "surrogate_gradient is for layers and blocks, and True or False",
                     "Remove it, or write `surrogate_gradient=True`.",
                 )
+            case "smooth_at", _ if kind.is_layer:
+                found["smooth_at"] = read_smooth_at(source, given.value)
             case "invariances", ast.List(elts=lines) | ast.Tuple(elts=lines) if (
                 kind.is_layer
             ):

@@ -24,6 +24,7 @@ from mlax_scaffold.reader.checks.shapes import check_shapes
 from mlax_scaffold.reader.files import LIBRARY_SPECS, SpecFile
 from mlax_scaffold.reader.homes import module_name
 from mlax_scaffold.reader.keywords import MODULES
+from mlax_scaffold.reader.smooth import check_smooth_at
 from mlax_scaffold.reader.specs import read_specs
 
 
@@ -69,6 +70,7 @@ def read_library(
         for definition in read:
             diagnostics += check_shapes(definition)
             diagnostics += check_invariances(definition)
+            diagnostics += check_smooth_at(definition)
             if document_fields:
                 diagnostics += _undocumented(definition)
             place = definition.section, definition.module

@@ -120,3 +120,17 @@ def attribute_of(declaration: Declaration) -> str:
         return "layers"
     layers = declaration.role is Role.SUB_LAYER
     return "container" if declaration.members and layers else declaration.role.value
+
+
+def attempted(node: ast.ClassDef) -> dict[str, str]:
+    """The attributes that a class means to declare, whether or not it does so correctly."""
+    names: list[str | None] = []
+    for statement in node.body:
+        match statement:
+            case ast.AnnAssign(target=ast.Name(id=name)):
+                names.append(name)
+            case ast.FunctionDef(name="setup" | "setup_tree" | "__init__"):
+                for n in ast.walk(statement):
+                    if isinstance(getattr(n, "ctx", None), ast.Store):
+                        names.append(self_attribute(n))
+    return dict.fromkeys(filter(None, names), "unknown")

@@ -281,7 +281,7 @@ class _Reader:
             )
 
     def _function(self, node: ast.FunctionDef, doc: str) -> Definition:
-        surrogate = read_decorators(self.source, node)
+        gradients = read_decorators(self.source, node)
         inputs, others = read_inputs(self.source, node.args, self.known)
         hyperparameters = []
         for arg, default in others:
@@ -361,7 +361,7 @@ class _Reader:
             hyperparameters=tuple(fields),
             methods=(method,),
             requirements=tuple(requirements_of(scope, node)),
-            surrogate_gradient=surrogate,
+            **gradients,
         )
 
     def _definition(

@@ -10,6 +10,7 @@ from collections import Counter
 import libcst as cst
 
 from mlax_scaffold.model.definition import MethodRole
+from mlax_scaffold.model.needs import parts_without_dtype
 from mlax_scaffold.model.reserved import RESERVED
 from mlax_scaffold.rewrite.chains import Chain, called_member, traits_at
 from mlax_scaffold.rewrite.closures import STATE, takes, value_text
@@ -90,22 +91,17 @@ def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
 
 
 def _repeated(function: cst.FunctionDef, context: Context) -> list[str]:
-    """What casts the weights of sub-layers that are called more than once.
+    """What casts the weights of sub-layers that are called more than once, or that no input gives a dtype.
 
-    Their gradients would else be added in the dtype of the weights.
+    Gradients of the first would else be added in the dtype of the weights.
     """
     dtype = _dtype(context)
-    if dtype is None or context.is_own:
+    if dtype is None:
         return []
-    declared = context.sub_layers & set(context.traits)
-    names = {n for n in declared if context.traits[n].trainable} | context.dynamic
-    counts = _calls(function.body, names | set(context.needs))
-    for method in context.needs:
-        handed = _handed(context, method, (context.method.name,))
-        for name in handed:
-            counts[name] += counts[method] * handed[name]
+    without = parts_without_dtype(context.traits) & context.method.reads
+    several = set() if context.is_own else _several(function, context)
     given = [h.name for h in context.definition.structural()]
-    found = [n for n in (*context.declarations, *given) if counts[n] > 1]
+    found = [n for n in (*context.declarations, *given) if n in several | without]
     casts = ", ".join(f"{n}=arrays.cast(trainables.{n}, {dtype})" for n in found)
     return [f"trainables = trainables._replace({casts})"] if found else []
 
@@ -129,6 +125,18 @@ def _handed(context: Context, name: str, above: tuple[str, ...]) -> Counter[str]
         found[consumer] += 1
         found += _handed(context, consumer, (*above, name))
     return found
+
+
+def _several(function: cst.FunctionDef, context: Context) -> set[str]:
+    """The sub-layers that are called more than once, by an entry point or the methods that it calls."""
+    declared = context.sub_layers & set(context.traits)
+    names = {n for n in declared if context.traits[n].trainable} | context.dynamic
+    counts = _calls(function.body, names | set(context.needs))
+    for method in context.needs:
+        handed = _handed(context, method, (context.method.name,))
+        for name in handed:
+            counts[name] += counts[method] * handed[name]
+    return {name for name, count in counts.items() if count > 1}
 
 
 def _returns(body: cst.BaseSuite) -> bool:

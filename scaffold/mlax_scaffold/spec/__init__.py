@@ -51,6 +51,7 @@ _HOMES = {
     "spread_mean": "arrays",
     "steps_since": "steps",
     "stored_moments": "arrays",
+    "segment_sum": "arrays",
     "take_rows": "arrays",
     "state": "declarations",
     "trainable": "declarations",
@@ -98,6 +99,7 @@ def __dir__() -> list[str]:
 if TYPE_CHECKING:
     from mlax_scaffold.spec.arrays import cast as cast
     from mlax_scaffold.spec.arrays import explicit_padding as explicit_padding
+    from mlax_scaffold.spec.arrays import segment_sum as segment_sum
     from mlax_scaffold.spec.arrays import spread as spread
     from mlax_scaffold.spec.arrays import spread_mean as spread_mean
     from mlax_scaffold.spec.arrays import stored_moments as stored_moments

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from mlax_scaffold.spec.words import canonical
@@ -19,19 +19,26 @@ if TYPE_CHECKING:
     def function(definition: F) -> F: ...
 
     @overload
-    def function(*, surrogate_gradient: bool = False) -> Callable[[F], F]: ...
+    def function(
+        *,
+        surrogate_gradient: bool = False,
+        smooth_at: Mapping[str, tuple[float, float]] | None = None,
+    ) -> Callable[[F], F]: ...
 
     def function(
-        definition: Any = None, *, surrogate_gradient: bool = False
+        definition: Any = None,
+        *,
+        surrogate_gradient: bool = False,
+        smooth_at: Mapping[str, tuple[float, float]] | None = None,
     ) -> Any: ...
 
 else:
 
-    def function(definition=None, *, surrogate_gradient=False):
+    def function(definition=None, *, surrogate_gradient=False, smooth_at=None):
         """Marks a function spec.
 
         `surrogate_gradient` says that its gradient is meant not to be the derivative of
-        its values, for tests and pages.
+        its values, `smooth_at` where it is smooth, for tests and pages.
 
         The keyword-only parameters are its hyperparameters: its body receives them in
         canonical form, whatever form the caller gave.

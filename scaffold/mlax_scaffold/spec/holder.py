@@ -76,7 +76,9 @@ class Holder:
         tree, arrays = self._trees[name], self._arrays_of.get(name)
 
         def leaf(member: Any, array: Any) -> Any:
-            return self._cast(array) if isinstance(member, Declaration) else member
+            if not isinstance(member, Declaration):
+                return member
+            return self._cast(array, member.kind == "state")
 
         return containers.mapped(tree, leaf, arrays)
 
@@ -102,13 +104,15 @@ class Holder:
 
     def _part_of(self, layer: Holder, name: str) -> jax.Array | None:
         """A weight or a state of a layer in a container, in the compute dtype of this one."""
-        return self._cast(layer._arrays.get(name))
+        return self._cast(layer._arrays.get(name), layer._is_state(name))
 
-    def _cast(self, array: jax.Array | None) -> jax.Array | None:
+    def _is_state(self, name: str) -> bool:
+        raise NotImplementedError
+
+    def _cast(self, array: jax.Array | None, state: bool) -> jax.Array | None:
         run = self._run
-        if array is None or run is None or run.dtype is None:
-            return array
-        return cast(array, run.dtype)
+        dtype = None if run is None else run.dtype if state else run.weights_dtype
+        return array if array is None or dtype is None else cast(array, dtype)
 
     def load(self, trainables: Any, non_trainables: Any = None) -> None:
         """Installs arrays by the names of fields.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from types import MappingProxyType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -15,12 +14,7 @@ from jax.typing import DTypeLike
 from mlax_scaffold.spec import containers
 from mlax_scaffold.spec.arrays import cast
 from mlax_scaffold.spec.declarations import Declaration
-from mlax_scaffold.spec.declared import (
-    Several,
-    Tree,
-    declarations,
-    is_method,
-)
+from mlax_scaffold.spec.declared import Several, Tree, declarations, is_method
 from mlax_scaffold.spec.draws import Draws, split
 from mlax_scaffold.spec.entries import (
     as_annotated,
@@ -35,24 +29,9 @@ from mlax_scaffold.spec.holder import Holder
 from mlax_scaffold.spec.inputs import arranged, keyword, positional
 from mlax_scaffold.spec.occurrences import method
 from mlax_scaffold.spec.pure import EagerHyperparams
+from mlax_scaffold.spec.running import OFFERED, Run
 from mlax_scaffold.spec.runtime import runtime
 from mlax_scaffold.spec.threads import Threads
-
-
-@dataclass
-class _Run:
-    """What one call of a layer knows."""
-
-    training: bool
-    dtype: jnp.dtype | None
-    draws: Draws
-    # Weights and states in the compute dtype. Each is cast once, so that where it is
-    # read twice its gradients are added in the compute dtype.
-    cast: dict[str, jax.Array] = field(default_factory=dict)
-
-
-_OFFERED = frozenset(("initialize", "initialized", "load"))
-"""What a layer offers beside what its class declares, which may have these names too."""
 
 
 class Layer(Holder, Threads):
@@ -75,10 +54,10 @@ class Layer(Holder, Threads):
         module: str = "",
         aliases: Mapping[str, str] | None = None,
         surrogate_gradient: bool = False,
+        smooth_at: Mapping[str, tuple[float, float]] | None = None,
         invariances: Sequence[str] = (),
     ) -> None:
-        # `surrogate_gradient` and `invariances` are for tests and pages. `module` and `aliases` name the
-        # module class, which the generator writes.
+        # `module` and `aliases` name the module class; the others are for tests and pages.
         super().__init_subclass__()
         if abstract:
             return
@@ -122,7 +101,7 @@ class Layer(Holder, Threads):
         self._arrays: dict[str, jax.Array] = {}
         self._arrays_of: dict[str, Any] = {}
         """The arrays of each container, in its form."""
-        self._run: _Run | None = None
+        self._run: Run | None = None
         self._in_setup = True
         self.setup()
         known = declarations(type(self))
@@ -135,6 +114,8 @@ class Layer(Holder, Threads):
         self._derived = runtime("_core.static").frozen(self._derived)
         self._in_setup = False
 
+    _outer: jnp.dtype | None = None
+    """The dtype of the computation that calls the layer, while it does."""
     _given: Mapping[str, Any] = MappingProxyType({})
     """Layers that a block is given which `setup` of another layer makes."""
 
@@ -241,7 +222,8 @@ class Layer(Holder, Threads):
         outer = self._run
         ordered = [inputs[p.name] for p in parameters if p.name in inputs]
         dtype = first_floating((given, ordered))
-        self._run = _Run(training, dtype, Draws(key, compiled.places))
+        draws = Draws(key, compiled.places)
+        self._run = Run(training, dtype, draws, dtype or self._outer)
         weights = self._cast_weights(
             compiled.casts and has_floating(self._entries[name])
         )
@@ -279,7 +261,7 @@ class Layer(Holder, Threads):
     def _taken(self, layer: Any, inputs: dict[str, Any]) -> dict[str, Any]:
         return inputs
 
-    def _current(self) -> _Run:
+    def _current(self) -> Run:
         if self._run is None:
             raise RuntimeError(f"{type(self).__name__} is not running")
         return self._run
@@ -335,7 +317,12 @@ class Layer(Holder, Threads):
         if not isinstance(layer, Layer):
             return layer(*x, **inputs)
         given, inputs = arranged(layer._entries["forward"], x, inputs)
-        return layer(given, self._current().training, self._drawn(number), **inputs)
+        run, before = self._current(), layer._outer
+        layer._outer = run.weights_dtype
+        try:
+            return layer(given, run.training, self._drawn(number), **inputs)
+        finally:
+            layer._outer = before
 
     # Attributes: hyperparameters, derived values, arrays
 
@@ -368,7 +355,7 @@ class Layer(Holder, Threads):
         if name.startswith("_"):
             object.__setattr__(self, name, value)
         elif self._in_setup:
-            if name in _OFFERED:
+            if name in OFFERED:
                 self._hide(name)
             known = declarations(type(self)).get(name)
             if isinstance(value, Declaration):
@@ -401,8 +388,11 @@ class Layer(Holder, Threads):
     def _read(self, name: str) -> jax.Array:
         array, run = self._arrays[name], self._run
         inexact = array is not None and jnp.issubdtype(array.dtype, jnp.inexact)
-        if run is None or run.dtype is None or not inexact:
+        if run is None or not inexact:
+            return array
+        dtype = run.dtype if self._is_state(name) else run.weights_dtype
+        if dtype is None:
             return array
         if name not in run.cast:
-            run.cast[name] = cast(array, run.dtype)
+            run.cast[name] = cast(array, dtype)
         return run.cast[name]

@@ -28,6 +28,8 @@ INLINED = {
 }
 """Primitives that return what their jaxpr returns, and the name of that parameter."""
 
+_CHECKPOINTS = ("checkpoint", "remat2")
+
 COMMUTATIVE = frozenset(
     {"add", "add_any", "and", "eq", "max", "min", "mul", "ne", "or", "xor"}
 )
@@ -53,12 +55,14 @@ class Numbering:
         self._depth = 0
         self.hidden = False
         """Whether something was numbered of which is not known how it is computed."""
+        self.checkpoints: set[Any] = set()
+        """How what a program computes anew for its gradients is said to be."""
 
     def program(
         self, jaxpr: ClosedJaxpr, inputs: Sequence[int]
     ) -> tuple[list[int], list[tuple[int, JaxprEqn]]]:
         """The numbers of the outputs, and of the first result of each eqn."""
-        self._eqns = []
+        self._eqns, self.checkpoints = [], set()
         outputs = self.outputs(jaxpr.jaxpr, jaxpr.consts, inputs)
         return outputs, self._eqns
 
@@ -125,6 +129,9 @@ class Numbering:
             return [operands[1]]
         if primitive in COMMUTATIVE:
             operands = sorted(operands)
+        if primitive in _CHECKPOINTS:
+            params = eqn.params.get("prevent_cse"), eqn.params.get("policy")
+            self.checkpoints.add(tuple(map(self.value, params)))
         if name := INLINED.get(primitive):
             inner = eqn.params.get(name)
             if isinstance(inner, ClosedJaxpr):

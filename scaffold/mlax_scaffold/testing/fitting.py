@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jax.typing import DTypeLike
 
 from mlax_scaffold.testing.case import abstract
-from mlax_scaffold.testing.picks import Unfit
+from mlax_scaffold.testing.picks import Refused
 
 
 def array(shape: Sequence[int], dtype: DTypeLike = jnp.float32) -> jax.ShapeDtypeStruct:
@@ -62,12 +62,12 @@ def hyperparams_of(
     """The hyperparameters that `layer.init` makes of what was picked. Compiles nothing.
 
     Raises:
-        Unfit: where they do not meet a requirement, by its message alone; any other error
+        Refused: where they do not meet a requirement, by its message alone; any other error
             is an error of the layer.
     """
     try:
         return abstract(layer, hyperparameters, jnp.float32).hyperparams
     except ValueError as error:
         if any(message in str(error) for message in requirements):
-            raise Unfit from error
+            raise Refused(hyperparameters, error) from error
         raise

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
 
+from mlax_scaffold.testing import key_claims as keys
 from mlax_scaffold.testing import layer_claims as layers
 from mlax_scaffold.testing import layer_refusals as refusals
 from mlax_scaffold.testing import module as modules
@@ -16,16 +17,25 @@ from mlax_scaffold.testing import optimizer_claims as optimizers
 from mlax_scaffold.testing import schedule as schedules
 from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.contract import Claim, Contract
+from mlax_scaffold.testing.defaults import (
+    assert_function_defaults,
+    assert_layer_defaults,
+    assert_optimizer_defaults,
+    assert_schedule_defaults,
+)
 from mlax_scaffold.testing.invariances import claim_of
 from mlax_scaffold.testing.optimizer import OptimizerCase
 from mlax_scaffold.testing.optimizer_situation import OptimizerSituation
-from mlax_scaffold.testing.oracle import Spec
-from mlax_scaffold.testing.picks import Pick
+from mlax_scaffold.testing.oracle import Spec, assert_spec_refuses
+from mlax_scaffold.testing.picks import Pick, Refused
+from mlax_scaffold.testing.refusals import assert_names_masks
 from mlax_scaffold.testing.result_kinds import have_the_annotated_kinds
 from mlax_scaffold.testing.schedule import ScheduleSituation
 from mlax_scaffold.testing.situation import Situation
 
-Refused = Iterable[tuple[str, Any]]
+C = TypeVar("C")
+
+Invalid = Iterable[tuple[str, Any]]
 """Names of hyperparameters, with values that they may not have."""
 
 
@@ -35,7 +45,7 @@ def layer(
     init: Callable[..., Any],
     *,
     valid: Mapping[str, Any] | None = None,
-    refused: Refused = (),
+    refused: Invalid = (),
     creates: bool = False,
     cell: bool = False,
     surrogate: bool = False,
@@ -63,8 +73,9 @@ def layer(
         layers.keep_the_dtype,
         layers.have_the_annotated_shapes,
         have_the_annotated_kinds,
-        layers.use_no_key_twice,
-        layers.ask_for_a_key_where_it_draws,
+        keys.use_no_key_twice,
+        keys.ask_for_a_key_where_it_draws,
+        keys.ask_for_a_key_where_the_spec_does,
     ]
     if creates:
         every += [layers.create_what_the_spec_declares]
@@ -85,7 +96,7 @@ def layer(
     if creates:
         options += [
             layers.take_an_initializer_for_each_weight,
-            layers.create_with_each_key_once,
+            keys.create_with_each_key_once,
         ]
 
     def refuse_what_is_no_hyperparameter(situation: Situation) -> None:
@@ -93,7 +104,11 @@ def layer(
         make = functools.partial(init, jax.random.key(0)) if takes_key else init
         assert_refuses(name, make, valid or {}, refused)
 
+    def have_the_defaults_of_the_spec(situation: Situation) -> None:
+        assert_layer_defaults(name, spec, init, situation.case.fwd)
+
     one: list[Any] = [
+        have_the_defaults_of_the_spec,
         refusals.refuse_half_precision,
         layers.have_static_hyperparameters,
         layers.compute_the_same_compiled_and_mapped,
@@ -114,7 +129,7 @@ def function(
     function: Callable[..., Any],
     *,
     surrogate: bool = False,
-    refused: Refused = (),
+    refused: Invalid = (),
 ) -> Callable[[Callable[[Pick], Case]], Contract[Situation]]:
     """The contract of a function of arrays, of the function that picks its cases.
 
@@ -126,14 +141,18 @@ def function(
         valid = situation.case.hyperparameters or {}
         assert_refuses(name, functools.partial(function, *x), valid, refused)
 
+    def have_the_defaults_of_the_spec(situation: Situation) -> None:
+        assert_function_defaults(name, spec, function)
+
     every: list[Any] = [
         layers.compute_what_the_spec_says,
         layers.keep_the_dtype,
         layers.have_the_annotated_shapes,
         have_the_annotated_kinds,
-        layers.use_no_key_twice,
+        keys.use_no_key_twice,
     ]
     one: list[Any] = [
+        have_the_defaults_of_the_spec,
         refusals.refuse_half_precision,
         layers.compute_the_same_compiled_and_mapped,
         *([] if surrogate else [layers.have_the_gradients_of_finite_differences]),
@@ -154,7 +173,7 @@ def optimizer(
     init: Callable[..., Any],
     *,
     valid: Mapping[str, Any] | None = None,
-    refused: Refused = (),
+    refused: Invalid = (),
 ) -> Callable[[Callable[[Pick], OptimizerCase]], Contract[OptimizerSituation]]:
     """The contract of an optimizer, of the function that picks its cases.
 
@@ -171,6 +190,12 @@ def optimizer(
         make = functools.partial(init, {}) if takes_weights else init
         assert_refuses(name, make, valid or {}, refused)
 
+    def tell_of_masks_that_select_nothing(situation: OptimizerSituation) -> None:
+        assert_names_masks(situation.case, spec, init)
+
+    def have_the_defaults_of_the_spec(situation: OptimizerSituation) -> None:
+        assert_optimizer_defaults(name, spec, init, situation.case.step)
+
     every: list[Any] = [
         optimizers.compute_what_the_spec_says,
         optimizers.create_what_the_spec_declares,
@@ -181,9 +206,11 @@ def optimizer(
         optimizers.keep_the_dtype_of_each_weight,
     ]
     one: list[Any] = [
+        have_the_defaults_of_the_spec,
         optimizers.have_static_hyperparameters,
         optimizers.have_moments_of_the_structure_of_the_weights,
         optimizers.refuse_what_does_not_fit,
+        tell_of_masks_that_select_nothing,
         optimizers.stay_finite_without_gradients,
         refuse_what_is_no_hyperparameter,
     ]
@@ -194,7 +221,7 @@ def optimizer(
         cases: Callable[[Pick], OptimizerCase],
     ) -> Contract[OptimizerSituation]:
         def make(pick: Pick) -> OptimizerSituation:
-            return OptimizerSituation.pick(cases(pick), spec, pick)
+            return OptimizerSituation.pick(_asked(spec, cases, pick), spec, pick)
 
         property = Claim(optimizers.keep_the_dtype)
         return Contract(name, spec, make, _claims(every, options, one), property)
@@ -208,7 +235,7 @@ def schedule(
     *,
     requirements: tuple[str, ...] = (),
     valid: Mapping[str, Any] | None = None,
-    refused: Refused = (),
+    refused: Invalid = (),
 ) -> Callable[[Callable[[Pick], Any]], Contract[ScheduleSituation]]:
     """The contract of a schedule, of the function that picks one.
 
@@ -223,12 +250,19 @@ def schedule(
     def refuse_what_is_no_hyperparameter(situation: ScheduleSituation) -> None:
         assert_refuses(name, type(situation.schedule), valid or {}, refused)
 
+    def have_the_defaults_of_the_spec(situation: ScheduleSituation) -> None:
+        assert_schedule_defaults(name, spec, type(situation.schedule))
+
     every: list[Any] = [
         schedules.compute_what_the_spec_says,
         schedules.keep_the_dtype,
         schedules.take_integers_and_arrays,
     ]
-    one: list[Any] = [schedules.be_static, refuse_what_is_no_hyperparameter]
+    one: list[Any] = [
+        have_the_defaults_of_the_spec,
+        schedules.be_static,
+        refuse_what_is_no_hyperparameter,
+    ]
 
     def decorate(cases: Callable[[Pick], Any]) -> Contract[ScheduleSituation]:
         def make(pick: Pick) -> ScheduleSituation:
@@ -238,6 +272,15 @@ def schedule(
         return Contract(name, spec, make, _claims(every, [], one), property)
 
     return decorate
+
+
+def _asked(spec: Spec, cases: Callable[[Pick], C], pick: Pick) -> C:
+    """A case; where the generated code refuses its hyperparameters, the spec has to."""
+    try:
+        return cases(pick)
+    except Refused as refused:
+        assert_spec_refuses(spec, refused.hyperparameters, refused)
+        raise
 
 
 def _claims(every: list[Any], options: list[Any], one: list[Any]) -> tuple[Any, ...]:
@@ -258,7 +301,7 @@ def _contract(
 ) -> Callable[[Callable[[Pick], Case]], Contract[Situation]]:
     def decorate(cases: Callable[[Pick], Case]) -> Contract[Situation]:
         def make(pick: Pick) -> Situation:
-            return Situation.pick(cases(pick), spec, pick)
+            return Situation.pick(_asked(spec, cases, pick), spec, pick)
 
         property = Claim(layers.keep_every_dtype)
         found = *_claims(every, options, one), *said
@@ -271,7 +314,7 @@ def assert_refuses(
     owner: str,
     make: Callable[..., Any],
     valid: Mapping[str, Any],
-    refused: Refused,
+    refused: Invalid,
 ) -> None:
     """A ValueError names the owner and the hyperparameter where its value is not one that it takes."""
     for name, value in refused:

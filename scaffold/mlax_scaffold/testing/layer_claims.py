@@ -9,14 +9,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.extend.core import jaxpr_as_fun
-from jax.interpreters.partial_eval import dce_jaxpr
 
 from mlax_scaffold.testing._functions import abstract_key, assert_static
 from mlax_scaffold.testing.audit import assert_dtypes
 from mlax_scaffold.testing.case import Arguments
 from mlax_scaffold.testing.compare import assert_same_structure, by_name
 from mlax_scaffold.testing.dtypes import is_inexact, real
-from mlax_scaffold.testing.keys import assert_key_is_used_once
 from mlax_scaffold.testing.layer_gradients import assert_gradients
 from mlax_scaffold.testing.programs import (
     Program,
@@ -221,66 +219,6 @@ class _Constant:
         return jnp.full(shape, self.value, dtype)
 
 
-def use_no_key_twice(situation: Situation) -> None:
-    """Neither `fwd` nor `init` draws from a key twice, nor from one that it has split."""
-    case = situation.case
-    with situation.precision():
-        *arrays, key = situation.arrays
-        if key is None and not any(map(_is_key, jax.tree.leaves(arrays))):
-            return
-        run = jaxpr_as_fun(situation.forward.jaxpr)
-        assert_key_is_used_once(
-            lambda args: run(*args), jax.tree.leaves(situation.arrays), what=case.name
-        )
-
-
-def create_with_each_key_once(situation: Situation) -> None:
-    """`init` draws from no key twice."""
-    with situation.precision():
-        assert_key_is_used_once(
-            lambda key: situation.case.init(key, situation.weights_dtype)[:2],
-            abstract_key(),
-            what=f"{situation.case.name}: init",
-        )
-
-
-def ask_for_a_key_where_it_draws(situation: Situation) -> None:
-    """A key is used, and then asked for where it is missing, or it is not needed."""
-    case = situation.case
-    if not situation.training:
-        return
-    *arrays, key = situation.arrays
-    used = key is not None and _is_live(situation.forward.jaxpr)
-    try:
-        with situation.precision():
-            jax.eval_shape(lambda args: _call(situation, args), arrays)
-    except ValueError as error:
-        if not case.draws_keys or "key" not in str(error):
-            raise
-        return
-    if used and not case.key_optional:
-        raise AssertionError(
-            f"{case.name} draws random numbers in training, but without a key it "
-            "raises no ValueError that says so"
-        )
-
-
-def _call(situation: Situation, arrays: Any) -> Any:
-    x, weights, state, inputs = arrays
-    given = situation.arguments._replace(
-        x=x, trainables=weights, non_trainables=state, inputs=inputs
-    )
-    return situation.case.call(given, training=situation.training)
-
-
-def _is_live(closed: Any) -> bool:
-    """Whether a result depends on the last input."""
-    # A key that is split for nothing is not used, in the body of a loop neither.
-    kept = [True] * len(closed.jaxpr.outvars)
-    _, used = dce_jaxpr(closed.jaxpr, kept)
-    return used[-1]
-
-
 def have_static_hyperparameters(situation: Situation) -> None:
     """Those of two calls of `init` are equal, hashable, and a pytree without leaves."""
     case = situation.case
@@ -356,10 +294,6 @@ def _wide(value: Any) -> Any:
 
 _OWN_RULES = ("custom_jvp", "custom_vjp", "custom_gradient", "stop_gradient")
 """With these a spec makes a gradient that may not be the derivative."""
-
-
-def _is_key(value: Any) -> bool:
-    return jnp.issubdtype(value.dtype, jax.dtypes.prng_key)
 
 
 def _fits(shapes: PyTree, expected: PyTree) -> bool:

@@ -25,6 +25,10 @@ ASKS = "give moment_dtype"
 """What an error says that asks for a moment_dtype."""
 
 
+INPUTS = "value", "value_and_gradients", "key"
+"""The inputs of every `step`, beside gradients, state and weights."""
+
+
 class _Pair(NamedTuple):
     a: Any
     b: Any
@@ -119,11 +123,12 @@ def trees() -> dict[str, PyTree]:
     matrix = jax.ShapeDtypeStruct((2, 3), jnp.float32)
     vector = jax.ShapeDtypeStruct((3,), jnp.float32)
     scalar = jax.ShapeDtypeStruct((), jnp.float32)
+    kernel = jax.ShapeDtypeStruct((3, 2, 4), jnp.float32)
     return {
         "leaf": matrix,
         "dict": {"kernel": matrix, "bias": vector},
         "none": {"kernel": matrix, "bias": None},
-        "named tuple": _Pair(matrix, [vector, (scalar,)]),
+        "named tuple": _Pair(matrix, [vector, (scalar, kernel)]),
         "partial": jax.tree_util.Partial(max, matrix),
         "empty": {},
         "only none": (None, None),

@@ -98,7 +98,7 @@ def _assert_strong(state: Any, what: str) -> None:
 
 def use_no_key_twice(situation: OptimizerSituation) -> None:
     """`step` uses no key twice, and each weight has a key of its own."""
-    if "key" not in situation.case.needs:
+    if "key" not in (*situation.case.needs, *situation.inputs):
         return
     run = jax.extend.core.jaxpr_as_fun(situation.step.jaxpr)
     with situation.precision():

@@ -17,6 +17,7 @@ from mlax_scaffold.testing.case import cast
 from mlax_scaffold.testing.dtypes import FLOAT_DTYPES, precision_for
 from mlax_scaffold.testing.optimizer import (
     ASKS,
+    INPUTS,
     OptimizerCase,
     declared_dtypes,
     inputs_of_step,
@@ -24,6 +25,7 @@ from mlax_scaffold.testing.optimizer import (
 )
 from mlax_scaffold.testing.oracle import (
     Spec,
+    assert_spec_refuses,
     run_optimizer,
     run_optimizer_initialization,
 )
@@ -43,6 +45,7 @@ class OptimizerSituation:
         spec: what it follows from.
         dtype: of weights and gradients.
         weights: their types.
+        inputs: names of the inputs that a step is given, beside those that it needs.
         picked: all that was picked, by name.
     """
 
@@ -50,6 +53,7 @@ class OptimizerSituation:
     spec: Spec
     dtype: Any
     weights: PyTree
+    inputs: tuple[str, ...] = ()
     picked: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
@@ -57,12 +61,17 @@ class OptimizerSituation:
         """A situation of a case. Raises Unfit where the optimizer asks for other moments."""
         dtype = pick("dtype", choices(*FLOAT_DTYPES))
         structure = pick("structure of the weights", choices("dict", "named tuple"))
+        others = tuple(name for name in INPUTS if name not in case.needs)
+        inputs = pick("inputs that it may do without", choices((), others))
         assert_wanted(pick)
-        found = cls(case, spec, dtype, cast(trees()[structure], dtype))
+        found = cls(case, spec, dtype, cast(trees()[structure], dtype), inputs)
         try:
             _ = found.step
         except ValueError as error:
-            if ASKS in str(error) or case.refuses(error):
+            if ASKS in str(error):
+                raise Unfit from error
+            if case.refuses(error):
+                assert_spec_refuses(spec, case.hyperparameters, error)
                 raise Unfit from error
             raise
         return found
@@ -140,7 +149,7 @@ class OptimizerSituation:
 
     def _inputs(self, gradients: PyTree, params: PyTree, key: Any) -> dict[str, Any]:
         inputs = inputs_of_step(gradients, params) | {"key": key}
-        return {name: inputs[name] for name in self.case.needs}
+        return {name: inputs[name] for name in (*self.case.needs, *self.inputs)}
 
     def creation(self) -> tuple[Program, Program]:
         """The state of weights: as the spec says it, and as `init` makes it."""

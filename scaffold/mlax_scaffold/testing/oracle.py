@@ -13,9 +13,8 @@ from mlax_scaffold.reader.files import installed_place
 from mlax_scaffold.spec.layer import Layer
 from mlax_scaffold.spec.loading import load
 from mlax_scaffold.testing.case import Arguments, Case
-from mlax_scaffold.testing.optimizer import (
-    OptimizerCase,
-)
+from mlax_scaffold.testing.optimizer import OptimizerCase
+from mlax_scaffold.testing.toys import Toy, ToyOptimizer
 
 
 @dataclass(frozen=True)
@@ -66,6 +65,24 @@ def run_spec(
     Layer.load(layer, arguments.trainables, arguments.non_trainables)
     y = layer(arguments.x, training=training, key=key, **arguments.inputs)
     return y, layer.non_trainables
+
+
+def assert_spec_refuses(
+    spec: Spec, hyperparameters: Mapping[str, Any], told: object
+) -> None:
+    """Raise AssertionError where the spec takes hyperparameters that its generated code refuses.
+
+    Of what holds layers or optimizers of others, these decide too, and nothing is said.
+    """
+    toys = Toy, ToyOptimizer
+    if any(isinstance(v, toys) for v in hyperparameters.values()):
+        return
+    try:
+        spec.load()(**hyperparameters)
+    except ValueError:
+        return
+    given = ", ".join(f"{name}={value!r}" for name, value in hyperparameters.items())
+    raise AssertionError(f"the spec takes {given}, which is refused: {told}")
 
 
 def run_initialization(

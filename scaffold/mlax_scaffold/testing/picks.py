@@ -11,7 +11,8 @@ import contextlib
 import itertools
 import random
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NoReturn, Protocol, TypeVar
 
@@ -24,8 +25,10 @@ from mlax_scaffold.testing.strategies import Domain
 T = TypeVar("T")
 C = TypeVar("C")
 
-_PROBES = 6
-"""So many random cases are made to learn which domains there are."""
+_PROBES = 24
+"""So many random cases are made, and not traced, to learn which domains there are."""
+_TRIES = 8
+"""So often other values are picked of a row of which a level was not there, as that of a divisor of 3."""
 _PARTS = (1.0, 1.0, 0.75, 0.75, 0.5, 0.5, 0.5, 0.25, 0.25, 0.25)
 """How much of a row is tried, where its values do not fit each other: the rest is simplest."""
 SECONDS = 5.0
@@ -34,6 +37,14 @@ SECONDS = 5.0
 
 class Unfit(Exception):
     """The values that were picked do not fit each other, as the requirements of the spec say."""
+
+
+class Refused(Unfit):
+    """The same, as the generated code says it: whether the spec does is to be asked."""
+
+    def __init__(self, hyperparameters: Mapping[str, Any], told: Exception) -> None:
+        super().__init__(str(told))
+        self.hyperparameters = hyperparameters
 
 
 class Pick(Protocol):
@@ -46,23 +57,45 @@ Make = Callable[[Pick], C]
 """Makes a case; raises Unfit where the values do not fit."""
 
 
+class _Turns:
+    """Whose turn it is among the values of a level: each has one before any has two."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[tuple[str, int]] = Counter()
+
+    def next(self, name: str, level: int, values: Sequence[T]) -> T:
+        """A value of the level of that number, of the domain of that name."""
+        turn, place = divmod(self._counts[name, level], len(values))
+        self._counts[name, level] += 1
+        # In another order each time: two domains are not to go in step.
+        order = random.Random(f"{name}/{level}/{turn}").sample(values, len(values))
+        return order[place]
+
+
 @dataclass
 class _Covering:
-    """Picks the levels of a row, in them a value by the seed, and any level for other names."""
+    """Picks the levels of a row, in them the next value, and any level by the seed for other names."""
 
     row: Mapping[str, int]
     seed: int
+    turns: _Turns
     probing: bool = False
+    strict: bool = False
+    """Whether a level of the row that is not there is none of the row."""
     picked: dict[str, Any] = field(default_factory=dict)
     levels: dict[str, int] = field(default_factory=dict)
+    lacks: bool = False
+    """Whether a level of the row was not there."""
 
     def __call__(self, name: str, domain: Domain[T]) -> T:
-        # Seeded by the name, a value does not depend on what else is picked.
+        # Seeded by the name, a level does not depend on what else is picked.
         chance = random.Random(f"{self.seed}/{name}")
         count = len(domain.levels)
-        level = self.row[name] % count if name in self.row else chance.randrange(count)
+        level = self.row[name] if name in self.row else chance.randrange(count)
+        self.lacks |= level >= count
         self.levels[name] = max(count, self.levels.get(name, 0))
-        self.picked[name] = chance.choice(domain.levels[level])
+        level %= count
+        self.picked[name] = self.turns.next(name, level, domain.levels[level])
         return self.picked[name]
 
 
@@ -92,11 +125,12 @@ def covering(make: Make[C], seeds: int = 1) -> list[tuple[C, Mapping[str, Any]]]
     """
     counts = _count_levels(make)
     cases = {}
+    turns = _Turns()
     for row in sorted(
         _rows(counts), key=lambda row: (sum(map(bool, row.values())), *row.values())
     ):
         for seed in range(seeds):
-            found = _made(make, row, seed)
+            found = _made(make, row, seed, turns)
             if found is not None:
                 cases.setdefault(repr(found[1]), found)
     return list(cases.values())
@@ -146,8 +180,14 @@ def smallest(
 
 
 def assert_wanted(pick: Pick) -> None:
-    """Raise Unfit where a case is made only to learn which domains there are: all has been picked."""
-    if getattr(pick, "probing", False):
+    """Raise Unfit where a case is not to be looked at. It is called when all has been picked.
+
+    So are cases that are made to learn which domains there are, and those of which the row asks for more.
+    """
+    probing, strict, lacks = (
+        getattr(pick, name, False) for name in ("probing", "strict", "lacks")
+    )
+    if probing or (strict and lacks):
         raise Unfit
 
 
@@ -164,8 +204,9 @@ def _reject() -> NoReturn:
 def _count_levels(make: Make[Any]) -> dict[str, int]:
     """The number of levels of each domain. Which there are may depend on what was picked."""
     counts: dict[str, int] = {}
+    turns = _Turns()
     for seed in range(_PROBES):
-        pick = _Covering({}, seed, probing=True)
+        pick = _Covering({}, seed, turns, probing=True)
         with contextlib.suppress(Unfit):
             make(pick)
         for name, count in pick.levels.items():
@@ -184,16 +225,23 @@ def _rows(counts: Mapping[str, int]) -> Iterator[Mapping[str, int]]:
 
 
 def _made(
-    make: Make[C], row: Mapping[str, int], seed: int
+    make: Make[C], row: Mapping[str, int], seed: int, turns: _Turns
 ) -> tuple[C, Mapping[str, Any]] | None:
     """A case of a row, or of as much of it as fits each other."""
     number = _number(row) + seed
     chance = random.Random(number)
+    for attempt in range(_TRIES):
+        pick = _Covering(row, number + attempt, turns, strict=True)
+        try:
+            return make(pick), pick.picked
+        except Unfit:
+            if not pick.lacks:
+                break
     order = chance.sample(sorted(row), len(row))
     for attempt, part in enumerate(_PARTS):
         given = set(order[: round(part * len(order))])
         levels = {name: level if name in given else 0 for name, level in row.items()}
-        pick = _Covering(levels, number + attempt)
+        pick = _Covering(levels, number + attempt, turns)
         try:
             return make(pick), pick.picked
         except Unfit:

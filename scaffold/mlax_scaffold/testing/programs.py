@@ -138,7 +138,13 @@ def assert_same_programs(
     numbering = Numbering()
     inputs = [numbering.new() for _ in actual.jaxpr.in_avals]
     numbers, eqns = numbering.program(expected.jaxpr, inputs)
+    checkpoints = numbering.checkpoints
     others, other_eqns = numbering.program(actual.jaxpr, inputs)
+    if checkpoints != numbering.checkpoints:
+        raise AssertionError(
+            f"{what}: (prevent_cse, policy) of its checkpoints are "
+            f"{numbering.checkpoints}, expected {checkpoints}"
+        )
     if numbers == others:
         return
     place = _parting(eqns, other_eqns, spec)

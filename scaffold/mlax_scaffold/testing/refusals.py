@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import NamedTuple
+import functools
+import inspect
+import warnings
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
 from mlax_scaffold.testing.fitting import array
-from mlax_scaffold.testing.optimizer import OptimizerCase
+from mlax_scaffold.testing.optimizer import OptimizerCase, trees, weights
+from mlax_scaffold.testing.oracle import Spec
+from mlax_scaffold.testing.toys import with_optimizers
 
 
 def assert_rejects_gradients(case: OptimizerCase) -> None:
@@ -106,3 +112,39 @@ def assert_rejects_missing_inputs(case: OptimizerCase) -> None:
                 ) from raised
         else:
             raise AssertionError(f"{case.name} does without {name}")
+
+
+def assert_names_masks(
+    case: OptimizerCase, spec: Spec, init: Callable[..., Any]
+) -> None:
+    """A mask that selects no weight is an error that names it, or a warning where None would do."""
+    fields = spec.load()._fields
+    params = weights(trees()["dict"])
+    takes_weights = "trainables" in inspect.signature(init).parameters
+    for name in fields.holding("mask"):
+        given = {**case.hyperparameters, name: _selects_none}
+        made = functools.partial(init, *[params] * takes_weights)
+        told = _told(lambda g=given, m=made: m(**with_optimizers(g, params)))
+        optional = fields.annotations[name].type.optional
+        kind = UserWarning if optional else ValueError
+        text = f"{case.name}: {name} selects no weight"
+        if not any(type(t) is kind and text in str(t) for t in told):
+            raise AssertionError(
+                f"{case.name}: where {name} selects no weight, it tells {told}, expected a "
+                f"{kind.__name__} that says so"
+            )
+
+
+def _selects_none(path: str, weight: Any) -> bool:
+    return False
+
+
+def _told(call: Callable[[], Any]) -> list[Any]:
+    """The warnings of a call, and the ValueError that it ends with."""
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        try:
+            call()
+        except ValueError as error:
+            return [*(w.message for w in found), error]
+        return [w.message for w in found]

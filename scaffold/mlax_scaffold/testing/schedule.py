@@ -13,7 +13,7 @@ import jax.numpy as jnp
 
 from mlax_scaffold.testing.audit import assert_dtypes
 from mlax_scaffold.testing.dtypes import FLOAT_DTYPES, precision_for
-from mlax_scaffold.testing.oracle import Spec
+from mlax_scaffold.testing.oracle import Spec, assert_spec_refuses
 from mlax_scaffold.testing.picks import Pick, Unfit
 from mlax_scaffold.testing.programs import Program, assert_same_programs
 from mlax_scaffold.testing.strategies import Domain, choices
@@ -48,6 +48,7 @@ class ScheduleSituation:
             return cls(make(noted), spec, dtype, given)
         except ValueError as error:
             if any(message in str(error) for message in requirements):
+                assert_spec_refuses(spec, _of_spec(spec, given), error)
                 raise Unfit from error
             raise
 
@@ -63,11 +64,8 @@ def compute_what_the_spec_says(situation: ScheduleSituation) -> None:
 
     Integers have a program of their own: they are counted exactly.
     """
-    schedule = situation.schedule
-    definition = situation.spec.load()
-    fields = definition._fields.annotations
-    given = situation.hyperparameters
-    expected = definition(**{name: given[name] for name in fields if name in given})
+    schedule, spec = situation.schedule, situation.spec
+    expected = spec.load()(**_of_spec(spec, situation.hyperparameters))
     with precision_for(jnp.float64):
         for dtype in (jnp.float64, jnp.int32):
             counts = jnp.asarray([0, 1, 2, 3, 7, 20, 100, 1_000_000], dtype)
@@ -79,6 +77,12 @@ def compute_what_the_spec_says(situation: ScheduleSituation) -> None:
                 what=f"{schedule}",
                 spec=situation.spec.path,
             )
+
+
+def _of_spec(spec: Spec, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The hyperparameters among what was picked."""
+    fields = spec.load()._fields.annotations
+    return {name: given[name] for name in fields if name in given}
 
 
 def be_static(situation: ScheduleSituation) -> None:

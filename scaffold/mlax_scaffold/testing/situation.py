@@ -16,12 +16,13 @@ import jax.numpy as jnp
 
 from mlax_scaffold.testing._functions import abstract_key
 from mlax_scaffold.testing.case import Arguments, Case
-from mlax_scaffold.testing.compare import by_name
+from mlax_scaffold.testing.compare import assert_same_structure, by_name
 from mlax_scaffold.testing.dtypes import is_inexact, precision_for
 from mlax_scaffold.testing.oracle import Spec, run_initialization, run_spec
 from mlax_scaffold.testing.picks import Pick, Unfit, assert_wanted
 from mlax_scaffold.testing.programs import Program
 from mlax_scaffold.testing.strategies import choices
+from mlax_scaffold.testing.toys import Toy
 
 PyTree = Any
 NOT_TAKEN = "no layer takes the keyword input"
@@ -61,21 +62,48 @@ class Situation:
         mode = modes[pick("mode", choices(*modes, *more))]
         assert_wanted(pick)
         found = cls(case, spec, dtype, weights, mode)
+        found.assert_fits()
+        if case.requirements and len(modes) > 1:
+            # A module creates its parameters in the other mode.
+            dataclasses.replace(found, training=not mode).assert_fits()
+        return found
+
+    def assert_fits(self) -> None:
+        """Raise Unfit where a requirement is not met, and AssertionError where the spec has none such."""
         try:
-            _ = found.forward
-            if case.requirements and len(modes) > 1:
-                # A module creates its parameters in the other mode.
-                _ = dataclasses.replace(found, training=not mode).forward
+            _ = self.forward
         except ValueError as error:
-            if case.refuses(error):
-                raise Unfit from error
-            raise
+            if not self.case.refuses(error):
+                raise
+            self._assert_created()
+            if not self.spec_refuses():
+                raise AssertionError(
+                    f"{self}: the spec takes what is refused: {error}"
+                ) from error
+            raise Unfit from error
         except TypeError as error:
             # A block was given an input for its layers that these layers do not have.
             if NOT_TAKEN in str(error):
                 raise Unfit from error
             raise
-        return found
+
+    def _assert_created(self) -> None:
+        """Raise AssertionError where it may be refused for weights that the spec does not make."""
+        made = self.arguments[1:3]
+        given = (self.case.hyperparameters or {}).values()
+        if not jax.tree.leaves(made) or any(isinstance(v, Toy) for v in given):
+            return
+        expected, _ = self.creation()
+        what = f"{self.case.name}: init, weights and state"
+        assert_same_structure(expected.out, made, what=what)
+
+    def spec_refuses(self) -> bool:
+        """Whether the spec does not take it."""
+        try:
+            _ = self.expected
+        except ValueError:
+            return True
+        return False
 
     def __str__(self) -> str:
         mode = "training" if self.training else "inference"

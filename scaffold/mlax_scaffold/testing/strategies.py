@@ -73,9 +73,10 @@ def nothing() -> Domain[None]:
     return choices(None)
 
 
-def sizes(min: int = 1, max: int = 4) -> Domain[int]:
-    """`Size`: an integer of at least 1."""
-    return levels([min], range(min + 1, max + 1))
+def sizes(min: int = 1, max: int | None = None) -> Domain[int]:
+    """`Size`: an integer of at least 1; without a `max` also one that 2 and 3 say nothing of."""
+    several = (2, 3, 4, 7) if max is None else range(2, max + 1)
+    return levels([min], [n for n in several if n > min])
 
 
 def size_sequences(min_size: int = 0, max: int = 4) -> Domain[tuple[int, ...]]:
@@ -215,7 +216,7 @@ def array_shapes(max: int = 3) -> Domain[tuple[int, ...]]:
 
 def new_shapes() -> Domain[tuple[int, ...]]:
     """`NewShape`: shapes that arrays often can be given."""
-    return levels([(-1,), (1,), ()], [(1, -1), (-1, 1), (2, -1)])
+    return levels([(-1,), (1,), ()], [(1, -1), (-1, 1)], [(2, -1), (-1, 2)])
 
 
 def axes(ndim: int) -> Domain[int | tuple[int, ...]]:

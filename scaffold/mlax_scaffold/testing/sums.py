@@ -48,7 +48,8 @@ def assert_no_narrow_sums(closed_jaxpr: ClosedJaxpr, *, what: str) -> None:
             "that the error grows with their number. Write `sum`, `mean` and the like of "
             "mlax_scaffold.spec; where it is the gradient of a broadcast, as of the bias "
             "in y + bias, write y + spread(bias, y.shape), and of a weight in a loop, `scan` "
-            "or `map_chunks`.\n  " + "\n  ".join(found)
+            "or `map_chunks`; where rows are added at indices, `segment_sum`.\n  "
+            + "\n  ".join(found)
         )
 
 

@@ -3,6 +3,7 @@
     python -m tests.benchmarks.faults --count 300 --seed 0
     python -m tests.benchmarks.faults --items nn/linear optim/adam --count 40
     python -m tests.benchmarks.faults --kinds cast dtype --results faults.jsonl
+    python -m tests.benchmarks.faults --operators other --seed 1
 
 With `--results` each verdict is written as it comes, and what is there is not run again.
 """
@@ -97,6 +98,9 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0, help="which faults")
     parser.add_argument("--items", nargs="*", help="such as nn/linear; all by default")
     parser.add_argument("--kinds", nargs="*", help="such as cast; all by default")
+    parser.add_argument(
+        "--operators", choices=("usual", "other"), default="usual", help="which kinds"
+    )
     parser.add_argument("--seconds", type=int, default=90, help="limit for one fault")
     parser.add_argument(
         "--results", type=Path, help="a file of verdicts, to go on with"
@@ -108,7 +112,7 @@ def main() -> int:
     known = [i for i in items() if not given.items or i.name in given.items]
     if missing := set(given.items or ()) - {i.name for i in known}:
         parser.error(f"no generated tests of {', '.join(sorted(missing))}")
-    every = [(i, f) for i in known for f in faults(i.name, i.source)]
+    every = [(i, f) for i in known for f in faults(i.name, i.source, given.operators)]
     every = [p for p in every if not given.kinds or p[1].kind in given.kinds]
     chosen = choose(every, given.count, given.seed)
     if given.list:

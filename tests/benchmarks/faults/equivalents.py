@@ -4,11 +4,29 @@ from __future__ import annotations
 
 from tests.benchmarks.faults.mutations import Fault
 
+_CAST_ANYWAY = (
+    "the number of steps has the dtype of the step, or it is an integer, and then the step has the "
+    "default float dtype, in which integers are divided"
+)
+
 EQUIVALENT: tuple[tuple[str, str, str], ...] = (
     (
         "functional/deviations",
         "16",
         "no floating dtype has 17 bits, or 17 for its largest exponent",
+    ),
+    ("schedule/exponential", "begun.astype(step.dtype)", _CAST_ANYWAY),
+    ("schedule/warmup_cosine", "since.astype(step.dtype)", _CAST_ANYWAY),
+    ("schedule/piecewise_interpolated", "since.astype(step.dtype)", _CAST_ANYWAY),
+    (
+        "optim/accumulate",
+        "calls.astype(state.loss.dtype)",
+        "a quotient of a floating number and an integer has the dtype of the number",
+    ),
+    (
+        "optim/apply_if_finite",
+        "ApplyIfFiniteState(errors=errors, total=total, optimizer=optimizer_state)",
+        "both counts begin as the same integer zero",
     ),
 )
 """Item, the changed expression, and why the other one does the same."""

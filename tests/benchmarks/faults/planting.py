@@ -26,7 +26,13 @@ ROOT = Path(__file__).parents[3]
 GENERATED = ROOT / "generated_layers"
 TESTS = ROOT / "tests" / "generated"
 Verdict = Literal["caught", "survived", "too slow"]
-_FAILED, _SURVIVED, _SLOW = 1, 0, 3
+_CAUGHT = (pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.INTERRUPTED)
+_BROKEN = 70
+"""What the child exits with where no test had its say."""
+
+
+class NotPlanted(Exception):
+    """A fault is not where it should be."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +82,11 @@ def prepare() -> None:
 
 
 def verdict(item: Item, fault: Fault | None, seconds: int) -> tuple[Verdict, float]:
-    """What the item's tests say of a fault, or of none, and how long they took."""
+    """What the item's tests say of a fault, or of none, and how long they took.
+
+    Raises:
+        NotPlanted: where they say nothing of it.
+    """
     start = time.monotonic()
     child = os.fork()
     if child == 0:
@@ -86,7 +96,12 @@ def verdict(item: Item, fault: Fault | None, seconds: int) -> tuple[Verdict, flo
     if os.WIFSIGNALED(status):
         slow = os.WTERMSIG(status) == signal.SIGALRM
         return ("too slow" if slow else "caught"), took
-    return ("survived" if os.WEXITSTATUS(status) == _SURVIVED else "caught"), took
+    code = os.WEXITSTATUS(status)
+    if code == pytest.ExitCode.OK:
+        return "survived", took
+    if code in _CAUGHT:
+        return "caught", took
+    raise NotPlanted(f"{fault}: the tests of {item.name} ended with {code}")
 
 
 def _run(item: Item, fault: Fault | None, seconds: int) -> int:
@@ -97,21 +112,28 @@ def _run(item: Item, fault: Fault | None, seconds: int) -> int:
     os.dup2(quiet, 2)
     try:
         if fault is not None:
-            plant(sys.modules[item.module], planted(item.source, fault.index))
+            plant(sys.modules[item.module], planted(item.source, fault.index, fault.by))
         from mlax_scaffold.testing import picks
 
         picks.SECONDS = 0.0  # a smaller case is not asked for
         arguments = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
         return int(pytest.main([*arguments, str(item.test)]))
     except BaseException:
-        return _FAILED
+        return _BROKEN
 
 
 def plant(module: types.ModuleType, tree: ast.Module) -> None:
-    """Give the functions of a module the code that they have in the tree."""
+    """Give the functions of a module the code that they have in the tree.
+
+    Raises:
+        NotPlanted: where a function is not found; the tests would judge the code as it is.
+    """
     name = getattr(module, "__file__", None) or module.__name__
     code = compile(tree, name, "exec", dont_inherit=True)
     _replace(vars(module), code, module.__name__)
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef) and node.name in vars(module):
+            _set_defaults(_function(vars(module)[node.name]), node.args)
 
 
 def _replace(names: dict[str, Any], code: types.CodeType, module: str) -> None:
@@ -122,15 +144,43 @@ def _replace(names: dict[str, Any], code: types.CodeType, module: str) -> None:
         if inspect.isclass(value):
             if value.__module__ == module:
                 _replace(dict(vars(value)), part, module)
-        elif (function := _function(value)) is not None:
-            function.__code__ = part
+            continue
+        function = _function(value)
+        if function is None or not _same_origin(function.__code__, part):
+            raise NotPlanted(f"{module}: {part.co_name} is {value!r}")
+        function.__code__ = part
+
+
+def _set_defaults(function: types.FunctionType | None, args: ast.arguments) -> None:
+    """Give a function the defaults of the tree that are constants; others stay as they are."""
+    if function is None:
+        return
+    own: list[Any] = list(function.__defaults__ or ())
+    for i, node in enumerate(args.defaults):
+        if isinstance(node, ast.Constant):
+            own[i] = node.value
+    function.__defaults__ = tuple(own) or None
+    named: dict[str, Any] = dict(function.__kwdefaults__ or {})
+    for arg, node in zip(args.kwonlyargs, args.kw_defaults, strict=True):
+        if isinstance(node, ast.Constant):
+            named[arg.arg] = node.value
+    function.__kwdefaults__ = named or None
+
+
+_WRAPPED = ("__wrapped__", "__func__", "fget", "func", "fun")
+"""Where decorators keep the function that they got."""
 
 
 def _function(value: Any) -> types.FunctionType | None:
     """The function that a decorated one is made of."""
-    while not isinstance(value, types.FunctionType):
-        inner = getattr(value, "__wrapped__", None) or getattr(value, "fun", None)
-        if inner is None:
-            return None
-        value = inner
-    return value
+    for name in _WRAPPED:
+        inner = getattr(value, name, None)
+        if inner is not None and inner is not value:
+            return _function(inner)
+    return value if isinstance(value, types.FunctionType) else None
+
+
+def _same_origin(code: types.CodeType, other: types.CodeType) -> bool:
+    """Whether one stands where the other does."""
+    own, others = ((c.co_name, c.co_firstlineno, c.co_freevars) for c in (code, other))
+    return own == others

@@ -137,6 +137,7 @@ def cases(pick: Pick) -> Case:
     requirements = (
         "groups must divide in_channels",
         "groups must divide out_channels",
+        "padding must not cut off more than there is",
         "padding must be smaller than the kernel",
     )
     hyperparams = hyperparams_of(ConvTranspose, hyperparameters, requirements)

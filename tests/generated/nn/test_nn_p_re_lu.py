@@ -46,6 +46,7 @@ def cases(pick: Pick) -> Case:
             {"features": 1, "axis": -1, "x": (2, 3), "y": (2, 3)},
             {"features": 3, "axis": -1, "x": (2, 3), "y": (2, 3)},
             {"features": 4, "axis": 1, "x": (2, 4, 3, 1), "y": (2, 4, 3, 1)},
+            {"features": 4, "axis": -2, "x": (3, 4, 2), "y": (3, 4, 2)},
         ),
     )
     features = example["features"]

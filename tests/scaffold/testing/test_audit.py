@@ -179,6 +179,14 @@ UPCASTS = {
     "complex": (lambda x: x + jnp.abs(x * 1j).astype(HALF), "mul"),
     "scalar arithmetic": (lambda x: x * lax.rsqrt(np.float32(2)).astype(HALF), "rsqrt"),
     "fill": (lambda x: x + jnp.zeros(3), "add"),
+    "a root of a number beside an array": (
+        lambda x: jnp.zeros(3) * jnp.sqrt(2) + x,
+        "mul",
+    ),
+    "a number that a loop carries": (
+        lambda x: lax.fori_loop(0, 3, lambda i, c: c + 0.5 * i, 0.0) * x,
+        "add",
+    ),
     "narrower": (lambda x: jnp.sin(x.astype(jnp.float16)).astype(HALF), "sin"),
 }
 
@@ -357,6 +365,11 @@ def constant_of_while_is_cast(x, mean):
 
 MEAN = jax.ShapeDtypeStruct((3,), jnp.float32)
 CLEAN = {
+    "a root of a number": (lambda x: x / jnp.sqrt(64), (X,)),
+    "numbers of numbers": (
+        lambda x: x * jnp.exp(jnp.sqrt(3.0) * 2 + 1),
+        (X,),
+    ),
     "stored value through cond": (stored_passes_through_cond, (X,)),
     "stored value through while": (stored_passes_through_while, (X,)),
     "stored constant of while": (constant_of_while_is_cast, (X, MEAN)),

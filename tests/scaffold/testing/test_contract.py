@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from types import SimpleNamespace
 
@@ -10,8 +11,9 @@ import jax.numpy as jnp
 import pytest
 
 from mlax import graph
+from mlax.nn import dropout as Dropout
 from mlax.nn import linear as Linear
-from mlax_scaffold.testing import layer_claims, layer_refusals
+from mlax_scaffold.testing import key_claims, layer_claims, layer_refusals
 from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.contract import Claim, claims, examples
 from mlax_scaffold.testing.dims import shapes_of
@@ -24,13 +26,13 @@ from mlax_scaffold.testing.programs import (
     assert_same_rules,
     shown,
 )
-from mlax_scaffold.testing.strategies import booleans, sizes
+from mlax_scaffold.testing.strategies import booleans, choices, sizes
 
 SPEC = find_spec("mlax_scaffold/specs/nn/linear.py", near=__file__)
 
 
-def contract(fwd=Linear.fwd, init=Linear.init):
-    """The contract of Linear, with another `fwd` or `init`."""
+def contract(fwd=Linear.fwd, init=Linear.init, requirements=()):
+    """The contract of Linear, with another `fwd` or `init`, and what these may refuse."""
     module = SimpleNamespace(init=init, fwd=fwd)
 
     @layer("Linear", SPEC, init, creates=True)
@@ -44,13 +46,14 @@ def contract(fwd=Linear.fwd, init=Linear.init):
         shapes = shapes_of(
             pick,
             {"x": "*batch in_features"},
-            known(hyperparams_of(module, hyperparameters)),
+            known(hyperparams_of(module, hyperparameters, requirements)),
         )
         return Case.of_layer(
             "Linear",
             module,
             graph.Linear,
             hyperparameters,
+            requirements=requirements,
             shapes=shapes,
             x=shapes.array("x"),
             y=shapes.expected("*batch out_features"),
@@ -142,6 +145,83 @@ def test_inputs_that_do_not_fit_are_refused():
     assert "which does not say whose input it is" in broken(
         layer_refusals.refuse_other_shapes, fwd=silent
     )
+
+
+def test_what_is_refused_is_refused_by_the_spec():
+    def odd(x, *args, **kwargs):
+        if x.shape[-1] % 2:
+            raise ValueError("Linear: the width must be even")
+        return Linear.fwd(x, *args, **kwargs)
+
+    @functools.wraps(Linear.init)
+    def narrow(key, in_features, out_features, **kwargs):
+        if out_features > 1:
+            raise ValueError("Linear: the width must be even")
+        return Linear.init(key, in_features, out_features, **kwargs)
+
+    for changed, told in (
+        ({"fwd": odd}, "the spec takes what is refused: Linear: the width must be"),
+        ({"init": narrow}, "the spec takes in_features="),
+    ):
+        refusing = contract(requirements=("the width must be even",), **changed)
+        with pytest.raises(AssertionError, match=told):
+            _ = refusing.covering
+
+
+def test_weights_that_are_refused_are_those_of_the_spec():
+    @functools.wraps(Linear.init)
+    def wide(key, in_features, out_features, **kwargs):
+        weights, state, hyperparams = Linear.init(
+            key, in_features + 1, out_features, **kwargs
+        )
+        return weights, state, dataclasses.replace(hyperparams, in_features=in_features)
+
+    def fits(x, trainables, *args, **kwargs):
+        if trainables.kernel.shape[0] != x.shape[-1]:
+            raise ValueError("Linear: the width must be that of the kernel")
+        return Linear.fwd(x, trainables, *args, **kwargs)
+
+    requirements = ("the width must be that of the kernel",)
+    refusing = contract(fwd=fits, init=wide, requirements=requirements)
+    with pytest.raises(AssertionError, match=r"init, weights and state.*kernel is"):
+        _ = refusing.covering
+
+
+def test_a_key_is_asked_for_where_the_spec_does():
+    def cases(fwd):
+        module = SimpleNamespace(init=Dropout.init, fwd=fwd)
+        spec = find_spec("mlax_scaffold/specs/nn/dropout.py", near=__file__)
+
+        @layer("Dropout", spec, Dropout.init)
+        def cases(pick):
+            rate = pick("rate", choices(0.0, 0.5))
+            given = {"rate": rate, "broadcast_axis": ()}
+            shapes = shapes_of(pick, {"x": "*shape"}, {})
+            return Case.of_layer(
+                *("Dropout", module, graph.Dropout, given),
+                x=shapes.array("x"),
+                draws_keys=True,
+                trains=True,
+            )
+
+        return cases
+
+    def always(x, *args, key=None, **kwargs):
+        if not kwargs["inference_mode"] and key is None:
+            raise ValueError("Dropout needs a key")
+        return Dropout.fwd(x, *args, key=key, **kwargs)
+
+    def never(x, *args, key=None, **kwargs):
+        return Dropout.fwd(
+            x, *args, key=key if key is not None else jax.random.key(0), **kwargs
+        )
+
+    claim = Claim(key_claims.ask_for_a_key_where_the_spec_does)
+    cases(Dropout.fwd).keep(claim)
+    with pytest.raises(AssertionError, match="which the spec does not need"):
+        cases(always).keep(claim)
+    with pytest.raises(AssertionError, match="the spec asks for a key, and fwd does"):
+        cases(never).keep(claim)
 
 
 def test_it_is_compiled_and_mapped():

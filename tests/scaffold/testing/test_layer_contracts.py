@@ -22,6 +22,7 @@ from handmade_layers import (
     situation,
 )
 
+from mlax_scaffold.testing import key_claims
 from mlax_scaffold.testing import layer_claims as claims
 from mlax_scaffold.testing.dtypes import FLOAT_DTYPES
 from mlax_scaffold.testing.layer_gradients import assert_gradients
@@ -307,35 +308,35 @@ def test_finite_gradients():
 
 
 def test_needs_key():
-    claims.ask_for_a_key_where_it_draws(situation(DROPOUT, training=True))
-    claims.ask_for_a_key_where_it_draws(situation(LINEAR, training=True))
+    key_claims.ask_for_a_key_where_it_draws(situation(DROPOUT, training=True))
+    key_claims.ask_for_a_key_where_it_draws(situation(LINEAR, training=True))
 
     def does_without(x, *args, key=None, **kwargs):
         key = jax.random.key(0) if key is None else key
         return dropout_fwd(x, *args, key=key, **kwargs)
 
     with pytest.raises(AssertionError, match="raises no ValueError that says so"):
-        claims.ask_for_a_key_where_it_draws(
+        key_claims.ask_for_a_key_where_it_draws(
             situation(with_fwd(DROPOUT, does_without), training=True)
         )
 
 
 def test_keys():
-    claims.use_no_key_twice(situation(DROPOUT, training=True))
+    key_claims.use_no_key_twice(situation(DROPOUT, training=True))
 
     def twice(x, *args, **kwargs):
         y, _ = dropout_fwd(x, *args, **kwargs)
         return dropout_fwd(y, *args, **kwargs)
 
     with pytest.raises(AssertionError, match="Dropout uses a PRNG key twice"):
-        claims.use_no_key_twice(situation(with_fwd(DROPOUT, twice), training=True))
+        key_claims.use_no_key_twice(situation(with_fwd(DROPOUT, twice), training=True))
 
     def init(key, dtype):
         one, other = (jax.random.normal(key, (3,), dtype) for _ in range(2))
         return (one, other), None, None
 
     with pytest.raises(AssertionError, match="Linear: init uses a PRNG key twice"):
-        claims.create_with_each_key_once(
+        key_claims.create_with_each_key_once(
             situation(dataclasses.replace(LINEAR, init=init))
         )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,13 +12,16 @@ import jax.numpy as jnp
 import pytest
 from handmade_layers import static
 
+from mlax.optim import freeze as Freeze
+from mlax.optim import lion as Lion
 from mlax_scaffold.testing import optimizer as contracts
 from mlax_scaffold.testing import optimizer_claims as claims
 from mlax_scaffold.testing.case import cast
 from mlax_scaffold.testing.dtypes import FLOAT_DTYPES
 from mlax_scaffold.testing.optimizer import OptimizerCase
 from mlax_scaffold.testing.optimizer_situation import OptimizerSituation
-from mlax_scaffold.testing.oracle import Spec
+from mlax_scaffold.testing.oracle import Spec, find_spec
+from mlax_scaffold.testing.refusals import assert_names_masks
 
 HALF = jnp.bfloat16
 
@@ -237,3 +241,39 @@ def test_zero_gradients():
     with pytest.raises(AssertionError, match=r"(?s)'updates'.*not finite.*in float16"):
         contracts.assert_zero_gradients(case(epsilon=1e-12))
     contracts.assert_zero_gradients(case(jnp.float32, epsilon=1e-12))
+
+
+def test_a_key_that_an_optimizer_may_do_without_is_used_once():
+    def twice(gradients, state, params, hyperparams, key=None, **inputs):
+        updates, new = step(gradients, state, params, hyperparams)
+        if key is None:
+            return updates, new
+        return jax.tree.map(
+            lambda u: u * jax.random.normal(key, u.shape, u.dtype), updates
+        ), new
+
+    given = situation(case(step=twice))
+    claims.use_no_key_twice(given)
+    given = dataclasses.replace(given, inputs=("value", "key"))
+    with pytest.raises(AssertionError, match="key"):
+        claims.use_no_key_twice(given)
+
+
+def test_a_mask_that_selects_nothing_is_told():
+    def spec(name):
+        return find_spec(f"mlax_scaffold/specs/optim/{name}.py", near=__file__)
+
+    def silent(trainables, **given):
+        return Freeze.init(trainables, **given | {"mask": lambda path, weight: True})
+
+    required = OptimizerCase.of("Freeze", Freeze, {"mask": None})
+    optional = OptimizerCase.of("Lion", Lion, {"learning_rate": 0.1})
+    assert_names_masks(required, spec("freeze"), Freeze.init)
+    assert_names_masks(optional, spec("lion"), Lion.init)
+    with pytest.raises(AssertionError, match=r"tells \[\], expected a ValueError"):
+        assert_names_masks(
+            required, spec("freeze"), functools.wraps(Freeze.init)(silent)
+        )
+    renamed = dataclasses.replace(optional, name="Lions")
+    with pytest.raises(AssertionError, match="expected a UserWarning that says so"):
+        assert_names_masks(renamed, spec("lion"), Lion.init)

@@ -9,7 +9,15 @@ from hypothesis import given, settings
 
 from mlax_scaffold.testing import picks
 from mlax_scaffold.testing.picks import Unfit
-from mlax_scaffold.testing.strategies import booleans, choices, counts, optional, sizes
+from mlax_scaffold.testing.strategies import (
+    booleans,
+    choices,
+    counts,
+    divisors,
+    just,
+    optional,
+    sizes,
+)
 
 
 def case(pick):
@@ -79,6 +87,33 @@ def test_what_a_case_has_may_depend_on_what_was_picked():
     cases = [values for values, _ in picks.covering(nested)]
     assert {len(values) for values in cases} == {0, 1, 2}
     assert any(values[1:] == [1] for values in cases)
+
+
+def test_each_value_has_its_turn():
+    def valued(pick):
+        return {
+            "size": pick("size", sizes()),
+            "kind": pick("kind", choices(*"abcde")),
+            "amount": pick("amount", just(*range(6))),
+        }
+
+    cases = [values for values, _ in picks.covering(valued)]
+    assert {values["size"] for values in cases} == {1, 2, 3, 4, 7}
+    assert {values["amount"] for values in cases} == set(range(6))
+
+
+def test_levels_that_other_values_seldom_leave_are_reached():
+    def divided(pick):
+        features = [pick(f"features {i}", just(*range(1, 8))) for i in range(2)]
+        groups = pick("groups", divisors(*features))
+        flag = pick("flag", booleans())
+        picks.assert_wanted(pick)
+        return {"groups": groups, "flag": flag}
+
+    cases = [values for values, _ in picks.covering(divided)]
+    assert {(values["groups"] > 1, values["flag"]) for values in cases} == {
+        *((more, flag) for more in (False, True) for flag in (False, True))
+    }
 
 
 def test_one_domain_and_none():

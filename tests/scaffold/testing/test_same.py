@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -192,3 +194,18 @@ def test_what_cannot_be_seen_is_compared():
 def test_differences_are_found(pair, message):
     with pytest.raises(AssertionError, match=message):
         compare(lambda x: pair(x)[0], lambda x: pair(x)[1])
+
+
+def checkpointed(x, **how):
+    return jax.checkpoint(lambda x: jnp.sin(x) * x, **how)(x)
+
+
+def test_how_a_checkpoint_is_said_to_be_counts():
+    policy = jax.checkpoint_policies.dots_saveable
+    compare(checkpointed, checkpointed)
+    for how in ({"prevent_cse": False}, {"policy": policy}):
+        other = functools.partial(checkpointed, **how)
+        compare(other, other)
+        for one, two in ((checkpointed, other), (other, checkpointed)):
+            with pytest.raises(AssertionError, match="of its checkpoints are"):
+                compare(one, two)

@@ -53,9 +53,9 @@ def _check_made(source: Source, call: ast.Call, made: Mapping[str, Definition]) 
     if not starred and len(call.args) > len(fields):
         source.report(
             call.args[len(fields)],
-            f"{layer.name} takes {len(fields)} arguments by their place, and is given "
-            f"{len(call.args)}",
-            f"They are {', '.join(fields)}." if fields else "",
+            f"{layer.name} is given {len(call.args)} arguments by their place, and takes "
+            f"{len(fields)}",
+            f"It takes {', '.join(fields)}." if fields else "It takes none.",
         )
 
 

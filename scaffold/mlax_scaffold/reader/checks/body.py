@@ -11,7 +11,9 @@ from mlax_scaffold.model.definition import Import
 from mlax_scaffold.model.reserved import RESERVED
 from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.reader.checks.numpy_numbers import check_numpy_numbers
+from mlax_scaffold.reader.checks.starts import check_starts
 from mlax_scaffold.reader.checks.widening import (
+    narrow_word,
     strict_hint,
     strict_word,
     untyped,
@@ -174,6 +176,13 @@ class BodyChecker:
                 if widens_floats(node, self.imports, self.method)
                 else None,
             )
+        if narrow := narrow_word(node, self.imports, self.method):
+            self.source.report(
+                node.func,
+                f"`{unparsed(node.func)}` adds half-precision numbers one after another",
+                f"Use the strict `{narrow}` of mlax_scaffold.spec, which adds them in pairs.",
+                strict_call(self.source, node, narrow),
+            )
         if like := untyped(node, self.imports, self.method):
             self.source.report(
                 node,
@@ -181,6 +190,7 @@ class BodyChecker:
                 f"Give it a dtype: `{like}.dtype`.",
                 fix=typed_like(self.source, node, like),
             )
+        check_starts(self.source, node, self.imports, self.method)
         if function in _FORBIDDEN_CALLS:
             self.source.report(
                 node.func,

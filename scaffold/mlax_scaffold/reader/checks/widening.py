@@ -160,6 +160,18 @@ def untyped(
     return "grad" if of_weight else None
 
 
+NARROW = {"jax.ops.segment_sum": "segment_sum"}
+"""Functions whose error grows with what they add in half precision, and the strict word to use."""
+
+
+def narrow_word(
+    call: ast.Call, imports: Mapping[str, Import], method: ast.FunctionDef
+) -> str | None:
+    """The strict word for such a function; None for any other call, and for one of integers."""
+    word = NARROW.get(qualified(call.func, imports) or "")
+    return word if word and widens_floats(call, imports, method) else None
+
+
 def widens_floats(
     call: ast.Call, imports: Mapping[str, Import], method: ast.FunctionDef
 ) -> bool:
@@ -189,7 +201,7 @@ def _exact(
                 return True
             return module == "jax.numpy" and name in _TO_BOOLEANS
         case ast.Name(id=name):
-            return name in _exact_inputs(method) or any(
+            return name in exact_inputs(method) or any(
                 _exact(value, imports, method) for value in _only_value(name, method)
             )
     return False
@@ -211,7 +223,7 @@ def _only_value(name: str, method: ast.FunctionDef) -> list[ast.expr]:
     ]
 
 
-def _exact_inputs(method: ast.FunctionDef) -> set[str]:
+def exact_inputs(method: ast.FunctionDef) -> set[str]:
     """The inputs that are annotated as integers or booleans, and that nothing binds again."""
     inputs = {
         a.arg

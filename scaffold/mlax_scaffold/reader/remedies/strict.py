@@ -40,6 +40,11 @@ _FORMS = {
     "logmeanexp": _LOG_SUM,
     "softmax": _SOFTMAX,
     "log_softmax": _SOFTMAX,
+    "segment_sum": _Form(
+        ("num_segments",),
+        {"num_segments": "num_segments"},
+        arrays=2,
+    ),
     "log1mexp": _Form((), {}),
     "standardize": _Form(
         ("axis",), {"axis": "axis", "epsilon": "epsilon"}, added=(("axis", "-1"),)

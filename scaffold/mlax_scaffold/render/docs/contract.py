@@ -78,6 +78,12 @@ class _Contract:
                 "for float32, complex128 for float64. Half precision has none, and is a "
                 "TypeError."
             )
+        if self.definition.smooth_at:
+            given = (
+                f"{code(s.name)} is from {s.low:g} to {s.high:g}"
+                for s in self.definition.smooth_at
+            )
+            yield f"Gradients are tested where {', and '.join(given)}."
         overrides = [
             f"{code(h.name)}: {prose(h.doc.rstrip('.'))}."
             if h.doc

@@ -28,6 +28,7 @@ from mlax_scaffold.render.signatures import needs
 from mlax_scaffold.render.tests.graph import creation_keys
 from mlax_scaffold.render.tests.imports import drawn_by, imports_of
 from mlax_scaffold.render.tests.names import local
+from mlax_scaffold.render.tests.ranges import ranges
 from mlax_scaffold.render.tests.shapes import (
     drawn,
     has_axes,
@@ -38,8 +39,6 @@ from mlax_scaffold.render.tests.shapes import (
 )
 from mlax_scaffold.render.tests.values import dividing, per_dim_axes
 
-_NOT_NEGATIVE = ("var", "positive")
-"""Names of inputs that are drawn above zero."""
 _DTYPES = {
     "Complex": ", jnp.complex64",
     "Int": ", jnp.int32",
@@ -189,7 +188,7 @@ def _view(definition: Definition, library: Library, project: Project) -> TestVie
         smooth="".join(
             f"{local(h.name)}, " for h in plain if h.type.word.declares_dtype
         ),
-        ranges=_ranges(definition, method),
+        ranges=ranges(definition, method),
         key_optional=definition.kind is Kind.BLOCK,
         partial=tuple(
             item.name
@@ -364,27 +363,6 @@ def _returned(array: ArrayType | None) -> str:
 
 def _unknown(shape: Shape | Conditional) -> bool:
     return "..." in str(shape).split()
-
-
-def _ranges(definition: Definition, method: Method) -> str:
-    """Half-open ranges of inputs that have one: indices, and variances."""
-    several = len(method.positional) > 1 or definition.kind is Kind.FUNCTION
-    labels = [
-        f"x[{n}]" if several else "x"
-        for n, i in enumerate(method.positional)
-        if i.type.holds("Int")
-    ]
-    labels += [i.name for i in method.keyword if i.type.holds("Int")]
-    sizes = ", ".join(
-        local(h.name) for h in definition.hyperparameters if h.type.word.measured
-    )
-    ranges = [f'"{label}": (0, smallest({sizes}))' for label in labels]
-    ranges += [
-        f'"x[{n}]": (0.5, 1.5)'
-        for n, i in enumerate(method.inputs)
-        if i.name in _NOT_NEGATIVE
-    ]
-    return ", ".join(ranges)
 
 
 def _files(source: Source) -> Iterator[Rendered]:

@@ -90,7 +90,13 @@ class ConvTranspose(Layer):
                 }[self.padding]
             else:
                 low, high = self.padding[axis]
-            widths.append((reach - 1 - low, reach - 1 - high + added))
+            before, after = reach - 1 - low, reach - 1 - high + added
+            size = (images.shape[first + axis] - 1) * stride + 1
+            require(
+                size + min(before, 0) + min(after, 0) >= 0,
+                "padding must not cut off more than there is",
+            )
+            widths.append((before, after))
         if self.padding_mode == "circular":
             require(
                 min(low for low, _ in widths) >= 0
@@ -119,6 +125,6 @@ class ConvTranspose(Layer):
         y = y.reshape(*batch, *y.shape[1:])
         if self.bias is None:
             return y
-        after = 0 if self.channel_last else n
-        bias = lax.expand_dims(self.bias, range(1, 1 + after))
+        behind = 0 if self.channel_last else n
+        bias = lax.expand_dims(self.bias, range(1, 1 + behind))
         return y + spread(bias, y.shape)
