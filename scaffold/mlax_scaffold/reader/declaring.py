@@ -147,15 +147,13 @@ class Declaring(Branches):
             )
         dtype = arguments[2] if role is Role.TRAINABLE and len(arguments) == 3 else None
         if dtype is not None and not names_complex(dtype):
-            shape = arguments[1]
+            shape, end = arguments[1], self.source.end
             self.source.report(
                 dtype,
                 "a weight has the dtype that `init` is given",
                 "Leave it out, or write `jnp.complex64` for complex numbers, which are in the "
                 "precision of that dtype.",
-                fix=Fix(
-                    (self.source.replace(*map(self.source.end, (shape, dtype)), ""),)
-                ),
+                fix=Fix((self.source.replace(end(shape), end(dtype), ""),)),
             )
             return None
         with_dtype = 3

@@ -134,7 +134,7 @@ def _several(function: cst.FunctionDef, context: Context) -> set[str]:
     counts = _calls(function.body, names | set(context.needs))
     for method in context.needs:
         handed = _handed(context, method, (context.method.name,))
-        for name in handed:
+        for name in names & handed.keys():
             counts[name] += counts[method] * handed[name]
     return {name for name, count in counts.items() if count > 1}
 

@@ -274,7 +274,8 @@ def _numbers(jaxpr: Jaxpr) -> set[Var]:
         weak = [
             getattr(v.aval, "weak_type", False) for v in (*eqn.invars, *eqn.outvars)
         ]
-        if known and all(weak) and all(v.aval.shape == () for v in eqn.outvars):
+        scalar = all(getattr(v.aval, "shape", None) == () for v in eqn.outvars)
+        if known and all(weak) and scalar:
             found.update(eqn.outvars)
     return found
 

@@ -166,4 +166,4 @@ def test_a_call_that_fits_no_signature_is_told_whatever_the_inputs(
     )
     result = project.run("generate", trial=True)
     assert result.exit_code == 1, result.output
-    assert "specs/nn/wrong.py:11:22: `init` takes no `with_bias`" in result.output
+    assert "specs/nn/wrong.py:11:59: Linear takes no `with_bias`" in result.output

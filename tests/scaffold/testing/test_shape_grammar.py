@@ -164,7 +164,7 @@ def test_what_does_not_bind(text, given_shape, message):
 
 @pytest.mark.parametrize("counter", ["axes_dims", "num_axes"])
 def test_a_number_of_axes_has_a_name(counter):
-    shape = parse_shape("batch *axes features")
+    shape = parse_shape("batch *axes features").resolve({})
     assert shape.open({counter: 2}) == ()
     assert shape.bind((5, 2, 3, 4), {counter: 2})["axes"] == (2, 3)
     with pytest.raises(ShapeMismatch, match="expected 4 axes, not 3"):
