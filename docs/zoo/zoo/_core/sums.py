@@ -104,6 +104,22 @@ def take_rows(
     return _take(table, indices)
 
 
+def segment_sum(
+    data: jax.Array, segment_ids: jax.Array, num_segments: int
+) -> jax.Array:
+    """The sum of the rows of each segment, as `jax.ops.segment_sum`; in 16 bits they are added in pairs.
+
+    Rows whose segment is none of `num_segments` are left out.
+    """
+    if not jnp.issubdtype(data.dtype, jnp.floating) or jnp.finfo(data.dtype).bits > 16:
+        return jax.ops.segment_sum(data, segment_ids, num_segments)
+    shape = num_segments, *data.shape[segment_ids.ndim :]
+    sums = jax.ShapeDtypeStruct(shape, data.dtype)
+    # What takes a row is transposed to what adds to it.
+    [summed] = jax.linear_transpose(lambda table: _rows(table, segment_ids), sums)(data)
+    return summed
+
+
 @jax.custom_jvp
 def _take(table: jax.Array, indices: jax.Array) -> jax.Array:
     return jnp.take(table, indices, axis=0, mode="fill", fill_value=jnp.nan)
@@ -114,6 +130,11 @@ def _(
     primals: tuple[jax.Array, jax.Array], tangents: tuple[jax.Array, jax.Array]
 ) -> tuple[jax.Array, jax.Array]:
     (table, indices), change = primals, tangents[0]
+    return _take(table, indices), _rows(change, indices)
+
+
+def _rows(table: jax.Array, indices: jax.Array) -> jax.Array:
+    """Rows of a table, zero where there is none, whose transpose adds those of one row in pairs."""
     flat = indices.reshape(-1)
     order = jnp.argsort(flat)
     flat, place = flat[order], jnp.arange(flat.size)
@@ -121,8 +142,10 @@ def _(
     copy = place - lax.cummax(jnp.where(new, place, 0))
     # One copy of each row is taken, and then as many as there are, so that the transpose
     # adds them in pairs. No row is taken twice.
-    first = jnp.where((copy == 0) & (flat < len(table)), flat, len(table) + place)
-    rows = change.at[first].get(mode="fill", fill_value=0, unique_indices=True)
+    first = jnp.where(
+        (copy == 0) & (flat >= 0) & (flat < len(table)), flat, len(table) + place
+    )
+    rows = table.at[first].get(mode="fill", fill_value=0, unique_indices=True)
     count = 1
     while count < flat.size:
         before = jnp.concatenate([jnp.zeros_like(rows[:count]), rows[:-count]])
@@ -130,4 +153,4 @@ def _(
         rows = jnp.where(lax.expand_dims(fresh, range(1, rows.ndim)), before, rows)
         count *= 2
     rows = rows.at[jnp.argsort(order)].get(unique_indices=True)
-    return _take(table, indices), rows.reshape(*indices.shape, *table.shape[1:])
+    return rows.reshape(*indices.shape, *table.shape[1:])

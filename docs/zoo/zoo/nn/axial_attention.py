@@ -162,9 +162,6 @@ def fwd(
     x = checks.floating("AxialAttention", x=x)
     checks.shapes("AxialAttention", hyperparams, x=(x, "batch *axes features"))
 
-    trainables = trainables._replace(
-        attentions=arrays.cast(trainables.attentions, x.dtype)
-    )
     items = []
     for own_key, (axis, attention) in arrays.keyed(
         key, enumerate(range(len(hyperparams.attentions)), start=1)
