@@ -218,7 +218,7 @@ def _survives(
     folder: Path,
     kills: int,
 ) -> int:
-    """Kill the commands so many times, at random moments; how many trees there may be."""
+    """Kill the commands so many times, at moments of all their time; how many trees there may be."""
     template = folder / "template"
     shutil.copytree(before.root, template)
     project = ProjectFolder(folder / "tried")
@@ -244,7 +244,8 @@ def _survives(
     for kill in range(kills):
         reset()
         process = _opened(server.start([project.root], [steps]))
-        time.sleep(chance.uniform(0, seconds))
+        # One in each part of the time, so that few kills are not all in the first step.
+        time.sleep(seconds * (kill + chance.random()) / kills)
         _kill(process)
         [(status, _)] = server.end()
         recover(project.root)
