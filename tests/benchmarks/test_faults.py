@@ -218,6 +218,7 @@ def test_what_is_enough(capsys: pytest.CaptureFixture[str]):
     caught = [result("caught")] * 97
     assert report([*caught, *[result("survived")] * 3])
     assert not report([*caught, *[result("survived")] * 4])
+    assert not report([*caught, *[result("too slow")] * 4])
     assert not report([*caught, result("survived", kind="key")])
     assert not report([*caught, result("survived", item="nn/bias")])
     assert report([*caught, result("survived", reason="the same")])

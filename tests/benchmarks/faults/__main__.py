@@ -49,24 +49,27 @@ def choose(
 
 
 def report(results: Iterable[dict[str, str]]) -> bool:
-    """Print what was caught, by kind, and whether it is enough."""
+    """Print what was caught, by kind, and whether it is enough.
+
+    What takes too long is not caught: run again with more `--seconds`, it may be.
+    """
     results = list(results)
     excused = [r for r in results if r["verdict"] == "survived" and r["reason"]]
     judged = [r for r in results if r not in excused]
-    missed = [r for r in judged if r["verdict"] == "survived"]
-    print(f"{'kind':12} planted  excused  survived  caught")
+    missed = [r for r in judged if r["verdict"] != "caught"]
+    print(f"{'kind':12} planted  excused  missed  caught")
     rates = {}
     for kind in sorted({r["kind"] for r in results}):
         of_kind = [r for r in judged if r["kind"] == kind]
-        lost = sum(r["verdict"] == "survived" for r in of_kind)
+        lost = sum(r["verdict"] != "caught" for r in of_kind)
         out = sum(r["kind"] == kind for r in excused)
         rates[kind] = 1 - lost / max(len(of_kind), 1)
         print(
-            f"{kind:12} {len(of_kind) + out:7}  {out:7}  {lost:8}  {rates[kind]:6.1%}"
+            f"{kind:12} {len(of_kind) + out:7}  {out:7}  {lost:6}  {rates[kind]:6.1%}"
         )
     total = 1 - len(missed) / max(len(judged), 1)
     print(
-        f"{'all':12} {len(results):7}  {len(excused):7}  {len(missed):8}  {total:6.1%}"
+        f"{'all':12} {len(results):7}  {len(excused):7}  {len(missed):6}  {total:6.1%}"
     )
     planted, lost = (
         Counter(r["item"] for r in judged),
@@ -74,12 +77,12 @@ def report(results: Iterable[dict[str, str]]) -> bool:
     )
     poor = [n for n in lost if 1 - lost[n] / planted[n] < LEAST_OF_ITEM]
     for result in missed:
-        print(f"survived: {result['fault']}")
+        print(f"{result['verdict']}: {result['fault']}")
     for result in excused:
         print(f"excused: {result['fault']}: {result['reason']}")
     for name in poor:
         print(
-            f"below {LEAST_OF_ITEM:.0%}: {name}, {lost[name]} of {planted[name]} survived"
+            f"below {LEAST_OF_ITEM:.0%}: {name}, {lost[name]} of {planted[name]} missed"
         )
     return (
         total >= LEAST
