@@ -30,7 +30,12 @@ Initializer = Callable[..., jax.Array]
 
 def normal(stddev: float = 0.02) -> Initializer:
     """Normal numbers of mean 0."""
-    return jax.nn.initializers.normal(stddev)
+
+    def init(key: Any, shape: Any, dtype: Any = float) -> jax.Array:
+        # Some versions of jax compile the product, and then round it once less.
+        return stddev * jax.random.normal(key, shape, dtype)
+
+    return init
 
 
 def orthogonal(scale: float = 1.0, column_axis: int = -1) -> Initializer:
