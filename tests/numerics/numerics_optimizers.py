@@ -12,13 +12,12 @@ import numpy as np
 from jax import lax
 from numerics_adapter import init_optimizer, step_optimizer
 
+from mlax_scaffold.testing.programs import quick
+
 STEPS = 100
 TOLERANCE = {"float32": 1e-5, "float64": 1e-10}
 SHAPES = {"matrix": (5, 4), "scalar": (), "vector": (3,), "zero": (2,)}
-FAST_COMPILATION: dict[str, Any] = {
-    "xla_backend_optimization_level": 0,
-    "xla_cpu_use_fusion_emitters": False,
-}
+FAST_COMPILATION: dict[str, Any] = quick()
 """Most of the time would go into optimizing machine code that runs once."""
 NAMES = {"epsilon": "eps", "epsilon_root": "eps_root", "moment_dtype": "mu_dtype"}
 """What most of the optimizers of optax call these hyperparameters."""
