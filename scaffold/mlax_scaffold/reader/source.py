@@ -71,6 +71,12 @@ class Source:
 
     def check_compiles(self, tree: ast.Module) -> None:
         """Report what only the compiler finds, such as a parameter that is there twice."""
+        if docstring := _with_half_characters(tree):
+            message = (
+                "this docstring holds half of a character, which cannot be encoded"
+            )
+            self.report(docstring, message, "Write the whole character.")
+            return
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
@@ -238,6 +244,21 @@ def _too_deep(tree: ast.Module) -> int | None:
         if depth > MAX_DEPTH:
             return line
         pending += [(child, depth + 1, line) for child in ast.iter_child_nodes(node)]
+    return None
+
+
+def _with_half_characters(tree: ast.Module) -> ast.expr | None:
+    """The first docstring with a lone surrogate: some versions of Python do not compile one."""
+    for node in ast.walk(tree):
+        match node:
+            case (
+                ast.Module(body=[ast.Expr(value=text), *_])
+                | ast.ClassDef(body=[ast.Expr(value=text), *_])
+                | ast.FunctionDef(body=[ast.Expr(value=text), *_])
+            ):
+                given = text.value if isinstance(text, ast.Constant) else None
+                if isinstance(given, str) and re.search(r"[\ud800-\udfff]", given):
+                    return text
     return None
 
 

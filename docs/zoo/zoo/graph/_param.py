@@ -16,7 +16,7 @@ from ._graph import Path, shown_path
 from ._metadata import Metadata
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Param:
     """A parameter: a value, and what is known about it."""
 
@@ -33,6 +33,20 @@ class Param:
             object.__setattr__(self, "trainable", flag)
         if not isinstance(self.metadata, Metadata):
             object.__setattr__(self, "metadata", Metadata(self.metadata))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Param):
+            return NotImplemented
+        # Tuples ask whether values are the same objects before they ask whether they are
+        # equal, which arrays do not answer. The method that `dataclass` makes asks only
+        # that, from Python 3.13 on.
+        return self._fields() == other._fields()
+
+    def __hash__(self) -> int:
+        return hash(self._fields())
+
+    def _fields(self) -> tuple[Any, ...]:
+        return self.value, self.trainable, self.metadata
 
 
 jax.tree_util.register_dataclass(
