@@ -20,9 +20,10 @@ MAX_DEPTH = 100
 """Levels of a syntax tree: far more than a readable expression has, and few enough for every pass."""
 
 
+_HALF = re.compile(r"[\ud800-\udfff]")
 _UNSEEN = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]"
-    r"|[\ud800-\udfff]"
+    rf"|{_HALF.pattern}"
 )
 
 
@@ -247,18 +248,13 @@ def _too_deep(tree: ast.Module) -> int | None:
     return None
 
 
-def _with_half_characters(tree: ast.Module) -> ast.expr | None:
+def _with_half_characters(tree: ast.Module) -> ast.stmt | None:
     """The first docstring with a lone surrogate: some versions of Python do not compile one."""
     for node in ast.walk(tree):
-        match node:
-            case (
-                ast.Module(body=[ast.Expr(value=text), *_])
-                | ast.ClassDef(body=[ast.Expr(value=text), *_])
-                | ast.FunctionDef(body=[ast.Expr(value=text), *_])
-            ):
-                given = text.value if isinstance(text, ast.Constant) else None
-                if isinstance(given, str) and re.search(r"[\ud800-\udfff]", given):
-                    return text
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+            text = ast.get_docstring(node, clean=False)
+            if text and _HALF.search(text):
+                return node.body[0]
     return None
 
 

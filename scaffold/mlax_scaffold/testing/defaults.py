@@ -7,11 +7,11 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from mlax_scaffold.testing.optimizer import INPUTS
 from mlax_scaffold.testing.oracle import Spec
 
 _MISSING = inspect.Parameter.empty
 _MODES = {"inference_mode": False, "key": None}
-_INPUTS: dict[str, Any] = {"value": None, "value_and_gradients": None, "key": None}
 
 
 def assert_layer_defaults(
@@ -30,7 +30,7 @@ def assert_optimizer_defaults(
 ) -> None:
     """`init` has the defaults of the fields, and `step` can do without all that is no tree."""
     assert_defaults(f"{owner}: init", init, _of_fields(spec.load()))
-    assert_defaults(f"{owner}: step", step, _INPUTS)
+    assert_defaults(f"{owner}: step", step, dict.fromkeys(INPUTS))
 
 
 def assert_schedule_defaults(owner: str, spec: Spec, schedule: type) -> None:
