@@ -40,12 +40,12 @@ class Param:
         # Tuples ask whether values are the same objects before they ask whether they are
         # equal, which arrays do not answer. The method that `dataclass` makes asks only
         # that, from Python 3.13 on.
-        return self._fields() == other._fields()
+        return self._parts() == other._parts()
 
     def __hash__(self) -> int:
-        return hash(self._fields())
+        return hash(self._parts())
 
-    def _fields(self) -> tuple[Any, ...]:
+    def _parts(self) -> tuple[Any, ...]:
         return self.value, self.trainable, self.metadata
 
 
