@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 import warnings
+from collections import deque
 from collections.abc import Iterator
 
 import pytest
@@ -12,14 +13,51 @@ import pytest
 # Syntax trees and programs are made by the million, and few of them in cycles.
 gc.set_threshold(50_000, 20, 20)
 
-_FRAMES = 400
-"""What pytest, and what it reports to, may need beside a test."""
+_FRAMES = 600
+"""What a test, pytest, and what it reports to, may need."""
+
+_RECENT: deque[str] = deque(maxlen=12)
+"""The files whose tests ran last in this process."""
+
+
+def pytest_configure() -> None:
+    """Losses that nobody would see without the limit of Python are not seen with it."""
+    sys.setrecursionlimit(max(sys.getrecursionlimit(), 3000))
 
 
 def pytest_collection_finish() -> None:
     """What is collected stays: it is not to be looked through for garbage, over and over."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    if not _RECENT or _RECENT[-1] != item.location[0]:
+        _RECENT.append(item.location[0])
+    try:
+        return (yield)
+    finally:
+        _keep_room(f"what {item.nodeid} leaves")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    call: pytest.CallInfo[None],
+) -> Iterator[None]:
+    """Say of an endless recursion what it cannot be known by: how much room there was."""
+    report = yield
+    if call.excinfo is not None and call.excinfo.errisinstance(RecursionError):
+        room = next((n for n in range(0, 5000, 20) if not _has_room(n)), 5000)
+        report.sections.append(
+            (
+                "frames",
+                f"limit {sys.getrecursionlimit()}, free beside the report {room}, "
+                f"in the traceback {len(call.excinfo.traceback)}; "
+                f"files before: {', '.join(_RECENT)}",
+            )
+        )
+    return report
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -46,11 +84,17 @@ def _keep_room(after: str) -> None:
     endless recursion through trees takes nearly all of them. The reports of later tests,
     which have nothing to do with it, would fail.
     """
-    try:
-        _descend(_FRAMES)
-    except RecursionError:
+    if not _has_room(_FRAMES):
         sys.setrecursionlimit(sys.getrecursionlimit() + 1000)
         warnings.warn(f"frames were lost in {after}", stacklevel=1)
+
+
+def _has_room(frames: int) -> bool:
+    try:
+        _descend(frames)
+    except RecursionError:
+        return False
+    return True
 
 
 def _descend(frames: int) -> None:

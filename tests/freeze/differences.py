@@ -1,4 +1,10 @@
-"""What differs from a record, and what the list of changes says of it."""
+"""What differs from a record, and what the list of changes says of it.
+
+    python -m tests.freeze.differences < tests/freeze/v0_1_0.json
+
+prints the differences of each item as JSON: programs run in an interpreter that ran nothing else, as
+those of users do.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +12,7 @@ import dataclasses
 import fnmatch
 import json
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -98,3 +105,12 @@ def _agree(before: list[Any], after: list[Any]) -> bool:
         size *= length
     bound = _TOLERANCE * size * max(abs(sums[1]), abs(after[3]))
     return all(abs(a - b) <= bound for a, b in zip(sums, after[2:], strict=True))
+
+
+if __name__ == "__main__":
+    records = json.load(sys.stdin)
+    found = {
+        item: [difference.part for difference in differences(item, record)]
+        for item, record in records.items()
+    }
+    print(json.dumps(found))
