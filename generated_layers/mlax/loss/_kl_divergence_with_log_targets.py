@@ -16,7 +16,8 @@ def kl_divergence_with_log_targets(
 ) -> jax.Array:
     """Divergence as `kl_divergence`, of the logarithms of targets.
 
-    sum(exp(log_targets) (log_targets - log_predictions)). A target of -inf counts nothing.
+    sum(exp(log_targets) (log_targets - log_predictions)). A target of -inf counts
+    nothing.
 
     Args:
         log_predictions: floating (*batch, classes).

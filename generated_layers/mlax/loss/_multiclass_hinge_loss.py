@@ -14,8 +14,8 @@ from mlax.functional import sum
 def multiclass_hinge_loss(scores: jax.Array, labels: jax.Array) -> jax.Array:
     """By how much the score of a class does not exceed all others by one.
 
-    max over classes k of scores[k] + (k is not the label), less the label's score. NaN
-    where a label is not from 0 to classes - 1. Crammer & Singer, 2001, JMLR 2.
+    max over classes k of scores[k] + (k is not the label), less the label's score.
+    NaN where a label is not from 0 to classes - 1. Crammer & Singer, 2001, JMLR 2.
 
     Args:
         scores: floating (*batch, classes).

@@ -12,8 +12,8 @@ from mlax._core import checks
 def sigmoid_binary_cross_entropy(logits: jax.Array, labels: jax.Array) -> jax.Array:
     """Cross-entropy of independent binary classes, of each element.
 
-    -labels log(p) - (1 - labels) log(1 - p) with p = sigmoid(logits); labels are from 0
-    to 1. No logarithm is of a difference, so that it is as exact for large logits.
+    -labels log(p) - (1 - labels) log(1 - p) with p = sigmoid(logits); labels are from
+    0 to 1. No logarithm is of a difference, so that it is as exact for large logits.
 
     Args:
         logits: floating (*shape,).

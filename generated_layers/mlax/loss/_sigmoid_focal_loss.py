@@ -19,8 +19,8 @@ def sigmoid_focal_loss(
 ) -> jax.Array:
     """Binary cross-entropy in which what is predicted well counts less.
 
-    (1 - p)^gamma times the cross-entropy, where p is the probability of the label. Lin et
-    al., 2017, arXiv:1708.02002.
+    (1 - p)^gamma times the cross-entropy, where p is the probability of the label.
+    Lin et al., 2017, arXiv:1708.02002.
 
     Args:
         logits: floating (*shape,).

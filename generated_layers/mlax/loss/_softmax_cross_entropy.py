@@ -21,8 +21,8 @@ def softmax_cross_entropy(
 ) -> jax.Array:
     """Cross-entropy of distributions over classes: -sum(labels log_softmax(logits)).
 
-    Classes that `where` leaves out have no probability, and their labels do not count. A
-    label of zero counts nothing where a logit is -inf.
+    Classes that `where` leaves out have no probability, and their labels do not
+    count. A label of zero counts nothing where a logit is -inf.
 
     Args:
         logits: floating (*batch, classes).

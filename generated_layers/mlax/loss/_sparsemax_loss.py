@@ -14,8 +14,8 @@ from mlax._core import checks
 def sparsemax_loss(logits: jax.Array, labels: jax.Array) -> jax.Array:
     """Binary loss that is zero where the margin is one, of labels of 0 or 1.
 
-    f((1 - 2 labels) logits), where f(x) is 0 up to -1, (x + 1)^2 / 4 up to 1, and x beyond.
-    Martins & Astudillo, 2016, arXiv:1602.02068.
+    f((1 - 2 labels) logits), where f(x) is 0 up to -1, (x + 1)^2 / 4 up to 1, and x
+    beyond. Martins & Astudillo, 2016, arXiv:1602.02068.
 
     Args:
         logits: floating (*shape,).

@@ -8,10 +8,10 @@ def kl_divergence(
     log_predictions: Float["*batch classes"],
     targets: Float["*batch classes"],
 ) -> Float["*batch"]:
-    """Divergence of predictions from targets: sum(targets (log(targets) - log_predictions)).
+    """Divergence of predictions from targets, which sum to one.
 
-    A target of zero counts nothing. Kullback & Leibler, 1951, Annals of Mathematical
-    Statistics 22(1).
+    sum(targets (log(targets) - log_predictions)). A target of zero counts nothing.
+    Kullback & Leibler, 1951, Annals of Mathematical Statistics 22(1).
     """
     absent = targets == 0.0
     logs = jnp.log(jnp.where(absent, jnp.ones_like(targets), targets))

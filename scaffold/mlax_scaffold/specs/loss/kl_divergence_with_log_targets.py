@@ -10,7 +10,8 @@ def kl_divergence_with_log_targets(
 ) -> Float["*batch"]:
     """Divergence as `kl_divergence`, of the logarithms of targets.
 
-    sum(exp(log_targets) (log_targets - log_predictions)). A target of -inf counts nothing.
+    sum(exp(log_targets) (log_targets - log_predictions)). A target of -inf counts
+    nothing.
     """
     absent = log_targets == -jnp.inf
     ratios = log_targets - log_predictions

@@ -11,9 +11,10 @@ def log_cosh(
     predictions: Float["*shape"],
     targets: Float["*shape"],
 ) -> Float["*shape"]:
-    """Logarithm of the hyperbolic cosine of the error: log(cosh(predictions - targets)).
+    """Logarithm of the hyperbolic cosine of the error.
 
-    About half of the squared error where that is small, and |error| - log(2) elsewhere.
+    log(cosh(predictions - targets)). About half of the squared error where that is
+    small, and |error| - log(2) elsewhere.
 
     As log(1 + 2 sinh(error / 2)^2) where the error is small, and without an
     exponential that overflows elsewhere.

@@ -10,8 +10,8 @@ def multiclass_hinge_loss(
 ) -> Float["*batch"]:
     """By how much the score of a class does not exceed all others by one.
 
-    max over classes k of scores[k] + (k is not the label), less the label's score. NaN
-    where a label is not from 0 to classes - 1. Crammer & Singer, 2001, JMLR 2.
+    max over classes k of scores[k] + (k is not the label), less the label's score.
+    NaN where a label is not from 0 to classes - 1. Crammer & Singer, 2001, JMLR 2.
     """
     chosen = jnp.arange(scores.shape[-1]) == labels[..., None]
     own = sum(jnp.where(chosen, scores, jnp.zeros_like(scores)), axis=-1)

@@ -17,8 +17,8 @@ def sigmoid_focal_loss(
 ) -> Float["*shape"]:
     """Binary cross-entropy in which what is predicted well counts less.
 
-    (1 - p)^gamma times the cross-entropy, where p is the probability of the label. Lin et
-    al., 2017, arXiv:1708.02002.
+    (1 - p)^gamma times the cross-entropy, where p is the probability of the label.
+    Lin et al., 2017, arXiv:1708.02002.
     """
     wrong = labels * jax.nn.sigmoid(-logits) + (1.0 - labels) * jax.nn.sigmoid(logits)
     loss = wrong**gamma * sigmoid_binary_cross_entropy(logits, labels)

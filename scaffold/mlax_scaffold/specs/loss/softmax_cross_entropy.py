@@ -14,8 +14,8 @@ def softmax_cross_entropy(
 ) -> Float["*batch"]:
     """Cross-entropy of distributions over classes: -sum(labels log_softmax(logits)).
 
-    Classes that `where` leaves out have no probability, and their labels do not count. A
-    label of zero counts nothing where a logit is -inf.
+    Classes that `where` leaves out have no probability, and their labels do not
+    count. A label of zero counts nothing where a logit is -inf.
     """
     if label_smoothing > 0.0:
         labels = smooth_labels(labels, where, alpha=label_smoothing)

@@ -15,8 +15,8 @@ def triplet_margin_loss(
 ) -> Float["*batch"]:
     """What anchors are closer to negatives than to positives, and a margin.
 
-    max(0, d(anchors, positives) - d(anchors, negatives) + margin), with
-    d(a, b) = sqrt(sum((a - b)^2) + epsilon). Schroff et al., 2015, arXiv:1503.03832.
+    max(0, d(anchors, positives) - d(anchors, negatives) + margin), with d(a, b) =
+    sqrt(sum((a - b)^2) + epsilon). Schroff et al., 2015, arXiv:1503.03832.
     """
     near = lax.sqrt(sum(lax.square(anchors - positives), axis=-1) + epsilon)
     far = lax.sqrt(sum(lax.square(anchors - negatives), axis=-1) + epsilon)
