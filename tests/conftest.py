@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
 import warnings
 from collections import deque
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -16,13 +18,38 @@ gc.set_threshold(50_000, 20, 20)
 _FRAMES = 600
 """What a test, pytest, and what it reports to, may need."""
 
+_PROGRAMS = 60_000
+"""How many compiled programs are kept: some of five runs that have none in common."""
+
 _RECENT: deque[str] = deque(maxlen=12)
 """The files whose tests ran last in this process."""
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """Losses that nobody would see without the limit of Python are not seen with it."""
     sys.setrecursionlimit(max(sys.getrecursionlimit(), 3000))
+    _keep_programs(config)
+
+
+def _keep_programs(config: pytest.Config) -> None:
+    """Have jax compile a program once: for all workers, what they start, and later runs.
+
+    A program is found by its text and by all else that machine code follows from, so that
+    a test of code that has changed compiles it again. `--cache-clear` forgets all.
+    """
+    cache = getattr(config, "cache", None)
+    if "JAX_COMPILATION_CACHE_DIR" in os.environ or cache is None:
+        return
+    folder = cache.mkdir("programs")
+    with os.scandir(folder) as entries:
+        kept = [Path(entry) for entry in entries]
+    if len(kept) > _PROGRAMS:
+        for path in kept:
+            path.unlink(missing_ok=True)
+    # jax reads them as it is imported, and so do the processes that inherit them.
+    os.environ["JAX_COMPILATION_CACHE_DIR"] = str(folder)
+    os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
+    os.environ["JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES"] = "-1"
 
 
 def pytest_collection_finish() -> None:

@@ -1,9 +1,13 @@
-"""What is converted computes what the original computes, with the original's weights."""
+"""What is converted computes what the original computes, with the original's weights.
+
+Weights are drawn by NumPy, in the shapes that tracing tells: initializers would compile
+a program for each. Layer and original are compiled as one program.
+"""
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import ModuleType
 from typing import Any
 
@@ -11,7 +15,6 @@ import equinox as eqx
 import flax.linen
 import haiku as hk
 import jax
-import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
@@ -23,23 +26,51 @@ KEY = jax.random.key(0)
 TOLERANCE: dict[str, Any] = {"rtol": 2e-5, "atol": 2e-6}
 
 
-def drawn(shape: tuple[int, ...], seed: int = 1) -> jax.Array:
-    return jax.random.normal(jax.random.key(seed), shape)
+def drawn(shape: tuple[int, ...], seed: int = 1) -> np.ndarray:
+    return _normal(shape, np.random.default_rng(seed))
+
+
+def _normal(
+    shape: tuple[int, ...], numbers: np.random.Generator, scale: float = 1.0
+) -> np.ndarray:
+    return np.asarray(numbers.normal(scale=scale, size=shape), np.float32)
+
+
+def redrawn(tree: Any, numbers: np.random.Generator | None = None) -> Any:
+    """Drawn arrays in the place of all arrays of a tree, none zero or one.
+
+    Dicts keep their order, which those of jax do not.
+    """
+    numbers = numbers or np.random.default_rng(2)
+    if isinstance(tree, Mapping):
+        return {name: redrawn(value, numbers) for name, value in tree.items()}
+    places, structure = jax.tree.flatten(tree)
+    made = [
+        _normal(p.shape, numbers, 0.5) if hasattr(p, "shape") else p for p in places
+    ]
+    return jax.tree.unflatten(structure, made)
+
+
+def traced(make: Callable[[], Any]) -> Any:
+    """What `make` returns, with the order of its dicts, and arrays that have only shapes."""
+    found: list[Any] = []
+    jax.eval_shape(lambda: found.append(make()))
+    return found[0]
 
 
 def module(package: ModuleType, section: str, name: str) -> Any:
     return getattr(importlib.import_module(f"{package.__name__}.{section}"), name)
 
 
-def kernels(names: tuple[str, ...], weight: Any) -> jax.Array:
+def kernels(names: tuple[str, ...], weight: Any) -> np.ndarray:
     """A weight in the layout that it has here."""
     text = "/".join(names).lower()
     if np.ndim(weight) == 4 and "conv" in text:
-        return jnp.transpose(jnp.asarray(weight), (3, 0, 1, 2))
-    return jnp.asarray(weight)
+        return np.transpose(weight, (3, 0, 1, 2))
+    return np.asarray(weight)
 
 
-def leaves(tree: Any, names: tuple[str, ...] = ()) -> Iterator[jax.Array]:
+def leaves(tree: Any, names: tuple[str, ...] = ()) -> Iterator[np.ndarray]:
     """The weights of a tree of flax or haiku, in the order in which they were made."""
     if isinstance(tree, Mapping):
         # A kernel stands before its bias here, and a scale before its shift.
@@ -51,27 +82,36 @@ def leaves(tree: Any, names: tuple[str, ...] = ()) -> Iterator[jax.Array]:
         yield kernels(names, tree)
 
 
-def moved(tree: Any) -> Any:
-    """The same tree, in the same order, with other weights."""
-    if isinstance(tree, Mapping):
-        return {key: moved(value) for key, value in tree.items()}
-    return tree + 0.1 * drawn(tree.shape, 2)
-
-
 def with_weights(trainables: Any, weights: Iterator[Any]) -> Any:
     """The weights of a layer, in order, reshaped where axes are joined."""
     places, structure = jax.tree.flatten(trainables)
     given = list(weights)
     assert [p.size for p in places] == [g.size for g in given]
-    made = [jnp.reshape(g, p.shape) for p, g in zip(places, given, strict=True)]
+    made = [np.reshape(g, p.shape) for p, g in zip(places, given, strict=True)]
     return jax.tree.unflatten(structure, made)
 
 
-def result(layer: Any, fields: Mapping[str, Any], weights: Any, x: Any) -> Any:
-    trainables, state, hyperparams = layer.init(KEY, **fields)
-    trainables = with_weights(trainables, weights)
-    y, _ = layer.fwd(x, trainables, state, hyperparams, inference_mode=True)
-    return y
+def created(layer: Any, fields: Mapping[str, Any]) -> tuple[Any, Any, Any]:
+    """The shapes of the weights of a layer, its state, and its hyperparameters."""
+    shapes, _, hyperparams = jax.eval_shape(lambda: layer.init(KEY, **fields))
+    # What only the weights need is not compiled.
+    return shapes, jax.jit(lambda: layer.init(KEY, **fields)[1])(), hyperparams
+
+
+def assert_same(
+    layer: Any, fields: Mapping[str, Any], weights: Any, source: Any, x: Any
+) -> None:
+    """The layer with these weights maps x to what `source` maps it to."""
+    shapes, state, hyperparams = created(layer, fields)
+    trainables = with_weights(shapes, weights)
+
+    @jax.jit
+    def both(trainables: Any, x: Any) -> Any:
+        y, _ = layer.fwd(x, trainables, state, hyperparams, inference_mode=True)
+        return y, source(x)
+
+    y, expected = both(trainables, x)
+    np.testing.assert_allclose(y, expected, **TOLERANCE)
 
 
 LINEN = {
@@ -93,7 +133,7 @@ LINEN = {
     ),
     "Encoder": (
         {"mlp_dim": 7, "num_heads": 2, "num_layers": 2},
-        {"in_features": 8, "size_1": 3},
+        {"in_features": 8, "positions": 3},
         (2, 3, 8),
         {"train": False},
     ),
@@ -115,13 +155,21 @@ def test_linen(package, name):
     given, added, shape, flags = LINEN[name]
     source: flax.linen.Module = getattr(original("linen/models.py"), name)(**given)
     x = drawn(shape)
-    variables = source.init({"params": KEY}, x, **flags)
+
+    def init() -> Any:
+        return source.init({"params": KEY}, x, **flags)
+
     # Biases of zero and scales of one would hide that two are exchanged.
-    variables = {**variables, "params": moved(variables["params"])}
-    expected: Any = source.apply(variables, x, **flags)
+    params = redrawn(traced(init)["params"])
+    kept = jax.jit(lambda: {k: v for k, v in init().items() if k != "params"})()
     layer = module(package, "nn", f"Linen{name}")
-    y = result(layer, {**added, **given}, leaves(variables["params"]), x)
-    np.testing.assert_allclose(y, expected, **TOLERANCE)
+    assert_same(
+        layer,
+        {**added, **given},
+        leaves(params),
+        lambda x: source.apply({**kept, "params": params}, x, **flags),
+        x,
+    )
 
 
 HAIKU = {
@@ -143,17 +191,18 @@ def test_haiku(package, name):
     # Modules of haiku are made inside of the transform.
     source = hk.without_apply_rng(hk.transform(lambda x: cls(**given)(x)))  # noqa: PLW0108
     x = drawn(shape)
-    params = source.init(KEY, x)
-    params = moved(params)
-    expected = source.apply(params, x)
+    params = redrawn(traced(lambda: source.init(KEY, x)))
     layer = module(package, "nn", f"Haiku{name}")
-    y = result(layer, {**added, **given}, leaves(params), x)
-    jax.tree.map(
-        lambda a, b: np.testing.assert_allclose(a, b, **TOLERANCE), y, expected
+    assert_same(
+        layer,
+        {**added, **given},
+        leaves(params),
+        lambda x: source.apply(params, x),
+        x,
     )
 
 
-def equinox_leaves(tree: Any) -> Iterator[jax.Array]:
+def equinox_leaves(tree: Any) -> Iterator[Any]:
     """The weights of a module of equinox: kernels of Linear are transposed here."""
     if isinstance(tree, eqx.nn.Linear):
         yield tree.weight.T
@@ -165,7 +214,7 @@ def equinox_leaves(tree: Any) -> Iterator[jax.Array]:
     elif isinstance(tree, list | tuple):
         for value in tree:
             yield from equinox_leaves(value)
-    elif eqx.is_array(tree):
+    elif isinstance(tree, np.ndarray):
         yield tree
 
 
@@ -189,19 +238,21 @@ EQUINOX = {
 @pytest.mark.parametrize("name", EQUINOX)
 def test_equinox(package, name):
     given, shape = EQUINOX[name]
-    source = getattr(original("equinox_/models.py"), name)(**given, key=KEY)
-    source = eqx.nn.inference_mode(source)
-    source = jax.tree.map(
-        lambda w: w + 0.1 * drawn(w.shape, 2) if eqx.is_array(w) else w, source
-    )
-    x = drawn(shape)
+    cls = getattr(original("equinox_/models.py"), name)
+    shapes = eqx.filter_eval_shape(cls, **given, key=KEY)
+    source = eqx.nn.inference_mode(redrawn(shapes))
     dropped = {"enable_dropout": False} if name == "FeedForwardBlock" else {}
     layer = module(package, "nn", f"Equinox{name}")
-    y = result(layer, given, equinox_leaves(source), x)
-    np.testing.assert_allclose(y, source(x, **dropped), **TOLERANCE)
+    assert_same(
+        layer,
+        given,
+        equinox_leaves(source),
+        lambda x: source(x, **dropped),
+        drawn(shape),
+    )
 
 
-def nnx_leaves(tree: Any, names: tuple[str, ...] = ()) -> Iterator[jax.Array]:
+def nnx_leaves(tree: Any, names: tuple[str, ...] = ()) -> Iterator[Any]:
     """The trained weights of a module of nnx, in the order in which they were made."""
     if isinstance(tree, nnx.Param):
         if tree.value is not None:
@@ -232,10 +283,12 @@ def test_nnx(package, name):
     given, shape = NNX[name]
     source = getattr(original("nnx_/models.py"), name)(**given, rngs=nnx.Rngs(0))
     source.eval()
-    x = drawn(shape)
+    numbers = np.random.default_rng(2)
+    for _, found in nnx.iter_graph(source):
+        if isinstance(found, nnx.Param) and found.get_value() is not None:
+            found.set_value(_normal(found.shape, numbers, 0.5))
     layer = module(package, "nn", f"Nnx{name}")
-    y = result(layer, given, nnx_leaves(source), x)
-    np.testing.assert_allclose(y, source(x), **TOLERANCE)
+    assert_same(layer, given, nnx_leaves(source), source, drawn(shape))
 
 
 OPTAX = {
@@ -262,11 +315,12 @@ def test_optax(package, name):
     weights = {"w": drawn((3, 4)), "b": drawn((4,), 2)}
     expected_state = source.init(weights)
     state, hyperparams = optimizer.init(weights, **given)
+    theirs: Any = jax.jit(source.update)
+    ours: Any = jax.jit(optimizer.step)
     for step in range(3):
         gradients = jax.tree.map(lambda w: drawn(w.shape, 10 + step), weights)  # noqa: B023
-        expected: Any
-        expected, expected_state = source.update(gradients, expected_state, weights)
-        updates, state = optimizer.step(gradients, state, weights, hyperparams)
+        expected, expected_state = theirs(gradients, expected_state, weights)
+        updates, state = ours(gradients, state, weights, hyperparams)
         for place, update in updates.items():
             np.testing.assert_allclose(update, expected[place], **TOLERANCE)
 
@@ -275,11 +329,11 @@ def test_optax(package, name):
 def test_pytorch_as_written_out_in_numpy(package, name):
     fields, shapes, reference = REFERENCES[name]
     layer = module(package, "nn", f"Pytorch{name}")
-    trainables, state, hyperparams = layer.init(KEY, **fields)
-    trainables = jax.tree.map(lambda w: w + 0.3 * drawn(w.shape, 2), trainables)
+    shapes_of_weights, state, hyperparams = created(layer, fields)
+    trainables = redrawn(shapes_of_weights)
     inputs = [drawn(shape, 3 + i) for i, shape in enumerate(shapes)]
     x = inputs[0] if len(inputs) == 1 else tuple(inputs)
-    y, _ = layer.fwd(x, trainables, state, hyperparams, inference_mode=True)
+    y, _ = jax.jit(layer.fwd, static_argnums=4)(x, trainables, state, hyperparams, True)
     wide = jax.tree.map(lambda w: np.asarray(w, np.float64), trainables)
     expected = reference(wide, *(np.asarray(i, np.float64) for i in inputs))
     np.testing.assert_allclose(y, expected, rtol=2e-4, atol=2e-5)

@@ -53,6 +53,7 @@ class TestView:
     """A generated test module."""
 
     name: str
+    section: str
     title: str
     imported: str
     """Statement that imports what is tested."""
@@ -160,6 +161,7 @@ def _view(definition: Definition, library: Library, project: Project) -> TestVie
         patterns.append(("shift", "features"))
     return TestView(
         name=name,
+        section=section,
         title=f"Property tests of {package}.{name}.",
         imported=imported,
         spec=definition.source,
