@@ -6,7 +6,7 @@ Unless explicitly overridden, a function takes in inputs of one dtype, performs 
 internal operations in that dtype, and outputs that dtype.
 """
 
-from mlax import block, functional, initializers, nn, optim, schedule
+from mlax import block, functional, initializers, loss, nn, optim, schedule
 from mlax._core.weights import (
     flatten,
     load_safetensors,
@@ -21,6 +21,7 @@ __all__ = [
     "functional",
     "initializers",
     "load_safetensors",
+    "loss",
     "nn",
     "optim",
     "save_safetensors",

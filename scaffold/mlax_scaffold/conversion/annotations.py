@@ -113,6 +113,8 @@ def shape_text(
     fields: set[str],
 ) -> str:
     """The shape of an array in the grammar of specs."""
+    if array.whole:
+        return f"batch *{array.whole}"
     axes = [axis_text(symbols, a, texts, fields) for a in array.axes]
     if array.lead:
         if array.prefix.some:

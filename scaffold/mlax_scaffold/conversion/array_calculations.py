@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import copy
 from collections.abc import Sequence
 
 from mlax_scaffold.conversion.rows import MisfitError, missing
@@ -13,6 +14,7 @@ from mlax_scaffold.conversion.trees import (
     is_none,
     literal,
     name,
+    self_attribute,
 )
 
 
@@ -20,6 +22,8 @@ class ArrayCalculations:
     """Expressions over arrays."""
 
     first_input: str = "x"
+    optional: dict[str, ast.expr]
+    """Weights that there are only where a condition on hyperparameters holds."""
 
     def _biased(self, kind: Arg, a: Arg, axis: Arg, keepdims: Arg, ddof: Arg) -> Arg:
         if literal(ddof) != 0:
@@ -235,14 +239,26 @@ class ArrayCalculations:
 
     def _linear(self, x: Arg, weight: Arg, bias: Arg) -> Arg:
         y = expression("x @ w.T", x=x, w=weight)
-        return y if is_none(bias) else expression("y + b", y=y, b=bias)
+        return y if is_none(bias) else expression("y + b", y=y, b=self._if_any(bias))
 
     def _channelwise(self, y: Arg, bias: Arg) -> Arg:
-        return y if is_none(bias) else expression("y + b[:, None, None]", y=y, b=bias)
+        if is_none(bias):
+            return y
+        along = expression("b[:, None, None]", b=bias)
+        return expression("y + b", y=y, b=self._if_any(bias, along))
+
+    def _if_any(self, weight: Arg, value: Arg | None = None, none: float = 0.0) -> Arg:
+        """What is read of a weight; a number in its place where hyperparameters leave it out."""
+        condition = self.optional.get(self_attribute(weight) or "")
+        value = weight if value is None else value
+        if condition is None:
+            return value
+        return ast.IfExp(copy.deepcopy(condition), value, constant(none))
 
     def _affine(self, y: Arg, weight: Arg, bias: Arg) -> Arg:
-        y = y if is_none(weight) else expression("y * w", y=y, w=weight)
-        return y if is_none(bias) else expression("y + b", y=y, b=bias)
+        if not is_none(weight):
+            y = expression("y * w", y=y, w=self._if_any(weight, none=1.0))
+        return y if is_none(bias) else expression("y + b", y=y, b=self._if_any(bias))
 
     def _last_axes(self, shape: Arg) -> Arg | None:
         if isinstance(shape, ast.Tuple | ast.List) and len(shape.elts) > 1:

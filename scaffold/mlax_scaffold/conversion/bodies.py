@@ -38,7 +38,11 @@ class Bodies(Looping):
         saved, self.env = self.env, dict(inputs)
         outer, self.returned = self.returned, []
         self.depth += 1
+        waiting, self.steps = self.steps, {}
         method.body = self.statements(method.body)
+        for title in list(self.steps):
+            self.stepped(title, [])
+        self.steps = waiting
         self.depth -= 1
         found = [r for r in self.returned if r is not None]
         self.env, self.returned = saved, outer
@@ -85,7 +89,10 @@ class Bodies(Looping):
                 return self._if(node)
             case ast.For():
                 return self._for(node)
-            case ast.FunctionDef() | ast.ClassDef():
+            case ast.FunctionDef():
+                self.steps[node.name] = node
+                return [node]
+            case ast.ClassDef():
                 return [node]
             case ast.With():
                 node.body = self.statements(node.body)

@@ -6,12 +6,14 @@ import ast
 import copy
 import re
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from mlax_scaffold.conversion.calculations import Calculations
 from mlax_scaffold.conversion.description import Field
 from mlax_scaffold.conversion.interfaces import Interface
 from mlax_scaffold.conversion.notes import Notes
 from mlax_scaffold.conversion.origin import Origin
+from mlax_scaffold.conversion.sizes import Symbols, Value
 from mlax_scaffold.conversion.translation import Translator
 from mlax_scaffold.conversion.trees import expression, name, statement
 from mlax_scaffold.conversion.vocabulary import CHAINED
@@ -26,6 +28,14 @@ TAKEN = frozenset(
 """Names that a class of a spec uses itself."""
 
 
+class Recurrent(Protocol):
+    """What runs a cell over time."""
+
+    def result(self, symbols: Symbols, given: list[Value]) -> Value:
+        """What is known of the result of a call."""
+        ...
+
+
 @dataclass
 class Attribute:
     """What an attribute of self is."""
@@ -37,6 +47,8 @@ class Attribute:
     call: ast.Call | None = None
     condition: ast.expr | None = None
     elements: list[ast.expr] = field(default_factory=list)
+    first: dict[str, ast.expr] = field(default_factory=dict)
+    """What the locals of a loop that declares them are in its first pass."""
 
 
 @dataclass
@@ -55,6 +67,8 @@ class Builder:
     methods: list[ast.FunctionDef] = field(default_factory=list)
     renamed: dict[str, str] = field(default_factory=dict)
     calculations: Calculations = field(default_factory=Calculations)
+    recurrences: dict[str, Recurrent] = field(default_factory=dict)
+    """Networks over time, by the method that runs each."""
     consumed: set[str] = field(default_factory=set)
     """Methods that make layers, which setup does now."""
 
@@ -115,6 +129,8 @@ class Builder:
         call = ast.Call(name(word), [initializer, shape], [])
         if dtype is not None:
             call.args.append(dtype)
+        if condition is not None:
+            self.calculations.optional[attribute] = condition
         kind = "state" if state else "weight"
         self.attributes[attribute] = Attribute(kind, call=call, condition=condition)
         self._write(attribute, call, condition)

@@ -33,6 +33,7 @@ class Calculations(ArrayCalculations):
     keyed: bool = True
     """Whether random numbers are drawn with `self.key()`."""
     holes: int = field(default=0)
+    optional: dict[str, ast.expr] = field(default_factory=dict)
 
     def __getitem__(self, key: str) -> Callable[..., Arg | None]:
         return getattr(self, f"_{key}")

@@ -6,13 +6,14 @@ import ast
 import copy
 
 from mlax_scaffold.conversion.calculations import Calculations
-from mlax_scaffold.conversion.declaring import Declaring
 from mlax_scaffold.conversion.interfaces import Interface
 from mlax_scaffold.conversion.layer_shapes import arguments
 from mlax_scaffold.conversion.loop_parts import (
     _one,
 )
 from mlax_scaffold.conversion.notes import Notes
+from mlax_scaffold.conversion.recurrences import states_given
+from mlax_scaffold.conversion.scanning import Scanning
 from mlax_scaffold.conversion.sizes import (
     Array,
     Loop,
@@ -22,18 +23,20 @@ from mlax_scaffold.conversion.sizes import (
     Shape,
     Value,
 )
+from mlax_scaffold.conversion.static_arrays import static_shape
 from mlax_scaffold.conversion.translation import Translator
 from mlax_scaffold.conversion.trees import (
     expression,
     is_layer,
     literal,
     name,
+    replaced,
     self_attribute,
 )
 from mlax_scaffold.conversion.vocabulary import CHAINED
 
 
-class Calling(Declaring):
+class Calling(Scanning):
     """Values of expressions."""
 
     def value(self, node: ast.expr) -> tuple[ast.expr, Value]:
@@ -132,6 +135,9 @@ class Calling(Declaring):
                 return node, Module(attribute)
             if known is not None and known.kind in ("weight", "state") and known.call:
                 return node, _array_of(known.call.args[1])
+            if known is not None and known.kind == "array":
+                shape = static_shape(self.builder.setup, node)
+                return node, Array(shape, False) if shape is not None else None
             if attribute in self.builder.fields or (known and known.kind == "derived"):
                 return node, Number(node)
             return node, None
@@ -199,10 +205,16 @@ class Calling(Declaring):
             if inner in self.builder.attributes:
                 func.slice, _ = self.value(func.slice)
                 return self._applied(node, str(inner))
+        recurrent = self.builder.recurrences.get(attribute or "")
+        if recurrent is not None:
+            node.args = [*node.args[:1], *states_given(node)]
+            node.keywords = []
         node.args, given = self._arguments(node.args)
         node.keywords = [
             ast.keyword(k.arg, self.value(k.value)[0]) for k in node.keywords
         ]
+        if recurrent is not None:
+            return node, recurrent.result(self.symbols, given)
         known = self.builder.fields.get(attribute or "")
         if known is not None and known.word.startswith("Activation"):
             return node, given[0] if given else None
@@ -216,6 +228,9 @@ class Calling(Declaring):
         if helper is not None:
             places = [a.arg for a in helper.args.args]
             return node, self.run(helper, dict(zip(places, given, strict=False)))
+        last = ast.unparse(func).rpartition(".")[2].rpartition(":")[2]
+        if last == "scan" and len(node.args) > 2 and isinstance(node.args[0], ast.Name):
+            return node, self.scanned(node.args[0].id, given[1], given[2])
         if isinstance(func, ast.Attribute) and attribute is None:
             func.value, owner = self.value(func.value)
             if isinstance(owner, Array | Shape):
@@ -293,7 +308,12 @@ class Calling(Declaring):
                 signature.result(self.symbols, known.call, given) if signature else None
             )
             return node, result
-        result = self.layers.result(layer, known.call, given)
+        call = known.call
+        if known.first:
+            # The input is that of the first pass; what comes out of the last is not told.
+            call = copy.deepcopy(call)
+            call.args = [replaced(a, known.first) for a in call.args]
+        result = self.layers.result(layer, call, given)
         return self._as_here(node, layer, result)
 
     def _as_here(

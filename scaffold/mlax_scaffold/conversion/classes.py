@@ -18,6 +18,7 @@ from mlax_scaffold.conversion.constructor import (
     Constructor,
 )
 from mlax_scaffold.conversion.description import Described, Field
+from mlax_scaffold.conversion.draws import Draws
 from mlax_scaffold.conversion.examples import example
 from mlax_scaffold.conversion.interfaces import Interface
 from mlax_scaffold.conversion.library import tidied
@@ -129,6 +130,9 @@ class ClassReader(AddedFields):
             ):
                 self.symbols.ranked(value, ("batch", "positions"))
         result = bodies.run(forward, env)
+        for value in env.values():
+            if isinstance(value, Array):
+                self.symbols.settled(value)
         return self._described(call, forward, inputs, env, result)
 
     # What is given.
@@ -244,6 +248,8 @@ class ClassReader(AddedFields):
         setup = [self._resolved(s) for s in builder.setup]
         for method in (forward, *builder.methods):
             method.body = [self._resolved(s) for s in method.body]
+        draws = Draws(self.notes, builder.origin.functions)
+        draws.forward(forward, builder.methods)
         self._own_initializers()
         fields = self._ordered(added)
         named = {f.name for f in fields}
@@ -275,6 +281,7 @@ class ClassReader(AddedFields):
             (*builder.methods, forward),
             _constants(self.node),
             given,
+            keyless=frozenset(draws.given),
         )
         drops = {
             a.arg: "flag"

@@ -105,10 +105,12 @@ class Constructor(BuilderMethods):
 
     def _local(self, node: ast.stmt) -> None:
         around = self.translator.around
+        bound = set(targets(node))
+        hidden = {t: name(f"own_{t}") for t in bound if t in self.builder.fields}
+        if not isinstance(node, ast.Assign | ast.AnnAssign):
+            self._begun(hidden)
         # All that setup computes is known before there are arrays.
         made = [numpy_of(s) for s in self.translator.statements([node])]
-        bound = {t for part in (node,) for t in targets(part)}
-        hidden = {t: name(f"own_{t}") for t in bound if t in self.builder.fields}
         for statement_ in made:
             for part in ast.walk(statement_):
                 if isinstance(part, ast.Name) and part.id in hidden:
@@ -117,6 +119,16 @@ class Constructor(BuilderMethods):
             around.locals.pop(local, None)
         around.locals.update(hidden)
         self.builder.setup += made
+
+    def _begun(self, hidden: dict[str, ast.Name]) -> None:
+        """Parameters that a statement changes, or may leave as they are, begin as locals."""
+        around = self.translator.around
+        for parameter, local in sorted(hidden.items()):
+            before = around.locals.get(parameter)
+            if before is not None and not is_name(before, local.id):
+                target = ast.Name(local.id, ast.Store())
+                self.builder.setup.append(ast.Assign([target], before, lineno=0))
+                around.locals[parameter] = local
 
     def _require(self, test: ast.expr, message: ast.expr | None) -> None:
         text = message if message is not None else ast.Constant(_told(test))

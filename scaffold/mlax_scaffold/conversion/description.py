@@ -29,6 +29,8 @@ class Described:
     constants: tuple[ast.stmt, ...] = ()
     example: tuple[tuple[str, object], ...] = ()
     keywords: str = ""
+    keyless: frozenset[str] = frozenset()
+    """Functions beside it that are given no key in inference."""
 
 
 @dataclass(frozen=True)

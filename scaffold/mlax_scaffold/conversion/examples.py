@@ -71,9 +71,10 @@ def example(
             continue
         if value is not None:
             values[field.name] = value
+    side = _side(symbols, values)
     shapes = {}
     for given, array in arrays.items():
-        shape = _shape(symbols, array, values)
+        shape = _shape(symbols, array, values, side)
         if shape is None:
             return ()
         shapes[given] = shape
@@ -115,8 +116,11 @@ def _value(field: Field) -> object:
 
 
 def _shape(
-    symbols: Symbols, array: Array, values: Mapping[str, object]
+    symbols: Symbols, array: Array, values: Mapping[str, object], side: int
 ) -> tuple[int, ...] | None:
+    if array.whole:
+        whole = values.get(array.whole)
+        return (2, *whole) if isinstance(whole, tuple) else None
     sizes: list[int] = []
     if array.lead:
         sizes.append(2)
@@ -126,7 +130,7 @@ def _shape(
             return None
         sizes.append(size)
     free = 0
-    spatial = {"height": 8, "width": 8, "depth": 8, "time": 5}
+    spatial = {"height": side, "width": side, "depth": side, "time": 5}
     for axis in array.axes:
         known = symbols.find(axis)
         if isinstance(known, ast.Name) and is_symbol(known):
@@ -141,6 +145,34 @@ def _shape(
     return tuple(sizes)
 
 
+_SIDES = (8, 16, 28, 32, 64, 96, 128, 224, 227, 256, *range(4, 300))
+"""Heights and widths of images, in the order in which they are tried."""
+
+
+def _side(symbols: Symbols, values: Mapping[str, object]) -> int:
+    """A height that makes the sizes that have to be the same the same: those before `Linear`."""
+    demands = [
+        (symbols.find(left), symbols.find(right)) for left, right in symbols.demands
+    ]
+    spatial = {"height", "width", "depth", "time"}
+    told = [
+        pair
+        for pair in demands
+        if spatial
+        & {
+            symbols.hints.get(part.id, "")
+            for side in pair
+            for part in ast.walk(side)
+            if isinstance(part, ast.Name)
+        }
+    ]
+    for side in _SIDES:
+        known = {**values, **dict.fromkeys(symbols.hints, side)}
+        if all(_computed(a, known) == _computed(b, known) for a, b in told):
+            return side
+    return _SIDES[0]
+
+
 def _computed(node: ast.expr, values: Mapping[str, object]) -> object:
     """The value of a size, of arithmetic and hyperparameters alone."""
     match node:
@@ -148,6 +180,8 @@ def _computed(node: ast.expr, values: Mapping[str, object]) -> object:
             return value
         case ast.Attribute(attr=attr):
             return values.get(attr)
+        case ast.Name(id=symbol):
+            return values.get(symbol)
         case ast.Subscript(value=inner, slice=index):
             found, at = _computed(inner, values), literal(index)
             if (

@@ -21,7 +21,7 @@ from mlax_scaffold.conversion.trees import (
     without_docstring,
 )
 from mlax_scaffold.conversion.vocabulary import KEYS
-from mlax_scaffold.conversion.words import word_of
+from mlax_scaffold.conversion.words import is_exponent, word_of
 
 _NUMBERS = (
     "int",
@@ -121,6 +121,8 @@ def _split(
                 builder.translator.expression(default) if default is not None else None
             )
             word = word_of(argument.arg, argument.annotation, value)
+            if word == "float" and is_exponent(node, argument.arg, value):
+                word = "NonNegative"
             if argument.arg in ("axis", "axes") and "float" not in word:
                 word = "Axis | None" if "None" in word else "Axis"
             fields.append(Field(argument.arg, word, value))

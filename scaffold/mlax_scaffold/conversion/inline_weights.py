@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import ast
+import copy
 from typing import TYPE_CHECKING
 
-from mlax_scaffold.conversion.sizes import Array, Several, Value
-from mlax_scaffold.conversion.trees import constant, expression, literal, name
+from mlax_scaffold.conversion.description import Field
+from mlax_scaffold.conversion.sizes import Array, Several, Shape, Value
+from mlax_scaffold.conversion.trees import (
+    constant,
+    expression,
+    literal,
+    name,
+    replaced,
+)
 
 if TYPE_CHECKING:
     from mlax_scaffold.conversion.reading import Reading
@@ -63,7 +71,7 @@ class Weights:
         wanted = str(literal(title)) if isinstance(title, ast.Constant) else "weight"
         if wanted in builder.fields:
             wanted = f"{wanted}_weight"
-        made = self.bodies.static(shape)
+        made = self._rest_of(shape) or self.bodies.static(shape)
         if not isinstance(made, ast.Tuple):
             _, value = self.bodies.value(made)
             if isinstance(literal(made), int) or not isinstance(value, Several | Array):
@@ -86,9 +94,30 @@ class Weights:
         kind = Array(list(made.elts), False) if isinstance(made, ast.Tuple) else None
         return expression(f"self.{place}"), kind
 
+    def _rest_of(self, shape: ast.expr) -> ast.expr | None:
+        """`x.shape[1:]` of an input of which no axis is known, as a hyperparameter."""
+        _, value = self.bodies.value(copy.deepcopy(shape))
+        if not isinstance(value, Shape) or (value.start, value.stop) != (1, None):
+            return None
+        array, builder = value.array, self.bodies.builder
+        if not array.lead or array.axes:
+            return None
+        if not array.whole:
+            array.whole = builder.free("shape")
+            said = "shape of the input without its batch"
+            builder.fields[array.whole] = Field(array.whole, "Shape", None, said)
+        return expression(f"self.{array.whole}")
+
     def _state(self, node: ast.Call) -> tuple[ast.expr, Value]:
         """`self.variable(collection, name, function, *arguments)`."""
         made, rest = node.args[2], node.args[3:]
+        if isinstance(made, ast.Lambda) and len(made.args.args) == len(rest):
+            bound = {a.arg: v for a, v in zip(made.args.args, rest, strict=True)}
+            made = ast.Lambda(
+                ast.arguments([], [], None, [], [], None, []),
+                replaced(made.body, bound),
+            )
+            rest = []
         if (
             isinstance(made, ast.Lambda)
             and not made.args.args

@@ -99,11 +99,29 @@ class ListLoops:
                     [],
                     0,
                 )
+            if not direct:
+                builder.attributes[place].call = (
+                    made if isinstance(made, ast.Call) else call
+                )
+                builder.attributes[place].first = {
+                    f"own_{u}": value
+                    for u in chosen
+                    if (value := self._first(u, header)) is not None
+                }
             target = ast.Attribute(name("self"), place, ast.Store())
             value = ast.ListComp(made, [copy.deepcopy(generator)])
             builder.setup.append(ast.Assign([target], value, lineno=0))
         around.locals.update(saved)
         return self._calling(header, iterated, steps, layers)
+
+    def _first(self, local: str, header: ast.comprehension) -> ast.expr | None:
+        """What a local that each pass changes is before the loop."""
+        if local in set(targets(header.target)):
+            return None
+        for part in reversed(self.builder.setup):
+            if isinstance(part, ast.Assign) and ast.unparse(part.targets[0]) == local:
+                return part.value
+        return None
 
     def _rebound(self, inner: set[str], saved: dict[str, ast.expr]) -> list[ast.stmt]:
         """Parameters that the loop changes begin as locals."""

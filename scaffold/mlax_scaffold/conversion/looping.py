@@ -20,6 +20,7 @@ from mlax_scaffold.conversion.sizes import (
 )
 from mlax_scaffold.conversion.trees import (
     expression,
+    folded,
     is_name,
     literal,
     name,
@@ -28,6 +29,23 @@ from mlax_scaffold.conversion.trees import (
     targets,
     with_names,
 )
+
+
+def _growth(
+    entry: ast.Name, last: ast.expr, node: ast.For
+) -> tuple[ast.expr, ast.expr] | None:
+    """What a size grows by in each pass of a loop, and how many there are; None where it does not so."""
+    source = node.iter
+    if not isinstance(source, ast.Call) or not is_name(source.func, "range"):
+        return None
+    match last:
+        case ast.BinOp(left=left, op=ast.Add(), right=right) if len(source.args) == 1:
+            grown = right if is_name(left, entry.id) else left
+            other = left if grown is right else right
+            free = names(grown) & {entry.id, *targets(node.target)}
+            if is_name(other, entry.id) and not free:
+                return grown, source.args[0]
+    return None
 
 
 class Looping(Calling):
@@ -175,6 +193,13 @@ class Looping(Calling):
                 if isinstance(name_, ast.Name) and is_symbol(name_)
                 for part in ast.walk(self.symbols.find(name_))
             ):
+                growing = _growth(entry, last, node)
+                if growing is not None:
+                    growth, passes = growing
+                    self._grow(entry, first, growth)
+                    final = expression("a + n * g", a=first, g=growth, n=passes)
+                    self.env[local] = after.like([*after.axes[:-1], folded(final)])
+                    continue
                 generator = ast.comprehension(
                     copy.deepcopy(node.target), copy.deepcopy(node.iter), [], 0
                 )
@@ -202,6 +227,24 @@ class Looping(Calling):
             generator.iter = ast.Call(
                 name("zip"), [copy.deepcopy(value), generator.iter], []
             )
+
+    def _grow(self, entry: ast.Name, first: ast.expr, growth: ast.expr) -> None:
+        """Declarations of a loop whose size grows by the same in every pass."""
+        grown = None
+        for part in self.builder.setup:
+            if not isinstance(part, ast.Assign) or not isinstance(
+                part.value, ast.ListComp
+            ):
+                continue
+            target = part.value.generators[0].target
+            if isinstance(target, ast.Name) and any(
+                isinstance(n, ast.Name) and is_name(self.symbols.find(n), entry.id)
+                for n in ast.walk(part.value.elt)
+            ):
+                target.id = "number" if target.id == "_" else target.id
+                grown = expression("a + i * g", a=first, i=name(target.id), g=growth)
+        if grown is not None:
+            self.symbols.known[entry.id] = grown
 
     def _final(self, last: ast.expr, node: ast.For) -> ast.expr:
         """A size after the last pass."""

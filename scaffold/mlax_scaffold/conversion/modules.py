@@ -6,6 +6,7 @@ import ast
 import copy
 
 from mlax_scaffold.conversion.building import Attribute, Builder
+from mlax_scaffold.conversion.recurrences import RECURRENT, recurrence
 from mlax_scaffold.conversion.tables import LAYERS
 from mlax_scaffold.conversion.trees import (
     expression,
@@ -28,7 +29,7 @@ class Modules:
     def __init__(self, builder: Builder):
         self.builder = builder
         self.translator = builder.translator
-        self.constructors = frozenset(LAYERS)
+        self.constructors = frozenset(LAYERS) | RECURRENT
         self.named: dict[str, ast.expr] = {}
         """Locals that stand for a layer."""
 
@@ -71,7 +72,11 @@ class Modules:
         if not self.is_module(value):
             return False
         assert isinstance(value, ast.Call)
-        if self.qualified(value) in SEQUENTIAL:
+        full = self.qualified(value)
+        if full in RECURRENT:
+            recurrence(self.builder, full, attribute, value)
+            return True
+        if full in SEQUENTIAL:
             elements = self.elements(value)
             if elements is None:
                 return False
@@ -187,6 +192,11 @@ class Modules:
                 if inner is not None:
                     found += self.calls(f"{attribute}_{i}", inner, condition)
                     continue
+            if isinstance(element, ast.IfExp) and (
+                self.is_module(element.body) or self.is_module(element.orelse)
+            ):
+                found.append(self._chosen(f"{attribute}_{i}", element))
+                continue
             made = self.made(element)
             if isinstance(made, ast.Call) and is_layer(made):
                 if ast.unparse(made.func) == "@layer:Identity":
@@ -197,6 +207,15 @@ class Modules:
             else:
                 found.append(made)
         return found
+
+    def _chosen(self, attribute: str, element: ast.IfExp) -> ast.expr:
+        """What is called where a condition chooses between two layers of a sequence."""
+        made = [self.made(side) for side in (element.body, element.orelse)]
+        test = self.translator.expression(element.test)
+        if not any(isinstance(m, ast.Call) and is_layer(m) for m in made):
+            return ast.IfExp(test, *made)
+        self._choice(attribute, test, element.body, element.orelse)
+        return expression(f"self._{attribute}")
 
     def choice(
         self, attribute: str, test: ast.expr, first: ast.expr, second: ast.expr
@@ -276,6 +295,9 @@ def chained(calls: list[ast.expr]) -> list[ast.stmt]:
 
 def applied_to(call: ast.expr, argument: ast.expr) -> ast.expr:
     """A function of one argument, called."""
+    if isinstance(call, ast.IfExp):
+        made = applied_to(call.body, argument), applied_to(call.orelse, argument)
+        return ast.IfExp(copy.deepcopy(call.test), *made)
     if isinstance(call, ast.Lambda) and len(call.args.args) == 1:
         from mlax_scaffold.conversion.trees import replaced
 

@@ -14,6 +14,7 @@ from mlax_scaffold.conversion.optimizer_states import States, init_values
 from mlax_scaffold.conversion.origin import Origin, Thing
 from mlax_scaffold.conversion.per_leaf import PerLeaf
 from mlax_scaffold.conversion.programs import carried
+from mlax_scaffold.conversion.roots import with_words
 from mlax_scaffold.conversion.tables.optax import transformations
 from mlax_scaffold.conversion.translation import Translator
 from mlax_scaffold.conversion.trees import (
@@ -86,7 +87,7 @@ def optimizer_definition(
         _method("setup", ["param"], made.setup),
         _method("setup_tree", ["params"], made.setup_tree),
         _method("prepare", ["grads", "params"], made.prepare),
-        _method("update", ["grad", "param"], made.update),
+        _method("update", ["grad", "param"], with_words(made.update)),
     ]
     described = Described(
         name_,

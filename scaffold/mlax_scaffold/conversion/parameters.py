@@ -62,6 +62,9 @@ class Parameters:
             field_name = conflicts.get(parameter, parameter)
             value = self.translator.expression(default) if default is not None else None
             word = word_of(parameter, argument.annotation, value)
+            if word.startswith("Sizes") and _calculated(builder.node, parameter):
+                # The name sounds like several sizes, but it is reckoned with.
+                word = word.replace("Sizes", "Size")
             if word.startswith("Initializer"):
                 field_name = initializer_name(parameter)
             builder.fields[field_name] = Field(
@@ -110,6 +113,22 @@ class Parameters:
                 text = str(node.args[0].value)
                 found[text] = f"use_{text}"
         return found
+
+
+def _calculated(node: ast.AST, parameter: str) -> bool:
+    """Whether a parameter is an operand of arithmetic other than that of sequences."""
+    return any(
+        isinstance(part, ast.BinOp)
+        and any(
+            is_name(side, parameter) or self_attribute(side) == parameter
+            for side in (part.left, part.right)
+        )
+        and not any(
+            isinstance(side, ast.List | ast.Tuple | ast.Call)
+            for side in (part.left, part.right)
+        )
+        for part in ast.walk(node)
+    )
 
 
 LEFT_OUT = frozenset(

@@ -9,6 +9,7 @@ from collections.abc import Collection
 from mlax_scaffold.conversion.calculations import Calculations
 from mlax_scaffold.conversion.classes import ClassReader
 from mlax_scaffold.conversion.description import Described, SpecText
+from mlax_scaffold.conversion.draws import without_key
 from mlax_scaffold.conversion.interfaces import Interface
 from mlax_scaffold.conversion.kinds import framework_of, is_layer_class
 from mlax_scaffold.conversion.notes import Notes
@@ -108,7 +109,12 @@ def beside_of(
                 for n in ast.walk(method)
                 if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
             } - set(origin.assigned)
-    return carried(origin, notes, used, framework, wanted)
+    beside = carried(origin, notes, used, framework, wanted)
+    keyless = {name for d in definitions for name in d.keyless}
+    for node in beside:
+        if isinstance(node, ast.FunctionDef) and node.name in keyless:
+            without_key(node)
+    return beside
 
 
 def carried(

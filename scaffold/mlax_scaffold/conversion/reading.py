@@ -28,6 +28,8 @@ class Reading:
         self.loop: ast.For | None = None
         self.counts: dict[str, int] = {}
         self.depth = 0
+        self.steps: dict[str, ast.FunctionDef] = {}
+        """Functions that bodies define, until they are read."""
         self.returned: list[Value] = []
         self.declared: dict[str, str] = {}
         self.weights = Weights(self)

@@ -7,7 +7,7 @@ import copy
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from mlax_scaffold.conversion.trees import expression, folded, name, same
+from mlax_scaffold.conversion.trees import expression, folded, literal, name, same
 
 
 @dataclass
@@ -36,6 +36,10 @@ class Array:
         self.kind = kind
         self.against: Array | None = None
         """What an array is broadcast to that nothing else is known of."""
+        self.asked = 0
+        """The axis from the first one whose size the code reads, the furthest of them."""
+        self.whole = ""
+        """The hyperparameter that all axes but the first are in."""
         self.flat: ast.expr | None = None
         """The size of all axes but the first, where they are made one."""
 
@@ -114,6 +118,8 @@ class Symbols:
     def __init__(self) -> None:
         self.known: dict[str, ast.expr] = {}
         self.hints: dict[str, str] = {}
+        self.demands: list[tuple[ast.expr, ast.expr]] = []
+        """Sizes that have to be the same, though neither is unknown as a whole."""
         self.count = 0
 
     def fresh(self, hint: str) -> ast.Name:
@@ -147,12 +153,15 @@ class Symbols:
         one, other = _symbol(left), _symbol(right)
         if one is not None and other is not None and one.id in self.hints:
             # What a declaration waits for becomes what the input has.
-            one, other = (one, other) if other.id in self.hints else (other, one)
+            told = self.hints.get(other.id, "_" if one.id in self.hints else "")
+            one, other = (one, other) if told.strip("_") else (other, one)
             self.known[one.id] = other
         elif one is not None and not self._within(one, right):
             self.known[one.id] = right
         elif other is not None and not self._within(other, left):
             self.known[other.id] = left
+        else:
+            self.demands.append((left, right))
 
     def _within(self, symbol: ast.Name, node: ast.expr) -> bool:
         return any(
@@ -197,6 +206,9 @@ class Symbols:
                     self.equal(axis, other.axes[0])
                 return one
             if one.lead and not one.axes and other.axes:
+                if 0 < one.asked < len(other.axes) and not other.lead:
+                    self._as_asked(one, other)
+                    return one
                 one.against = other
                 return other
         if left.lead and right.lead and not left.axes and left is not right:
@@ -213,6 +225,23 @@ class Symbols:
             # What is found out of the result later is so of the array itself.
             return longer
         return longer.like(axes)
+
+    def _as_asked(self, array: Array, other: Array) -> None:
+        """An array whose axes are read by number has as many as what is added to it."""
+        hints = ("batch", "positions", "features")
+        count = len(other.axes)
+        self.ranked(array, hints if count == 3 else ("batch", *["_"] * (count - 1)))
+        for mine, axis in zip(array.axes, other.axes, strict=True):
+            if literal(axis) != 1:
+                self.equal(mine, axis)
+
+    def settled(self, array: Array) -> None:
+        """The number of axes of an input, where the axes that are read by number tell it."""
+        if not array.lead or not array.asked or array.whole:
+            return
+        count = max(array.asked + 1 + len(array.tail), 3 if array.kind != "Int" else 2)
+        hints = ["batch", "positions", "features"] + ["_"] * count
+        self.ranked(array, hints[:count])
 
 
 def _symbol(node: ast.expr) -> ast.Name | None:

@@ -6,6 +6,7 @@ import ast
 from typing import TypeVar
 
 from mlax_scaffold.conversion.trees import (
+    literal,
     name,
 )
 
@@ -38,3 +39,71 @@ class _Numpy(ast.NodeTransformer):
 def numpy_of(node: Tree) -> Tree:
     """The same expression, computed by NumPy when hyperparameters are known."""
     return _Numpy().visit(node)
+
+
+_MADE = ("zeros", "ones", "empty", "full")
+_SAME = (
+    *("exp", "log", "sin", "cos", "tan", "tanh", "sqrt", "square", "abs", "power"),
+    *("tril", "triu", "asarray", "array", "flip", "negative", "reciprocal"),
+)
+
+
+def static_shape(setup: list[ast.stmt], node: ast.expr) -> list[ast.expr] | None:
+    """The shape of an array that setup computes; None where its statements do not tell it."""
+    match node:
+        case ast.Name() | ast.Attribute():
+            value = _value_of(setup, ast.unparse(node))
+            return static_shape(setup, value) if value is not None else None
+        case ast.BinOp(left=left, right=right):
+            return _broadcast(static_shape(setup, left), static_shape(setup, right))
+        case ast.Subscript(value=value, slice=ast.Constant(value=None)):
+            inner = static_shape(setup, value)
+            return [ast.Constant(1), *inner] if inner is not None else None
+        case ast.Constant(value=int() | float()):
+            return []
+        case ast.Call(func=func, args=[first, *rest]):
+            return _called_shape(setup, ast.unparse(func), first, rest)
+    return None
+
+
+def _called_shape(
+    setup: list[ast.stmt], text: str, first: ast.expr, rest: list[ast.expr]
+) -> list[ast.expr] | None:
+    last = text.rpartition(".")[2]
+    if last in _MADE:
+        return list(first.elts) if isinstance(first, ast.Tuple) else [first]
+    if last == "arange" and not rest:
+        return [first]
+    inner = static_shape(setup, first)
+    if last == "expand_dims" and inner is not None and rest:
+        at = literal(rest[0])
+        if isinstance(at, int):
+            place = at if at >= 0 else len(inner) + 1 + at
+            return [*inner[:place], ast.Constant(1), *inner[place:]]
+        return None
+    if last == "outer" and rest:
+        other = static_shape(setup, rest[0])
+        return [*inner, *other] if inner is not None and other is not None else None
+    return inner if last in _SAME else None
+
+
+def _value_of(setup: list[ast.stmt], text: str) -> ast.expr | None:
+    """What was last assigned to a whole name."""
+    for part in reversed(setup):
+        if isinstance(part, ast.Assign) and ast.unparse(part.targets[0]) == text:
+            return part.value
+    return None
+
+
+def _broadcast(
+    left: list[ast.expr] | None, right: list[ast.expr] | None
+) -> list[ast.expr] | None:
+    if left is None or right is None:
+        # A number that is computed of hyperparameters changes no shape.
+        return left if left is not None else right
+    longer, other = (left, right) if len(left) >= len(right) else (right, left)
+    made = list(longer)
+    for i in range(1, len(other) + 1):
+        if literal(made[-i]) == 1:
+            made[-i] = other[-i]
+    return made

@@ -217,6 +217,8 @@ class Translator(TranslatedCalls):
             return self.visit(node.args[0])
         if full.startswith("numpy.") and not self.around.static:
             full = f"jax.{full}"
+        if full in _FILLED and not self.around.static:
+            self._with_dtype(node, _FILLED[full])
         row = LAYERS.get(full) or INITIALIZERS.get(full) or FUNCTIONS.get(full)
         if row is not None:
             return self._filled(node, row)
@@ -236,6 +238,8 @@ class Translator(TranslatedCalls):
             made = self._method(node, node.func)
             if made is not None:
                 return made
+        if full in SEQUENTIAL and not node.args and not node.keywords:
+            return expression("lambda x: x")
         if full in SEQUENTIAL and not self.around.static:
             inlined = self._sequence(node)
             if inlined is not None:
@@ -247,6 +251,14 @@ class Translator(TranslatedCalls):
         if isinstance(func, ast.Lambda):
             return self._reduced(func, node)
         return self._generic(node, func)
+
+    def _with_dtype(self, node: ast.Call, places: int) -> None:
+        """An array that is made in a body has the dtype of the input where it names none."""
+        if len(node.args) <= places and not any(
+            k.arg == "dtype" for k in node.keywords
+        ):
+            dtype = expression(f"{self.calculations.first_input}.dtype")
+            node.keywords.append(ast.keyword("dtype", dtype))
 
     def _generic(self, node: ast.Call, func: ast.expr) -> ast.expr:
         node.func = func
@@ -284,6 +296,10 @@ class Translator(TranslatedCalls):
         if isinstance(node.op, ast.Not):
             return negated(node.operand)
         return node
+
+
+_FILLED = {"jax.numpy.zeros": 1, "jax.numpy.ones": 1, "jax.numpy.full": 2}
+"""What makes an array, and how many arguments it takes before the dtype."""
 
 
 def _advice(full: str) -> str:

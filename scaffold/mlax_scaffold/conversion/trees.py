@@ -145,8 +145,8 @@ def folded(node: ast.expr) -> ast.expr:
                 return node.left
             if isinstance(node.op, ast.Mult) and left == 1:
                 return node.right
-            if isinstance(node.op, ast.Add | ast.Sub) and right == 0:
-                return node.left
+            if isinstance(node.op, ast.Add | ast.Sub) and type(right) is int:
+                return _shifted(node, right)
             return node
 
         def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
@@ -161,6 +161,21 @@ def folded(node: ast.expr) -> ast.expr:
             return node
 
     return Fold().visit(copy.deepcopy(node))
+
+
+def _shifted(node: ast.BinOp, by: int) -> ast.expr:
+    """A sum with a literal, and with the one that the left side ends with already."""
+    total = by if isinstance(node.op, ast.Add) else -by
+    left = node.left
+    if isinstance(left, ast.BinOp) and isinstance(left.op, ast.Add | ast.Sub):
+        before = literal(left.right)
+        if type(before) is int:
+            total += before if isinstance(left.op, ast.Add) else -before
+            left = left.left
+    if total == 0:
+        return left
+    operator = ast.Add() if total > 0 else ast.Sub()
+    return ast.BinOp(left, operator, constant(abs(total)))
 
 
 _OPERATIONS: dict[type[ast.operator], Callable[[int, int], int]] = {

@@ -40,6 +40,22 @@ def word_of(
     return f"{word} | None" if maybe else word
 
 
+def is_exponent(node: ast.AST, parameter: str, default: ast.expr | None) -> bool:
+    """Whether what a function raises to the power of a parameter has a pole below zero."""
+    value = literal(default)
+    return (
+        isinstance(value, int | float)
+        and value > 0
+        and any(
+            isinstance(part, ast.BinOp)
+            and isinstance(part.op, ast.Pow)
+            and isinstance(part.right, ast.Name)
+            and part.right.id == parameter
+            for part in ast.walk(node)
+        )
+    )
+
+
 def _typed(parameter: str, text: str, default: ast.expr | None) -> str:
     plain = re.sub(r"Optional\[(.*)\]$", r"\1", text)
     plain = re.sub(r"\s*\|\s*None|None\s*\|\s*|Union\[(.*)\]", r"\1", plain)

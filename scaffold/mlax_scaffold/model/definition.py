@@ -29,6 +29,7 @@ from mlax_scaffold.model.smooth import SmoothAt
 __all__ = [
     "OPTIMIZER_TOOLS",
     "RESULT",
+    "SECTIONS",
     "ArrayType",
     "Declaration",
     "Definition",
@@ -51,7 +52,7 @@ RESULT = "y"
 
 
 class Kind(Enum):
-    """The kinds of definition. The value names the package that the generated modules live in."""
+    """The kinds of definition. The value names the package that generated modules live in by default."""
 
     LAYER = "nn"
     BLOCK = "block"
@@ -76,7 +77,19 @@ class Kind(Enum):
     @property
     def sections(self) -> tuple[str, ...]:
         """The packages that a module of this kind may live in."""
-        return ("nn", "block") if self is Kind.LAYER else (self.value,)
+        others = {Kind.LAYER: ("block",), Kind.FUNCTION: ("loss",)}
+        return (self.value, *others.get(self, ()))
+
+
+SECTIONS = {
+    "nn": Kind.LAYER,
+    "block": Kind.BLOCK,
+    "functional": Kind.FUNCTION,
+    "loss": Kind.FUNCTION,
+    "optim": Kind.OPTIMIZER,
+    "schedule": Kind.SCHEDULE,
+}
+"""The packages of generated modules, and the folders of specs, with what they are for."""
 
 
 OPTIMIZER_TOOLS = ("apply_updates", "from_optax", "state_shardings", "to_optax")
@@ -176,7 +189,7 @@ class Definition:
 
     @property
     def section(self) -> str:
-        """The package of the generated module. Layers that are built of others may live among blocks."""
+        """The package of the generated module: the folder of its spec, or that of its kind."""
         folder = self.source.rpartition("/")[0].rpartition("/")[2]
         return folder if folder in self.kind.sections else self.kind.section
 

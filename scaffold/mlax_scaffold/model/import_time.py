@@ -118,7 +118,7 @@ _OWNERS = frozenset(
     ]
 )
 """What holds functions, dtypes and settings that a default may name."""
-_OWN = ("_core", "functional", "initializers", "schedule")
+_OWN = ("_core", "functional", "initializers", "loss", "schedule")
 """Parts of the generated package whose names may be defaults."""
 _BUILTINS = frozenset(["abs", "bool", "float", "int", "len", "max", "min", "round"])
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from mlax_scaffold.model.definition import (
+    SECTIONS,
     Declaration,
     Definition,
     Kind,
@@ -203,7 +204,7 @@ class Library:
     def _functions(self, definition: Definition) -> Iterator[Definition]:
         """The functions of the library that a definition is built on, directly."""
         for reference in self.references(definition):
-            if reference.section == Kind.FUNCTION.section:
+            if SECTIONS[reference.section] is Kind.FUNCTION:
                 yield self[reference]
 
     def takes_key(self, definition: Definition) -> bool:

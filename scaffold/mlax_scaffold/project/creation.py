@@ -132,10 +132,10 @@ class Creation:
         specs = (*workspace.own, *workspace.built_in)
         check_name(request.name, request.kind)
         check_free(request.name, request.kind, specs)
-        kind = request.kind
+        section = request.kind.section
         if request.like is not None:
-            like = find_like(request.like, kind, specs)
-            kind = Kind(like.section)
+            like = find_like(request.like, request.kind, specs)
+            section = like.section
             text = archetypes.from_spec(like.text, name_in(like), request.name)
             self.say(f"The spec is a copy of {like.path} under the name.\n")
         elif request.source is not None:
@@ -145,14 +145,14 @@ class Creation:
                 request.name, request.kind, self._archetype(), workspace.plugins
             )
         file = f"{module_name(request.name)}.py"
-        path = f"{workspace.project.specs}/{kind.section}/{file}"
+        path = f"{workspace.project.specs}/{section}/{file}"
         for other in workspace.own:
             if other.path == path:
                 raise UsageError(
                     f"{path} exists, and defines {name_in(other)}: give that file "
                     f"another name, or {request.name}"
                 )
-        spec = SpecFile(path, kind.section, text)
+        spec = SpecFile(path, section, text)
         if request.source is None:
             return spec
         return mended(

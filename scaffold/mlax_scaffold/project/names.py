@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 
 from mlax_scaffold.errors import UsageError
-from mlax_scaffold.model.definition import OPTIMIZER_TOOLS, Kind
+from mlax_scaffold.model.definition import OPTIMIZER_TOOLS, SECTIONS, Kind
 from mlax_scaffold.model.import_time import INITIALIZERS, OWN_INITIALIZERS
 from mlax_scaffold.model.words import WORDS
 from mlax_scaffold.project.lookup import find_named, full_name
@@ -88,7 +88,7 @@ def check_free(name: str, kind: Kind, specs: Iterable[SpecFile]) -> None:
     """
     family = next((f for f in _FAMILIES if kind in f), (kind,))
     for file in specs:
-        if Kind(file.section) not in family:
+        if SECTIONS[file.section] not in family:
             continue
         other = name_in(file)
         # Names with one module name differ in case alone.
@@ -114,7 +114,7 @@ def find_like(name: str, kind: Kind, specs: Iterable[SpecFile]) -> SpecFile:
         UsageError: there is none, with the closest name.
     """
     family = next((f for f in _FAMILIES if kind in f), (kind,))
-    known = {full_name(f): f for f in specs if Kind(f.section) in family}
+    known = {full_name(f): f for f in specs if SECTIONS[f.section] in family}
     return find_named(name, known, absent=f"there is no {kind.name.lower()}")
 
 

@@ -7,8 +7,8 @@ import re
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
-from mlax_scaffold.model.definition import Kind
-from mlax_scaffold.reader.files import SECTIONS, SpecFile
+from mlax_scaffold.model.definition import SECTIONS, Kind
+from mlax_scaffold.reader.files import SpecFile
 from mlax_scaffold.write import FileStatus, Verdict
 
 _CLASS = re.compile(r"^class +\w+ *\(([^)]*)\)", re.MULTILINE)

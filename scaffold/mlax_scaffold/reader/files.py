@@ -11,10 +11,9 @@ from functools import cache
 from pathlib import Path
 
 from mlax_scaffold.errors import Diagnostic, Location, SpecError
-from mlax_scaffold.model.definition import Kind
+from mlax_scaffold.model.definition import SECTIONS
 
 LIBRARY_SPECS = Path(__file__).resolve().parent.parent / "specs"
-SECTIONS = tuple(kind.section for kind in Kind)
 
 _OTHER_KINDS = (
     (stat.S_ISDIR, "a folder"),

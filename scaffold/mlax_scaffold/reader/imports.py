@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from mlax_scaffold.errors import Fix, closest, did_you_mean
-from mlax_scaffold.model.definition import Import, Kind, Reference
+from mlax_scaffold.model.definition import SECTIONS, Import, Kind, Reference
 from mlax_scaffold.model.import_time import (
     INITIALIZERS,
     OTHER_NAMES,
@@ -90,7 +90,6 @@ _TAKEN = frozenset(
 )
 """Names that generated modules define or import, and that no spec may import."""
 
-_SECTIONS = tuple(kind.section for kind in Kind)
 _OF_TYPING = ("Any", "Callable", "ClassVar", "Literal", "NamedTuple", "Sequence")
 """Names that generated modules have without being asked, whatever they are imported from."""
 
@@ -181,7 +180,7 @@ class ImportReader:
 
     def _section(self, module: str) -> str | None:
         section = module.split(".")[-2] if module.count(".") else ""
-        if section not in _SECTIONS or module.startswith(("jax.", "math.")):
+        if section not in SECTIONS or module.startswith(("jax.", "math.")):
             return None
         # The folder that the spec itself is in, and no folder of that name elsewhere.
         folder = self.source.path.split("/")[-3:-2]
@@ -278,7 +277,7 @@ class ImportReader:
             self.source.report(
                 node,
                 f"`{module}` names no spec",
-                f"Specs live in {', '.join(_SECTIONS)}: "
+                f"Specs live in {', '.join(SECTIONS)}: "
                 "`from mlax_scaffold.specs.nn.linear import Linear`.",
             )
             return

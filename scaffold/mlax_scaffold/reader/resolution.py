@@ -7,7 +7,7 @@ import builtins
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from mlax_scaffold.model.definition import Import
+from mlax_scaffold.model.definition import SECTIONS, Import, Kind
 from mlax_scaffold.model.expressions import (
     Expression,
     Name,
@@ -87,7 +87,8 @@ def _imported(imported: Import) -> Name:
     meaning = imported.meaning
     if imported.module == HERE:
         return Name(imported.name, Origin.HELPER, meaning)
-    if imported.reference is not None and imported.reference.section != "functional":
+    reference = imported.reference
+    if reference is not None and SECTIONS[reference.section] is not Kind.FUNCTION:
         return Name(imported.name, Origin.SPEC, meaning)
     own = meaning.startswith((".", "jax.nn.initializers."))
     return Name(imported.name, Origin.WORD if own else Origin.IMPORT, meaning)

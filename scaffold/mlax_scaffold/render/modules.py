@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mlax_scaffold.model.definition import Definition, Kind, Reference
+from mlax_scaffold.model.definition import SECTIONS, Definition, Reference
 from mlax_scaffold.model.word import bound
 from mlax_scaffold.reader.homes import module_name
 
@@ -55,17 +55,12 @@ def checked_by(definition: Definition) -> list[str]:
 
 
 def _of_spec(definition: Definition, reference: Reference, package: str) -> str:
-    if reference.section == Kind.FUNCTION.section:
-        if definition.kind is Kind.FUNCTION:
+    if SECTIONS[reference.section].is_member:
+        place = f"{package}.{reference.section}"
+        if definition.section == reference.section:
             # Within the package its names are not there yet when modules are imported.
-            module = f"{package}.functional._{module_name(reference.name)}"
-            return f"from {module} import {reference.name}"
-        return f"from {package}.functional import {reference.name}"
-    if reference.section == Kind.SCHEDULE.section:
-        if definition.kind is Kind.SCHEDULE:
-            module = f"{package}.schedule._{module_name(reference.name)}"
-            return f"from {module} import {reference.name}"
-        return f"from {package}.schedule import {reference.name}"
+            place += f"._{module_name(reference.name)}"
+        return f"from {place} import {reference.name}"
     module = module_name(reference.name)
     return f"from {package}.{reference.section} import {module} as {reference.name}"
 

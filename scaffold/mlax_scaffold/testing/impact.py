@@ -24,7 +24,7 @@ from mlax_scaffold.testing.programs import Program
 
 _STATES = ("trainables", "non_trainables", "state")
 """What `init` makes, as examples call it: what checkpoints hold."""
-_SEPARATE = ("nn", "block", "functional")
+_SEPARATE = ("nn", "block", "functional", "loss")
 """Sections whose results have derivatives."""
 
 

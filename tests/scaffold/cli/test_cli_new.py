@@ -131,6 +131,15 @@ def test_like_copies_a_built_in_spec(empty, tried):
     assert "#: size of the last axis of the input" in text
 
 
+def test_like_a_loss_stays_among_losses(empty, tried):
+    empty.ok("new-function", "probe_error", "--like", "squared_error")
+    assert "def probe_error(" in empty.text("specs/loss/probe_error.py")
+    assert tried == [
+        (["mynet.loss"], ("tests/generated/loss/test_loss_probe_error.py",))
+    ]
+    assert "Losses\n  probe_error" in empty.ok("list")
+
+
 def test_like_renames_names_alone():
     text = FUNCTION.format(name="half") + "    # half(half=half) of x.half\n"
     text += "    return half(x.half, half=half)\n"

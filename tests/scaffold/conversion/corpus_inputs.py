@@ -16,8 +16,12 @@ from mlax_scaffold.conversion import Converted, convert
 PACKAGE = "converted"
 CORPUS = Path(__file__).parent / "corpus"
 _HELPERS = {"linen": ("reparameterize",), "haiku_": ("layer_norm",)}
-_PAIRS = {"apply_linear": "linear", "attention_apply": "attention"}
-_HALVES = ("init_linear", "attention_init")
+_PAIRS = {
+    "apply_linear": "linear",
+    "attention_apply": "attention",
+    "apply_gated_unit": "gated_unit",
+}
+_HALVES = ("init_linear", "attention_init", "init_gated_unit")
 
 
 @dataclass(frozen=True)

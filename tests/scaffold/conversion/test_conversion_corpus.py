@@ -10,9 +10,7 @@ from collections import Counter
 import pytest
 from corpus_inputs import CORPUS, INPUTS, Input, all_converted
 
-WRITTEN_BY_HAND = {
-    "linen-RunningMean": "`self.variable('batch_stats', 'mean', lambda s: jnp.zeros(s), x.shape[1:])`",
-}
+WRITTEN_BY_HAND: dict[str, str] = {}
 """What is listed for the inputs that do not convert whole."""
 
 
@@ -24,7 +22,7 @@ def test_what_is_left_is_listed_with_its_line(given: Input):
     lines = (CORPUS / given.path).read_text().splitlines()
     for note in left:
         assert WRITTEN_BY_HAND[str(given)] in note.what
-        assert "self.variable" in lines[note.line - 1]
+        assert WRITTEN_BY_HAND[str(given)].strip("`")[:8] in lines[note.line - 1]
         assert note.at(given.path).startswith(f"{given.path}:{note.line}: ")
 
 
@@ -49,7 +47,7 @@ def test_a_spec_keeps_the_docstring_and_holds_nothing_of_the_library(given: Inpu
 def test_most_inputs_of_each_library_convert_whole():
     total = Counter(given.framework for given in INPUTS)
     whole = Counter(g.framework for g, made in all_converted().items() if made.whole)
-    assert sum(total.values()) >= 80
+    assert sum(total.values()) >= 95
     assert set(total) == {
         "pytorch",
         "linen",

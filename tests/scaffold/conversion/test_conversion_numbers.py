@@ -133,7 +133,7 @@ LINEN = {
     ),
     "Encoder": (
         {"mlp_dim": 7, "num_heads": 2, "num_layers": 2},
-        {"in_features": 8, "size_1": 3},
+        {"in_features": 8, "positions": 3},
         (2, 3, 8),
         {"train": False},
     ),

@@ -15,6 +15,7 @@ import pytest
 from docs_blocks import ROOT, blocks, links
 
 import mlax
+from mlax_scaffold.model.definition import SECTIONS
 from mlax_scaffold.reader.files import LIBRARY_SPECS, find_specs
 
 DEFINITIONS = [
@@ -88,7 +89,7 @@ def test_every_definition_has_a_page_in_the_indices(site):
         if index.endswith("/index.md"):
             listed |= {f"{index[:-8]}{page}" for page in links(pages[index])}
     assert listed == set(pages)
-    assert len(listed) == len(DEFINITIONS) + 6 + len(API)
+    assert len(listed) == len(DEFINITIONS) + len(SECTIONS) + 1 + len(API)
 
 
 @pytest.mark.parametrize("page", API)

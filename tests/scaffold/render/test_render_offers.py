@@ -12,7 +12,7 @@ import pytest
 import mlax
 import mlax.graph
 
-SECTIONS = ("block", "functional", "initializers", "nn", "optim", "schedule")
+SECTIONS = ("block", "functional", "initializers", "loss", "nn", "optim", "schedule")
 MODULES = [
     (section, name)
     for section in ("block", "nn", "optim")

@@ -12,6 +12,7 @@ _TITLES = {
     "nn": "Layers",
     "block": "Blocks",
     "functional": "Functions",
+    "loss": "Losses",
     "optim": "Optimizers",
     "schedule": "Schedules",
 }
@@ -21,14 +22,14 @@ _TITLES = {
 @options.project
 @options.output_format("json")
 def command(directory: str | None, style: str) -> None:
-    """List layers, blocks, functions, optimizers and schedules.
+    """List layers, blocks, functions, losses, optimizers and schedules.
 
     A definition whose files are not as generated is marked with the verdict of `check`.
     Those that come with mlax-scaffold, and that a project's specs are built on, are
     marked as built in.
     """
     from mlax_scaffold.cli.changes import warn_unread
-    from mlax_scaffold.model.definition import Kind
+    from mlax_scaffold.model.definition import SECTIONS
     from mlax_scaffold.project.workspace import Workspace
     from mlax_scaffold.write import Verdict
 
@@ -52,8 +53,8 @@ def command(directory: str | None, style: str) -> None:
             "plugin": names.get(origins.get(definition.source, ""), ""),
             "verdict": verdicts.get(definition.source, Verdict.CLEAN.value),
         }
-        for kind in Kind
-        for definition in library.within(kind.section)
+        for section, kind in SECTIONS.items()
+        for definition in library.within(section)
     ]
     if style == "json":
         click.echo(json.dumps({"definitions": entries}, indent=2))
@@ -63,13 +64,11 @@ def command(directory: str | None, style: str) -> None:
         click.echo("There are no specs yet. Create one: mlax-scaffold new-layer NAME")
         return
     width = max(len(str(entry["name"])) for entry in entries)
-    for kind in Kind:
-        chosen = [
-            e for e in entries if str(e["reference"]).startswith(f"{kind.section}.")
-        ]
+    for section in SECTIONS:
+        chosen = [e for e in entries if str(e["reference"]).startswith(f"{section}.")]
         if not chosen:
             continue
-        click.echo(click.style(_TITLES[kind.section], bold=True))
+        click.echo(click.style(_TITLES[section], bold=True))
         for entry in chosen:
             marks = ["built in"] if entry["built_in"] else []
             if entry["plugin"]:

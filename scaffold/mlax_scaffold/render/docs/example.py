@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from mlax_scaffold.model.definition import (
+    SECTIONS,
     ArrayType,
     Definition,
     Hyperparameter,
@@ -50,7 +51,7 @@ def example(definition: Definition, library: Library, package: str) -> str:
         body = list(_Example(definition, library).lines())
     except NoExample:
         return ""
-    sections = ", ".join(kind.section for kind in Kind)
+    sections = ", ".join(SECTIONS)
     imports = [
         "import jax",
         "import jax.numpy as jnp",

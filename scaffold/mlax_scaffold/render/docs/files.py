@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from mlax_scaffold.model.definition import Definition, Kind
+from mlax_scaffold.model.definition import SECTIONS, Definition
 from mlax_scaffold.model.library import Library
 from mlax_scaffold.model.project import Project, Rendered
 from mlax_scaffold.render.docs.api import api_pages, render_api_pages
@@ -16,11 +16,12 @@ from mlax_scaffold.render.formatting import format_python
 from mlax_scaffold.render.output import Output
 
 _TITLES = {
-    Kind.LAYER: ("Layers", "Each is a module with `init` and `fwd`."),
-    Kind.BLOCK: ("Blocks", "Layers that are built of layers."),
-    Kind.FUNCTION: ("Functions", "Stateless; none widens half precision silently."),
-    Kind.OPTIMIZER: ("Optimizers", "Each is a module with `init` and `step`."),
-    Kind.SCHEDULE: ("Schedules", "Hashable functions of the step."),
+    "nn": ("Layers", "Each is a module with `init` and `fwd`."),
+    "block": ("Blocks", "Layers that are built of layers."),
+    "functional": ("Functions", "Stateless; none widens half precision silently."),
+    "loss": ("Losses", "Of each example, in the dtype of the predictions."),
+    "optim": ("Optimizers", "Each is a module with `init` and `step`."),
+    "schedule": ("Schedules", "Hashable functions of the step."),
 }
 
 
@@ -82,31 +83,31 @@ def _snippet(definition: Definition) -> str:
 
 
 def _indices(library: Library, project: Project) -> Iterator[Rendered]:
-    kinds = [kind for kind in Kind if library.within(kind.section)]
-    for kind in kinds:
-        title, summary = _TITLES[kind]
+    sections = [section for section in SECTIONS if library.within(section)]
+    for section in sections:
+        title, summary = _TITLES[section]
         rows = tuple(
             (f"[{prose(d.name)}]({page_name(d)})", prose(d.summary))
-            for d in library.within(kind.section)
+            for d in library.within(section)
         )
         yield Rendered(
-            f"{project.docs}/{kind.section}/index.md",
+            f"{project.docs}/{section}/index.md",
             _index(
                 title,
-                f"`{project.package}.{kind.section}`. {summary}",
+                f"`{project.package}.{section}`. {summary}",
                 Table(("name", "what it is"), rows),
-                [page_name(d) for d in library.within(kind.section)],
+                [page_name(d) for d in library.within(section)],
             ),
             "",
             registry=True,
         )
     rows = tuple(
         (
-            f"[{_TITLES[kind][0]}]({kind.section}/index.md)",
-            f"`{project.package}.{kind.section}`",
-            _TITLES[kind][1],
+            f"[{_TITLES[section][0]}]({section}/index.md)",
+            f"`{project.package}.{section}`",
+            _TITLES[section][1],
         )
-        for kind in kinds
+        for section in sections
     )
     others = api_pages(library)
     rows += tuple(
@@ -124,7 +125,7 @@ def _indices(library: Library, project: Project) -> Iterator[Rendered]:
             f"Everything in `{project.package}`.",
             Table(("section", "package", "what it holds"), rows),
             [
-                *(f"{kind.section}/index.md" for kind in kinds),
+                *(f"{section}/index.md" for section in sections),
                 *(f"{page.name}.md" for page in others),
             ],
         ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mlax_scaffold.model.definition import Definition, Kind
+from mlax_scaffold.model.definition import SECTIONS, Definition
 from mlax_scaffold.model.library import Library
 from mlax_scaffold.model.project import Project, Rendered
 from mlax_scaffold.render.environment import render_template
@@ -35,7 +35,9 @@ _EXPORTS = {
 def support(library: Library, project: Project) -> Iterator[Rendered]:
     """The files that follow from all specs, or from none; nothing where there is no layer."""
     sections = [
-        kind.section for kind in Kind if kind.is_layer and library.within(kind.section)
+        section
+        for section, kind in SECTIONS.items()
+        if kind.is_layer and library.within(section)
     ]
     if not sections or not project.modules:
         return

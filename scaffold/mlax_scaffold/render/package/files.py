@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from mlax_scaffold.model.definition import OPTIMIZER_TOOLS, Definition, Kind
+from mlax_scaffold.model.definition import OPTIMIZER_TOOLS, SECTIONS, Definition, Kind
 from mlax_scaffold.model.library import Library
 from mlax_scaffold.model.project import Project, Rendered
 from mlax_scaffold.model.word import bound
@@ -28,11 +28,12 @@ from mlax_scaffold.rewrite import Rewritten
 from mlax_scaffold.rewrite.helpers import rewrite_helpers
 
 _SUMMARIES = {
-    Kind.LAYER: "Layers: each a module with `init` and `fwd`.",
-    Kind.BLOCK: "Blocks: layers that are built of layers.",
-    Kind.FUNCTION: "Stateless functions: no half precision is widened silently.",
-    Kind.OPTIMIZER: "Optimizers: each a module with `init` and `step`.",
-    Kind.SCHEDULE: "Schedules: hashable functions of the step.",
+    "nn": "Layers: each a module with `init` and `fwd`.",
+    "block": "Blocks: layers that are built of layers.",
+    "functional": "Stateless functions: no half precision is widened silently.",
+    "loss": "Losses: of each example, in the dtype of the predictions.",
+    "optim": "Optimizers: each a module with `init` and `step`.",
+    "schedule": "Schedules: hashable functions of the step.",
 }
 
 
@@ -90,20 +91,20 @@ def _check(source: Source, file: Rendered) -> None:
 
 def support(library: Library, project: Project) -> Iterator[Rendered]:
     """The files that follow from all specs, or from none."""
-    kinds = [kind for kind in Kind if library.within(kind.section)]
-    for kind in kinds:
+    sections = [section for section in SECTIONS if library.within(section)]
+    for section in sections:
         yield Rendered(
-            f"{project.output}/{kind.section}/__init__.py",
+            f"{project.output}/{section}/__init__.py",
             render_template(
                 "package/section/__init__.py.jinja",
                 header=header(""),
-                summary=_SUMMARIES[kind],
-                lines=_exports(kind, library, project),
+                summary=_SUMMARIES[section],
+                lines=_exports(section, library, project),
             ),
             "",
             registry=True,
         )
-    modules = sorted(["initializers", *(kind.section for kind in kinds)])
+    modules = sorted(["initializers", *sections])
     yield Rendered(
         f"{project.output}/__init__.py",
         render_template(
@@ -142,8 +143,8 @@ def plugin_checks(library: Library, project: Project) -> Iterator[Rendered]:
         yield Rendered(path, f"{header}\n{text}", "", copied=True)
 
 
-def _exports(kind: Kind, library: Library, project: Project) -> list[str]:
-    package = f"{project.package}.{kind.section}"
+def _exports(section: str, library: Library, project: Project) -> list[str]:
+    package, kind = f"{project.package}.{section}", SECTIONS[section]
     lines: list[str] = []
     names: list[str] = []
     if kind is Kind.OPTIMIZER:
@@ -154,7 +155,7 @@ def _exports(kind: Kind, library: Library, project: Project) -> list[str]:
             f"from {core}.trees import apply_updates",
         ]
         names += OPTIMIZER_TOOLS
-    for definition in library.within(kind.section):
+    for definition in library.within(section):
         names.append(definition.name)
         if kind.is_member:
             stem = file_name(definition).removesuffix(".py")

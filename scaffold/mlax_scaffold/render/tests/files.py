@@ -53,6 +53,7 @@ class TestView:
     """A generated test module."""
 
     name: str
+    section: str
     title: str
     imported: str
     """Statement that imports what is tested."""
@@ -103,6 +104,8 @@ class TestView:
     stored: bool
     """Whether a state is read in the dtype that it is stored in."""
     requirements: tuple[str, ...]
+    unsaid: bool
+    """Whether it may refuse what no requirement tells."""
     example: str
     """Arguments of a valid call, for those that are made invalid."""
     invalid: tuple[tuple[str, str], ...]
@@ -158,6 +161,7 @@ def _view(definition: Definition, library: Library, project: Project) -> TestVie
         patterns.append(("shift", "features"))
     return TestView(
         name=name,
+        section=section,
         title=f"Property tests of {package}.{name}.",
         imported=imported,
         spec=definition.source,
@@ -208,6 +212,8 @@ def _view(definition: Definition, library: Library, project: Project) -> TestVie
         carries=definition.method("initial_carry") is not None,
         stored=bool(traits and traits.stored),
         requirements=tuple(dict.fromkeys(_requirements(definition, library))),
+        unsaid=not project.state_requirements
+        and definition.source.startswith(f"{project.specs}/"),
         example=", ".join(
             f'"{name}": {text}' for name, text in _valid(definition, plain).items()
         ),

@@ -7,7 +7,8 @@ from mlax_scaffold.render.tests.imports import IMPORTED
 _LOCAL = frozenset(
     [
         *("SPEC", "cases", "claim", "count", "example", "functional", "graph"),
-        *("hyperparameters", "hyperparams", "inputs", "pick", "rank", "requirements"),
+        *("hyperparameters", "hyperparams", "inputs", "loss", "pick", "rank"),
+        "requirements",
         *("shapes", "traced"),
     ]
 )

@@ -1,0 +1,28 @@
+import jax.numpy as jnp
+
+from mlax_scaffold.spec import Float, Int, Probability, function, log_softmax, mean, sum
+
+
+@function
+def softmax_cross_entropy_with_integer_labels(
+    logits: Float["*batch classes"],
+    labels: Int["*batch"],
+    *,
+    label_smoothing: Probability = 0.0,  #: share of each label that is spread evenly
+    ignored_label: int | None = None,  #: label of what does not count: its loss is 0
+) -> Float["*batch"]:
+    """Cross-entropy of classes by number: -log_softmax(logits)[labels].
+
+    NaN where a label is not from 0 to classes - 1, nor the one that is ignored.
+    """
+    classes = logits.shape[-1]
+    chosen = jnp.arange(classes) == labels[..., None]
+    logs = log_softmax(logits)
+    loss = -sum(jnp.where(chosen, logs, jnp.zeros_like(logs)), axis=-1)
+    if label_smoothing > 0.0:
+        loss = (1.0 - label_smoothing) * loss - label_smoothing * mean(logs, axis=-1)
+    known = (labels >= 0) & (labels < classes)
+    loss = jnp.where(known, loss, jnp.full_like(loss, jnp.nan))
+    if ignored_label is None:
+        return loss
+    return jnp.where(labels == ignored_label, jnp.zeros_like(loss), loss)

@@ -1,0 +1,278 @@
+"""What people write in many ways becomes what the language says in one, whatever it stands in."""
+
+from __future__ import annotations
+
+import pytest
+
+from mlax_scaffold.conversion import convert
+
+TORCH = """\
+import math
+
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+
+class Thing(nn.Module):
+    def __init__(self{parameters}):
+        super().__init__()
+        {setup}
+
+    def forward(self, {inputs}):
+        {body}
+"""
+
+MODULES = {
+    "a parameter that is replaced where it is None": (
+        (", dim, inner=None", "inner = inner or dim", "x", "return x"),
+        ["own_inner = self.inner or self.dim"],
+    ),
+    "a parameter that a branch replaces": (
+        (
+            ", dim, inner=None",
+            "if inner is None:\n            inner = dim\n        self.up = nn.Linear(dim, inner)",
+            "x",
+            "return self.up(x)",
+        ),
+        [
+            "own_inner = self.inner",
+            "if own_inner is None:",
+            "Linear(self.dim, own_inner)",
+        ],
+    ),
+    "a parameter that is reckoned with, whatever it is called": (
+        (", dim, dims", "self.w = nn.Linear(dim, dim * dims)", "x", "return self.w(x)"),
+        ["dims: Size\n"],
+    ),
+    "a bias that may be left out": (
+        (
+            ", dim, bias=True",
+            "self.w = nn.Parameter(torch.zeros(dim, dim))\n"
+            "        self.b = nn.Parameter(torch.zeros(dim)) if bias else None",
+            "x",
+            "return F.linear(x, self.w, self.b)",
+        ),
+        ["x @ self.w.T + (self.b if self.bias else 0.0)"],
+    ),
+    "paddings that undo each other": (
+        (
+            ", c",
+            "self.conv = nn.Conv2d(c, c, 3, padding=1)",
+            "x",
+            "return self.conv(self.conv(x))",
+        ),
+        ['-> Float["batch c height width"]'],
+    ),
+    "an image as large as its flat size says": (
+        (
+            "",
+            "self.conv = nn.Conv2d(1, 6, 5)\n        self.fc = nn.Linear(6 * 24 * 24, 10)",
+            "x",
+            "return self.fc(torch.flatten(self.conv(x), 1))",
+        ),
+        ['"x": (2, 1, 28, 28)'],
+    ),
+    "another sequence whose length is read": (
+        (
+            ", dim, heads",
+            "self.heads = heads\n        self.k = nn.Linear(dim, dim)",
+            "x, memory",
+            "b, n, _ = x.shape\n        m = memory.shape[1]\n"
+            "        return self.k(memory).view(b, m, self.heads, -1)",
+        ),
+        ['memory: Float["batch positions dim"]'],
+    ),
+    "a table of which a part is added": (
+        (
+            ", dim, length",
+            "pe = torch.zeros(1, length, dim)\n        self.register_buffer('pe', pe)",
+            "x",
+            "return x + self.pe[:, : x.size(1)]",
+        ),
+        ['x: Float["batch positions dim"]'],
+    ),
+    "a width that a loop replaces": (
+        (
+            ", dim, widths",
+            "layers = []\n        last = dim\n        for w in widths:\n"
+            "            layers.append(nn.Linear(last, w))\n"
+            "            layers.append(nn.ReLU())\n            last = w\n"
+            "        self.net = nn.Sequential(*layers)",
+            "x",
+            "return self.net(x)",
+        ),
+        ['x: Float["*batch dim"]'],
+    ),
+    "nothing in the place of an activation": (
+        (
+            ", dim, act=True",
+            "self.net = nn.Sequential(nn.Linear(dim, dim), nn.ReLU() if act else nn.Sequential())",
+            "x",
+            "return self.net(x)",
+        ),
+        ["jax.nn.relu(x) if self.act else x"],
+    ),
+    "one of two layers in a sequence": (
+        (
+            ", dim, norm=True",
+            "self.net = nn.Sequential(nn.Linear(dim, dim), nn.LayerNorm(dim) if norm else nn.Identity())",
+            "x",
+            "return self.net(x)",
+        ),
+        ["LayerNorm(self.dim) if self.norm else None", "return self._net_1(x)"],
+    ),
+    "noise in inference": (
+        ("", "pass", "x", "return x + torch.randn_like(x)"),
+        ["if self.training else jnp.zeros(x.shape, x.dtype)"],
+    ),
+    "layers of LSTM over time": (
+        (
+            ", dim, hidden",
+            "self.lstm = nn.LSTM(dim, hidden, 2, batch_first=True, dropout=0.1)",
+            "x",
+            "y, (h, c) = self.lstm(x)\n        return y",
+        ),
+        [
+            "LSTMCell(self.dim if layer == 0 else self.hidden, self.hidden)",
+            "y = self.lstm_dropout(y)",
+            'x: Float["batch time dim"]',
+            '-> Float["batch time hidden"]',
+        ],
+    ),
+    "a GRU in both directions, with states to begin with": (
+        (
+            ", dim, hidden",
+            "self.gru = nn.GRU(dim, hidden, bidirectional=True)",
+            "x, h0",
+            "y, h = self.gru(x, h0)\n        return y",
+        ),
+        [
+            "GRUCell(self.dim, self.hidden) for _ in range(1)",
+            "reverse=True",
+            "start[len(last)]",
+            '-> Float["time batch 2*hidden"]',
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", MODULES)
+def test_modules_of_pytorch(case: str):
+    (parameters, setup, inputs, body), wanted = MODULES[case]
+    given = TORCH.format(parameters=parameters, setup=setup, inputs=inputs, body=body)
+    made = convert("model.py", given, "Thing", "Thing")
+    assert made.whole, made.notes
+    for part in wanted:
+        assert part in made.text.replace("'", '"'), made.text
+
+
+def test_a_network_whose_directions_are_not_told_is_listed():
+    given = TORCH.format(
+        parameters=", dim, both=False",
+        setup="self.rnn = nn.LSTM(dim, dim, bidirectional=both)",
+        inputs="x",
+        body="return self.rnn(x)[0]",
+    )
+    [note] = [n for n in convert("model.py", given, "Thing", "Thing").notes if n.blocks]
+    assert note.line == 11
+    assert "`bidirectional` that is not True or False" in note.what
+
+
+def test_what_is_random_in_inference_too_is_said_with_its_line():
+    given = TORCH.format(
+        parameters="", setup="pass", inputs="x", body="return x + torch.randn_like(x)"
+    )
+    [note] = convert("model.py", given, "Thing", "Thing").notes
+    assert (note.line, note.blocks) == (14, False)
+    assert "takes their mean in inference" in note.todo
+
+
+LINEN = """\
+import flax.linen as nn
+import jax.numpy as jnp
+
+
+class Thing(nn.Module):
+    depth: int = 3
+
+    @nn.compact
+    def __call__(self, x):
+        {body}
+"""
+COMPACT = {
+    "a state of all axes but the first": (
+        'm = self.variable("stats", "mean", lambda s: jnp.zeros(s), x.shape[1:])\n'
+        "        return x - m.value",
+        ["shape: Shape", "state(zeros, self.shape)", 'x: Float["batch *shape"]'],
+    ),
+    "a width that grows from pass to pass": (
+        "for _ in range(self.depth):\n"
+        "            x = jnp.concatenate([x, nn.Dense(4)(x)], axis=-1)\n        return x",
+        [
+            "Linear(self.in_features + number * 4, 4)",
+            '-> Float["*batch in_features+depth*4"]',
+        ],
+    ),
+    "an array that is made in the body": (
+        "return x + jnp.zeros((3,))",
+        ["jnp.zeros((3,), dtype=x.dtype)"],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", COMPACT)
+def test_modules_of_linen(case: str):
+    body, wanted = COMPACT[case]
+    made = convert("model.py", LINEN.format(body=body), "Thing", "Thing")
+    assert made.whole, made.notes
+    for part in wanted:
+        assert part in made.text.replace("'", '"'), made.text
+
+
+def test_a_cell_that_a_scan_runs_is_called_as_here():
+    given = """\
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+
+class Thing(eqx.Module):
+    cell: eqx.nn.GRUCell
+
+    def __init__(self, size, hidden, *, key):
+        self.cell = eqx.nn.GRUCell(size, hidden, key=key)
+
+    def __call__(self, xs):
+        def step(h, x):
+            h = self.cell(x, h)
+            return h, h
+
+        return jax.lax.scan(step, jnp.zeros(4), xs)[0]
+"""
+    made = convert("model.py", given, "Thing", "Thing")
+    assert "h = self.cell(x, h)[0]" in made.text
+    assert 'xs: Float["time size"]' in made.text.replace("'", '"')
+
+
+def test_an_optimizer_divides_by_no_epsilon_that_half_precision_lacks():
+    given = """\
+import jax
+import jax.numpy as jnp
+import optax
+
+
+def thing(learning_rate):
+    return optax.chain(
+        optax.scale_by_adam(), optax.scale_by_learning_rate(learning_rate)
+    )
+"""
+    made = convert("model.py", given, "thing", "Thing", "OPTIMIZER")
+    assert "divide_by_root(" in made.text
+    assert "epsilon=1e-08" in made.text
+
+
+def test_an_exponent_that_is_positive_by_default_is_not_negative():
+    given = "def thing(x, power=2.0):\n    return (1 - x) ** power\n"
+    made = convert("model.py", given, "thing", "thing", "FUNCTION")
+    assert "power: NonNegative = 2.0" in made.text
