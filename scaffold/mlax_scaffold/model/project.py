@@ -36,6 +36,8 @@ class Project:
     """Whether layers have module classes."""
     document_fields: bool = False
     """Whether every hyperparameter must have a comment that documents it."""
+    state_requirements: bool = False
+    """Whether specs say by requirements, and by types, all that they refuse: tests hold them to it."""
     plugins: tuple[str, ...] = ()
     """Names of the plugins that it uses."""
 

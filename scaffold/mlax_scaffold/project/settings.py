@@ -16,7 +16,7 @@ from mlax_scaffold.write.tree import STATE_DIR, path_fault
 FILE = "pyproject.toml"
 TABLE = "mlax-scaffold"
 NAMES = ("package", "specs", "output", "tests", "docs")
-FLAGS = ("document_fields",)
+FLAGS = ("document_fields", "state_requirements")
 PLUGINS = "plugins"
 KEYS = (*NAMES, *FLAGS, PLUGINS)
 

@@ -17,7 +17,7 @@ from mlax_scaffold.model.word import Word
 from mlax_scaffold.model.words import vocabulary
 from mlax_scaffold.project.plugins import Plugin, find_plugins
 from mlax_scaffold.project.progress import progress
-from mlax_scaffold.project.settings import find_project
+from mlax_scaffold.project.settings import FLAGS, find_project
 from mlax_scaffold.project.strays import strays
 from mlax_scaffold.reader.files import LIBRARY_SPECS, SpecFile, find_specs
 from mlax_scaffold.reader.homes import module_name
@@ -147,7 +147,7 @@ class Workspace:
     def fingerprint(self) -> str:
         """Names the generator, and what the project asks of its specs."""
         plugins = {plugin.name: plugin.digest for plugin in self.plugins}
-        asked = self.project.document_fields
+        asked = [flag for flag in FLAGS if getattr(self.project, flag)]
         return fingerprint_of(generator_fingerprint(), asked, plugins)
 
     def read(self, *added: SpecFile) -> Library:

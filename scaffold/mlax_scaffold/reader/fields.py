@@ -13,6 +13,7 @@ from mlax_scaffold.model.reserved import OF_FUNCTIONS, OF_SCHEDULES, RESERVED
 from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.reader.checks.defaults import check_default
 from mlax_scaffold.reader.checks.names import OF_HYPERPARAMS
+from mlax_scaffold.reader.remedies.classes import moved_up
 from mlax_scaffold.reader.remedies.names import field_named
 from mlax_scaffold.reader.remedies.types import or_none
 from mlax_scaffold.reader.resolution import Scope
@@ -117,7 +118,7 @@ _UNUSABLE = OF_HYPERPARAMS
 def check_fields(source: Source, hyperparameters: Iterable[Hyperparameter]) -> None:
     """Report hyperparameters that do not go together, or stand in the wrong order."""
     seen: dict[str, Hyperparameter] = {}
-    defaulted = ""
+    first = defaulted = ""
     for h in hyperparameters:
         line = h.location.line
         if h.name in seen:
@@ -127,9 +128,11 @@ def check_fields(source: Source, hyperparameters: Iterable[Hyperparameter]) -> N
                 line,
                 f"`{h.name}` has no default but follows `{defaulted}`, which has one",
                 "Required hyperparameters come first.",
+                fix=moved_up(source, h.name, first),
             )
         if h.default is not None:
             defaulted = h.name
+            first = first or h.name
         if h.type.per_axis and AXES not in seen:
             source.report(
                 line,

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Mapping
 from dataclasses import replace
 
+from mlax_scaffold.errors import Fix
 from mlax_scaffold.model.definition import (
     ArrayType,
     Import,
@@ -13,6 +14,7 @@ from mlax_scaffold.model.definition import (
 )
 from mlax_scaffold.model.reserved import RESERVED
 from mlax_scaffold.model.unparsing import unparsed
+from mlax_scaffold.reader.axes import type_of
 from mlax_scaffold.reader.checks.defaults import check_defaults
 from mlax_scaffold.reader.checks.uses import PASSED
 from mlax_scaffold.reader.remedies.classes import (
@@ -20,7 +22,7 @@ from mlax_scaffold.reader.remedies.classes import (
     of_training,
 )
 from mlax_scaffold.reader.remedies.names import renamed
-from mlax_scaffold.reader.remedies.types import annotated, array_type
+from mlax_scaffold.reader.remedies.types import annotated
 from mlax_scaffold.reader.resolution import HERE, Scope
 from mlax_scaffold.reader.source import (
     Source,
@@ -148,7 +150,7 @@ def entry_inputs(
                 if item.name == "x"
                 else renamed(source, method, item.name, f"{item.name}_"),
             )
-    for arg, _ in others:
+    for arg, default in others:
         told = of_training(source, method, arg)
         if told is not None:
             source.report(
@@ -169,9 +171,7 @@ def entry_inputs(
             arg,
             f"the input `{arg.arg}` needs the type of an array",
             hint,
-            fix=annotated(source, arg)
-            if arg.annotation is None
-            else array_type(source, arg.annotation),
+            fix=typed(source, method, arg, default),
         )
     taken = [*method.args.posonlyargs, *method.args.args]
     # That self is missing is told elsewhere.
@@ -190,6 +190,18 @@ def entry_inputs(
         replace(i, alias=f"{i.name}_") if i.name in RESERVED and not i.keyword else i
         for i in inputs
     )
+
+
+def typed(
+    source: Source,
+    function: ast.FunctionDef,
+    arg: ast.arg,
+    default: ast.expr | None,
+) -> Fix | None:
+    """The edit that gives an input the type that its uses say; None for one with a value as default."""
+    if isinstance(default, ast.Constant) and default.value is not None:
+        return None
+    return annotated(source, arg, default, type_of(source, function, arg.arg))
 
 
 def parameter(method: ast.FunctionDef, name: str) -> ast.AST:

@@ -18,7 +18,7 @@ from mlax_scaffold.reader.checks.defaults import check_type
 from mlax_scaffold.reader.containers.declared import Form, declared_in
 from mlax_scaffold.reader.declaring import ALLOWED, Declaring
 from mlax_scaffold.reader.methods import names_of
-from mlax_scaffold.reader.remedies.bodies import of_self, removed
+from mlax_scaffold.reader.remedies.bodies import of_self, removed, required
 from mlax_scaffold.reader.requirements import read_raises, read_requirement
 from mlax_scaffold.reader.source import self_attribute
 
@@ -93,6 +93,13 @@ class SetupReader(Declaring):
                 check_type(self.source, statement.annotation)
                 annotation = unparsed(statement.annotation)
                 self._assignment(statement, target, value, annotation)
+            case ast.Assert():
+                self.source.report(
+                    statement,
+                    "an assertion checks nothing where Python runs with -O",
+                    'Write `require(condition, "message")`, which raises a ValueError.',
+                    fix=required(self.source, statement),
+                )
             case _:
                 self.source.report(
                     statement, "this statement cannot stand in setup", self._allowed()

@@ -77,6 +77,8 @@ class Case:
         spread: whether a module takes the items of x one by one.
         hyperparameters: what `init` is called with; a layer in the place of one is a toy.
         requirements: messages with which the layer may refuse what was picked.
+        unsaid: whether the spec may refuse what was picked by its own code, and tell it by no
+            requirement.
         shapes: those that the inputs were made from, with their annotations.
         layer: the module that has its `init` and `fwd`.
         module_class: the class of `module`.
@@ -101,6 +103,7 @@ class Case:
     spread: bool = False
     hyperparameters: Mapping[str, Any] | None = None
     requirements: tuple[str, ...] = ()
+    unsaid: bool = False
     shapes: Shapes | None = None
     keys: int | None = None
     layer: Any = None

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jax.typing import DTypeLike
 
 from mlax_scaffold.testing.case import abstract
-from mlax_scaffold.testing.picks import Refused
+from mlax_scaffold.testing.picks import REFUSALS, Refused
 
 
 def array(shape: Sequence[int], dtype: DTypeLike = jnp.float32) -> jax.ShapeDtypeStruct:
@@ -57,9 +57,15 @@ def _may_be_named(value: Any) -> bool:
 
 
 def hyperparams_of(
-    layer: Any, hyperparameters: Mapping[str, Any], requirements: Iterable[str] = ()
+    layer: Any,
+    hyperparameters: Mapping[str, Any],
+    requirements: Iterable[str] = (),
+    *,
+    unsaid: bool = False,
 ) -> Any:
     """The hyperparameters that `layer.init` makes of what was picked. Compiles nothing.
+
+    `unsaid` says whether its own code may refuse them, and no requirement tell it.
 
     Raises:
         Refused: where they do not meet a requirement, by its message alone; any other error
@@ -67,7 +73,8 @@ def hyperparams_of(
     """
     try:
         return abstract(layer, hyperparameters, jnp.float32).hyperparams
-    except ValueError as error:
-        if any(message in str(error) for message in requirements):
+    except REFUSALS as error:
+        said = any(message in str(error) for message in requirements)
+        if unsaid or (said and isinstance(error, ValueError)):
             raise Refused(hyperparameters, error) from error
         raise

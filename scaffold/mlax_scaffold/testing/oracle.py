@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 from jax.typing import DTypeLike
 
 from mlax_scaffold.reader.files import installed_place
@@ -14,6 +16,7 @@ from mlax_scaffold.spec.layer import Layer
 from mlax_scaffold.spec.loading import load
 from mlax_scaffold.testing.case import Arguments, Case
 from mlax_scaffold.testing.optimizer import OptimizerCase
+from mlax_scaffold.testing.picks import REFUSALS, Unfit
 from mlax_scaffold.testing.toys import Toy, ToyOptimizer
 
 
@@ -78,11 +81,25 @@ def assert_spec_refuses(
     if any(isinstance(v, toys) for v in hyperparameters.values()):
         return
     try:
-        spec.load()(**hyperparameters)
-    except ValueError:
+        assert_spec_creates(spec, hyperparameters)
+    except Unfit:
         return
     given = ", ".join(f"{name}={value!r}" for name, value in hyperparameters.items())
     raise AssertionError(f"the spec takes {given}, which is refused: {told}")
+
+
+def assert_spec_creates(spec: Spec, hyperparameters: Mapping[str, Any]) -> None:
+    """Raise Unfit where the spec takes these hyperparameters for no layer. Compiles nothing."""
+
+    def initialize(key: Any) -> None:
+        made = spec.load()(**hyperparameters)
+        if isinstance(made, Layer):
+            Layer.initialize(made, key, jnp.float32)
+
+    try:
+        jax.eval_shape(initialize, jax.eval_shape(lambda: jax.random.key(0)))
+    except REFUSALS as error:
+        raise Unfit from error
 
 
 def run_initialization(

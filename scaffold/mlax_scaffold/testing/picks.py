@@ -47,6 +47,10 @@ class Refused(Unfit):
         self.hyperparameters = hyperparameters
 
 
+REFUSALS = (ValueError, TypeError, IndexError, ArithmeticError)
+"""What Python and jax raise where sizes do not fit each other."""
+
+
 class Pick(Protocol):
     """Picks a value of a domain, by a name that no other domain of the case has."""
 

@@ -18,8 +18,13 @@ from mlax_scaffold.testing._functions import abstract_key
 from mlax_scaffold.testing.case import Arguments, Case
 from mlax_scaffold.testing.compare import assert_same_structure, by_name
 from mlax_scaffold.testing.dtypes import is_inexact, precision_for
-from mlax_scaffold.testing.oracle import Spec, run_initialization, run_spec
-from mlax_scaffold.testing.picks import Pick, Unfit, assert_wanted
+from mlax_scaffold.testing.oracle import (
+    Spec,
+    assert_spec_creates,
+    run_initialization,
+    run_spec,
+)
+from mlax_scaffold.testing.picks import REFUSALS, Pick, Unfit, assert_wanted
 from mlax_scaffold.testing.programs import Program
 from mlax_scaffold.testing.strategies import choices
 from mlax_scaffold.testing.toys import Toy
@@ -63,17 +68,18 @@ class Situation:
         assert_wanted(pick)
         found = cls(case, spec, dtype, weights, mode)
         found.assert_fits()
-        if case.requirements and len(modes) > 1:
+        if (case.requirements or case.unsaid) and len(modes) > 1:
             # A module creates its parameters in the other mode.
             dataclasses.replace(found, training=not mode).assert_fits()
         return found
 
     def assert_fits(self) -> None:
         """Raise Unfit where a requirement is not met, and AssertionError where the spec has none such."""
+        self._assert_sizes()
         try:
             _ = self.forward
         except ValueError as error:
-            if not self.case.refuses(error):
+            if not (self.case.refuses(error) or self._unsaid()):
                 raise
             self._assert_created()
             if not self.spec_refuses():
@@ -83,9 +89,25 @@ class Situation:
             raise Unfit from error
         except TypeError as error:
             # A block was given an input for its layers that these layers do not have.
-            if NOT_TAKEN in str(error):
+            if NOT_TAKEN in str(error) or self._unsaid():
                 raise Unfit from error
             raise
+        except REFUSALS as error:
+            if self._unsaid():
+                raise Unfit from error
+            raise
+
+    def _assert_sizes(self) -> None:
+        """Raise Unfit where an `int` is a size in the code of the spec, and is below 1."""
+        given = (self.case.hyperparameters or {}).values()
+        small = any(type(v) is int and v < 1 for v in given)
+        if not (self.case.unsaid and small) or any(isinstance(v, Toy) for v in given):
+            return
+        assert_spec_creates(self.spec, self.case.hyperparameters or {})
+
+    def _unsaid(self) -> bool:
+        """Whether the code of the spec refuses it in whatever dtype, and may."""
+        return self.case.unsaid and self.in_dtype(jnp.float32).spec_refuses()
 
     def _assert_created(self) -> None:
         """Raise AssertionError where it may be refused for weights that the spec does not make."""
@@ -101,7 +123,7 @@ class Situation:
         """Whether the spec does not take it."""
         try:
             _ = self.expected
-        except ValueError:
+        except REFUSALS:
             return True
         return False
 

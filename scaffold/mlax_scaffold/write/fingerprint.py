@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from mlax_scaffold.write.content import digest
 
@@ -29,16 +29,16 @@ def generator_fingerprint() -> str:
 
 
 def fingerprint_of(
-    generator: str, document_fields: bool, plugins: Mapping[str, str]
+    generator: str, asked: Iterable[str], plugins: Mapping[str, str]
 ) -> str:
     """Names the generator, what a project asks of its specs, and its plugins.
 
     Args:
         generator: names the generator.
-        document_fields: whether fields must be documented.
+        asked: what the project asks of its specs.
         plugins: the digests of the plugins that it names, by name.
     """
-    parts = [generator, *(["fields"] if document_fields else [])]
+    parts = [generator, *asked]
     parts += [f"{name}:{sha}" for name, sha in sorted(plugins.items())]
     return "+".join(parts)
 

@@ -1,5 +1,6 @@
 """Creating and casting arrays, splitting keys."""
 
+import inspect
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -25,6 +26,8 @@ def create(
     shape = tuple(shape)
     if key is SHAPES:
         return jax.ShapeDtypeStruct(shape, jnp.float32)  # type: ignore[return-value]
+    if dtype is None and _needs_dtype(initializer):
+        dtype = jnp.result_type(float)
     arguments = () if dtype is None else (dtype,)
     weight = initializer(key, shape, *arguments)
     if getattr(weight, "shape", None) != shape:
@@ -34,6 +37,17 @@ def create(
             "them first, as in lecun_normal()"
         )
     return weight
+
+
+def _needs_dtype(initializer: Initializer) -> bool:
+    """Whether an initializer has no dtype of its own, as `lambda key, shape, dtype: ...`."""
+    try:
+        parameters = inspect.signature(initializer).parameters
+    except (TypeError, ValueError):  # it is not written in Python
+        return False
+    return (
+        "dtype" in parameters and parameters["dtype"].default is inspect.Parameter.empty
+    )
 
 
 def matching(own: Any, dtype: DTypeLike) -> Any:

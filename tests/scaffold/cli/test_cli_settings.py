@@ -88,3 +88,13 @@ def test_a_project_may_demand_that_fields_are_documented(project):
         result = project.run(command)
         assert result.exit_code == 1
         assert "the hyperparameter `features` is not documented" in result.output
+
+
+def test_a_project_may_demand_that_specs_state_what_they_refuse(project):
+    test = "tests/generated/nn/test_nn_scale.py"
+    project.ok("generate")
+    assert "unsaid=True" in project.text(test)
+    project.write("pyproject.toml", PYPROJECT + "state_requirements = true\n")
+    assert "stale" in project.run("check").output
+    project.ok("generate")
+    assert "unsaid" not in project.text(test)

@@ -7,7 +7,7 @@ from collections.abc import Collection
 
 from mlax_scaffold.errors import Edit, Fix, Needed
 from mlax_scaffold.model.unparsing import unparsed
-from mlax_scaffold.reader.remedies.names import of_jax
+from mlax_scaffold.reader.remedies.names import SPEC, of_jax
 from mlax_scaffold.reader.source import Source, dotted, self_attribute
 
 _UPDATES = {
@@ -161,6 +161,26 @@ def called(source: Source, node: ast.expr) -> Fix:
     """`self.key` as `self.key()`."""
     end = source.end(node)
     return Fix((source.replace(end, end, "()"),))
+
+
+def required(source: Source, node: ast.Assert) -> Fix:
+    """`assert condition, message` as a requirement."""
+    condition = source.text_of(node.test)
+    match node.msg:
+        case ast.JoinedStr():
+            raised = f"raise ValueError({source.text_of(node.msg)})"
+            indent = " " * (node.col_offset + 4)
+            text = f"if not ({condition}):\n{indent}{raised}"
+            return Fix((source.edit(node, text),))
+        case ast.Constant(value=str(message)):
+            pass
+        case _:
+            message = f"{unparsed(node.test).replace('self.', '')} must hold"
+    literal = unparsed(ast.Constant(message))
+    if '"' not in literal:
+        literal = f'"{literal[1:-1]}"'
+    text = f"require({condition}, {literal})"
+    return Fix((source.edit(node, text),), (Needed(SPEC, "require", "require"),))
 
 
 def removed(source: Source, node: ast.stmt) -> Edit:

@@ -65,6 +65,38 @@ def called_so(
     return None
 
 
+def moved_up(source: Source, name: str, before: str) -> Fix | None:
+    """A field before another one, with the comment on its line."""
+    found = {
+        key: [
+            part
+            for owner in source.tree.body
+            if isinstance(owner, ast.ClassDef)
+            for part in owner.body
+            if isinstance(part, ast.AnnAssign)
+            and isinstance(part.target, ast.Name)
+            and part.target.id == key
+        ]
+        for key in (name, before)
+    }
+    if [len(parts) for parts in found.values()] != [1, 1]:
+        return None
+    field, place = found[name][0], found[before][0].lineno
+    last = field.end_lineno or field.lineno
+    lines = source.lines[field.lineno - 1 : last]
+    if source.lines[field.lineno - 2].strip().startswith("#"):
+        return None  # a comment above belongs to it
+    while source.lines[place - 2].strip().startswith("#:"):
+        place -= 1
+    text = "".join(f"{line}\n" for line in lines)
+    return Fix(
+        (
+            source.replace((place, 1), (place, 1), text),
+            source.replace((field.lineno, 1), (last + 1, 1), ""),
+        )
+    )
+
+
 def with_self(source: Source, method: ast.FunctionDef) -> Fix | None:
     """A method that takes self, which it had forgotten."""
     args = method.args

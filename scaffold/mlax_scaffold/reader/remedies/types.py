@@ -26,6 +26,7 @@ _FIELDS = {
     "Str": "str",
     "String": "str",
     "boolean": "bool",
+    "callable": "Activation",
     "double": "float",
     "function": "Function",
     "integer": "int",
@@ -116,25 +117,38 @@ def or_none(source: Source, annotation: ast.expr) -> Fix:
     return Fix((source.replace(end, end, " | None"),))
 
 
-def annotated(source: Source, node: ast.arg) -> Fix:
-    """An input without a type as a floating array of any shape."""
-    line, column = source.start(node)
-    end = (line, column + len(node.arg))
-    return Fix(
-        (source.replace(end, end, ': Float["..."]'),), (Needed(SPEC, "Float", "Float"),)
-    )
+def annotated(
+    source: Source, node: ast.arg, default: ast.expr | None, guessed: str
+) -> Fix | None:
+    """An input of no type, or of one that says no shape, with one that was read off its uses."""
+    none = " | None" if default is not None and _is_none(default) else ""
+    if node.annotation is None:
+        line, column = source.start(node)
+        end = (line, column + len(node.arg))
+        text = f": {guessed}{none}"
+        return Fix((source.replace(end, end, text),), _needed(guessed))
+    text = _array(node.annotation)
+    if text in ('Float["..."]', 'Float["..."] | None'):
+        text = text.replace('Float["..."]', guessed)
+    if text is None or text == unparsed(node.annotation):
+        return None
+    return _written(source, node.annotation, text)
 
 
 def _written(source: Source, node: ast.expr, text: str) -> Fix:
+    return Fix((source.edit(node, text),), _needed(text))
+
+
+def _needed(text: str) -> tuple[Needed, ...]:
+    """What a type takes from imports."""
     names = {n.id for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Name)}
     words = (*WORDS, *_ARRAYS.values(), "PerDim", "Literal")
     plain = ("int", "float", "bool", "str")
-    needed = [
+    return tuple(
         Needed(WORDS[n].module if n in WORDS else SPEC, n, n)
         for n in sorted(names)
         if n in words and n not in plain
-    ]
-    return Fix((source.edit(node, text),), tuple(needed))
+    )
 
 
 def _field(node: ast.expr) -> str | None:

@@ -104,6 +104,8 @@ class TestView:
     stored: bool
     """Whether a state is read in the dtype that it is stored in."""
     requirements: tuple[str, ...]
+    unsaid: bool
+    """Whether it may refuse what no requirement tells."""
     example: str
     """Arguments of a valid call, for those that are made invalid."""
     invalid: tuple[tuple[str, str], ...]
@@ -210,6 +212,8 @@ def _view(definition: Definition, library: Library, project: Project) -> TestVie
         carries=definition.method("initial_carry") is not None,
         stored=bool(traits and traits.stored),
         requirements=tuple(dict.fromkeys(_requirements(definition, library))),
+        unsaid=not project.state_requirements
+        and definition.source.startswith(f"{project.specs}/"),
         example=", ".join(
             f'"{name}": {text}' for name, text in _valid(definition, plain).items()
         ),

@@ -65,7 +65,7 @@ def cases(pick: Pick) -> Case:
         "drop_rate": drop_rate,
     }
     requirements = ("hidden must be even",)
-    hyperparams = hyperparams_of(GMLPBlock, hyperparameters, requirements)
+    hyperparams = hyperparams_of(GMLPBlock, hyperparameters, requirements, unsaid=True)
     shapes = shapes_of(pick, {"x": "batch length features"}, known(hyperparams))
     return Case.of_layer(
         "GMLPBlock",
@@ -73,6 +73,7 @@ def cases(pick: Pick) -> Case:
         graph.GMLPBlock,
         hyperparameters,
         requirements=requirements,
+        unsaid=True,
         shapes=shapes,
         x=shapes.array("x"),
         y=shapes.expected("batch length features"),

@@ -33,7 +33,7 @@ def cases(pick: Pick) -> Case:
         "end": end,
         "steps": steps,
     }
-    hyperparams = hyperparams_of(NeuralODE, hyperparameters)
+    hyperparams = hyperparams_of(NeuralODE, hyperparameters, unsaid=True)
     shapes = shapes_of(
         pick,
         {"x": "*batch features"},
@@ -45,6 +45,7 @@ def cases(pick: Pick) -> Case:
         NeuralODE,
         graph.NeuralODE,
         hyperparameters,
+        unsaid=True,
         shapes=shapes,
         x=shapes.array("x"),
         key_optional=True,

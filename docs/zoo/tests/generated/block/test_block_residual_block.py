@@ -71,7 +71,9 @@ def cases(pick: Pick) -> Case:
         "the channels of x must be those of the kernel, times groups",
         "groups must divide the channels of the result",
     )
-    hyperparams = hyperparams_of(ResidualBlock, hyperparameters, requirements)
+    hyperparams = hyperparams_of(
+        ResidualBlock, hyperparameters, requirements, unsaid=True
+    )
     shapes = shapes_of(pick, {"x": "batch time channels"}, known(hyperparams))
     return Case.of_layer(
         "ResidualBlock",
@@ -79,6 +81,7 @@ def cases(pick: Pick) -> Case:
         graph.ResidualBlock,
         hyperparameters,
         requirements=requirements,
+        unsaid=True,
         shapes=shapes,
         x=shapes.array("x"),
         keys=8,

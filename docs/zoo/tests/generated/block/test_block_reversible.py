@@ -27,7 +27,7 @@ def cases(pick: Pick) -> Case:
     count = pick("count", sizes(max=3))
     count = pick("count", sizes(max=3))
     hyperparameters = {"fs": toys.Toy.several(count), "gs": toys.Toy.several(count)}
-    hyperparams = hyperparams_of(Reversible, hyperparameters)
+    hyperparams = hyperparams_of(Reversible, hyperparameters, unsaid=True)
     shapes = shapes_of(
         pick, {"x": "*batch features"}, dict(known(hyperparams), features=toys.WIDTH)
     )
@@ -36,6 +36,7 @@ def cases(pick: Pick) -> Case:
         Reversible,
         graph.Reversible,
         hyperparameters,
+        unsaid=True,
         shapes=shapes,
         x=shapes.array("x"),
         y=shapes.expected("*batch features"),

@@ -95,7 +95,7 @@ def cases(pick: Pick) -> Case:
         "the channels of x must be those of the kernel, times groups",
         "groups must divide the channels of the result",
     )
-    hyperparams = hyperparams_of(WaveNet, hyperparameters, requirements)
+    hyperparams = hyperparams_of(WaveNet, hyperparameters, requirements, unsaid=True)
     shapes = shapes_of(pick, {"x": "batch time in_channels"}, known(hyperparams))
     return Case.of_layer(
         "WaveNet",
@@ -103,6 +103,7 @@ def cases(pick: Pick) -> Case:
         graph.WaveNet,
         hyperparameters,
         requirements=requirements,
+        unsaid=True,
         shapes=shapes,
         x=shapes.array("x"),
         y=shapes.expected("batch time out_channels"),

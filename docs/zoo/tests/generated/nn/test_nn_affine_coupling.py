@@ -51,7 +51,9 @@ def cases(pick: Pick) -> Case:
     swap = pick("swap", booleans())
     hyperparameters = {"features": features, "hidden": hidden, "swap": swap}
     requirements = ("a coupling needs at least two features",)
-    hyperparams = hyperparams_of(AffineCoupling, hyperparameters, requirements)
+    hyperparams = hyperparams_of(
+        AffineCoupling, hyperparameters, requirements, unsaid=True
+    )
     shapes = shapes_of(pick, {"x": "*batch features"}, known(hyperparams))
     return Case.of_layer(
         "AffineCoupling",
@@ -59,6 +61,7 @@ def cases(pick: Pick) -> Case:
         graph.AffineCoupling,
         hyperparameters,
         requirements=requirements,
+        unsaid=True,
         shapes=shapes,
         x=shapes.array("x"),
         y=(shapes.expected("*batch features"), shapes.expected("*batch")),

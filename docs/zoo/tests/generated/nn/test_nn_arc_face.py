@@ -63,7 +63,7 @@ def cases(pick: Pick) -> Case:
         "margin": margin,
         "scale": scale,
     }
-    hyperparams = hyperparams_of(ArcFace, hyperparameters)
+    hyperparams = hyperparams_of(ArcFace, hyperparameters, unsaid=True)
     shapes = shapes_of(
         pick, {"embeddings": "batch features", "labels": "batch"}, known(hyperparams)
     )
@@ -75,6 +75,7 @@ def cases(pick: Pick) -> Case:
         ArcFace,
         graph.ArcFace,
         hyperparameters,
+        unsaid=True,
         shapes=shapes,
         x=shapes.array("embeddings"),
         inputs=inputs,

@@ -70,7 +70,9 @@ def cases(pick: Pick) -> Case:
         "the heads of the values must divide the weights'",
         "the heads of the keys must divide the query's",
     )
-    hyperparams = hyperparams_of(AxialAttention, hyperparameters, requirements)
+    hyperparams = hyperparams_of(
+        AxialAttention, hyperparameters, requirements, unsaid=True
+    )
     shapes = shapes_of(pick, {"x": "batch *axes features"}, known(hyperparams))
     return Case.of_layer(
         "AxialAttention",
@@ -78,6 +80,7 @@ def cases(pick: Pick) -> Case:
         graph.AxialAttention,
         hyperparameters,
         requirements=requirements,
+        unsaid=True,
         shapes=shapes,
         x=shapes.array("x"),
         y=shapes.expected("batch *axes features"),

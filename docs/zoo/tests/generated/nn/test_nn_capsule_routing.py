@@ -73,13 +73,14 @@ def cases(pick: Pick) -> Case:
         "out_dim": out_dim,
         "iterations": iterations,
     }
-    hyperparams = hyperparams_of(CapsuleRouting, hyperparameters)
+    hyperparams = hyperparams_of(CapsuleRouting, hyperparameters, unsaid=True)
     shapes = shapes_of(pick, {"u": "*batch in_capsules in_dim"}, known(hyperparams))
     return Case.of_layer(
         "CapsuleRouting",
         CapsuleRouting,
         graph.CapsuleRouting,
         hyperparameters,
+        unsaid=True,
         shapes=shapes,
         x=shapes.array("u"),
         y=shapes.expected("*batch out_capsules out_dim"),

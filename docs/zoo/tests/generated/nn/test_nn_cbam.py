@@ -63,7 +63,7 @@ def cases(pick: Pick) -> Case:
         "the channels of x must be those of the kernel, times groups",
         "groups must divide the channels of the result",
     )
-    hyperparams = hyperparams_of(CBAM, hyperparameters, requirements)
+    hyperparams = hyperparams_of(CBAM, hyperparameters, requirements, unsaid=True)
     shapes = shapes_of(pick, {"x": "batch height width features"}, known(hyperparams))
     return Case.of_layer(
         "CBAM",
@@ -71,6 +71,7 @@ def cases(pick: Pick) -> Case:
         graph.CBAM,
         hyperparameters,
         requirements=requirements,
+        unsaid=True,
         shapes=shapes,
         x=shapes.array("x"),
         y=shapes.expected("batch height width features"),

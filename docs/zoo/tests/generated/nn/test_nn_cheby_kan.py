@@ -55,13 +55,14 @@ def cases(pick: Pick) -> Case:
         "out_features": out_features,
         "degree": degree,
     }
-    hyperparams = hyperparams_of(ChebyKAN, hyperparameters)
+    hyperparams = hyperparams_of(ChebyKAN, hyperparameters, unsaid=True)
     shapes = shapes_of(pick, {"x": "*batch in_features"}, known(hyperparams))
     return Case.of_layer(
         "ChebyKAN",
         ChebyKAN,
         graph.ChebyKAN,
         hyperparameters,
+        unsaid=True,
         shapes=shapes,
         x=shapes.array("x"),
         y=shapes.expected("*batch out_features"),

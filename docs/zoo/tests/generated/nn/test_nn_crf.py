@@ -40,7 +40,7 @@ def cases(pick: Pick) -> Case:
     """Hyperparameters and inputs of CRF that fit each other."""
     num_tags = pick("num_tags", sizes())
     hyperparameters = {"num_tags": num_tags}
-    hyperparams = hyperparams_of(CRF, hyperparameters)
+    hyperparams = hyperparams_of(CRF, hyperparameters, unsaid=True)
     shapes = shapes_of(
         pick,
         {"emissions": "batch length num_tags", "tags": "batch length"},
@@ -51,6 +51,7 @@ def cases(pick: Pick) -> Case:
         CRF,
         graph.CRF,
         hyperparameters,
+        unsaid=True,
         shapes=shapes,
         x=(shapes.array("emissions"), shapes.array("tags", jnp.int32)),
         y=shapes.expected("batch"),

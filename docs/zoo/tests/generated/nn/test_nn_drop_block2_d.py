@@ -45,7 +45,9 @@ def cases(pick: Pick) -> Case:
     keep_prob = pick("keep_prob", probabilities())
     hyperparameters = {"block_size": block_size, "keep_prob": keep_prob}
     requirements = ("block_size is greater than the feature map",)
-    hyperparams = hyperparams_of(DropBlock2D, hyperparameters, requirements)
+    hyperparams = hyperparams_of(
+        DropBlock2D, hyperparameters, requirements, unsaid=True
+    )
     shapes = shapes_of(pick, {"x": "batch height width channels"}, known(hyperparams))
     return Case.of_layer(
         "DropBlock2D",
@@ -53,6 +55,7 @@ def cases(pick: Pick) -> Case:
         graph.DropBlock2D,
         hyperparameters,
         requirements=requirements,
+        unsaid=True,
         shapes=shapes,
         x=shapes.array("x"),
         y=shapes.expected("batch height width channels"),

@@ -62,7 +62,7 @@ def cases(pick: Pick) -> Case:
         "epsilon": epsilon,
     }
     requirements = ("groups must divide features",)
-    hyperparams = hyperparams_of(EvoNormS0, hyperparameters, requirements)
+    hyperparams = hyperparams_of(EvoNormS0, hyperparameters, requirements, unsaid=True)
     shapes = shapes_of(pick, {"x": "n h w features"}, known(hyperparams))
     return Case.of_layer(
         "EvoNormS0",
@@ -70,6 +70,7 @@ def cases(pick: Pick) -> Case:
         graph.EvoNormS0,
         hyperparameters,
         requirements=requirements,
+        unsaid=True,
         shapes=shapes,
         x=shapes.array("x"),
         y=shapes.expected("n h w features"),

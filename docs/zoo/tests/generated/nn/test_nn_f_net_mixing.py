@@ -23,13 +23,14 @@ SPEC = find_spec("specs/nn/fnet_mixing.py", near=__file__)
 def cases(pick: Pick) -> Case:
     """Hyperparameters and inputs of FNetMixing that fit each other."""
     hyperparameters = {}
-    hyperparams = hyperparams_of(FNetMixing, hyperparameters)
+    hyperparams = hyperparams_of(FNetMixing, hyperparameters, unsaid=True)
     shapes = shapes_of(pick, {"x": "*batch length features"}, known(hyperparams))
     return Case.of_layer(
         "FNetMixing",
         FNetMixing,
         graph.FNetMixing,
         hyperparameters,
+        unsaid=True,
         shapes=shapes,
         x=shapes.array("x"),
         y=shapes.expected("*batch length features"),

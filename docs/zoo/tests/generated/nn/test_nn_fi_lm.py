@@ -46,7 +46,7 @@ def cases(pick: Pick) -> Case:
     features = pick("features", sizes())
     conditioning = pick("conditioning", sizes())
     hyperparameters = {"features": features, "conditioning": conditioning}
-    hyperparams = hyperparams_of(FiLM, hyperparameters)
+    hyperparams = hyperparams_of(FiLM, hyperparameters, unsaid=True)
     shapes = shapes_of(
         pick,
         {"x": "batch height width features", "z": "batch conditioning"},
@@ -57,6 +57,7 @@ def cases(pick: Pick) -> Case:
         FiLM,
         graph.FiLM,
         hyperparameters,
+        unsaid=True,
         shapes=shapes,
         x=(shapes.array("x"), shapes.array("z")),
         y=shapes.expected("batch height width features"),

@@ -53,13 +53,14 @@ def cases(pick: Pick) -> Case:
         "epsilon": epsilon,
         "learn_epsilon": learn_epsilon,
     }
-    hyperparams = hyperparams_of(FilterResponseNorm, hyperparameters)
+    hyperparams = hyperparams_of(FilterResponseNorm, hyperparameters, unsaid=True)
     shapes = shapes_of(pick, {"x": "batch *spatial features"}, known(hyperparams))
     return Case.of_layer(
         "FilterResponseNorm",
         FilterResponseNorm,
         graph.FilterResponseNorm,
         hyperparameters,
+        unsaid=True,
         shapes=shapes,
         x=shapes.array("x"),
         y=shapes.expected("batch *spatial features"),

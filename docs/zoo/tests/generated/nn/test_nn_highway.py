@@ -60,13 +60,14 @@ def cases(pick: Pick) -> Case:
         "gate_bias": gate_bias,
         "activation": activation,
     }
-    hyperparams = hyperparams_of(Highway, hyperparameters)
+    hyperparams = hyperparams_of(Highway, hyperparameters, unsaid=True)
     shapes = shapes_of(pick, {"x": "*batch width"}, known(hyperparams))
     return Case.of_layer(
         "Highway",
         Highway,
         graph.Highway,
         hyperparameters,
+        unsaid=True,
         shapes=shapes,
         x=shapes.array("x"),
         y=shapes.expected("*batch width"),

@@ -69,13 +69,14 @@ def cases(pick: Pick) -> Case:
         "max_steps": max_steps,
         "tolerance": tolerance,
     }
-    hyperparams = hyperparams_of(Hopfield, hyperparameters)
+    hyperparams = hyperparams_of(Hopfield, hyperparameters, unsaid=True)
     shapes = shapes_of(pick, {"xi": "*batch features"}, known(hyperparams))
     return Case.of_layer(
         "Hopfield",
         Hopfield,
         graph.Hopfield,
         hyperparameters,
+        unsaid=True,
         shapes=shapes,
         x=shapes.array("xi"),
         y=shapes.expected("*batch features"),

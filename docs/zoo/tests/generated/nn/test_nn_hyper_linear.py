@@ -65,13 +65,14 @@ def cases(pick: Pick) -> Case:
         "embedding_size": embedding_size,
         "hidden": hidden,
     }
-    hyperparams = hyperparams_of(HyperLinear, hyperparameters)
+    hyperparams = hyperparams_of(HyperLinear, hyperparameters, unsaid=True)
     shapes = shapes_of(pick, {"x": "*batch in_features"}, known(hyperparams))
     return Case.of_layer(
         "HyperLinear",
         HyperLinear,
         graph.HyperLinear,
         hyperparameters,
+        unsaid=True,
         shapes=shapes,
         x=shapes.array("x"),
         y=shapes.expected("*batch out_features"),

@@ -57,13 +57,14 @@ def cases(pick: Pick) -> Case:
         "out_features": out_features,
         "components": components,
     }
-    hyperparams = hyperparams_of(MixtureDensity, hyperparameters)
+    hyperparams = hyperparams_of(MixtureDensity, hyperparameters, unsaid=True)
     shapes = shapes_of(pick, {"x": "*batch in_features"}, known(hyperparams))
     return Case.of_layer(
         "MixtureDensity",
         MixtureDensity,
         graph.MixtureDensity,
         hyperparameters,
+        unsaid=True,
         shapes=shapes,
         x=shapes.array("x"),
         keys=1,

@@ -56,7 +56,7 @@ def cases(pick: Pick) -> Case:
         "features": features,
         "rounds": rounds,
     }
-    hyperparams = hyperparams_of(MogrifierLSTMCell, hyperparameters)
+    hyperparams = hyperparams_of(MogrifierLSTMCell, hyperparameters, unsaid=True)
     shapes = shapes_of(
         pick,
         {
@@ -71,6 +71,7 @@ def cases(pick: Pick) -> Case:
         MogrifierLSTMCell,
         graph.MogrifierLSTMCell,
         hyperparameters,
+        unsaid=True,
         shapes=shapes,
         x=(
             shapes.array("inputs"),

@@ -56,13 +56,14 @@ def cases(pick: Pick) -> Case:
         "out_features": out_features,
         "epsilon": epsilon,
     }
-    hyperparams = hyperparams_of(NALU, hyperparameters)
+    hyperparams = hyperparams_of(NALU, hyperparameters, unsaid=True)
     shapes = shapes_of(pick, {"x": "*batch in_features"}, known(hyperparams))
     return Case.of_layer(
         "NALU",
         NALU,
         graph.NALU,
         hyperparameters,
+        unsaid=True,
         shapes=shapes,
         x=shapes.array("x"),
         y=shapes.expected("*batch out_features"),

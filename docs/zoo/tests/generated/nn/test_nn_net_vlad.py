@@ -52,7 +52,7 @@ def cases(pick: Pick) -> Case:
         "the channels of x must be those of the kernel, times groups",
         "groups must divide the channels of the result",
     )
-    hyperparams = hyperparams_of(NetVLAD, hyperparameters, requirements)
+    hyperparams = hyperparams_of(NetVLAD, hyperparameters, requirements, unsaid=True)
     shapes = shapes_of(pick, {"x": "batch height width features"}, known(hyperparams))
     return Case.of_layer(
         "NetVLAD",
@@ -60,6 +60,7 @@ def cases(pick: Pick) -> Case:
         graph.NetVLAD,
         hyperparameters,
         requirements=requirements,
+        unsaid=True,
         shapes=shapes,
         x=shapes.array("x"),
         y=shapes.expected("batch clusters*features"),

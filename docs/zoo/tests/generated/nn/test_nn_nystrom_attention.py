@@ -69,7 +69,9 @@ def cases(pick: Pick) -> Case:
         "num_heads must divide features",
         "num_landmarks must divide the length",
     )
-    hyperparams = hyperparams_of(NystromAttention, hyperparameters, requirements)
+    hyperparams = hyperparams_of(
+        NystromAttention, hyperparameters, requirements, unsaid=True
+    )
     shapes = shapes_of(pick, {"x": "batch length features"}, known(hyperparams))
     return Case.of_layer(
         "NystromAttention",
@@ -77,6 +79,7 @@ def cases(pick: Pick) -> Case:
         graph.NystromAttention,
         hyperparameters,
         requirements=requirements,
+        unsaid=True,
         shapes=shapes,
         x=shapes.array("x"),
         y=shapes.expected("batch length features"),

@@ -75,7 +75,9 @@ def cases(pick: Pick) -> Case:
         "widening": widening,
     }
     requirements = ("num_heads must divide latent_features",)
-    hyperparams = hyperparams_of(PerceiverCrossAttention, hyperparameters, requirements)
+    hyperparams = hyperparams_of(
+        PerceiverCrossAttention, hyperparameters, requirements, unsaid=True
+    )
     shapes = shapes_of(
         pick,
         {"x": "batch length in_features", "mask": "batch length"},
@@ -90,6 +92,7 @@ def cases(pick: Pick) -> Case:
         graph.PerceiverCrossAttention,
         hyperparameters,
         requirements=requirements,
+        unsaid=True,
         shapes=shapes,
         x=shapes.array("x"),
         inputs=inputs,

@@ -52,13 +52,14 @@ def cases(pick: Pick) -> Case:
     out_features = pick("out_features", sizes())
     c = pick("c", positives())
     hyperparameters = {"in_features": in_features, "out_features": out_features, "c": c}
-    hyperparams = hyperparams_of(PoincareLinear, hyperparameters)
+    hyperparams = hyperparams_of(PoincareLinear, hyperparameters, unsaid=True)
     shapes = shapes_of(pick, {"x": "*batch in_features"}, known(hyperparams))
     return Case.of_layer(
         "PoincareLinear",
         PoincareLinear,
         graph.PoincareLinear,
         hyperparameters,
+        unsaid=True,
         shapes=shapes,
         x=shapes.array("x"),
         y=shapes.expected("*batch out_features"),

@@ -63,7 +63,7 @@ def cases(pick: Pick) -> Case:
         "hidden": hidden,
         "logit_clipping": logit_clipping,
     }
-    hyperparams = hyperparams_of(PointerHead, hyperparameters)
+    hyperparams = hyperparams_of(PointerHead, hyperparameters, unsaid=True)
     shapes = shapes_of(
         pick,
         {
@@ -78,6 +78,7 @@ def cases(pick: Pick) -> Case:
         PointerHead,
         graph.PointerHead,
         hyperparameters,
+        unsaid=True,
         shapes=shapes,
         x=(
             shapes.array("encoder"),

@@ -56,13 +56,14 @@ def cases(pick: Pick) -> Case:
         "num_features": num_features,
         "bandwidth": bandwidth,
     }
-    hyperparams = hyperparams_of(RandomFourierFeatures, hyperparameters)
+    hyperparams = hyperparams_of(RandomFourierFeatures, hyperparameters, unsaid=True)
     shapes = shapes_of(pick, {"x": "*batch in_features"}, known(hyperparams))
     return Case.of_layer(
         "RandomFourierFeatures",
         RandomFourierFeatures,
         graph.RandomFourierFeatures,
         hyperparameters,
+        unsaid=True,
         shapes=shapes,
         x=shapes.array("x"),
         y=shapes.expected("*batch num_features"),

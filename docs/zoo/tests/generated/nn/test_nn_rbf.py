@@ -62,13 +62,14 @@ def cases(pick: Pick) -> Case:
         "centers": centers,
         "kernel": kernel,
     }
-    hyperparams = hyperparams_of(RBF, hyperparameters)
+    hyperparams = hyperparams_of(RBF, hyperparameters, unsaid=True)
     shapes = shapes_of(pick, {"x": "*batch in_features"}, known(hyperparams))
     return Case.of_layer(
         "RBF",
         RBF,
         graph.RBF,
         hyperparameters,
+        unsaid=True,
         shapes=shapes,
         x=shapes.array("x"),
         y=shapes.expected("*batch out_features"),

@@ -79,13 +79,14 @@ def cases(pick: Pick) -> Case:
         "first_omega": first_omega,
         "omega": omega,
     }
-    hyperparams = hyperparams_of(SIREN, hyperparameters)
+    hyperparams = hyperparams_of(SIREN, hyperparameters, unsaid=True)
     shapes = shapes_of(pick, {"coords": "*batch in_features"}, known(hyperparams))
     return Case.of_layer(
         "SIREN",
         SIREN,
         graph.SIREN,
         hyperparameters,
+        unsaid=True,
         shapes=shapes,
         x=shapes.array("coords"),
         y=shapes.expected("*batch out_features"),

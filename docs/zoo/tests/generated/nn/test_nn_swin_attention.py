@@ -89,7 +89,9 @@ def cases(pick: Pick) -> Case:
         "shift must be below window",
         " must divide the image, ",
     )
-    hyperparams = hyperparams_of(SwinAttention, hyperparameters, requirements)
+    hyperparams = hyperparams_of(
+        SwinAttention, hyperparameters, requirements, unsaid=True
+    )
     shapes = shapes_of(
         pick,
         {"x": "batch height width features"},
@@ -102,6 +104,7 @@ def cases(pick: Pick) -> Case:
         graph.SwinAttention,
         hyperparameters,
         requirements=requirements,
+        unsaid=True,
         shapes=shapes,
         x=shapes.array("x"),
         y=example["y"],

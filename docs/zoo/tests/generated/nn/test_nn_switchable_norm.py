@@ -51,13 +51,14 @@ def cases(pick: Pick) -> Case:
     momentum = pick("momentum", decays())
     epsilon = pick("epsilon", positives())
     hyperparameters = {"features": features, "momentum": momentum, "epsilon": epsilon}
-    hyperparams = hyperparams_of(SwitchableNorm, hyperparameters)
+    hyperparams = hyperparams_of(SwitchableNorm, hyperparameters, unsaid=True)
     shapes = shapes_of(pick, {"x": "batch height width features"}, known(hyperparams))
     return Case.of_layer(
         "SwitchableNorm",
         SwitchableNorm,
         graph.SwitchableNorm,
         hyperparameters,
+        unsaid=True,
         shapes=shapes,
         x=shapes.array("x"),
         y=shapes.expected("batch height width features"),

@@ -97,7 +97,7 @@ def cases(pick: Pick) -> Case:
         "value_heads": value_heads,
         "dropout_rate": dropout_rate,
     }
-    hyperparams = hyperparams_of(TalkingHeadsAttention, hyperparameters)
+    hyperparams = hyperparams_of(TalkingHeadsAttention, hyperparameters, unsaid=True)
     shapes = shapes_of(
         pick,
         {
@@ -115,6 +115,7 @@ def cases(pick: Pick) -> Case:
         TalkingHeadsAttention,
         graph.TalkingHeadsAttention,
         hyperparameters,
+        unsaid=True,
         shapes=shapes,
         x=(shapes.array("x"), shapes.array("memory")),
         inputs=inputs,

@@ -1,0 +1,298 @@
+"""Walks what a method does with its inputs, in the order of the text, and notes what that says of them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from mlax_scaffold.reader.axes import operations
+from mlax_scaffold.reader.axes.known import Known
+from mlax_scaffold.reader.axes.layers import keeps, layer_of, tell
+from mlax_scaffold.reader.axes.sizes import Scope
+from mlax_scaffold.reader.source import self_attribute
+
+_DEPTH = 4
+"""So many methods and functions are followed, one from the other."""
+
+
+@dataclass(frozen=True)
+class Alias:
+    """A name that stands for an input, or for what is computed of it with the same first axes."""
+
+    known: Known
+    whole: bool = True
+    """Whether the last axis is that of the input, too."""
+    extra: int = 0
+    """So many axes are added at the end."""
+
+
+Names = dict[str, Alias]
+
+
+@dataclass
+class Evidence:
+    """What the methods of a class, or a function, say of their inputs."""
+
+    scope: Scope
+    depth: int = 0
+    names: Names = field(default_factory=dict)
+    shapes: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Locals that are computed of weights, with their shapes."""
+
+    def of(self, function: ast.FunctionDef) -> dict[str, Known]:
+        """The inputs of a method or a function, by name."""
+        found = {a.arg: Known(a.arg) for a in _parameters(function)}
+        self.names = {name: Alias(known) for name, known in found.items()}
+        self._body(function.body)
+        return found
+
+    def _body(self, statements: Iterable[ast.stmt]) -> None:
+        for statement in statements:
+            self._statement(statement)
+
+    def _statement(self, statement: ast.stmt) -> None:
+        if isinstance(statement, ast.FunctionDef):
+            self._inside(_parameters(statement), statement.body)
+            return
+        for value in ast.iter_child_nodes(statement):
+            if isinstance(value, ast.expr):
+                self._expression(value)
+        match statement:
+            case ast.Assign(targets=[target], value=value):
+                self._bind(target, value)
+            case ast.AugAssign(target=ast.Name(id=name)):
+                pass
+            case _:
+                for name in ("body", "orelse"):
+                    self._body(getattr(statement, name, []))
+
+    def _inside(self, hidden: Iterable[ast.arg], body: Iterable[ast.stmt]) -> None:
+        """A function in the method, whose parameters are others."""
+        before = dict(self.names)
+        for arg in hidden:
+            self.names.pop(arg.arg, None)
+        self._body(body)
+        self.names = before
+
+    def _bind(self, target: ast.expr, value: ast.expr) -> None:
+        match target, value:
+            case ast.Tuple(elts=names), ast.Attribute(value=owner, attr="shape"):
+                if alias := self.alias(owner):
+                    operations.unpacked(alias.known, names, self.scope)
+            case ast.Tuple(elts=names), ast.Name(id=given) if given in self.names:
+                known = self.names[given].known
+                if all(isinstance(n, ast.Name) for n in names) and not known.least:
+                    made = [Known(n.id) for n in names if isinstance(n, ast.Name)]
+                    known.items = known.items or made
+                    pairs = zip(made, known.items, strict=False)
+                    self.names |= {own.name: Alias(item) for own, item in pairs}
+            case ast.Name(id=name), _:
+                alias = self.alias(value)
+                self.names.pop(name, None)
+                if alias is not None:
+                    self.names[name] = alias
+                elif shape := self.shape(value):
+                    self.shapes[name] = shape
+            case ast.Tuple(elts=names), ast.Tuple(elts=values):
+                for part, own in zip(names, values, strict=False):
+                    self._bind(part, own)
+            case ast.Tuple(elts=names), _:
+                alias = self.alias(value) if _splits(value) else None
+                for part in names:
+                    if isinstance(part, ast.Name):
+                        self.names.pop(part.id, None)
+                        if alias is not None:
+                            self.names[part.id] = alias
+
+    def shape(self, node: ast.expr) -> tuple[str, ...] | None:
+        """The shape of what is computed of weights, where it is plain."""
+        match node:
+            case ast.Name(id=name):
+                return self.shapes.get(name)
+            case ast.Attribute(value=inner, attr="T"):
+                found = self.shape(inner)
+                return found and found[::-1]
+            case ast.BinOp(left=left, op=op, right=right):
+                product = isinstance(op, ast.MatMult)
+                return None if product else self.shape(left) or self.shape(right)
+            case ast.Call(func=ast.Attribute(value=inner, attr="astype")):
+                return self.shape(inner)
+        return self.scope.weight(node)
+
+    def alias(self, node: ast.expr) -> Alias | None:
+        """The input that an expression has the shape of."""
+        match node:
+            case ast.Name(id=name):
+                return self.names.get(name)
+            case ast.BinOp(left=left, op=ast.MatMult()):
+                return _other_end(self.alias(left))
+            case ast.BinOp(left=left, right=right):
+                return self.alias(left) or self.alias(right)
+            case ast.UnaryOp(operand=inner):
+                return self.alias(inner)
+            case ast.Call(func=ast.Attribute(value=owner, attr="astype")):
+                return self.alias(owner)
+            case ast.Subscript(value=owner, slice=ast.Tuple(elts=parts)):
+                found = self.alias(owner)
+                match parts:
+                    case [ast.Constant(value=end), ast.Constant(value=int())]:
+                        if found and end is ...:
+                            return _other_end(found, found.extra - 1)
+                return None
+            case ast.Call(func=function, args=[first, *_]):
+                layer = layer_of(self.scope, function)
+                found = self.alias(first)
+                if found is None:
+                    return None
+                if layer is not None:
+                    more, whole = keeps(layer) or (None, False)
+                    if more is None:
+                        return None
+                    return found if whole else _other_end(found, found.extra + more)
+                if operations.by_element(function):
+                    return found
+                return _other_end(found) if _splits(node) else None
+        return None
+
+    def _expression(self, node: ast.expr) -> None:
+        match node:
+            case ast.Lambda(args=inner, body=body):
+                self._inside([*inner.args, *inner.kwonlyargs], [ast.Expr(body)])
+                return
+            case ast.Call():
+                self._call(node)
+            case ast.BinOp(left=left, op=op, right=right):
+                self._pair(left, right, isinstance(op, ast.MatMult))
+            case ast.Subscript(value=owner, slice=index):
+                self._index(owner, index)
+        for loop in getattr(node, "generators", []):
+            match loop:
+                case ast.comprehension(target=target, iter=ast.Tuple(elts=[one, *_])):
+                    self._bind(target, one)
+        for part in ast.iter_child_nodes(node):
+            if isinstance(part, ast.expr):
+                self._expression(part)
+            elif isinstance(part, ast.keyword):
+                self._expression(part.value)
+            elif isinstance(part, ast.comprehension):
+                self._expression(part.iter)
+
+    def _pair(self, left: ast.expr, right: ast.expr, product: bool) -> None:
+        """What stands on both sides of an operator, where one is a weight."""
+        if product:
+            shape, alias = self.shape(right), self.alias(left)
+            if shape and alias and alias.whole and len(shape) == 2:
+                alias.known.call(-1, shape[0])
+            return
+        sides = self.alias(left), self.alias(right)
+        for one, alias in ((left, sides[1]), (right, sides[0])):
+            shape = self.shape(one)
+            if alias is not None and operations.expanded(one):
+                alias.known.at(operations.expanded(one) - 1 - alias.extra)
+            if shape and alias and alias.whole and not alias.extra:
+                for i, size in enumerate(reversed(shape)):
+                    alias.known.call(-1 - i, "" if size == "1" else size)
+                return
+        first, second = sides
+        if first and second:
+            second.known.follows(first.known, second.extra - first.extra)
+            first.known.follows(second.known, first.extra - second.extra)
+
+    def _index(self, owner: ast.expr, index: ast.expr) -> None:
+        match owner:
+            case ast.Attribute(value=inner, attr="shape"):
+                if alias := self.alias(inner):
+                    operations.of_shape(alias.known, index, alias.whole)
+                return
+        if self.scope.weight(owner) and (alias := self.alias(index)):
+            alias.known.kind = "Int"
+        if alias := self.alias(owner):
+            operations.indexed(alias.known, index, alias.extra)
+
+    def _call(self, node: ast.Call) -> None:
+        layer = layer_of(self.scope, node.func)
+        if layer is not None and layer.forward is not None:
+            parameters = list(_parameters(layer.forward))
+            inner: Mapping[str, Known] = {}
+            if any(p.annotation is None for p in parameters):
+                inner = self._followed(Scope(layer.module, layer.node), layer.forward)
+            for parameter, given in _matched(parameters, node):
+                alias = self.alias(given)
+                if alias is None or not alias.whole:
+                    continue
+                annotation = parameter.annotation
+                if annotation is None and parameter.arg in inner:
+                    text = inner[parameter.arg].annotation(())
+                    annotation = ast.parse(text, mode="eval").body
+                if annotation is not None:
+                    tell(self.scope, layer, annotation, alias.known)
+            return
+        own = self._own(node.func)
+        if own is not None:
+            self._enter(own, node)
+            return
+        for alias, note in operations.called(node, self.alias, self.scope):
+            note(alias.known)
+        operations.einsum(node, self.alias, self.scope)
+
+    def _own(self, function: ast.expr) -> ast.FunctionDef | None:
+        """The method, or the function beside the definition, that is called."""
+        if name := self_attribute(function):
+            return self.scope.methods.get(name)
+        if isinstance(function, ast.Name):
+            return self.scope.functions.get(function.id)
+        return None
+
+    def _enter(self, function: ast.FunctionDef, call: ast.Call) -> None:
+        """What a method or a function that is called says of what it is given."""
+        if self.depth >= _DEPTH:
+            return
+        inner = Evidence(self.scope, self.depth + 1)
+        inner.names = {
+            parameter.arg: alias
+            for parameter, given in _matched(list(_parameters(function)), call)
+            if (alias := self.alias(given)) is not None
+        }
+        inner._body(function.body)
+
+    def _followed(self, scope: Scope, function: ast.FunctionDef) -> dict[str, Known]:
+        if self.depth >= _DEPTH:
+            return {}
+        return Evidence(scope, self.depth + 1).of(function)
+
+
+def _other_end(alias: Alias | None, extra: int | None = None) -> Alias | None:
+    """What has the first axes of an input, and another last one."""
+    if alias is None:
+        return None
+    return Alias(alias.known, False, alias.extra if extra is None else extra)
+
+
+def _splits(node: ast.expr) -> bool:
+    """Whether an expression is `jnp.split(x, ..., axis=-1)`."""
+    match node:
+        case ast.Call(func=ast.Attribute(attr="split" | "array_split"), keywords=given):
+            axes = [ast.unparse(k.value) for k in given if k.arg == "axis"]
+            return axes == ["-1"]
+    return False
+
+
+def _parameters(function: ast.FunctionDef) -> Iterator[ast.arg]:
+    for arg in (
+        *function.args.posonlyargs,
+        *function.args.args,
+        *function.args.kwonlyargs,
+    ):
+        if arg.arg != "self":
+            yield arg
+
+
+def _matched(
+    parameters: list[ast.arg], call: ast.Call
+) -> Iterator[tuple[ast.arg, ast.expr]]:
+    yield from zip(parameters, call.args, strict=False)
+    for keyword in call.keywords:
+        for parameter in parameters:
+            if parameter.arg == keyword.arg:
+                yield parameter, keyword.value

@@ -1,0 +1,139 @@
+"""What is known of an input: its kind, and its axes from either end."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+
+from mlax_scaffold.model.shapes import ShapeError, parse_shape
+
+_NAMES = {
+    1: ("batch",),
+    2: ("batch", "features"),
+    3: ("batch", "length", "features"),
+    4: ("batch", "height", "width", "channels"),
+    5: ("batch", "depth", "height", "width", "channels"),
+}
+"""What axes are called that nothing gives a name, by their number."""
+
+USUAL = (
+    *(
+        "in_features",
+        "in_channels",
+        "in_dim",
+        "input_dim",
+        "d_model",
+        "dim",
+        "features",
+    ),
+    *("channels", "embed_dim", "hidden_size", "hidden_dim", "width", "model_dim"),
+)
+"""Fields that are the size of an input's last axis, where nothing says what it is."""
+
+
+@dataclass
+class Known:
+    """An input. Axes are counted from 0, and from -1 backwards; what is known first stays."""
+
+    name: str
+    kind: str = "Float"
+    exact: int | None = None
+    """The number of axes, where something says it."""
+    least: int = 0
+    """There are so many at least."""
+    front: int = 0
+    """So many are counted from the front, none of which is the last one."""
+    axes: dict[int, str] = field(default_factory=dict)
+    """The sizes of axes."""
+    names: dict[int, str] = field(default_factory=dict)
+    """Names that a body gives to sizes of axes: they say less."""
+    items: list[Known] = field(default_factory=list)
+    """The arrays of a tuple."""
+    like: tuple[Known, int] | None = None
+    """An input of the same shape, but for so many axes that it has more at the end."""
+
+    def has(self, count: int) -> None:
+        """It has so many axes."""
+        if self.exact is None:
+            self.exact = count
+        self.least = max(self.least, count)
+
+    def at(self, axis: int, *, front: bool = False) -> None:
+        """It has that axis; `front` says that it is not the last one."""
+        self.least = max(self.least, axis + 1 if axis >= 0 else -axis)
+        if front:
+            self.front = max(self.front, axis + 1)
+
+    def name_axis(self, axis: int, name: str) -> None:
+        """A body calls the size of an axis so."""
+        self.at(axis)
+        self.names.setdefault(axis, name)
+
+    def follows(self, other: Known, more: int) -> None:
+        """It goes with another input, element by element."""
+        if other is not self and other.like is None and not self.told:
+            self.like = other, more
+
+    @property
+    def told(self) -> bool:
+        """Whether its own axes are known."""
+        return bool(self.axes or self.least or self.exact is not None)
+
+    def call(self, axis: int, size: str) -> None:
+        """An axis has that name or size."""
+        self.at(axis)
+        if size:
+            self.axes.setdefault(axis, size)
+
+    def annotation(self, fields: Collection[str]) -> str:
+        """The type, which names sizes and no other fields."""
+        if self.items:
+            inner = ", ".join(item.annotation(fields) for item in self.items)
+            return f"tuple[{inner}]"
+        text = self._shape(fields)
+        try:
+            parse_shape(text)
+        except ShapeError:
+            text = "..."
+        return f'{self.kind}["{text}"]'
+
+    def _shape(self, fields: Collection[str]) -> str:
+        if self.like is not None and not self.told:
+            other, more = self.like
+            words = other._shape(fields).split()
+            return " ".join(words[: len(words) - more]) if more >= 0 else "..."
+        back = [-axis for axis in (*self.axes, *self.names) if axis < 0]
+        count = self.exact
+        if count is None and self.kind != "Float" and not back and self.least:
+            count = self.least
+        if count is None and max(self.least, self.front) > (len(back) and max(back)):
+            count = max(self.least, self.front + 1)
+        elif count is None and back and self.front:
+            # An axis that is counted from the front is no other one that has a size.
+            count = self.front + max(back)
+        if count is not None:
+            count = max(count, max(back, default=0))
+            return " ".join(self._named(count, axis, fields) for axis in range(count))
+        if not back:
+            return "..." if self.kind == "Float" else "*batch"
+        named = [
+            self.axes.get(-axis) or self.names.get(-axis, "_")
+            for axis in range(max(back), 0, -1)
+        ]
+        return " ".join(["*batch", *named])
+
+    def _named(self, count: int, axis: int, fields: Collection[str]) -> str:
+        for known in (self.axes, self.names):
+            for place in (axis, axis - count):
+                if place in known:
+                    return known[place]
+        names = _NAMES.get(count, tuple(f"axis_{i}" for i in range(count)))
+        if axis == count - 1 and count > 1 and self.kind == "Float":
+            for field in USUAL:
+                if field in fields:
+                    return field
+        if count == 2 and self.kind != "Float":
+            names = ("batch", "length")
+        usual = names[axis]
+        taken = usual in fields or usual in self.axes.values()
+        return f"{self.name}_{usual}" if taken else usual

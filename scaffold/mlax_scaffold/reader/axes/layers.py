@@ -1,0 +1,164 @@
+"""What layers of the library say of their inputs, with the sizes that they are made with."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+
+from mlax_scaffold.model.shapes import ShapeError, parse_shape
+from mlax_scaffold.reader.axes.known import Known
+from mlax_scaffold.reader.axes.sizes import Scope, arguments, fields_of, functions_in
+from mlax_scaffold.reader.files import library_text
+from mlax_scaffold.reader.source import parsed, self_attribute
+
+_SPATIAL = {1: ("length",), 2: ("height", "width"), 3: ("depth", "height", "width")}
+
+
+@dataclass(frozen=True)
+class Layer:
+    """A sub-layer: its class, and what it is made with."""
+
+    node: ast.ClassDef
+    module: ast.Module
+    given: Mapping[str, ast.expr]
+
+    @property
+    def forward(self) -> ast.FunctionDef | None:
+        """How it is called."""
+        return functions_in(self.node).get("forward")
+
+
+def layer_of(scope: Scope, node: ast.expr) -> Layer | None:
+    """The layer that `self.name`, `self.name[i]` stands for; None for anything else."""
+    place = node.value if isinstance(node, ast.Subscript) else node
+    made = scope.declared.get(self_attribute(place) or "")
+    if isinstance(made, ast.IfExp):
+        made = made.body
+    if isinstance(node, ast.Subscript):
+        index = node.slice
+        if isinstance(made, ast.ListComp):
+            made = made.elt
+        elif isinstance(made, ast.List | ast.Tuple) and isinstance(index, ast.Constant):
+            places = range(len(made.elts))
+            made = made.elts[index.value] if index.value in places else None  # type: ignore[index]
+    if not isinstance(made, ast.Call) or not isinstance(made.func, ast.Name):
+        return None
+    found = _class(scope, made.func.id)
+    if found is None:
+        return None
+    return Layer(*found, arguments(made, fields_of(found[0])))
+
+
+def _class(scope: Scope, name: str) -> tuple[ast.ClassDef, ast.Module] | None:
+    if name in scope.classes:
+        return scope.classes[name], scope.module
+    for statement in scope.module.body:
+        if not isinstance(statement, ast.ImportFrom):
+            continue
+        for alias in statement.names:
+            if (alias.asname or alias.name) == name:
+                place = tuple((statement.module or "").split(".")[-2:])
+                module = _library(*place) if len(place) == 2 else None
+                found = module and Scope(module).classes.get(alias.name)
+                return (found, module) if found and module else None
+    return None
+
+
+@cache
+def _library(section: str, stem: str) -> ast.Module | None:
+    text = library_text(section, stem)
+    return None if text is None else parsed(text)
+
+
+def tell(scope: Scope, layer: Layer, annotation: ast.expr, known: Known) -> None:
+    """What the type of a layer's input says of what is given to it."""
+    match annotation:
+        case ast.BinOp(left=left):
+            return tell(scope, layer, left, known)
+        case ast.Subscript(
+            value=ast.Name(id="Float" | "Int" | "Bool" as kind),
+            slice=ast.Constant(value=str(text)),
+        ):
+            pass
+        case _:
+            return None
+    if kind != "Float":
+        known.kind = kind
+    words = dims(scope, layer, text)
+    if words is None:
+        return None
+    open_ = [i for i, word in enumerate(words) if word[0] in "*.#"]
+    if not open_:
+        known.has(len(words))
+    for i, word in enumerate(words[: open_[0]] if open_ else words):
+        known.call(i, _own(word))
+    for i, word in enumerate(reversed(words[open_[-1] + 1 :] if open_ else [])):
+        known.call(-1 - i, _own(word))
+    return None
+
+
+def _own(word: str) -> str:
+    return "" if word == "?" else word
+
+
+def dims(scope: Scope, layer: Layer, text: str) -> list[str] | None:
+    """The words of a layer's shape in the terms of what holds it; "?" for what is unknown."""
+    fields = fields_of(layer.node)
+    if " if " in text:
+        yes, _, rest = text.partition(" if ")
+        field, _, no = rest.partition(" else ")
+        chosen = layer.given.get(field, fields.get(field))
+        if not isinstance(chosen, ast.Constant):
+            return None
+        text = yes if chosen.value else no
+    words: list[str] = []
+    for word in text.split():
+        if word in fields:
+            given = layer.given.get(word, fields[word])
+            words.append((given is not None and scope.size(given)) or "?")
+        elif word == "*spatial" and "spatial_dims" in fields:
+            given = layer.given.get("spatial_dims", fields["spatial_dims"])
+            count = given.value if isinstance(given, ast.Constant) else 0
+            words += _SPATIAL.get(count if isinstance(count, int) else 0, ("*spatial",))
+        elif word.startswith(("*", "#", "...")):
+            words.append(word)
+        else:
+            words.append(word if _plain(word, fields) else "?")
+    return words
+
+
+def _plain(word: str, fields: Mapping[str, object]) -> bool:
+    """Whether a word says the same outside of the layer."""
+    try:
+        parse_shape(word)
+    except ShapeError:
+        return False
+    return word.isidentifier() and word not in fields
+
+
+def keeps(layer: Layer) -> tuple[int, bool] | None:
+    """How many axes more the result has than the input, and whether its last one is that of the input.
+
+    None where the types do not say it.
+    """
+    method = layer.forward
+    if method is None or method.returns is None or len(method.args.args) < 2:
+        return None
+    given, returned = method.args.args[1].annotation, method.returns
+    texts = [None if a is None else _text(a) for a in (given, returned)]
+    if None in texts:
+        return None
+    first, last = (str(text).split() for text in texts)
+    more = len(last) - len(first)
+    if first[:1] != last[:1] or more not in (-1, 0, 1):
+        return None
+    return more, first == last
+
+
+def _text(annotation: ast.expr) -> str | None:
+    match annotation:
+        case ast.Subscript(slice=ast.Constant(value=str(text))):
+            return text
+    return None

@@ -1,0 +1,221 @@
+"""What operations on an array say of its axes and its kind."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Protocol
+
+from mlax_scaffold.reader.axes.known import Known
+from mlax_scaffold.reader.axes.sizes import Scope
+from mlax_scaffold.reader.source import dotted
+
+_BY_ELEMENT = frozenset(
+    (
+        *("abs", "ceil", "clip", "cos", "elu", "erf", "exp", "expm1", "floor", "gelu"),
+        *("leaky_relu", "log", "log1p", "log_sigmoid", "log_softmax", "maximum"),
+        *("minimum", "mish", "negative", "ones_like", "relu", "relu6", "rsqrt", "selu"),
+        *("sigmoid", "sign", "silu", "sin", "softmax", "softplus", "sqrt", "square"),
+        *("swish", "tanh", "zeros_like"),
+    )
+)
+"""Functions whose result has the shape of their first argument."""
+_INTEGERS = {"one_hot": 0, "take": 1, "segment_sum": 1, "take_rows": 1}
+"""Functions by the position of an argument that is an array of integers."""
+_ALL_AXES = ("transpose", "permute_dims")
+
+
+class Alias(Protocol):
+    """A name that stands for an input."""
+
+    @property
+    def known(self) -> Known: ...
+    @property
+    def whole(self) -> bool: ...
+    @property
+    def extra(self) -> int: ...
+
+
+Find = Callable[[ast.expr], Alias | None]
+
+
+def by_element(function: ast.expr) -> bool:
+    """Whether a function keeps the shape of its first argument."""
+    return (dotted(function) or "").rpartition(".")[2] in _BY_ELEMENT
+
+
+def unpacked(known: Known, names: list[ast.expr], scope: Scope) -> None:
+    """`a, b, c = x.shape`."""
+    stars = [i for i, n in enumerate(names) if isinstance(n, ast.Starred)]
+    if not stars:
+        known.has(len(names))
+    for i, node in enumerate(names):
+        if isinstance(node, ast.Starred):
+            continue
+        if isinstance(node, ast.Name) and node.id != "_":
+            back = bool(stars) and i > stars[0]
+            known.name_axis(i - len(names) if back else i, node.id)
+        else:
+            known.at(i if not stars or i < stars[0] else i - len(names))
+
+
+def of_shape(known: Known, index: ast.expr, whole: bool) -> None:
+    """`x.shape[1]`, `x.shape[:-1]`."""
+    number = _integer(index)
+    if number is not None and (whole or number != -1):
+        known.at(number, front=number >= 0)
+
+
+def indexed(known: Known, index: ast.expr, extra: int) -> None:
+    """`x[:, 0]`, `x[:, None]`, `x[..., :2]`; `extra` axes are no axes of the input."""
+    parts = index.elts if isinstance(index, ast.Tuple) else [index]
+    taken = [p for p in parts if not _is_new(p)]
+    count = len(taken)
+    if any(isinstance(p, ast.Constant) and p.value is ... for p in parts):
+        known.at(-max(count - 1 - extra, 1))
+    elif len(parts) > 1 and all(map(_is_whole, taken)):
+        known.has(count - extra)
+    elif len(parts) > 1:
+        known.at(count - 1, front=True)
+
+
+def expanded(node: ast.expr) -> int:
+    """How many axes `x[:, None, :]` has; 0 for anything else."""
+    match node:
+        case ast.Subscript(slice=ast.Tuple(elts=parts)):
+            if all(_is_new(p) or _is_whole(p) for p in parts):
+                return len(parts)
+    return 0
+
+
+def called(
+    node: ast.Call, find: Find, scope: Scope
+) -> Iterator[tuple[Alias, Callable[[Known], None]]]:
+    """What a call of jax, or of a method of an array, says of its arguments."""
+    name = (dotted(node.func) or "").rpartition(".")[2]
+    arguments = list(node.args)
+    if isinstance(node.func, ast.Attribute) and (own := find(node.func.value)):
+        name, arguments = node.func.attr, [node.func.value, *node.args]
+        alias = own
+    else:
+        alias = find(arguments[0]) if arguments else None
+    position = _INTEGERS.get(name)
+    if position is not None and position < len(arguments):
+        given = find(arguments[position])
+        if given is not None:
+            yield given, _integers
+        return
+    if name == "where" and alias is not None and len(arguments) == 3:
+        yield alias, _booleans
+        other = find(arguments[1]) or find(arguments[2])
+        if other is not None:
+            more = other.extra - alias.extra
+            yield alias, lambda known: known.follows(other.known, -more)
+        return
+    if alias is None:
+        return
+    rest = arguments[1:]
+    if name in _ALL_AXES:
+        order = rest[0].elts if rest and isinstance(rest[0], ast.Tuple) else rest
+        if order and all(_integer(part) is not None for part in order):
+            yield alias, partial(_has, count=len(order))
+    elif name in ("swapaxes", "moveaxis"):
+        numbers = [_integer(part) for part in rest[:2]]
+        # The first two change places where time is to stand first: neither is the last one.
+        yield alias, partial(_reaches, numbers=numbers, front=set(numbers) == {0, 1})
+    elif name == "reshape":
+        shape = (
+            rest[0].elts if len(rest) == 1 and isinstance(rest[0], ast.Tuple) else rest
+        )
+        flat = [_integer(shape[0])] if shape else []
+        if len(shape) == 2 and flat == [-1] and alias.whole:
+            yield alias, partial(_last, size=scope.size(shape[1]))
+    else:
+        given = [k.value for k in node.keywords if k.arg in ("axis", "axes")]
+        numbers = [
+            _integer(part)
+            for value in given
+            for part in (value.elts if isinstance(value, ast.Tuple) else [value])
+        ]
+        if numbers:
+            yield alias, partial(_reaches, numbers=numbers)
+
+
+def einsum(node: ast.Call, find: Find, scope: Scope) -> None:
+    """Einstein sums: the letters of an input, with the sizes of the weights that share them."""
+    if (dotted(node.func) or "").rpartition(".")[2] != "einsum" or not node.args:
+        return
+    match node.args[0]:
+        case ast.Constant(value=str(text)):
+            pass
+        case _:
+            return
+    terms = [term.strip() for term in text.partition("->")[0].split(",")]
+    given = list(zip(terms, node.args[1:], strict=False))
+    sizes: dict[str, str] = {}
+    for term, operand in given:
+        shape = scope.weight(operand)
+        if shape and "..." not in term and len(term) == len(shape):
+            sizes |= {
+                letter: size for letter, size in zip(term, shape, strict=True) if size
+            }
+    for term, operand in given:
+        alias = find(operand)
+        if alias is None:
+            continue
+        front, dots, back = term.partition("...")
+        if not dots:
+            alias.known.has(len(front))
+        for i, letter in enumerate(front):
+            if alias.whole or i + 1 < len(front) or dots:
+                alias.known.call(i, sizes.get(letter, ""))
+        for i, letter in enumerate(reversed(back)):
+            if alias.whole or i:
+                alias.known.call(-1 - i, sizes.get(letter, ""))
+
+
+def _is_new(node: ast.expr) -> bool:
+    match node:
+        case ast.Constant(value=None):
+            return True
+        case ast.Attribute(attr="newaxis"):
+            return True
+    return False
+
+
+def _is_whole(node: ast.expr) -> bool:
+    """Whether it is `:`."""
+    return isinstance(node, ast.Slice) and not (node.lower or node.upper or node.step)
+
+
+def _integer(node: ast.expr) -> int | None:
+    match node:
+        case ast.Constant(value=int(number)):
+            return number
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(number))):
+            return -number
+    return None
+
+
+def _integers(known: Known) -> None:
+    known.kind = "Int"
+
+
+def _booleans(known: Known) -> None:
+    known.kind = "Bool"
+
+
+def _has(known: Known, count: int) -> None:
+    known.has(count)
+
+
+def _reaches(known: Known, numbers: list[int | None], front: bool = False) -> None:
+    for number in numbers:
+        if number is not None:
+            known.at(number, front=front)
+
+
+def _last(known: Known, size: str) -> None:
+    if size:
+        known.call(-1, size)

@@ -1,0 +1,151 @@
+"""Sizes in the text of a spec, as shapes write them; and what names of a class and its module stand for."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from mlax_scaffold.model.unparsing import unparsed
+from mlax_scaffold.model.words import WORDS
+from mlax_scaffold.reader.source import self_attribute
+
+_OPERATORS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.FloorDiv: "//"}
+_DEPTH = 5
+"""So many values are looked up, one in the other."""
+
+
+@dataclass
+class Scope:
+    """A class, or a function, and the module that it stands in."""
+
+    module: ast.Module
+    owner: ast.ClassDef | None = None
+    locals: dict[str, ast.expr] = field(default_factory=dict)
+    """Local values of `setup`."""
+
+    @cached_property
+    def fields(self) -> dict[str, ast.expr | None]:
+        """The fields of the class, in their order, with their defaults."""
+        return fields_of(self.owner) if self.owner else {}
+
+    @cached_property
+    def methods(self) -> dict[str, ast.FunctionDef]:
+        """The methods of the class, by name."""
+        return functions_in(self.owner) if self.owner else {}
+
+    @cached_property
+    def functions(self) -> dict[str, ast.FunctionDef]:
+        """The functions beside it."""
+        return functions_in(self.module)
+
+    @cached_property
+    def classes(self) -> dict[str, ast.ClassDef]:
+        """The classes beside it."""
+        return {s.name: s for s in self.module.body if isinstance(s, ast.ClassDef)}
+
+    @cached_property
+    def declared(self) -> dict[str, ast.expr]:
+        """What `setup` assigns to attributes, the first where there are several."""
+        found: dict[str, ast.expr] = {}
+        setup = self.methods.get("setup")
+        for node in ast.walk(setup) if setup else ():
+            if not isinstance(node, ast.Assign) or len(node.targets) != 1:
+                continue
+            target = node.targets[0]
+            if name := self_attribute(target):
+                found.setdefault(name, node.value)
+            elif isinstance(target, ast.Name):
+                self.locals.setdefault(target.id, node.value)
+        return found
+
+    def weight(self, node: ast.AST) -> tuple[str, ...] | None:
+        """The shape of a weight or a state that is declared; None for anything else."""
+        value = self.declared.get(self_attribute(node) or "")
+        if isinstance(value, ast.IfExp):
+            value = value.body
+        match value:
+            case ast.Call(func=ast.Name(id="trainable" | "state"), args=[_, shape, *_]):
+                pass
+            case _:
+                return None
+        if isinstance(shape, ast.Name):
+            shape = self.locals.get(shape.id, shape)
+        if not isinstance(shape, ast.Tuple):
+            return None
+        return tuple(self.size(part) for part in shape.elts)
+
+    def size(self, node: ast.expr, depth: int = 0) -> str:
+        """The text of a size in a shape, or ""."""
+        if depth > _DEPTH:
+            return ""
+        name = self_attribute(node)
+        if name in self.fields:
+            return name or ""
+        match node:
+            case ast.Constant(value=int(number)) if not isinstance(number, bool):
+                return str(number)
+            case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
+                parts = [self.size(part, depth + 1) for part in (left, right)]
+                return _computed(parts, _OPERATORS[type(op)])
+            case ast.Name(id=local) if local in self.locals:
+                return self.size(self.locals[local], depth + 1)
+            case ast.Call(func=ast.Name(id="int"), args=[inner]):
+                return self.size(inner, depth + 1)
+        if name in self.declared:
+            return self.size(self.declared[name], depth + 1)
+        return ""
+
+
+def _computed(parts: list[str], operator: str) -> str:
+    if not all(parts):
+        return ""
+    left, right = (
+        f"({part})" if operator != "+" and not part.isidentifier() and not part.isdecimal()
+        else part
+        for part in parts
+    )  # fmt: skip
+    both = f"{left}{operator}{right}"
+    if left.isdecimal() and right.isdecimal():
+        return str(eval_sizes(int(left), operator, int(right)))
+    return both
+
+
+def eval_sizes(left: int, operator: str, right: int) -> int:
+    """What two numbers make."""
+    match operator:
+        case "+":
+            return left + right
+        case "-":
+            return left - right
+        case "*":
+            return left * right
+    return left // right if right else 0
+
+
+def functions_in(owner: ast.Module | ast.ClassDef) -> dict[str, ast.FunctionDef]:
+    """The functions of a module or a class, by name."""
+    return {s.name: s for s in owner.body if isinstance(s, ast.FunctionDef)}
+
+
+def fields_of(owner: ast.ClassDef) -> dict[str, ast.expr | None]:
+    """The annotated fields of a class in their order, but for initializers, with their defaults."""
+    return {
+        s.target.id: s.value
+        for s in owner.body
+        if isinstance(s, ast.AnnAssign)
+        and isinstance(s.target, ast.Name)
+        and not _initializes(s.annotation)
+    }
+
+
+def _initializes(annotation: ast.expr) -> bool:
+    word = WORDS.get(unparsed(annotation))
+    return word is not None and word.initializes
+
+
+def arguments(call: ast.Call, names: Mapping[str, object]) -> dict[str, ast.expr]:
+    """The arguments of a call by the names that they have."""
+    given = dict(zip(names, call.args, strict=False))
+    return given | {k.arg: k.value for k in call.keywords if k.arg}

@@ -1,0 +1,200 @@
+"""The types of inputs that have none: what a body does with them says their axes."""
+
+from __future__ import annotations
+
+import ast
+import textwrap
+
+import pytest
+
+from mlax_scaffold.reader.axes import type_of
+from mlax_scaffold.reader.source import Source
+
+MODULE = '''\
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from mlax_scaffold.spec import Layer, Size, normal, trainable, zeros
+from mlax_scaffold.specs.nn.conv import Conv
+from mlax_scaffold.specs.nn.embed import Embed
+from mlax_scaffold.specs.nn.layer_norm import LayerNorm
+from mlax_scaffold.specs.nn.linear import Linear
+from mlax_scaffold.specs.nn.lstm_cell import LSTMCell
+
+
+def angles(t, dim):
+    return t[:, None] * jnp.arange(dim)
+
+
+class Inner(Layer):
+    """A layer beside it, whose input has no type either."""
+
+    width: Size
+
+    def setup(self):
+        self.map = Linear(self.width, self.width)
+
+    def forward(self, x):
+        return self.map(x)
+
+
+class Example(Layer):
+    """A spec of a test."""
+
+    dim: Size
+    heads: Size = 2
+
+    def setup(self):
+        inner = self.dim // self.heads
+        self.per_head = inner * 3
+        self.map = Linear(self.dim, 4)
+        self.wide = Linear(2 * self.dim, 4)
+        self.deep = Linear(in_features=self.per_head, out_features=1)
+        self.layers = [Linear(self.heads, self.dim), Linear(self.dim, 1)]
+        self.norm = LayerNorm(self.dim)
+        self.conv = Conv(2, self.dim, 4, 3, channel_last=True)
+        self.first = Conv(2, self.dim, 4, 3)
+        self.tokens = Embed(10, self.dim)
+        self.cell = LSTMCell(self.dim, self.heads)
+        self.other = Inner(self.heads)
+        self.kernel = trainable(normal(), (self.dim, 3))
+        self.scale = trainable(zeros, (self.dim,))
+        self.grid = trainable(zeros, (1, 1, 1, self.dim))
+        self.shift = self.scale_ if False else None
+
+    def _split(self, y):
+        return y.transpose(0, 2, 1)
+
+    def forward(self, {names}):
+{body}
+'''
+
+
+def guessed(body: str, *names: str) -> list[str]:
+    """The types of inputs of a method with that body."""
+    body = textwrap.indent(textwrap.dedent(body).strip(), " " * 8)
+    text = MODULE.replace("{names}", ", ".join(names)).replace("{body}", body)
+    source = Source("specs/nn/example.py", text)
+    classes = [s for s in source.tree.body if isinstance(s, ast.ClassDef)]
+    [forward] = [
+        part
+        for part in classes[-1].body
+        if isinstance(part, ast.FunctionDef) and part.name == "forward"
+    ]
+    return [type_of(source, forward, name) for name in names]
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("return x", 'Float["..."]'),
+        ("return jax.nn.relu(x) + 1", 'Float["..."]'),
+        # What a sub-layer takes.
+        ("return self.map(x)", 'Float["*batch dim"]'),
+        ("return self.wide(x)", 'Float["*batch 2*dim"]'),
+        ("return self.deep(x)", 'Float["*batch (dim//heads)*3"]'),
+        ("return self.layers[0](x)", 'Float["*batch heads"]'),
+        ("return self.layers[1](jnp.tanh(x))", 'Float["*batch dim"]'),
+        ("return self.other(x)", 'Float["*batch heads"]'),
+        ("y = self.norm(x)\nreturn self.map(y)", 'Float["*batch dim"]'),
+        ("return self.conv(x)", 'Float["*batch height width dim"]'),
+        ("return self.first(x)", 'Float["*batch dim height width"]'),
+        ("return self.tokens(x)", 'Int["*batch"]'),
+        # What weights do to it.
+        ("return x @ self.kernel", 'Float["*batch dim"]'),
+        ("w = self.kernel.T * 2\nreturn x @ w", 'Float["*batch 3"]'),
+        ("return x * self.scale", 'Float["*batch dim"]'),
+        ("return x + self.grid", 'Float["batch height width dim"]'),
+        ("return self.kernel[x]", 'Int["*batch"]'),
+        ("return jnp.take(self.kernel, x, axis=0)", 'Int["*batch"]'),
+        ("return jax.nn.one_hot(x, 3)", 'Int["*batch"]'),
+        (
+            'return jnp.einsum("bnd,de->bne", x, self.kernel)',
+            'Float["batch length dim"]',
+        ),
+        ('return jnp.einsum("...d,de->...e", x, self.kernel)', 'Float["*batch dim"]'),
+        # How it is taken apart.
+        ("b, t, c = x.shape\nreturn x", 'Float["b t c"]'),
+        ("b, t, c = x.shape\nreturn self.map(x)", 'Float["b t dim"]'),
+        ("*batch, c = x.shape\nreturn self.map(x)", 'Float["*batch dim"]'),
+        ("n = x.shape[1]\nreturn self.map(x)", 'Float["batch length dim"]'),
+        ("return self.map(x[:, 0])", 'Float["batch length dim"]'),
+        ("return x[:, None] * self.scale", 'Float["batch"]'),
+        ("return angles(x, 4)", 'Float["batch"]'),
+        ("return self._split(x)", 'Float["batch length dim"]'),
+        ("return jnp.mean(x, axis=(1, 2))", 'Float["batch length dim"]'),
+        ("return self.map(x).transpose(0, 2, 1)", 'Float["batch length dim"]'),
+        (
+            """
+            q, k = jnp.split(self.map(x), 2, axis=-1)
+            return lax.scan(f, 0.0, [jnp.swapaxes(a, 0, 1) for a in (q, k)])
+            """,
+            'Float["batch length dim"]',
+        ),
+        ("flat = x.reshape(-1, self.dim)\nreturn flat", 'Float["*batch dim"]'),
+        (
+            "h, c = x\nreturn self.map(h) + c",
+            'tuple[Float["*batch dim"], Float["*batch dim"]]',
+        ),
+        # What is given to another function under the same name is another array.
+        ("def f(x):\n    return self.map(x)\nreturn f(1) + x", 'Float["..."]'),
+        ("x = self.grow(x)\nreturn self.map(x)", 'Float["..."]'),
+    ],
+)
+def test_a_body_says_the_axes_of_its_input(body: str, expected: str):
+    assert guessed(body, "x") == [expected]
+
+
+def test_inputs_that_meet_have_axes_in_common():
+    found = guessed(
+        """
+        scores = self.map(jnp.tanh(self.map(query)[:, None, :] + self.wide(keys)))[..., 0]
+        if mask is not None:
+            scores = jnp.where(mask, scores, -1e9)
+        return scores
+        """,
+        *("query", "keys", "mask"),
+    )
+    expected = ["batch dim", "batch length 2*dim", "batch length"]
+    assert found == [
+        f'{kind}["{shape}"]'
+        for kind, shape in zip(("Float", "Float", "Bool"), expected, strict=True)
+    ]
+
+
+def test_a_cell_says_what_both_of_its_inputs_are():
+    found = guessed("return self.cell(x, carry)", "x", "carry")
+    assert found[0] == 'Float["*batch dim"]'
+
+
+def test_usual_names_of_axes_are_no_fields_of_the_class():
+    text = MODULE.replace("heads: Size", "batch: Size").replace(
+        "self.heads", "self.batch"
+    )
+    text = text.replace("{names}", "x").replace(
+        "{body}", "        return self.map(x[:, 0])"
+    )
+    source = Source("specs/nn/example.py", text)
+    method = next(
+        n
+        for n in reversed(list(ast.walk(source.tree)))
+        if isinstance(n, ast.FunctionDef) and n.name == "forward"
+    )
+    assert type_of(source, method, "x") == 'Float["x_batch length dim"]'
+
+
+def test_a_block_takes_what_its_layers_take():
+    text = """\
+from mlax_scaffold.spec import Block, SubLayer
+
+
+class Example(Block):
+    layer: SubLayer
+
+    def forward(self, x):
+        return x + self.layer(x)
+"""
+    source = Source("specs/block/example.py", text)
+    method = source.tree.body[1].body[1]  # type: ignore[attr-defined]
+    assert type_of(source, method, "x") == "PyTree"

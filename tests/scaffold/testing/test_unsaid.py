@@ -1,0 +1,97 @@
+"""What the code of a spec refuses, and no requirement tells, is no case of the tests of one's own project."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import jax.numpy as jnp
+import pytest
+
+from mlax import graph
+from mlax.nn import linear as Linear
+from mlax_scaffold.testing import layer_claims
+from mlax_scaffold.testing.case import Case
+from mlax_scaffold.testing.contract import Claim
+from mlax_scaffold.testing.dims import shapes_of
+from mlax_scaffold.testing.fitting import hyperparams_of, known
+from mlax_scaffold.testing.kinds import layer
+from mlax_scaffold.testing.oracle import find_spec
+from mlax_scaffold.testing.strategies import choices, sizes
+
+SPEC = find_spec("mlax_scaffold/specs/nn/linear.py", near=__file__)
+
+
+def contract(*, unsaid: bool, fwd=Linear.fwd, shape="batch width", least=1):
+    """The contract of Linear, as if its input had any shape, and its sizes any number from `least` on."""
+    module = SimpleNamespace(init=Linear.init, fwd=fwd)
+
+    @layer("Linear", SPEC, Linear.init, creates=True)
+    def cases(pick):
+        hyperparameters = {
+            "in_features": pick("in_features", choices(*range(least, 3))),
+            "out_features": pick("out_features", sizes()),
+            "use_bias": True,
+            "precision": None,
+        }
+        made = hyperparams_of(module, hyperparameters, unsaid=unsaid)
+        shapes = shapes_of(pick, {"x": shape}, known(made), max_size=2)
+        return Case.of_layer(
+            "Linear",
+            module,
+            graph.Linear,
+            hyperparameters,
+            unsaid=unsaid,
+            shapes=shapes,
+            x=shapes.array("x"),
+            keys=2,
+        )
+
+    return cases
+
+
+SAYS = Claim(layer_claims.compute_what_the_spec_says)
+
+
+def test_a_shape_that_the_spec_refuses_is_no_case():
+    cases = contract(unsaid=True)
+    cases.keep(SAYS)
+    assert cases.covering
+    for situation, _ in cases.covering:
+        size = situation.case.hyperparameters["in_features"]
+        assert situation.arguments.x.shape[-1:] == (size,)
+
+
+def test_where_all_is_to_be_said_it_is_an_error():
+    with pytest.raises((ValueError, TypeError), match="features"):
+        contract(unsaid=False).keep(SAYS)
+
+
+def test_sizes_that_the_spec_refuses_are_none():
+    cases = contract(unsaid=True, shape="*batch in_features", least=-1)
+    sizes = {s.case.hyperparameters["in_features"] for s, _ in cases.covering}
+    assert sizes == {1, 2}
+
+
+def test_what_only_the_generated_code_refuses_is_an_error():
+    def picky(x, *args, **kwargs):
+        if x.ndim == 2:
+            raise TypeError("no matrices")
+        return Linear.fwd(x, *args, **kwargs)
+
+    with pytest.raises(TypeError, match="no matrices"):
+        contract(unsaid=True, fwd=picky, shape="*batch in_features").keep(SAYS)
+
+
+def test_what_is_refused_in_half_precision_alone_is_an_error():
+    def wide(x, *args, **kwargs):
+        if x.dtype == jnp.bfloat16:
+            raise TypeError("not in half precision")
+        return Linear.fwd(x, *args, **kwargs)
+
+    with pytest.raises(TypeError, match="not in half precision"):
+        contract(unsaid=True, fwd=wide, shape="*batch in_features").keep(SAYS)
+
+
+def test_where_nothing_fits_there_is_nothing_to_claim():
+    with pytest.raises(AssertionError, match="no case meets its requirements"):
+        contract(unsaid=True, shape="batch 7").keep(SAYS)
