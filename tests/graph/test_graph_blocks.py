@@ -192,8 +192,9 @@ def test_every_cell_runs_a_sequence(cell: type):
     x = jax.random.normal(jax.random.key(1), (2, 4, *features))
     (ys, last), params = module.apply(params, x)
     state, _ = module.initial_state(params, x[:, 0])
+    step = jax.jit(module.__call__)
     for i in range(4):
-        (y, state), _ = module(params.locked(), x[:, i], state)
+        (y, state), _ = step(params.locked(), x[:, i], state)
         np.testing.assert_allclose(y, ys[:, i], rtol=1e-5, atol=1e-6)
     assert jax.tree.structure(last) == jax.tree.structure(state)
 

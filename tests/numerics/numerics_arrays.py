@@ -9,6 +9,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from mlax_scaffold.testing.programs import quick
+
 TOLERANCE = {"float32": 1e-5, "float64": 1e-12}
 
 
@@ -43,6 +45,23 @@ def numpy(tree: Any) -> Any:
     return jax.tree.map(leaf, tree)
 
 
+def reference(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that the library is compared with, compiled in the least time.
+
+    It runs once.
+    """
+    return jax.jit(function, compiler_options=quick())
+
+
+def compiled(function: Callable[..., Any], dtype: Any) -> Callable[..., Any]:
+    """A function of the library, to be compared in a dtype.
+
+    In float32 it is compiled as users compile it. In float64, in which less rounding shows
+    what is computed, it is compiled in the least time.
+    """
+    return reference(function) if jnp.dtype(dtype) == "float64" else jax.jit(function)
+
+
 def assert_same_vjp(
     ours: Callable[..., Any],
     theirs: Callable[..., Any],
@@ -51,12 +70,15 @@ def assert_same_vjp(
 ) -> None:
     """Compares results (trees) and gradients of two functions, each compiled once."""
 
-    def both(function: Callable[..., Any], arguments: Any, cotangent: Any) -> Any:
-        y, vjp = jax.vjp(function, *arguments)
-        return y, vjp(cotangent)
+    def with_gradients(function: Callable[..., Any]) -> Callable[..., Any]:
+        def run(arguments: Any, cotangent: Any) -> Any:
+            y, vjp = jax.vjp(function, *arguments)
+            return y, vjp(cotangent)
+
+        return run
 
     shapes = jax.eval_shape(ours, *arguments)
     cotangent = jax.tree.map(lambda s: draw(99, s.shape, dtype), shapes)
-    run = jax.jit(both, static_argnums=0)
-    actual, expected = (run(f, arguments, cotangent) for f in (ours, theirs))
+    actual = compiled(with_gradients(ours), dtype)(arguments, cotangent)
+    expected = reference(with_gradients(theirs))(arguments, cotangent)
     assert_close(actual, expected, dtype)

@@ -11,24 +11,9 @@ import numpy as np
 import pytest
 from flax import nnx
 from numerics_adapter import apply_layer, init_layer
-from numerics_arrays import assert_close, draw, numpy
+from numerics_arrays import assert_close, assert_same_vjp, draw, numpy
 
 EXACT = {"precision": "highest"}
-
-
-def assert_same(ours, theirs, arguments: tuple, dtype: Any) -> None:
-    """Values, and gradients of all arguments, agree; all in one program."""
-
-    @jax.jit
-    def run(*arguments):
-        results = []
-        for function in (ours, theirs):
-            y, vjp = jax.vjp(function, *arguments)
-            results.append((y, vjp(draw(99, y.shape, dtype))))
-        return results
-
-    mine, peers = run(*arguments)
-    assert_close(mine, peers, dtype)
 
 
 @pytest.mark.parametrize(
@@ -61,7 +46,7 @@ def test_linear_general(sizes: dict, theirs: dict, x: tuple[int, ...], dtype: An
     def expected(weights, x):
         return module.apply({"params": weights}, x)
 
-    assert_same(ours, expected, (weights, draw(2, x, dtype)), dtype)
+    assert_same_vjp(ours, expected, (weights, draw(2, x, dtype)), dtype)
 
 
 def test_linear_general_draws_the_kernel_of_flax():
@@ -95,7 +80,7 @@ def test_einsum(equation: str, kernel: tuple, bias: tuple, x: tuple, dtype: Any)
     def expected(weights, x):
         return module.apply({"params": weights}, x)
 
-    assert_same(ours, expected, (weights, draw(2, x, dtype)), dtype)
+    assert_same_vjp(ours, expected, (weights, draw(2, x, dtype)), dtype)
 
 
 def test_einsum_with_an_ellipsis(dtype: Any):
@@ -155,7 +140,9 @@ def test_lora(dtype: Any):
         return nnx.merge(graph, state)(x)
 
     with jax.default_matmul_precision("highest"):
-        assert_same(ours, theirs, (lora_weights(dtype), draw(2, (5, 4), dtype)), dtype)
+        assert_same_vjp(
+            ours, theirs, (lora_weights(dtype), draw(2, (5, 4), dtype)), dtype
+        )
 
 
 def test_lora_linear(dtype: Any):
@@ -175,7 +162,7 @@ def test_lora_linear(dtype: Any):
         return jnp.dot(x, kernel, precision="highest") + weights["linear"]["bias"]
 
     x = draw(2, (2, 5, 4), dtype)
-    assert_same(ours, theirs, (weights, x), dtype)
+    assert_same_vjp(ours, theirs, (weights, x), dtype)
     fresh, *_ = init_layer("nn/lo_ra_linear", hyper, jax.random.key(0), dtype)
     assert not np.any(fresh.lora.up)
     assert np.any(fresh.lora.down)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import pytest
-from numerics_arrays import assert_close, draw
+from numerics_arrays import assert_close, compiled, draw, reference
 
 from mlax.functional import rotary_embedding
 from mlax.nn import MultiHeadAttention
@@ -32,13 +34,13 @@ def layers(dtype: Any, shared: Any = None, **options: Any):
         plain = MultiHeadAttention.init(key, causal=True, **both)
         return plain, MultiHeadAttention.init(key, **both, **cache)
 
-    (full, state, hyper), (_, cache, cached) = jax.jit(init)(jax.random.key(0))
+    (full, state, hyper), (_, cache, cached) = reference(init)(jax.random.key(0))
 
-    @jax.jit
+    @reference
     def expected(x, **inputs):
         return MultiHeadAttention.fwd(x, full, state, hyper, True, **inputs)[0]
 
-    @jax.jit
+    @functools.partial(compiled, dtype=dtype)
     def decode(x, cache, **inputs):
         return MultiHeadAttention.fwd(x, full, cache, cached, True, **inputs)
 
@@ -56,11 +58,11 @@ def test_steps_and_chunks_equal_one_pass(chunk_size: int | None, dtype: Any):
         others["values"] = draw(3, (2, 5, 5), dtype)
     wanted = expected(x, **others)
 
-    @jax.jit
+    @functools.partial(compiled, dtype=dtype)
     def steps(x, others):
         def step(cache, tokens):
             token, others = jax.tree.map(lambda part: part[:, None], tokens)
-            y, cache = decode(token, cache, **others)
+            y, cache = inspect.unwrap(decode)(token, cache, **others)
             return cache, y[:, 0]
 
         tokens = jax.tree.map(lambda part: jnp.moveaxis(part, 1, 0), (x, others))

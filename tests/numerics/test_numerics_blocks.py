@@ -7,8 +7,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from numerics_arrays import assert_close, draw, numpy
-from numerics_compare import assert_same, redrawn
+from numerics_arrays import assert_close, compiled, draw, numpy, reference
+from numerics_compare import assert_same, redrawn, shapes_of
 
 import mlax
 
@@ -63,9 +63,14 @@ def feed_forward(w, x):
 
 def made(layer, dtype, *hyperparameters, **options):
     """A layer with weights that are neither zero nor one, and its state."""
-    trainables, state, hyper = layer.init(
-        KEY, *hyperparameters, precision="highest", dtype=dtype, **options
-    )
+
+    def init(key):
+        return layer.init(
+            key, *hyperparameters, precision="highest", dtype=dtype, **options
+        )
+
+    trainables, _, hyper = shapes_of(init)
+    state = reference(lambda key: init(key)[1])(KEY)
     return redrawn(trainables, dtype), state, hyper
 
 
@@ -87,16 +92,23 @@ def test_mlp(hidden, final, dtype):
 
 
 def test_mlp_drops_hidden_elements_in_training(dtype):
-    weights, _, hyper = mlax.block.MLP.init(
-        KEY, SIZE, SIZE, (100,), dropout_rate=0.25, dtype=dtype
+    weights, _, hyper = shapes_of(
+        lambda key: mlax.block.MLP.init(
+            key, SIZE, SIZE, (100,), dropout_rate=0.25, dtype=dtype
+        )
     )
-    output = weights.output._replace(kernel=jnp.eye(100, SIZE, dtype=dtype))
-    hidden = weights.layers[0]._replace(bias=jnp.ones((100,), dtype))
-    weights = weights._replace(layers=(hidden,), output=output)
-    x = jnp.zeros((100, SIZE), dtype)
-    y, _ = mlax.block.MLP.fwd(x, weights, None, hyper, key=KEY)
-    assert_close(jnp.unique(y), np.array([0.0, 1.0 / 0.75]), dtype)
-    assert 0.2 < float((y == 0).mean()) < 0.3
+    zeros = jax.tree.map(lambda w: np.zeros(w.shape, w.dtype), weights)
+    output = zeros.output._replace(kernel=np.eye(100, SIZE, dtype=dtype))
+    hidden = zeros.layers[0]._replace(bias=np.ones((100,), dtype))
+    weights = zeros._replace(layers=(hidden,), output=output)
+    x = np.zeros((100, SIZE), dtype)
+
+    def run(weights, x, key):
+        return mlax.block.MLP.fwd(x, weights, None, hyper, key=key)[0]
+
+    y = np.asarray(compiled(run, dtype)(weights, x, KEY))
+    assert_close(np.unique(y), np.array([0.0, 1.0 / 0.75]), dtype)
+    assert 0.2 < (y == 0).mean() < 0.3
 
 
 def test_feed_forward(dtype):
@@ -222,9 +234,11 @@ def test_res_net_block(channels, strides, bottleneck, training, dtype):
 
 
 def stacked(dtype, depth=3):
-    keys = jax.random.split(KEY, depth)
-    make = jax.vmap(lambda k: mlax.nn.Linear.init(k, SIZE, SIZE, dtype=dtype))
-    return make(keys)
+    def init(key):
+        keys = jax.random.split(key, depth)
+        return jax.vmap(lambda k: mlax.nn.Linear.init(k, SIZE, SIZE, dtype=dtype))(keys)
+
+    return redrawn(shapes_of(init), dtype)
 
 
 @pytest.mark.parametrize("options", [{}, {"unroll": 3}, {"checkpoint": True}], ids=str)
@@ -253,27 +267,36 @@ def test_a_repeated_layer_is_compiled_once():
 
 
 def encoder(**options):
-    return mlax.block.TransformerEncoderLayer.init(KEY, SIZE, HEADS, 8, **options)
+    return made(
+        mlax.block.TransformerEncoderLayer, "float32", SIZE, HEADS, 8, **options
+    )
 
 
 MASK = jnp.tri(LENGTH, dtype=bool)
 
 
 def test_blocks_hand_keyword_inputs_to_the_layers_that_take_them():
-    block, linear = mlax.block, mlax.nn.Linear.init(KEY, SIZE, SIZE)
-    first, last = encoder(), block.TransformerDecoderLayer.init(KEY, SIZE, HEADS, 8)
+    block, linear = mlax.block, made(mlax.nn.Linear, "float32", SIZE, SIZE)
+    first = encoder()
+    last = made(block.TransformerDecoderLayer, "float32", SIZE, HEADS, 8)
     remat = block.Remat.init(block.Residual.init(first))
     weights, state, hyper = block.Series.init([remat, linear, last])
     assert set(hyper.keyword_inputs) == {"mask", "context", "context_mask"}
     x = draw(50, (BATCH, LENGTH, SIZE), "float32")
     context = draw(51, (BATCH, 3, SIZE), "float32")
-    y, _ = block.Series.fwd(x, weights, state, hyper, True, mask=MASK, context=context)
-    h = x + block.TransformerEncoderLayer.fwd(x, *first, True, mask=MASK)[0]
-    h, _ = mlax.nn.Linear.fwd(h, *linear)
     given = {"mask": MASK, "context": context}
-    assert_close(
-        y, block.TransformerDecoderLayer.fwd(h, *last, True, **given)[0], "float32"
-    )
+
+    @jax.jit
+    def ours(x):
+        return block.Series.fwd(x, weights, state, hyper, True, **given)[0]
+
+    @reference
+    def by_hand(x):
+        h = x + block.TransformerEncoderLayer.fwd(x, *first, True, mask=MASK)[0]
+        h, _ = mlax.nn.Linear.fwd(h, *linear)
+        return block.TransformerDecoderLayer.fwd(h, *last, True, **given)[0]
+
+    assert_close(ours(x), by_hand(x), "float32")
     for layers, message in (([linear], "they take: none"), ([first], "mask")):
         triple = block.Parallel.init(layers)
         with pytest.raises(TypeError, match=f"'bias'; .*{message}"):
@@ -283,8 +306,12 @@ def test_blocks_hand_keyword_inputs_to_the_layers_that_take_them():
 @pytest.mark.parametrize("checkpoint", [False, True])
 def test_a_repeated_layer_gets_the_mask_in_each_turn(checkpoint):
     layer = mlax.block.TransformerEncoderLayer
-    keys = jax.random.split(KEY, 2)
-    stack = jax.vmap(lambda k: layer.init(k, SIZE, HEADS, 8, dtype="float32"))(keys)
+
+    def init(key):
+        keys = jax.random.split(key, 2)
+        return jax.vmap(lambda k: layer.init(k, SIZE, HEADS, 8, dtype="float32"))(keys)
+
+    stack = redrawn(shapes_of(init), "float32")
     weights, state, hyper = mlax.block.Repeat.init(stack, 2, checkpoint=checkpoint)
     x = draw(50, (BATCH, LENGTH, SIZE), "float32")
 
@@ -297,17 +324,14 @@ def test_a_repeated_layer_gets_the_mask_in_each_turn(checkpoint):
             x, _ = layer.fwd(x, own, stack[1], stack[2], True, mask=MASK)
         return x.sum()
 
-    expected, actual = (
-        jax.jit(jax.value_and_grad(f, (0, 1)))(weights, x) for f in (by_hand, ours)
-    )
+    expected = reference(jax.value_and_grad(by_hand, (0, 1)))(weights, x)
+    actual = jax.jit(jax.value_and_grad(ours, (0, 1)))(weights, x)
     assert_close(actual, expected, "float32")
 
 
 @pytest.mark.parametrize("policy", [None, jax.checkpoint_policies.everything_saveable])
 def test_remat_computes_again_unless_the_policy_keeps(policy, dtype):
-    mlp = mlax.block.MLP.init(
-        KEY, SIZE, SIZE, (8,), jnp.sin, precision="highest", dtype=dtype
-    )
+    mlp = made(mlax.block.MLP, dtype, SIZE, SIZE, (8,), jnp.sin)
     block = mlax.block.Remat
     weights, state, hyper = block.init(mlp, policy=policy)
     x = draw(50, (BATCH, SIZE), dtype)
@@ -367,11 +391,16 @@ def test_mixture_of_experts(top_k, factor, room, dtype):
         activation=jnp.tanh,
     )
     x = draw(50, (3, 4, SIZE), dtype)
-    y, state = layer.fwd(x, weights, state, hyper)
+
+    def run(x, weights, state):
+        """In training, and in inference with the state that came of it."""
+        y, new = layer.fwd(x, weights, state, hyper)
+        return y, new, layer.fwd(x, weights, new, hyper, inference_mode=True)[1]
+
+    y, state, kept = compiled(run, dtype)(x, weights, state)
     tokens = numpy(x).reshape(12, SIZE)
     expected, loss = experts_by_hand(numpy(weights), tokens, top_k, room)
     assert_close((y.reshape(12, SIZE), state[0]), (expected, loss), dtype)
-    _, kept = layer.fwd(x, weights, state, hyper, inference_mode=True)
     assert kept[0] == state[0]
 
 

@@ -1,5 +1,6 @@
 """Functions against NumPy in float64 and against jax.nn, with gradients."""
 
+import functools
 import itertools
 from typing import Any
 
@@ -9,32 +10,52 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from numerics_adapter import functional
-from numerics_arrays import assert_close, draw, numpy
+from numerics_arrays import (
+    assert_close,
+    assert_same_vjp,
+    compiled,
+    draw,
+    numpy,
+    reference,
+)
 
 from mlax._core import arrays
 
-AXES = [None, 0, -1, (0, 2), (-1, 0)]
+OVER: list[dict[str, Any]] = [
+    {"axis": axis, "keepdims": keepdims}
+    for axis in (None, 0, -1, (0, 2), (-1, 0))
+    for keepdims in (False, True)
+]
+"""What of an array of three axes is reduced."""
 
 
 @pytest.mark.parametrize("name", ["sum", "prod", "mean", "var"])
-@pytest.mark.parametrize("axis", AXES, ids=str)
-@pytest.mark.parametrize("keepdims", [False, True])
-def test_reductions(name, axis, keepdims, dtype):
+def test_reductions(name, dtype):
+    @functools.partial(compiled, dtype=dtype)
+    def run(x):
+        return [functional(name)(x, **options) for options in OVER]
+
     x = draw(0, (2, 3, 4), dtype)
-    y = functional(name)(x, axis=axis, keepdims=keepdims)
-    assert_close(y, getattr(np, name)(numpy(x), axis=axis, keepdims=keepdims), dtype)
+    for y, options in zip(run(x), OVER, strict=True):
+        assert_close(y, getattr(np, name)(numpy(x), **options), dtype)
 
 
-@pytest.mark.parametrize("axis", AXES, ids=str)
-@pytest.mark.parametrize("keepdims", [False, True])
-def test_moments_and_logsumexp(axis, keepdims, dtype):
+def test_moments_and_logsumexp(dtype):
+    @functools.partial(compiled, dtype=dtype)
+    def run(x):
+        return [
+            (
+                *functional("moments")(x, **options),
+                functional("logsumexp")(x, **options),
+            )
+            for options in OVER
+        ]
+
     x = draw(0, (2, 3, 4), dtype)
-    options = {"axis": axis, "keepdims": keepdims}
-    mean, var = functional("moments")(x, **options)
-    assert_close(mean, numpy(x).mean(**options), dtype)
-    assert_close(var, numpy(x).var(**options), dtype)
-    y = functional("logsumexp")(x, **options)
-    assert_close(y, np.log(np.exp(numpy(x)).sum(**options)), dtype)
+    for (mean, var, y), options in zip(run(x), OVER, strict=True):
+        assert_close(mean, numpy(x).mean(**options), dtype)
+        assert_close(var, numpy(x).var(**options), dtype)
+        assert_close(y, np.log(np.exp(numpy(x)).sum(**options)), dtype)
 
 
 def test_the_variance_does_not_cancel():
@@ -47,11 +68,7 @@ def test_softmax_is_that_of_jax(name, dtype):
     x = draw(0, (3, 5), dtype, scale=10.0)
     ours = lambda x: functional(name)(x, axis=-1)  # noqa: E731
     theirs = lambda x: getattr(jax.nn, name)(x, axis=-1)  # noqa: E731
-    y, vjp = jax.vjp(ours, x)
-    expected, expected_vjp = jax.vjp(theirs, x)
-    assert_close(y, expected, dtype)
-    cotangent = draw(1, y.shape, dtype)
-    assert_close(vjp(cotangent), expected_vjp(cotangent), dtype)
+    assert_same_vjp(ours, theirs, (x,), dtype)
 
 
 @pytest.mark.parametrize(
@@ -60,10 +77,16 @@ def test_softmax_is_that_of_jax(name, dtype):
 )
 def test_rows_of_minus_infinity(name, empty, dtype):
     x = jnp.asarray([[-np.inf, -np.inf], [1.0, -np.inf]], dtype)
-    y, vjp = jax.vjp(lambda x: functional(name)(x, axis=-1), x)
-    assert bool(jnp.all(y[0] == empty))
-    assert not bool(jnp.any(jnp.isnan(y)))
-    assert bool(jnp.all(jnp.isfinite(vjp(jnp.ones_like(y))[0])))
+
+    @functools.partial(compiled, dtype=dtype)
+    def run(x):
+        y, vjp = jax.vjp(lambda x: functional(name)(x, axis=-1), x)
+        return y, *vjp(jnp.ones_like(y))
+
+    y, gradient = (np.asarray(a, np.float64) for a in run(x))
+    assert np.all(y[0] == empty)
+    assert not np.any(np.isnan(y))
+    assert np.all(np.isfinite(gradient))
 
 
 @pytest.mark.parametrize("p", [0.0, 1e-6, 0.1, 0.3, 0.5, 0.7, 0.9999999, 1.0])
@@ -105,16 +128,29 @@ def test_normalizations(dtype):
         center = a.mean(axis=axis, keepdims=True)
         return (a - center) / np.sqrt(a.var(axis=axis, keepdims=True) + 1e-5)
 
-    assert_close(functional("layer_norm")(x, axis=(-2, -1)), z(a, (2, 3)), dtype)
-    assert_close(functional("z_norm")(x, axis=1), z(a, 1), dtype)
-    assert_close(functional("standardize")(x), z(a, None), dtype)
-    assert_close(functional("instance_norm")(x), z(a, (2, 3)), dtype)
-    last = functional("instance_norm")(x, channel_last=True)
-    assert_close(last, z(a, (1, 2)), dtype)
+    @functools.partial(compiled, dtype=dtype)
+    def run(x):
+        return {
+            "layer": functional("layer_norm")(x, axis=(-2, -1)),
+            "z": functional("z_norm")(x, axis=1),
+            "all": functional("standardize")(x),
+            "instance": functional("instance_norm")(x),
+            "last": functional("instance_norm")(x, channel_last=True),
+            "groups": functional("group_norm")(x, groups=3),
+            "rms": functional("rms_norm")(x),
+        }
+
     groups = z(a.reshape(2, 3, 2, 3, 5), (2, 3, 4)).reshape(a.shape)
-    assert_close(functional("group_norm")(x, groups=3), groups, dtype)
-    rms = a / np.sqrt((a**2).mean(axis=-1, keepdims=True) + 1e-6)
-    assert_close(functional("rms_norm")(x), rms, dtype)
+    expected = {
+        "layer": z(a, (2, 3)),
+        "z": z(a, 1),
+        "all": z(a, None),
+        "instance": z(a, (2, 3)),
+        "last": z(a, (1, 2)),
+        "groups": groups,
+        "rms": a / np.sqrt((a**2).mean(axis=-1, keepdims=True) + 1e-6),
+    }
+    assert_close(run(x), expected, dtype)
 
 
 def test_accum_dtype_is_more_accurate_and_keeps_the_dtype():
@@ -139,24 +175,30 @@ def test_pools(padding, strides, dtype):
     }
     pairs: Any = ((1, 1), (1, 1)) if padding == 1 else padding
     steps = (1, 1) if strides == 1 else strides
-    channel_last = jnp.moveaxis(x, 1, -1)
-    peers = {
-        "max_pool": nn.max_pool,
-        "min_pool": lambda x, *options: -nn.max_pool(-x, *options),
-        "avg_pool": nn.avg_pool,
-    }
-    for name, peer in peers.items():
-        expected = peer(channel_last, (3, 2), steps, pairs)
-        y = functional(name)(x, **options)
-        assert_close(jnp.moveaxis(y, 1, -1), expected, dtype)
-        last = functional(name)(channel_last, **options, channel_last=True)
-        assert_close(last, expected, dtype)
-    uncounted = functional("avg_pool")(x, **options, count_include_pad=False)
-    expected = nn.avg_pool(channel_last, (3, 2), steps, pairs, count_include_pad=False)
-    assert_close(jnp.moveaxis(uncounted, 1, -1), expected, dtype)
-    total = functional("sum_pool")(x, **options)
-    mean = functional("avg_pool")(x, **options)
-    assert_close(total, numpy(mean) * 6, dtype)
+    last = np.moveaxis(np.asarray(x), 1, -1)
+    names = ("max_pool", "min_pool", "avg_pool", "sum_pool")
+
+    @functools.partial(compiled, dtype=dtype)
+    def run(x, last):
+        """Each in both layouts, and averages of what is there."""
+        return [
+            (
+                *(functional(name)(x, **options) for name in names),
+                functional("avg_pool")(x, **options, count_include_pad=False),
+            ),
+            [functional(n)(last, **options, channel_last=True) for n in names],
+        ]
+
+    def peers(x):
+        given = (3, 2), steps, pairs
+        mean = nn.avg_pool(x, *given)
+        partial = nn.avg_pool(x, *given, count_include_pad=False)
+        return nn.max_pool(x, *given), -nn.max_pool(-x, *given), mean, mean * 6, partial
+
+    firsts, lasts = run(x, last)
+    expected = reference(peers)(last)
+    assert_close([np.moveaxis(y, 1, -1) for y in firsts], expected, dtype)
+    assert_close(lasts, expected[:4], dtype)
 
 
 def test_bias_correction_is_exact_to_rounding(dtype):

@@ -1,12 +1,21 @@
 """Layers against NumPy in float64, and against flax with gradients."""
 
+import functools
+
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from numerics_adapter import apply_layer
-from numerics_arrays import assert_close, assert_same_vjp, draw, numpy
+from numerics_arrays import (
+    assert_close,
+    assert_same_vjp,
+    compiled,
+    draw,
+    numpy,
+    reference,
+)
 
 
 def sigmoid(x):
@@ -105,7 +114,7 @@ def test_batch_norm(channel_last, dtype):
     variables = {"params": weights, "batch_stats": states}
     for training in (True, False):
 
-        @jax.jit
+        @functools.partial(compiled, dtype=dtype)
         def both(given, x, training=training):
             ours = apply_layer(
                 "nn/batch_norm", hyper, weights, given, states=states, training=training
@@ -149,8 +158,14 @@ def test_batch_norm_averages_over_devices(dtype):
             "nn/batch_norm", hyper, weights, x, states=states, training=True
         )
 
-    y, new = jax.vmap(lambda x: run(hyper, x), axis_name="devices")(x)
-    whole, expected = run({**hyper, "axis_name": None}, x.reshape(15, 2))
+    def apart(x):
+        return jax.vmap(lambda x: run(hyper, x), axis_name="devices")(x)
+
+    def together(x):
+        return run({**hyper, "axis_name": None}, x.reshape(15, 2))
+
+    y, new = compiled(apart, dtype)(x)
+    whole, expected = reference(together)(x)
     assert_close(y.reshape(15, 2), whole, dtype)
     assert_close(jax.tree.map(lambda s: s[0], new), expected, dtype)
 
@@ -175,7 +190,11 @@ def test_lstm_cell(dtype):
         draw(s, shape, dtype) for s, shape in ((3, (2, 3)), (4, (2, 3)), (5, (2, 4)))
     )
     hyper = {"in_features": 4, "features": 3}
-    y, carry = apply_layer("nn/lstm_cell", hyper, weights, (x, (c, h)))[0]
+
+    def ours(weights, x):
+        return apply_layer("nn/lstm_cell", hyper, weights, x)[0]
+
+    y, carry = compiled(ours, dtype)(weights, (x, (c, h)))
     w, xs, cs, hs = numpy((weights, x, c, h))
     gates = xs @ w["kernel"] + hs @ w["recurrent_kernel"] + w["bias"]
     i, f, g, o = np.split(gates, 4, axis=-1)
@@ -193,7 +212,7 @@ def test_lstm_cell(dtype):
             "bias": weights["bias"][columns],
         }
     module = nn.LSTMCell(3, dtype=dtype, param_dtype=dtype)
-    expected, _ = module.apply({"params": parts}, (c, h), x)
+    expected, _ = reference(module.apply)({"params": parts}, (c, h), x)
     assert_close(carry, expected, dtype)
 
 
@@ -201,11 +220,15 @@ def test_spectral_norm_finds_the_largest_singular_value(dtype):
     weight = draw(0, (6, 4), dtype)
     states = {"vector": draw(1, (4,), dtype)}
     hyper = {"features": 4, "iterations": 200}
-    y, states = apply_layer(
-        "nn/spectral_norm", hyper, None, weight, states=states, training=True
-    )
+
+    def run(weight, states):
+        """In training, and in inference with the state that came of it."""
+        given = "nn/spectral_norm", hyper, None, weight
+        y, states = apply_layer(*given, states=states, training=True)
+        return y, states, *apply_layer(*given, states=states)
+
+    y, states, again, same = compiled(run, dtype)(weight, states)
     sigma = np.linalg.norm(numpy(weight), ord=2)
     assert_close(y, numpy(weight) / sigma, dtype)
-    again, same = apply_layer("nn/spectral_norm", hyper, None, weight, states=states)
     assert_close(again, numpy(weight) / sigma, dtype)
     assert_close(same, states, dtype)

@@ -184,3 +184,83 @@ def test_log_cosh_has_the_digits_of_its_dtype(error):
     given = jnp.float32(error), jnp.float32(0.0)
     expected = float(np.log(np.cosh(np.longdouble(float(given[0])))))
     np.testing.assert_allclose(loss.log_cosh(*given), expected, rtol=8 * 2.0**-23)
+
+
+def test_contrastive_losses_are_those_of_optax():
+    embeddings, labels = jnp.asarray(_LOGITS), jnp.asarray([0, 1, 0, 2, 1])
+    functions = (
+        lambda x: loss.ntxent(x, labels, temperature=0.3),
+        lambda x: optax.losses.ntxent(x, labels, temperature=0.3),
+    )
+    results = [jax.value_and_grad(f)(embeddings) for f in functions]
+    for actual, expected in zip(*results, strict=True):
+        np.testing.assert_allclose(actual, expected, rtol=1e-10, atol=1e-12)
+    alone = jax.value_and_grad(loss.ntxent)(embeddings, jnp.arange(5))
+    assert alone[0] == 0.0
+    assert not alone[1].any()
+
+
+def test_sparsemax_losses_are_those_of_optax():
+    scores, labels = jnp.asarray(_LOGITS / 3.0), jnp.asarray(_LABELS)
+    functions = (
+        loss.multiclass_sparsemax_loss,
+        optax.losses.multiclass_sparsemax_loss,
+    )
+    values = [f(scores, labels) for f in functions]
+    np.testing.assert_allclose(*values, rtol=1e-12, atol=1e-12)
+    gradients = [jax.grad(lambda x, f=f: f(x, labels).sum())(scores) for f in functions]
+    np.testing.assert_allclose(*gradients, rtol=1e-10, atol=1e-12)
+
+
+def test_dice_losses_are_those_of_optax():
+    probabilities = jnp.asarray(_RANDOM.dirichlet(np.ones(3), size=(2, 4, 5)))
+    targets = jax.nn.one_hot(_RANDOM.integers(0, 3, size=(2, 4, 5)), 3, dtype=float)
+    given, smooth, alpha, beta = (probabilities, targets), 0.7, 0.3, 0.6
+    expected = optax.losses.dice_loss(
+        *given,
+        smooth=smooth,
+        alpha=alpha,
+        beta=beta,
+        apply_softmax=False,
+        reduction="none",
+    )
+    actual = loss.dice_loss(*given, smooth=smooth, alpha=alpha, beta=beta)
+    np.testing.assert_allclose(actual, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("blank", [0, 3])
+def test_alignments_are_those_of_optax(blank):
+    logits = jnp.asarray(_RANDOM.normal(size=(4, 7, 5)))
+    symbols = np.array([[1, 1, 2], [2, 4, 1], [1, 2, 4], [4, 4, 0]])
+    lengths, counts = np.array([7, 6, 3, 4]), np.array([3, 3, 2, 2])
+    late = (np.arange(7) >= lengths[:, None]).astype("float64")
+    absent = (np.arange(3) >= counts[:, None]).astype("float64")
+    functions = (
+        lambda x: loss.ctc_loss(
+            x,
+            jnp.asarray(symbols),
+            jnp.asarray(lengths),
+            jnp.asarray(counts),
+            blank=blank,
+        ),
+        lambda x: optax.losses.ctc_loss(x, late, symbols, absent, blank_id=blank),
+    )
+    values = [f(logits) for f in functions]
+    np.testing.assert_allclose(*values, rtol=1e-10)
+    gradients = [jax.grad(lambda x, f=f: f(x).sum())(logits) for f in functions]
+    np.testing.assert_allclose(*gradients, rtol=1e-8, atol=1e-10)
+
+
+def test_alignments_that_do_not_exist_have_infinite_losses_and_no_gradient():
+    logits = jnp.zeros((2, 2, 3))
+    labels = jnp.array([[1, 1], [1, 2]])
+    # Between equal symbols there must be a blank.
+    assert list(np.isinf(loss.ctc_loss(logits, labels))) == [True, False]
+    gradient = jax.grad(lambda x: loss.ctc_loss(x, labels)[0])(logits)
+    assert not gradient.any()
+    # Without a position, or a symbol, there is one alignment.
+    none = jnp.zeros(2, int)
+    values = loss.ctc_loss(logits, labels, none, none)
+    np.testing.assert_array_equal(values, [0.0, 0.0])
+    one = loss.ctc_loss(logits, labels[:, :0])
+    np.testing.assert_allclose(one, 2 * np.log(3.0), rtol=1e-12)

@@ -8,8 +8,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from numerics_arrays import assert_close, draw, numpy
-from numerics_compare import assert_same, redrawn
+from numerics_arrays import assert_close, compiled, draw, numpy, reference
+from numerics_compare import assert_same, redrawn, shapes_of
 
 import mlax
 
@@ -109,14 +109,16 @@ CELLS = {
 
 
 def initialized(cell, dtype, **hyperparameters):
-    weights, _, hyper = cell.init(
-        KEY, IN, SIZE, precision="highest", dtype=dtype, **hyperparameters
+    weights, _, hyper = shapes_of(
+        lambda key: cell.init(
+            key, IN, SIZE, precision="highest", dtype=dtype, **hyperparameters
+        )
     )
     return redrawn(weights, dtype), hyper
 
 
 def first_carry(hyper, dtype, seed=20):
-    carry = hyper.initial_carry((BATCH, IN), dtype)
+    carry = jax.eval_shape(lambda: hyper.initial_carry((BATCH, IN), dtype))
     return redrawn(carry, dtype, seed)
 
 
@@ -173,8 +175,10 @@ def test_forget_bias_is_added_to_the_forget_gate(dtype):
 @pytest.mark.parametrize("channel_last", [True, False])
 def test_conv_lstm_cell(channel_last, dtype):
     options = {"channel_last": channel_last, "precision": "highest"}
-    weights, _, hyper = mlax.nn.ConvLSTMCell.init(
-        KEY, 2, IN, SIZE, (3, 2), dtype=dtype, **options
+    weights, _, hyper = shapes_of(
+        lambda key: mlax.nn.ConvLSTMCell.init(
+            key, 2, IN, SIZE, (3, 2), dtype=dtype, **options
+        )
     )
     weights = redrawn(weights, dtype)
     shape = (BATCH, 4, 5, IN) if channel_last else (BATCH, IN, 4, 5)
@@ -270,15 +274,23 @@ def test_a_reset_begins_a_sequence_of_its_own(both_ways, dtype):
 
 def test_recurrent_over_images(dtype):
     cell = mlax.nn.ConvLSTMCell
-    weights, _, hyper = cell.init(KEY, 1, 2, 3, 3, dtype=dtype)
+    weights, _, hyper = shapes_of(lambda key: cell.init(key, 1, 2, 3, 3, dtype=dtype))
+    weights = redrawn(weights, dtype)
     block = mlax.block.Recurrent
     trainables, state, recurrent = block.init((weights, None, hyper), time_major=True)
     x = draw(10, (3, BATCH, 2, 4), dtype)
-    y, _ = block.fwd(x, trainables, state, recurrent)
-    carry = hyper.initial_carry(x.shape[1:], dtype)
-    for t in range(3):
-        (step, carry), _ = cell.fwd((x[t], carry), weights, None, hyper)
-        assert_close(y[t], step, dtype)
+
+    def ours(x):
+        return block.fwd(x, trainables, state, recurrent)[0]
+
+    def unrolled(x):
+        carry, steps = hyper.initial_carry(x.shape[1:], dtype), []
+        for t in range(3):
+            (step, carry), _ = cell.fwd((x[t], carry), weights, None, hyper)
+            steps.append(step)
+        return jnp.stack(steps)
+
+    assert_close(compiled(ours, dtype)(x), reference(unrolled)(x), dtype)
 
 
 @pytest.mark.parametrize("merge", ["concatenate", "add", "multiply", "average"])
@@ -337,22 +349,28 @@ def linear_recurrence(w, x, start):
 @pytest.mark.parametrize("time", [1, 7])
 @pytest.mark.parametrize("with_carry", [False, True])
 def test_linear_recurrent_unit(time, with_carry, dtype):
-    weights, _, hyper = mlax.nn.LRU.init(
-        KEY, IN, SIZE, return_carry=True, precision="highest", dtype=dtype
+    weights, _, hyper = shapes_of(
+        lambda key: mlax.nn.LRU.init(
+            key, IN, SIZE, return_carry=True, precision="highest", dtype=dtype
+        )
     )
     weights = redrawn(weights, dtype)
     x = draw(10, (BATCH, time, IN), dtype)
     carry = (draw(11, (BATCH, SIZE), dtype), draw(12, (BATCH, SIZE), dtype))
     given = carry if with_carry else None
     start = numpy(carry[0]) + 1j * numpy(carry[1]) if with_carry else 0.0
-    (y, (real, imaginary)), _ = mlax.nn.LRU.fwd(x, weights, None, hyper, carry=given)
+
+    def run(x, weights, given):
+        return mlax.nn.LRU.fwd(x, weights, None, hyper, carry=given)[0]
+
+    y, (real, imaginary) = compiled(run, dtype)(x, weights, given)
     expected, last = linear_recurrence(numpy(weights), numpy(x), start)
     assert_close((y, real, imaginary), (expected, last.real, last.imag), dtype)
 
 
 def test_gradients_of_a_linear_recurrent_unit(dtype):
-    weights, _, hyper = mlax.nn.LRU.init(
-        KEY, IN, SIZE, precision="highest", dtype=dtype
+    weights, _, hyper = shapes_of(
+        lambda key: mlax.nn.LRU.init(key, IN, SIZE, precision="highest", dtype=dtype)
     )
     weights = redrawn(weights, dtype)
 

@@ -5,6 +5,8 @@
 from mlax.loss._absolute_error import absolute_error
 from mlax.loss._cosine_distance import cosine_distance
 from mlax.loss._cosine_similarity import cosine_similarity
+from mlax.loss._ctc_loss import ctc_loss
+from mlax.loss._dice_loss import dice_loss
 from mlax.loss._gaussian_loss import gaussian_loss
 from mlax.loss._generalized_kl_divergence import generalized_kl_divergence
 from mlax.loss._hinge_loss import hinge_loss
@@ -15,6 +17,8 @@ from mlax.loss._l2_loss import l2_loss
 from mlax.loss._log_cosh import log_cosh
 from mlax.loss._multiclass_hinge_loss import multiclass_hinge_loss
 from mlax.loss._multiclass_perceptron_loss import multiclass_perceptron_loss
+from mlax.loss._multiclass_sparsemax_loss import multiclass_sparsemax_loss
+from mlax.loss._ntxent import ntxent
 from mlax.loss._perceptron_loss import perceptron_loss
 from mlax.loss._poisson_loss import poisson_loss
 from mlax.loss._poly_loss_cross_entropy import poly_loss_cross_entropy
@@ -36,6 +40,8 @@ __all__ = [
     "absolute_error",
     "cosine_distance",
     "cosine_similarity",
+    "ctc_loss",
+    "dice_loss",
     "gaussian_loss",
     "generalized_kl_divergence",
     "hinge_loss",
@@ -46,6 +52,8 @@ __all__ = [
     "log_cosh",
     "multiclass_hinge_loss",
     "multiclass_perceptron_loss",
+    "multiclass_sparsemax_loss",
+    "ntxent",
     "perceptron_loss",
     "poisson_loss",
     "poly_loss_cross_entropy",

@@ -1,0 +1,70 @@
+import jax.numpy as jnp
+
+from mlax_scaffold.spec import (
+    DType,
+    Float,
+    Int,
+    function,
+    log_softmax,
+    logsumexp,
+    require,
+    scan,
+)
+
+
+@function
+def ctc_loss(
+    logits: Float["batch time classes"],
+    labels: Int["batch symbols"],
+    logit_lengths: Int["batch"] | None = None,
+    label_lengths: Int["batch"] | None = None,
+    *,
+    blank: int = 0,  #: class that stands for no symbol
+    accum_dtype: DType | None = None,  #: dtype of the computation; None: that of logits
+) -> Float["batch"]:
+    """Connectionist temporal classification: -log of the probability of the symbols.
+
+    Summed over all alignments: sequences of `time` classes that are the symbols once
+    classes in a row are joined, and blanks taken out. Positions beyond the lengths do not
+    count; without lengths all do. It is infinite where symbols do not fit into the time,
+    with a gradient of zero. Graves et al., 2006, doi:10.1145/1143844.1143891.
+    """
+    require(0 <= blank < logits.shape[-1], "blank must be one of the classes")
+    wide = logits if accum_dtype is None else logits.astype(accum_dtype)
+    batch, symbols = labels.shape
+    # A blank before, between and after the symbols.
+    path = jnp.full((batch, 2 * symbols + 1), blank, labels.dtype)
+    path = path.at[:, 1::2].set(labels)
+    before = jnp.pad(path[:, :-2], ((0, 0), (2, 0)), constant_values=blank)[
+        :, : path.shape[1]
+    ]
+    skips = (path != blank) & (path != before)
+    logs = jnp.take_along_axis(log_softmax(wide), path[:, None, :], axis=-1)
+    never = jnp.full_like(logs[:, 0], -jnp.inf)
+    if logit_lengths is None:
+        logit_lengths = jnp.full((batch,), logits.shape[1])
+    if label_lengths is None:
+        label_lengths = jnp.full((batch,), symbols)
+
+    def shifted(alphas, count):
+        moved = jnp.pad(alphas, ((0, 0), (count, 0)), constant_values=-jnp.inf)
+        return moved[:, : alphas.shape[1]]
+
+    def step(alphas, given):
+        time, log = given
+        jumped = jnp.where(skips, shifted(alphas, 2), never)
+        ways = jnp.stack([alphas, shifted(alphas, 1), jumped])
+        new = logsumexp(ways, axis=0) + log
+        return jnp.where(time < logit_lengths[:, None], new, alphas), None
+
+    # Before the first position it is as if a blank had been left.
+    start = never.at[:, 0].set(0.0)
+    first = jnp.where(jnp.arange(path.shape[1]) < 2, logs[:, 0], never)
+    alphas = jnp.where(logit_lengths[:, None] > 0, first, start)
+    times = jnp.arange(1, logits.shape[1])
+    alphas, _ = scan(step, alphas, (times, jnp.moveaxis(logs, 1, 0)[1:]))
+    places = jnp.arange(path.shape[1])
+    ends = (places - 2 * label_lengths[:, None] <= 0) & (
+        places - 2 * label_lengths[:, None] >= -1
+    )
+    return -logsumexp(jnp.where(ends, alphas, never), axis=-1).astype(logits.dtype)
