@@ -215,11 +215,16 @@ def test_sparsemax_losses_are_those_of_optax():
 def test_dice_losses_are_those_of_optax():
     probabilities = jnp.asarray(_RANDOM.dirichlet(np.ones(3), size=(2, 4, 5)))
     targets = jax.nn.one_hot(_RANDOM.integers(0, 3, size=(2, 4, 5)), 3, dtype=float)
-    options = {"smooth": 0.7, "alpha": 0.3, "beta": 0.6}
+    given, smooth, alpha, beta = (probabilities, targets), 0.7, 0.3, 0.6
     expected = optax.losses.dice_loss(
-        probabilities, targets, apply_softmax=False, reduction="none", **options
+        *given,
+        smooth=smooth,
+        alpha=alpha,
+        beta=beta,
+        apply_softmax=False,
+        reduction="none",
     )
-    actual = loss.dice_loss(probabilities, targets, **options)
+    actual = loss.dice_loss(*given, smooth=smooth, alpha=alpha, beta=beta)
     np.testing.assert_allclose(actual, expected, rtol=1e-12)
 
 

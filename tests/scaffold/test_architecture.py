@@ -28,7 +28,7 @@ SIDES = {
     "spec": {"errors", "model", "reader", "specs"},
     "specs": {"spec"},
     "weights": {"errors"},
-    "testing": {"errors", "model", "reader", "spec"},
+    "testing": {"errors", "model", "reader", "spec", "weights"},
     "pytest_plugin": {"testing"},
     "plugin": {"model", "spec", "rewrite", "render"},
     "__main__": {"cli"},

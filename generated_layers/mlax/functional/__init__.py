@@ -8,6 +8,7 @@ from mlax.functional._apply_attention_weights import apply_attention_weights
 from mlax.functional._avg_pool import avg_pool
 from mlax.functional._bernoulli import bernoulli
 from mlax.functional._bias_correction import bias_correction
+from mlax.functional._categorical import categorical
 from mlax.functional._chunked_attention import chunked_attention
 from mlax.functional._conv import conv
 from mlax.functional._deviations import deviations
@@ -32,6 +33,7 @@ from mlax.functional._logsumexp import logsumexp
 from mlax.functional._max import max
 from mlax.functional._max_pool import max_pool
 from mlax.functional._mean import mean
+from mlax.functional._min_p_logits import min_p_logits
 from mlax.functional._min_pool import min_pool
 from mlax.functional._moments import moments
 from mlax.functional._normalize import normalize
@@ -39,6 +41,7 @@ from mlax.functional._pool import pool
 from mlax.functional._prod import prod
 from mlax.functional._range_scale import range_scale
 from mlax.functional._rectification import rectification
+from mlax.functional._repetition_penalty import repetition_penalty
 from mlax.functional._rms import rms
 from mlax.functional._rms_norm import rms_norm
 from mlax.functional._rotary_embedding import rotary_embedding
@@ -52,6 +55,8 @@ from mlax.functional._standardize import standardize
 from mlax.functional._std import std
 from mlax.functional._sum import sum
 from mlax.functional._sum_pool import sum_pool
+from mlax.functional._top_k_logits import top_k_logits
+from mlax.functional._top_p_logits import top_p_logits
 from mlax.functional._var import var
 from mlax.functional._z_norm import z_norm
 
@@ -64,6 +69,7 @@ __all__ = [
     "avg_pool",
     "bernoulli",
     "bias_correction",
+    "categorical",
     "chunked_attention",
     "conv",
     "deviations",
@@ -88,6 +94,7 @@ __all__ = [
     "max",
     "max_pool",
     "mean",
+    "min_p_logits",
     "min_pool",
     "moments",
     "normalize",
@@ -95,6 +102,7 @@ __all__ = [
     "prod",
     "range_scale",
     "rectification",
+    "repetition_penalty",
     "rms",
     "rms_norm",
     "rotary_embedding",
@@ -108,6 +116,8 @@ __all__ = [
     "std",
     "sum",
     "sum_pool",
+    "top_k_logits",
+    "top_p_logits",
     "var",
     "z_norm",
 ]

@@ -11,7 +11,7 @@ import copy
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from mlax_scaffold.conversion.description import Described
+from mlax_scaffold.conversion.description import Described, Trial
 from mlax_scaffold.conversion.functions import function_definition
 from mlax_scaffold.conversion.kinds import framework_of, is_layer_class
 from mlax_scaffold.conversion.notes import ConversionError, Note, Notes
@@ -31,6 +31,8 @@ class Converted:
     text: str
     framework: str
     notes: tuple[Note, ...]
+    trial: Trial | None = None
+    """What the original can be run with, to be compared."""
 
     @property
     def whole(self) -> bool:
@@ -123,4 +125,11 @@ def convert(
         renamed_locals(methods)
     renamed_locals(part for part in spec.beside if isinstance(part, ast.FunctionDef))
     printed = Printer(origin).text(spec)
-    return Converted(printed, framework, tuple(sorted(set(notes.found))))
+    last = spec.definitions[-1]
+    tried = last.trial if isinstance(last, Described) else None
+    if any("in inference too" in note.what for note in notes.found):
+        # Two draws are not to be compared.
+        tried = None
+    if pair is not None and not isinstance(known, ast.FunctionDef):
+        tried = None
+    return Converted(printed, framework, tuple(sorted(set(notes.found))), tried)

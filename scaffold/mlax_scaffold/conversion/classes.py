@@ -34,6 +34,7 @@ from mlax_scaffold.conversion.trees import (
     self_attribute,
     without_docstring,
 )
+from mlax_scaffold.conversion.trials import trial
 from mlax_scaffold.conversion.vocabulary import KEYS, flags
 
 CALLS = ("__call__", "forward", "call", "apply")
@@ -269,8 +270,23 @@ class ClassReader(AddedFields):
             docstring(self.node)
             or f"From {self.node.name} of {os.path.basename(builder.origin.path)}."
         )
-        given = example(
-            builder, self.symbols, fields, env, setup, (forward, *builder.methods)
+        methods = (forward, *builder.methods)
+        given = example(self.symbols, fields, env, setup, methods)
+        drops = {
+            a.arg: "flag"
+            for a in (*call.args.args, *call.args.kwonlyargs)
+            if a.arg != "self" and a not in inputs
+        }
+        tried = trial(
+            self.symbols,
+            fields,
+            env,
+            setup,
+            methods,
+            builder.renamed or {f: f for f in builder.fields},
+            drops,
+            # What is mapped inside is not for one example.
+            single=self.framework == "equinox" and "vmap" not in ast.unparse(self.node),
         )
         described = Described(
             builder.name,
@@ -281,13 +297,9 @@ class ClassReader(AddedFields):
             (*builder.methods, forward),
             _constants(self.node),
             given,
+            trial=tried,
             keyless=frozenset(draws.given),
         )
-        drops = {
-            a.arg: "flag"
-            for a in (*call.args.args, *call.args.kwonlyargs)
-            if a.arg != "self" and a not in inputs
-        }
         parameters = [a.arg for a in call.args.args if a.arg != "self"]
         interface = Interface(
             builder.name,

@@ -17,6 +17,22 @@ class Field:
 
 
 @dataclass(frozen=True)
+class Trial:
+    """Values that the original and the definition can be run with."""
+
+    parameters: tuple[tuple[str, str], ...]
+    """Parameters of the original's constructor, and the fields that they became."""
+    hyperparameters: tuple[tuple[str, object], ...]
+    inputs: tuple[tuple[str, tuple[int, ...]], ...]
+    integers: tuple[str, ...] = ()
+    """Inputs that are indices."""
+    mapped: int = 0
+    """How many first axes the original, which is for one example, is mapped over."""
+    flags: tuple[str, ...] = ()
+    """Parameters of the call that the definition has not: flags of the mode, and keys."""
+
+
+@dataclass(frozen=True)
 class Described:
     """One class of a spec."""
 
@@ -29,6 +45,8 @@ class Described:
     constants: tuple[ast.stmt, ...] = ()
     example: tuple[tuple[str, object], ...] = ()
     keywords: str = ""
+    trial: Trial | None = None
+    """None where no values that fit each other are known."""
     keyless: frozenset[str] = frozenset()
     """Functions beside it that are given no key in inference."""
 

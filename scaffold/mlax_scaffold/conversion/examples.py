@@ -7,7 +7,6 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 
-from mlax_scaffold.conversion.building import Builder
 from mlax_scaffold.conversion.description import Field
 from mlax_scaffold.conversion.sizes import Array, Symbols, Value, is_symbol
 from mlax_scaffold.conversion.trees import literal
@@ -36,7 +35,6 @@ _DEMANDING = (
 
 
 def example(
-    builder: Builder,
     symbols: Symbols,
     fields: Iterable[Field],
     env: Mapping[str, Value],
@@ -45,20 +43,22 @@ def example(
 ) -> tuple[tuple[str, object], ...]:
     """One example; nothing where values may be drawn one by one."""
     fields = list(fields)
-    text = "\n".join(
-        [
-            *(ast.unparse(s) for s in setup),
-            *(ast.unparse(s) for m in methods for s in m.body),
-        ]
-    )
     arrays = {k: v for k, v in env.items() if isinstance(v, Array)}
-    literal_axes = any(
-        isinstance(literal(symbols.find(a)), int)
-        for v in arrays.values()
-        for a in v.axes
-    )
-    if not literal_axes and not any(d in text for d in _DEMANDING) and len(arrays) == 1:
+    if not _demands(symbols, arrays, setup, methods):
         return ()
+    return fitting(symbols, fields, env, setup, methods)
+
+
+def fitting(
+    symbols: Symbols,
+    fields: Iterable[Field],
+    env: Mapping[str, Value],
+    setup: Iterable[ast.stmt],
+    methods: Iterable[ast.FunctionDef],
+) -> tuple[tuple[str, object], ...]:
+    """Values of fields, and shapes of inputs, that fit each other; nothing where none are known."""
+    text = _text(setup, methods)
+    arrays = {k: v for k, v in env.items() if isinstance(v, Array)}
     values: dict[str, object] = {}
     for field in fields:
         value = _value(field)
@@ -79,6 +79,27 @@ def example(
             return ()
         shapes[given] = shape
     return (*values.items(), *shapes.items())
+
+
+def _demands(
+    symbols: Symbols,
+    arrays: Mapping[str, Array],
+    setup: Iterable[ast.stmt],
+    methods: Iterable[ast.FunctionDef],
+) -> bool:
+    """Whether values that are drawn one by one would hardly fit each other."""
+    text = _text(setup, methods)
+    literal_axes = any(
+        isinstance(literal(symbols.find(a)), int)
+        for v in arrays.values()
+        for a in v.axes
+    )
+    return literal_axes or any(d in text for d in _DEMANDING) or len(arrays) != 1
+
+
+def _text(setup: Iterable[ast.stmt], methods: Iterable[ast.FunctionDef]) -> str:
+    lines = [ast.unparse(s) for s in setup]
+    return "\n".join([*lines, *(ast.unparse(s) for m in methods for s in m.body)])
 
 
 def _value(field: Field) -> object:

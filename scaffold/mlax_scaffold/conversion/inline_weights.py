@@ -54,8 +54,16 @@ class Weights:
             title = str(literal(node.args[0]))
             if shape is None or title in self.bodies.builder.attributes:
                 return expression(f"self.{title}"), None
+            dtype = keywords.get("dtype") or (
+                node.args[2] if len(node.args) > 2 else None
+            )
+            whole = dtype is not None and "int" in ast.unparse(dtype)
             return self._declared(
-                node.args[0], given or name("@word:zeros"), shape, state=True
+                node.args[0],
+                given or name("@word:zeros"),
+                shape,
+                state=True,
+                dtype=dtype if whole else None,
             )
         return None
 
@@ -66,6 +74,7 @@ class Weights:
         shape: ast.expr,
         *,
         state: bool = False,
+        dtype: ast.expr | None = None,
     ) -> tuple[ast.expr, Value]:
         builder = self.bodies.builder
         wanted = str(literal(title)) if isinstance(title, ast.Constant) else "weight"
@@ -89,6 +98,7 @@ class Weights:
                 typed(self.bodies.static(initializer)),
                 made,
                 state=state,
+                dtype=dtype,
                 condition=condition,
             )
         kind = Array(list(made.elts), False) if isinstance(made, ast.Tuple) else None

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mlax_scaffold.conversion import ConversionError, Note, convert
+from mlax_scaffold.conversion.description import Trial
 from mlax_scaffold.errors import FindingsError, SpecError, UsageError
 from mlax_scaffold.model.definition import Kind
 from mlax_scaffold.model.project import Rendered
@@ -63,6 +64,7 @@ class Conversion:
     framework: str
     text: str
     notes: tuple[Note, ...]
+    trial: Trial | None = None
 
     @property
     def refusal(self) -> ConversionError | None:
@@ -84,7 +86,9 @@ def converted(
     made = convert(
         source.path, source.text(), source.thing, name, kind.name, frozenset(taken)
     )
-    return Conversion(source, made.framework, formatted(made.text), made.notes)
+    return Conversion(
+        source, made.framework, formatted(made.text), made.notes, made.trial
+    )
 
 
 def formatted(text: str) -> str:

@@ -25,6 +25,7 @@ from mlax_scaffold.project.converting import (
     mended,
 )
 from mlax_scaffold.project.names import check_free, check_name, find_like
+from mlax_scaffold.project.parity import parity_test
 from mlax_scaffold.project.progress import plural, progress
 from mlax_scaffold.project.running import missing_packages
 from mlax_scaffold.project.signatures import calls
@@ -107,7 +108,7 @@ class Creation:
             proof = self._prove(spec, made, definition, waiting)
         title = f"{self.request.command} {self.request.name}"
         report = commit(self.workspace.root, plan, title=title)
-        texts = {o.path: o.text for o in made.of(spec.path)}
+        texts = {o.path: o.text for o in made.of(spec.path)} | self._parity(spec)
         lines = calls(definition, made.library, self.workspace.project)
         return Created(definition.name, spec.path, texts, lines, proof, report)
 
@@ -200,7 +201,15 @@ class Creation:
         return chosen
 
     def _plan(self, spec: SpecFile, made: Generation) -> Plan:
-        return self.workspace.plan(made, extra_writes={spec.path: spec.text})
+        written = {spec.path: spec.text} | self._parity(spec)
+        return self.workspace.plan(made, extra_writes=written)
+
+    def _parity(self, spec: SpecFile) -> dict[str, str]:
+        """The test that compares it with the code that it was converted from, by path."""
+        if self.request.source is None:
+            return {}
+        made = self.conversion()
+        return parity_test(self.workspace, spec, self.request.name, made)
 
     def _prove(
         self,

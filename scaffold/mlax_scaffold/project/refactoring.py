@@ -17,6 +17,7 @@ from mlax_scaffold.project.edits import (
 )
 from mlax_scaffold.project.lookup import find_definition
 from mlax_scaffold.project.names import check_free, check_name
+from mlax_scaffold.project.parity import on_disk, parity_path
 from mlax_scaffold.project.sources import Mention, mentions
 from mlax_scaffold.project.workspace import Generation, Workspace
 from mlax_scaffold.reader.files import SpecFile
@@ -100,7 +101,9 @@ def remove(workspace: Workspace, name: str, *, force: bool = False) -> Refactori
         for i in other.imports
         if i.reference == definition.reference
     ]
-    skipped = {*workspace.lock.outputs, spec.path}
+    test = parity_path(workspace.project, spec.path)
+    tests = [test] if on_disk(workspace.root, test) is not None else []
+    skipped = {*workspace.lock.outputs, spec.path, *tests}
     made = workspace.generate()
     names = exported(made.of(spec.path), workspace.project, definition.name)
     names += spec_names(spec.path, definition.name)
@@ -120,10 +123,10 @@ def remove(workspace: Workspace, name: str, *, force: bool = False) -> Refactori
         )
     after = replace(workspace, edited={spec.path: None})
     made = after.generate()
-    plan = after.plan(made)
+    plan = after.plan(made, extra_deletes=tests)
     found = mentions(workspace.root, skipped, definition.name, {})
-    title = f"remove {name}"
-    return Refactoring(title, after, made, plan, (spec.path,), tuple(found))
+    edited = (spec.path, *tests)
+    return Refactoring(f"remove {name}", after, made, plan, edited, tuple(found))
 
 
 def _own(workspace: Workspace, name: str) -> tuple[Definition, SpecFile]:
@@ -173,13 +176,19 @@ def _changed(
     after = replace(workspace, edited={**texts, **dict.fromkeys(removed)})
     made = after.generate()
     skipped = {*workspace.lock.outputs, *removed}
+    gone: list[str] = []
     names = renamed(
         exported(before.of(spec.path), workspace.project, definition.name),
         exported(made.of(path), workspace.project, new),
     ) | renamed(spec_names(spec.path, definition.name), spec_names(path, new))
     own = {file.path for file in workspace.own}
     written = {**specs, **edits.of_code(skipped | own, names)}
-    plan = after.plan(made, extra_updates=written)
+    place, other = (parity_path(workspace.project, p) for p in (spec.path, path))
+    test = on_disk(workspace.root, place)
+    if test is not None and other != place:
+        written[other] = written.pop(place, test)
+        gone.append(place)
+    plan = after.plan(made, extra_updates=written, extra_deletes=gone)
     found: list[Mention] = []
     if new != definition.name:
         found = mentions(workspace.root, skipped, definition.name, written)

@@ -238,6 +238,7 @@ class Workspace:
         *,
         extra_writes: Mapping[str, str] | None = None,
         extra_updates: Mapping[str, str | bytes] | None = None,
+        extra_deletes: Iterable[str] = (),
     ) -> Plan:
         """What has to change for the tree to be as generated, and the specs as edited.
 
@@ -257,7 +258,7 @@ class Workspace:
             built_in=self._built_in_folders(),
             extra_writes=extra_writes,
             extra_updates=updates,
-            extra_deletes=removed,
+            extra_deletes=[*removed, *extra_deletes],
             removed=removed,
         )
 

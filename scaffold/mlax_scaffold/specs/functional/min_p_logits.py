@@ -1,0 +1,21 @@
+import math
+
+import jax.numpy as jnp
+
+from mlax_scaffold.spec import Float, Probability, function
+
+
+@function
+def min_p_logits(
+    logits: Float["*batch classes"],
+    *,
+    p: Probability,  #: least probability, as a share of that of the most probable class
+) -> Float["*batch classes"]:
+    """Logits of classes that are not much less probable than the most probable one.
+
+    Others are -inf. Nguyen et al., 2024, arXiv:2407.01082.
+    """
+    if p == 0.0:
+        return logits
+    least = jnp.max(logits, axis=-1, keepdims=True) + math.log(p)
+    return jnp.where(logits < least, jnp.full_like(logits, -jnp.inf), logits)

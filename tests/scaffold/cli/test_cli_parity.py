@@ -1,0 +1,130 @@
+"""A layer that was converted is compared with the code that it comes from, by a test that goes with it."""
+
+import subprocess
+import sys
+
+import pytest
+from cli_projects import ProjectFolder
+
+from mlax_scaffold.project.staging import Outcome, Stage
+
+LINEN = """\
+import flax.linen as nn
+
+
+class Block(nn.Module):
+    width: int
+
+    @nn.compact
+    def __call__(self, x, train: bool):
+        y = nn.relu(nn.Dense(self.width)(nn.LayerNorm()(x)))
+        return x + nn.Dropout(0.5, deterministic=not train)(nn.Dense(x.shape[-1])(y))
+"""
+TORCH = """\
+import torch.nn as nn
+
+
+class Gate(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.linear = nn.Linear(dim, dim)
+
+    def forward(self, x):
+        return x * self.linear(x)
+"""
+TEST = "tests/parity/test_parity_nn_probe_block.py"
+
+
+@pytest.fixture
+def model(empty: ProjectFolder, monkeypatch: pytest.MonkeyPatch) -> ProjectFolder:
+    """A project with code to convert; nothing is tried out, which takes a process of its own."""
+    passed = Outcome(0, "5 passed in 1.00s")
+    monkeypatch.setattr(Stage, "prove", lambda *arguments: passed)
+    empty.write("model.py", LINEN)
+    empty.write("gate.py", TORCH)
+    return empty
+
+
+def made(model: ProjectFolder) -> ProjectFolder:
+    model.ok("new-layer", "ProbeBlock", "--from", "model.py:Block")
+    return model
+
+
+def run(model: ProjectFolder, test: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider"]
+    return subprocess.run(
+        [*command, "-o", "pythonpath=.", test],
+        cwd=model.root,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_the_test_passes_with_the_weights_of_the_original(model):
+    found = run(made(model), TEST)
+    assert found.returncode == 0, found.stdout
+    assert "1 passed" in found.stdout
+
+
+def test_it_fails_where_the_spec_says_something_else(model):
+    made(model)
+    spec = "specs/nn/probe_block.py"
+    text = (model.root / spec).read_text()
+    assert "jax.nn.relu(" in text
+    model.write(spec, text.replace("jax.nn.relu(", "jax.nn.silu("))
+    model.ok("generate", "--no-trial")
+    found = run(model, TEST)
+    assert found.returncode == 1
+    assert "Not equal to tolerance" in found.stdout
+
+
+def test_it_is_skipped_with_a_reason_where_the_framework_is_missing(model):
+    model.ok("new-layer", "ProbeGate", "--from", "gate.py:Gate")
+    found = run(model, "tests/parity/test_parity_nn_probe_gate.py")
+    assert found.returncode == 0, found.stdout
+    assert "gate.py needs torch, which is not installed" in found.stdout
+
+
+def test_it_is_skipped_with_a_reason_where_the_original_is_gone(model):
+    made(model)
+    (model.root / "model.py").unlink()
+    found = run(model, TEST)
+    assert "model.py, which it was converted from, is not there" in found.stdout
+
+
+def test_it_is_told_among_what_was_created(model):
+    told = model.ok("new-layer", "ProbeBlock", "--from", "model.py:Block")
+    assert TEST in told
+
+
+def test_undo_takes_it_back(model):
+    before = model.files()
+    made(model).ok("undo")
+    assert model.files() == before
+
+
+def test_remove_takes_it_along(model):
+    before = {*model.files(), "mlax-scaffold.lock"}
+    made(model).ok("remove", "ProbeBlock")
+    assert set(model.files()) == before
+
+
+def test_rename_gives_it_the_new_name(model):
+    made(model).ok("rename", "ProbeBlock", "OtherBlock")
+    moved = "tests/parity/test_parity_nn_other_block.py"
+    assert not (model.root / TEST).exists()
+    assert "import OtherBlock" in (model.root / moved).read_text()
+    assert "ProbeBlock" not in (model.root / moved).read_text()
+    assert run(model, moved).returncode == 0
+
+
+def test_move_takes_it_along(model):
+    made(model).ok("move", "ProbeBlock", "block")
+    moved = "tests/parity/test_parity_block_probe_block.py"
+    assert not (model.root / TEST).exists()
+    assert ".block import ProbeBlock" in (model.root / moved).read_text()
+
+
+def test_check_is_clean_with_it(model):
+    made(model).ok("check")
