@@ -46,10 +46,16 @@ def _keep_programs(config: pytest.Config) -> None:
     if len(kept) > _PROGRAMS:
         for path in kept:
             path.unlink(missing_ok=True)
-    # jax reads them as it is imported, and so do the processes that inherit them.
-    os.environ["JAX_COMPILATION_CACHE_DIR"] = str(folder)
-    os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
-    os.environ["JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES"] = "-1"
+    options = {
+        "jax_compilation_cache_dir": str(folder),
+        "jax_persistent_cache_min_compile_time_secs": 0,
+        "jax_persistent_cache_min_entry_size_bytes": -1,
+    }
+    # jax reads the environment as it is imported, and so do the processes that inherit it.
+    os.environ.update({name.upper(): str(value) for name, value in options.items()})
+    if jax := sys.modules.get("jax"):  # by the conftest of a folder that was named
+        for name, value in options.items():
+            jax.config.update(name, value)
 
 
 def pytest_collection_finish() -> None:
