@@ -163,6 +163,11 @@ def test_inputs_that_meet_have_axes_in_common():
     ]
 
 
+def test_what_chooses_rows_of_another_input_is_integers():
+    found = guessed("return self.map(x)[i] + jnp.zeros(3).at[i].add(x[i])", "x", "i")
+    assert found == ['Float["*batch dim"]', 'Int["*batch"]']
+
+
 def test_a_cell_says_what_both_of_its_inputs_are():
     found = guessed("return self.cell(x, carry)", "x", "carry")
     assert found[0] == 'Float["*batch dim"]'

@@ -205,8 +205,11 @@ class Evidence:
                 if alias := self.alias(inner):
                     operations.of_shape(alias.known, index, alias.whole)
                 return
-        if self.scope.weight(owner) and (alias := self.alias(index)):
-            alias.known.kind = "Int"
+        chosen = self.alias(index) if isinstance(index, ast.Name) else None
+        if chosen is not None or self.scope.weight(owner):
+            chosen = chosen or self.alias(index)
+            if chosen is not None:
+                chosen.known.kind = "Int"
         if alias := self.alias(owner):
             operations.indexed(alias.known, index, alias.extra)
 

@@ -10,7 +10,10 @@ from mlax_scaffold.errors import Fix, did_you_mean
 from mlax_scaffold.model.definition import Import
 from mlax_scaffold.model.reserved import RESERVED
 from mlax_scaffold.model.unparsing import unparsed
+from mlax_scaffold.reader.checks.numpy_arrays import check_numpy_arrays
 from mlax_scaffold.reader.checks.numpy_numbers import check_numpy_numbers
+from mlax_scaffold.reader.checks.ranges import check_ranges
+from mlax_scaffold.reader.checks.scatters import check_scatters
 from mlax_scaffold.reader.checks.starts import check_starts
 from mlax_scaffold.reader.checks.widening import (
     narrow_word,
@@ -59,6 +62,9 @@ _FORBIDDEN_CALLS = frozenset(
     ]
 )
 
+_CHECKS = (check_numpy_numbers, check_numpy_arrays, check_ranges, check_scatters)
+"""What looks at whole bodies."""
+
 
 class BodyChecker:
     """Walks one method. `attributes` maps each attribute of self to what it is.
@@ -105,7 +111,8 @@ class BodyChecker:
             self._visit(statement, context="")
         # What setup computes is computed once, and its scalars become Python numbers.
         if self.method.name not in ("setup", "setup_tree"):
-            check_numpy_numbers(self.source, self.method, self.attributes, self.imports)
+            for check in _CHECKS:
+                check(self.source, self.method, self.attributes, self.imports)
 
     def _visit(self, node: ast.AST, context: str) -> None:
         """`context` says why a sub-layer cannot be called here; empty where it can."""

@@ -1,0 +1,182 @@
+"""Arrays of NumPy that setup derives: they are of float64, and what they meet in a body becomes float32."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+
+from mlax_scaffold.errors import Fix
+from mlax_scaffold.model.definition import Import
+from mlax_scaffold.reader.axes.sizes import Scope
+from mlax_scaffold.reader.checks.widening import qualified
+from mlax_scaffold.reader.remedies.names import of_jax
+from mlax_scaffold.reader.source import Source, self_attribute
+
+_FLOATING = frozenset(
+    [
+        *("bartlett", "blackman", "eye", "geomspace", "hamming", "hanning", "identity"),
+        *("kaiser", "linspace", "logspace", "ones", "tri", "zeros"),
+    ]
+)
+"""Functions of NumPy that make arrays of floats where no dtype is given."""
+
+_BY_ELEMENT = frozenset(
+    [
+        *("cos", "deg2rad", "exp", "expm1", "log", "log10", "log1p", "log2", "power"),
+        *("sin", "sinc", "sqrt", "tan", "tanh", "true_divide"),
+    ]
+)
+"""Those whose results are floats, and arrays where they are given arrays."""
+
+_SAME = frozenset(
+    [
+        *("abs", "concatenate", "cumsum", "diag", "diff", "flip", "outer", "repeat"),
+        *("reshape", "roll", "stack", "tile", "transpose", "tril", "triu"),
+    ]
+)
+"""Those whose results hold what they are given."""
+
+_FREE = frozenset(["shape", "ndim", "size", "dtype", "nbytes"])
+"""Attributes of an array that are no arrays."""
+
+
+def check_numpy_arrays(
+    source: Source,
+    method: ast.FunctionDef,
+    attributes: Mapping[str, str],
+    imports: Mapping[str, Import],
+) -> None:
+    """Report derived arrays of floats that a body reads as they are."""
+    read = [
+        (node, name)
+        for node in _bare(method, imports)
+        if (name := self_attribute(node)) and attributes.get(name) == "derived"
+    ]
+    owner = next((c for c in _classes(source) if method in c.body), None)
+    like = _like(method)
+    if not read or owner is None or like is None:
+        return
+    scope = Scope(source.tree, owner)
+    for node, name in read:
+        value = scope.declared.get(name)
+        if value is None or not _Values(scope, imports).floating(value):
+            continue
+        needed = of_jax(source, "jnp")
+        text = f"{needed.bound}.asarray(self.{name}, {like}.dtype)"
+        source.report(
+            node,
+            f"self.{name} is an array of NumPy, in float64: what it meets becomes float32",
+            f"Write `{text}`.",
+            fix=Fix((source.edit(node, text),), (needed,)),
+        )
+
+
+def _classes(source: Source) -> list[ast.ClassDef]:
+    return [s for s in source.tree.body if isinstance(s, ast.ClassDef)]
+
+
+def _like(method: ast.FunctionDef) -> str | None:
+    """The argument whose dtype the body computes in."""
+    given = [*method.args.posonlyargs, *method.args.args][1:]
+    for argument in given:
+        match argument.annotation:
+            case ast.Subscript(value=ast.Name(id="Float")):
+                return argument.arg
+    plain = given and all(argument.annotation is None for argument in given)
+    return given[0].arg if plain else None
+
+
+def _bare(
+    method: ast.FunctionDef, imports: Mapping[str, Import]
+) -> Iterator[ast.Attribute]:
+    """What a body reads of self, but for what it casts, gives to NumPy, or asks for a shape."""
+    pending: list[ast.AST] = list(method.body)
+    while pending:
+        node = pending.pop(0)
+        match node:
+            case ast.Attribute(attr=name) if name in _FREE:
+                continue
+            case ast.Call(func=ast.Attribute(attr="astype")):
+                continue
+            case ast.Call(func=function, args=[_, *rest], keywords=given):
+                called = qualified(function, imports) or ""
+                cast = called.endswith(("numpy.asarray", "numpy.array"))
+                typed = bool(rest) or any(k.arg == "dtype" for k in given)
+                if called.startswith("numpy.") or (cast and typed):
+                    continue
+                if isinstance(function, ast.Name) and function.id in (
+                    "len",
+                    "enumerate",
+                ):
+                    continue
+            case ast.Attribute(value=ast.Name(id="self")):
+                yield node
+                continue
+            case ast.For(iter=iterated) if self_attribute(iterated):
+                pending += [*node.body, *node.orelse]
+                continue
+        pending += ast.iter_child_nodes(node)
+
+
+class _Values:
+    """What values of `setup` are, as far as their text is certain to say it."""
+
+    def __init__(self, scope: Scope, imports: Mapping[str, Import]):
+        self.scope = scope
+        self.imports = imports
+
+    def floating(self, node: ast.expr) -> bool:
+        """Whether it is certain to be an array of floats."""
+        return self._array(node, ()) and self._floats(node, ())
+
+    def _array(self, node: ast.expr, seen: tuple[str, ...]) -> bool:
+        match node:
+            case ast.Name(id=name) if name in self.scope.locals and name not in seen:
+                return self._array(self.scope.locals[name], (*seen, name))
+            case ast.BinOp(left=left, right=right):
+                return self._array(left, seen) or self._array(right, seen)
+            case ast.UnaryOp(operand=inner):
+                return self._array(inner, seen)
+            case ast.Subscript(value=inner, slice=ast.Slice()):
+                return self._array(inner, seen)
+            case ast.Call(func=function, args=args):
+                name = self._of_numpy(function)
+                if name in _FLOATING or name in ("arange", "array", "asarray", "full"):
+                    return True
+                return name in _BY_ELEMENT | _SAME and any(
+                    self._array(a, seen) for a in args
+                )
+        return False
+
+    def _floats(self, node: ast.expr, seen: tuple[str, ...]) -> bool:
+        match node:
+            case ast.Constant(value=value):
+                return isinstance(value, float)
+            case ast.Name(id=name) if name in self.scope.locals and name not in seen:
+                return self._floats(self.scope.locals[name], (*seen, name))
+            case ast.BinOp(left=left, op=op, right=right):
+                divides = isinstance(op, ast.Div)
+                return divides or self._floats(left, seen) or self._floats(right, seen)
+            case ast.UnaryOp(operand=inner) | ast.Subscript(value=inner):
+                return self._floats(inner, seen)
+            case ast.List(elts=parts) | ast.Tuple(elts=parts):
+                return any(self._floats(p, seen) for p in parts)
+            case ast.Call(func=function, args=args, keywords=given):
+                if any(k.arg == "dtype" for k in given):
+                    return False
+                name = self._of_numpy(function)
+                if name in _FLOATING:
+                    # A second argument may be a dtype.
+                    return len(args) < 2 or name in (
+                        "linspace",
+                        "logspace",
+                        "geomspace",
+                    )
+                if name in _BY_ELEMENT:
+                    return True
+                return bool(name) and any(self._floats(a, seen) for a in args)
+        return False
+
+    def _of_numpy(self, function: ast.expr) -> str:
+        module, _, name = (qualified(function, self.imports) or "").rpartition(".")
+        return name if module == "numpy" else ""

@@ -1,0 +1,126 @@
+"""Ranges of integers that meet numbers in a body: the result is of float32, whatever the input is."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+
+from mlax_scaffold.model.definition import Import
+from mlax_scaffold.reader.axes.evidence import Evidence
+from mlax_scaffold.reader.axes.sizes import Scope
+from mlax_scaffold.reader.checks.widening import qualified
+from mlax_scaffold.reader.remedies.bodies import typed_like
+from mlax_scaffold.reader.source import Source
+
+_OF_FLOATS = frozenset(
+    f"jax.numpy.{name}"
+    for name in ("cos", "exp", "log", "log1p", "sin", "sqrt", "tanh")
+)
+"""Functions whose results are floats, where they are given integers, too."""
+
+
+def check_ranges(
+    source: Source,
+    method: ast.FunctionDef,
+    attributes: Mapping[str, str],
+    imports: Mapping[str, Import],
+) -> None:
+    """Report `jnp.arange(n) / n`, `2.0 ** jnp.arange(n)`, `jnp.exp(jnp.arange(n))` and their kin.
+
+    A method that takes no array has no dtype to compute in.
+    """
+    like = None
+    for node in ast.walk(method):
+        for made in _widened(node, imports):
+            like = like or _like(source, method)
+            if like is None:
+                return
+            source.report(
+                made,
+                f"`{source.text_of(made.func)}` makes integers, which become float32 here, "
+                f"whatever {like} is",
+                f"Give it a dtype: `{like}.dtype`. Where integers above 256 matter in bfloat16, "
+                "cast by a field of the word DType.",
+                fix=typed_like(source, made, like),
+            )
+
+
+def _widened(node: ast.AST, imports: Mapping[str, Import]) -> list[ast.Call]:
+    """The ranges that a node makes floats of."""
+    match node:
+        case ast.BinOp(left=left, op=op, right=right):
+            sides = [(left, right), (right, left)]
+            divides = isinstance(op, ast.Div)
+            found = [
+                made
+                for one, other in sides
+                if (made := _range(one, imports)) is not None
+                and (_number(other, imports) or (divides and _plain(other)))
+            ]
+            return found[:1]
+        case ast.Call(func=function, args=[given, *_]):
+            made = _range(given, imports)
+            if made is not None and qualified(function, imports) in _OF_FLOATS:
+                return [made]
+    return []
+
+
+def _range(node: ast.expr, imports: Mapping[str, Import]) -> ast.Call | None:
+    """The `jnp.arange(...)` without a dtype that an expression is, with more axes or another sign."""
+    match node:
+        case ast.Call(func=function, args=args, keywords=[]) if (
+            qualified(function, imports) == "jax.numpy.arange" and len(args) <= 3
+        ):
+            return node
+        case ast.UnaryOp(op=ast.USub(), operand=inner) | ast.Subscript(value=inner):
+            return _range(inner, imports)
+        case ast.BinOp(left=left, op=ast.Add() | ast.Sub() | ast.Mult(), right=right):
+            for one, other in ((left, right), (right, left)):
+                if isinstance(other, ast.Constant) and isinstance(other.value, int):
+                    return _range(one, imports)
+    return None
+
+
+def _number(node: ast.expr, imports: Mapping[str, Import]) -> bool:
+    """Whether an expression is certain to be a floating or complex number of Python."""
+    match node:
+        case ast.Constant(value=float() | complex()):
+            return True
+        case ast.UnaryOp(operand=inner):
+            return _number(inner, imports)
+        case ast.BinOp(left=left, op=op, right=right):
+            one = _number(left, imports) or _number(right, imports)
+            both = all(_scalar(part, imports) for part in (left, right))
+            return both and (one or isinstance(op, ast.Div))
+        case ast.Call(func=function):
+            return (qualified(function, imports) or "").startswith("math.")
+        case ast.Attribute():
+            return qualified(node, imports) in ("math.pi", "jax.numpy.pi", "math.e")
+    return False
+
+
+def _scalar(node: ast.expr, imports: Mapping[str, Import]) -> bool:
+    """Whether an expression is a number, or a name that may be one."""
+    return _number(node, imports) or isinstance(node, ast.Constant) or _plain(node)
+
+
+def _plain(node: ast.expr) -> bool:
+    """Whether it is what a range is divided by: a number, a hyperparameter, a local."""
+    return isinstance(node, ast.Constant | ast.Name) or (
+        isinstance(node, ast.Attribute)
+        and isinstance(node.value, ast.Name)
+        and node.value.id == "self"
+    )
+
+
+def _like(source: Source, method: ast.FunctionDef) -> str | None:
+    """The first array that a method or a function takes."""
+    given = [a for a in method.args.args if a.arg != "self"]
+    for argument in given:
+        match argument.annotation:
+            case ast.Subscript(value=ast.Name(id="Float")):
+                return argument.arg
+    if any(argument.annotation is not None for argument in given):
+        return None
+    known = Evidence(Scope(source.tree)).of(method)
+    return next((a.arg for a in given if known[a.arg].told), None)
