@@ -91,3 +91,8 @@ def test_optimizer_peers() -> None:
         "optimizer_peers", "sgd", "--rounds", "1", "--weights", "64", "--leaves", "2"
     )
     assert "| sgd " in printed
+
+
+def test_watch() -> None:
+    # Its status is that of a goal in seconds, which depends on the machine.
+    assert "--saves" in run("watch", "--help")
