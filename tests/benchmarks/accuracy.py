@@ -37,6 +37,7 @@ from mlax_scaffold.render.docs.values import (
     is_literal,
     required_values,
 )
+from mlax_scaffold.testing.programs import quick
 
 HALVES = ("float16", "bfloat16")
 BATCH = 4
@@ -97,7 +98,7 @@ class Subject:
         """The number of elements of inputs and weights."""
         shapes = [self._shape(i.type) for i in self.inputs]
         if self.definition.kind is not Kind.FUNCTION:
-            trainables = jax.eval_shape(lambda: self._init(None)[0])
+            trainables, *_ = jax.eval_shape(self._init(None), *self._keys())
             shapes += [w.shape for w in jax.tree.leaves(trainables)]
         return sum(math.prod(shape) for shape in shapes)
 
@@ -177,27 +178,29 @@ class Subject:
             i for i, v in enumerate(leaves) if jnp.issubdtype(v.dtype, jnp.floating)
         ]
 
-        @jax.jit
-        def both(values: list[Any]) -> tuple[Any, Any]:
-            def of_floats(floats: list[Any]) -> list[Any]:
-                full = list(values)
-                for i, value in zip(floating, floats, strict=True):
-                    full[i] = value
-                y = call(*jax.tree.unflatten(structure, full))
-                return [
-                    v
-                    for v in jax.tree.leaves(y)
-                    if jnp.issubdtype(v.dtype, jnp.floating)
-                ]
-
-            y, vjp = jax.vjp(of_floats, [values[i] for i in floating])
-            cotangents = [
-                jnp.asarray(_normal(f"cotangent {i}", v.shape, 0.0, 1.0), v.dtype)
-                for i, v in enumerate(y)
+        def of_floats(values: list[Any], floats: list[Any]) -> list[Any]:
+            full = list(values)
+            for i, value in zip(floating, floats, strict=True):
+                full[i] = value
+            y = call(*jax.tree.unflatten(structure, full))
+            return [
+                v for v in jax.tree.leaves(y) if jnp.issubdtype(v.dtype, jnp.floating)
             ]
+
+        # What is measured is compiled as users compile it; what it is compared with runs once.
+        @functools.partial(jax.jit, compiler_options=quick() if exact else None)
+        def both(values: list[Any], cotangents: list[Any]) -> tuple[Any, Any]:
+            floats = [values[i] for i in floating]
+            y, vjp = jax.vjp(functools.partial(of_floats, values), floats)
             return y, vjp(cotangents)
 
-        return both(leaves)
+        shapes = jax.eval_shape(of_floats, leaves, [leaves[i] for i in floating])
+        # Not constants of the program, which its compilation would compute with.
+        cotangents = [
+            jnp.asarray(_normal(f"cotangent {i}", v.shape, 0.0, 1.0), v.dtype)
+            for i, v in enumerate(shapes)
+        ]
+        return both(leaves, cotangents)
 
     def _call(self, wide: str | None) -> tuple[Call, Any]:
         """A function of inputs and weights, and weights of it."""
@@ -205,7 +208,8 @@ class Subject:
         made = self._made()
         if definition.kind is Kind.FUNCTION:
             return lambda x, _: made(*x, **self.values, **{OPTION: wide}), None
-        trainables, non_trainables, hyperparams = self._init(wide)
+        init = jax.jit(self._init(wide), compiler_options=quick())
+        trainables, non_trainables, hyperparams = init(*self._keys())
         # Ones and zeros would hide what weights do.
         weights = jax.tree_util.tree_map_with_path(
             lambda path, w: (
@@ -225,9 +229,12 @@ class Subject:
         section = importlib.import_module(f"mlax.{self.definition.section}")
         return getattr(section, self.definition.name)
 
-    def _init(self, wide: str | None) -> Any:
-        keys = (jax.random.key(0),) if self.definition.declarations else ()
-        return self._made().init(*keys, **self.values, **{OPTION: wide})
+    def _init(self, wide: str | None) -> Callable[..., Any]:
+        init = self._made().init
+        return lambda *keys: init(*keys, **self.values, **{OPTION: wide})
+
+    def _keys(self) -> tuple[Any, ...]:
+        return (jax.random.key(0),) if self.definition.declarations else ()
 
 
 def _normal(name: str, shape: tuple[int, ...], mean: float, deviation: float) -> Any:

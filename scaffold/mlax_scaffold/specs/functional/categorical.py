@@ -1,13 +1,20 @@
 import jax
 import jax.numpy as jnp
 
-from mlax_scaffold.spec import Float, Int, Key, NonNegative, function, softmax
+from mlax_scaffold.spec import (
+    Float,
+    Int,
+    Key,
+    NonNegative,
+    function,
+    softmax,
+)
 
 
 @function
 def categorical(
     logits: Float["*batch classes"],
-    key: Key,
+    key: Key | None = None,
     *,
     temperature: NonNegative = 1.0,  #: by which logits are divided; 0: the largest is taken
 ) -> Int["*batch"]:
@@ -19,6 +26,8 @@ def categorical(
     """
     if temperature == 0.0:
         return jnp.argmax(logits, axis=-1)
+    if key is None:
+        raise ValueError("a temperature above 0 needs a key")
     top = jnp.max(logits, axis=-1, keepdims=True)
     top = jnp.where(jnp.isfinite(top), top, jnp.zeros_like(top))
     shares = softmax((logits - top) / temperature) * 2.0**12
