@@ -91,3 +91,9 @@ def test_optimizer_peers() -> None:
         "optimizer_peers", "sgd", "--rounds", "1", "--weights", "64", "--leaves", "2"
     )
     assert "| sgd " in printed
+
+
+def test_watch() -> None:
+    printed = run("watch", "--saves", "1")
+    assert "| generated and tried | " in printed
+    assert "| tested | " in printed

@@ -142,6 +142,7 @@ def _tell(created: Created) -> None:
 
     report = created.report
     mine = [path for path in report.created if path in created.texts]
+    parity = [path for path in mine if "/test_parity_" in path]
     rest = len(report.created) - len(mine) - 1
     click.echo(created.proof + "\n")
     word = click.style("created", fg="green")
@@ -160,5 +161,6 @@ def _tell(created: Created) -> None:
         f"\nNext:\n  1. edit {created.spec}: all else follows from it\n"
         "  2. mlax-scaffold generate\n"
         + (f"  3. pytest {created.tests}\n" if created.tests else "")
+        + "".join(f"  4. compare with the original: pytest {p}\n" for p in parity)
         + "`mlax-scaffold undo` takes this back."
     )

@@ -119,6 +119,13 @@ class ClassReader:
                         "Write each argument as an annotated field, `features: Size`, and "
                         "declare weights and layers in `setup(self)`.",
                     )
+                case ast.FunctionDef(name="setup") if kind is Kind.BLOCK:
+                    self.source.report(
+                        statement,
+                        "a block declares nothing: its layers are given to it",
+                        "What has weights of its own derives from Layer, and makes the layers "
+                        "that it needs in `setup`; or give the block a layer that has them.",
+                    )
                 case ast.FunctionDef():
                     methods.append(statement)
                 case ast.Expr(value=ast.Constant(value=str())) | ast.Pass():

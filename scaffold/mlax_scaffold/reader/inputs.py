@@ -167,6 +167,12 @@ def entry_inputs(
                 f"Give each field of {given} the type of an array, as in "
                 '`nodes: Float["n features"]`.'
             )
+        if parts := _named_parts(method, arg.arg):
+            fields = "; ".join(f'{part}: Float["..."]' for part in parts)
+            hint = (
+                "Its parts have names: write a `NamedTuple` beside the definition with a "
+                f"field for each, `{fields}`, and read `{arg.arg}.{parts[0]}`."
+            )
         source.report(
             arg,
             f"the input `{arg.arg}` needs the type of an array",
@@ -192,6 +198,18 @@ def entry_inputs(
     )
 
 
+def _named_parts(function: ast.FunctionDef, name: str) -> list[str]:
+    """The keys by which an input without a type is read as a dictionary."""
+    found: dict[str, None] = {}
+    for node in ast.walk(function):
+        match node:
+            case ast.Subscript(
+                value=ast.Name(id=owner), slice=ast.Constant(value=str(key))
+            ) if owner == name and key.isidentifier():
+                found[key] = None
+    return list(found)
+
+
 def typed(
     source: Source,
     function: ast.FunctionDef,
@@ -200,6 +218,8 @@ def typed(
 ) -> Fix | None:
     """The edit that gives an input the type that its uses say; None for one with a value as default."""
     if isinstance(default, ast.Constant) and default.value is not None:
+        return None
+    if _named_parts(function, arg.arg):
         return None
     return annotated(source, arg, default, type_of(source, function, arg.arg))
 

@@ -106,7 +106,18 @@ def test_one_shell_is_there():
     assert "bash" in THERE
 
 
-@pytest.mark.parametrize("shell", THERE)
+@pytest.mark.parametrize(
+    "shell",
+    [
+        pytest.param(
+            shell,
+            marks=pytest.mark.skipif(
+                shell not in THERE, reason=f"{shell} is not installed"
+            ),
+        )
+        for shell in SHELLS
+    ],
+)
 def test_the_key_completes(project: ProjectFolder, programs: Path, shell: str):
     terminal = Terminal(shell, project.root, programs)
     try:

@@ -95,7 +95,8 @@ def test_it_is_skipped_with_a_reason_where_the_original_is_gone(model):
 
 def test_it_is_told_among_what_was_created(model):
     told = model.ok("new-layer", "ProbeBlock", "--from", "model.py:Block")
-    assert TEST in told
+    assert f"created  {TEST}" in told
+    assert f"compare with the original: pytest {TEST}" in told
 
 
 def test_undo_takes_it_back(model):

@@ -168,6 +168,20 @@ def test_what_chooses_rows_of_another_input_is_integers():
     assert found == ['Float["*batch dim"]', 'Int["*batch"]']
 
 
+def test_what_goes_with_an_input_of_any_shape_has_any_shape():
+    found = guessed(
+        "return jnp.where(mask, self.tokens(x), 0.0) + y[..., None] * x",
+        "x",
+        "y",
+        "mask",
+    )
+    assert found[2] == 'Bool["..."]'
+    assert guessed("return jnp.where(y, x, 0.0)", "x", "y") == [
+        'Float["..."]',
+        'Bool["..."]',
+    ]
+
+
 def test_a_cell_says_what_both_of_its_inputs_are():
     found = guessed("return self.cell(x, carry)", "x", "carry")
     assert found[0] == 'Float["*batch dim"]'

@@ -99,18 +99,9 @@ class Known:
 
     def _shape(self, fields: Collection[str]) -> str:
         if self.like is not None and not self.told:
-            other, more = self.like
-            words = other._shape(fields).split()
-            return " ".join(words[: len(words) - more]) if more >= 0 else "..."
+            return self._of_other(*self.like, fields)
         back = [-axis for axis in (*self.axes, *self.names) if axis < 0]
-        count = self.exact
-        if count is None and self.kind != "Float" and not back and self.least:
-            count = self.least
-        if count is None and max(self.least, self.front) > (len(back) and max(back)):
-            count = max(self.least, self.front + 1)
-        elif count is None and back and self.front:
-            # An axis that is counted from the front is no other one that has a size.
-            count = self.front + max(back)
+        count = self._count(max(back, default=0))
         if count is not None:
             count = max(count, max(back, default=0))
             return " ".join(self._named(count, axis, fields) for axis in range(count))
@@ -121,6 +112,25 @@ class Known:
             for axis in range(max(back), 0, -1)
         ]
         return " ".join(["*batch", *named])
+
+    def _of_other(self, other: Known, more: int, fields: Collection[str]) -> str:
+        """The axes of an input that has `more` of them at the end."""
+        words = other._shape(fields).split()
+        if more < 0 or "..." in words:
+            return "..."
+        open_ = [word for word in words[:1] if word.startswith("*")]
+        return " ".join(words[: len(words) - more] or open_)
+
+    def _count(self, back: int) -> int | None:
+        """The number of axes, where `back` of them are known from the end; None: any."""
+        if self.exact is not None:
+            return self.exact
+        if self.kind != "Float" and not back and self.least:
+            return self.least
+        if max(self.least, self.front) > back:
+            return max(self.least, self.front + 1)
+        # An axis that is counted from the front is no other one that has a size.
+        return self.front + back if back and self.front else None
 
     def _named(self, count: int, axis: int, fields: Collection[str]) -> str:
         for known in (self.axes, self.names):

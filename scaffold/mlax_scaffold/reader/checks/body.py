@@ -32,6 +32,7 @@ from mlax_scaffold.reader.remedies.bodies import (
     typed_like,
 )
 from mlax_scaffold.reader.remedies.names import attribute, renamed
+from mlax_scaffold.reader.remedies.sharing import shared
 from mlax_scaffold.reader.remedies.strict import strict_call
 from mlax_scaffold.reader.source import Source, dotted, self_attribute
 
@@ -337,6 +338,7 @@ class BodyChecker:
                 f"self.{name} is declared here, and has no value in setup yet",
                 "Compute with hyperparameters; a layer that a block is given is its own: "
                 "write it where it is given.",
+                fix=shared(self.source, self.method, node),
             )
             return
         hint = did_you_mean(name, sorted(self.attributes))
