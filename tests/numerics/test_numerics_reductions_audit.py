@@ -23,6 +23,7 @@ ITEMS = {
 UNDERIVED = {
     *(
         "functional/bernoulli",
+        "functional/categorical",
         "functional/dropout",
         "nn/alibi_bias",
         "nn/einsum",

@@ -8,6 +8,7 @@ import math
 
 import jax
 import jax.numpy as jnp
+from jax import lax
 
 from mlax._core import checks
 
@@ -34,5 +35,6 @@ def min_p_logits(logits: jax.Array, *, p: float) -> jax.Array:
 
     if p == 0.0:
         return logits
-    least = jnp.max(logits, axis=-1, keepdims=True) + math.log(p)
+    top = jnp.max(lax.stop_gradient(logits), axis=-1, keepdims=True)
+    least = top + math.log(p)
     return jnp.where(logits < least, jnp.full_like(logits, -jnp.inf), logits)

@@ -38,7 +38,8 @@ def top_p_logits(
     logits = checks.floating("top_p_logits", logits=logits)
     checks.shapes("top_p_logits", {}, logits=(logits, "*batch classes"))
 
-    wide = logits if accum_dtype is None else logits.astype(accum_dtype)
+    fixed = lax.stop_gradient(logits)
+    wide = fixed if accum_dtype is None else fixed.astype(accum_dtype)
     descending = -jnp.sort(-wide, axis=-1)
     shares = softmax(descending)
     sums = lax.associative_scan(jnp.add, shares, axis=-1)

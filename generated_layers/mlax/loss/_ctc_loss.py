@@ -10,6 +10,7 @@ from jax.typing import DTypeLike
 
 from mlax._core import checks
 from mlax._core.loops import scan
+from mlax._core.sums import take_rows
 from mlax.functional import log_softmax, logsumexp
 
 
@@ -77,8 +78,9 @@ def ctc_loss(
         :, : path.shape[1]
     ]
     skips = (path != blank) & (path != before)
-    logs = jnp.take_along_axis(log_softmax(wide), path[:, None, :], axis=-1)
-    never = jnp.full_like(logs[:, 0], -jnp.inf)
+    # By place in the path, and time.
+    logs = jax.vmap(take_rows)(jnp.moveaxis(log_softmax(wide), 1, 2), path)
+    never = jnp.full(path.shape, -jnp.inf, wide.dtype)
     if logit_lengths is None:
         logit_lengths = jnp.full((batch,), logits.shape[1])
     if label_lengths is None:
@@ -97,10 +99,10 @@ def ctc_loss(
 
     # Before the first position it is as if a blank had been left.
     start = never.at[:, 0].set(0.0)
-    first = jnp.where(jnp.arange(path.shape[1]) < 2, logs[:, 0], never)
+    first = jnp.where(jnp.arange(path.shape[1]) < 2, logs[..., 0], never)
     alphas = jnp.where(logit_lengths[:, None] > 0, first, start)
     times = jnp.arange(1, logits.shape[1])
-    alphas, _ = scan(step, alphas, (times, jnp.moveaxis(logs, 1, 0)[1:]))
+    alphas, _ = scan(step, alphas, (times, jnp.moveaxis(logs, 2, 0)[1:]))
     places = jnp.arange(path.shape[1])
     ends = (places - 2 * label_lengths[:, None] <= 0) & (
         places - 2 * label_lengths[:, None] >= -1

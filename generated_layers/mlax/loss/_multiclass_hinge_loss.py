@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from mlax._core import checks
-from mlax.functional import sum
+from mlax.functional import max, sum
 
 
 def multiclass_hinge_loss(scores: jax.Array, labels: jax.Array) -> jax.Array:
@@ -38,6 +38,6 @@ def multiclass_hinge_loss(scores: jax.Array, labels: jax.Array) -> jax.Array:
 
     chosen = jnp.arange(scores.shape[-1]) == labels[..., None]
     own = sum(jnp.where(chosen, scores, jnp.zeros_like(scores)), axis=-1)
-    best = jnp.max(jnp.where(chosen, scores, scores + 1.0), axis=-1)
+    best = max(jnp.where(chosen, scores, scores + 1.0), axis=-1)
     known = jnp.any(chosen, axis=-1)
     return jnp.where(known, best - own, jnp.full_like(own, jnp.nan))

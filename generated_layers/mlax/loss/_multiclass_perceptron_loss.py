@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from mlax._core import checks
-from mlax.functional import sum
+from mlax.functional import max, sum
 
 
 def multiclass_perceptron_loss(scores: jax.Array, labels: jax.Array) -> jax.Array:
@@ -39,5 +39,5 @@ def multiclass_perceptron_loss(scores: jax.Array, labels: jax.Array) -> jax.Arra
     chosen = jnp.arange(scores.shape[-1]) == labels[..., None]
     own = sum(jnp.where(chosen, scores, jnp.zeros_like(scores)), axis=-1)
     known = jnp.any(chosen, axis=-1)
-    excess = jnp.max(scores, axis=-1) - own
+    excess = max(scores, axis=-1) - own
     return jnp.where(known, excess, jnp.full_like(own, jnp.nan))

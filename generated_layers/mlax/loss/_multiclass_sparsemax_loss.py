@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from mlax._core import checks
+from mlax._core.sums import spread
 from mlax.functional import sum
 
 
@@ -40,15 +41,19 @@ def multiclass_sparsemax_loss(scores: jax.Array, labels: jax.Array) -> jax.Array
     )
 
     classes = scores.shape[-1]
-    z = scores - jnp.max(lax.stop_gradient(scores), axis=-1, keepdims=True)
-    descending = -jnp.sort(-z, axis=-1)
+    fixed = lax.stop_gradient(scores)
+    top = jnp.max(fixed, axis=-1, keepdims=True)
+    z = scores - top
+    # The support of p: the largest classes that leave something for each of them.
+    descending = -jnp.sort(-(fixed - top), axis=-1)
     sums = lax.associative_scan(jnp.add, descending, axis=-1)
     ranks = jnp.arange(1, classes + 1, dtype=z.dtype)
-    kept = 1.0 + ranks * descending > sums
-    last = kept & ~jnp.roll(kept, -1, axis=-1).at[..., -1].set(False)
-    excess = (sums - 1.0) / ranks
-    threshold = sum(jnp.where(last, excess, jnp.zeros_like(excess)), axis=-1)
-    p = jnp.maximum(z - threshold[..., None], 0.0)
+    least = jnp.where(1.0 + ranks * descending > sums, descending, 0.0)
+    support = fixed - top >= jnp.min(least, axis=-1, keepdims=True)
+    inside = jnp.where(support, z, jnp.zeros_like(z))
+    count = sum(support.astype(z.dtype), axis=-1, keepdims=True)
+    threshold = (sum(inside, axis=-1, keepdims=True) - 1.0) / count
+    p = jnp.where(support, z - spread(threshold, z.shape), jnp.zeros_like(z))
     chosen = jnp.arange(classes) == labels[..., None]
     own = sum(jnp.where(chosen, z, jnp.zeros_like(z)), axis=-1)
     loss = sum(p * (z - 0.5 * p), axis=-1) - own + 0.5

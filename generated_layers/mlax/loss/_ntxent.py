@@ -9,6 +9,7 @@ import jax.numpy as jnp
 
 from mlax._core import checks
 from mlax._core.checks import PrecisionLike
+from mlax._core.sums import spread
 from mlax.functional import l2_normalize, logsumexp, mean
 
 
@@ -56,7 +57,9 @@ def ntxent(
     pairs = same & ~jnp.eye(labels.shape[0], dtype=bool)
     nothing = jnp.full_like(similar, -jnp.inf)
     others = logsumexp(jnp.where(same, nothing, similar), axis=-1, keepdims=True)
-    losses = jnp.logaddexp(jnp.zeros_like(similar), others - similar)
+    losses = jnp.logaddexp(
+        jnp.zeros_like(similar), spread(others, similar.shape) - similar
+    )
     losses = jnp.where(pairs, losses, jnp.zeros_like(losses))
     share = mean(pairs.astype(losses.dtype))
     share = jnp.where(share == 0.0, jnp.ones_like(share), share)

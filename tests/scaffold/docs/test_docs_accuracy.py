@@ -53,4 +53,4 @@ def test_what_cannot_be_widened_has_none(library):
 
 def test_optimizers_are_not_measured(library):
     kinds = {d.section for d in library if accumulates(d)}
-    assert kinds <= {"functional", "nn", "block"}
+    assert kinds <= {"functional", "loss", "nn", "block"}

@@ -1,6 +1,7 @@
 import math
 
 import jax.numpy as jnp
+from jax import lax
 
 from mlax_scaffold.spec import Float, Probability, function
 
@@ -17,5 +18,6 @@ def min_p_logits(
     """
     if p == 0.0:
         return logits
-    least = jnp.max(logits, axis=-1, keepdims=True) + math.log(p)
+    top = jnp.max(lax.stop_gradient(logits), axis=-1, keepdims=True)
+    least = top + math.log(p)
     return jnp.where(logits < least, jnp.full_like(logits, -jnp.inf), logits)

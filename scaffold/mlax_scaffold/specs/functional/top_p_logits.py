@@ -16,7 +16,8 @@ def top_p_logits(
     Others are -inf. The most probable class always stays, and so do those that are as
     probable as the last one. Holtzman et al., 2020, arXiv:1904.09751.
     """
-    wide = logits if accum_dtype is None else logits.astype(accum_dtype)
+    fixed = lax.stop_gradient(logits)
+    wide = fixed if accum_dtype is None else fixed.astype(accum_dtype)
     descending = -jnp.sort(-wide, axis=-1)
     shares = softmax(descending)
     sums = lax.associative_scan(jnp.add, shares, axis=-1)

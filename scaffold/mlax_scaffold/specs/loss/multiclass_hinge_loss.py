@@ -1,6 +1,6 @@
 import jax.numpy as jnp
 
-from mlax_scaffold.spec import Float, Int, function, sum
+from mlax_scaffold.spec import Float, Int, function, max, sum
 
 
 @function
@@ -15,6 +15,6 @@ def multiclass_hinge_loss(
     """
     chosen = jnp.arange(scores.shape[-1]) == labels[..., None]
     own = sum(jnp.where(chosen, scores, jnp.zeros_like(scores)), axis=-1)
-    best = jnp.max(jnp.where(chosen, scores, scores + 1.0), axis=-1)
+    best = max(jnp.where(chosen, scores, scores + 1.0), axis=-1)
     known = jnp.any(chosen, axis=-1)
     return jnp.where(known, best - own, jnp.full_like(own, jnp.nan))

@@ -1,6 +1,6 @@
 import jax.numpy as jnp
 
-from mlax_scaffold.spec import Float, Int, function, sum
+from mlax_scaffold.spec import Float, Int, function, max, sum
 
 
 @function
@@ -16,5 +16,5 @@ def multiclass_perceptron_loss(
     chosen = jnp.arange(scores.shape[-1]) == labels[..., None]
     own = sum(jnp.where(chosen, scores, jnp.zeros_like(scores)), axis=-1)
     known = jnp.any(chosen, axis=-1)
-    excess = jnp.max(scores, axis=-1) - own
+    excess = max(scores, axis=-1) - own
     return jnp.where(known, excess, jnp.full_like(own, jnp.nan))
