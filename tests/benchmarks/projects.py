@@ -11,7 +11,7 @@ from tests.benchmarks import processes
 from mlax_scaffold.reader.files import LIBRARY_SPECS
 from mlax_scaffold.reader.homes import module_name
 
-_CLASS = re.compile(r"^class (\w+)(?=\(Layer\))", re.MULTILINE)
+_CLASS = re.compile(r"^class (\w+)(?=\(\s*Layer\b)", re.MULTILINE)
 
 
 def initialize(folder: Path) -> Path:
