@@ -24,14 +24,22 @@ def initialize(folder: Path) -> Path:
 def synthetic(folder: Path, count: int) -> Path:
     """A project with that many specs: the library's layers, in turn, renamed."""
     initialize(folder)
-    places = sorted((LIBRARY_SPECS / "nn").glob("[!_]*.py"))
-    texts = [place.read_text(encoding="utf-8") for place in places]
+    texts = list(layers().values())
     specs = folder / "specs" / "nn"
     specs.mkdir(parents=True)
     for number in range(count):
         name, text = renamed(texts[number % len(texts)], number)
         specs.joinpath(f"{module_name(name)}.py").write_text(text, encoding="utf-8")
     return folder
+
+
+def layers() -> dict[str, str]:
+    """The specs of the library's layers that are no variants of another, by name."""
+    texts = {
+        place.stem: place.read_text(encoding="utf-8")
+        for place in sorted((LIBRARY_SPECS / "nn").glob("[!_]*.py"))
+    }
+    return {name: text for name, text in texts.items() if _CLASS.search(text)}
 
 
 def renamed(text: str, number: int) -> tuple[str, str]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from types import SimpleNamespace
+from typing import Any
 
 import jax.numpy as jnp
 import pytest
@@ -52,12 +54,17 @@ def contract(*, unsaid: bool, fwd=Linear.fwd, shape="batch width", least=1):
 SAYS = Claim(layer_claims.compute_what_the_spec_says)
 
 
+def _given(case: Case) -> Mapping[str, Any]:
+    assert case.hyperparameters is not None
+    return case.hyperparameters
+
+
 def test_a_shape_that_the_spec_refuses_is_no_case():
     cases = contract(unsaid=True)
     cases.keep(SAYS)
     assert cases.covering
     for situation, _ in cases.covering:
-        size = situation.case.hyperparameters["in_features"]
+        size = _given(situation.case)["in_features"]
         assert situation.arguments.x.shape[-1:] == (size,)
 
 
@@ -68,7 +75,7 @@ def test_where_all_is_to_be_said_it_is_an_error():
 
 def test_sizes_that_the_spec_refuses_are_none():
     cases = contract(unsaid=True, shape="*batch in_features", least=-1)
-    sizes = {s.case.hyperparameters["in_features"] for s, _ in cases.covering}
+    sizes = {_given(s.case)["in_features"] for s, _ in cases.covering}
     assert sizes == {1, 2}
 
 
