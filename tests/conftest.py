@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import gc
 import os
 import sys
@@ -20,6 +21,8 @@ _FRAMES = 600
 
 _PROGRAMS = 60_000
 """How many compiled programs are kept: some of five runs that have none in common."""
+
+_BUILT_IN = frozenset(vars(builtins))
 
 _RECENT: deque[str] = deque(maxlen=12)
 """The files whose tests ran last in this process."""
@@ -72,6 +75,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
         return (yield)
     finally:
         _keep_room(f"what {item.nodeid} leaves")
+        _keep_builtins(item.nodeid)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -120,6 +124,19 @@ def _keep_room(after: str) -> None:
     if not _has_room(_FRAMES):
         sys.setrecursionlimit(sys.getrecursionlimit() + 1000)
         warnings.warn(f"frames were lost in {after}", stacklevel=1)
+
+
+def _keep_builtins(after: str) -> None:
+    """Take out of the built-in names containers that a test left there, and tell which.
+
+    Programs that are executed have these names, and what flattens all that a program has would flatten
+    them, too, and would not end where one holds them all.
+    """
+    names = vars(builtins)
+    for name in names.keys() - _BUILT_IN:
+        if isinstance(names[name], dict | list | tuple):
+            del names[name]
+            warnings.warn(f"{name} was a built-in name after {after}", stacklevel=1)
 
 
 def _has_room(frames: int) -> bool:

@@ -1,5 +1,7 @@
 """What tokens are drawn from: beside NumPy, and by how often each is drawn."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -88,7 +90,8 @@ def test_rare_classes_are_drawn_in_half_precision(dtype):
 
 
 def test_without_temperature_the_largest_is_taken_and_no_key_asked_for():
-    drawn = functional.categorical(jnp.asarray(_LOGITS), None, temperature=0.0)
+    no_key: Any = None
+    drawn = functional.categorical(jnp.asarray(_LOGITS), no_key, temperature=0.0)
     np.testing.assert_array_equal(drawn, _LOGITS.argmax(-1))
 
 

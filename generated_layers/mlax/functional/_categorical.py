@@ -12,7 +12,7 @@ from mlax.functional._softmax import softmax
 
 
 def categorical(
-    logits: jax.Array, key: jax.Array | None = None, *, temperature: float = 1.0
+    logits: jax.Array, key: jax.Array, *, temperature: float = 1.0
 ) -> jax.Array:
     """Draws classes with the probabilities softmax(logits / temperature).
 
@@ -22,7 +22,7 @@ def categorical(
 
     Args:
         logits: floating (*batch, classes).
-        key: key, or None.
+        key: key.
         temperature: by which logits are divided; 0: the largest is taken (a finite
             number of at least 0).
 
@@ -38,8 +38,6 @@ def categorical(
 
     if temperature == 0.0:
         return jnp.argmax(logits, axis=-1)
-    if key is None:
-        raise checks.requirement("categorical", "a temperature above 0 needs a key")
     top = jnp.max(logits, axis=-1, keepdims=True)
     top = jnp.where(jnp.isfinite(top), top, jnp.zeros_like(top))
     shares = softmax((logits - top) / temperature) * 2.0**12

@@ -18,7 +18,7 @@ COMMANDS = {
     "generate": "Bring everything generated up to date with the specs.",
     "watch": "Generate whenever a spec is saved, until it is interrupted.",
     "check": "Say which generated files do not follow from their specs.",
-    "list": "List layers, blocks, functions, optimizers and schedules.",
+    "list": "List layers, blocks, functions, losses, optimizers and schedules.",
     "show": "Show one definition: signatures, shapes, hyperparameters, weights, jaxpr.",
     "test": "Run generated tests, all or those of some definitions.",
     "rename": "Give a definition another name, wherever it is used.",

@@ -198,6 +198,7 @@ if TYPE_CHECKING:
     from mlax_scaffold.specs.functional.bias_correction import (
         bias_correction as bias_correction,
     )
+    from mlax_scaffold.specs.functional.categorical import categorical as categorical
     from mlax_scaffold.specs.functional.chunked_attention import (
         chunked_attention as chunked_attention,
     )
@@ -236,6 +237,7 @@ if TYPE_CHECKING:
     from mlax_scaffold.specs.functional.max import max as max
     from mlax_scaffold.specs.functional.max_pool import max_pool as max_pool
     from mlax_scaffold.specs.functional.mean import mean as mean
+    from mlax_scaffold.specs.functional.min_p_logits import min_p_logits as min_p_logits
     from mlax_scaffold.specs.functional.min_pool import min_pool as min_pool
     from mlax_scaffold.specs.functional.moments import moments as moments
     from mlax_scaffold.specs.functional.normalize import normalize as normalize
@@ -244,6 +246,9 @@ if TYPE_CHECKING:
     from mlax_scaffold.specs.functional.range_scale import range_scale as range_scale
     from mlax_scaffold.specs.functional.rectification import (
         rectification as rectification,
+    )
+    from mlax_scaffold.specs.functional.repetition_penalty import (
+        repetition_penalty as repetition_penalty,
     )
     from mlax_scaffold.specs.functional.rms import rms as rms
     from mlax_scaffold.specs.functional.rms_norm import rms_norm as rms_norm
@@ -264,5 +269,7 @@ if TYPE_CHECKING:
     from mlax_scaffold.specs.functional.std import std as std
     from mlax_scaffold.specs.functional.sum import sum as sum
     from mlax_scaffold.specs.functional.sum_pool import sum_pool as sum_pool
+    from mlax_scaffold.specs.functional.top_k_logits import top_k_logits as top_k_logits
+    from mlax_scaffold.specs.functional.top_p_logits import top_p_logits as top_p_logits
     from mlax_scaffold.specs.functional.var import var as var
     from mlax_scaffold.specs.functional.z_norm import z_norm as z_norm

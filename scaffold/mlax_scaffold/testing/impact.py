@@ -159,7 +159,7 @@ def trace(
     def step(inputs: dict[str, Any]) -> dict[str, Any]:
         names = _run(parts.before, given) | inputs
         before = dict(names)
-        exec(parts.step, names)
+        _execute(parts.step, names)
         return _arrays({n: v for n, v in names.items() if before.get(n) is not v})
 
     program = Program.of(step, made.out)
@@ -206,8 +206,14 @@ def _input(numbering: Numbering, position: int, aval: Any) -> int:
 def _run(code: CodeType, given: Mapping[str, Any]) -> dict[str, Any]:
     """The variables of a part, and all that it is given."""
     names = dict(given)
-    exec(code, names)
+    _execute(code, names)
     return names
+
+
+def _execute(code: CodeType, names: dict[str, Any]) -> None:
+    exec(code, names)
+    # Python adds it, and no program is about it: what it holds may hold itself.
+    del names["__builtins__"]
 
 
 def _arrays(names: Mapping[str, Any]) -> dict[str, Any]:

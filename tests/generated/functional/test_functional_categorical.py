@@ -17,7 +17,7 @@ from mlax_scaffold.testing.kinds import function
 from mlax_scaffold.testing.oracle import find_spec
 from mlax_scaffold.testing.picks import Pick
 from mlax_scaffold.testing.profiles import each_dtype
-from mlax_scaffold.testing.strategies import booleans, non_negatives
+from mlax_scaffold.testing.strategies import non_negatives
 
 SPEC = find_spec(
     "scaffold/mlax_scaffold/specs/functional/categorical.py", near=__file__
@@ -42,12 +42,8 @@ def cases(pick: Pick) -> Case:
     shapes = shapes_of(pick, {"logits": "*batch classes"}, known(hyperparameters))
     return Case.of_function(
         functional.categorical,
-        x=(
-            shapes.array("logits"),
-            abstract_key() if pick("key is given", booleans()) else None,
-        ),
+        x=(shapes.array("logits"), abstract_key()),
         hyperparameters=hyperparameters,
-        requirements=("a temperature above 0 needs a key",),
         shapes=shapes,
         y=shapes.expected("*batch"),
     )

@@ -14,7 +14,7 @@ from mlax_scaffold.spec import (
 @function
 def categorical(
     logits: Float["*batch classes"],
-    key: Key | None = None,
+    key: Key,
     *,
     temperature: NonNegative = 1.0,  #: by which logits are divided; 0: the largest is taken
 ) -> Int["*batch"]:
@@ -26,8 +26,6 @@ def categorical(
     """
     if temperature == 0.0:
         return jnp.argmax(logits, axis=-1)
-    if key is None:
-        raise ValueError("a temperature above 0 needs a key")
     top = jnp.max(logits, axis=-1, keepdims=True)
     top = jnp.where(jnp.isfinite(top), top, jnp.zeros_like(top))
     shares = softmax((logits - top) / temperature) * 2.0**12
