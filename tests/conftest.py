@@ -135,7 +135,7 @@ def _keep_builtins(after: str) -> None:
     names = vars(builtins)
     for name in names.keys() - _BUILT_IN:
         if isinstance(names[name], dict | list | tuple):
-            del names[name]
+            delattr(builtins, name)
             warnings.warn(f"{name} was a built-in name after {after}", stacklevel=1)
 
 
