@@ -9,6 +9,7 @@ import sys
 import warnings
 from collections import deque
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,9 @@ _FRAMES = 600
 
 _PROGRAMS = 60_000
 """How many compiled programs are kept: some of five runs that have none in common."""
+
+_QUICK = ("graph", "numerics", "scaffold", "weights")
+"""Folders of tests that run a program once, and claim nothing that its machine code decides."""
 
 _BUILT_IN = frozenset(vars(builtins))
 
@@ -72,10 +76,25 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     if not _RECENT or _RECENT[-1] != item.location[0]:
         _RECENT.append(item.location[0])
     try:
-        return (yield)
+        with _compiling(item):
+            return (yield)
     finally:
         _keep_room(f"what {item.nodeid} leaves")
         _keep_builtins(item.nodeid)
+
+
+def _compiling(item: pytest.Item) -> AbstractContextManager[None]:
+    """Where all that a test does compiles soonest: see `tests/quick.py`."""
+    folder, *_ = item.path.relative_to(Path(__file__).parent).parts
+    if (
+        folder not in _QUICK
+        or item.get_closest_marker("optimized")
+        or os.environ.get("MLAX_SCAFFOLD_OPTIMIZED")
+    ):
+        return nullcontext()
+    from tests.quick import quickly_compiled
+
+    return quickly_compiled()
 
 
 @pytest.hookimpl(wrapper=True)

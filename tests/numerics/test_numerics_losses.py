@@ -8,6 +8,8 @@ import pytest
 
 from mlax import loss
 
+pytestmark = pytest.mark.optimized
+
 _RANDOM = np.random.default_rng(7)
 _LOGITS = _RANDOM.normal(size=(5, 4)) * 3.0
 _OTHERS = _RANDOM.normal(size=(5, 4))
