@@ -23,8 +23,17 @@ _FRAMES = 600
 _PROGRAMS = 60_000
 """How many compiled programs are kept: some of five runs that have none in common."""
 
-_QUICK = ("graph", "numerics", "scaffold", "weights")
+_QUICK = ("freeze", "graph", "numerics", "scaffold", "weights")
 """Folders of tests that run a program once, and claim nothing that its machine code decides."""
+
+_LONG = (
+    "test_docs_guides.py",
+    "test_docs_reference.py",
+    "test_freeze.py",
+    "test_fuzz.py",
+    "test_graph_distributed.py",
+)
+"""Files that take longest, of those that cannot be cut; most of them wait for other processes."""
 
 _BUILT_IN = frozenset(vars(builtins))
 
@@ -36,6 +45,15 @@ def pytest_configure(config: pytest.Config) -> None:
     """Losses that nobody would see without the limit of Python are not seen with it."""
     sys.setrecursionlimit(max(sys.getrecursionlimit(), 3000))
     _keep_programs(config)
+    # `_LONG` are to come first, not what has most tests.
+    if hasattr(config.option, "loadscopereorder"):
+        config.option.loadscopereorder = False
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with what takes longest: no worker is to wait for another one at the end."""
+    order = {name: place for place, name in enumerate(_LONG)}
+    items.sort(key=lambda item: order.get(item.path.name, len(order)))
 
 
 def _keep_programs(config: pytest.Config) -> None:
