@@ -48,7 +48,7 @@ def run_example(site) -> Callable[[str], dict[str, Any]]:
         [example] = blocks(section(site.pages[f"docs/reference/{name}.md"], "Example"))
         assert example.language == "python"
         assert "assert " in example.text
-        namespace: dict[str, Any] = {}
+        namespace: dict[str, Any] = {"__name__": "__main__"}
         exec(compile(example.text, f"example of {name}", "exec"), namespace)
         return namespace
 
