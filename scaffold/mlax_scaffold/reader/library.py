@@ -24,9 +24,9 @@ from mlax_scaffold.reader.checks.places import check_places
 from mlax_scaffold.reader.checks.shapes import check_shapes
 from mlax_scaffold.reader.files import LIBRARY_SPECS, SpecFile
 from mlax_scaffold.reader.homes import module_name
+from mlax_scaffold.reader.kept import read_once
 from mlax_scaffold.reader.keywords import MODULES
 from mlax_scaffold.reader.smooth import check_smooth_at
-from mlax_scaffold.reader.specs import read_specs
 
 
 @cache
@@ -60,7 +60,7 @@ def read_library(
     unread: set[tuple[str, str]] = set()
     texts = {(f.section, Path(f.path).stem): f.text for f in own}
     for file in own:
-        read, found = read_specs(
+        read, found = read_once(
             file.path, file.text, words, foreign=foreign, files=texts
         )
         diagnostics += found
@@ -125,7 +125,7 @@ def _add_built_in(
             file = available.get((reference.section, module_name(reference.name)))
             if file is None:
                 continue
-            read, problems = read_specs(file.path, file.text, words, foreign=foreign)
+            read, problems = read_once(file.path, file.text, words, foreign=foreign)
             if not read:
                 raise SpecError(problems)
             definition = read[-1]
