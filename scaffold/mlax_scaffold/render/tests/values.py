@@ -28,6 +28,31 @@ def dividing(definition: Definition, h: Hyperparameter) -> str | None:
     return f"multiples({', '.join(map(local, divisors))})" if divisors else None
 
 
+def like_default(h: Hyperparameter) -> str | None:
+    """A strategy of a `float` that says no more of itself than a default does."""
+    match h.type.strategy:
+        case "finite_floats()":
+            return _like(h.default)
+        case "optional(finite_floats())":
+            return f"optional({_like(h.default)})"
+    return None
+
+
+def _like(default: Expression | None) -> str:
+    try:
+        value = None if default is None else ast.literal_eval(default.tree)
+    except ValueError:
+        value = None
+    match value:
+        case int() | float() if value < 0:
+            return "finite_floats(max=-0.0625)"
+        case int() | float() if value == 0:
+            return "decays()"
+        case int() | float() if value < 1:
+            return "open_fractions()"
+    return "positives()"
+
+
 def _divided(condition: Expression) -> tuple[str, str] | None:
     """The name and the divisor in `name % divisor == 0`."""
     match condition.tree:
