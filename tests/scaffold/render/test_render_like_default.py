@@ -15,13 +15,13 @@ PROJECT = Project("own", "specs", "own", "tests", "docs")
 SPEC = '''
 import jax.numpy as jnp
 
-from mlax_scaffold.spec import Float, Positive, function
+from mlax_scaffold.spec import Float, Positive, Sizes, function
 
 
 @function
 def scaled(x: Float["..."], *, factor: {field}) -> Float["..."]:
     """x times a number."""
-    return x * (1.0 if factor is None else factor)
+    return x if factor is None else x * jnp.asarray(factor, x.dtype)
 '''
 
 
@@ -50,6 +50,19 @@ def drawn(field: str, project: Project = PROJECT) -> str:
     ],
 )
 def test_numbers_like_the_default(field: str, expected: str):
+    assert drawn(field) == expected
+
+
+@pytest.mark.parametrize(
+    ("field", "expected"),
+    [
+        ("Sizes", "size_sequences(min_size=1)"),
+        ("Sizes = (3,)", "size_sequences(min_size=1)"),
+        ("Sizes = (8, 5)", "size_sequences(min_size=2)"),
+        ("Sizes = ()", "size_sequences()"),
+    ],
+)
+def test_as_many_sizes_as_the_default_has(field: str, expected: str):
     assert drawn(field) == expected
 
 

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Mapping
 
 from mlax_scaffold.model.definition import Import
+from mlax_scaffold.reader.checks.likeness import like_of
 from mlax_scaffold.reader.source import dotted, self_attribute
 
 WIDENING = {
@@ -144,9 +145,12 @@ def strict_hint(call: ast.Call, word: str) -> str:
 
 
 def untyped(
-    call: ast.Call, imports: Mapping[str, Import], method: ast.FunctionDef
+    call: ast.Call,
+    imports: Mapping[str, Import],
+    method: ast.FunctionDef,
+    attributes: Mapping[str, str],
 ) -> str | None:
-    """The input whose dtype a new array should have, and has not; None where all is well."""
+    """The array whose dtype a new one should have, and has not; None where all is well."""
     at = UNTYPED.get(qualified(call.func, imports) or "")
     if (
         at is None
@@ -158,14 +162,7 @@ def untyped(
         return None
     if any(k.arg is None for k in call.keywords):
         return None
-    given = (*method.args.posonlyargs, *method.args.args)
-    for argument in given:
-        match argument.annotation:
-            case ast.Subscript(value=ast.Name(id="Float")):
-                return argument.arg
-    # An update of a weight is computed in the dtype that its gradient arrives in.
-    of_weight = [a.arg for a in given] == ["self", "grad", "param"]
-    return "grad" if of_weight else None
+    return like_of(call, method, imports, attributes)
 
 
 NARROW = {"jax.ops.segment_sum": "segment_sum"}
