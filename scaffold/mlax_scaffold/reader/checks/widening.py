@@ -151,7 +151,10 @@ def untyped(
     attributes: Mapping[str, str],
 ) -> str | None:
     """The array whose dtype a new one should have, and has not; None where all is well."""
-    at = UNTYPED.get(qualified(call.func, imports) or "")
+    called = qualified(call.func, imports) or ""
+    at = UNTYPED.get(called)
+    if called == "jax.numpy.full" and len(call.args) > 1:
+        at = 2 if _floating(call.args[1], imports) else None
     if (
         at is None
         or len(call.args) > at
@@ -163,6 +166,17 @@ def untyped(
     if any(k.arg is None for k in call.keywords):
         return None
     return like_of(call, method, imports, attributes)
+
+
+def _floating(node: ast.expr, imports: Mapping[str, Import]) -> bool:
+    """Whether it is a floating number of Python."""
+    match node:
+        case ast.UnaryOp(operand=inner):
+            return _floating(inner, imports)
+        case ast.Constant(value=float()):
+            return True
+    constants = ("jax.numpy.inf", "jax.numpy.nan", "math.inf", "math.nan")
+    return qualified(node, imports) in constants
 
 
 NARROW = {"jax.ops.segment_sum": "segment_sum"}
@@ -207,12 +221,12 @@ def _exact(
             return module == "jax.numpy" and name in _TO_BOOLEANS
         case ast.Name(id=name):
             return name in exact_inputs(method) or any(
-                _exact(value, imports, method) for value in _only_value(name, method)
+                _exact(value, imports, method) for value in only_value(name, method)
             )
     return False
 
 
-def _only_value(name: str, method: ast.FunctionDef) -> list[ast.expr]:
+def only_value(name: str, method: ast.FunctionDef) -> list[ast.expr]:
     """The value of a local that one statement binds, to another expression than itself."""
     bound = [n for n in ast.walk(method) if isinstance(n, ast.Name) and n.id == name]
     if sum(isinstance(n.ctx, ast.Store) for n in bound) != 1:
