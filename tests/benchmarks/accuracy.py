@@ -23,11 +23,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from tests.library import library
 
 from mlax_scaffold.model.definition import ArrayType, Definition, Kind
-from mlax_scaffold.model.library import Library
-from mlax_scaffold.reader.files import LIBRARY_SPECS, find_specs
-from mlax_scaffold.reader.library import read_library
 from mlax_scaffold.render.docs.accuracy import FIGURES, OPTION, accumulates, place
 from mlax_scaffold.render.docs.setup import Setup
 from mlax_scaffold.render.docs.shapes import Sizes
@@ -61,8 +59,7 @@ Call = Callable[..., Any]
 
 def definitions() -> list[Definition]:
     """Every definition of the library that has figures, in the order of their places."""
-    library: Library = read_library(find_specs(LIBRARY_SPECS, "specs"))
-    return sorted(filter(accumulates, library), key=place)
+    return sorted(filter(accumulates, library()), key=place)
 
 
 class Subject:

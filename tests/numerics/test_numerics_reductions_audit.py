@@ -7,19 +7,14 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from tests.benchmarks.accuracy import Subject
+from tests.library import library
 
 from mlax_scaffold.model.definition import Kind
-from mlax_scaffold.reader.files import LIBRARY_SPECS, find_specs
-from mlax_scaffold.reader.library import read_library
 from mlax_scaffold.render.docs.accuracy import place
 from mlax_scaffold.testing.sums import assert_no_narrow_sums, narrow_sums
 
 KINDS = (Kind.FUNCTION, Kind.LAYER, Kind.BLOCK)
-ITEMS = {
-    place(d): d
-    for d in read_library(find_specs(LIBRARY_SPECS, "specs"))
-    if d.kind in KINDS
-}
+ITEMS = {place(d): d for d in library() if d.kind in KINDS}
 UNDERIVED = {
     *(
         "functional/bernoulli",

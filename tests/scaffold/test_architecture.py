@@ -6,15 +6,14 @@ import ast
 import statistics
 import sys
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 
 import pytest
+from tests.library import PROJECT, SPECS, library, rendered
 
 import mlax_scaffold
-from mlax_scaffold.model.project import Project, Rendered
+from mlax_scaffold.model.project import Rendered
 from mlax_scaffold.reader.files import LIBRARY_SPECS, find_specs
-from mlax_scaffold.reader.library import read_library
 from mlax_scaffold.render import render
 
 PACKAGE = Path(mlax_scaffold.__file__).parent
@@ -44,7 +43,6 @@ OPTIONAL = {"safetensors", "treescope"}
 
 MAX_LINES = 400
 MAX_SPEC = 40
-PROJECT = Project("mlax", "specs", "generated_layers/mlax", "tests", "docs")
 
 
 def modules() -> Iterator[tuple[str, Path]]:
@@ -100,13 +98,6 @@ def allowed(part: str) -> set[str]:
         return {part, *SIDES[part]}
     own = {part, *LAYERS[: LAYERS.index(part)]}
     return own | BESIDE.get(part, set())
-
-
-@cache
-def files() -> tuple[Rendered, ...]:
-    """Everything that follows from the library's specs."""
-    library = read_library(find_specs(LIBRARY_SPECS, "specs"))
-    return render(library, PROJECT)
 
 
 def test_every_part_has_a_place():
@@ -171,8 +162,7 @@ def test_a_wrong_import_would_be_seen(tmp_path: Path):
 
 
 def test_the_librarys_files_are_named_after_what_they_define():
-    library = read_library(find_specs(LIBRARY_SPECS, "specs"))
-    assert all(d.module == Path(d.source).stem for d in library)
+    assert all(d.module == Path(d.source).stem for d in library())
 
 
 def test_only_commands_speak():
@@ -268,7 +258,7 @@ def test_modules_fit_on_a_few_screens():
 
 
 def test_generated_code_depends_on_jax_alone():
-    code = [f for f in files() if f.path.startswith(f"{PROJECT.output}/")]
+    code = [f for f in rendered() if f.path.startswith(f"{PROJECT.output}/")]
     assert len(code) > 50
     known = {"jax", "numpy", "mlax", *sys.stdlib_module_names}  # numpy is jax's own
     wrong = {
@@ -287,12 +277,25 @@ def test_specs_are_small():
 
 def test_every_spec_has_code_tests_and_a_page():
     roots = (PROJECT.output, PROJECT.tests, PROJECT.docs)
-    for spec in find_specs(LIBRARY_SPECS, "specs"):
-        places = {f.path for f in files() if f.source == spec.path}
+    for spec in find_specs(LIBRARY_SPECS, SPECS):
+        places = {f.path for f in rendered() if f.source == spec.path}
         for root in roots:
             assert any(place.startswith(f"{root}/") for place in places), (spec, root)
 
 
+def test_what_is_checked_in_is_what_is_rendered():
+    """Another process made it, from the same specs."""
+    root = PACKAGE.parent.parent
+    stale = [
+        file.path
+        for file in rendered()
+        if (root / file.path).read_text(encoding="utf-8") != file.text
+    ]
+    assert not stale, "run `mlax-scaffold generate`"
+
+
 def test_rendering_twice_gives_the_same_bytes():
-    library = read_library(find_specs(LIBRARY_SPECS, "specs"))
-    assert render(library, PROJECT) == files()
+    some = {d.source for d in list(library())[::8]}
+    found = render(library(), PROJECT, new=some)
+    assert {f.source for f in found} >= some
+    assert set(found) <= set(rendered())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -23,9 +24,9 @@ from mlax_scaffold.reader.checks.places import check_places
 from mlax_scaffold.reader.checks.shapes import check_shapes
 from mlax_scaffold.reader.files import LIBRARY_SPECS, SpecFile
 from mlax_scaffold.reader.homes import module_name
+from mlax_scaffold.reader.kept import read_once
 from mlax_scaffold.reader.keywords import MODULES
 from mlax_scaffold.reader.smooth import check_smooth_at
-from mlax_scaffold.reader.specs import read_specs
 
 
 @cache
@@ -59,7 +60,7 @@ def read_library(
     unread: set[tuple[str, str]] = set()
     texts = {(f.section, Path(f.path).stem): f.text for f in own}
     for file in own:
-        read, found = read_specs(
+        read, found = read_once(
             file.path, file.text, words, foreign=foreign, files=texts
         )
         diagnostics += found
@@ -67,7 +68,7 @@ def read_library(
             unread.add((file.section, Path(file.path).stem))
             continue
         diagnostics += _misplaced(read[-1], file)
-        for definition in read:
+        for definition in map(_said_by_stopping, read) if foreign else read:
             diagnostics += check_shapes(definition)
             diagnostics += check_invariances(definition)
             diagnostics += check_smooth_at(definition)
@@ -101,6 +102,13 @@ def read_library(
     return library
 
 
+def _said_by_stopping(definition: Definition) -> Definition:
+    """A definition of one's own: who stops a gradient means another one, and need not say it twice."""
+    if definition.surrogate_gradient is not None:
+        return definition
+    return replace(definition, surrogate_gradient=definition.stops_gradients)
+
+
 def _add_built_in(
     definitions: dict[Reference, Definition],
     available: Mapping[tuple[str, str], SpecFile],
@@ -117,7 +125,7 @@ def _add_built_in(
             file = available.get((reference.section, module_name(reference.name)))
             if file is None:
                 continue
-            read, problems = read_specs(file.path, file.text, words, foreign=foreign)
+            read, problems = read_once(file.path, file.text, words, foreign=foreign)
             if not read:
                 raise SpecError(problems)
             definition = read[-1]

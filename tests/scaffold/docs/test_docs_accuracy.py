@@ -5,22 +5,15 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
+from tests.library import library
 
 from mlax_scaffold.model.definition import Definition, Reference
-from mlax_scaffold.model.library import Library
-from mlax_scaffold.reader.files import LIBRARY_SPECS, find_specs
-from mlax_scaffold.reader.library import read_library
 from mlax_scaffold.render.docs.accuracy import accumulates, accuracy
 
 
 @pytest.fixture(scope="module")
-def library() -> Library:
-    return read_library(find_specs(LIBRARY_SPECS, "mlax_scaffold/specs"))
-
-
-@pytest.fixture(scope="module")
-def layer_norm(library) -> Definition:
-    return library[Reference("nn", "LayerNorm")]
+def layer_norm() -> Definition:
+    return library()[Reference("nn", "LayerNorm")]
 
 
 def test_the_table_has_results_and_gradients_of_both_halves(layer_norm):
@@ -45,12 +38,12 @@ def test_specs_of_other_projects_have_no_figures(layer_norm):
     assert not list(accuracy(other))
 
 
-def test_what_cannot_be_widened_has_none(library):
-    linear = library[Reference("nn", "Linear")]
+def test_what_cannot_be_widened_has_none():
+    linear = library()[Reference("nn", "Linear")]
     assert not accumulates(linear)
     assert not list(accuracy(linear))
 
 
-def test_optimizers_are_not_measured(library):
-    kinds = {d.section for d in library if accumulates(d)}
+def test_optimizers_are_not_measured():
+    kinds = {d.section for d in library() if accumulates(d)}
     assert kinds <= {"functional", "loss", "nn", "block"}

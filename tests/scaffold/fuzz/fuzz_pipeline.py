@@ -7,14 +7,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
-from pathlib import Path
 
 from mlax_scaffold.errors import SpecError
 from mlax_scaffold.model.definition import Definition
 from mlax_scaffold.model.project import Project, Rendered
 from mlax_scaffold.reader import library as check_library
 from mlax_scaffold.reader.files import LIBRARY_SPECS, SpecFile, find_specs
-from mlax_scaffold.reader.specs import read_specs
 from mlax_scaffold.render import Draft, draft
 from mlax_scaffold.render.docs import files as docs
 from mlax_scaffold.render.formatting import format_python
@@ -46,28 +44,6 @@ class Made:
 @cache
 def library_files() -> tuple[SpecFile, ...]:
     return find_specs(LIBRARY_SPECS, "specs")
-
-
-@contextmanager
-def cached() -> Iterator[None]:
-    """Specs of the library are read once."""
-    own = {file.text for file in library_files()}
-    files = {(f.section, Path(f.path).stem): f.text for f in library_files()}
-
-    @cache
-    def kept(path, text, words, foreign):
-        return read_specs(path, text, words, foreign=foreign, files=files)
-
-    def read(path, text, words, *, foreign=False, **others):
-        if text in own:
-            return kept(path, text, words, foreign)
-        return read_specs(path, text, words, foreign=foreign, **others)
-
-    check_library.read_specs = read  # type: ignore[assignment]
-    try:
-        yield
-    finally:
-        check_library.read_specs = read_specs
 
 
 @contextmanager

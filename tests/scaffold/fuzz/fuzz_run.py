@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fuzz_hostile import hostile
 from fuzz_imports import imported
 from fuzz_mutations import mutated
-from fuzz_pipeline import Made, cached, formatted, limited, make
+from fuzz_pipeline import Made, formatted, limited, make
 
 from mlax_scaffold.errors import MlaxScaffoldError
 from mlax_scaffold.reader.files import SpecFile
@@ -53,22 +53,21 @@ def fuzz(given: Iterable[tuple[str, SpecFile]]) -> Report:
     """Read and render all of them; import what is rendered, in batches."""
     report = Report(failures=[])
     waiting: list[tuple[str, Made]] = []
-    with cached():
-        for name, file in given:
-            try:
-                with limited():
-                    made = make(file)
-            except Exception:
-                _fail(report, name, _told(), file)
-                continue
-            if made is None:
-                report.refused += 1
-                continue
-            waiting.append((name, made))
-            if len(waiting) == BATCH:
-                _finish(report, waiting)
-                waiting = []
-        _finish(report, waiting)
+    for name, file in given:
+        try:
+            with limited():
+                made = make(file)
+        except Exception:
+            _fail(report, name, _told(), file)
+            continue
+        if made is None:
+            report.refused += 1
+            continue
+        waiting.append((name, made))
+        if len(waiting) == BATCH:
+            _finish(report, waiting)
+            waiting = []
+    _finish(report, waiting)
     return report
 
 

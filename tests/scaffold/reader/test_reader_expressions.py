@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from tests.library import library
 
 from mlax_scaffold.model.definition import Definition
 from mlax_scaffold.model.expressions import Expression, Origin
-from mlax_scaffold.reader.files import LIBRARY_SPECS, find_specs
-from mlax_scaffold.reader.library import read_library
 from mlax_scaffold.reader.specs import read_spec
 
 TEXT = '''import math
@@ -115,7 +114,7 @@ def test_expressions_are_values(definition: Definition):
 
 def test_the_text_is_what_the_tree_says():
     """What `plain` and `expanded` give is what they are given, where nothing is to be replaced."""
-    for own in read_library(find_specs(LIBRARY_SPECS, "specs")):
+    for own in library():
         for declaration in own.declarations:
             for found in (declaration.shape, declaration.initializer):
                 if found is not None and not found.names:
@@ -126,7 +125,7 @@ def test_the_text_is_what_the_tree_says():
 def test_every_name_of_the_library_is_resolved():
     unknown = {
         (own.name, name.text)
-        for own in read_library(find_specs(LIBRARY_SPECS, "specs"))
+        for own in library()
         for declaration in own.declarations
         for found in (
             declaration.initializer,

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
+from tests.library import PROJECT as LIBRARY
+from tests.library import library, rendered
 
-from mlax_scaffold.model.definition import Definition
+from mlax_scaffold.model.definition import Definition, Reference
 from mlax_scaffold.model.project import Project, Rendered
-from mlax_scaffold.reader.files import LIBRARY_SPECS, SpecFile, find_specs
+from mlax_scaffold.reader.files import SpecFile
 from mlax_scaffold.reader.library import read_library
+from mlax_scaffold.render import draft
 from mlax_scaffold.render.formatting import format_python
 from mlax_scaffold.render.gate.bodies import GateFault, check_doc, check_module
 from mlax_scaffold.render.gate.imports import check_import
@@ -164,23 +166,17 @@ def test_the_docstring_of_the_spec_must_arrive(layer: Module):
         check_doc(definition, file)
 
 
-def test_the_library_passes(all_modules: Callable[[], list[Module]]):
-    for made in all_modules():
-        check(*made)
-        check_doc(made[0], made[2])
+def test_the_library_passes():
+    """Whatever is rendered goes through the gate."""
+    assert rendered()
 
 
-@pytest.fixture(scope="module")
-def all_modules() -> Callable[[], list[Module]]:
-    def make() -> list[Module]:
-        library = read_library(find_specs(LIBRARY_SPECS, "specs"))
-        made: list[Module] = []
-        for definition in library:
-            methods = rewrite_methods(definition, library)
-            made.append(
-                (definition, methods, module(definition, library, methods, PROJECT))
-            )
-        formatted = format_python([file for *_, file in made], PROJECT.package)
-        return [(d, m, f) for (d, m, _), f in zip(made, formatted, strict=True)]
-
-    return make
+@pytest.mark.parametrize("path", ["nn/linear.py", "graph/nn/linear.py"])
+def test_what_is_rendered_goes_through_it(path: str):
+    files = {file.path: file for file in rendered()}
+    made = draft(library()[Reference("nn", "Linear")], library(), LIBRARY)
+    made.check(files)
+    path = f"{LIBRARY.output}/{path}"
+    fault = replace(files[path], text=f"{files[path].text}\n\nprint('at import')\n")
+    with pytest.raises(GateFault):
+        made.check(files | {path: fault})

@@ -6,28 +6,17 @@ import ast
 from functools import cache
 
 import pytest
+from tests.library import PROJECT, library, rendered
 
 from mlax_scaffold.model.definition import Kind
-from mlax_scaffold.model.library import Library
-from mlax_scaffold.model.project import Project
-from mlax_scaffold.reader.files import LIBRARY_SPECS, find_specs
-from mlax_scaffold.reader.library import read_library
-from mlax_scaffold.render import render
 from mlax_scaffold.render.graph.signatures import call, constructor
 from mlax_scaffold.render.modules import file_name
 from mlax_scaffold.render.signatures import Signature, signatures
 
-PROJECT = Project("mlax", "specs", "mlax", "tests", "docs")
-
-
-@cache
-def library() -> Library:
-    return read_library(find_specs(LIBRARY_SPECS, "specs"))
-
 
 @cache
 def texts() -> dict[str, str]:
-    return {file.path: file.text for file in render(library(), PROJECT)}
+    return {file.path: file.text for file in rendered()}
 
 
 @cache
@@ -56,7 +45,7 @@ def said(signature: Signature) -> str:
 def test_modules_have_the_signatures():
     count = 0
     for definition in library():
-        path = f"mlax/{definition.section}/{file_name(definition)}"
+        path = f"{PROJECT.output}/{definition.section}/{file_name(definition)}"
         for signature in signatures(definition, library()):
             if definition.kind is Kind.SCHEDULE and signature.name != "__call__":
                 continue  # a class, whose fields they are
@@ -69,7 +58,7 @@ def test_module_classes_have_the_signatures():
     for definition in library():
         if definition.kind not in (Kind.LAYER, Kind.BLOCK):
             continue
-        path = f"mlax/graph/{definition.section}/{definition.module}.py"
+        path = f"{PROJECT.output}/graph/{definition.section}/{definition.module}.py"
         found = functions(path)
         assert found["__init__"] == said(constructor(definition, library()))
         for method in definition.entries:

@@ -6,12 +6,13 @@ import re
 import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from mlax_scaffold.model.library import Library
-from mlax_scaffold.reader.files import SpecFile
+from mlax_scaffold.reader.files import LIBRARY_SPECS, SpecFile, find_specs
 from mlax_scaffold.reader.library import read_library
 from mlax_scaffold.rewrite import Rewritten, rewrite_methods
 
@@ -136,34 +137,40 @@ def example_files() -> Callable[..., tuple[SpecFile, ...]]:
     return files
 
 
-@pytest.fixture(scope="session")
-def words() -> tuple[SpecFile, ...]:
-    """The library's functions, as far as the specs here use them."""
-    from mlax_scaffold.reader.files import LIBRARY_SPECS, find_specs
-
+@cache
+def built_in() -> tuple[SpecFile, ...]:
+    """The specs of the library."""
     return find_specs(LIBRARY_SPECS, "library")
 
 
-@pytest.fixture
-def read(words: tuple[SpecFile, ...]) -> Callable[..., Library]:
+def read_example(body: str, base: str = "Layer") -> Library:
+    """The example of a class body, with what it is built on."""
+    return read_library(files(body, base), built_in())
+
+
+def rewrite_example(body: str, base: str = "Layer") -> dict[str, Rewritten]:
+    """What the methods of an example are rewritten to."""
+    library = read_example(body, base)
+    definition = next(d for d in library if d.name == "Example")
+    return rewrite_methods(definition, library)
+
+
+@pytest.fixture(scope="session")
+def words() -> tuple[SpecFile, ...]:
+    """The library's functions, as far as the specs here use them."""
+    return built_in()
+
+
+@pytest.fixture(scope="session")
+def read() -> Callable[..., Library]:
     """Reads an example: its class body, and the name of its base."""
-
-    def read(body: str, base: str = "Layer") -> Library:
-        return read_library(files(body, base), words)
-
-    return read
+    return read_example
 
 
-@pytest.fixture
-def rewrite(read: Callable[..., Library]) -> Callable[..., dict[str, Rewritten]]:
+@pytest.fixture(scope="session")
+def rewrite() -> Callable[..., dict[str, Rewritten]]:
     """Rewrites the methods of an example."""
-
-    def rewrite(body: str, base: str = "Layer") -> dict[str, Rewritten]:
-        library = read(body, base)
-        definition = next(d for d in library if d.name == "Example")
-        return rewrite_methods(definition, library)
-
-    return rewrite
+    return rewrite_example
 
 
 LAYER = """
@@ -200,12 +207,14 @@ def class_body(pair: Pair) -> str:
     return declared + method + textwrap.indent(pair.before, "    ")
 
 
-@pytest.fixture
-def rewrite_pair(rewrite: Callable[..., dict[str, Rewritten]]) -> Callable[[Pair], str]:
+@cache
+def rewritten(pair: Pair) -> str:
+    """What a pair is about, rewritten."""
+    methods = rewrite_example(class_body(pair), pair.base)
+    return methods[pair.method or "forward"].body
+
+
+@pytest.fixture(scope="session")
+def rewrite_pair() -> Callable[[Pair], str]:
     """Rewrites what a pair is about."""
-
-    def rewrite_pair(pair: Pair) -> str:
-        methods = rewrite(class_body(pair), pair.base)
-        return methods[pair.method or "forward"].body
-
-    return rewrite_pair
+    return rewritten
