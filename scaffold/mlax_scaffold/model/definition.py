@@ -137,8 +137,10 @@ class Definition:
     """What its module class is called, where that is not the name of the layer."""
     aliases: tuple[tuple[str, str], ...] = ()
     """Hyperparameters that the module class calls otherwise, with their names there."""
-    surrogate_gradient: bool = False
-    """Whether its gradient is meant not to be the derivative of its values."""
+    surrogate_gradient: bool | None = None
+    """Whether its gradient is meant not to be the derivative of its values; None: it does not say."""
+    stops_gradients: bool = False
+    """Whether it stops gradients, itself or in what stands beside it."""
     complex_numbers: bool = False
     """Whether it computes with complex numbers, itself or in what stands beside it."""
     smooth_at: tuple[SmoothAt, ...] = ()

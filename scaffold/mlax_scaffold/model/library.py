@@ -194,7 +194,9 @@ class Library:
     def surrogate(self, definition: Definition) -> bool:
         """Whether its gradient, or that of a function it is built on, is meant not to be the derivative."""
         functions = self._functions(definition)
-        return definition.surrogate_gradient or any(map(self.surrogate, functions))
+        return bool(definition.surrogate_gradient) or any(
+            map(self.surrogate, functions)
+        )
 
     def has_complex(self, definition: Definition) -> bool:
         """Whether it, or a function it is built on, computes with complex numbers."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from mlax_scaffold.model.import_time import Refused
+from mlax_scaffold.model.import_time import Refused, meaning
 from mlax_scaffold.model.wrappers import RULES, check_wrapper, rule_of
 from mlax_scaffold.reader.remedies.classes import decorated
 from mlax_scaffold.reader.smooth import FORM, read_smooth_at
@@ -46,6 +46,16 @@ def _said(source: Source, keywords: list[ast.keyword]) -> dict[str, Any] | None:
             case _:
                 return None
     return found
+
+
+def stops_gradients(nodes: Iterable[ast.AST], meanings: Mapping[str, str]) -> bool:
+    """Whether code calls `jax.lax.stop_gradient`."""
+    return any(
+        meaning(node, meanings) == "jax.lax.stop_gradient"
+        for tree in nodes
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute | ast.Name)
+    )
 
 
 def is_function(decorator: ast.expr) -> bool:

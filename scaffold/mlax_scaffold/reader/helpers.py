@@ -19,7 +19,12 @@ from mlax_scaffold.reader.checks.helpers import (
     check_function,
     is_plain,
 )
-from mlax_scaffold.reader.derivatives import given_rules, is_function, read_rule
+from mlax_scaffold.reader.derivatives import (
+    given_rules,
+    is_function,
+    read_rule,
+    stops_gradients,
+)
 from mlax_scaffold.reader.imports import is_taken
 from mlax_scaffold.reader.methods import names_of
 from mlax_scaffold.reader.plain_types import plain_type
@@ -194,13 +199,16 @@ class HelperReader:
                 pending += [n for n in self.helpers[name].names if n in self.helpers]
         return tuple(h for name, h in self.helpers.items() if name in found)
 
-    def have_complex(self, definition: ast.stmt, names: Iterable[str]) -> bool:
-        """Whether a definition, or what it uses of them, computes with complex numbers."""
+    def facts(self, definition: ast.stmt, names: Iterable[str]) -> dict[str, bool]:
+        """What a definition, or what it uses of them, computes with, as its fields."""
         used = [h.name for h in self.used(names)]
         parts = {**self.functions, **self.constants}
-        trees = [tree for name, tree in parts.items() if name in used]
+        trees = [definition, *(tree for name, tree in parts.items() if name in used)]
         meanings = {n: imported.meaning for n, imported in self.known.items()}
-        return makes_complex([definition, *trees], meanings)
+        return {
+            "complex_numbers": makes_complex(trees, meanings),
+            "stops_gradients": stops_gradients(trees, meanings),
+        }
 
     def check_changes(self, tree: ast.AST) -> None:
         """Report what changes a constant: each call would see what another left."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -67,7 +68,7 @@ def read_library(
             unread.add((file.section, Path(file.path).stem))
             continue
         diagnostics += _misplaced(read[-1], file)
-        for definition in read:
+        for definition in map(_said_by_stopping, read) if foreign else read:
             diagnostics += check_shapes(definition)
             diagnostics += check_invariances(definition)
             diagnostics += check_smooth_at(definition)
@@ -99,6 +100,13 @@ def read_library(
     if diagnostics:
         raise SpecError(diagnostics)
     return library
+
+
+def _said_by_stopping(definition: Definition) -> Definition:
+    """A definition of one's own: who stops a gradient means another one, and need not say it twice."""
+    if definition.surrogate_gradient is not None:
+        return definition
+    return replace(definition, surrogate_gradient=definition.stops_gradients)
 
 
 def _add_built_in(

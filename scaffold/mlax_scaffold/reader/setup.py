@@ -19,12 +19,18 @@ from mlax_scaffold.reader.containers.declared import Form, declared_in
 from mlax_scaffold.reader.declaring import ALLOWED, Declaring
 from mlax_scaffold.reader.methods import names_of
 from mlax_scaffold.reader.remedies.bodies import of_self, removed, required
+from mlax_scaffold.reader.remedies.leaves import by_leaf
 from mlax_scaffold.reader.requirements import read_raises, read_requirement
 from mlax_scaffold.reader.source import self_attribute
 
 _CHECKS = (
     "setup of a schedule declares nothing: it holds `require(condition, message)`, "
     "`if condition: raise ValueError(message)`, and locals."
+)
+
+_LEAVES = (
+    "A moment is declared for every leaf, with a shape that may depend on it, and is (0,) "
+    "where a leaf needs none: `moment(zeros, param.shape if param.ndim == 2 else (0,))`."
 )
 
 
@@ -101,8 +107,13 @@ class SetupReader(Declaring):
                     fix=required(self.source, statement),
                 )
             case _:
+                branches = isinstance(statement, ast.If)
+                of_leaf = branches and Role.MOMENT in self.allowed_roles
                 self.source.report(
-                    statement, "this statement cannot stand in setup", self._allowed()
+                    statement,
+                    "this statement cannot stand in setup",
+                    _LEAVES if of_leaf else self._allowed(),
+                    fix=by_leaf(self.source, statement) if of_leaf else None,
                 )
 
     def _block(self, statement: ast.If | ast.For | ast.While) -> None:

@@ -376,7 +376,7 @@ class _Reader:
             imports=tuple(self.reader.imports.values()),
             resolved=self.source.resolved,
             helpers=self.helpers.used(self.names),
-            complex_numbers=self.helpers.have_complex(node, self.names),
+            **self.helpers.facts(node, self.names),
             **parts,
         )
 

@@ -42,6 +42,7 @@ from mlax_scaffold.rewrite import (
     sub_optimizers,
     trainables,
     training,
+    values,
 )
 from mlax_scaffold.rewrite.context import Context, Pass
 from mlax_scaffold.rewrite.functions import own_signature
@@ -123,7 +124,8 @@ def passes_of(method: Method, definition: Definition) -> tuple[Pass, ...]:
     """The passes that a method is rewritten by, in order."""
     # A function has no self to rewrite; a schedule stays the object that it is.
     if definition.kind.is_member:
-        return (requirements.rewrite,)
+        schedule = definition.kind is Kind.SCHEDULE
+        return (requirements.rewrite, *([values.rewrite] if schedule else []))
     return PASSES[method.role]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 from typing import Any
 
@@ -14,6 +15,7 @@ from mlax_scaffold.testing._functions import abstract_key, assert_static
 from mlax_scaffold.testing.audit import assert_dtypes
 from mlax_scaffold.testing.case import Arguments
 from mlax_scaffold.testing.compare import assert_same_structure, by_name
+from mlax_scaffold.testing.domains import NotFinite, hold_where_defined
 from mlax_scaffold.testing.dtypes import is_inexact, real
 from mlax_scaffold.testing.layer_gradients import assert_gradients
 from mlax_scaffold.testing.programs import (
@@ -266,6 +268,17 @@ def have_the_gradients_of_its_own_rules(situation: Situation) -> None:
 
 def have_finite_gradients(situation: Situation) -> None:
     """Results and gradients are numbers. This compiles a program."""
+    hold_where_defined(
+        situation.case,
+        lambda case: _assert_finite(
+            situation
+            if case is situation.case
+            else dataclasses.replace(situation, case=case)
+        ),
+    )
+
+
+def _assert_finite(situation: Situation) -> None:
     program = situation.gradient
     if program is None:
         return
@@ -281,10 +294,10 @@ def have_finite_gradients(situation: Situation) -> None:
     names = [place for _, place in situation.differentiable]
     for place, gradient in zip(names, gradients, strict=True):
         if not np.all(np.isfinite(_wide(gradient))):
-            raise AssertionError(f"{situation}: the gradient of {place} is not finite")
+            raise NotFinite(f"{situation}: the gradient of {place} is not finite")
     for value in y:
         if is_inexact(value) and np.any(np.isnan(_wide(value))):
-            raise AssertionError(f"{situation}: y is not a number")
+            raise NotFinite(f"{situation}: y is not a number")
 
 
 def _wide(value: Any) -> Any:

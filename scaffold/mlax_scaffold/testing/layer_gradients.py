@@ -10,6 +10,7 @@ import numpy as np
 
 from mlax_scaffold.testing._functions import Differentiable
 from mlax_scaffold.testing.case import Case
+from mlax_scaffold.testing.domains import NotFinite, hold_where_defined
 from mlax_scaffold.testing.dtypes import x64
 
 
@@ -21,6 +22,10 @@ def assert_gradients(
     The derivatives are taken in a random direction of each array, and in one of all
     together. Where the case is not smooth, the gradients have to be finite, no more.
     """
+    hold_where_defined(case, lambda c: _assert_gradients(c, training, rtol, seed))
+
+
+def _assert_gradients(case: Case, training: bool, rtol: float, seed: int) -> None:
     with x64():
         arguments = case.arguments(jnp.float64, seed=seed)
         fwd = Differentiable(case, arguments, training=training)
@@ -47,10 +52,12 @@ def assert_gradients(
     gradients, analytic, numeric, scale = jax.tree.map(np.asarray, computed)
     for place, gradient in zip(fwd.places, gradients, strict=True):
         if not np.all(np.isfinite(gradient)):
-            raise AssertionError(f"{case.name}: the gradient of {place} is not finite")
+            raise NotFinite(f"{case.name}: the gradient of {place} is not finite")
     if not case.smooth:
         return
     for i, place in enumerate(places):
+        if not np.isfinite(numeric[i]):
+            raise NotFinite(f"{case.name}: what it makes of {place} is not finite")
         limit = rtol * max(abs(analytic[i]), abs(numeric[i]), scale[i]) + 1e-9
         if not abs(analytic[i] - numeric[i]) <= limit:
             raise AssertionError(

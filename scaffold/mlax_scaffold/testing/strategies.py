@@ -146,6 +146,11 @@ def fractions() -> Domain[float]:
     return levels([v / 64 for v in (32, 16, 48, 7, 60)], [1.0])
 
 
+def open_fractions() -> Domain[float]:
+    """A number above 0 and below 1."""
+    return just(*(v / 64 for v in (32, 57, 16, 48, 63, 7)))
+
+
 def decays() -> Domain[float]:
     """`Decay`: a number of at least 0, below 1."""
     return levels([v / 64 for v in (32, 57, 16, 48, 63, 7)], [0.0])

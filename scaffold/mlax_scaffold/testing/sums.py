@@ -59,8 +59,18 @@ def _narrow(jaxpr: Jaxpr) -> Iterator[JaxprEqn]:
             yield eqn
         if eqn.primitive.name == "scan" and eqn.params["length"] > _FEW:
             yield from _accumulated(eqn)
-        for sub in _jaxprs.sub_jaxprs(eqn):
+        for sub in _compiled(eqn):
             yield from _narrow(sub.jaxpr)
+
+
+def _compiled(eqn: JaxprEqn) -> list[_jaxprs.SubJaxpr]:
+    """What an operation holds, but for what stands in for it in kernels written by hand.
+
+    `jnp.diag` is a selection, and a sum only where Mosaic has none.
+    """
+    subs = _jaxprs.sub_jaxprs(eqn)
+    platforms = eqn.params.get("branches_platforms") or (None,) * len(subs)
+    return [s for s, on in zip(subs, platforms, strict=True) if on != ("mosaic",)]
 
 
 def _accumulated(loop: JaxprEqn) -> Iterator[JaxprEqn]:

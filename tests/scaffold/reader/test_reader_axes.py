@@ -114,6 +114,14 @@ def guessed(body: str, *names: str) -> list[str]:
             'Float["batch length dim"]',
         ),
         ('return jnp.einsum("...d,de->...e", x, self.kernel)', 'Float["*batch dim"]'),
+        # What a sub-layer makes that is added to it.
+        ("return x + self.deep(self.norm(y))", 'Float["..."]'),
+        ("y = 2 * x\nreturn x + self.layers[0](y)", 'Float["*batch dim"]'),
+        ("y = jnp.concatenate([x, x])\nreturn self.other.map(y) - x", 'Float["..."]'),
+        (
+            "y = jnp.concatenate([x, x])\nreturn self.layers[0](y) - x",
+            'Float["*batch dim"]',
+        ),
         # How it is taken apart.
         ("b, t, c = x.shape\nreturn x", 'Float["b t c"]'),
         ("b, t, c = x.shape\nreturn self.map(x)", 'Float["b t dim"]'),
@@ -135,7 +143,7 @@ def guessed(body: str, *names: str) -> list[str]:
         ("flat = x.reshape(-1, self.dim)\nreturn flat", 'Float["*batch dim"]'),
         (
             "h, c = x\nreturn self.map(h) + c",
-            'tuple[Float["*batch dim"], Float["*batch dim"]]',
+            'tuple[Float["*batch dim"], Float["*batch 4"]]',
         ),
         # What is given to another function under the same name is another array.
         ("def f(x):\n    return self.map(x)\nreturn f(1) + x", 'Float["..."]'),
@@ -144,6 +152,13 @@ def guessed(body: str, *names: str) -> list[str]:
 )
 def test_a_body_says_the_axes_of_its_input(body: str, expected: str):
     assert guessed(body, "x") == [expected]
+
+
+def test_rows_that_are_paired_have_features():
+    rows = 'Float["batch dim"]'
+    assert guessed("return x[:, None] - y[None]", "x", "y") == [rows, rows]
+    assert guessed("return x[None] * jnp.exp(y)[:, None]", "x", "y") == [rows, rows]
+    assert guessed("return x[:, None] - y[None, :]", "x", "y") == ['Float["batch"]'] * 2
 
 
 def test_inputs_that_meet_have_axes_in_common():

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from mlax_scaffold.reader.axes import operations
 from mlax_scaffold.reader.axes.known import Known
-from mlax_scaffold.reader.axes.layers import keeps, layer_of, tell
+from mlax_scaffold.reader.axes.layers import ends_in, keeps, layer_of, tell
 from mlax_scaffold.reader.axes.sizes import Scope
 from mlax_scaffold.reader.source import self_attribute
 
@@ -185,6 +185,13 @@ class Evidence:
             if shape and alias and alias.whole and len(shape) == 2:
                 alias.known.call(-1, shape[0])
             return
+        self._added(left, right)
+        self._added(right, left)
+        if rows := operations.in_pairs(left, right):
+            for row in rows:
+                if (alias := self.alias(row)) and alias.whole and not alias.extra:
+                    alias.known.has(2)
+            return
         sides = self.alias(left), self.alias(right)
         for one, alias in ((left, sides[1]), (right, sides[0])):
             shape = self.shape(one)
@@ -198,6 +205,15 @@ class Evidence:
         if first and second:
             second.known.follows(first.known, second.extra - first.extra)
             first.known.follows(second.known, first.extra - second.extra)
+
+    def _added(self, one: ast.expr, other: ast.expr) -> None:
+        """An input beside what a layer makes, as in `x + self.layer(y)`: both end in the same axis."""
+        match one, other:
+            case ast.Name(), ast.Call(func=function):
+                layer, alias = layer_of(self.scope, function), self.alias(one)
+                size = layer and ends_in(self.scope, layer)
+                if size and alias and alias.whole and not alias.extra:
+                    alias.known.call(-1, size)
 
     def _index(self, owner: ast.expr, index: ast.expr) -> None:
         match owner:

@@ -157,6 +157,16 @@ def keeps(layer: Layer) -> tuple[int, bool] | None:
     return more, first == last
 
 
+def ends_in(scope: Scope, layer: Layer) -> str:
+    """The size of the last axis of the result, where that is a field; empty where it is unknown, or 1."""
+    method = layer.forward
+    text = _text(method.returns) if method and method.returns else None
+    words = dims(scope, layer, text) if text else None
+    if not text or not words or words[-1] in ("?", "1"):
+        return ""
+    return words[-1] if text.split()[-1] in fields_of(layer.node) else ""
+
+
 def _text(annotation: ast.expr) -> str | None:
     match annotation:
         case ast.Subscript(slice=ast.Constant(value=str(text))):

@@ -89,6 +89,18 @@ def expanded(node: ast.expr) -> int:
     return 0
 
 
+def in_pairs(left: ast.expr, right: ast.expr) -> tuple[ast.expr, ast.expr] | None:
+    """The arrays of rows in `x[:, None] - y[None]`, each of which goes with each; None for anything else."""
+    for one, other in ((left, right), (right, left)):
+        match one, other:
+            case (
+                ast.Subscript(value=x, slice=ast.Tuple(elts=[rows, new])),
+                ast.Subscript(value=y, slice=alone),
+            ) if _is_whole(rows) and _is_new(new) and _is_new(alone):
+                return x, y
+    return None
+
+
 def called(
     node: ast.Call, find: Find, scope: Scope
 ) -> Iterator[tuple[Alias, Callable[[Known], None]]]:

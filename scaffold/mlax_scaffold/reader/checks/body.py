@@ -191,7 +191,7 @@ class BodyChecker:
                 f"Use the strict `{narrow}` of mlax_scaffold.spec, which adds them in pairs.",
                 strict_call(self.source, node, narrow),
             )
-        if like := untyped(node, self.imports, self.method):
+        if like := untyped(node, self.imports, self.method, self.attributes):
             self.source.report(
                 node,
                 f"`{unparsed(node.func)}` makes float32, whatever {like} is",

@@ -7,10 +7,11 @@ from collections.abc import Iterator, Mapping
 
 from mlax_scaffold.errors import Fix
 from mlax_scaffold.model.definition import Import
+from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.reader.axes.sizes import Scope
 from mlax_scaffold.reader.checks.widening import qualified
 from mlax_scaffold.reader.remedies.names import of_jax
-from mlax_scaffold.reader.source import Source, self_attribute
+from mlax_scaffold.reader.source import Source, dotted, self_attribute
 
 _FLOATING = frozenset(
     [
@@ -32,6 +33,7 @@ _SAME = frozenset(
     [
         *("abs", "concatenate", "cumsum", "diag", "diff", "flip", "outer", "repeat"),
         *("reshape", "roll", "stack", "tile", "transpose", "tril", "triu"),
+        "where",
     ]
 )
 """Those whose results hold what they are given."""
@@ -47,19 +49,18 @@ def check_numpy_arrays(
     imports: Mapping[str, Import],
 ) -> None:
     """Report derived arrays of floats that a body reads as they are."""
-    read = [
-        (node, name)
-        for node in _bare(method, imports)
-        if (name := self_attribute(node)) and attributes.get(name) == "derived"
-    ]
     owner = next((c for c in _classes(source) if method in c.body), None)
     like = _like(method)
-    if not read or owner is None or like is None:
+    if owner is None or like is None:
         return
     scope = Scope(source.tree, owner)
-    for node, name in read:
-        value = scope.declared.get(name)
-        if value is None or not _Values(scope, imports).floating(value):
+    for node in _bare(method, imports):
+        name = self_attribute(node) or ""
+        found = scope, scope.declared.get(name)
+        if attributes.get(name) != "derived":
+            found = _of_property(scope, name)
+        within, value = found
+        if value is None or not _Values(within, imports).floating(value):
             continue
         needed = of_jax(source, "jnp")
         text = f"{needed.bound}.asarray(self.{name}, {like}.dtype)"
@@ -69,6 +70,22 @@ def check_numpy_arrays(
             f"Write `{text}`.",
             fix=Fix((source.edit(node, text),), (needed,)),
         )
+
+
+def _of_property(scope: Scope, name: str) -> tuple[Scope, ast.expr | None]:
+    """What a property returns, with its locals; None where it is none, or returns several."""
+    method = scope.methods.get(name)
+    if method is None or [dotted(d) for d in method.decorator_list] != ["property"]:
+        return scope, None
+    own = Scope(scope.module, scope.owner)
+    returned = []
+    for node in ast.walk(method):
+        match node:
+            case ast.Return(value=ast.expr() as value):
+                returned.append(value)
+            case ast.Assign(targets=[ast.Name(id=local)], value=value):
+                own.locals.setdefault(local, value)
+    return own, returned[0] if len(returned) == 1 else None
 
 
 def _classes(source: Source) -> list[ast.ClassDef]:
@@ -131,8 +148,10 @@ class _Values:
 
     def _array(self, node: ast.expr, seen: tuple[str, ...]) -> bool:
         match node:
-            case ast.Name(id=name) if name in self.scope.locals and name not in seen:
-                return self._array(self.scope.locals[name], (*seen, name))
+            case ast.Name() | ast.Attribute() if found := self._bound(node, seen):
+                return self._array(found, (*seen, unparsed(node)))
+            case ast.Compare(left=inner):
+                return self._array(inner, seen)
             case ast.BinOp(left=left, right=right):
                 return self._array(left, seen) or self._array(right, seen)
             case ast.UnaryOp(operand=inner):
@@ -152,8 +171,8 @@ class _Values:
         match node:
             case ast.Constant(value=value):
                 return isinstance(value, float)
-            case ast.Name(id=name) if name in self.scope.locals and name not in seen:
-                return self._floats(self.scope.locals[name], (*seen, name))
+            case ast.Name() | ast.Attribute() if found := self._bound(node, seen):
+                return self._floats(found, (*seen, unparsed(node)))
             case ast.BinOp(left=left, op=op, right=right):
                 divides = isinstance(op, ast.Div)
                 return divides or self._floats(left, seen) or self._floats(right, seen)
@@ -176,6 +195,14 @@ class _Values:
                     return True
                 return bool(name) and any(self._floats(a, seen) for a in args)
         return False
+
+    def _bound(self, node: ast.expr, seen: tuple[str, ...]) -> ast.expr | None:
+        """What a local or an attribute of `setup` is."""
+        if unparsed(node) in seen:
+            return None
+        if isinstance(node, ast.Name):
+            return self.scope.locals.get(node.id)
+        return self.scope.declared.get(self_attribute(node) or "")
 
     def _of_numpy(self, function: ast.expr) -> str:
         module, _, name = (qualified(function, self.imports) or "").rpartition(".")

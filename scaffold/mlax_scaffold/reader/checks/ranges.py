@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from mlax_scaffold.model.definition import Import
 from mlax_scaffold.reader.axes.evidence import Evidence
 from mlax_scaffold.reader.axes.sizes import Scope
-from mlax_scaffold.reader.checks.widening import qualified
+from mlax_scaffold.reader.checks.widening import only_value, qualified
 from mlax_scaffold.reader.remedies.bodies import typed_like
 from mlax_scaffold.reader.source import Source
 
@@ -31,7 +31,7 @@ def check_ranges(
     """
     like = None
     for node in ast.walk(method):
-        for made in _widened(node, imports):
+        for made in _widened(node, imports, method):
             like = like or _like(source, method)
             if like is None:
                 return
@@ -45,7 +45,9 @@ def check_ranges(
             )
 
 
-def _widened(node: ast.AST, imports: Mapping[str, Import]) -> list[ast.Call]:
+def _widened(
+    node: ast.AST, imports: Mapping[str, Import], method: ast.FunctionDef
+) -> list[ast.Call]:
     """The ranges that a node makes floats of."""
     match node:
         case ast.BinOp(left=left, op=op, right=right):
@@ -55,7 +57,11 @@ def _widened(node: ast.AST, imports: Mapping[str, Import]) -> list[ast.Call]:
                 made
                 for one, other in sides
                 if (made := _range(one, imports)) is not None
-                and (_number(other, imports) or (divides and _plain(other)))
+                and (
+                    _number(other, imports)
+                    or (divides and _plain(other))
+                    or _number(_value(other, method), imports)
+                )
             ]
             return found[:1]
         case ast.Call(func=function, args=[given, *_]):
@@ -97,6 +103,12 @@ def _number(node: ast.expr, imports: Mapping[str, Import]) -> bool:
         case ast.Attribute():
             return qualified(node, imports) in ("math.pi", "jax.numpy.pi", "math.e")
     return False
+
+
+def _value(node: ast.expr, method: ast.FunctionDef) -> ast.expr:
+    """What a local is that one statement binds."""
+    values = only_value(node.id, method) if isinstance(node, ast.Name) else []
+    return values[0] if len(values) == 1 else node
 
 
 def _scalar(node: ast.expr, imports: Mapping[str, Import]) -> bool:

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Mapping
 
 from mlax_scaffold.model.definition import Import
+from mlax_scaffold.reader.checks.likeness import like_of
 from mlax_scaffold.reader.source import dotted, self_attribute
 
 WIDENING = {
@@ -144,10 +145,16 @@ def strict_hint(call: ast.Call, word: str) -> str:
 
 
 def untyped(
-    call: ast.Call, imports: Mapping[str, Import], method: ast.FunctionDef
+    call: ast.Call,
+    imports: Mapping[str, Import],
+    method: ast.FunctionDef,
+    attributes: Mapping[str, str],
 ) -> str | None:
-    """The input whose dtype a new array should have, and has not; None where all is well."""
-    at = UNTYPED.get(qualified(call.func, imports) or "")
+    """The array whose dtype a new one should have, and has not; None where all is well."""
+    called = qualified(call.func, imports) or ""
+    at = UNTYPED.get(called)
+    if called == "jax.numpy.full" and len(call.args) > 1:
+        at = 2 if _floating(call.args[1], imports) else None
     if (
         at is None
         or len(call.args) > at
@@ -158,14 +165,18 @@ def untyped(
         return None
     if any(k.arg is None for k in call.keywords):
         return None
-    given = (*method.args.posonlyargs, *method.args.args)
-    for argument in given:
-        match argument.annotation:
-            case ast.Subscript(value=ast.Name(id="Float")):
-                return argument.arg
-    # An update of a weight is computed in the dtype that its gradient arrives in.
-    of_weight = [a.arg for a in given] == ["self", "grad", "param"]
-    return "grad" if of_weight else None
+    return like_of(call, method, imports, attributes)
+
+
+def _floating(node: ast.expr, imports: Mapping[str, Import]) -> bool:
+    """Whether it is a floating number of Python."""
+    match node:
+        case ast.UnaryOp(operand=inner):
+            return _floating(inner, imports)
+        case ast.Constant(value=float()):
+            return True
+    constants = ("jax.numpy.inf", "jax.numpy.nan", "math.inf", "math.nan")
+    return qualified(node, imports) in constants
 
 
 NARROW = {"jax.ops.segment_sum": "segment_sum"}
@@ -210,12 +221,12 @@ def _exact(
             return module == "jax.numpy" and name in _TO_BOOLEANS
         case ast.Name(id=name):
             return name in exact_inputs(method) or any(
-                _exact(value, imports, method) for value in _only_value(name, method)
+                _exact(value, imports, method) for value in only_value(name, method)
             )
     return False
 
 
-def _only_value(name: str, method: ast.FunctionDef) -> list[ast.expr]:
+def only_value(name: str, method: ast.FunctionDef) -> list[ast.expr]:
     """The value of a local that one statement binds, to another expression than itself."""
     bound = [n for n in ast.walk(method) if isinstance(n, ast.Name) and n.id == name]
     if sum(isinstance(n.ctx, ast.Store) for n in bound) != 1:

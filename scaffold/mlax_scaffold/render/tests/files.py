@@ -37,7 +37,7 @@ from mlax_scaffold.render.tests.shapes import (
     ranked,
     variadic,
 )
-from mlax_scaffold.render.tests.values import dividing, per_dim_axes
+from mlax_scaffold.render.tests.values import dividing, like_default, per_dim_axes
 
 _DTYPES = {
     "Complex": ", jnp.complex64",
@@ -156,6 +156,8 @@ def _view(definition: Definition, library: Library, project: Project) -> TestVie
     traits = library.traits(definition.reference) if layer else None
     takes_key = layer and library.takes_key(definition)
     plain = [h for h in definition.hyperparameters if not h.type.word.structural]
+    own = definition.source.startswith(f"{project.specs}/")
+    unsaid = own and not project.state_requirements
     patterns = drawn(definition)
     if method.passes:
         patterns.append(("shift", "features"))
@@ -166,7 +168,7 @@ def _view(definition: Definition, library: Library, project: Project) -> TestVie
         imported=imported,
         spec=definition.source,
         definition=f', name="{name}"' if definition.several else "",
-        draws=tuple(_draws(definition)),
+        draws=tuple(_draws(definition, unsaid)),
         hyperparameters=", ".join(_hyperparameters(definition)),
         keywords=", ".join(
             f"{h.name}={local(h.name)}" for h in definition.hyperparameters
@@ -212,8 +214,7 @@ def _view(definition: Definition, library: Library, project: Project) -> TestVie
         carries=definition.method("initial_carry") is not None,
         stored=bool(traits and traits.stored),
         requirements=tuple(dict.fromkeys(_requirements(definition, library))),
-        unsaid=not project.state_requirements
-        and definition.source.startswith(f"{project.specs}/"),
+        unsaid=unsaid,
         example=", ".join(
             f'"{name}": {text}' for name, text in _valid(definition, plain).items()
         ),
@@ -251,7 +252,7 @@ def _requirements(definition: Definition, library: Library) -> Iterator[str]:
             yield from _requirements(library[reference], library)
 
 
-def _draws(definition: Definition) -> Iterator[str]:
+def _draws(definition: Definition, unsaid: bool) -> Iterator[str]:
     if definition.examples:
         examples = ", ".join(map(_literal, definition.examples))
         yield f'example = pick("example", choices({examples}))'
@@ -274,7 +275,7 @@ def _draws(definition: Definition) -> Iterator[str]:
             strategy = strategy.replace("sizes()", "sizes(max=32)").replace(
                 "size_sequences()", "size_sequences(min_size=1, max=32)"
             )
-        domain = dividing(definition, h) or strategy
+        domain = (unsaid and like_default(h)) or dividing(definition, h) or strategy
         yield f'{local(h.name)} = pick("{h.name}", {domain})'
 
 

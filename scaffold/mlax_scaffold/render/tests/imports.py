@@ -42,6 +42,7 @@ _STRATEGIES = sorted(
         "divisors",
         "multiples",
         "nothing",
+        "open_fractions",
         "optional",
         "per_dim",
         "sequences",

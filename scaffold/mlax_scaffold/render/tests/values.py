@@ -28,6 +28,34 @@ def dividing(definition: Definition, h: Hyperparameter) -> str | None:
     return f"multiples({', '.join(map(local, divisors))})" if divisors else None
 
 
+def like_default(h: Hyperparameter) -> str | None:
+    """A strategy of a `float`, or of sizes, that says no more of itself than a default does."""
+    try:
+        value = None if h.default is None else ast.literal_eval(h.default.tree)
+    except ValueError:
+        value = None
+    match h.type.strategy:
+        case "finite_floats()":
+            return _like(value)
+        case "optional(finite_floats())":
+            return f"optional({_like(value)})"
+        case "size_sequences()" if h.default is None or value:
+            several = isinstance(value, tuple | list) and len(value) > 1
+            return f"size_sequences(min_size={2 if several else 1})"
+    return None
+
+
+def _like(value: object) -> str:
+    match value:
+        case int() | float() if value < 0:
+            return "finite_floats(max=-0.0625)"
+        case int() | float() if value == 0:
+            return "decays()"
+        case int() | float() if value < 1:
+            return "open_fractions()"
+    return "positives()"
+
+
 def _divided(condition: Expression) -> tuple[str, str] | None:
     """The name and the divisor in `name % divisor == 0`."""
     match condition.tree:

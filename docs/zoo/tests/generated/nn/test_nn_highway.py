@@ -52,7 +52,7 @@ def cases(pick: Pick) -> Case:
     """Hyperparameters and inputs of Highway that fit each other."""
     width = pick("width", sizes())
     depth = pick("depth", sizes())
-    gate_bias = pick("gate_bias", finite_floats())
+    gate_bias = pick("gate_bias", finite_floats(max=-0.0625))
     activation = pick("activation", activations())
     hyperparameters = {
         "width": width,

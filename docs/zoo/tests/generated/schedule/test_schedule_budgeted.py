@@ -10,7 +10,7 @@ from mlax_scaffold.testing.kinds import schedule
 from mlax_scaffold.testing.oracle import find_spec
 from mlax_scaffold.testing.picks import Pick
 from mlax_scaffold.testing.profiles import each_dtype
-from mlax_scaffold.testing.strategies import choices, finite_floats, sizes
+from mlax_scaffold.testing.strategies import choices, positives, sizes
 from zoo.schedule._budgeted import Budgeted
 
 SPEC = find_spec("specs/schedule/budgeted.py", near=__file__)
@@ -38,7 +38,7 @@ SPEC = find_spec("specs/schedule/budgeted.py", near=__file__)
 )
 def cases(pick: Pick) -> Budgeted:
     """Hyperparameters that Budgeted takes."""
-    init_value = pick("init_value", finite_floats())
+    init_value = pick("init_value", positives())
     budget = pick("budget", sizes(max=32))
     profile = pick("profile", choices("linear", "rex"))
     return Budgeted(init_value=init_value, budget=budget, profile=profile)

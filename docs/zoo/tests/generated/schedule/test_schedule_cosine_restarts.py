@@ -12,7 +12,6 @@ from mlax_scaffold.testing.picks import Pick
 from mlax_scaffold.testing.profiles import each_dtype
 from mlax_scaffold.testing.strategies import (
     boundaries_between,
-    finite_floats,
     non_negatives,
     positives,
 )
@@ -49,7 +48,7 @@ SPEC = find_spec("specs/schedule/cosine_restarts.py", near=__file__)
 )
 def cases(pick: Pick) -> CosineRestarts:
     """Hyperparameters that CosineRestarts takes."""
-    peak_value = pick("peak_value", finite_floats())
+    peak_value = pick("peak_value", positives())
     restarts = pick("restarts", boundaries_between())
     floor = pick("floor", non_negatives())
     decay = pick("decay", positives())

@@ -10,7 +10,7 @@ from mlax_scaffold.testing.kinds import schedule
 from mlax_scaffold.testing.oracle import find_spec
 from mlax_scaffold.testing.picks import Pick
 from mlax_scaffold.testing.profiles import each_dtype
-from mlax_scaffold.testing.strategies import choices, finite_floats, fractions, sizes
+from mlax_scaffold.testing.strategies import choices, fractions, positives, sizes
 from zoo.schedule._cyclic import Cyclic
 
 SPEC = find_spec("specs/schedule/cyclic.py", near=__file__)
@@ -47,8 +47,8 @@ SPEC = find_spec("specs/schedule/cyclic.py", near=__file__)
 )
 def cases(pick: Pick) -> Cyclic:
     """Hyperparameters that Cyclic takes."""
-    base_value = pick("base_value", finite_floats())
-    max_value = pick("max_value", finite_floats())
+    base_value = pick("base_value", positives())
+    max_value = pick("max_value", positives())
     step_size = pick("step_size", sizes(max=32))
     mode = pick("mode", choices("triangular", "triangular2", "exp_range"))
     gamma = pick("gamma", fractions())

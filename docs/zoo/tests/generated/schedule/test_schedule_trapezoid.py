@@ -10,7 +10,7 @@ from mlax_scaffold.testing.kinds import schedule
 from mlax_scaffold.testing.oracle import find_spec
 from mlax_scaffold.testing.picks import Pick
 from mlax_scaffold.testing.profiles import each_dtype
-from mlax_scaffold.testing.strategies import counts, finite_floats, fractions, sizes
+from mlax_scaffold.testing.strategies import counts, fractions, positives, sizes
 from zoo.schedule._trapezoid import Trapezoid
 
 SPEC = find_spec("specs/schedule/trapezoid.py", near=__file__)
@@ -45,7 +45,7 @@ SPEC = find_spec("specs/schedule/trapezoid.py", near=__file__)
 )
 def cases(pick: Pick) -> Trapezoid:
     """Hyperparameters that Trapezoid takes."""
-    peak_value = pick("peak_value", finite_floats())
+    peak_value = pick("peak_value", positives())
     total_steps = pick("total_steps", sizes(max=32))
     warmup_steps = pick("warmup_steps", counts())
     cooldown = pick("cooldown", fractions())

@@ -1,0 +1,83 @@
+"""Which array of a body has the dtype that the body computes in."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+
+from mlax_scaffold.model.definition import Import
+from mlax_scaffold.reader.source import self_attribute
+
+_OF_ARRAYS = frozenset(("T", "astype", "at", "dtype", "mT", "ndim", "reshape", "shape"))
+"""Attributes that only arrays have."""
+_STATIC = frozenset(
+    [
+        *("arange", "eye", "full", "geomspace", "identity", "linspace", "logspace"),
+        *("ones", "split", "tri", "zeros"),
+    ]
+)
+"""Functions that are given numbers, or keys."""
+
+
+def like_of(
+    call: ast.Call,
+    method: ast.FunctionDef,
+    imports: Mapping[str, Import],
+    attributes: Mapping[str, str],
+) -> str | None:
+    """The array whose dtype what a call makes should have; None where nothing tells.
+
+    Of a method that is given inputs it is the first floating one; of any other function the array
+    whose shape is asked for, else the first one that is used as an array; and of a method that
+    is given none, a weight.
+    """
+    given = (*method.args.posonlyargs, *method.args.args)
+    for argument in given:
+        match argument.annotation:
+            case ast.Subscript(value=ast.Name(id="Float")):
+                return argument.arg
+    # An update of a weight is computed in the dtype that its gradient arrives in.
+    names = [a.arg for a in given]
+    if names == ["self", "grad", "param"]:
+        return "grad"
+    if "dtype" in names or method.name == "forward":
+        return None
+    plain = {a.arg for a in given if a.annotation is None} - {"self", "key", "rng"}
+    if plain:
+        names_in = (n for n in ast.walk(method) if isinstance(n, ast.Name))
+        rebound = {n.id for n in names_in if isinstance(n.ctx, ast.Store)}
+        arrays = [*_shaped(call), *_arrays(method, imports)]
+        return next((n for n in arrays if n in plain - rebound), None)
+    if names[:1] != ["self"] or method.name in ("setup", "setup_tree"):
+        return None
+    read = (n for n in ast.walk(method) if isinstance(n, ast.Attribute))
+    weights = {self_attribute(n) for n in read} & {
+        name for name, what in attributes.items() if what == "trainable"
+    }
+    return f"self.{min(filter(None, weights))}" if any(weights) else None
+
+
+def _shaped(call: ast.Call) -> Iterator[str]:
+    """`x` of what is given `x.shape`."""
+    for node in ast.walk(call):
+        match node:
+            case ast.Attribute(value=ast.Name(id=name), attr="shape"):
+                yield name
+
+
+def _arrays(method: ast.FunctionDef, imports: Mapping[str, Import]) -> Iterator[str]:
+    """The names that are used as arrays are."""
+    for node in ast.walk(method):
+        match node:
+            case ast.Attribute(value=ast.Name(id=name), attr=attr) if (
+                attr in _OF_ARRAYS
+            ):
+                yield name
+            case ast.BinOp(left=ast.Name(id=name), op=ast.MatMult()):
+                yield name
+            case ast.BinOp(op=ast.MatMult(), right=ast.Name(id=name)):
+                yield name
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=owner), attr=called)):
+                module = imports[owner].meaning if owner in imports else ""
+                if module == "jax.numpy" and called not in _STATIC:
+                    yield from (a.id for a in node.args if isinstance(a, ast.Name))

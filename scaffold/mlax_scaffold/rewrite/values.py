@@ -1,0 +1,70 @@
+"""A schedule whose value only comparisons of the step decide, `0.1**sum(step > m)`, has the step's dtype."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from mlax_scaffold.rewrite.context import Context
+from mlax_scaffold.rewrite.nodes import OuterTransformer, code, expression, local_names
+
+_INTEGERS = ("digitize", "searchsorted")
+"""Functions that tell where the step is, as an integer."""
+
+
+def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
+    """See the module."""
+    if context.method.name != "value":
+        return function
+    return cst.ensure_type(function.visit(_Values()), cst.FunctionDef)
+
+
+class _Values(OuterTransformer):
+    """Casts what is returned, where no number in it is computed of the step."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.computed = {"step", "step_number"}
+
+    def visit_Assign(self, node: cst.Assign) -> None:
+        if _reads(node.value, self.computed):
+            self.computed |= {
+                name for target in node.targets for name in local_names(target.target)
+            }
+
+    def visit_AugAssign(self, node: cst.AugAssign) -> None:
+        if isinstance(node.target, cst.Name) and _reads(node.value, self.computed):
+            self.computed.add(node.target.value)
+
+    def leave_Return(
+        self, original_node: cst.Return, updated_node: cst.Return
+    ) -> cst.Return:
+        value = updated_node.value
+        if self.nested or value is None or _reads(value, self.computed):
+            return updated_node
+        return updated_node.with_changes(
+            value=expression(f"jnp.asarray({code(value)}, step.dtype)"),
+            whitespace_after_return=cst.SimpleWhitespace(" "),
+        )
+
+
+def _reads(node: cst.CSTNode, names: set[str]) -> bool:
+    """Whether numbers of some names are in what is computed: comparisons tell of them, and no more."""
+    found = False
+
+    class Visitor(cst.CSTVisitor):
+        def visit_Comparison(self, node: cst.Comparison) -> bool:
+            return False
+
+        def visit_Call(self, node: cst.Call) -> bool:
+            return code(node.func).rpartition(".")[2] not in _INTEGERS
+
+        def visit_Name(self, node: cst.Name) -> None:
+            nonlocal found
+            found |= node.value in names
+
+        def visit_Attribute(self, node: cst.Attribute) -> bool:
+            node.value.visit(self)
+            return False
+
+    node.visit(Visitor())
+    return found

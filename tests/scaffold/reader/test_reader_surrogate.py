@@ -1,0 +1,66 @@
+"""Who stops a gradient, in a project of one's own, means another gradient than the derivative."""
+
+from __future__ import annotations
+
+import pytest
+
+from mlax_scaffold.model.definition import Reference
+from mlax_scaffold.reader.files import SpecFile
+from mlax_scaffold.reader.library import read_library
+
+BODY = '''
+from jax import lax
+import jax.numpy as jnp
+
+from mlax_scaffold.spec import Float, Layer
+
+
+def through(y):
+    return y + lax.stop_gradient(jnp.round(y) - y)
+
+
+class Rounded(Layer{said}):
+    """Rounds."""
+
+    def forward(self, x: Float["*batch features"]) -> Float["*batch features"]:
+        return {called}(x)
+'''
+PARENT = '''
+from mlax_scaffold.spec import Float, Layer
+from specs.nn.rounded import Rounded
+
+
+class Parent(Layer):
+    """Rounds, too."""
+
+    def setup(self):
+        self.rounded = Rounded()
+
+    def forward(self, x: Float["*batch features"]) -> Float["*batch features"]:
+        return self.rounded(x)
+'''
+
+
+def library(said: str = "", called: str = "through", *, foreign: bool = True):
+    own = (
+        SpecFile("specs/nn/rounded.py", "nn", BODY.format(said=said, called=called)),
+        SpecFile("specs/nn/parent.py", "nn", PARENT),
+    )
+    return read_library(own, foreign=foreign)
+
+
+@pytest.mark.parametrize(
+    ("said", "called", "foreign", "expected"),
+    [
+        ("", "through", True, True),
+        ("", "jnp.tanh", True, False),
+        (", surrogate_gradient=False", "through", True, False),
+        (", surrogate_gradient=True", "jnp.tanh", True, True),
+        ("", "through", False, False),
+    ],
+    ids=["stopped", "not stopped", "denied", "said", "in the library"],
+)
+def test_whether_the_gradient_is_another(said, called, foreign, expected):
+    read = library(said, called, foreign=foreign)
+    for name in ("Rounded", "Parent"):
+        assert read.traits(Reference("nn", name)).surrogate is expected

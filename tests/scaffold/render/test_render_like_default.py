@@ -1,0 +1,71 @@
+"""A `float` of a project of one's own is tried at numbers like its default."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from mlax_scaffold.model.project import Project
+from mlax_scaffold.reader.files import SpecFile
+from mlax_scaffold.reader.library import read_library
+from mlax_scaffold.render.tests import files as tests
+
+PROJECT = Project("own", "specs", "own", "tests", "docs")
+SPEC = '''
+import jax.numpy as jnp
+
+from mlax_scaffold.spec import Float, Positive, Sizes, function
+
+
+@function
+def scaled(x: Float["..."], *, factor: {field}) -> Float["..."]:
+    """x times a number."""
+    return x if factor is None else x * jnp.asarray(factor, x.dtype)
+'''
+
+
+def drawn(field: str, project: Project = PROJECT) -> str:
+    """What the generated test draws the field from."""
+    text = SPEC.format(field=field)
+    own = (SpecFile("specs/functional/scaled.py", "functional", text),)
+    library = read_library(own)
+    [definition] = library
+    text = tests.test_module(definition, library, project).text
+    [line] = [n for n in text.splitlines() if 'pick("factor", ' in n]
+    return line.partition('pick("factor", ')[2].removesuffix(")")
+
+
+@pytest.mark.parametrize(
+    ("field", "expected"),
+    [
+        ("float", "positives()"),
+        ("float = 0.999", "open_fractions()"),
+        ("float = 1e-8", "open_fractions()"),
+        ("float = 2.0", "positives()"),
+        ("float = 0.0", "decays()"),
+        ("float = -1.0", "finite_floats(max=-0.0625)"),
+        ("float | None = None", "optional(positives())"),
+        ("Positive = 0.5", "positives()"),
+    ],
+)
+def test_numbers_like_the_default(field: str, expected: str):
+    assert drawn(field) == expected
+
+
+@pytest.mark.parametrize(
+    ("field", "expected"),
+    [
+        ("Sizes", "size_sequences(min_size=1)"),
+        ("Sizes = (3,)", "size_sequences(min_size=1)"),
+        ("Sizes = (8, 5)", "size_sequences(min_size=2)"),
+        ("Sizes = ()", "size_sequences()"),
+    ],
+)
+def test_as_many_sizes_as_the_default_has(field: str, expected: str):
+    assert drawn(field) == expected
+
+
+def test_where_requirements_are_stated_a_float_is_any():
+    stated = dataclasses.replace(PROJECT, state_requirements=True)
+    assert drawn("float = 0.999", stated) == "finite_floats()"
