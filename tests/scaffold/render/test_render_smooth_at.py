@@ -85,5 +85,5 @@ def test_gradients_are_compared_there():
     drawn = np.asarray(case.arguments(jnp.float32).x[0])
     assert np.all((drawn >= 0.1) & (drawn < 0.9))
     assert_gradients(case)
-    with pytest.raises(AssertionError, match="finite differences give nan"):
+    with pytest.raises(AssertionError, match=r"what it makes of x\[0\] is not finite"):
         assert_gradients(Case.of_function(log_odds, x, {}))
