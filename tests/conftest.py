@@ -37,6 +37,9 @@ _LONG = (
 
 _BUILT_IN = frozenset(vars(builtins))
 
+_WAYS: deque[bool] = deque([False], maxlen=1)
+"""Whether the test that ran last compiled in the least time."""
+
 _RECENT: deque[str] = deque(maxlen=12)
 """The files whose tests ran last in this process."""
 
@@ -53,7 +56,12 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with what takes longest: no worker is to wait for another one at the end."""
     order = {name: place for place, name in enumerate(_LONG)}
-    items.sort(key=lambda item: order.get(item.path.name, len(order)))
+    ways = {item.path: False for item in items}
+    for item in items:
+        ways[item.path] |= _is_quick(item)
+    items.sort(
+        key=lambda item: (order.get(item.path.name, len(order)), ways[item.path])
+    )
 
 
 def _keep_programs(config: pytest.Config) -> None:
@@ -101,14 +109,23 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
         _keep_builtins(item.nodeid)
 
 
+def _is_quick(item: pytest.Item) -> bool:
+    folder, *_ = item.path.relative_to(Path(__file__).parent).parts
+    return (
+        folder in _QUICK
+        and item.get_closest_marker("optimized") is None
+        and not os.environ.get("MLAX_SCAFFOLD_OPTIMIZED")
+    )
+
+
 def _compiling(item: pytest.Item) -> AbstractContextManager[None]:
     """Where all that a test does compiles soonest: see `tests/quick.py`."""
-    folder, *_ = item.path.relative_to(Path(__file__).parent).parts
-    if (
-        folder not in _QUICK
-        or item.get_closest_marker("optimized")
-        or os.environ.get("MLAX_SCAFFOLD_OPTIMIZED")
-    ):
+    quickly = _is_quick(item)
+    # What has been compiled in one way is not to run in a test that compiles in the other one.
+    if quickly != _WAYS[-1] and (jax := sys.modules.get("jax")):
+        jax.clear_caches()
+    _WAYS.append(quickly)
+    if not quickly:
         return nullcontext()
     from tests.quick import quickly_compiled
 
