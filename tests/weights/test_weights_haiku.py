@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import haiku as hk
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from weights_compare import KEY, applied, assert_same, drawn_like, loaded, shaped
+from weights_compare import (
+    KEY,
+    applied,
+    assert_same,
+    drawn_like,
+    loaded,
+    made_of,
+    shaped,
+)
 
 from mlax import block, nn
+from mlax_scaffold.weights import map_weights
 
 X = np.random.default_rng(9).normal(size=(2, 5, 6))
 IMAGES = np.random.default_rng(8).normal(size=(2, 6, 5, 4))
@@ -121,3 +130,24 @@ def test_a_network():
         return block.Series.init([*layers, head])
 
     both(lambda: theirs, shaped(ours), X)
+
+
+def test_a_counter_beside_weights_keeps_its_initial_value():
+    """As in a layer that was converted from a module with `hk.get_state`."""
+    theirs = {"net/scale": {"scale": np.ones(8, np.float32)}}
+    state = {"net/scale": {"count": np.zeros((), np.int32)}}
+
+    class CounterTrainables(NamedTuple):
+        scale: Any
+
+    class CounterNonTrainables(NamedTuple):
+        count: Any
+
+    ours = (
+        CounterTrainables(jax.ShapeDtypeStruct((8,), jnp.float32)),
+        CounterNonTrainables(jax.ShapeDtypeStruct((), jnp.int32)),
+    )
+    mapping = map_weights((theirs, state), ours)
+    assert made_of(mapping, "scale") == '"net/scale/scale"'
+    assert mapping.complete
+    assert '"net/scale/count",  # keeps its initial value' in str(mapping)

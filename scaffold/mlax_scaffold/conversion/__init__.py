@@ -9,10 +9,10 @@ from __future__ import annotations
 import ast
 import copy
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mlax_scaffold.conversion.description import Described, Trial
-from mlax_scaffold.conversion.functions import function_definition
+from mlax_scaffold.conversion.functions import function_definition, library_of
 from mlax_scaffold.conversion.kinds import framework_of, is_layer_class
 from mlax_scaffold.conversion.notes import ConversionError, Note, Notes
 from mlax_scaffold.conversion.origin import Origin
@@ -87,11 +87,12 @@ def convert(
     origin = Origin.read(path, text)
     notes = Notes()
     known = origin.classes.get(thing) or origin.functions.get(thing)
-    pair = None
+    pair, functions = None, None
     if kind == "LAYER" and not (
         isinstance(known, ast.ClassDef) and is_layer_class(origin, known)
     ):
-        pair = pair_class(origin, known, thing, notes) or transformed(origin, known)
+        found = pair_class(origin, known, thing, notes)
+        pair, functions = found or (transformed(origin, known), None)
     node = pair or origin.thing(thing)
     if kind == "FUNCTION":
         if not isinstance(node, ast.FunctionDef):
@@ -100,7 +101,7 @@ def convert(
                 f"mlax-scaffold new-layer {thing} --from {path}:{thing}"
             )
         spec = function_definition(origin, node, notes, name)
-        framework = "function"
+        framework = library_of(origin, node)
     elif kind == "OPTIMIZER":
         from mlax_scaffold.conversion.optimizers import optimizer_definition
 
@@ -125,11 +126,12 @@ def convert(
         renamed_locals(methods)
     renamed_locals(part for part in spec.beside if isinstance(part, ast.FunctionDef))
     printed = Printer(origin).text(spec)
-    last = spec.definitions[-1]
-    tried = last.trial if isinstance(last, Described) else None
+    tried = spec.definitions[-1].trial
     if any("in inference too" in note.what for note in notes.found):
         # Two draws are not to be compared.
         tried = None
-    if pair is not None and not isinstance(known, ast.FunctionDef):
-        tried = None
+    if functions is not None and tried is not None:
+        framework = "pair"
+        keys = tuple((k, "key") for k in functions.keys)
+        tried = replace(tried, pair=functions, keys=keys)
     return Converted(printed, framework, tuple(sorted(set(notes.found))), tried)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 import os
+from dataclasses import replace
 
 from mlax_scaffold.conversion.added_fields import AddedFields
 from mlax_scaffold.conversion.annotations import annotated, result_type, symbols_named
@@ -34,7 +35,7 @@ from mlax_scaffold.conversion.trees import (
     self_attribute,
     without_docstring,
 )
-from mlax_scaffold.conversion.trials import trial
+from mlax_scaffold.conversion.trials import drawing, trial
 from mlax_scaffold.conversion.vocabulary import KEYS, flags
 
 CALLS = ("__call__", "forward", "call", "apply")
@@ -288,6 +289,8 @@ class ClassReader(AddedFields):
             # What is mapped inside is not for one example.
             single=self.framework == "equinox" and "vmap" not in ast.unparse(self.node),
         )
+        if tried is not None and self.framework == "plain":
+            tried = replace(tried, keys=drawing(self.methods.get("__init__")))
         described = Described(
             builder.name,
             "Layer",

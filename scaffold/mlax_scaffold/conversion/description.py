@@ -17,6 +17,18 @@ class Field:
 
 
 @dataclass(frozen=True)
+class Pair:
+    """Two functions that a layer is made of."""
+
+    functions: tuple[str, str]
+    """The one that makes the weights, and the one that takes them."""
+    names: tuple[str, ...]
+    """What the weights are called, in the order in which they are returned."""
+    keys: tuple[str, ...]
+    """Parameters for PRNG keys, of the first."""
+
+
+@dataclass(frozen=True)
 class Trial:
     """Values that the original and the definition can be run with."""
 
@@ -26,10 +38,15 @@ class Trial:
     inputs: tuple[tuple[str, tuple[int, ...]], ...]
     integers: tuple[str, ...] = ()
     """Inputs that are indices."""
+    booleans: tuple[str, ...] = ()
+    """Inputs that are masks."""
     mapped: int = 0
     """How many first axes the original, which is for one example, is mapped over."""
     flags: tuple[str, ...] = ()
     """Parameters of the call that the definition has not: flags of the mode, and keys."""
+    keys: tuple[tuple[str, str], ...] = ()
+    """Parameters of the constructor for random numbers, and what each is: "key" or "generator"."""
+    pair: Pair | None = None
 
 
 @dataclass(frozen=True)
@@ -59,6 +76,7 @@ class Function:
     doc: str
     node: ast.FunctionDef
     fields: tuple[Field, ...]
+    trial: Trial | None = None
 
 
 @dataclass(frozen=True)

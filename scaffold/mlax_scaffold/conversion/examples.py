@@ -73,8 +73,9 @@ def fitting(
             values[field.name] = value
     side = _side(symbols, values)
     shapes = {}
+    chosen: dict[str, int] = {}
     for given, array in arrays.items():
-        shape = _shape(symbols, array, values, side)
+        shape = _shape(symbols, array, values, side, chosen)
         if shape is None:
             return ()
         shapes[given] = shape
@@ -137,8 +138,16 @@ def _value(field: Field) -> object:
 
 
 def _shape(
-    symbols: Symbols, array: Array, values: Mapping[str, object], side: int
+    symbols: Symbols,
+    array: Array,
+    values: Mapping[str, object],
+    side: int,
+    chosen: dict[str, int],
 ) -> tuple[int, ...] | None:
+    """A shape; sizes that are free are chosen once for all inputs."""
+    against = array.against
+    if array.lead and not array.axes and against is not None and against.axes:
+        return _shape(symbols, against, values, side, chosen)
     if array.whole:
         whole = values.get(array.whole)
         return (2, *whole) if isinstance(whole, tuple) else None
@@ -150,16 +159,18 @@ def _shape(
         if not isinstance(size, int):
             return None
         sizes.append(size)
-    free = 0
     spatial = {"height": side, "width": side, "depth": side, "time": 5}
     for axis in array.axes:
         known = symbols.find(axis)
         if isinstance(known, ast.Name) and is_symbol(known):
             hint = symbols.hints.get(known.id, "")
-            sizes.append(spatial.get(hint, 2 if not sizes else 4))
-            free += 1
+            free = spatial.get(hint, 2 if not sizes else 4)
+            sizes.append(chosen.setdefault(known.id, free))
             continue
-        size = _computed(known, values)
+        for part in ast.walk(known):
+            if isinstance(part, ast.Name) and is_symbol(part):
+                chosen.setdefault(part.id, 4)
+        size = _computed(known, {**values, **chosen})
         if not isinstance(size, int) or size < 1:
             return None
         sizes.append(size)

@@ -20,6 +20,7 @@ from mlax_scaffold.conversion.trees import (
     names,
     without_docstring,
 )
+from mlax_scaffold.conversion.trials import trial
 from mlax_scaffold.conversion.vocabulary import KEYS
 from mlax_scaffold.conversion.words import is_exponent, word_of
 
@@ -40,7 +41,7 @@ def function_definition(
     origin: Origin, node: ast.FunctionDef, notes: Notes, name: str
 ) -> SpecText:
     """The spec of a function: arrays are inputs, what has a number as its default a hyperparameter."""
-    framework = "torch" if _of_torch(origin, node) else "plain"
+    framework = "torch" if library_of(origin, node) == "torch" else "plain"
     builder = Builder(origin, node, framework, notes, {}, name)
     builder.calculations.keyed = False
     inputs, fields = _split(builder, node)
@@ -82,12 +83,19 @@ def function_definition(
     }
     beside = carried(origin, notes, used - {node.name}, framework, [])
     doc = docstring(node) or f"From {node.name} of {os.path.basename(origin.path)}."
-    return SpecText((Function(name, doc, made, tuple(fields)),), tuple(beside))
+    drawn = any(a.arg in KEYS for a, _ in inputs)
+    tried = None
+    if not drawn:
+        same = {f.name: f.name for f in fields}
+        tried = trial(symbols, fields, env, (), [made], same, (), single=False)
+    described = Function(name, doc, made, tuple(fields), tried)
+    return SpecText((described,), tuple(beside))
 
 
-def _of_torch(origin: Origin, node: ast.FunctionDef) -> bool:
-    used = {origin.imports.get(n, "") for n in names(node)}
-    return any(u.startswith("torch") for u in used)
+def library_of(origin: Origin, node: ast.FunctionDef) -> str:
+    """What a function calculates with: "torch", "numpy" or "jax"."""
+    used = {origin.imports.get(n, "").partition(".")[0] for n in names(node)}
+    return next((n for n in ("torch", "jax", "numpy") if n in used), "jax")
 
 
 def _split(

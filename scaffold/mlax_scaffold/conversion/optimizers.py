@@ -8,7 +8,7 @@ import os
 from dataclasses import dataclass, field
 
 from mlax_scaffold.conversion.calculations import Calculations
-from mlax_scaffold.conversion.description import Described, Field, SpecText
+from mlax_scaffold.conversion.description import Described, Field, SpecText, Trial
 from mlax_scaffold.conversion.notes import Notes
 from mlax_scaffold.conversion.optimizer_states import States, init_values
 from mlax_scaffold.conversion.origin import Origin, Thing
@@ -96,10 +96,37 @@ def optimizer_definition(
         tuple(sorted(fields, key=lambda f: f.default is not None)),
         (),
         tuple(m for m in methods if m.body),
+        trial=_trial(fields, methods),
     )
     used = {n for m in methods for n in names(m)} - {"grad", "param"}
     beside = carried(origin, notes, used, "plain", [])
     return SpecText((described,), tuple(beside))
+
+
+_VALUES = {
+    "Scheduled": 0.1,
+    "Decay": 0.9,
+    "Probability": 0.9,
+    "NonNegative": 0.1,
+    "Positive": 0.5,
+    "float": 0.5,
+    "Size": 2,
+    "Count": 2,
+    "int": 2,
+    "bool": True,
+}
+"""What fields are tried with that have no default."""
+
+
+def _trial(fields: list[Field], methods: list[ast.FunctionDef]) -> Trial | None:
+    """What both are run with; None where something is drawn, or a value is not to be told."""
+    if any("self.key(" in ast.unparse(m) for m in methods):
+        return None
+    required = [f for f in fields if f.default is None]
+    if any(f.word not in _VALUES for f in required):
+        return None
+    values = tuple((f.name, _VALUES[f.word]) for f in required)
+    return Trial(tuple((f.name, f.name) for f in required), values, ())
 
 
 def _method(title: str, inputs: list[str], body: list[ast.stmt]) -> ast.FunctionDef:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 
+from mlax_scaffold.conversion.description import Pair
 from mlax_scaffold.conversion.notes import Notes
 from mlax_scaffold.conversion.origin import Origin, Thing
 from mlax_scaffold.conversion.trees import (
@@ -47,8 +48,8 @@ def pair_of(
 
 def pair_class(
     origin: Origin, node: Thing | None, thing: str, notes: Notes
-) -> ast.ClassDef | None:
-    """The class that a pair stands for; None where there is no pair."""
+) -> tuple[ast.ClassDef, Pair] | None:
+    """The class that a pair stands for, and the pair; None where there is none."""
     outer: list[ast.arg] = []
     defaults: list[ast.expr] = []
     if isinstance(node, ast.ClassDef):
@@ -67,8 +68,7 @@ def pair_class(
         first, second = found if found else (None, None)
     if first is None or second is None:
         return None
-    made = _class(thing, node or first, first, second, outer, defaults, notes)
-    return made
+    return _class(thing, node or first, first, second, outer, defaults, notes)
 
 
 def _nested(node: ast.FunctionDef) -> bool:
@@ -86,7 +86,7 @@ def _class(
     outer: list[ast.arg],
     defaults: list[ast.expr],
     notes: Notes,
-) -> ast.ClassDef:
+) -> tuple[ast.ClassDef, Pair]:
     given = [
         a
         for a in (*first.args.args, *first.args.kwonlyargs)
@@ -148,7 +148,12 @@ def _class(
         members.insert(0, ast.Expr(ast.Constant(doc)))
     result = ast.ClassDef(title, [], [], members, [])
     ast.copy_location(result, node)
-    return ast.fix_missing_locations(result)
+    pair = Pair(
+        (first.name, second.name),
+        tuple(order),
+        tuple(a.arg for a in given if a.arg in KEYS),
+    )
+    return ast.fix_missing_locations(result), pair
 
 
 def _with(node: ast.stmt, parts: dict[str, ast.expr]) -> ast.stmt:

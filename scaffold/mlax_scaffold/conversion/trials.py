@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from mlax_scaffold.conversion.description import Field, Trial
 from mlax_scaffold.conversion.examples import fitting
 from mlax_scaffold.conversion.sizes import Array, Symbols, Value
+from mlax_scaffold.conversion.vocabulary import KEYS
 
 
 def trial(
@@ -50,6 +51,27 @@ def trial(
         tuple(found.items()),
         tuple((k, s) for k, s in shapes.items() if isinstance(s, tuple)),
         tuple(k for k, v in arrays.items() if v.kind == "Int"),
+        tuple(k for k, v in arrays.items() if v.kind == "Bool"),
         int(single and True in leads),
         tuple(flags),
+    )
+
+
+def drawing(function: ast.FunctionDef | None) -> tuple[tuple[str, str], ...]:
+    """The parameters for random numbers of a constructor, and what each is.
+
+    What has methods is a generator of NumPy, and all else a key of jax.
+    """
+    if function is None:
+        return ()
+    generators = {
+        node.value.id
+        for node in ast.walk(function)
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
+    }
+    given = (*function.args.args, *function.args.kwonlyargs)
+    return tuple(
+        (a.arg, "generator" if a.arg in generators else "key")
+        for a in given
+        if a.arg in KEYS
     )

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import os
 
+from mlax_scaffold.conversion.description import Trial
 from mlax_scaffold.model.project import Project, Rendered
 from mlax_scaffold.project.converting import Conversion
 from mlax_scaffold.project.workspace import Workspace
 from mlax_scaffold.reader.files import SpecFile
 from mlax_scaffold.render.formatting import format_python
 
-_TEXT = '''\
+_LAYER = '''\
 """What was converted computes what the original does, with the original's weights."""
 
 from mlax_scaffold.testing.parity import Original, assert_parity
 
 from {package}.{section} import {name}
 
-ORIGINAL = Original({path!r}, {thing!r}, {framework!r}, {parameters!r}, {flags!r})
+ORIGINAL = {original}
 
 
 def test_computes_what_the_original_does():
@@ -27,11 +28,52 @@ def test_computes_what_the_original_does():
         hyperparameters={hyperparameters!r},
         inputs={inputs!r},
         integers={integers!r},
+        booleans={booleans!r},
         mapped={mapped!r},
         near=__file__,
     )
 '''
-_FRAMEWORKS = ("torch", "flax", "nnx", "equinox", "haiku")
+_FUNCTION = '''\
+"""What was converted computes what the original does."""
+
+from mlax_scaffold.testing.parity import Original, assert_function_parity
+
+from {package}.{section} import {name}
+
+ORIGINAL = {original}
+
+
+def test_computes_what_the_original_does():
+    assert_function_parity(
+        {name},
+        ORIGINAL,
+        hyperparameters={hyperparameters!r},
+        inputs={inputs!r},
+        integers={integers!r},
+        booleans={booleans!r},
+        near=__file__,
+    )
+'''
+_OPTIMIZER = '''\
+"""What was converted makes the updates that the original does."""
+
+from mlax_scaffold.testing.parity import Original, assert_optimizer_parity
+
+from {package}.{section} import {name}
+
+ORIGINAL = {original}
+
+
+def test_makes_the_updates_of_the_original():
+    assert_optimizer_parity(
+        {name},
+        ORIGINAL,
+        hyperparameters={hyperparameters!r},
+        near=__file__,
+    )
+'''
+_TEXTS = {"functional": _FUNCTION, "loss": _FUNCTION, "optim": _OPTIMIZER}
+"""By the section; all else is a layer."""
 
 
 def parity_path(project: Project, spec: str) -> str:
@@ -49,25 +91,37 @@ def parity_test(
     It belongs to the person: it is written once, and moves and goes with the spec.
     """
     tried = made.trial
-    if tried is None or made.framework not in _FRAMEWORKS:
+    if tried is None:
         return {}
     path = parity_path(workspace.project, spec.path)
-    text = _TEXT.format(
+    text = _TEXTS.get(spec.section, _LAYER).format(
         package=workspace.project.package,
         section=spec.section,
         name=name,
-        path=_relative(workspace.root, made.source.path),
-        thing=made.source.thing,
-        framework=made.framework,
-        parameters=dict(tried.parameters),
-        flags=tried.flags,
+        original=_original(workspace.root, made, tried),
         hyperparameters=dict(tried.hyperparameters),
         inputs=dict(tried.inputs),
         integers=tried.integers,
+        booleans=tried.booleans,
         mapped=tried.mapped,
     )
     [file] = format_python([Rendered(path, text, "")], workspace.project.package)
     return {path: file.text}
+
+
+def _original(root: str, made: Conversion, tried: Trial) -> str:
+    """The call that names what it was converted from; what is empty is not said."""
+    pair = tried.pair
+    place = _relative(root, made.source.path), made.source.thing, made.framework
+    more = {
+        "parameters": dict(tried.parameters),
+        "flags": tried.flags,
+        "keys": dict(tried.keys),
+        "functions": pair.functions if pair else (),
+        "names": pair.names if pair else (),
+    }
+    given = [*map(repr, place), *(f"{k}={v!r}" for k, v in more.items() if v)]
+    return f"Original({', '.join(given)})"
 
 
 def on_disk(root: str, path: str) -> bytes | None:

@@ -2,81 +2,31 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 import inspect
-import sys
 from collections.abc import Callable, Sequence
 from collections.abc import Mapping as MappingOf
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-import pytest
 
+from mlax_scaffold.testing.originals import BUILT, Original, tensors
 from mlax_scaffold.weights import load_mapped, map_weights
 from mlax_scaffold.weights.arrays import names_in, parse
 from mlax_scaffold.weights.mapping import Mapping
 
-Run = Callable[..., Any]
-_OFF = ("train", "training", "is_training", "is_train", "enable_dropout")
-_ON = ("deterministic", "inference", "eval_mode", "use_running_average", "test")
-_MODULES = {
-    "torch": "torch",
-    "flax": "flax",
-    "nnx": "flax",
-    "equinox": "equinox",
-    "haiku": "haiku",
-}
+__all__ = [
+    "Original",
+    "assert_function_parity",
+    "assert_optimizer_parity",
+    "assert_parity",
+]
 
-
-@dataclass(frozen=True)
-class Original:
-    """A class of layers of somebody's.
-
-    Args:
-        path: its file, from the folder of the project.
-        thing: its name there.
-        framework: what it is written with.
-        parameters: those of its constructor, and the hyperparameters that they became.
-        flags: parameters of its call that the layer has not.
-    """
-
-    path: str
-    thing: str
-    framework: str
-    parameters: MappingOf[str, str] = field(default_factory=dict)
-    flags: Sequence[str] = ()
-
-    def load(self, near: str) -> Any:
-        """The class. Skips the test where its framework is not installed, or the file is gone."""
-        module = _MODULES[self.framework]
-        if importlib.util.find_spec(module) is None:
-            pytest.skip(f"{self.path} needs {module}, which is not installed")
-        folders = [p for p in Path(near).resolve().parents if (p / self.path).is_file()]
-        if not folders:
-            pytest.skip(f"{self.path}, which it was converted from, is not there")
-        place = folders[0] / self.path
-        name = "original_" + "_".join(place.with_suffix("").parts[-3:])
-        spec = importlib.util.spec_from_file_location(name, place)
-        assert spec is not None
-        assert spec.loader is not None
-        made = importlib.util.module_from_spec(spec)
-        sys.modules[name] = made
-        try:
-            spec.loader.exec_module(made)
-        except ImportError as error:
-            pytest.skip(f"{self.path} cannot be imported: {error}")
-        return getattr(made, self.thing)
-
-    def given_flags(self) -> dict[str, Any]:
-        """Its flags as they are in inference."""
-        modes = {f: f in _ON for f in self.flags if f in (*_OFF, *_ON)}
-        keys = {f: jax.random.key(2) for f in self.flags if f not in modes}
-        return modes | keys
+_SOURCES = {"nnx": "flax"} | {f: f for f in ("torch", "flax", "equinox", "haiku")}
+_RTOL, _ATOL = 2e-4, 2e-5
+_STEPS = 4
 
 
 def assert_parity(
@@ -87,9 +37,10 @@ def assert_parity(
     inputs: MappingOf[str, Sequence[int]],
     near: str,
     integers: Sequence[str] = (),
+    booleans: Sequence[str] = (),
     mapped: int = 0,
-    rtol: float = 2e-4,
-    atol: float = 2e-5,
+    rtol: float = _RTOL,
+    atol: float = _ATOL,
 ) -> None:
     """Raise AssertionError where the layer computes something else in inference, in float32.
 
@@ -100,34 +51,131 @@ def assert_parity(
         inputs: the shape of each.
         near: a file of the project.
         integers: the inputs that are indices.
+        booleans: the inputs that are masks.
         mapped: how many first axes an original for one example is mapped over.
         rtol: relative to the original's result.
         atol: beside it.
     """
     thing = original.load(near)
-    arrays = [
-        jax.random.randint(jax.random.key(i), tuple(shape), 0, 2)
-        if name in integers
-        else jax.random.normal(jax.random.key(i), tuple(shape))
-        for i, (name, shape) in enumerate(inputs.items())
-    ]
-    arguments = {p: hyperparameters[f] for p, f in original.parameters.items()}
-    weights, run = _BUILT[original.framework](
-        thing, arguments, arrays, original.given_flags()
+    arrays = list(_drawn(inputs, integers, booleans).values())
+    source = BUILT[original.framework](
+        thing, original, original.arguments(hyperparameters), arrays
     )
+    keyed = "key" in inspect.signature(layer.init).parameters
+    key = {"key": jax.random.key(1)} if keyed else {}
+    model = layer.init(**key, **hyperparameters)
+    framework = _SOURCES.get(original.framework, "mlax")
+    mapping = _in_order(map_weights(source.weights, model, framework))
+    weights = _moved(source.weights, mapping)
+    run = source.run(weights)
     for _ in range(mapped):
         run = jax.vmap(run)
-    model = layer.init(jax.random.key(1), **hyperparameters)
-    mapping = _in_order(map_weights(weights, model, _SOURCES[original.framework]))
     trainables, state, hyperparams = load_mapped(mapping, weights, model)
     x = arrays[0] if len(arrays) == 1 else tuple(arrays)
     y, _ = layer.fwd(x, trainables, state, hyperparams, inference_mode=True)
-    found, expected = jax.tree.leaves(y), jax.tree.leaves(run(*arrays))
-    if len(found) != len(expected):
+    _assert_same(y, run(*arrays), original, rtol, atol)
+
+
+def assert_function_parity(
+    function: Callable[..., Any],
+    original: Original,
+    *,
+    hyperparameters: MappingOf[str, Any],
+    inputs: MappingOf[str, Sequence[int]],
+    near: str,
+    integers: Sequence[str] = (),
+    booleans: Sequence[str] = (),
+    rtol: float = _RTOL,
+    atol: float = _ATOL,
+) -> None:
+    """Raise AssertionError where the function computes something else in float32.
+
+    Args:
+        function: of the library.
+        original: what it was converted from; it is skipped where that cannot be imported.
+        hyperparameters: those that are given to both.
+        inputs: the shape of each.
+        near: a file of the project.
+        integers: the inputs that are indices.
+        booleans: the inputs that are masks.
+        rtol: relative to the original's result.
+        atol: beside it.
+    """
+    run = original.load(near)
+    arrays = _drawn(inputs, integers, booleans)
+    if original.framework == "torch":
+        run = tensors(run)
+    # NumPy writes into arrays, which those of jax are not for.
+    given = {
+        k: np.array(v) if original.framework == "numpy" else v
+        for k, v in arrays.items()
+    }
+    expected = run(**given, **original.arguments(hyperparameters))
+    y = function(*arrays.values(), **hyperparameters)
+    _assert_same(y, expected, original, rtol, atol)
+
+
+def assert_optimizer_parity(
+    optimizer: Any,
+    original: Original,
+    *,
+    hyperparameters: MappingOf[str, Any],
+    near: str,
+    rtol: float = _RTOL,
+    atol: float = _ATOL,
+) -> None:
+    """Raise AssertionError where the optimizer makes other updates, over several steps in float32.
+
+    Args:
+        optimizer: what has `init` and `step`.
+        original: what it was converted from; it is skipped where that cannot be imported.
+        hyperparameters: those that are given to both.
+        near: a file of the project.
+        rtol: relative to the original's updates.
+        atol: beside them.
+    """
+    source = original.load(near)(**original.arguments(hyperparameters))
+    shapes = {"kernel": (3, 4), "bias": (4,), "scale": ()}
+    weights: Any = _drawn(shapes)
+    theirs = source.init(weights)
+    state, hyperparams = optimizer.init(weights, **hyperparameters)
+    for step in range(_STEPS):
+        # As large as gradients are in the first step, and small in the last.
+        gradients = _drawn(shapes, seed=10 * step + 3, scale=2.0 ** (1 - 2 * step))
+        expected, theirs = source.update(gradients, theirs, weights)
+        updates, state = optimizer.step(gradients, state, weights, hyperparams)
+        _assert_same(updates, expected, original, rtol, atol)
+        weights = jax.tree.map(lambda w, u: w + 0.1 * u, weights, expected)
+
+
+def _drawn(
+    shapes: MappingOf[str, Sequence[int]],
+    integers: Sequence[str] = (),
+    booleans: Sequence[str] = (),
+    seed: int = 0,
+    scale: float = 1.0,
+) -> dict[str, Any]:
+    """An array of each of these shapes."""
+    found: dict[str, Any] = {}
+    for i, (name, shape) in enumerate(shapes.items(), seed):
+        key = jax.random.key(i)
+        if name in integers or name in booleans:
+            indices = jax.random.randint(key, tuple(shape), 0, 2)
+            found[name] = indices == 1 if name in booleans else indices
+        else:
+            found[name] = scale * jax.random.normal(key, tuple(shape))
+    return found
+
+
+def _assert_same(
+    y: Any, expected: Any, original: Original, rtol: float, atol: float
+) -> None:
+    found, wanted = jax.tree.leaves(y), jax.tree.leaves(expected)
+    if len(found) != len(wanted):
         raise AssertionError(
-            f"the layer has {len(found)} results, and {original.thing} {len(expected)}"
+            f"the definition has {len(found)} results, and {original.thing} {len(wanted)}"
         )
-    for one, other in zip(found, expected, strict=True):
+    for one, other in zip(found, wanted, strict=True):
         np.testing.assert_allclose(one, other, rtol=rtol, atol=atol)
 
 
@@ -153,87 +201,21 @@ def _in_order(mapping: Mapping) -> Mapping:
     return replace(mapping, weights=tuple(made), unused=unused)
 
 
-def _moved(tree: Any) -> Any:
+def _moved(tree: Any, mapping: Mapping) -> Any:
     """Weights other than the initial ones: zeros and ones would hide what is exchanged."""
+    used = {n for w in mapping.weights if w.expression for n in names_in(w.expression)}
 
     def other(leaf: Any) -> Any:
         if not jnp.issubdtype(jnp.result_type(leaf), jnp.floating):
             return leaf
         drawn = jax.random.normal(jax.random.key(leaf.size), leaf.shape)
-        return leaf + 0.1 * jnp.abs(drawn)
+        moved = leaf + 0.1 * jnp.abs(drawn)
+        return np.asarray(moved, leaf.dtype) if isinstance(leaf, np.ndarray) else moved
 
+    if isinstance(tree, dict) and used <= set(tree):
+        # What the layer computes from its hyperparameters stays what it is.
+        return {name: other(x) if name in used else x for name, x in tree.items()}
+    if isinstance(tree, tuple) and len(tree) == 2:
+        # The parameters and the state of haiku.
+        return jax.tree.map(other, tree[0]), tree[1]
     return jax.tree.map(other, tree)
-
-
-def _taken(cls: Any, **given: Any) -> dict[str, Any]:
-    """What a constructor takes of these."""
-    names = inspect.signature(cls.__init__).parameters
-    return {name: value for name, value in given.items() if name in names}
-
-
-def _flax(cls: Any, arguments: Any, arrays: Any, flags: Any) -> tuple[Any, Run]:
-    module = cls(**arguments)
-    keys = {"params": jax.random.key(0), "dropout": jax.random.key(1)}
-    variables = _moved(module.init(keys, *arrays, **flags))
-    return variables, lambda *x: module.apply(variables, *x, **flags)
-
-
-def _nnx(cls: Any, arguments: Any, arrays: Any, flags: Any) -> tuple[Any, Run]:
-    from flax import nnx
-
-    module = cls(**arguments, **_taken(cls, rngs=nnx.Rngs(0)))
-    module.eval()
-    graph, weights, rest = nnx.split(module, (nnx.Param, nnx.BatchStat), ...)
-    module = nnx.merge(graph, _moved(weights), rest)
-    return nnx.state(module, (nnx.Param, nnx.BatchStat)), lambda *x: module(*x, **flags)
-
-
-def _equinox(cls: Any, arguments: Any, arrays: Any, flags: Any) -> tuple[Any, Run]:
-    import equinox as eqx
-
-    module = eqx.nn.inference_mode(
-        cls(**arguments, **_taken(cls, key=jax.random.key(0)))
-    )
-    weights, rest = eqx.partition(module, eqx.is_inexact_array)
-    module = eqx.combine(_moved(weights), rest)
-    return module, lambda *x: module(*x, **flags)
-
-
-def _haiku(cls: Any, arguments: Any, arrays: Any, flags: Any) -> tuple[Any, Run]:
-    import haiku as hk
-
-    def called(*x: Any) -> Any:
-        made = cls(**arguments) if isinstance(cls, type) else cls
-        return made(*x, **flags)
-
-    source = hk.transform_with_state(called)
-    params, state = source.init(jax.random.key(0), *arrays)
-    params = _moved(params)
-    return (params, state), lambda *x: source.apply(
-        params, state, jax.random.key(1), *x
-    )[0]
-
-
-def _torch(cls: Any, arguments: Any, arrays: Any, flags: Any) -> tuple[Any, Run]:
-    torch = importlib.import_module("torch")
-    module = cls(**arguments).eval()
-    weights = {k: np.asarray(v.detach()) for k, v in module.state_dict().items()}
-    moved = {k: np.asarray(v) for k, v in _moved(weights).items()}
-    module.load_state_dict({k: torch.from_numpy(v.copy()) for k, v in moved.items()})
-
-    def run(*x: Any) -> Any:
-        with torch.no_grad():
-            y = module(*(torch.from_numpy(np.array(a)) for a in x), **flags)
-        return jax.tree.map(np.asarray, y)
-
-    return moved, run
-
-
-_BUILT: MappingOf[str, Callable[[Any, Any, Any, Any], tuple[Any, Run]]] = {
-    "torch": _torch,
-    "flax": _flax,
-    "nnx": _nnx,
-    "equinox": _equinox,
-    "haiku": _haiku,
-}
-_SOURCES = {"nnx": "flax"} | {f: f for f in ("torch", "flax", "equinox", "haiku")}

@@ -37,7 +37,7 @@ class Leaf:
 
 @dataclass(frozen=True)
 class Slot:
-    """A layer of the model. `leaves` are by their names in the layer.
+    """A layer of the model. `leaves` are by their names in the layer; nothing fills what is `kept`.
 
     Of a stack of layers there is one for each, at `index` of `depth`, with the shapes of one.
     """
@@ -48,6 +48,7 @@ class Slot:
     options: Mapping[str, Any] = field(default_factory=dict)
     index: int = 0
     depth: int = 0
+    kept: tuple[str, ...] = ()
 
     @property
     def wanted(self) -> dict[str, Shape]:
@@ -56,7 +57,8 @@ class Slot:
 
     def signature(self) -> tuple[Any, ...]:
         """What decides which arrays fit it."""
-        return self.kind, tuple(self.wanted.items()), tuple(self.options.items())
+        wanted, options = self.wanted.items(), self.options.items()
+        return self.kind, tuple(wanted), tuple(options), self.kept
 
 
 @dataclass(frozen=True)
@@ -124,14 +126,19 @@ def read_model(model: Any) -> Model:
         )
     kept = [leaf for names, leaf in leaves if _is_kept(names, leaf, kinds)]
     grouped: dict[tuple[str, ...], dict[str, Leaf]] = {}
+    beside: dict[tuple[str, ...], list[str]] = {}
     for names, leaf in leaves:
-        if leaf not in kept:
-            owner = _owner(names, kinds)
-            grouped.setdefault(owner, {})[path_name(names[len(owner) :])] = leaf
+        owner = _owner(names, kinds)
+        name = path_name(names[len(owner) :])
+        if leaf in kept:
+            beside.setdefault(owner, []).append(name)
+        else:
+            grouped.setdefault(owner, {})[name] = leaf
     slots: list[Slot] = []
     for owner, own in grouped.items():
         for slot in _slots(owner, kinds.get(owner, ""), own):
-            known = replace(slot, options=_options(hyperparams, owner))
+            options = _options(hyperparams, owner)
+            known = replace(slot, options=options, kept=tuple(beside.get(owner, ())))
             slots += _unstacked(known, kinds)
     return Model(tuple(slots), tuple(kept), tuple(trees))
 
@@ -261,7 +268,7 @@ def _unstacked(slot: Slot, kinds: Mapping[tuple[str, ...], str]) -> Iterator[Slo
     }
     for index in range(depth):
         path = (*slot.path[:end], str(index), *slot.path[end + 1 :])
-        yield Slot(path, slot.kind, leaves, slot.options, index, depth)
+        yield replace(slot, path=path, leaves=leaves, index=index, depth=depth)
 
 
 def to_json(model: Model) -> dict[str, Any]:
@@ -283,6 +290,7 @@ def from_json(data: Mapping[str, Any]) -> Model:
             row["options"],
             row["index"],
             row["depth"],
+            tuple(row["kept"]),
         )
         for row in data["slots"]
     )

@@ -53,14 +53,26 @@ def propose(
         for fill in fills
         for name in _names(fill)
     } | {name for w in weights if w.expression for name in names_in(w.expression)}
-    unused = [n for n in shapes if n not in touched and n not in source.ignored]
+    ignored = {**source.ignored, **_kept(found.matches)}
+    unused = [n for n in shapes if n not in touched and n not in ignored]
     return Mapping(
         source.layout.name if source.layout else "",
         weights,
         tuple(unused),
-        tuple(source.ignored.items()),
+        tuple(ignored.items()),
         tuple(notes),
     )
+
+
+def _kept(matches: Sequence[Match]) -> dict[str, str]:
+    """Arrays beside those that are taken, which the model has and keeps as they are."""
+    return {
+        name: "keeps its initial value"
+        for found in matches
+        for own, leaf in found.node.leaves.items()
+        if own in found.slot.kept
+        for name in names_in(leaf.expression)
+    }
 
 
 def _names(fill: Fill) -> set[str]:

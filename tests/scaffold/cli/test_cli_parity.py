@@ -32,6 +32,59 @@ class Gate(nn.Module):
     def forward(self, x):
         return x * self.linear(x)
 """
+OTHERS = """\
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+
+def soft_threshold(x, y, scale: float = 0.5):
+    return jnp.sign(x - y) * jnp.maximum(jnp.abs(x - y) - scale, 0.0)
+
+
+def init_affine(key, n_in, n_out):
+    return {"w": jax.random.normal(key, (n_in, n_out)), "b": jnp.zeros((n_out,))}
+
+
+def apply_affine(params, x):
+    return jnp.tanh(x @ params["w"] - params["b"])
+
+
+class Unit:
+    def __init__(self, n, m, rng):
+        self.w = rng.normal(size=(n, m))
+        self.b = np.zeros(m)
+        self.steps = np.arange(m) / m
+
+    def forward(self, x):
+        return np.tanh(x @ self.w - self.b) + self.steps
+
+
+class TraceState(NamedTuple):
+    trace: optax.Updates
+
+
+def heavy_ball(learning_rate, decay=0.9):
+    def init_fn(params):
+        return TraceState(jax.tree.map(jnp.zeros_like, params))
+
+    def update_fn(updates, state, params=None):
+        trace = jax.tree.map(lambda t, g: decay * t - g, state.trace, updates)
+        return jax.tree.map(lambda t: learning_rate * t, trace), TraceState(trace)
+
+    return optax.GradientTransformation(init_fn, update_fn)
+"""
+KINDS = {
+    "function": ("new-function", "soft_threshold", "functional/probe", "maximum"),
+    "pair": ("new-layer", "affine", "nn/probe", "tanh"),
+    "class": ("new-layer", "Unit", "nn/probe", "tanh"),
+    "optimizer": ("new-optimizer", "heavy_ball", "optim/probe", " - "),
+}
+"""How each is created, what of, where, and what says the same no more where it is changed."""
+CHANGED = {"maximum": "minimum", "tanh": "sin", " - ": " + "}
 TEST = "tests/parity/test_parity_nn_probe_block.py"
 
 
@@ -42,6 +95,7 @@ def model(empty: ProjectFolder, monkeypatch: pytest.MonkeyPatch) -> ProjectFolde
     monkeypatch.setattr(Stage, "prove", lambda *arguments: passed)
     empty.write("model.py", LINEN)
     empty.write("gate.py", TORCH)
+    empty.write("others.py", OTHERS)
     return empty
 
 
@@ -77,6 +131,24 @@ def test_it_fails_where_the_spec_says_something_else(model):
     found = run(model, TEST)
     assert found.returncode == 1
     assert "Not equal to tolerance" in found.stdout
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_code_has_its_test(model, kind):
+    command, thing, place, said = KINDS[kind]
+    name = "probe" if command == "new-function" else "Probe"
+    told = model.ok(command, name, "--from", f"others.py:{thing}")
+    test = f"tests/parity/test_parity_{place.replace('/', '_')}.py"
+    assert f"compare with the original: pytest {test}" in told
+    found = run(model, test)
+    assert "1 passed" in found.stdout, found.stdout
+    spec = f"specs/{place}.py"
+    text = (model.root / spec).read_text()
+    assert said in text
+    model.write(spec, text.replace(said, CHANGED[said]))
+    model.ok("generate", "--no-trial")
+    found = run(model, test)
+    assert "Not equal to tolerance" in found.stdout, found.stdout
 
 
 def test_it_is_skipped_with_a_reason_where_the_framework_is_missing(model):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib.util
 import re
+import shutil
 import sys
 from dataclasses import dataclass
 from functools import cache
@@ -12,6 +13,10 @@ from pathlib import Path
 from types import ModuleType
 
 from mlax_scaffold.conversion import Converted, convert
+from mlax_scaffold.project.converting import Conversion, Source
+from mlax_scaffold.project.parity import parity_test
+from mlax_scaffold.project.workspace import Workspace
+from mlax_scaffold.reader.files import SpecFile
 
 PACKAGE = "converted"
 CORPUS = Path(__file__).parent / "corpus"
@@ -65,7 +70,7 @@ def _inputs() -> list[Input]:
             if optimizes and isinstance(node, ast.ClassDef):
                 continue
             kind = "OPTIMIZER" if optimizes else "LAYER"
-            kind = "FUNCTION" if path.stem == "functions" else kind
+            kind = "FUNCTION" if path.stem.startswith("functions") else kind
             thing = _PAIRS.get(node.name, node.name)
             found.append(Input(folder.strip("_"), str(path), thing, kind))
     return found
@@ -98,6 +103,23 @@ def write_project(root: Path) -> dict[Input, str]:
             place = root / "specs" / found[given]
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_text(made.text)
+    return found
+
+
+def write_parity(root: Path, specs: dict[Input, str]) -> dict[Input, Path]:
+    """Write the tests that compare them with the originals, which are copied beside them."""
+    shutil.copytree(CORPUS, root / "corpus")
+    workspace = Workspace.find(str(root))
+    found = {}
+    for given, path in specs.items():
+        made = all_converted()[given]
+        source = Source(str(root / "corpus" / given.path), given.thing)
+        whole = Conversion(source, made.framework, made.text, made.notes, made.trial)
+        spec = SpecFile(f"specs/{path}", given.section, made.text)
+        for place, text in parity_test(workspace, spec, given.name, whole).items():
+            found[given] = root / place
+            found[given].parent.mkdir(parents=True, exist_ok=True)
+            found[given].write_text(text)
     return found
 
 

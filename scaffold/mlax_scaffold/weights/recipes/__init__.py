@@ -37,7 +37,8 @@ COMPOSITE = {"MultiHeadAttention", "LSTMCell", "GRUCell", "MGUCell", "SimpleCell
 def fills(slot: Slot, node: Node, source: Source) -> tuple[Fill, ...]:
     """The ways in which the arrays of a place can fill a layer; none where they do not fit.
 
-    All arrays of the place are used: one that is left would change what it computes.
+    All arrays of the place are used, as one that is left would change what it computes; but not
+    what the model keeps at its initial value, such as a counter.
     """
     recipe = RECIPES.get(slot.kind, simple.by_shape)
     layouts = source.layouts
@@ -46,13 +47,16 @@ def fills(slot: Slot, node: Node, source: Source) -> tuple[Fill, ...]:
     found: list[Fill] = []
     for layout in layouts:
         for fill in recipe(slot, node, layout):
-            if slot.kind not in COMPOSITE and not _uses_all(fill, node):
+            if slot.kind not in COMPOSITE and not _uses_all(fill, slot, node):
                 continue
             if all(fill.arrays != other.arrays for other in found):
                 found.append(fill)
     return tuple(found)
 
 
-def _uses_all(fill: Fill, node: Node) -> bool:
+def _uses_all(fill: Fill, slot: Slot, node: Node) -> bool:
     texts = " ".join(str(array.expression) for array in fill.arrays.values())
-    return all(str(leaf.expression) in texts for leaf in node.leaves.values())
+    return all(
+        name in slot.kept or str(leaf.expression) in texts
+        for name, leaf in node.leaves.items()
+    )

@@ -3,8 +3,6 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
-import torch
-import torch.nn.functional as F
 
 
 def rms_normalize(x, weight=None, *, eps: float = 1e-6, axis=-1):
@@ -38,13 +36,6 @@ def standardized(x: np.ndarray, epsilon: float = 1e-5):
     mean = np.mean(x, axis=-1, keepdims=True)
     var = np.var(x, axis=-1, keepdims=True)
     return (x - mean) / np.sqrt(var + epsilon)
-
-
-def cosine_similarity(x: torch.Tensor, y: torch.Tensor, eps: float = 1e-6):
-    """The cosine of the angle between vectors."""
-    x = F.normalize(x, dim=-1, eps=eps)
-    y = F.normalize(y, dim=-1, eps=eps)
-    return (x * y).sum(dim=-1)
 
 
 def swish_beta(x, beta=1.0):

@@ -1,0 +1,286 @@
+"""What people's own code computes: it is imported, given weights, and run."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+import sys
+from collections.abc import Callable, Sequence
+from collections.abc import Mapping as MappingOf
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+Run = Callable[..., Any]
+_PREFIX = "original_"
+"""What the modules begin with that are imported here."""
+_OFF = ("train", "training", "is_training", "is_train", "enable_dropout")
+_ON = ("deterministic", "inference", "eval_mode", "use_running_average", "test")
+_MODULES = {
+    "torch": "torch",
+    "flax": "flax",
+    "nnx": "flax",
+    "equinox": "equinox",
+    "haiku": "haiku",
+    "optax": "optax",
+}
+
+
+@dataclass(frozen=True)
+class Original:
+    """Something of somebody's that was converted.
+
+    Args:
+        path: its file, from the folder of the project.
+        thing: its name there.
+        framework: what it is written with; "pair" for a function that makes weights and one that
+            takes them.
+        parameters: those of its constructor, and the hyperparameters that they became.
+        flags: parameters of its call that the definition has not.
+        keys: parameters for random numbers: each is a "key" of jax, or a "generator" of NumPy.
+        functions: the names of a pair.
+        names: what the weights of a pair are called, in order, where it has them in a tuple.
+    """
+
+    path: str
+    thing: str
+    framework: str
+    parameters: MappingOf[str, str] = field(default_factory=dict)
+    flags: Sequence[str] = ()
+    keys: MappingOf[str, str] = field(default_factory=dict)
+    functions: Sequence[str] = ()
+    names: Sequence[str] = ()
+
+    def load(self, near: str) -> Any:
+        """What the name stands for; of two functions without one of that name the module.
+
+        Skips the test where its framework is not installed, or the file is gone.
+        """
+        module = _MODULES.get(self.framework)
+        if module and importlib.util.find_spec(module) is None:
+            pytest.skip(f"{self.path} needs {module}, which is not installed")
+        folders = [p for p in Path(near).resolve().parents if (p / self.path).is_file()]
+        if not folders:
+            pytest.skip(f"{self.path}, which it was converted from, is not there")
+        place = folders[0] / self.path
+        name = _PREFIX + "_".join(place.with_suffix("").parts[-3:])
+        spec = importlib.util.spec_from_file_location(name, place)
+        assert spec is not None
+        assert spec.loader is not None
+        made = importlib.util.module_from_spec(spec)
+        sys.modules[name] = made
+        try:
+            spec.loader.exec_module(made)
+        except ImportError as error:
+            pytest.skip(f"{self.path} cannot be imported: {error}")
+        if self.functions and set(self.functions) <= set(vars(made)):
+            return made
+        return getattr(made, self.thing)
+
+    def arguments(self, hyperparameters: MappingOf[str, Any]) -> dict[str, Any]:
+        """Of its constructor, with the values of these hyperparameters."""
+        return {p: hyperparameters[f] for p, f in self.parameters.items()}
+
+    def given_flags(self) -> dict[str, Any]:
+        """Its flags as they are in inference."""
+        modes = {f: f in _ON for f in self.flags if f in (*_OFF, *_ON)}
+        keys = {f: jax.random.key(2) for f in self.flags if f not in modes}
+        return modes | keys
+
+    def given_keys(self) -> dict[str, Any]:
+        """What it draws its weights with."""
+        return {
+            name: np.random.default_rng(0) if kind == "generator" else jax.random.key(0)
+            for name, kind in self.keys.items()
+        }
+
+
+@dataclass(frozen=True)
+class Built:
+    """A layer of somebody's: its weights, and how it is run with others of the same structure."""
+
+    weights: Any
+    run: Callable[[Any], Run]
+
+
+def _taken(made: Any, **given: Any) -> dict[str, Any]:
+    """What a constructor, or a function, takes of these."""
+    called = made.__init__ if isinstance(made, type) else made
+    names = inspect.signature(called).parameters
+    return {name: value for name, value in given.items() if name in names}
+
+
+def _flax(cls: Any, original: Original, arguments: Any, arrays: Any) -> Built:
+    module, flags = cls(**arguments), original.given_flags()
+    keys = {"params": jax.random.key(0), "dropout": jax.random.key(1)}
+    return Built(
+        module.init(keys, *arrays, **flags),
+        lambda variables: lambda *x: module.apply(variables, *x, **flags),
+    )
+
+
+def _nnx(cls: Any, original: Original, arguments: Any, arrays: Any) -> Built:
+    from flax import nnx
+
+    flags = original.given_flags()
+    module = cls(**arguments, **_taken(cls, rngs=nnx.Rngs(0)))
+    module.eval()
+    graph, weights, rest = nnx.split(module, (nnx.Param, nnx.BatchStat), ...)
+    return Built(
+        weights, lambda moved: lambda *x: nnx.merge(graph, moved, rest)(*x, **flags)
+    )
+
+
+def _equinox(cls: Any, original: Original, arguments: Any, arrays: Any) -> Built:
+    import equinox as eqx
+
+    flags = original.given_flags()
+    module = eqx.nn.inference_mode(
+        cls(**arguments, **_taken(cls, key=jax.random.key(0)))
+    )
+    weights, rest = eqx.partition(module, eqx.is_inexact_array)
+    return Built(
+        weights, lambda moved: lambda *x: eqx.combine(moved, rest)(*x, **flags)
+    )
+
+
+def _haiku(cls: Any, original: Original, arguments: Any, arrays: Any) -> Built:
+    import haiku as hk
+
+    flags = original.given_flags()
+
+    def called(*x: Any) -> Any:
+        made = cls(**arguments) if isinstance(cls, type) else cls
+        return made(*x, **flags)
+
+    source = hk.transform_with_state(called)
+    params, state = source.init(jax.random.key(0), *arrays)
+    return Built(
+        (params, state),
+        lambda given: lambda *x: source.apply(*given, jax.random.key(1), *x)[0],
+    )
+
+
+def _torch(cls: Any, original: Original, arguments: Any, arrays: Any) -> Built:
+    torch = importlib.import_module("torch")
+    module, flags = cls(**arguments).eval(), original.given_flags()
+
+    def bound(weights: Any) -> Run:
+        module.load_state_dict(
+            {k: torch.from_numpy(np.array(v)) for k, v in weights.items()}
+        )
+        return tensors(lambda *x: module(*x, **flags))
+
+    weights = {k: np.asarray(v.detach()) for k, v in module.state_dict().items()}
+    return Built(weights, bound)
+
+
+def tensors(run: Run) -> Run:
+    """A function over tensors of PyTorch as one over arrays."""
+    torch = importlib.import_module("torch")
+
+    def called(*x: Any, **given: Any) -> Any:
+        with torch.no_grad():
+            y = run(
+                *(torch.from_numpy(np.array(a)) for a in x),
+                **{
+                    k: torch.from_numpy(np.array(v)) if _is_array(v) else v
+                    for k, v in given.items()
+                },
+            )
+        return jax.tree.map(np.asarray, y)
+
+    return called
+
+
+def _is_array(value: Any) -> bool:
+    return isinstance(value, np.ndarray | jax.Array)
+
+
+def _plain(cls: Any, original: Original, arguments: Any, arrays: Any) -> Built:
+    """An object whose attributes are arrays, or hold such."""
+    made = cls(**arguments, **original.given_keys())
+    call = next(
+        getattr(made, name)
+        for name in ("__call__", "forward", "call", "apply")
+        if hasattr(made, name)
+    )
+    flags = original.given_flags()
+    weights: dict[str, Any] = {}
+    _replaced(made, "", weights.setdefault)
+
+    def bound(moved: Any) -> Run:
+        _replaced(made, "", lambda name, _: moved[name])
+        return lambda *x: call(*x, **flags)
+
+    return Built(weights, bound)
+
+
+def _replaced(value: Any, name: str, other: Callable[[str, Any], Any]) -> Any:
+    """What an object holds with other arrays, which are named by their places."""
+    if _is_array(value):
+        floating = jnp.issubdtype(value.dtype, jnp.floating)
+        return other(name, value) if floating else value
+
+    def inner(key: Any, part: Any) -> Any:
+        return _replaced(part, f"{name}/{key}" if name else str(key), other)
+
+    if isinstance(value, dict):
+        value.update({k: inner(k, part) for k, part in value.items()})
+    elif isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*map(inner, getattr(value, "_fields"), value))  # noqa: B009
+    elif isinstance(value, list | tuple):
+        return type(value)(inner(i, part) for i, part in enumerate(value))
+    elif type(value).__module__.startswith(_PREFIX):
+        for key, part in list(vars(value).items()):
+            setattr(value, key, inner(key, part))
+    return value
+
+
+def _pair(thing: Any, original: Original, arguments: Any, arrays: Any) -> Built:
+    """A function that makes weights, and one that takes them."""
+    holder = thing
+    if inspect.isfunction(thing):
+        holder = thing(**_taken(thing, **arguments))
+    if isinstance(holder, tuple) and not hasattr(holder, original.functions[0]):
+        first, second = holder[:2]
+    else:
+        first, second = (getattr(holder, name) for name in original.functions)
+    given = original.given_keys() | {"input_shape": arrays[0].shape}
+    made = first(**_taken(first, **arguments, **given))
+    shaped = isinstance(made, tuple) and len(made) == 2 and _is_shape(made[0])
+    params = made[1] if shaped else made
+    leaves, structure = jax.tree.flatten(params)
+    if isinstance(params, tuple) and not hasattr(params, "_fields"):
+        names = list(original.names)
+    else:
+        places, _ = zip(*jax.tree.leaves_with_path(params), strict=True)
+        names = [jax.tree_util.keystr(p, simple=True, separator="/") for p in places]
+
+    def bound(weights: Any) -> Run:
+        moved = jax.tree.unflatten(structure, [weights[name] for name in names])
+        return lambda *x: second(moved, *x, **original.given_flags())
+
+    return Built(dict(zip(names, leaves, strict=True)), bound)
+
+
+def _is_shape(value: Any) -> bool:
+    return isinstance(value, tuple) and all(isinstance(n, int) for n in value)
+
+
+BUILT: MappingOf[str, Callable[[Any, Original, Any, Any], Built]] = {
+    "torch": _torch,
+    "flax": _flax,
+    "nnx": _nnx,
+    "equinox": _equinox,
+    "haiku": _haiku,
+    "plain": _plain,
+    "pair": _pair,
+}
+"""How a layer is made, by what it is written with: of the class, its arguments and its inputs."""
