@@ -202,7 +202,8 @@ class Calling(Scanning):
             return self._applied(node, str(attribute))
         if isinstance(func, ast.Subscript):
             inner = self_attribute(func.value)
-            if inner in self.builder.attributes:
+            listed = self.builder.attributes.get(inner or "")
+            if listed is not None and listed.call is not None:
                 func.slice, _ = self.value(func.slice)
                 return self._applied(node, str(inner))
         recurrent = self.builder.recurrences.get(attribute or "")

@@ -9,6 +9,7 @@ from collections.abc import Collection
 from mlax_scaffold.conversion.calculations import Calculations
 from mlax_scaffold.conversion.classes import ClassReader
 from mlax_scaffold.conversion.description import Described, SpecText
+from mlax_scaffold.conversion.dictionaries import without_dictionaries
 from mlax_scaffold.conversion.draws import without_key
 from mlax_scaffold.conversion.interfaces import Interface
 from mlax_scaffold.conversion.kinds import framework_of, is_layer_class
@@ -40,7 +41,7 @@ class Program:
         if node.name in self.seen:
             return
         self.seen.add(node.name)
-        node = self._with_bases(node)
+        node = without_dictionaries(self.origin, self._with_bases(node), self.notes)
         for used in _used(node):
             other = self.origin.classes.get(used)
             if other is None or other.name == node.name or used in self.own:
