@@ -328,7 +328,7 @@ class Calling(Scanning):
             return node, result
         try:
             call = ast.Call(node.func, [node.func, *node.args], node.keywords)
-            made = row.fill(row.bind(call), self.builder.calculations)
+            made = row.fill(row.bind_all(call), self.builder.calculations)
         except MisfitError as error:
             self.builder.notes.refuse(
                 node,

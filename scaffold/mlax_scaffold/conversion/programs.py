@@ -16,6 +16,7 @@ from mlax_scaffold.conversion.kinds import framework_of, is_layer_class
 from mlax_scaffold.conversion.notes import Notes
 from mlax_scaffold.conversion.origin import Origin
 from mlax_scaffold.conversion.signatures import Signature
+from mlax_scaffold.conversion.stages import with_stages
 from mlax_scaffold.conversion.translation import Translator
 from mlax_scaffold.conversion.trees import names
 from mlax_scaffold.conversion.vocabulary import KEYS
@@ -42,8 +43,9 @@ class Program:
             return
         self.seen.add(node.name)
         node = without_dictionaries(self.origin, self._with_bases(node), self.notes)
+        node, stages = with_stages(self.origin, node)
         for used in _used(node):
-            other = self.origin.classes.get(used)
+            other = stages.get(used) or self.origin.classes.get(used)
             if other is None or other.name == node.name or used in self.own:
                 continue
             if is_layer_class(self.origin, other):
