@@ -9,6 +9,7 @@ import sys
 import warnings
 from collections import deque
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,18 @@ _FRAMES = 600
 _PROGRAMS = 60_000
 """How many compiled programs are kept: some of five runs that have none in common."""
 
+_QUICK = ("freeze", "graph", "numerics", "scaffold", "weights")
+"""Folders of tests that run a program once, and claim nothing that its machine code decides."""
+
+_LONG = (
+    "test_docs_guides.py",
+    "test_docs_reference.py",
+    "test_freeze.py",
+    "test_fuzz.py",
+    "test_graph_distributed.py",
+)
+"""Files that take longest, of those that cannot be cut; most of them wait for other processes."""
+
 _BUILT_IN = frozenset(vars(builtins))
 
 _RECENT: deque[str] = deque(maxlen=12)
@@ -32,6 +45,15 @@ def pytest_configure(config: pytest.Config) -> None:
     """Losses that nobody would see without the limit of Python are not seen with it."""
     sys.setrecursionlimit(max(sys.getrecursionlimit(), 3000))
     _keep_programs(config)
+    # `_LONG` are to come first, not what has most tests.
+    if hasattr(config.option, "loadscopereorder"):
+        config.option.loadscopereorder = False
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with what takes longest: no worker is to wait for another one at the end."""
+    order = {name: place for place, name in enumerate(_LONG)}
+    items.sort(key=lambda item: order.get(item.path.name, len(order)))
 
 
 def _keep_programs(config: pytest.Config) -> None:
@@ -72,10 +94,25 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     if not _RECENT or _RECENT[-1] != item.location[0]:
         _RECENT.append(item.location[0])
     try:
-        return (yield)
+        with _compiling(item):
+            return (yield)
     finally:
         _keep_room(f"what {item.nodeid} leaves")
         _keep_builtins(item.nodeid)
+
+
+def _compiling(item: pytest.Item) -> AbstractContextManager[None]:
+    """Where all that a test does compiles soonest: see `tests/quick.py`."""
+    folder, *_ = item.path.relative_to(Path(__file__).parent).parts
+    if (
+        folder not in _QUICK
+        or item.get_closest_marker("optimized")
+        or os.environ.get("MLAX_SCAFFOLD_OPTIMIZED")
+    ):
+        return nullcontext()
+    from tests.quick import quickly_compiled
+
+    return quickly_compiled()
 
 
 @pytest.hookimpl(wrapper=True)

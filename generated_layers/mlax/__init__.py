@@ -6,7 +6,7 @@ Unless explicitly overridden, a function takes in inputs of one dtype, performs 
 internal operations in that dtype, and outputs that dtype.
 """
 
-from mlax import block, functional, initializers, loss, nn, optim, schedule
+from mlax import block, functional, initializers, loss, nn, optim, schedule, train
 from mlax._core.weights import (
     flatten,
     load_safetensors,
@@ -27,6 +27,7 @@ __all__ = [
     "save_safetensors",
     "schedule",
     "summary",
+    "train",
     "unflatten",
 ]
 

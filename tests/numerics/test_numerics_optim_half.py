@@ -10,6 +10,8 @@ import pytest
 
 from mlax import optim
 
+pytestmark = pytest.mark.optimized
+
 HALF = ("bfloat16", "float16")
 
 

@@ -12,6 +12,8 @@ import pytest
 
 from mlax import optim
 
+pytestmark = pytest.mark.optimized
+
 LARGEST = np.iinfo(np.int32).max
 
 

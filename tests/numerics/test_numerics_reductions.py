@@ -13,6 +13,9 @@ import pytest
 
 import mlax.functional as F
 from mlax import nn, optim
+from mlax_scaffold.testing.programs import quick
+
+pytestmark = pytest.mark.optimized
 
 HALVES = ("bfloat16", "float16")
 SIZES = (64, 2**11, 2**16, 2**20)
@@ -70,7 +73,7 @@ def _program(names, exact=False):
             found[name] = y, vjp(cotangents[name])[0]
         return found
 
-    return jax.jit(both, compiler_options=FAST)
+    return jax.jit(both, compiler_options=quick() if exact else FAST)
 
 
 @pytest.mark.parametrize("size", SIZES)

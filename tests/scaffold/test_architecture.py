@@ -38,7 +38,7 @@ SIDES = {
 BESIDE = {"project": {"spec"}, "cli": {"weights"}}
 """`show` runs what it shows, and names weights as the words of specs do; `weights` is a command."""
 
-OPTIONAL = {"safetensors", "treescope"}
+OPTIONAL = {"orbax", "safetensors", "tqdm", "treescope"}
 """What the library can use where it is installed."""
 
 MAX_LINES = 400

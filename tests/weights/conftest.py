@@ -10,12 +10,3 @@ import pytest
 def _float64() -> Iterator[None]:
     with jax.enable_x64(True):
         yield
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _quickly_compiled() -> Iterator[None]:
-    """Each function runs once, so that optimizing it is not worth its time."""
-    before = jax.config.read("jax_disable_most_optimizations")
-    jax.config.update("jax_disable_most_optimizations", True)
-    yield
-    jax.config.update("jax_disable_most_optimizations", before)

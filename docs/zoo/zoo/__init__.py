@@ -6,7 +6,7 @@ Unless explicitly overridden, a function takes in inputs of one dtype, performs 
 internal operations in that dtype, and outputs that dtype.
 """
 
-from zoo import block, functional, initializers, nn, optim, schedule
+from zoo import block, functional, initializers, nn, optim, schedule, train
 from zoo._core.weights import (
     flatten,
     load_safetensors,
@@ -26,6 +26,7 @@ __all__ = [
     "save_safetensors",
     "schedule",
     "summary",
+    "train",
     "unflatten",
 ]
 

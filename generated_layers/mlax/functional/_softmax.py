@@ -51,9 +51,11 @@ def softmax(
     lowest = float(jnp.finfo(wide.dtype).min)
     top = jnp.max(fixed, axis=axis, keepdims=True, initial=lowest)
     weights = jnp.exp(wide - top)
-    # As many ones have no sum in float16.
-    bits = math.ceil(math.log2(max(1, math.prod(x.shape[a] for a in axis))))
-    share = 2.0 ** min(0, 15 - bits) if jnp.finfo(wide.dtype).maxexp <= 16 else 1.0
+    share = 1.0
+    if jnp.finfo(wide.dtype).maxexp <= 16:
+        # As many ones have no sum in float16.
+        size = max(1, math.prod(x.shape[a] for a in axis))
+        share = 2.0 ** min(0, 15 - math.ceil(math.log2(size)))
     total = sum(weights, axis=axis, keepdims=True, factor=share)
     # It is zero where everything is -inf.
     total = total + (total == 0.0).astype(total.dtype)

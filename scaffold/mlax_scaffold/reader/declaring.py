@@ -10,6 +10,7 @@ from mlax_scaffold.model.complex_numbers import names_complex
 from mlax_scaffold.model.definition import Declaration, Import, Reference, Role
 from mlax_scaffold.model.expressions import Expression, Origin
 from mlax_scaffold.reader.branches import Branches
+from mlax_scaffold.reader.checks.complex_dtypes import check_complex_initializer
 from mlax_scaffold.reader.checks.declarations import check_arguments, check_derived
 from mlax_scaffold.reader.source import dotted
 
@@ -155,6 +156,8 @@ class Declaring(Branches):
                 "precision of that dtype.",
                 fix=Fix((self.source.replace(end(shape), end(dtype), ""),)),
             )
+            return None
+        if role is Role.TRAINABLE and not check_complex_initializer(self.source, call):
             return None
         with_dtype = 3
         at_least = keywords.pop("at_least", None) if role is Role.STATE else None

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import jax
+import jax.numpy as jnp
 
 from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.dtypes import is_inexact
@@ -27,8 +29,8 @@ def hold_where_defined(case: Case, check: Callable[[Case], None]) -> None:
     try:
         check(case)
     except NotFinite as error:
-        for between in RANGES if case.unsaid else ():
-            drawn = _drawn(case, between)
+        tried = [_first(case), *(_drawn(case, between) for between in RANGES)]
+        for drawn in tried if case.unsaid else ():
             if drawn is not None and _holds(drawn, check):
                 return
         raise error
@@ -42,14 +44,32 @@ def _holds(case: Case, check: Callable[[Case], None]) -> bool:
     return True
 
 
+def _first(case: Case) -> Case | None:
+    """The case with the first of what integers choose from, which every table has; None without integers."""
+    places = [place for place, value in _inputs(case) if _is_integer(value)]
+    ranges = {**case.ranges, **dict.fromkeys(places, (0, 1))}
+    return dataclasses.replace(case, ranges=ranges) if places else None
+
+
 def _drawn(case: Case, between: tuple[float, float]) -> Case | None:
     """The case with floating inputs between two numbers; None where their ranges are known."""
-    tree = {"x": case.x, **case.inputs}
-    places = [
-        path[0].key + jax.tree_util.keystr(path[1:])
-        for path, value in jax.tree_util.tree_leaves_with_path(tree)
-        if is_inexact(value) and path[0].key not in case.ranges
-    ]
-    more = {place: between for place in places if place not in case.ranges}
+    places = [place for place, value in _inputs(case) if is_inexact(value)]
+    known = [name for name in case.ranges if "[" not in name]
+    more = {
+        place: between
+        for place in places
+        if place not in case.ranges and place.partition("[")[0] not in known
+    }
     ranges = {**more, **case.ranges}
     return dataclasses.replace(case, ranges=ranges) if more else None
+
+
+def _inputs(case: Case) -> Iterator[tuple[str, Any]]:
+    """The arrays that are given, by their places."""
+    tree = {"x": case.x, **case.inputs}
+    for path, value in jax.tree_util.tree_leaves_with_path(tree):
+        yield path[0].key + jax.tree_util.keystr(path[1:]), value
+
+
+def _is_integer(value: Any) -> bool:
+    return jnp.issubdtype(value.dtype, jnp.integer)

@@ -204,7 +204,7 @@ def test_a_kill_in_the_library_leaves_one_whole_tree(server: Server, tmp_path: P
     for name in ("pyproject.toml", "mlax-scaffold.lock"):
         shutil.copy(REPOSITORY / name, library.root / name)
     steps = (
-        ("generate", "--no-trial", "--force"),
+        ("generate", "--no-trial"),
         ("rename", "nn.Linear", "Dense", "--no-trial"),
         ("undo",),
     )

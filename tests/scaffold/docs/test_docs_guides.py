@@ -59,7 +59,8 @@ def test_guide_runs(guide, tmp_path, library_on_path):
     page = read(guide)
     replacements = iter(_REPLACE.findall(page))
     checkout = checkout_without(frozenset(created(page)))
-    namespace: dict[str, Any] = {}
+    # Without a name its classes are of `builtins`, and dataclasses write into their module.
+    namespace: dict[str, Any] = {"__name__": "__main__"}
     installed: list[str] = []
     for block in blocks(page):
         if block.file:

@@ -26,6 +26,7 @@ WEIGHTED = [name for name in DEFINITIONS if name.startswith("nn/")]
 API = {
     "initializers": {*mlax.initializers.__all__} - {"ones", "zeros"},
     "weights": {name for name in mlax.__all__ if isfunction(getattr(mlax, name))},
+    "train": {*mlax.train.__all__},
     "updates": {n for n in mlax.optim.__all__ if isfunction(getattr(mlax.optim, n))},
 }
 """What no spec decides, by the page that it stands on; two initializers are those of jax."""
@@ -48,7 +49,7 @@ def run_example(site) -> Callable[[str], dict[str, Any]]:
         [example] = blocks(section(site.pages[f"docs/reference/{name}.md"], "Example"))
         assert example.language == "python"
         assert "assert " in example.text
-        namespace: dict[str, Any] = {}
+        namespace: dict[str, Any] = {"__name__": "__main__"}
         exec(compile(example.text, f"example of {name}", "exec"), namespace)
         return namespace
 

@@ -46,7 +46,7 @@ COMPLEX = [
     {"value": "jax.lax.complex(x, x).real"},
     {"value": "jnp.fft.irfft(x)"},
     {"value": "fft.fft(x).real"},
-    {"value": "x.astype(jnp.complex64).real"},
+    {"value": "x.astype(jnp.result_type(x, jnp.complex64)).real"},
     {"value": 'x.astype("complex64").real'},
     {"value": "x * complex(0.0, 1.0)"},
     {"value": "helper(x)", "helper": "jnp.exp(2j * x)"},

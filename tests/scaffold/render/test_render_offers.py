@@ -12,7 +12,10 @@ import pytest
 import mlax
 import mlax.graph
 
-SECTIONS = ("block", "functional", "initializers", "loss", "nn", "optim", "schedule")
+SECTIONS = (
+    *("block", "functional", "initializers", "loss"),
+    *("nn", "optim", "schedule", "train"),
+)
 MODULES = [
     (section, name)
     for section in ("block", "nn", "optim")

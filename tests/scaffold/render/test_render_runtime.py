@@ -19,14 +19,12 @@ from mlax_scaffold.render import render
 from mlax_scaffold.render.environment import copied_modules
 from mlax_scaffold.render.formatting import format_python
 
-PARTS = ("_core", "graph", "initializers")
+PARTS = ("_core", "graph", "initializers", "train")
 MODULES = [name for part in PARTS for name, _ in copied_modules(part)]
 PROJECT = Project("other.name", "specs", "src/other/name", "tests", "docs")
-LINEAR = tuple(
-    spec
-    for spec in find_specs(LIBRARY_SPECS, "specs")
-    if spec.path.endswith("nn/linear.py")
-)
+SPECS = find_specs(LIBRARY_SPECS, "specs")
+LINEAR = tuple(s for s in SPECS if s.path.endswith("nn/linear.py"))
+CLIP = tuple(s for s in SPECS if s.path.endswith("optim/clip.py"))
 
 
 def rendered(library: Library) -> dict[str, Rendered]:
@@ -57,7 +55,7 @@ def test_a_module_is_imported_where_it_stands(standing: str, module: str):
 
 
 def test_it_is_copied_under_a_header_whatever_the_package_is_called():
-    files = rendered(read_library(LINEAR))
+    files = rendered(read_library((*LINEAR, *CLIP)))
     assert {name for name, file in files.items() if file.copied} == set(MODULES)
     for name in MODULES:
         header, text = files[name].text.split('\n"""', 1)
@@ -69,7 +67,9 @@ def test_it_is_copied_under_a_header_whatever_the_package_is_called():
 def test_a_package_has_the_parts_that_it_needs():
     files = rendered(read_library(()))
     assert "_core/paths.py" in files
-    assert not any(name.startswith("graph/") for name in files)
+    assert not any(name.startswith(("graph/", "train/")) for name in files)
+    assert "train/__init__.py" not in rendered(read_library(LINEAR))
+    assert "graph/__init__.py" not in rendered(read_library(CLIP))
 
 
 def test_a_module_of_it_fits_on_a_few_screens():

@@ -176,6 +176,7 @@ def test_members_are_drawn_from_parts_of_one_key(examples: Examples):
     assert trainables.parts["plain"].scale.shape == (3,)
 
 
+@pytest.mark.optimized
 def test_arrays_are_what_plain_jax_computes(examples: Examples):
     module: Any = examples.module("nn", "arrays")
     weights, state, hyperparams = created(module)

@@ -67,8 +67,19 @@ def test_integers_and_known_ranges_are_left():
         case = case_of(entropy, ranges=ranges)
         with pytest.raises(NotFinite):
             hold_where_defined(case, check)
+    first = {"x[1]": (0, 1)}
     assert tried == [
         {},
+        first,
         *({"x[0]": between} for between in RANGES),
         {"x[0]": (0.0, 0.5)},
+        {"x[0]": (0.0, 0.5), **first},
     ]
+
+
+def test_an_index_is_one_that_the_table_has():
+    def rows(x, n):
+        return jnp.where(n > 0, jnp.nan, x)
+
+    case = case_of(rows, ranges={"x[1]": (0, 3)})
+    assert_gradients(case)

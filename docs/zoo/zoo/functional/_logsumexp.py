@@ -50,10 +50,12 @@ def logsumexp(
     fixed = lax.stop_gradient(wide)
     top = jnp.max(fixed, axis=axis, keepdims=True, initial=-jnp.inf)
     top = jnp.where(jnp.isfinite(top), top, jnp.zeros_like(top))
-    # As many ones have no sum in float16.
     axes = tuple(range(x.ndim)) if axis is None else axis
-    bits = math.ceil(math.log2(max(1, math.prod(x.shape[a] for a in axes))))
-    share = 2.0 ** min(0, 15 - bits) if jnp.finfo(wide.dtype).maxexp <= 16 else 1.0
+    share = 1.0
+    if jnp.finfo(wide.dtype).maxexp <= 16:
+        # As many ones have no sum in float16.
+        size = max(1, math.prod(x.shape[a] for a in axes))
+        share = 2.0 ** min(0, 15 - math.ceil(math.log2(size)))
     total = sum(jnp.exp(wide - top), axis=axis, keepdims=True, factor=share)
     # The logarithm of a stand-in keeps the gradient of an empty sum from dividing by 0.
     empty = total == 0.0

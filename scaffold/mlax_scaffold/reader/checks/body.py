@@ -10,6 +10,7 @@ from mlax_scaffold.errors import Fix, did_you_mean
 from mlax_scaffold.model.definition import Import
 from mlax_scaffold.model.reserved import RESERVED
 from mlax_scaffold.model.unparsing import unparsed
+from mlax_scaffold.reader.checks.complex_dtypes import check_complex_dtypes
 from mlax_scaffold.reader.checks.numpy_arrays import check_numpy_arrays
 from mlax_scaffold.reader.checks.numpy_numbers import check_numpy_numbers
 from mlax_scaffold.reader.checks.ranges import check_ranges
@@ -63,7 +64,13 @@ _FORBIDDEN_CALLS = frozenset(
     ]
 )
 
-_CHECKS = (check_numpy_numbers, check_numpy_arrays, check_ranges, check_scatters)
+_CHECKS = (
+    check_complex_dtypes,
+    check_numpy_numbers,
+    check_numpy_arrays,
+    check_ranges,
+    check_scatters,
+)
 """What looks at whole bodies."""
 
 

@@ -1,4 +1,4 @@
-"""Reference pages of what no spec decides: initializers, weights, updates."""
+"""Reference pages of what no spec decides: initializers, weights, updates, training."""
 
 from __future__ import annotations
 
@@ -47,6 +47,7 @@ _WEIGHTS = "_core/weights"
 _TREES = "_core/trees"
 _PLACEMENT = "_core/placement"
 _ADAPTERS = "_core/optax_adapters"
+_TRAIN = "train"
 
 PAGES = (
     ApiPage(
@@ -88,6 +89,21 @@ PAGES = (
         },
         Kind.OPTIMIZER,
     ),
+    ApiPage(
+        "train",
+        "Training",
+        "What stands around a loss and an optimizer, as functions that one can leave out.",
+        ".train",
+        dict.fromkeys(
+            (
+                *("State", "init", "step", "loss_of_params", "averaged", "run"),
+                *("evaluate", "EarlyStopping", "save", "latest", "restore"),
+                "shardings",
+            ),
+            _TRAIN,
+        ),
+        Kind.OPTIMIZER,
+    ),
 )
 
 
@@ -115,6 +131,8 @@ def render_api_pages(library: Library, project: Project) -> Iterator[Rendered]:
             signature = block(formatted[f"{page.name}/{name}.py"], "python")
             doc = ast.get_docstring(defined[part][name])
             parts += [f"## {prose(name)}", signature, *_described(doc or "")]
+            if rows := list(_members(defined[part][name])):
+                parts.append(table(("member", "what it is"), rows))
         text = render_template(
             "docs/api.md.jinja",
             title=page.title,
@@ -146,6 +164,24 @@ def _signature(node: _Node) -> str:
     ]
     body = "\n".join(f"    {line}" for line in lines)
     return f"class {node.name}:\n{body}\n"
+
+
+def _members(node: _Node) -> Iterator[tuple[str, str]]:
+    """The fields of a class that say what they are, and its methods."""
+    if isinstance(node, ast.FunctionDef):
+        return
+    for part, after in zip(node.body, [*node.body[1:], None], strict=True):
+        match part, after:
+            case ast.AnnAssign(ast.Name(name)), ast.Expr(ast.Constant(str() as doc)):
+                yield code(name), prose(_flat(doc))
+            case ast.FunctionDef(name=name), _ if not name.startswith("_"):
+                called = "" if part.decorator_list else "(...)"
+                doc = ast.get_docstring(part) or ""
+                yield code(f"{name}{called}"), prose(_flat(doc))
+
+
+def _flat(doc: str) -> str:
+    return " ".join(doc.split())
 
 
 def _head(node: ast.FunctionDef) -> str:

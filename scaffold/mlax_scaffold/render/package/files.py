@@ -104,7 +104,7 @@ def support(library: Library, project: Project) -> Iterator[Rendered]:
             "",
             registry=True,
         )
-    modules = sorted(["initializers", *sections])
+    modules = sorted(["initializers", *_without_specs(library), *sections])
     yield Rendered(
         f"{project.output}/__init__.py",
         render_template(
@@ -120,7 +120,14 @@ def support(library: Library, project: Project) -> Iterator[Rendered]:
     yield from copied("_core", project)
     yield from plugin_checks(library, project)
     yield from copied("initializers", project)
+    for part in _without_specs(library):
+        yield from copied(part, project)
     yield Rendered(f"{project.output}/py.typed", "", "")
+
+
+def _without_specs(library: Library) -> list[str]:
+    """What a library has that no spec decides, beside initializers."""
+    return ["train"] if library.within(Kind.OPTIMIZER.section) else []
 
 
 def copied(part: str, project: Project) -> Iterator[Rendered]:

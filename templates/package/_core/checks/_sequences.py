@@ -3,6 +3,8 @@
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
+from jax.export import is_symbolic_dim
+
 from ._errors import invalid, named
 from ._numbers import is_integer, size
 
@@ -33,10 +35,15 @@ def shape(owner: str, /, **value: Any) -> tuple[int, ...]:
     if (
         not isinstance(given, Sequence)
         or isinstance(given, str)
-        or not all(is_integer(part) and part >= 0 for part in given)
+        or not all(_is_axis_size(part) and part >= 0 for part in given)
     ):
         raise invalid(owner, name, "a sequence of integers of at least 0", given)
-    return tuple(map(int, given))
+    return tuple(int(part) if is_integer(part) else part for part in given)
+
+
+def _is_axis_size(value: Any) -> bool:
+    """Whether it is an integer, or a symbol of one, as shapes have in `jax.export`."""
+    return is_integer(value) or is_symbolic_dim(value)
 
 
 def new_shape(owner: str, /, **value: Any) -> tuple[int, ...]:

@@ -1,0 +1,136 @@
+"""What plain Python and `jax.export` do with the library: pickles, copies, sizes that are symbols."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import export
+from numerics_every import create, names
+
+from mlax import block, functional, nn, schedule
+
+KEY = jax.random.key(0)
+WEIGHTS = {"kernel": jnp.ones((8, 6)), "bias": jnp.ones(6)}
+LAYERS: dict[str, tuple[Any, str]] = {
+    "Linear": (nn.Linear.init(KEY, 8, 3), "b, t, 8"),
+    "MLP": (block.MLP.init(KEY, 8, 3, [16]), "b, t, 8"),
+    "LayerNorm": (nn.LayerNorm.init(KEY, 8), "b, t, 8"),
+    "BatchNorm": (nn.BatchNorm.init(KEY, 8), "b, 8, t"),
+    "GroupNorm": (nn.GroupNorm.init(KEY, 2, 8), "b, 8, t"),
+    "DropPath": (nn.DropPath.init(0.5), "b, t, 8"),
+    "Dropout": (nn.Dropout.init(0.5), "b, t, 8"),
+    "Conv": (nn.Conv.init(KEY, 2, 3, 4, 3), "b, 3, h, w"),
+    "Conv with strides": (
+        nn.Conv.init(KEY, 2, 3, 4, 3, strides=2, padding="VALID"),
+        "b, 3, 2*h + 1, 2*w + 1",
+    ),
+    "MaxPool": (nn.MaxPool.init(2, 2, strides=2), "b, 3, 2*h, 2*w"),
+    "AvgPool": (nn.AvgPool.init(2, 2, strides=2), "b, 3, 2*h, 2*w"),
+    "GlobalAvgPool": (nn.GlobalAvgPool.init(2), "b, 3, h, w"),
+    "Recurrent": (block.Recurrent.init(nn.GRUCell.init(KEY, 8, 4)), "b, t, 8"),
+    "LRU": (nn.LRU.init(KEY, 8, 4), "b, 7, 8"),
+    "attention": (nn.MultiHeadAttention.init(KEY, 8, 2, causal=True), "b, t, 8"),
+    "rotary attention": (
+        nn.MultiHeadAttention.init(
+            KEY, 8, 2, causal=True, rotary=functional.rotary_embedding
+        ),
+        "b, t, 8",
+    ),
+    "TransformerEncoderLayer": (
+        block.TransformerEncoderLayer.init(KEY, 8, 2, 16),
+        "b, t, 8",
+    ),
+}
+
+
+@pytest.mark.parametrize("training", [False, True])
+@pytest.mark.parametrize("name", LAYERS)
+def test_sizes_may_be_symbols(name: str, training: bool):
+    (trainables, state, hyperparams), dims = LAYERS[name]
+
+    @jax.jit
+    def apply(x: jax.Array) -> jax.Array:
+        y, _ = hyperparams.apply(x, trainables, state, not training, key=KEY)
+        return y
+
+    shape = export.symbolic_shape(dims)
+    exported = export.export(apply)(jax.ShapeDtypeStruct(shape, jnp.float32))
+    for size in (2, 3):
+        environment = {s: size + i for i, s in enumerate("bthw")}
+        actual = tuple(eval(part, environment) for part in dims.split(","))
+        x = jax.random.normal(KEY, actual, jnp.float32)
+        # The two are compiled for different shapes, and may add up in another order.
+        np.testing.assert_allclose(exported.call(x), apply(x), rtol=1e-5, atol=1e-6)
+
+
+def test_a_length_that_a_table_bounds_is_one_with_a_bound():
+    trainables, state, hyperparams = nn.LearnedPositionalEmbedding.init(KEY, 16, 8)
+    apply = jax.jit(lambda x: hyperparams.apply(x, trainables, state, True)[0])
+    shape = export.symbolic_shape("b, t, 8", constraints=["t <= 16"])
+    exported = export.export(apply)(jax.ShapeDtypeStruct(shape, jnp.float32))
+    x = jax.random.normal(KEY, (2, 5, 8), jnp.float32)
+    assert jnp.array_equal(exported.call(x), apply(x))
+
+
+def _hyperparams() -> dict[str, Any]:
+    layers = {name: layer[2] for name, (layer, _) in LAYERS.items()}
+    masked = {"AdamW", "Freeze", "Masked", "WeightDecay"}
+    optimizers = {n: create(n, WEIGHTS)[1] for n in names() if n not in masked}
+    values = {"Cosine": schedule.Cosine(init_value=0.1, decay_steps=10)}
+    nested = block.Series.init(
+        [nn.Linear.init(KEY, 8, 8), nn.F.init(jax.nn.relu), nn.Dropout.init(0.1)]
+    )[2]
+    return {**layers, **optimizers, **values, "Series": nested}
+
+
+HYPERPARAMS = _hyperparams()
+
+
+@pytest.mark.parametrize("name", HYPERPARAMS)
+@pytest.mark.parametrize(
+    "again", [lambda v: pickle.loads(pickle.dumps(v)), copy.deepcopy, copy.copy]
+)
+def test_hyperparameters_are_equal_after(name: str, again: Any):
+    value = HYPERPARAMS[name]
+    other = again(value)
+    assert other == value
+    assert hash(other) == hash(value)
+    traced = []
+    run = jax.jit(
+        lambda x, h: traced.append(h) or x, static_argnames="h"
+    )  # what is compiled for one serves the other
+    run(1.0, h=value)
+    run(1.0, h=other)
+    assert len(traced) == 1
+
+
+def test_another_process_has_equal_ones(tmp_path: Path):
+    """Hashes differ from process to process: none of them is in the pickle."""
+    stored = {n: h for n, h in HYPERPARAMS.items() if n not in names()}
+    (tmp_path / "stored").write_bytes(pickle.dumps(stored))
+    program = """
+import json, pickle, sys
+from pathlib import Path
+import test_numerics_export as here
+stored = pickle.loads(Path(sys.argv[1]).read_bytes())
+same = [n for n, h in stored.items() if h == here.HYPERPARAMS[n] and hash(h) == hash(here.HYPERPARAMS[n])]
+print(json.dumps(same))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path / "stored")],
+        cwd=Path(__file__).parent,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert json.loads(done.stdout) == list(stored)
