@@ -99,6 +99,9 @@ def result_type(
         if text in ("_", "1"):
             return None
     shape = shape_text(symbols, result, texts, fields)
+    if result.lead and first.axes and not result.axes:
+        # All axes that are left are those before what is known of the input.
+        shape = shape.replace("*shape", "*batch")
     node = expression(f'_word_["{shape}"]')
     for part in ast.walk(node):
         if isinstance(part, ast.Name):

@@ -128,6 +128,8 @@ class ArrayShapes(Indexing):
     def __init__(self, symbols: Symbols, framework: str):
         self.symbols = symbols
         self.vectors = framework == "equinox"
+        self.single = False
+        """Whether no part of the class is mapped over an axis: its arrays are of one example."""
         self.channel_last = framework in ("flax", "nnx", "haiku")
         self.divides = False
         """Whether an unknown size that is divided is written as a multiple."""
@@ -151,7 +153,8 @@ class ArrayShapes(Indexing):
         last = self.symbols.axis(left, -1)
         if not isinstance(right, Array) or last is None:
             return None
-        if self.vectors and not right.axes and right.lead and not left.lead:
+        known = 1 if self.single else 0
+        if self.vectors and len(right.axes) <= known and right.lead and not left.lead:
             # A matrix times the input of one example.
             self.symbols.ranked(right, ("features",))
         if len(right.axes) == 1 and not right.lead:

@@ -202,7 +202,8 @@ class Calling(Scanning):
             return self._applied(node, str(attribute))
         if isinstance(func, ast.Subscript):
             inner = self_attribute(func.value)
-            if inner in self.builder.attributes:
+            listed = self.builder.attributes.get(inner or "")
+            if listed is not None and listed.call is not None:
                 func.slice, _ = self.value(func.slice)
                 return self._applied(node, str(inner))
         recurrent = self.builder.recurrences.get(attribute or "")
@@ -327,7 +328,7 @@ class Calling(Scanning):
             return node, result
         try:
             call = ast.Call(node.func, [node.func, *node.args], node.keywords)
-            made = row.fill(row.bind(call), self.builder.calculations)
+            made = row.fill(row.bind_all(call), self.builder.calculations)
         except MisfitError as error:
             self.builder.notes.refuse(
                 node,

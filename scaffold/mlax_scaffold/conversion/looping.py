@@ -216,8 +216,7 @@ class Looping(Calling):
                 part.value, ast.ListComp
             ):
                 continue
-            made = ast.unparse(self.symbols.find(part.value.elt))
-            if local not in set(names(ast.parse(made.replace("@", "at_")))):
+            if local not in names(self.symbols.find(part.value.elt)):
                 continue
             generator = part.value.generators[0]
             generator.target = ast.Tuple(

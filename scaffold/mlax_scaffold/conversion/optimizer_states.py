@@ -127,6 +127,9 @@ def _kind(translator: Translator, value: ast.expr) -> ast.expr | str | None:
         return "count" if value.value == 0 else None
     zeros = "m(z, param.shape)"
     marks: dict[str, ast.expr] = {"m": name("@word:moment"), "z": name("@word:zeros")}
+    if isinstance(value, ast.Call) and isinstance(value.func, ast.Lambda):
+        # A function without parameters that makes the same for several moments.
+        return _kind(translator, value.func.body) if not value.args else None
     if isinstance(value, ast.Name) and value.id in ("params", "p"):
         return expression("m(param)", **marks)
     if not isinstance(value, ast.Call):

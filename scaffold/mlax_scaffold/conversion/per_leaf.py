@@ -287,7 +287,9 @@ class PerLeaf:
                     row = LEAVES[full.rpartition(".")[2]]
                     node.args = [visited(self, a) for a in node.args]
                     try:
-                        return row.fill(row.bind(node), leaf.translator.calculations)
+                        return row.fill(
+                            row.bind_all(node), leaf.translator.calculations
+                        )
                     except MisfitError:
                         return node
                 self.generic_visit(node)

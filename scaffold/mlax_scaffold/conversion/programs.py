@@ -9,12 +9,14 @@ from collections.abc import Collection
 from mlax_scaffold.conversion.calculations import Calculations
 from mlax_scaffold.conversion.classes import ClassReader
 from mlax_scaffold.conversion.description import Described, SpecText
+from mlax_scaffold.conversion.dictionaries import without_dictionaries
 from mlax_scaffold.conversion.draws import without_key
 from mlax_scaffold.conversion.interfaces import Interface
 from mlax_scaffold.conversion.kinds import framework_of, is_layer_class
 from mlax_scaffold.conversion.notes import Notes
 from mlax_scaffold.conversion.origin import Origin
 from mlax_scaffold.conversion.signatures import Signature
+from mlax_scaffold.conversion.stages import with_stages
 from mlax_scaffold.conversion.translation import Translator
 from mlax_scaffold.conversion.trees import names
 from mlax_scaffold.conversion.vocabulary import KEYS
@@ -40,9 +42,10 @@ class Program:
         if node.name in self.seen:
             return
         self.seen.add(node.name)
-        node = self._with_bases(node)
+        node = without_dictionaries(self.origin, self._with_bases(node), self.notes)
+        node, stages = with_stages(self.origin, node)
         for used in _used(node):
-            other = self.origin.classes.get(used)
+            other = stages.get(used) or self.origin.classes.get(used)
             if other is None or other.name == node.name or used in self.own:
                 continue
             if is_layer_class(self.origin, other):

@@ -23,6 +23,7 @@ class Reading:
         self.builder, self.symbols, self.results = builder, symbols, results
         self.layers = LayerShapes(symbols, builder.framework != "equinox")
         self.arrays = ArrayShapes(symbols, builder.framework)
+        self.arrays.single = "vmap" not in ast.unparse(builder.node)
         self.env: Environment = {}
         self.conditions: list[ast.expr] = []
         self.loop: ast.For | None = None

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -37,6 +38,16 @@ IGNORED = frozenset(
     )
 )
 """Arguments that say nothing of what is computed, or that are said in another way here."""
+
+
+_SAID_OTHERWISE = re.compile(
+    r"x|f|dtype|key|\w*rng|mean|lower|upper|scale|init\w*|\w+_init|\w+_init_scale|"
+    r"(in|out|batch|column|param)_axis|\w*scale_init|negative_slope_init|init_alpha|padding_idx|"
+    r"deterministic|use_running_average|training|is_training|broadcast_\w+|dropout_(p|rate)|"
+    r"need_weights|average_attn_weights|sow_weights|is_causal|momentum|threshold|size|out"
+)
+"""Parameters that rows may leave unused: they say how weights begin, which mode it is, or what is
+returned beside the result."""
 
 
 class Calculating(Protocol):
@@ -69,6 +80,19 @@ class Row:
         """
         return bind(_parameters(self.signature), call)
 
+    def bind_all(self, call: ast.Call) -> dict[str, ast.expr | list[ast.expr]]:
+        """The arguments by parameter, where each has a place in what is written here.
+
+        Raises:
+            MisfitError: naming the argument that would be lost.
+        """
+        bound = self.bind(call)
+        for name, default in _unused(self.signature, self.text).items():
+            given = bound.get(name)
+            if isinstance(given, ast.expr) and not _equal(given, default):
+                raise MisfitError(f"`{name}={ast.unparse(given)}`")
+        return bound
+
     def fill(self, bound: Bound, calculations: Calculating) -> ast.expr:
         """The expression for these arguments."""
         node = copy.deepcopy(_expression(self.text))
@@ -80,6 +104,24 @@ def _parameters(signature: str) -> ast.arguments:
     function = ast.parse(f"def f{signature}: ...").body[0]
     assert isinstance(function, ast.FunctionDef)
     return function.args
+
+
+@cache
+def _unused(signature: str, text: str) -> dict[str, ast.expr]:
+    """The parameters that nothing is made of here, and the one value that they may have."""
+    used = {n.id for n in ast.walk(_expression(text)) if isinstance(n, ast.Name)}
+    return {
+        name: default
+        for name, default in _defaults(_parameters(signature))
+        if name not in used and not _SAID_OTHERWISE.fullmatch(name)
+    }
+
+
+def _equal(given: ast.expr, default: ast.expr) -> bool:
+    """Whether a value is the default; None and False both say that there is none."""
+    no = ("None", "False", "_")
+    texts = ast.unparse(given), ast.unparse(default)
+    return texts[0] == texts[1] or (texts[0] in no and texts[1] in no)
 
 
 @cache
@@ -108,18 +150,20 @@ def bind(
             bound[str(keyword.arg)] = keyword.value
         elif keyword.arg is None or keyword.arg not in IGNORED:
             raise MisfitError(f"`{ast.unparse(keyword)}`")
-    defaults = list(parameters.defaults)
-    pairs = list(zip(places[len(places) - len(defaults) :], defaults, strict=True))
-    pairs += [
-        (a.arg, d)
-        for a, d in zip(parameters.kwonlyargs, parameters.kw_defaults, strict=True)
-        if d is not None
-    ]
-    for name, default in pairs:
+    for name, default in _defaults(parameters):
         bound.setdefault(name, default)
     for name in sorted(names - set(bound)):
         raise MisfitError(f"without `{name}`")
     return bound
+
+
+def _defaults(parameters: ast.arguments) -> list[tuple[str, ast.expr]]:
+    """The parameters that have a default, and the defaults."""
+    places = [a.arg for a in (*parameters.posonlyargs, *parameters.args)]
+    defaults = list(parameters.defaults)
+    pairs = list(zip(places[len(places) - len(defaults) :], defaults, strict=True))
+    keyword_only = zip(parameters.kwonlyargs, parameters.kw_defaults, strict=True)
+    return [*pairs, *((a.arg, d) for a, d in keyword_only if d is not None)]
 
 
 def missing(value: object) -> bool:

@@ -43,7 +43,7 @@ class TranslatedCalls(ast.NodeTransformer):
             [ast.keyword(k.arg, self.visit(k.value)) for k in node.keywords],
         )
         try:
-            made = row.fill(row.bind(given), self.calculations)
+            made = row.fill(row.bind_all(given), self.calculations)
         except MisfitError as error:
             self.notes.refuse(
                 node,

@@ -109,6 +109,9 @@ def _by_default(parameter: str, default: ast.expr | None) -> str:
     if isinstance(value, str):
         return "str"
     if isinstance(value, tuple | list):
+        for kind in (str, bool):
+            if value and all(isinstance(v, kind) for v in value):
+                return f"tuple[{kind.__name__}, ...]"
         if all(isinstance(v, int) for v in value):
             return "Sizes" if all(v > 0 for v in value) else "Shape"
         return "tuple[float, ...]"

@@ -24,6 +24,37 @@ class Thing(nn.Module):
 """
 
 MODULES = {
+    "a dictionary of layers": (
+        (
+            ", dim",
+            'self.heads = nn.ModuleDict({"a": nn.Linear(dim, 4), "b": nn.Linear(dim, 4)})',
+            "x",
+            'return self.heads["a"](x) * self.heads["b"](x)',
+        ),
+        [
+            "self.heads_a = Linear(self.dim, 4)",
+            "self.heads_a(x) * self.heads_b(x)",
+        ],
+    ),
+    "a list of sequences": (
+        (
+            ", dim, slope: float = 0.1",
+            "self.slope = slope\n"
+            "        self.stages = nn.ModuleList(\n"
+            "            [nn.Sequential(nn.Linear(dim, dim), nn.LeakyReLU(self.slope)) for _ in range(2)])",
+            "x",
+            "for stage in self.stages:\n            x = stage(x)\n        return x",
+        ),
+        [
+            "class ThingStage(Layer):",
+            "self.stages = [ThingStage(self.dim, self.slope) for _ in range(2)]",
+            "for stage in self.stages:",
+        ],
+    ),
+    "names in a tuple": (
+        (', kinds=("a", "b")', "self.kinds = kinds", "x", "return x * len(self.kinds)"),
+        ['kinds: tuple[str, ...] = ("a", "b")'],
+    ),
     "a parameter that is replaced where it is None": (
         (", dim, inner=None", "inner = inner or dim", "x", "return x"),
         ["own_inner = self.inner or self.dim"],
@@ -177,6 +208,43 @@ def test_a_network_whose_directions_are_not_told_is_listed():
     [note] = [n for n in convert("model.py", given, "Thing", "Thing").notes if n.blocks]
     assert note.line == 11
     assert "`bidirectional` that is not True or False" in note.what
+
+
+def test_a_dictionary_whose_names_are_computed_is_listed():
+    given = TORCH.format(
+        parameters=", dim, act",
+        setup='self.acts = nn.ModuleDict({"relu": nn.ReLU(), "tanh": nn.Tanh()})\n'
+        "        self.act = act",
+        inputs="x",
+        body="return self.acts[self.act](x)",
+    )
+    [note] = [n for n in convert("model.py", given, "Thing", "Thing").notes if n.blocks]
+    assert note.line == 15
+    assert "`self.acts`, a dictionary of layers" in note.what
+    assert 'as in `self.acts["relu"]`' in note.todo
+
+
+@pytest.mark.parametrize(
+    ("setup", "said"),
+    [
+        ("nn.LSTM(dim, 8, proj_size=4)", "`nn.LSTM` with `proj_size=4`"),
+        (
+            "nn.MultiheadAttention(dim, 2, add_zero_attn=True)",
+            "with `add_zero_attn=True`",
+        ),
+    ],
+)
+def test_an_option_without_a_counterpart_is_listed_with_its_line(setup, said):
+    given = TORCH.format(
+        parameters=", dim",
+        setup=f"self.inner = {setup}",
+        inputs="x",
+        body="return x + self.inner(x)[0]"
+        if "LSTM" in setup
+        else "return self.inner(x, x, x)[0]",
+    )
+    noted = [n for n in convert("model.py", given, "Thing", "Thing").notes if n.blocks]
+    assert [note.line for note in noted if said in note.what] == [11]
 
 
 def test_what_is_random_in_inference_too_is_said_with_its_line():
