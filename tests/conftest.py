@@ -23,7 +23,7 @@ _FRAMES = 600
 _PROGRAMS = 60_000
 """How many compiled programs are kept: some of five runs that have none in common."""
 
-_QUICK = ("freeze", "graph", "numerics", "scaffold", "weights")
+_QUICK = ("freeze", "scaffold", "weights")
 """Folders of tests that run a program once, and claim nothing that its machine code decides."""
 
 _LONG = (

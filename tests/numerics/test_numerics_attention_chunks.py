@@ -111,7 +111,6 @@ def test_what_does_not_broadcast_is_refused():
         attend(q, *(jnp.concatenate([a, a[:, :, :1]], 2) for a in (k, v)))
 
 
-@pytest.mark.optimized
 def test_chunks_in_the_future_are_not_computed():
     """The last key is NaN, and follows all queries: it spreads to no result or gradient."""
     q, k, v, *_ = inputs(jnp.float32, queries=6)
@@ -127,7 +126,6 @@ def test_chunks_in_the_future_are_not_computed():
         assert bool(np.isfinite(x).all())
 
 
-@pytest.mark.optimized
 def test_memory_of_chunks_is_linear():
     """Memory of a gradient: four times as much for four times the length, not sixteen."""
 

@@ -8,8 +8,6 @@ import jax.numpy as jnp
 import pytest
 from numerics_adapter import init_optimizer, step_optimizer
 
-pytestmark = pytest.mark.optimized
-
 RATE = {"learning_rate": 0.01}
 MOMENTS = {"moment_dtype": "float32"}
 SIZE = 256

@@ -9,8 +9,6 @@ from numerics_arrays import numpy
 
 from mlax import nn
 
-pytestmark = pytest.mark.optimized
-
 DTYPES = ["float16", "bfloat16", "float32", "float64"]
 HUGE = {"float16": 1e4, "bfloat16": 1e30, "float32": 1e30, "float64": 1e200}
 SHAPE = (4, 6, 5)

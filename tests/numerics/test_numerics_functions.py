@@ -21,8 +21,6 @@ from numerics_arrays import (
 
 from mlax._core import arrays
 
-pytestmark = pytest.mark.optimized
-
 OVER: list[dict[str, Any]] = [
     {"axis": axis, "keepdims": keepdims}
     for axis in (None, 0, -1, (0, 2), (-1, 0))

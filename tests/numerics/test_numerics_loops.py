@@ -15,8 +15,6 @@ from mlax import block, nn
 from mlax._core.loops import map_chunks, scan
 from mlax_scaffold.testing.sums import narrow_sums
 
-pytestmark = pytest.mark.optimized
-
 FAST = {"xla_backend_optimization_level": 0}
 HALVES = ("bfloat16", "float16")
 CELLS = ("SimpleCell", "GRUCell", "LSTMCell", "MGUCell", "ConvLSTMCell")

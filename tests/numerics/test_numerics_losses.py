@@ -161,7 +161,6 @@ def test_what_is_impossible_and_not_asked_for_costs_nothing():
     assert np.isfinite(gradient).all()
 
 
-@pytest.mark.optimized
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 @pytest.mark.parametrize("name", _CASES)
 def test_half_precision_is_near_float64(name, dtype):
@@ -180,7 +179,6 @@ def test_half_precision_is_near_float64(name, dtype):
     assert np.max(np.abs(actual.astype("float64") - expected)) <= 6 * eps * scale
 
 
-@pytest.mark.optimized
 @pytest.mark.parametrize("error", [1e-3, 0.1, 0.9, 1.1, 30.0, 200.0])
 def test_log_cosh_has_the_digits_of_its_dtype(error):
     given = jnp.float32(error), jnp.float32(0.0)

@@ -10,8 +10,6 @@ import pytest
 
 from mlax import optim
 
-pytestmark = pytest.mark.optimized
-
 HALF = ("bfloat16", "float16")
 
 

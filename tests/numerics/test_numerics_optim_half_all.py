@@ -13,8 +13,6 @@ from numerics_optimizers import FAST_COMPILATION
 
 from mlax import optim
 
-pytestmark = pytest.mark.optimized
-
 BOUNDS = {"bfloat16": 0.1, "float16": 0.05}
 """Of the norm of the difference over the norm: noise of rounding, and no bias."""
 STEPS = 2000

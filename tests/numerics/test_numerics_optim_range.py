@@ -13,8 +13,6 @@ from numerics_optimizers import FAST_COMPILATION
 
 from mlax import optim
 
-pytestmark = pytest.mark.optimized
-
 NAMES = [
     name
     for name in optim.__all__

@@ -12,8 +12,6 @@ import pytest
 
 from mlax import optim
 
-pytestmark = pytest.mark.optimized
-
 LARGEST = np.iinfo(np.int32).max
 
 

@@ -9,8 +9,6 @@ import pytest
 from numerics_adapter import functional
 from numerics_arrays import assert_close, draw
 
-pytestmark = pytest.mark.optimized
-
 MAGNITUDES = (1e-3, 1.0, 100.0, 1e4)
 COTANGENTS = (1e-3, 1.0, 1e3)
 

@@ -10,8 +10,6 @@ import pytest
 import mlax.functional as F
 from mlax import nn
 
-pytestmark = pytest.mark.optimized
-
 HALVES = ("bfloat16", "float16")
 FAST = {"xla_backend_optimization_level": 0}
 SIZE = 2**20

@@ -8,8 +8,6 @@ import pytest
 import mlax.functional as F
 from mlax import nn
 
-pytestmark = pytest.mark.optimized
-
 
 def test_batch_norm_in_float16_with_moments_out_of_its_range():
     weights, state, hyperparams = nn.BatchNorm.init(

@@ -15,8 +15,6 @@ import mlax.functional as F
 from mlax import nn, optim
 from mlax_scaffold.testing.programs import quick
 
-pytestmark = pytest.mark.optimized
-
 HALVES = ("bfloat16", "float16")
 SIZES = (64, 2**11, 2**16, 2**20)
 FAST = {"xla_backend_optimization_level": 0}

@@ -9,8 +9,6 @@ import pytest
 
 from mlax import functional
 
-pytestmark = pytest.mark.optimized
-
 _LOGITS = np.random.default_rng(3).normal(size=(6, 9)) * 2.0
 _DTYPES = ("float16", "bfloat16", "float32", "float64")
 

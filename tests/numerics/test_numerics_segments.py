@@ -10,8 +10,6 @@ import pytest
 from mlax._core.sums import segment_sum
 from mlax_scaffold.testing.sums import narrow_sums
 
-pytestmark = pytest.mark.optimized
-
 HALF = [jnp.float16, jnp.bfloat16]
 
 

@@ -12,8 +12,6 @@ from numerics_every import create, names
 import mlax
 from mlax import optim
 
-pytestmark = pytest.mark.optimized
-
 FIRST = [2**24 + 1, 2**30 + 1]
 """Something happens here, and again some steps later."""
 
