@@ -177,6 +177,11 @@ def _run(modules: list[tuple[str, str, str, str]], judge: _Judge) -> str:
                 sys.setprofile(None)
                 judge.path = ""
                 signal.setitimer(signal.ITIMER_PROF, 0)
+            public = stem.removeprefix("_")
+            if owner is not None and public != stem and public in vars(module):
+                # A function, which its package exports.
+                owners.append((owner, public, vars(owner).get(public)))
+                setattr(owner, public, vars(module)[public])
     except BaseException as error:
         if not judge.found:
             last = traceback.extract_tb(error.__traceback__)[-1]

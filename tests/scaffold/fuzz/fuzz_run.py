@@ -123,7 +123,7 @@ def _modules(made: Made) -> list[tuple[str, str, str, str]]:
         text = files[file.path].text
         found.append((stem, file.path, text, made.spec.path))
     # The module, its class, and then the tests, which import both.
-    return sorted(found, key=lambda module: module[0].startswith("test_"))
+    return sorted(found, key=lambda m: (m[0].startswith("test_"), ".graph." in m[0]))
 
 
 def _told() -> str:

@@ -160,7 +160,7 @@ class _OptimizerBuilder:
         if self.counts:
             fields.append(f"step=placement.create_count({beside(self.definition)})")
         fields += [f"{d.name}={d.name}" for d in self.states]
-        if self.moments:
+        if "setup" in self.methods:
             given = ["trainables", "moments", *self._selected(self._reads("setup"))]
             fields.append(f"**trees.unzip({', '.join(given)})")
         fields += [f"{h.name}={h.name}_state" for h in self.structural]
@@ -171,7 +171,7 @@ class _OptimizerBuilder:
         lines.append(f"hyperparams = {self.name}Hyperparams({given})")
         if "setup_tree" in self.methods:
             lines.append(self.methods["setup_tree"].body.rstrip("\n"))
-        if self.moments:
+        if "setup" in self.methods:
             lines.append(self._moments())
         lines += [
             f"state = {self.name}State({', '.join(fields)})",
