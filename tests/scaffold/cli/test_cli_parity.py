@@ -78,12 +78,12 @@ def heavy_ball(learning_rate, decay=0.9):
     return optax.GradientTransformation(init_fn, update_fn)
 """
 KINDS = {
-    "function": ("new-function", "soft_threshold", "functional/probe", "maximum"),
-    "pair": ("new-layer", "affine", "nn/probe", "tanh"),
-    "class": ("new-layer", "Unit", "nn/probe", "tanh"),
-    "optimizer": ("new-optimizer", "heavy_ball", "optim/probe", " - "),
+    "function": ("soft_threshold", "new-function", "functional/probe", "maximum"),
+    "pair": ("affine", "new-layer", "nn/probe", "tanh"),
+    "class": ("Unit", "new-layer", "nn/probe", "tanh"),
+    "optimizer": ("heavy_ball", "new-optimizer", "optim/probe", " - "),
 }
-"""How each is created, what of, where, and what says the same no more where it is changed."""
+"""What each is created from, how, where, and what says the same no more where it is changed."""
 CHANGED = {"maximum": "minimum", "tanh": "sin", " - ": " + "}
 TEST = "tests/parity/test_parity_nn_probe_block.py"
 
@@ -135,7 +135,7 @@ def test_it_fails_where_the_spec_says_something_else(model):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_of_code_has_its_test(model, kind):
-    command, thing, place, said = KINDS[kind]
+    thing, command, place, said = KINDS[kind]
     name = "probe" if command == "new-function" else "Probe"
     told = model.ok(command, name, "--from", f"others.py:{thing}")
     test = f"tests/parity/test_parity_{place.replace('/', '_')}.py"
