@@ -100,9 +100,9 @@ class Numbering:
     def constant(self, value: Any) -> int:
         """The number of a value that is known; that of a single number is remembered."""
         found = self.number(("const", self.value(value)))
-        if isinstance(value, np.ndarray | jax.Array) and not _is_key(value):
-            if value.shape == ():
-                self._known[found] = np.asarray(value)
+        array = isinstance(value, np.ndarray | jax.Array) and not _is_key(value)
+        if array and value.shape == ():
+            self._known[found] = np.asarray(value)
         return found
 
     def outputs(
