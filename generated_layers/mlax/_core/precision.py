@@ -30,7 +30,7 @@ def widened(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _is_half(x: Any) -> bool:
-    dtype = getattr(x, "dtype", None)
+    dtype = getattr(x, "dtype", jnp.dtype(bool))
     return jnp.issubdtype(dtype, jnp.floating) and jnp.finfo(dtype).bits <= 16
 
 
