@@ -247,6 +247,17 @@ def test_an_option_without_a_counterpart_is_listed_with_its_line(setup, said):
     assert [note.line for note in noted if said in note.what] == [11]
 
 
+def test_the_way_to_a_cell_with_projections_is_named():
+    given = TORCH.format(
+        parameters=", dim",
+        setup="self.inner = nn.LSTM(dim, 8, proj_size=4)",
+        inputs="x",
+        body="return self.inner(x)[0]",
+    )
+    [note] = [n for n in convert("model.py", given, "Thing", "Thing").notes if n.blocks]
+    assert "`new-layer --like LSTMCell`, map h by a weight of shape" in note.todo
+
+
 def test_what_is_random_in_inference_too_is_said_with_its_line():
     given = TORCH.format(
         parameters="", setup="pass", inputs="x", body="return x + torch.randn_like(x)"
