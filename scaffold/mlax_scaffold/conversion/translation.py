@@ -222,7 +222,8 @@ class Translator(TranslatedCalls):
         if full in _COUNTED and not self.around.static and _floating(node):
             node.keywords = [k for k in node.keywords if k.arg != "dtype"]
             row = FUNCTIONS.get(full)
-            counted = self._filled(node, row) if row else self.generic_visit(node)
+            func = self.visit(node.func)
+            counted = self._filled(node, row) if row else self._generic(node, func)
             if isinstance(counted, ast.Call):
                 self._with_dtype(counted, len(counted.args))
             return counted
