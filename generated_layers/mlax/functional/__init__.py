@@ -11,6 +11,7 @@ from mlax.functional._bias_correction import bias_correction
 from mlax.functional._categorical import categorical
 from mlax.functional._chunked_attention import chunked_attention
 from mlax.functional._conv import conv
+from mlax.functional._cumsum import cumsum
 from mlax.functional._deviations import deviations
 from mlax.functional._dithered_sum import dithered_sum
 from mlax.functional._divide_by_root import divide_by_root
@@ -73,6 +74,7 @@ __all__ = [
     "categorical",
     "chunked_attention",
     "conv",
+    "cumsum",
     "deviations",
     "dithered_sum",
     "divide_by_root",

@@ -258,6 +258,8 @@ class _Setup(cst.CSTTransformer):
             return expression(f"trees.selected({name}, trainables)")
         if name in dict(self.context.definition.constants):
             return expression(f"{self.context.definition.name}Hyperparams.{name}")
+        if name in self.context.fields("layer") | self.context.fields("layers"):
+            return expression(f"{name}_hyperparams")
         method = self.context.definition.method(name)
         return expression(name if method is None else f"hyperparams.{name}")
 
