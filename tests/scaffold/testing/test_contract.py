@@ -142,6 +142,7 @@ def test_inputs_that_do_not_fit_are_refused():
     assert "Linear takes x of int32" in broken(
         layer_refusals.refuse_other_kinds, fwd=any_kind
     )
+
     def of_another(x, *args, **kwargs):
         try:
             return Linear.fwd(x, *args, **kwargs)
