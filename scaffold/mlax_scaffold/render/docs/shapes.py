@@ -71,7 +71,11 @@ class Sizes:
                     self.sizes.setdefault(name, self.chosen.get(name, self.free))
                     sizes.append(self._size(name))
                 case Variadic(name):
-                    free = {"batch": (self.chosen["batch"],), "spatial": self.spatial}
+                    free = {
+                        "batch": (self.chosen["batch"],),
+                        "spatial": self.spatial,
+                        "shape": self.any,
+                    }
                     count = dim.count(self.sizes)
                     chosen = (
                         free.get(name, (self.free,))
