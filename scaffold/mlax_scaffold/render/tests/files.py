@@ -92,6 +92,8 @@ class TestView:
     key_optional: bool
     partial: tuple[str, ...]
     """Fields of the state that are no moments."""
+    held: tuple[str, ...]
+    """Moments that are containers."""
     needs: tuple[str, ...]
     """Inputs of `step` that an optimizer cannot do without."""
     surrogate: bool
@@ -204,6 +206,7 @@ def _view(definition: Definition, library: Library, project: Project) -> TestVie
             item.name
             for item in (*definition.structural(), *definition.declared(Role.STATE))
         ),
+        held=tuple(d.name for d in definition.declared(Role.MOMENT) if d.members),
         needs=tuple(needs(definition)) if definition.kind is Kind.OPTIMIZER else (),
         surrogate=bool(traits.surrogate if traits else library.surrogate(definition)),
         complex_numbers=(
