@@ -40,6 +40,34 @@ def test_reductions(name, dtype):
         assert_close(y, getattr(np, name)(numpy(x), **options), dtype)
 
 
+@pytest.mark.parametrize("size", [0, 1, 128, 129, 40_000])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_running_sums_do_not_lose_more_with_every_element(size, dtype):
+    x = np.abs(draw(0, (2, size), "float64")) * 1e-3
+    x = jnp.asarray(x, dtype)
+    y = compiled(functional("cumsum"), dtype=dtype)(x)
+    expected = np.cumsum(numpy(x), axis=-1)
+    assert y.dtype == x.dtype
+    error = np.abs(numpy(y) - expected) / expected
+    assert np.max(error, initial=0.0) <= 4 * float(jnp.finfo(dtype).eps)
+
+
+@pytest.mark.parametrize("axis", [0, -1, (1, 0)])
+def test_running_sums(axis, dtype):
+    x = draw(0, (2, 3, 4), dtype)
+    y = compiled(lambda x: functional("cumsum")(x, axis=axis), dtype=dtype)(x)
+    expected = numpy(x)
+    for a in (axis,) if isinstance(axis, int) else axis:
+        expected = np.cumsum(expected, axis=a)
+    assert_close(y, expected, dtype)
+
+
+def test_running_sums_of_what_is_not_finite(dtype):
+    x = jnp.asarray([1.0, -jnp.inf, 2.0, jnp.inf, 3.0], dtype)
+    expected = [1.0, -np.inf, -np.inf, np.nan, np.nan]
+    np.testing.assert_array_equal(numpy(functional("cumsum")(x)), expected)
+
+
 def test_moments_and_logsumexp(dtype):
     @functools.partial(compiled, dtype=dtype)
     def run(x):

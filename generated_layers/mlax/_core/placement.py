@@ -152,23 +152,20 @@ def in_place(new: Any, old: Any, param: Any = None) -> Any:
     if new.shape != old.shape:
         return new
     if isinstance(new, jax.core.Tracer) or isinstance(old, jax.core.Tracer):
-        # In a program, this ties all arrays of one shape together: those are replicated.
-        tied = param is not None and not _is_like(old, param) and old.size
-        return _tied_to(new, old) if tied else new
+        alone = param is not None and not _is_like(old, param)
+        return _replicated(new, old) if alone and old.size else new
     sharding = _sharding(old)
     if sharding is None or new.sharding.is_equivalent_to(sharding, new.ndim):
         return new
     return jax.device_put(new, sharding)
 
 
-def _tied_to(new: Any, old: Any) -> Any:
-    """A traced array that the compiler keeps where another one is."""
-    try:
-        from jax.experimental.shard_alike import shard_alike
-    except ModuleNotFoundError:
-        # Newer versions of jax have no such function, and leave it to the compiler.
+def _replicated(new: Any, old: Any) -> Any:
+    """A traced array that the compiler keeps on all devices of the one before."""
+    sharding = jax.typeof(old).sharding
+    if set(sharding.mesh.axis_types) != {AxisType.Auto}:
         return new
-    return shard_alike(new, old)[0]
+    return lax.with_sharding_constraint(new, everywhere(sharding))
 
 
 def _is_like(moment: Any, param: Any) -> bool:

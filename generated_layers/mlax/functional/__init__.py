@@ -11,6 +11,7 @@ from mlax.functional._bias_correction import bias_correction
 from mlax.functional._categorical import categorical
 from mlax.functional._chunked_attention import chunked_attention
 from mlax.functional._conv import conv
+from mlax.functional._cumsum import cumsum
 from mlax.functional._deviations import deviations
 from mlax.functional._dithered_sum import dithered_sum
 from mlax.functional._divide_by_root import divide_by_root
@@ -57,6 +58,7 @@ from mlax.functional._sum import sum
 from mlax.functional._sum_pool import sum_pool
 from mlax.functional._top_k_logits import top_k_logits
 from mlax.functional._top_p_logits import top_p_logits
+from mlax.functional._unbiasing import unbiasing
 from mlax.functional._var import var
 from mlax.functional._z_norm import z_norm
 
@@ -72,6 +74,7 @@ __all__ = [
     "categorical",
     "chunked_attention",
     "conv",
+    "cumsum",
     "deviations",
     "dithered_sum",
     "divide_by_root",
@@ -118,6 +121,7 @@ __all__ = [
     "sum_pool",
     "top_k_logits",
     "top_p_logits",
+    "unbiasing",
     "var",
     "z_norm",
 ]

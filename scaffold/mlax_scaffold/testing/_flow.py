@@ -1,15 +1,17 @@
-"""Which outputs of a jaxpr its values are needed by."""
+"""Which outputs of a jaxpr its values are needed by, and which of them are between integers."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+import jax
 from jax.extend.core import Jaxpr, JaxprEqn, Literal, Var
 
 from mlax_scaffold.testing._jaxprs import (
     TRANSPARENT,
     SubJaxpr,
     carries,
+    is_inexact,
     sub_jaxprs,
     sub_outputs,
 )
@@ -106,3 +108,44 @@ def _condition_reads(eqn: JaxprEqn) -> set[int]:
             pairs = zip(sub.operands, inputs, strict=True)
             reads |= {p for p, needed in pairs if needed and p is not None}
     return reads
+
+
+def between_integers(jaxpr: Jaxpr) -> set[Var]:
+    """The inexact variables that are computed of integers and booleans alone, and only for such.
+
+    As in the bucket of a distance, `jnp.log(n.astype(jnp.float32)).astype(jnp.int32)`. Random
+    numbers, whose bits are integers, are none of them.
+    """
+    found: set[Var] = set()
+    for eqn in jaxpr.eqns:
+        if eqn.primitive.name == "bitcast_convert_type" or any(
+            map(_is_key, eqn.invars)
+        ):
+            continue
+        if all(v in found for v in _inexact(eqn.invars)):
+            found.update(_inexact(eqn.outvars))
+    found -= {v for v in jaxpr.outvars if isinstance(v, Var)}
+    # Every reader stands behind what it reads.
+    for eqn in reversed(jaxpr.eqns):
+        if not found.issuperset(_inexact(eqn.outvars)):
+            found -= set(_inexact(eqn.invars))
+    return found
+
+
+def is_between_integers(eqn: JaxprEqn, found: set[Var]) -> bool:
+    """Whether all inexact variables of an eqn are among those, and one is there."""
+    inexact = [*_inexact(eqn.invars), *_inexact(eqn.outvars)]
+    return bool(inexact) and found.issuperset(inexact)
+
+
+def _is_key(variable: Var | Literal) -> bool:
+    dtype = getattr(variable.aval, "dtype", bool)
+    return jax.numpy.issubdtype(dtype, jax.dtypes.prng_key)
+
+
+def _inexact(variables: Sequence[Var | Literal]) -> list[Var]:
+    return [
+        v
+        for v in variables
+        if isinstance(v, Var) and is_inexact(getattr(v.aval, "dtype", bool))
+    ]

@@ -47,7 +47,6 @@ IDENTITIES = frozenset(
         "optimization_barrier",
         "pvary",
         "reshard",
-        "shard_alike",
         "sharding_constraint",
     }
 )

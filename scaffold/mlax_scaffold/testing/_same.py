@@ -46,6 +46,7 @@ class Numbering:
 
     def __init__(self) -> None:
         self.numbers: dict[Any, int] = {}
+        self._known: dict[int, np.ndarray] = {}
         self.count = itertools.count()
         # Objects that are known by their identity have to live as long as the numbers.
         self.alive: list[Any] = []
@@ -96,18 +97,25 @@ class Numbering:
             return self.unknown()
         return known
 
+    def constant(self, value: Any) -> int:
+        """The number of a value that is known; that of a single number is remembered."""
+        found = self.number(("const", self.value(value)))
+        array = isinstance(value, np.ndarray | jax.Array) and not _is_key(value)
+        if array and value.shape == ():
+            self._known[found] = np.asarray(value)
+        return found
+
     def outputs(
         self, jaxpr: Jaxpr, consts: Sequence[Any], inputs: Sequence[int]
     ) -> list[int]:
         """The numbers of the outputs of `jaxpr`, given those of its inputs."""
         known: dict[Var, int] = dict(zip(jaxpr.invars, inputs, strict=True))
         for var, const in zip(jaxpr.constvars, consts, strict=True):
-            known[var] = self.number(("const", self.value(const)))
+            known[var] = self.constant(const)
 
         def read(v: Var | Literal) -> int:
             if isinstance(v, Literal):
-                array = np.asarray(v.val, v.aval.dtype)  # pyright: ignore[reportAttributeAccessIssue]
-                return self.number(("literal", self.value(array)))
+                return self.constant(np.asarray(v.val, v.aval.dtype))  # pyright: ignore[reportAttributeAccessIssue]
             return known[v]
 
         for eqn in jaxpr.eqns:
@@ -125,6 +133,9 @@ class Numbering:
         if _returns_its_operands(eqn):
             return list(operands)
         primitive = eqn.primitive.name
+        if primitive == "convert_element_type" and operands[0] in self._known:
+            number = self._known[operands[0]]
+            return [self.constant(number.astype(eqn.params["new_dtype"]))]
         if primitive == "select_n" and len(set(operands[1:])) == 1:
             return [operands[1]]
         if primitive in COMMUTATIVE:
@@ -140,6 +151,8 @@ class Numbering:
                 return self.outputs(inner, (), operands)
         if primitive == "scan":
             return self._scan(eqn, operands)
+        if primitive == "cond":
+            return self._cond(eqn, operands)
         # Another function of Python may do the same.
         self.hidden |= any(map(_is_function, eqn.params.values()))
         params = tuple((n, self.value(v)) for n, v in sorted(_parameters(eqn).items()))
@@ -180,6 +193,21 @@ class Numbering:
         whole = self.number(("scan", how, equations))
         results = [*carries, *(("each", n) for n in after[count:])]
         found = [self.number(("result", whole, result)) for result in results]
+        self._eqns.append((found[0] if found else whole, eqn))
+        return found
+
+    def _cond(self, eqn: JaxprEqn, operands: Sequence[int]) -> list[int]:
+        """Those of what branches compute of what they are given, in whatever order it is told."""
+        index, *given = operands
+        branches = [
+            tuple(self.outputs(branch.jaxpr, branch.consts, given))
+            for branch in eqn.params["branches"]
+        ]
+        whole = self.number(("cond", index, tuple(branches)))
+        found = [
+            self.number(("chosen", index, results))
+            for results in zip(*branches, strict=True)
+        ]
         self._eqns.append((found[0] if found else whole, eqn))
         return found
 

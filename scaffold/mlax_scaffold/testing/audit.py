@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 import jax
@@ -54,6 +54,7 @@ def audit_jaxpr(
     scalars: Iterable[DTypeLike] = (),
     stored: Iterable[DTypeLike] = (),
     kept: Sequence[bool] = (),
+    passed: Iterable[DTypeLike] = (),
     rules: bool = True,
 ) -> list[Finding]:
     """Every floating or complex value of a jaxpr whose dtype is not among `allowed`.
@@ -64,15 +65,19 @@ def audit_jaxpr(
     - what a cast, or a constant fill, makes, where it becomes an output unchanged;
     - a weakly typed literal (a Python number), and what is computed of such alone
       (`jnp.sqrt(2)`), as long as nothing but casts read it;
+    - what is computed of integers and booleans alone, and only for such;
     - values of shape () in a dtype among `scalars`;
     - values in a dtype among `stored` on which no output depends but those that `kept`
-      marks: the new state, which may be computed in the dtype that it is stored in.
+      marks: the new state, which may be computed in the dtype that it is stored in;
+    - what a cast makes in a dtype among `passed`, where nothing but casts read it: the
+      gradient of a state that is set and read again goes through the dtype of that state.
     A weakly typed output is a finding in any dtype.
     """
     audit = _Audit(
         frozenset(jnp.dtype(d) for d in allowed),
         frozenset(jnp.dtype(d) for d in scalars),
         frozenset(jnp.dtype(d) for d in stored),
+        frozenset(jnp.dtype(d) for d in passed),
         rules,
     )
     audit.outputs(closed_jaxpr)
@@ -100,12 +105,18 @@ def assert_dtypes(
     scalars: Iterable[DTypeLike] = (),
     stored: Iterable[DTypeLike] = (),
     kept: Sequence[bool] = (),
+    passed: Iterable[DTypeLike] = (),
     what: str = "function",
 ) -> None:
     """Raise AssertionError with a table of the findings of `audit_jaxpr`, if any."""
     allowed = tuple(jnp.dtype(d) for d in allowed)
     findings = audit_jaxpr(
-        closed_jaxpr, allowed, scalars=scalars, stored=stored, kept=kept
+        closed_jaxpr,
+        allowed,
+        scalars=scalars,
+        stored=stored,
+        kept=kept,
+        passed=passed,
     )
     if findings:
         raise AssertionError(report(findings, allowed, what=what))
@@ -148,6 +159,7 @@ class _Audit:
     allowed: frozenset[Any]
     scalars: frozenset[Any]
     stored: frozenset[Any]
+    passed: frozenset[Any]
     rules: bool
     findings: list[Finding] = field(default_factory=list)
 
@@ -164,12 +176,16 @@ class _Audit:
         """
         self.constants(jaxpr, path)
         reach, _ = _jaxprs.reaching(jaxpr, outputs)
+        reach |= self.cast_back(jaxpr)
         state: set[Var] = set()
         if self.stored and any(kept):
             state = _flow.needed_at_most_by(jaxpr, kept)
         numbers = _numbers(jaxpr)
+        counted = _flow.between_integers(jaxpr)
         for eqn in jaxpr.eqns:
             if numbers.issuperset(eqn.outvars):
+                continue
+            if _flow.is_between_integers(eqn, counted):
                 continue
             of_state = [v in state for v in eqn.outvars]
             audit = self.of_state if any(of_state) and all(of_state) else self
@@ -185,11 +201,22 @@ class _Audit:
             if self.rules and eqn.primitive.name in _jaxprs.CUSTOM_RULES:
                 audit.derivative(jaxpr, eqn, path)
 
+    def cast_back(self, jaxpr: Jaxpr) -> set[Var]:
+        """The variables in a dtype that values may pass through, which nothing but casts read."""
+        if not self.passed:
+            return set()
+        computed = {v for v in jaxpr.outvars if isinstance(v, Var)}
+        for eqn in jaxpr.eqns:
+            if eqn.primitive.name != "convert_element_type":
+                computed.update(_inputs(eqn))
+        made = {v for eqn in jaxpr.eqns for v in eqn.outvars} - computed
+        return {v for v in made if getattr(v.aval, "dtype", None) in self.passed}
+
     @property
     def of_state(self) -> _Audit:
         """The audit of what only the new state depends on."""
         allowed = self.allowed | self.stored
-        return _Audit(allowed, self.scalars, frozenset(), self.rules, self.findings)
+        return replace(self, allowed=allowed, stored=frozenset())
 
     def derivative(self, jaxpr: Jaxpr, eqn: JaxprEqn, path: tuple[str, ...]) -> None:
         # What is stored in another dtype has derivatives in that dtype.
@@ -198,7 +225,7 @@ class _Audit:
             return
         # The rules of what the rules call are not audited: a rule may call its own
         # function, and so on for ever.
-        nested = _Audit(self.allowed, self.scalars, frozenset(), rules=False)
+        nested = replace(self, stored=frozenset(), rules=False, findings=[])
         outputs = [True] * len(rules.jaxpr.outvars)
         nested.walk(rules.jaxpr, outputs, (*path, f"vjp of {_label(eqn)}"))
         self.findings += nested.findings

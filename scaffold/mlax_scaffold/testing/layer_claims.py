@@ -116,14 +116,22 @@ def _assert_dtypes(
 ) -> None:
     case = situation.case
     leaves = jax.tree.leaves(situation.arguments.non_trainables)
-    stored = [v.dtype for v in leaves if case.stored and is_inexact(v)]
+    of_state = [v.dtype for v in leaves if is_inexact(v)]
+    stored = of_state if case.stored else ()
     outputs = len(jax.tree.leaves(situation.forward.out[0]))
     kept = [False] * outputs + [True] * len(leaves) + [False] * gradients
     dtype = situation.compute_dtype
     allowed = (dtype, *case.complex_of(dtype), *case.allowed)
     # Rules of derivatives are traced, and remembered as they are traced first.
     with situation.precision():
-        assert_dtypes(program.jaxpr, allowed, stored=stored, kept=kept, what=what)
+        assert_dtypes(
+            program.jaxpr,
+            allowed,
+            stored=stored,
+            kept=kept,
+            passed=of_state if gradients else (),
+            what=what,
+        )
 
 
 def compute_the_same_compiled_and_mapped(situation: Situation) -> None:

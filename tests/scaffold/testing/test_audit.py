@@ -244,6 +244,32 @@ def test_what_is_computed_of_arrays_is_none(fn):
     assert any(f.dtype == "float32" for f in audit(fn, X))
 
 
+def bucket(i):
+    return jnp.log(jnp.maximum(i, 1).astype(jnp.float32) / 3).astype(jnp.int32)
+
+
+def test_what_is_between_integers_is_no_finding():
+    def taken(table, i):
+        return table[jax.jit(bucket)(i) * bucket(i)]
+
+    assert audit(taken, X, jnp.arange(3)) == []
+
+
+ROW = jax.ShapeDtypeStruct((3,), HALF)
+
+
+@pytest.mark.parametrize(
+    "fn",
+    [
+        lambda x, i: x * (i / 3),
+        lambda x, i: jnp.where(i / 3 > x[0].astype(jnp.float32), x, 0),
+        lambda x, i: (i.astype(jnp.float32) * x.astype(jnp.float32)).astype(jnp.int32),
+    ],
+)
+def test_what_meets_numbers_is_not_between_integers(fn):
+    assert audit(fn, ROW, jnp.arange(3))
+
+
 def test_constants_are_found():
     table = jnp.ones((4, 3))
     (finding, *_) = audit(lambda x: x + table.astype(HALF), X)

@@ -129,3 +129,30 @@ def test_the_gradient_may_leave_something_behind():
 
     assert audit(fn) == []
     assert audit(fn, stored=())
+
+
+def gradient(read):
+    """Findings in the gradient by x of what a state becomes and is read as."""
+
+    def derivative(x, state, cotangent):
+        def forward(x):
+            new = (x * 2).astype(WIDE)
+            return read(new), new
+
+        y, pullback, new = jax.vjp(forward, x, has_aux=True)
+        return y, new, pullback(cotangent)[0]
+
+    jaxpr = jax.make_jaxpr(derivative)(X, STATE, X)
+    return [
+        {f.primitive for f in audit_jaxpr(jaxpr, [HALF], passed=passed)}
+        for passed in ([], [WIDE])
+    ]
+
+
+def test_a_gradient_may_pass_through_the_dtype_of_a_state():
+    assert gradient(lambda new: new.astype(HALF)) == [{"convert_element_type"}, set()]
+
+
+def test_a_gradient_is_not_added_up_in_the_dtype_of_a_state():
+    _, found = gradient(lambda new: new.astype(HALF) * jnp.sin(new.astype(HALF)))
+    assert "add_any" in found

@@ -235,6 +235,27 @@ def test_hyperparameters_that_are_not_static(broken, message):
         claims.have_static_hyperparameters(situation(broken))
 
 
+def divided(gradients, state, params, hyperparams):
+    """Gradients divided by the mean of all."""
+    leaves = jax.tree.leaves(gradients)
+    mean = sum(abs(g).max() for g in leaves) / len(leaves)
+    updates, new = step(gradients, state, params, hyperparams)
+    return map_all(lambda u: u / mean.astype(u.dtype))(updates), new
+
+
+def test_what_may_be_undefined_without_gradients():
+    mean = case(step=divided)
+    with pytest.raises(AssertionError, match="not finite within 3 steps with zero"):
+        contracts.assert_zero_gradients(mean)
+    with pytest.raises(ZeroDivisionError):
+        contracts.assert_structure(mean)
+    unsaid = dataclasses.replace(mean, unsaid=True)
+    contracts.assert_zero_gradients(unsaid)
+    contracts.assert_structure(unsaid)
+    with pytest.raises(AssertionError, match="that are zero in one array"):
+        contracts.assert_zero_gradients(case(epsilon=1e-12, unsaid=True))
+
+
 def test_zero_gradients():
     contracts.assert_zero_gradients(case())
     contracts.assert_zero_gradients(case(), HALF)

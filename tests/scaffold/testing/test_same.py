@@ -88,6 +88,18 @@ def chosen(x, limit=0.0):
     return lax.cond(x[0, 0] > limit, jnp.sin, jnp.cos, x)
 
 
+def chosen_of_a_number(x, inside=False, number=0.75):
+    """A branch closes over a number that is cast before it, or in it."""
+    made = jnp.float32(number) if inside else jnp.float32(number).astype(jnp.float16)
+    half = x.astype(jnp.float16) if inside else x
+
+    def branch(y):
+        used = made.astype(jnp.float16) if inside else made
+        return y * used + (half if inside else half.astype(jnp.float16)).astype(y.dtype)
+
+    return lax.cond(x[0, 0] > 0, branch, jnp.sin, x)
+
+
 def drawn(x, seed=0):
     return x * jax.random.bernoulli(jax.random.key(seed), 0.5, x.shape)
 
@@ -105,6 +117,7 @@ def drawn(x, seed=0):
         (carried, lambda x: carried(x, 1)),
         (nested, nested),
         (chosen, chosen),
+        (chosen_of_a_number, lambda x: chosen_of_a_number(x, inside=True)),
         (drawn, drawn),
         (lambda x: x + np.eye(2, 3), lambda x: x + np.eye(2, 3)),
         (jax.nn.softmax, jax.nn.softmax),
@@ -137,6 +150,8 @@ def test_the_same_operations_are_the_same_value(one, other):
         (carried, lambda x: carried(x, change=1.0)),
         (carried, lambda x: carried(x, 1)[::-1]),
         (chosen, lambda x: chosen(x, 2.0)),
+        (chosen_of_a_number, lambda x: chosen_of_a_number(x, number=0.5)),
+        (lambda x: lax.cond(x[0, 0] > 0, jnp.cos, jnp.sin, x), chosen),
         (drawn, lambda x: drawn(x, 1)),
         (lambda x: lax.top_k(x, 2)[0], lambda x: lax.top_k(x, 3)[0][:, 1:]),
         (

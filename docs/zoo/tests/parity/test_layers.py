@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from made import Made, assert_same, drawn, made
 
+from references.act_norm import act_norm
+from references.adaptive_computation_time import adaptive_computation_time
 from references.affine_coupling import affine_coupling
 from references.arc_face import arc_face
 from references.axial_attention import axial_attention
@@ -37,6 +39,7 @@ from references.poincare_linear import poincare_linear
 from references.pointer_head import pointer_head
 from references.random_fourier_features import random_fourier_features
 from references.rbf import rbf
+from references.relative_position_bias import relative_position_bias
 from references.reversible import inverse as inverse_of_reversible
 from references.reversible import reversible
 from references.siren import siren
@@ -45,6 +48,19 @@ from references.switchable_norm import switchable_norm
 from references.talking_heads_attention import talking_heads_attention
 from references.wave_net import wave_net
 from zoo import block, nn
+
+
+def test_act_norm():
+    layer, batches = (
+        made(nn.ActNorm, features=3),
+        [drawn(2, 4, 3, 3), drawn(3, 4, 3, 3)],
+    )
+    found = []
+    for x in batches:
+        y, layer.states = layer.step(x, "fwd", inference=False)
+        found.append(y)
+    assert_same(found, act_norm(batches))
+    assert_same(layer(batches[1]), act_norm(batches)[1])
 
 
 @pytest.mark.parametrize("swap", [False, True])
@@ -334,6 +350,27 @@ def linear(number: int):
     return nn.Linear.init(jax.random.key(number), 3, 3, dtype="float64")
 
 
+def test_adaptive_computation_time():
+    module = block.AdaptiveComputationTime
+
+    def make():
+        key = jax.random.key(1)
+        options = {"features": 3, "max_steps": 4, "epsilon": 0.1}
+        return module.init(key, layer=linear(0), dtype="float64", **options)
+
+    layer, x = Made(module, make), 4 * drawn(9, 3)
+    found = layer(x)
+    y, costs = adaptive_computation_time(
+        x,
+        lambda state: dense(layer.w.layer, state),
+        (layer.w.halt_kernel, layer.w.halt_bias),
+        max_steps=4,
+        epsilon=0.1,
+    )
+    assert len({int(cost) for cost in costs}) > 1
+    assert_same((found["output"], found["ponder_cost"]), (y, costs))
+
+
 @pytest.mark.parametrize("method", ["euler", "midpoint", "rk4"])
 def test_neural_ode(method):
     def make():
@@ -342,6 +379,15 @@ def test_neural_ode(method):
     layer, x = Made(block.NeuralODE, make), drawn(2, 3)
     expected = neural_ode(lambda h: dense(layer.w.layer, h), x, method, steps=3)
     assert_same(layer(x), expected)
+
+
+@pytest.mark.parametrize("bidirectional", [True, False])
+def test_relative_position_bias(bidirectional):
+    options = {"max_distance": 16, "bidirectional": bidirectional}
+    layer = made(nn.RelativePositionBias, num_heads=2, num_buckets=8, **options)
+    queries, keys = np.arange(9), np.array([0, 3, 30, 5])
+    expected = relative_position_bias(queries, keys, layer.w.embedding, **options)
+    assert_same(layer((queries, keys)), expected)
 
 
 def test_reversible():

@@ -13,12 +13,15 @@ from made import assert_same, drawn
 from mlax_scaffold.testing.dtypes import x64
 from mlax_scaffold.testing.programs import quick
 
+from references.adai import adai
 from references.adamp import adamp
 from references.adashift import adashift
+from references.aggmo import aggmo
 from references.laprop import laprop
 from references.nosadam import nosadam
 from references.pid import pid
 from references.qhadam import qhadam
+from references.swats import swats
 from zoo import optim
 
 Steps = Callable[..., Iterator[np.ndarray]]
@@ -27,10 +30,13 @@ OPTIMIZERS: dict[str, tuple[Any, Steps, dict[str, Any]]] = {
     "adamp": (optim.AdamP, adamp, {"weight_decay": 0.1, "delta": 1.0}),
     "adamp with nesterov": (optim.AdamP, adamp, {"nesterov": True}),
     "adashift": (optim.AdaShift, adashift, {"keep": 3}),
+    "aggmo": (optim.AggMo, aggmo, {"betas": (0.0, 0.5, 0.9, 0.99)}),
     "laprop": (optim.LaProp, laprop, {"weight_decay": 0.1}),
     "nosadam": (optim.NosAdam, nosadam, {}),
     "pid": (optim.PID, pid, {}),
     "qhadam": (optim.QHAdam, qhadam, {"nu2": 0.9}),
+    "swats": (optim.SWATS, swats, {}),
+    "swats that switches": (optim.SWATS, swats, {"epsilon": 0.1}),
 }
 
 
@@ -65,3 +71,20 @@ def test_updates_have_the_dtype_of_weights(name):
         for tree in (state, new)
     )
     assert before == after
+
+
+def test_the_inertia_of_adai_is_relative_to_all_weights():
+    first, second = drawn(3, 4), drawn(5)
+    gradients = [(drawn(3, 4, seed=n), 3 * drawn(5, seed=n)) for n in range(1, 6)]
+    with x64():
+        weights = {"a": jnp.asarray(first), "b": jnp.asarray(second)}
+        state, hyperparams = optim.Adai.init(weights, learning_rate=0.1)
+        step = jax.jit(optim.Adai.step, compiler_options=quick())
+        found = []
+        for a, b in gradients:
+            given = {"a": jnp.asarray(a), "b": jnp.asarray(b)}
+            updates, state = step(given, state, weights, hyperparams)
+            weights = optim.apply_updates(weights, updates)
+            found += [np.asarray(weights["a"]), np.asarray(weights["b"])]
+    expected = [p for ps in adai([first, second], gradients, 0.1) for p in ps]
+    assert_same(found, expected, 1e-6)

@@ -7,6 +7,7 @@ from zoo.functional._apply_attention_weights import apply_attention_weights
 from zoo.functional._bernoulli import bernoulli
 from zoo.functional._chunked_attention import chunked_attention
 from zoo.functional._conv import conv
+from zoo.functional._cumsum import cumsum
 from zoo.functional._deviations import deviations
 from zoo.functional._dithered_sum import dithered_sum
 from zoo.functional._divide_by_scaled_root import divide_by_scaled_root
@@ -26,8 +27,11 @@ from zoo.functional._rms_norm import rms_norm
 from zoo.functional._running_sum import running_sum
 from zoo.functional._scaled_scores import scaled_scores
 from zoo.functional._softmax import softmax
+from zoo.functional._sparsemax import sparsemax
 from zoo.functional._standardize import standardize
+from zoo.functional._std import std
 from zoo.functional._sum import sum
+from zoo.functional._unbiasing import unbiasing
 from zoo.functional._var import var
 
 # A line for each name, here and above: branches that each add one merge by
@@ -38,6 +42,7 @@ __all__ = [
     "bernoulli",
     "chunked_attention",
     "conv",
+    "cumsum",
     "deviations",
     "dithered_sum",
     "divide_by_scaled_root",
@@ -57,8 +62,11 @@ __all__ = [
     "running_sum",
     "scaled_scores",
     "softmax",
+    "sparsemax",
     "standardize",
+    "std",
     "sum",
+    "unbiasing",
     "var",
 ]
 

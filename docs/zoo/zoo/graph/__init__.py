@@ -19,11 +19,13 @@ from zoo.graph._rng import Rng
 from zoo.graph._scan import dynamic_scan, static_scan
 from zoo.graph._sequential import Sequential
 from zoo.graph._sharding import partition_specs, shardings
+from zoo.graph.block.adaptive_computation_time import AdaptiveComputationTime
 from zoo.graph.block.gmlp_block import GMLPBlock
 from zoo.graph.block.neural_ode import NeuralODE
 from zoo.graph.block.residual_block import ResidualBlock
 from zoo.graph.block.reversible import Reversible
 from zoo.graph.block.wave_net import WaveNet
+from zoo.graph.nn.act_norm import ActNorm
 from zoo.graph.nn.affine_coupling import AffineCoupling
 from zoo.graph.nn.arc_face import ArcFace
 from zoo.graph.nn.axial_attention import AxialAttention
@@ -55,6 +57,7 @@ from zoo.graph.nn.poincare_linear import PoincareLinear
 from zoo.graph.nn.pointer_head import PointerHead
 from zoo.graph.nn.random_fourier_features import RandomFourierFeatures
 from zoo.graph.nn.rbf import RBF
+from zoo.graph.nn.relative_position_bias import RelativePositionBias
 from zoo.graph.nn.siren import SIREN
 from zoo.graph.nn.swin_attention import SwinAttention
 from zoo.graph.nn.switchable_norm import SwitchableNorm
@@ -69,6 +72,8 @@ __all__ = [
     "NALU",
     "RBF",
     "SIREN",
+    "ActNorm",
+    "AdaptiveComputationTime",
     "AffineCoupling",
     "ArcFace",
     "AxialAttention",
@@ -103,6 +108,7 @@ __all__ = [
     "PoincareLinear",
     "PointerHead",
     "RandomFourierFeatures",
+    "RelativePositionBias",
     "ResidualBlock",
     "Reversible",
     "Rng",

@@ -2,6 +2,7 @@
 # To change this file, edit the specs and run `mlax-scaffold generate`.
 """Layers: each a module with `init` and `fwd`."""
 
+from zoo.nn import act_norm as ActNorm
 from zoo.nn import affine_coupling as AffineCoupling
 from zoo.nn import arc_face as ArcFace
 from zoo.nn import axial_attention as AxialAttention
@@ -33,6 +34,7 @@ from zoo.nn import poincare_linear as PoincareLinear
 from zoo.nn import pointer_head as PointerHead
 from zoo.nn import random_fourier_features as RandomFourierFeatures
 from zoo.nn import rbf as RBF
+from zoo.nn import relative_position_bias as RelativePositionBias
 from zoo.nn import siren as SIREN
 from zoo.nn import swin_attention as SwinAttention
 from zoo.nn import switchable_norm as SwitchableNorm
@@ -46,6 +48,7 @@ __all__ = [
     "NALU",
     "RBF",
     "SIREN",
+    "ActNorm",
     "AffineCoupling",
     "ArcFace",
     "AxialAttention",
@@ -73,6 +76,7 @@ __all__ = [
     "PoincareLinear",
     "PointerHead",
     "RandomFourierFeatures",
+    "RelativePositionBias",
     "SwinAttention",
     "SwitchableNorm",
     "TalkingHeadsAttention",

@@ -6,18 +6,24 @@ from zoo._core.optax_adapters import from_optax, to_optax
 from zoo._core.placement import state_shardings
 from zoo._core.trees import apply_updates
 from zoo.optim import ada_shift as AdaShift
+from zoo.optim import adai as Adai
 from zoo.optim import adam_p as AdamP
+from zoo.optim import agg_mo as AggMo
 from zoo.optim import la_prop as LaProp
 from zoo.optim import nos_adam as NosAdam
 from zoo.optim import pid as PID
 from zoo.optim import qh_adam as QHAdam
+from zoo.optim import swats as SWATS
 
 # A line for each name, here and above: branches that each add one merge by
 # themselves.
 __all__ = [
     "PID",
+    "SWATS",
     "AdaShift",
+    "Adai",
     "AdamP",
+    "AggMo",
     "LaProp",
     "NosAdam",
     "QHAdam",

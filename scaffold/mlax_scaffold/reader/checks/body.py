@@ -17,6 +17,7 @@ from mlax_scaffold.reader.checks.ranges import check_ranges
 from mlax_scaffold.reader.checks.scatters import check_scatters
 from mlax_scaffold.reader.checks.starts import check_starts
 from mlax_scaffold.reader.checks.widening import (
+    NARROW_WORDS,
     narrow_word,
     strict_hint,
     strict_word,
@@ -195,7 +196,7 @@ class BodyChecker:
             self.source.report(
                 node.func,
                 f"`{unparsed(node.func)}` adds half-precision numbers one after another",
-                f"Use the strict `{narrow}` of mlax_scaffold.spec, which adds them in pairs.",
+                f"Use the strict `{narrow}` of mlax_scaffold.spec, {NARROW_WORDS[narrow]}.",
                 strict_call(self.source, node, narrow),
             )
         if like := untyped(node, self.imports, self.method, self.attributes):

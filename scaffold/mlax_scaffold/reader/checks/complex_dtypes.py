@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from mlax_scaffold.errors import Fix
 from mlax_scaffold.model.complex_numbers import names_complex
 from mlax_scaffold.model.definition import Import
-from mlax_scaffold.reader.checks.widening import qualified
+from mlax_scaffold.reader.checks.exactness import qualified
 from mlax_scaffold.reader.source import Source
 
 _PROMOTING = ("jax.numpy.promote_types", "jax.numpy.result_type")

@@ -9,7 +9,7 @@ from mlax_scaffold.errors import Fix
 from mlax_scaffold.model.definition import Import
 from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.reader.axes.sizes import Scope
-from mlax_scaffold.reader.checks.widening import qualified
+from mlax_scaffold.reader.checks.exactness import qualified
 from mlax_scaffold.reader.remedies.names import of_jax
 from mlax_scaffold.reader.source import Source, dotted, self_attribute
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from mlax_scaffold.errors import Fix, Needed
 from mlax_scaffold.model.definition import Import
-from mlax_scaffold.reader.checks.widening import qualified
+from mlax_scaffold.reader.checks.exactness import qualified
 from mlax_scaffold.reader.source import Source, self_attribute
 
 _OF_MATH = frozenset(

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from mlax_scaffold.model.definition import Import
 from mlax_scaffold.reader.axes.evidence import Evidence
 from mlax_scaffold.reader.axes.sizes import Scope
-from mlax_scaffold.reader.checks.widening import only_value, qualified
+from mlax_scaffold.reader.checks.exactness import only_value, qualified
 from mlax_scaffold.reader.remedies.bodies import typed_like
 from mlax_scaffold.reader.source import Source
 

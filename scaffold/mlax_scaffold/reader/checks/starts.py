@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from mlax_scaffold.errors import Fix
 from mlax_scaffold.model.definition import Import
-from mlax_scaffold.reader.checks.widening import exact_inputs, qualified
+from mlax_scaffold.reader.checks.exactness import exact_inputs, qualified
 from mlax_scaffold.reader.remedies.names import of_jax
 from mlax_scaffold.reader.source import Source
 

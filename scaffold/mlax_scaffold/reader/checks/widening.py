@@ -6,6 +6,7 @@ import ast
 from collections.abc import Mapping
 
 from mlax_scaffold.model.definition import Import
+from mlax_scaffold.reader.checks.exactness import is_exact, qualified
 from mlax_scaffold.reader.checks.likeness import like_of
 from mlax_scaffold.reader.source import dotted, self_attribute
 
@@ -72,23 +73,6 @@ _WIDENING_METHODS = {
 _EXACT = ("sum", "prod")
 """Words of functions that widen nothing where they are given integers or booleans."""
 
-_TO_BOOLEANS = frozenset(
-    [
-        *("all", "any", "equal", "greater", "greater_equal", "isfinite", "isin"),
-        *("isinf", "isnan", "less", "less_equal", "logical_and", "logical_not"),
-        *("logical_or", "logical_xor", "not_equal", "signbit"),
-    ]
-)
-"""Functions of `jax.numpy` whose result is boolean, whatever they are given."""
-
-_INTEGERS = frozenset(
-    [
-        *("bool", "int", "jax.numpy.bool_", "jax.numpy.int8", "jax.numpy.int16"),
-        *("jax.numpy.int32", "jax.numpy.int64", "jax.numpy.uint8"),
-        *("jax.numpy.uint16", "jax.numpy.uint32", "jax.numpy.uint64"),
-    ]
-)
-
 
 def strict_word(
     call: ast.Call, imports: Mapping[str, Import], method: ast.FunctionDef
@@ -105,7 +89,7 @@ def strict_word(
         if isinstance(method_of, ast.Attribute):
             given.insert(0, method_of.value)
         # A third one is the dtype of the sum.
-        if 1 <= len(given) <= 2 and _exact(given[0], imports, method):
+        if 1 <= len(given) <= 2 and is_exact(given[0], imports, method):
             return None
     return word
 
@@ -179,8 +163,13 @@ def _floating(node: ast.expr, imports: Mapping[str, Import]) -> bool:
     return qualified(node, imports) in constants
 
 
-NARROW = {"jax.ops.segment_sum": "segment_sum"}
+NARROW = {"jax.numpy.cumsum": "cumsum", "jax.ops.segment_sum": "segment_sum"}
 """Functions whose error grows with what they add in half precision, and the strict word to use."""
+NARROW_WORDS = {
+    "cumsum": "which rounds each sum once, along an axis",
+    "segment_sum": "which adds them in pairs",
+}
+"""What the strict words do in the place of that."""
 
 
 def narrow_word(
@@ -188,6 +177,11 @@ def narrow_word(
 ) -> str | None:
     """The strict word for such a function; None for any other call, and for one of integers."""
     word = NARROW.get(qualified(call.func, imports) or "")
+    if isinstance(call.func, ast.Attribute) and call.func.attr == "cumsum":
+        root = (dotted(call.func) or "").partition(".")[0]
+        word = word or ("cumsum" if root not in imports else None)
+    if any(k.arg == "dtype" for k in call.keywords):
+        return None  # it is said in which dtype it adds
     return word if word and widens_floats(call, imports, method) else None
 
 
@@ -198,77 +192,7 @@ def widens_floats(
     given = list(call.args)
     if isinstance(call.func, ast.Attribute) and not qualified(call.func, imports):
         given.insert(0, call.func.value)
-    return not (given and _exact(given[0], imports, method))
-
-
-def _exact(
-    node: ast.expr, imports: Mapping[str, Import], method: ast.FunctionDef
-) -> bool:
-    """Whether an expression is certain to hold integers or booleans."""
-    match node:
-        case ast.Compare() | ast.UnaryOp(op=ast.Not()):
-            return True
-        case ast.UnaryOp(op=ast.Invert(), operand=inner):
-            return _exact(inner, imports, method)
-        case ast.BinOp(left=a, op=ast.BitAnd() | ast.BitOr() | ast.BitXor(), right=b):
-            return _exact(a, imports, method) or _exact(b, imports, method)
-        case ast.Call(func=ast.Attribute(attr="astype"), args=[dtype], keywords=[]):
-            return (qualified(dtype, imports) or dotted(dtype)) in _INTEGERS
-        case ast.Call(func=function):
-            module, _, name = (qualified(function, imports) or "").rpartition(".")
-            if module in ("functional", "jax.random") and name == "bernoulli":
-                return True
-            return module == "jax.numpy" and name in _TO_BOOLEANS
-        case ast.Name(id=name):
-            return name in exact_inputs(method) or any(
-                _exact(value, imports, method) for value in only_value(name, method)
-            )
-    return False
-
-
-def only_value(name: str, method: ast.FunctionDef) -> list[ast.expr]:
-    """The value of a local that one statement binds, to another expression than itself."""
-    bound = [n for n in ast.walk(method) if isinstance(n, ast.Name) and n.id == name]
-    if sum(isinstance(n.ctx, ast.Store) for n in bound) != 1:
-        return []
-    if any(isinstance(n, ast.arg) and n.arg == name for n in ast.walk(method)):
-        return []
-    return [
-        node.value
-        for node in ast.walk(method)
-        if isinstance(node, ast.Assign)
-        and [dotted(target) for target in node.targets] == [name]
-        and name not in {n.id for n in ast.walk(node.value) if isinstance(n, ast.Name)}
-    ]
-
-
-def exact_inputs(method: ast.FunctionDef) -> set[str]:
-    """The inputs that are annotated as integers or booleans, and that nothing binds again."""
-    inputs = {
-        a.arg
-        for a in (*method.args.args, *method.args.kwonlyargs)
-        if isinstance(a.annotation, ast.Subscript)
-        and dotted(a.annotation.value) in ("Int", "Bool")
-    }
-    own = set(map(id, (*method.args.args, *method.args.kwonlyargs)))
-    for node in ast.walk(method):
-        match node:
-            case ast.Name(id=name, ctx=ast.Store()):
-                inputs.discard(name)
-            case ast.arg(arg=name) if id(node) not in own:
-                inputs.discard(name)
-            case ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
-                inputs.discard(name)
-    return inputs
-
-
-def qualified(function: ast.expr, imports: Mapping[str, Import]) -> str | None:
-    """The dotted name of what is imported; None for anything else."""
-    root, _, rest = (dotted(function) or "").partition(".")
-    imported = imports.get(root)
-    if imported is None:
-        return None
-    return ".".join(filter(None, (imported.module, imported.attribute, rest)))
+    return not (given and is_exact(given[0], imports, method))
 
 
 def word_of(function: ast.expr, imports: Mapping[str, Import]) -> str | None:

@@ -22,6 +22,8 @@ class _Form:
     arrays: int = 1
     added: tuple[tuple[str, str], ...] = ()
     """Arguments that are given where they are not, with their values."""
+    needed: tuple[str, ...] = ()
+    """Arguments without which the function does something else than the word."""
 
 
 _REDUCTION = _Form(("axis", "dtype"), _REDUCED)
@@ -45,6 +47,7 @@ _FORMS = {
         {"num_segments": "num_segments"},
         arrays=2,
     ),
+    "cumsum": _Form(("axis",), {"axis": "axis"}, needed=("axis",)),
     "log1mexp": _Form((), {}),
     "standardize": _Form(
         ("axis",), {"axis": "axis", "epsilon": "epsilon"}, added=(("axis", "-1"),)
@@ -98,7 +101,7 @@ def strict_call(source: Source, call: ast.Call, word: str) -> Fix | None:
             line, column = source.start(keyword)
             end = (line, column + len(keyword.arg or ""))
             edits.append(source.replace((line, column), end, called))
-    if "ord" in given:
+    if "ord" in given or not set(form.needed) <= set(given):
         return None
     for called, value in form.added:
         if called not in given:

@@ -66,6 +66,7 @@ def cases(pick: Pick) -> OptimizerCase:
             "beta2": beta2,
             "epsilon": epsilon,
         },
+        unsaid=True,
     )
 
 

@@ -88,6 +88,7 @@ def cases(pick: Pick) -> OptimizerCase:
             "wd_ratio": wd_ratio,
             "nesterov": nesterov,
         },
+        unsaid=True,
     )
 
 

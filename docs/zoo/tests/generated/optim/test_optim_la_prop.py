@@ -75,6 +75,7 @@ def cases(pick: Pick) -> OptimizerCase:
             "weight_decay": weight_decay,
             "mask": mask,
         },
+        unsaid=True,
     )
 
 

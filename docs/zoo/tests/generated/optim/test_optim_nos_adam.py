@@ -58,6 +58,7 @@ def cases(pick: Pick) -> OptimizerCase:
             "epsilon": epsilon,
         },
         partial_moments=("B",),
+        unsaid=True,
     )
 
 

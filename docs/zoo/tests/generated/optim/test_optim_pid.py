@@ -43,7 +43,10 @@ def cases(pick: Pick) -> OptimizerCase:
     alpha = pick("alpha", decays())
     k_d = pick("k_d", non_negatives())
     return OptimizerCase.of(
-        "PID", PID, {"learning_rate": learning_rate, "alpha": alpha, "k_d": k_d}
+        "PID",
+        PID,
+        {"learning_rate": learning_rate, "alpha": alpha, "k_d": k_d},
+        unsaid=True,
     )
 
 

@@ -72,6 +72,7 @@ def cases(pick: Pick) -> OptimizerCase:
             "nu2": nu2,
             "epsilon": epsilon,
         },
+        unsaid=True,
     )
 
 

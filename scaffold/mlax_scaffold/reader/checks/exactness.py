@@ -1,0 +1,154 @@
+"""Which expressions are certain to hold integers or booleans, which no sum widens or rounds."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+
+from mlax_scaffold.model.definition import Import
+from mlax_scaffold.reader.source import dotted
+
+_TO_BOOLEANS = frozenset(
+    [
+        *("all", "any", "equal", "greater", "greater_equal", "isfinite", "isin"),
+        *("isinf", "isnan", "less", "less_equal", "logical_and", "logical_not"),
+        *("logical_or", "logical_xor", "not_equal", "signbit"),
+    ]
+)
+"""Functions of `jax.numpy` whose result is boolean, whatever they are given."""
+_TO_INTEGERS = frozenset(
+    ["argmax", "argmin", "argsort", "count_nonzero", "digitize", "searchsorted"]
+)
+"""Those whose results are integers, whatever they are given."""
+_OF_FIRST = frozenset(
+    [
+        *("abs", "broadcast_to", "cumsum", "expand_dims", "flip", "max", "min", "prod"),
+        *("ravel", "repeat", "reshape", "roll", "sort", "square", "squeeze", "sum"),
+        *("transpose", "tril", "triu"),
+    ]
+)
+"""Those, and methods of arrays, whose results are integers where the first array is of integers."""
+_OF_ALL = frozenset(["clip", "maximum", "minimum", "mod", "remainder", "where"])
+"""Those where all that they are given have to be integers."""
+_INTEGERS = frozenset(
+    [
+        *("bool", "int", "jax.numpy.bool_", "jax.numpy.int8", "jax.numpy.int16"),
+        *("jax.numpy.int32", "jax.numpy.int64", "jax.numpy.uint8"),
+        *("jax.numpy.uint16", "jax.numpy.uint32", "jax.numpy.uint64"),
+    ]
+)
+_BITWISE = ast.BitAnd | ast.BitOr | ast.BitXor
+_WHOLE = ast.Add | ast.Sub | ast.Mult | ast.FloorDiv | ast.Mod
+
+
+def is_exact(
+    node: ast.expr, imports: Mapping[str, Import], method: ast.FunctionDef
+) -> bool:
+    """Whether an expression is certain to hold integers or booleans."""
+    return _Exact(imports, method).is_exact(node, frozenset())
+
+
+class _Exact:
+    def __init__(self, imports: Mapping[str, Import], method: ast.FunctionDef):
+        self.imports = imports
+        self.method = method
+
+    def is_exact(self, node: ast.expr, seen: frozenset[str]) -> bool:
+        """`seen` are the locals whose values are looked into."""
+        match node:
+            case ast.Constant(value=value):
+                return isinstance(value, int)
+            case ast.Compare() | ast.UnaryOp(op=ast.Not()):
+                return True
+            case ast.UnaryOp(operand=inner) | ast.Attribute(value=inner, attr="T"):
+                return self.is_exact(inner, seen)
+            case ast.BinOp(left=a, op=op, right=b):
+                sides = self.is_exact(a, seen), self.is_exact(b, seen)
+                if isinstance(op, _BITWISE):
+                    return any(sides)
+                return isinstance(op, _WHOLE) and all(sides)
+            case ast.Subscript(value=ast.Attribute(attr="shape")):
+                return True
+            case ast.Subscript(value=inner):
+                return self.is_exact(inner, seen)
+            case ast.Call():
+                return self._call(node, seen)
+            case ast.Name(id=name) if name not in seen:
+                return name in exact_inputs(self.method) or any(
+                    self.is_exact(value, seen | {name})
+                    for value in only_value(name, self.method)
+                )
+        return False
+
+    def _call(self, node: ast.Call, seen: frozenset[str]) -> bool:
+        for keyword in node.keywords:
+            if keyword.arg == "dtype":
+                return self._is_integer(keyword.value)
+        module, _, name = (qualified(node.func, self.imports) or "").rpartition(".")
+        if module in ("functional", "jax.random") and name == "bernoulli":
+            return True
+        if module == "jax.numpy":
+            if name in _TO_BOOLEANS | _TO_INTEGERS:
+                return True
+            # A second or a third argument may be a floating number.
+            if name == "arange":
+                return len(node.args) == 1
+            given = node.args[name == "where" :]
+            if name in _OF_FIRST:
+                given = given[:1]
+            known = name in _OF_FIRST | _OF_ALL
+            return known and bool(given) and all(self.is_exact(g, seen) for g in given)
+        match node.func:
+            case ast.Attribute(attr="astype") if not module and len(node.args) == 1:
+                return self._is_integer(node.args[0])
+            case ast.Attribute(value=inner, attr=attr) if not module:
+                return attr in _OF_FIRST and self.is_exact(inner, seen)
+        return False
+
+    def _is_integer(self, dtype: ast.expr) -> bool:
+        return (qualified(dtype, self.imports) or dotted(dtype)) in _INTEGERS
+
+
+def only_value(name: str, method: ast.FunctionDef) -> list[ast.expr]:
+    """The value of a local that one statement binds, to another expression than itself."""
+    bound = [n for n in ast.walk(method) if isinstance(n, ast.Name) and n.id == name]
+    if sum(isinstance(n.ctx, ast.Store) for n in bound) != 1:
+        return []
+    if any(isinstance(n, ast.arg) and n.arg == name for n in ast.walk(method)):
+        return []
+    return [
+        node.value
+        for node in ast.walk(method)
+        if isinstance(node, ast.Assign)
+        and [dotted(target) for target in node.targets] == [name]
+        and name not in {n.id for n in ast.walk(node.value) if isinstance(n, ast.Name)}
+    ]
+
+
+def exact_inputs(method: ast.FunctionDef) -> set[str]:
+    """The inputs that are annotated as integers or booleans, and that nothing binds again."""
+    inputs = {
+        a.arg
+        for a in (*method.args.args, *method.args.kwonlyargs)
+        if isinstance(a.annotation, ast.Subscript)
+        and dotted(a.annotation.value) in ("Int", "Bool")
+    }
+    own = set(map(id, (*method.args.args, *method.args.kwonlyargs)))
+    for node in ast.walk(method):
+        match node:
+            case ast.Name(id=name, ctx=ast.Store()):
+                inputs.discard(name)
+            case ast.arg(arg=name) if id(node) not in own:
+                inputs.discard(name)
+            case ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
+                inputs.discard(name)
+    return inputs
+
+
+def qualified(function: ast.expr, imports: Mapping[str, Import]) -> str | None:
+    """The dotted name of what is imported; None for anything else."""
+    root, _, rest = (dotted(function) or "").partition(".")
+    imported = imports.get(root)
+    if imported is None:
+        return None
+    return ".".join(filter(None, (imported.module, imported.attribute, rest)))
