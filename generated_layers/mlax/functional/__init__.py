@@ -58,6 +58,7 @@ from mlax.functional._sum import sum
 from mlax.functional._sum_pool import sum_pool
 from mlax.functional._top_k_logits import top_k_logits
 from mlax.functional._top_p_logits import top_p_logits
+from mlax.functional._unbiasing import unbiasing
 from mlax.functional._var import var
 from mlax.functional._z_norm import z_norm
 
@@ -120,6 +121,7 @@ __all__ = [
     "sum_pool",
     "top_k_logits",
     "top_p_logits",
+    "unbiasing",
     "var",
     "z_norm",
 ]

@@ -42,7 +42,8 @@ def ema(
     if dither is not None:
         dither = checks.floating("ema", dither=dither)
     checks.same_dtype("ema", old=old, new=new, dither=dither)
-    checks.shapes("ema", {}, dither=(dither, " | None"))
+    if dither is not None:
+        checks.shapes("ema", {}, dither=(dither, " | None"))
 
     if decay < 0.5:
         return new + (decay * old - decay * new)

@@ -8,6 +8,7 @@ import math
 from collections.abc import Sequence
 
 import jax
+import jax.numpy as jnp
 from jax.typing import DTypeLike
 
 from mlax._core import checks
@@ -16,6 +17,7 @@ from mlax.functional._standardize import standardize
 
 def group_norm(
     x: jax.Array,
+    where: jax.Array | None = None,
     *,
     groups: int,
     channel_last: bool = False,
@@ -26,11 +28,14 @@ def group_norm(
     """Normalizes groups of channels of each example, with the spatial axes.
 
     x is (batch, channels, *spatial), or (batch, *spatial, channels).
-    Wu & He, 2018, arXiv:1803.08494, without the affine map.
+    Wu & He, 2018, arXiv:1803.08494, without the affine map. Mean and variance are of what
+    `where` selects.
 
     Args:
         x: floating (batch, *spatial, channels) where channel_last, else (batch,
             channels, *spatial).
+        where: boolean (batch, *spatial, channels) where channel_last, else (batch,
+            channels, *spatial), or None.
         groups: number of groups; divides the number of channels (an integer of at least
             1).
         channel_last: whether channels are the last axis, else the second.
@@ -53,10 +58,18 @@ def group_norm(
     axis_name = checks.optional(checks.axis_name, "group_norm", axis_name=axis_name)
     accum_dtype = checks.optional(checks.dtype, "group_norm", accum_dtype=accum_dtype)
     x = checks.floating("group_norm", x=x)
+    if where is not None:
+        where = checks.logical("group_norm", where=where)
     checks.shapes(
         "group_norm",
         {},
         x=(x, "batch *spatial channels" if channel_last else "batch channels *spatial"),
+        where=(
+            where,
+            "# batch *spatial channels | None"
+            if channel_last
+            else "# batch channels *spatial | None",
+        ),
     )
 
     batch, channels = x.shape[0], x.shape[-1 if channel_last else 1]
@@ -72,8 +85,11 @@ def group_norm(
     else:
         shape, axis = (groups, size // groups), (2,)
     grouped = x.reshape(batch, *shape)
+    if where is not None:
+        where = jnp.broadcast_to(where, x.shape).reshape(grouped.shape)
     y = standardize(
         grouped,
+        where,
         axis=axis,
         epsilon=epsilon,
         axis_name=axis_name,

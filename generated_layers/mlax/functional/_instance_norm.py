@@ -15,6 +15,7 @@ from mlax.functional._standardize import standardize
 
 def instance_norm(
     x: jax.Array,
+    where: jax.Array | None = None,
     *,
     channel_last: bool = False,
     epsilon: float = 1e-05,
@@ -24,11 +25,14 @@ def instance_norm(
     """Normalizes each channel of each example over the spatial axes.
 
     x is (batch, channels, *spatial), or (batch, *spatial, channels).
-    Ulyanov et al., 2016, arXiv:1607.08022, without the affine map.
+    Ulyanov et al., 2016, arXiv:1607.08022, without the affine map. Mean and variance are of
+    what `where` selects.
 
     Args:
         x: floating (batch, *spatial, channels) where channel_last, else (batch,
             channels, *spatial).
+        where: boolean (batch, *spatial, channels) where channel_last, else (batch,
+            channels, *spatial), or None.
         channel_last: whether channels are the last axis, else the second.
         epsilon: added to the variance (a finite number above 0).
         axis_name: mapped axes that are averaged over as well (the name of a mapped
@@ -50,13 +54,26 @@ def instance_norm(
         checks.dtype, "instance_norm", accum_dtype=accum_dtype
     )
     x = checks.floating("instance_norm", x=x)
+    if where is not None:
+        where = checks.logical("instance_norm", where=where)
     checks.shapes(
         "instance_norm",
         {},
         x=(x, "batch *spatial channels" if channel_last else "batch channels *spatial"),
+        where=(
+            where,
+            "# batch *spatial channels | None"
+            if channel_last
+            else "# batch channels *spatial | None",
+        ),
     )
 
     spatial = tuple(range(1, x.ndim - 1) if channel_last else range(2, x.ndim))
     return standardize(
-        x, axis=spatial, epsilon=epsilon, axis_name=axis_name, accum_dtype=accum_dtype
+        x,
+        where,
+        axis=spatial,
+        epsilon=epsilon,
+        axis_name=axis_name,
+        accum_dtype=accum_dtype,
     )

@@ -19,6 +19,7 @@ from mlax.functional._sum import sum
 
 def l2_norm(
     x: jax.Array,
+    where: jax.Array | None = None,
     *,
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
@@ -28,10 +29,11 @@ def l2_norm(
 
     Elements are divided by the largest one before they are squared, so that no square
     overflows, and none that matters underflows (Blue, 1978, doi:10.1145/355769.355771).
-    The gradient of the norm of zeros is zero.
+    The gradient of the norm of zeros is zero. Elements that `where` leaves out count as 0.
 
     Args:
-        x: floating of any shape.
+        x: floating (*shape,).
+        where: boolean that broadcasts to (*shape,), or None.
         axis: axes of the vectors; None: all (an axis or a sequence of axes, or None).
         keepdims: whether they stay, with size 1.
         accum_dtype: dtype of the computation; None: that of x (a floating dtype, or
@@ -47,9 +49,14 @@ def l2_norm(
     keepdims = checks.boolean("l2_norm", keepdims=keepdims)
     accum_dtype = checks.optional(checks.dtype, "l2_norm", accum_dtype=accum_dtype)
     x = checks.floating("l2_norm", x=x)
+    if where is not None:
+        where = checks.logical("l2_norm", where=where)
+        checks.shapes("l2_norm", {}, x=(x, "*shape"), where=(where, "# *shape | None"))
     checks.has_axes("l2_norm", x.ndim, axis=axis)
 
     wide = x if accum_dtype is None else x.astype(accum_dtype)
+    if where is not None:
+        wide = jnp.where(where, wide, jnp.zeros_like(wide))
     axes = tuple(range(x.ndim)) if axis is None else axis
     # Squares of at most 1 / sqrt(size) add up to at most sqrt(size), also in float16.
     share = 2.0 ** (math.log2(max(1, math.prod(x.shape[a] for a in axes))) // 4)

@@ -15,6 +15,7 @@ from mlax.functional._standardize import standardize
 
 def layer_norm(
     x: jax.Array,
+    where: jax.Array | None = None,
     *,
     axis: int | Sequence[int] = -1,
     epsilon: float = 1e-05,
@@ -23,10 +24,12 @@ def layer_norm(
 ) -> jax.Array:
     """(x - mean(x)) / sqrt(var(x) + epsilon) over the last axis, or over several.
 
-    Ba et al., 2016, arXiv:1607.06450, without the affine map.
+    Ba et al., 2016, arXiv:1607.06450, without the affine map. Mean and variance are of
+    what `where` selects.
 
     Args:
-        x: floating of any shape.
+        x: floating (*shape,).
+        where: boolean that broadcasts to (*shape,), or None.
         axis: axes that are normalized together (an axis or a sequence of axes).
         epsilon: added to the variance (a finite number above 0).
         axis_name: mapped axes that are averaged over as well (the name of a mapped
@@ -45,8 +48,18 @@ def layer_norm(
     axis_name = checks.optional(checks.axis_name, "layer_norm", axis_name=axis_name)
     accum_dtype = checks.optional(checks.dtype, "layer_norm", accum_dtype=accum_dtype)
     x = checks.floating("layer_norm", x=x)
+    if where is not None:
+        where = checks.logical("layer_norm", where=where)
+        checks.shapes(
+            "layer_norm", {}, x=(x, "*shape"), where=(where, "# *shape | None")
+        )
     checks.has_axes("layer_norm", x.ndim, axis=axis)
 
     return standardize(
-        x, axis=axis, epsilon=epsilon, axis_name=axis_name, accum_dtype=accum_dtype
+        x,
+        where,
+        axis=axis,
+        epsilon=epsilon,
+        axis_name=axis_name,
+        accum_dtype=accum_dtype,
     )

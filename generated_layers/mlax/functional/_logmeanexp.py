@@ -8,14 +8,17 @@ import math
 from collections.abc import Sequence
 
 import jax
+import jax.numpy as jnp
 from jax.typing import DTypeLike
 
 from mlax._core import checks
 from mlax.functional._logsumexp import logsumexp
+from mlax.functional._mean import mean
 
 
 def logmeanexp(
     x: jax.Array,
+    where: jax.Array | None = None,
     *,
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
@@ -23,8 +26,11 @@ def logmeanexp(
 ) -> jax.Array:
     """log(mean(exp(x))), in the dtype of x, which jax.nn.logmeanexp widens.
 
+    The mean is of the elements that `where` selects, and -inf where there are none.
+
     Args:
-        x: floating of any shape.
+        x: floating (*shape,).
+        where: boolean that broadcasts to (*shape,), or None.
         axis: axes of the mean; None: all (an axis or a sequence of axes, or None).
         keepdims: whether they stay, with size 1.
         accum_dtype: dtype of the computation; None: that of x (a floating dtype, or
@@ -40,9 +46,19 @@ def logmeanexp(
     keepdims = checks.boolean("logmeanexp", keepdims=keepdims)
     accum_dtype = checks.optional(checks.dtype, "logmeanexp", accum_dtype=accum_dtype)
     x = checks.floating("logmeanexp", x=x)
+    if where is not None:
+        where = checks.logical("logmeanexp", where=where)
+        checks.shapes(
+            "logmeanexp", {}, x=(x, "*shape"), where=(where, "# *shape | None")
+        )
     checks.has_axes("logmeanexp", x.ndim, axis=axis)
 
     size = x.size if axis is None else math.prod(x.shape[a] for a in axis)
     wide = x if accum_dtype is None else x.astype(accum_dtype)
-    total = logsumexp(wide, axis=axis, keepdims=keepdims)
-    return (total - math.log(max(size, 1))).astype(x.dtype)
+    total = logsumexp(wide, where, axis=axis, keepdims=keepdims)
+    total = total - math.log(max(size, 1))
+    if where is not None:
+        ones = jnp.broadcast_to(where, x.shape).astype(wide.dtype)
+        share = mean(ones, axis=axis, keepdims=keepdims)
+        total = total - jnp.log(jnp.where(share == 0.0, jnp.ones_like(share), share))
+    return total.astype(x.dtype)

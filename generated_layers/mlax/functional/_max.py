@@ -17,15 +17,21 @@ from mlax.functional._sum import sum
 
 
 def max(
-    x: jax.Array, *, axis: int | Sequence[int] | None = None, keepdims: bool = False
+    x: jax.Array,
+    where: jax.Array | None = None,
+    *,
+    axis: int | Sequence[int] | None = None,
+    keepdims: bool = False,
 ) -> jax.Array:
     """Largest element over axes, whose gradient goes in equal parts to all that are.
 
     As jnp.max, but that in 16 bits the number of equal elements is counted exactly enough:
     the gradient of jnp.max is too large where more than 256 are equal in bfloat16.
+    Elements that `where` leaves out count as -inf.
 
     Args:
-        x: floating of any shape.
+        x: floating (*shape,).
+        where: boolean that broadcasts to (*shape,), or None.
         axis: axes over which it is the largest; None: all (an axis or a sequence of
             axes, or None).
         keepdims: whether they stay, with size 1.
@@ -39,9 +45,14 @@ def max(
     axis = checks.optional(checks.axes, "max", axis=axis)
     keepdims = checks.boolean("max", keepdims=keepdims)
     x = checks.floating("max", x=x)
+    if where is not None:
+        where = checks.logical("max", where=where)
+        checks.shapes("max", {}, x=(x, "*shape"), where=(where, "# *shape | None"))
     checks.has_axes("max", x.ndim, axis=axis)
 
     axes = tuple(range(x.ndim)) if axis is None else axis
+    if where is not None:
+        x = jnp.where(where, x, jnp.full_like(x, -jnp.inf))
     if jnp.finfo(x.dtype).bits > 16:
         return jnp.max(x, axis=axes, keepdims=keepdims)
     # Neither sum is out of the range of float16.

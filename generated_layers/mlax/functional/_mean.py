@@ -9,29 +9,37 @@ from collections.abc import Sequence
 
 import jax
 import jax.numpy as jnp
+from jax import lax
 from jax.typing import DTypeLike
 
 from mlax._core import checks
+from mlax._core.sums import selected
 from mlax.functional._sum import sum
 
 
 def mean(
     x: jax.Array,
+    where: jax.Array | None = None,
     *,
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
+    axis_name: str | Sequence[str] | None = None,
     accum_dtype: DTypeLike | None = None,
 ) -> jax.Array:
     """Mean over axes, in the dtype of x, which jnp.mean widens where it has 16 bits.
 
     It is finite where the sum is not, as of eight times 1e4 in float16, and its error
-    does not grow with the number of elements. The mean of nothing is 0.
+    does not grow with the number of elements. With `where` it is that of the elements
+    that are selected. The mean of nothing is 0.
 
     Args:
-        x: floating of any shape.
+        x: floating (*shape,).
+        where: boolean that broadcasts to (*shape,), or None.
         axis: axes that are averaged; None: all (an axis or a sequence of axes, or
             None).
         keepdims: whether they stay, with size 1.
+        axis_name: mapped axes that are averaged over as well (the name of a mapped
+            axis, or a sequence of names, or None).
         accum_dtype: dtype of the computation; None: that of x (a floating dtype, or
             None).
 
@@ -43,16 +51,27 @@ def mean(
     """
     axis = checks.optional(checks.axes, "mean", axis=axis)
     keepdims = checks.boolean("mean", keepdims=keepdims)
+    axis_name = checks.optional(checks.axis_name, "mean", axis_name=axis_name)
     accum_dtype = checks.optional(checks.dtype, "mean", accum_dtype=accum_dtype)
     x = checks.floating("mean", x=x)
+    if where is not None:
+        where = checks.logical("mean", where=where)
+        checks.shapes("mean", {}, x=(x, "*shape"), where=(where, "# *shape | None"))
     checks.has_axes("mean", x.ndim, axis=axis)
 
-    size = x.size if axis is None else math.prod(x.shape[a] for a in axis)
-    size = max(size, 1)
-    wide = x if accum_dtype is None else x.astype(accum_dtype)
+    axes = tuple(range(x.ndim)) if axis is None else axis
+    size = max(math.prod(x.shape[a] for a in axes), 1)
+    wide, share = x if accum_dtype is None else x.astype(accum_dtype), None
+    if where is not None:
+        wide, share = selected(wide, where, axes, axis_name)
     if jnp.finfo(wide.dtype).bits > 16:
-        return (sum(wide, axis=axis, keepdims=keepdims) / size).astype(x.dtype)
-    # A power of two, and not below the smallest number of float16.
-    share = 2.0 ** -min(math.ceil(math.log2(size)), 24)
-    y = sum(wide, axis=axis, keepdims=keepdims, factor=share) * (1.0 / (share * size))
+        y = sum(wide, axis=axes, keepdims=keepdims) / size
+    else:
+        # A power of two, and not below the smallest number of float16.
+        part = 2.0 ** -min(math.ceil(math.log2(size)), 24)
+        y = sum(wide, axis=axes, keepdims=keepdims, factor=part)
+        y = y * (1.0 / (part * size))
+    y = y if axis_name is None else lax.pmean(y, axis_name)
+    if share is not None:
+        y = y / (share if keepdims else lax.squeeze(share, axes))
     return y.astype(x.dtype)

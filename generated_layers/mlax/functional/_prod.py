@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import jax
+import jax.numpy as jnp
 from jax import lax
 from jax.typing import DTypeLike
 
@@ -15,6 +16,7 @@ from mlax._core import checks
 
 def prod(
     x: jax.Array,
+    where: jax.Array | None = None,
     *,
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
@@ -22,8 +24,11 @@ def prod(
 ) -> jax.Array:
     """Product over axes, in the dtype of x, which jnp.prod widens if it has 16 bits.
 
+    Elements that `where` leaves out count as 1.
+
     Args:
-        x: floating of any shape.
+        x: floating (*shape,).
+        where: boolean that broadcasts to (*shape,), or None.
         axis: axes that are multiplied; None: all (an axis or a sequence of axes, or
             None).
         keepdims: whether they stay, with size 1.
@@ -39,10 +44,15 @@ def prod(
     keepdims = checks.boolean("prod", keepdims=keepdims)
     accum_dtype = checks.optional(checks.dtype, "prod", accum_dtype=accum_dtype)
     x = checks.floating("prod", x=x)
+    if where is not None:
+        where = checks.logical("prod", where=where)
+        checks.shapes("prod", {}, x=(x, "*shape"), where=(where, "# *shape | None"))
     checks.has_axes("prod", x.ndim, axis=axis)
 
     axes = range(x.ndim) if axis is None else sorted(a % x.ndim for a in axis)
     wide = x if accum_dtype is None else x.astype(accum_dtype)
+    if where is not None:
+        wide = jnp.where(where, wide, jnp.ones_like(wide))
     total = lax.reduce(wide, wide.dtype.type(1), lax.mul, tuple(axes))
     total = lax.expand_dims(total, tuple(axes)) if keepdims else total
     return total.astype(x.dtype)

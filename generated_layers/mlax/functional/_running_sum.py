@@ -43,7 +43,8 @@ def running_sum(
     if dither is not None:
         dither = checks.floating("running_sum", dither=dither)
     checks.same_dtype("running_sum", old=old, new=new, dither=dither)
-    checks.shapes("running_sum", {}, dither=(dither, " | None"))
+    if dither is not None:
+        checks.shapes("running_sum", {}, dither=(dither, " | None"))
 
     wide = jnp.finfo(old.dtype).bits > 16
     kept, change = old, new

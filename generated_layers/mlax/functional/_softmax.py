@@ -20,17 +20,19 @@ from mlax.functional._sum import sum
 
 def softmax(
     x: jax.Array,
+    where: jax.Array | None = None,
     *,
     axis: int | Sequence[int] = -1,
     accum_dtype: DTypeLike | None = None,
 ) -> jax.Array:
     """exp(x) / sum(exp(x)), in the dtype of x, which jax.nn.softmax widens.
 
-    -inf gets no weight. Where everything is -inf the result is zero, and so is the
-    gradient, in the place of NaN.
+    -inf gets no weight, nor what `where` leaves out. Where everything is -inf the result
+    is zero, and so is the gradient, in the place of NaN.
 
     Args:
-        x: floating of any shape.
+        x: floating (*shape,).
+        where: boolean that broadcasts to (*shape,), or None.
         axis: axes that sum to one (an axis or a sequence of axes).
         accum_dtype: dtype of the computation; None: that of x (a floating dtype, or
             None).
@@ -44,9 +46,14 @@ def softmax(
     axis = checks.axes("softmax", axis=axis)
     accum_dtype = checks.optional(checks.dtype, "softmax", accum_dtype=accum_dtype)
     x = checks.floating("softmax", x=x)
+    if where is not None:
+        where = checks.logical("softmax", where=where)
+        checks.shapes("softmax", {}, x=(x, "*shape"), where=(where, "# *shape | None"))
     checks.has_axes("softmax", x.ndim, axis=axis)
 
     wide = x if accum_dtype is None else x.astype(accum_dtype)
+    if where is not None:
+        wide = jnp.where(where, wide, jnp.full_like(wide, -jnp.inf))
     fixed = lax.stop_gradient(wide)
     lowest = float(jnp.finfo(wide.dtype).min)
     top = jnp.max(fixed, axis=axis, keepdims=True, initial=lowest)

@@ -15,6 +15,7 @@ from mlax.functional._standardize import standardize
 
 def z_norm(
     x: jax.Array,
+    where: jax.Array | None = None,
     *,
     axis: int | Sequence[int] = -1,
     epsilon: float = 1e-05,
@@ -22,8 +23,11 @@ def z_norm(
 ) -> jax.Array:
     """Standard score: (x - mean(x)) / sqrt(var(x) + epsilon), in the dtype of x.
 
+    Mean and variance are of what `where` selects.
+
     Args:
-        x: floating of any shape.
+        x: floating (*shape,).
+        where: boolean that broadcasts to (*shape,), or None.
         axis: axes that are normalized together (an axis or a sequence of axes).
         epsilon: added to the variance (a finite number above 0).
         accum_dtype: dtype of the computation; None: that of x (a floating dtype, or
@@ -39,6 +43,9 @@ def z_norm(
     epsilon = checks.positive("z_norm", epsilon=epsilon)
     accum_dtype = checks.optional(checks.dtype, "z_norm", accum_dtype=accum_dtype)
     x = checks.floating("z_norm", x=x)
+    if where is not None:
+        where = checks.logical("z_norm", where=where)
+        checks.shapes("z_norm", {}, x=(x, "*shape"), where=(where, "# *shape | None"))
     checks.has_axes("z_norm", x.ndim, axis=axis)
 
-    return standardize(x, axis=axis, epsilon=epsilon, accum_dtype=accum_dtype)
+    return standardize(x, where, axis=axis, epsilon=epsilon, accum_dtype=accum_dtype)

@@ -43,11 +43,15 @@ class Noted(Applied):
         """What a block calls."""
         module, calls = self.module, self.calls
         if not module._passes_calls or self.count is not None:
-            shapes = jax.tree.map(_struct, (x, inputs))
-            calls.append((module, self.count, shapes))
+            calls.append(noted(module, self.count, x, inputs))
             calls = []
         y = module._trace(self.params, calls, x, not inference_mode, key, **inputs)
         return y, non_trainables
+
+
+def noted(module: Part, count: int | None, x: Any, inputs: Mapping[str, Any]) -> Call:
+    """A call of a module."""
+    return module, count, jax.tree.map(_struct, (x, dict(inputs)))
 
 
 def _struct(value: Any) -> jax.ShapeDtypeStruct:

@@ -10,13 +10,13 @@ least float32: in bfloat16 a decay of 0.999 is 1. An empty batch leaves them alo
 Deviation: the moving average is that of the biased variance, as in flax; PyTorch's
 is that of the unbiased one. `momentum` is the decay, as in flax and equinox, whose
 default is 0.99; 0.9 is the decay of PyTorch, which calls its complement momentum.
-There is no mask of elements, which flax has for its norms.
+The moments of the batch are of the elements that the mask selects.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -82,6 +82,9 @@ class BatchNormHyperparams(OfLayer):
     """Mapped axes of devices, averaged over as well."""
     accum_dtype: DTypeLike | None
     """Dtype of the computation; None: that of x."""
+
+    keyword_inputs: ClassVar[tuple[str, ...]] = ("mask",)
+    """Keyword inputs of `fwd`."""
 
 
 def init(
@@ -168,6 +171,8 @@ def fwd(
     hyperparams: BatchNormHyperparams,
     inference_mode: bool = False,
     key: jax.Array | None = None,
+    *,
+    mask: jax.Array | None = None,
 ) -> tuple[jax.Array, BatchNormNonTrainables]:
     """Normalizes each channel over the batch and the spatial axes.
 
@@ -180,6 +185,8 @@ def fwd(
         non_trainables: state, kept in its own dtype.
         hyperparams: what `init` returned.
         inference_mode: static; whether state is kept and nothing is random.
+        mask: boolean (batch, *spatial, channels) where channel_last, else (batch,
+            channels, *spatial), or None.
 
     Returns:
         `(y, non_trainables)`; y is floating (batch, *spatial, channels) where
@@ -192,6 +199,8 @@ def fwd(
         "BatchNorm", trainables, non_trainables, hyperparams, inference_mode
     )
     x = checks.floating("BatchNorm", x=x)
+    if mask is not None:
+        mask = checks.logical("BatchNorm", mask=mask)
     checks.shapes(
         "BatchNorm",
         hyperparams,
@@ -200,6 +209,12 @@ def fwd(
             "batch *spatial channels"
             if hyperparams.channel_last
             else "batch channels *spatial",
+        ),
+        mask=(
+            mask,
+            "# batch *spatial channels | None"
+            if hyperparams.channel_last
+            else "# batch channels *spatial | None",
         ),
     )
 
@@ -218,6 +233,7 @@ def fwd(
         axes = tuple(a for a in range(x.ndim) if a != channel)
         mean, deviation, square, scale = deviations(
             wide,
+            mask,
             axis=axes,
             axis_name=hyperparams.axis_name,
             epsilon=hyperparams.epsilon,
@@ -231,6 +247,7 @@ def fwd(
             deviation = scaled_scores(
                 deviation,
                 scale,
+                mask,
                 axis=axes,
                 epsilon=hyperparams.epsilon,
                 axis_name=hyperparams.axis_name,

@@ -3,14 +3,14 @@
 """Normalizes groups of channels of each example, then scales and shifts channels.
 
 Wu & He, 2018, arXiv:1803.08494. Epsilon is that of PyTorch and
-haiku (of flax: 1e-6). Deviations from flax: there is no mask of elements, and what it
-calls group_size is channels / groups.
+haiku (of flax: 1e-6). Mean and variance are of the elements that the mask selects.
+Deviation from flax: what it calls group_size is channels / groups.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import jax
 from jax.nn.initializers import ones, zeros
@@ -58,6 +58,9 @@ class GroupNormHyperparams(OfLayer):
     """Mapped axes of devices, averaged over as well."""
     accum_dtype: DTypeLike | None
     """Dtype of the statistics; None: that of x."""
+
+    keyword_inputs: ClassVar[tuple[str, ...]] = ("mask",)
+    """Keyword inputs of `fwd`."""
 
 
 def init(
@@ -147,6 +150,8 @@ def fwd(
     hyperparams: GroupNormHyperparams,
     inference_mode: bool = False,
     key: jax.Array | None = None,
+    *,
+    mask: jax.Array | None = None,
 ) -> tuple[jax.Array, None]:
     """Normalizes groups of channels of each example, then scales and shifts channels.
 
@@ -158,6 +163,8 @@ def fwd(
         trainables: weights, cast to the dtype of the input.
         non_trainables: None.
         hyperparams: what `init` returned.
+        mask: boolean (batch, *spatial, channels) where channel_last, else (batch,
+            channels, *spatial), or None.
 
     Returns:
         `(y, None)`; y is floating (batch, *spatial, channels) where channel_last, else
@@ -170,6 +177,8 @@ def fwd(
         "GroupNorm", trainables, non_trainables, hyperparams, inference_mode
     )
     x = checks.floating("GroupNorm", x=x)
+    if mask is not None:
+        mask = checks.logical("GroupNorm", mask=mask)
     checks.shapes(
         "GroupNorm",
         hyperparams,
@@ -179,12 +188,19 @@ def fwd(
             if hyperparams.channel_last
             else "batch channels *spatial",
         ),
+        mask=(
+            mask,
+            "# batch *spatial channels | None"
+            if hyperparams.channel_last
+            else "# batch channels *spatial | None",
+        ),
     )
 
     scale = arrays.in_dtype(trainables.scale, x.dtype)
     bias = arrays.in_dtype(trainables.bias, x.dtype)
     y = group_norm(
         x,
+        mask,
         groups=hyperparams.groups,
         channel_last=hyperparams.channel_last,
         epsilon=hyperparams.epsilon,

@@ -4,13 +4,14 @@
 
 y = (x - mean) / sqrt(var + epsilon) * scale + bias, with moments over the spatial
 axes. Ulyanov et al., 2016, arXiv:1607.08022. Epsilon is that of PyTorch and
-haiku (of flax: 1e-6). Deviation from flax: there is no mask of elements.
+haiku (of flax: 1e-6). Mean and variance are of the elements that the mask
+selects.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import jax
 from jax.nn.initializers import ones, zeros
@@ -56,6 +57,9 @@ class InstanceNormHyperparams(OfLayer):
     """Mapped axes of devices, averaged over as well."""
     accum_dtype: DTypeLike | None
     """Dtype of the statistics; None: that of x."""
+
+    keyword_inputs: ClassVar[tuple[str, ...]] = ("mask",)
+    """Keyword inputs of `fwd`."""
 
 
 def init(
@@ -133,6 +137,8 @@ def fwd(
     hyperparams: InstanceNormHyperparams,
     inference_mode: bool = False,
     key: jax.Array | None = None,
+    *,
+    mask: jax.Array | None = None,
 ) -> tuple[jax.Array, None]:
     """Normalizes each channel of each example, then scales and shifts channels.
 
@@ -144,6 +150,8 @@ def fwd(
         trainables: weights, cast to the dtype of the input.
         non_trainables: None.
         hyperparams: what `init` returned.
+        mask: boolean (batch, *spatial, channels) where channel_last, else (batch,
+            channels, *spatial), or None.
 
     Returns:
         `(y, None)`; y is floating (batch, *spatial, channels) where channel_last, else
@@ -156,6 +164,8 @@ def fwd(
         "InstanceNorm", trainables, non_trainables, hyperparams, inference_mode
     )
     x = checks.floating("InstanceNorm", x=x)
+    if mask is not None:
+        mask = checks.logical("InstanceNorm", mask=mask)
     checks.shapes(
         "InstanceNorm",
         hyperparams,
@@ -165,12 +175,19 @@ def fwd(
             if hyperparams.channel_last
             else "batch channels *spatial",
         ),
+        mask=(
+            mask,
+            "# batch *spatial channels | None"
+            if hyperparams.channel_last
+            else "# batch channels *spatial | None",
+        ),
     )
 
     scale = arrays.in_dtype(trainables.scale, x.dtype)
     bias = arrays.in_dtype(trainables.bias, x.dtype)
     y = instance_norm(
         x,
+        mask,
         channel_last=hyperparams.channel_last,
         epsilon=hyperparams.epsilon,
         axis_name=hyperparams.axis_name,

@@ -6,13 +6,14 @@ Or several axes together; the weights belong to the last one. For weights of eac
 element of several axes, as in PyTorch and equinox, make one axis of them before.
 
 Ba et al., 2016, arXiv:1607.06450. Epsilon is that of PyTorch, equinox and haiku
-(of flax: 1e-6). Deviation from flax: there is no mask of elements.
+(of flax: 1e-6). Mean and variance are of the elements that the mask
+selects; all are normalized by them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import jax
 from jax.nn.initializers import ones, zeros
@@ -58,6 +59,9 @@ class LayerNormHyperparams(OfLayer):
     """Mapped axes of devices, averaged over as well."""
     accum_dtype: DTypeLike | None
     """Dtype of the statistics; None: that of x."""
+
+    keyword_inputs: ClassVar[tuple[str, ...]] = ("mask",)
+    """Keyword inputs of `fwd`."""
 
 
 def init(
@@ -136,6 +140,8 @@ def fwd(
     hyperparams: LayerNormHyperparams,
     inference_mode: bool = False,
     key: jax.Array | None = None,
+    *,
+    mask: jax.Array | None = None,
 ) -> tuple[jax.Array, None]:
     """Normalizes the last axis: y = (x - mean) / sqrt(var + epsilon) * scale + bias.
 
@@ -146,6 +152,7 @@ def fwd(
         trainables: weights, cast to the dtype of the input.
         non_trainables: None.
         hyperparams: what `init` returned.
+        mask: boolean that broadcasts to (*batch, features), or None.
 
     Returns:
         `(y, None)`; y is floating (*batch, features), in the dtype of the input.
@@ -157,13 +164,21 @@ def fwd(
         "LayerNorm", trainables, non_trainables, hyperparams, inference_mode
     )
     x = checks.floating("LayerNorm", x=x)
-    checks.shapes("LayerNorm", hyperparams, x=(x, "*batch features"))
+    if mask is not None:
+        mask = checks.logical("LayerNorm", mask=mask)
+    checks.shapes(
+        "LayerNorm",
+        hyperparams,
+        x=(x, "*batch features"),
+        mask=(mask, "# *batch features | None"),
+    )
     checks.has_axes("LayerNorm", x.ndim, axis=hyperparams.axis)
 
     scale = arrays.in_dtype(trainables.scale, x.dtype)
     bias = arrays.in_dtype(trainables.bias, x.dtype)
     y = layer_norm(
         x,
+        mask,
         axis=hyperparams.axis,
         epsilon=hyperparams.epsilon,
         axis_name=hyperparams.axis_name,

@@ -4,13 +4,13 @@
 
 y = x / sqrt(mean(x^2) + epsilon) * scale + bias; the weights belong to the last axis.
 Zhang & Sennrich, 2019, arXiv:1910.07467. Epsilon is that of flax (of equinox and
-haiku: 1e-5). Deviation from flax: there is no mask of elements.
+haiku: 1e-5). The mean square is of the elements that the mask selects.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import jax
 from jax.nn.initializers import ones, zeros
@@ -56,6 +56,9 @@ class RMSNormHyperparams(OfLayer):
     """Mapped axes of devices, averaged over as well."""
     accum_dtype: DTypeLike | None
     """Dtype of the statistics; None: that of x."""
+
+    keyword_inputs: ClassVar[tuple[str, ...]] = ("mask",)
+    """Keyword inputs of `fwd`."""
 
 
 def init(
@@ -134,6 +137,8 @@ def fwd(
     hyperparams: RMSNormHyperparams,
     inference_mode: bool = False,
     key: jax.Array | None = None,
+    *,
+    mask: jax.Array | None = None,
 ) -> tuple[jax.Array, None]:
     """Divides the last axis, or several, by the root mean square.
 
@@ -144,6 +149,7 @@ def fwd(
         trainables: weights, cast to the dtype of the input.
         non_trainables: None.
         hyperparams: what `init` returned.
+        mask: boolean that broadcasts to (*batch, features), or None.
 
     Returns:
         `(y, None)`; y is floating (*batch, features), in the dtype of the input.
@@ -153,13 +159,21 @@ def fwd(
     """
     checks.arguments("RMSNorm", trainables, non_trainables, hyperparams, inference_mode)
     x = checks.floating("RMSNorm", x=x)
-    checks.shapes("RMSNorm", hyperparams, x=(x, "*batch features"))
+    if mask is not None:
+        mask = checks.logical("RMSNorm", mask=mask)
+    checks.shapes(
+        "RMSNorm",
+        hyperparams,
+        x=(x, "*batch features"),
+        mask=(mask, "# *batch features | None"),
+    )
     checks.has_axes("RMSNorm", x.ndim, axis=hyperparams.axis)
 
     scale = arrays.in_dtype(trainables.scale, x.dtype)
     bias = arrays.in_dtype(trainables.bias, x.dtype)
     y = rms_norm(
         x,
+        mask,
         axis=hyperparams.axis,
         epsilon=hyperparams.epsilon,
         axis_name=hyperparams.axis_name,

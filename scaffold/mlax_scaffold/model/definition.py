@@ -77,7 +77,11 @@ class Kind(Enum):
     @property
     def sections(self) -> tuple[str, ...]:
         """The packages that a module of this kind may live in."""
-        others = {Kind.LAYER: ("block",), Kind.FUNCTION: ("loss",)}
+        others = {
+            Kind.LAYER: ("block",),
+            Kind.BLOCK: ("nn",),
+            Kind.FUNCTION: ("loss",),
+        }
         return (self.value, *others.get(self, ()))
 
 

@@ -119,11 +119,11 @@ class Library:
         """What a layer in a container is; what a block draws, the layers that it is given say."""
         traits = self.traits(member.what)
         layers = (member.what, *member.nested)
-        drawing = any(map(self._draws_itself, layers))
+        drawing = any(map(self.draws_itself, layers))
         return replace(traits, draws=drawing)
 
-    def _draws_itself(self, reference: Reference) -> bool:
-        """Whether a layer draws; a block whether it does so beside its layers."""
+    def draws_itself(self, reference: Reference) -> bool:
+        """Whether a layer draws; a block whether it does so beside the layers that it is given."""
         definition = self[reference]
         if definition.kind is not Kind.BLOCK:
             return self.traits(reference).draws

@@ -108,6 +108,16 @@ class Branches:
         if self._arrays(name) and len(arrays) == 1:
             [role] = arrays
         layers = role is Role.SUB_LAYER
+        if role not in self.allowed_roles:
+            what = "a sub-layer" if layers else f"{role.value}(...)"
+            self.source.report(place, f"{what} cannot be declared here")
+            return
+        if role is Role.MOMENT and any(m.what is None for m in members):
+            self.source.report(
+                place,
+                f"self.{name} holds moments, and a value that is none",
+                "Keep the value in another attribute, or in a local.",
+            )
         self.scope.attributes[name] = "container" if layers else role.value
         absent = not assigns(self.method.body, name)
         self.declarations.append(

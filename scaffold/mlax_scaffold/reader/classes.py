@@ -56,7 +56,12 @@ from mlax_scaffold.reader.remedies.foreign import with_base
 from mlax_scaffold.reader.remedies.names import attribute_named
 from mlax_scaffold.reader.requirements import requirements_of
 from mlax_scaffold.reader.resolution import Scope
-from mlax_scaffold.reader.roles import attempted, attribute_of, roles_of
+from mlax_scaffold.reader.roles import (
+    attempted,
+    attribute_of,
+    given_layers,
+    roles_of,
+)
 from mlax_scaffold.reader.setup import SetupReader
 from mlax_scaffold.reader.source import Source, self_attribute
 
@@ -118,13 +123,6 @@ class ClassReader:
                         "`__init__` follows from the fields of the class",
                         "Write each argument as an annotated field, `features: Size`, and "
                         "declare weights and layers in `setup(self)`.",
-                    )
-                case ast.FunctionDef(name="setup") if kind is Kind.BLOCK:
-                    self.source.report(
-                        statement,
-                        "a block declares nothing: its layers are given to it",
-                        "What has weights of its own derives from Layer, and makes the layers "
-                        "that it needs in `setup`; or give the block a layer that has them.",
                     )
                 case ast.FunctionDef():
                     methods.append(statement)
@@ -333,6 +331,8 @@ class ClassReader:
                 usable.append("optimizer")
             held = {d.name for d in declarations if d.members}
             known = {n: w for n, w in attributes.items() if w in usable or n in held}
+            # Of the layers that a block is given, their hyperparameters are there.
+            known |= given_layers(attributes, declarations)
             assignable = {d.name for d in declarations}
         elif role in (MethodRole.HYPER, MethodRole.PROPERTY):
             known = {

@@ -13,7 +13,7 @@ from mlax_scaffold.model.reserved import OF_FUNCTIONS, OF_SCHEDULES, RESERVED
 from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.reader.checks.defaults import check_default
 from mlax_scaffold.reader.checks.names import OF_HYPERPARAMS
-from mlax_scaffold.reader.remedies.classes import moved_up
+from mlax_scaffold.reader.remedies.classes import based_on, moved_up
 from mlax_scaffold.reader.remedies.names import field_named
 from mlax_scaffold.reader.remedies.types import or_none
 from mlax_scaffold.reader.resolution import Scope
@@ -75,6 +75,7 @@ def read_hyperparameter(
             annotation,
             f"{found.word.name} is a word for the class of {_A[home]}",
             f"Derive the class from {home.name.capitalize()}.",
+            fix=based_on(source, node, kind.name, home.name),
         )
         return None
     if found.word.initializes:
@@ -91,7 +92,7 @@ def _check_initializer(
     kind: Kind,
 ) -> None:
     """Report an initializer that is none of a layer's, or that has no fitting name or default."""
-    if kind is not Kind.LAYER:
+    if not kind.is_layer:
         source.report(
             node, "Initializer is a word for layers", "Derive the class from Layer."
         )

@@ -35,6 +35,7 @@ CORE = {
     "map_chunks": "loops",
     "scan": "loops",
     "spread": "sums",
+    "selected": "sums",
     "spread_mean": "sums",
     "steps_since": "steps",
     "stored_moments": "arrays",

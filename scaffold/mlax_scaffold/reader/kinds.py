@@ -7,7 +7,7 @@ from mlax_scaffold.reader.inputs import ENTRY_SIGNATURE
 
 SPECIAL = {
     Kind.LAYER: {"setup": MethodRole.SETUP, "forward": MethodRole.ENTRY},
-    Kind.BLOCK: {"forward": MethodRole.ENTRY},
+    Kind.BLOCK: {"setup": MethodRole.SETUP, "forward": MethodRole.ENTRY},
     Kind.OPTIMIZER: {
         "setup": MethodRole.SETUP,
         "setup_tree": MethodRole.SETUP_TREE,
@@ -21,6 +21,7 @@ SPECIAL = {
 SIGNATURES = {
     MethodRole.SETUP: {
         Kind.LAYER: ("self",),
+        Kind.BLOCK: ("self",),
         Kind.OPTIMIZER: ("self", "param"),
         Kind.SCHEDULE: ("self",),
     },
@@ -46,10 +47,10 @@ EXAMPLES = {
     Kind.OPTIMIZER: "`def update(self, grad, param)`",
     Kind.SCHEDULE: "`def value(self, step)`",
 }
+_OF_LAYERS = (Role.TRAINABLE, Role.STATE, Role.SUB_LAYER, Role.DERIVED)
 ROLES = {
-    Kind.LAYER: {
-        "setup": (Role.TRAINABLE, Role.STATE, Role.SUB_LAYER, Role.DERIVED),
-    },
+    Kind.LAYER: {"setup": _OF_LAYERS},
+    Kind.BLOCK: {"setup": _OF_LAYERS},
     Kind.OPTIMIZER: {"setup": (Role.MOMENT,), "setup_tree": (Role.STATE,)},
     Kind.SCHEDULE: {"setup": ()},
 }
@@ -57,7 +58,7 @@ ROLES = {
 
 DECLARE = {
     Kind.LAYER: "state(zeros, shape)",
-    Kind.BLOCK: "",
+    Kind.BLOCK: "state(zeros, shape)",
     Kind.OPTIMIZER: "moment(zeros, param.shape)",
     Kind.SCHEDULE: "",
 }

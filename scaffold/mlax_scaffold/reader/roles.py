@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable, Mapping
 
 from mlax_scaffold.model.definition import Declaration, MethodRole, Role
+from mlax_scaffold.reader.kinds import STATIC
 from mlax_scaffold.reader.methods import is_static, role_of
 from mlax_scaffold.reader.source import indexed_attribute, self_attribute
 from mlax_scaffold.reader.types import is_array_annotation
@@ -120,6 +121,17 @@ def attribute_of(declaration: Declaration) -> str:
         return "layers"
     layers = declaration.role is Role.SUB_LAYER
     return "container" if declaration.members and layers else declaration.role.value
+
+
+def given_layers(
+    attributes: Mapping[str, str], declarations: Iterable[Declaration]
+) -> dict[str, str]:
+    """What the layers that a block is given are where their weights are not there."""
+    declared = {d.name for d in declarations}
+    fields = {n: what for n, what in attributes.items() if n not in declared}
+    return {
+        n: STATIC[what] for n, what in fields.items() if what in ("layer", "layers")
+    }
 
 
 def attempted(node: ast.ClassDef) -> dict[str, str]:

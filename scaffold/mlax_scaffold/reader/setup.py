@@ -51,6 +51,10 @@ class SetupReader(Declaring):
         self.scope = self.scope.within(Origin.LOCAL, bound).within(Origin.INPUT, inputs)
         if Role.SUB_LAYER in roles:
             self.declared = declared_in(method, self._what)
+        elif Role.MOMENT in roles:
+            found = declared_in(method, self._what)
+            # Whatever else is no container is declared by one statement.
+            self.declared = {n: d for n, d in found.items() if d.holds}
         for statement in method.body:
             self._statement(statement)
 
@@ -64,7 +68,7 @@ class SetupReader(Declaring):
                     self.requirements.append(requirement)
             case ast.If(body=[ast.Raise()]):
                 self.requirements += read_raises(self.scope, statement)
-            case ast.If() | ast.For() | ast.While() if self.declared or not (
+            case ast.If() | ast.For() | ast.While() if self._fills(statement) or not (
                 statement_declares(statement, self._declares)
             ):
                 self._block(statement)
@@ -115,6 +119,18 @@ class SetupReader(Declaring):
                     _LEAVES if of_leaf else self._allowed(),
                     fix=by_leaf(self.source, statement) if of_leaf else None,
                 )
+
+    def _fills(self, statement: ast.stmt) -> bool:
+        """Whether a condition or a loop may declare something; of moments a loop those of containers."""
+        if Role.MOMENT not in self.allowed_roles:
+            return bool(self.declared)
+        made = [
+            self_attribute(n.targets[0])
+            for n in ast.walk(statement)
+            if isinstance(n, ast.Assign) and statement_declares(n, self._declares)
+        ]
+        loops = not isinstance(statement, ast.If) and bool(self.declared)
+        return loops and all(n in (None, *self.declared) for n in made)
 
     def _block(self, statement: ast.If | ast.For | ast.While) -> None:
         """What a condition or a loop holds; its names have more than one value, or none."""

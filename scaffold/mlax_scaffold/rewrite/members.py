@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from mlax_scaffold.model.definition import Declaration, Reference, Role
+from mlax_scaffold.model.definition import Declaration, Kind, Reference, Role
 from mlax_scaffold.rewrite.context import Context
 from mlax_scaffold.rewrite.nodes import code, expression, self_attribute, statement
 
@@ -25,6 +25,8 @@ def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
     held = [d for d in context.definition.declarations if d.members]
     if not held:
         return function
+    if context.definition.kind is Kind.OPTIMIZER:
+        return cst.ensure_type(function.visit(_Moments(context)), cst.FunctionDef)
     function = cst.ensure_type(function.visit(_Members(context)), cst.FunctionDef)
     block = cst.ensure_type(function.body, cst.IndentedBlock)
     first = [statement(f"self.{d.name} = None") for d in held if d.absent]
@@ -94,6 +96,29 @@ class _Members(cst.CSTTransformer):
         return call.with_changes(
             func=expression(f"containers.{how}"), args=[*given, *call.args]
         )
+
+
+class _Moments(_Members):
+    """The moments of an optimizer that are members: each is created where it stands."""
+
+    def leave_Call(
+        self, original_node: cst.Call, updated_node: cst.Call
+    ) -> cst.BaseExpression:
+        if original_node in self.plain or code(updated_node.func) != "moment":
+            return updated_node
+        positional = [code(a.value) for a in updated_node.args if not a.keyword]
+        named = [code(a.value) for a in updated_node.args if a.keyword]
+        if len(positional) == 1:
+            return expression(created_moment(positional[0], None, *named))
+        first, shape, *dtype = positional
+        return expression(created_moment(first, shape, *dtype, *named))
+
+
+def created_moment(first: str, shape: str | None, dtype: str = "None") -> str:
+    """What makes a moment of a weight: by an initializer, or, without a shape, as a copy."""
+    if shape is None:
+        return f"placement.copied({first}, {dtype})"
+    return f"placement.create_moment({first}, {shape}, {dtype}, param)"
 
 
 class _Calls(cst.CSTVisitor):

@@ -158,14 +158,13 @@ class _Setup(cst.CSTTransformer):
         arguments = cst.ensure_type(value, cst.Call).args
         first, *rest = [code(a.value) for a in arguments]
         if declaration.value:
-            chosen = rest[0] if rest else "None"
-            return f"placement.copied({first}, {chosen}){condition}"
+            return f"{members.created_moment(first, None, *rest)}{condition}"
         shape, *dtype = rest
-        chosen = dtype[0] if dtype else "None"
         if declaration.role is Role.STATE:
+            chosen = dtype[0] if dtype else "None"
             given = f"{first}, {shape}, {chosen}, {beside(self.context.definition)}"
             return f"placement.create_state({given}){condition}"
-        return f"placement.create_moment({first}, {shape}, {chosen}, param){condition}"
+        return f"{members.created_moment(first, shape, *dtype)}{condition}"
 
     def _sub_layer(
         self, declaration: Declaration, call: cst.Call, condition: str
@@ -258,6 +257,8 @@ class _Setup(cst.CSTTransformer):
             return expression(f"trees.selected({name}, trainables)")
         if name in dict(self.context.definition.constants):
             return expression(f"{self.context.definition.name}Hyperparams.{name}")
+        if name in self.context.fields("layer") | self.context.fields("layers"):
+            return expression(f"{name}_hyperparams")
         method = self.context.definition.method(name)
         return expression(name if method is None else f"hyperparams.{name}")
 

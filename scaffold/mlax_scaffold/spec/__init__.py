@@ -48,6 +48,7 @@ _HOMES = {
     "require": "declarations",
     "scan": "loops",
     "spread": "arrays",
+    "selected": "arrays",
     "spread_mean": "arrays",
     "steps_since": "steps",
     "stored_moments": "arrays",
@@ -101,6 +102,7 @@ if TYPE_CHECKING:
     from mlax_scaffold.spec.arrays import cast as cast
     from mlax_scaffold.spec.arrays import explicit_padding as explicit_padding
     from mlax_scaffold.spec.arrays import segment_sum as segment_sum
+    from mlax_scaffold.spec.arrays import selected as selected
     from mlax_scaffold.spec.arrays import spread as spread
     from mlax_scaffold.spec.arrays import spread_mean as spread_mean
     from mlax_scaffold.spec.arrays import stored_moments as stored_moments

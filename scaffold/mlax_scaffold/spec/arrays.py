@@ -14,6 +14,7 @@ explicit_padding: Callable[..., tuple[tuple[int, int], ...]] = runtime(
     "_core.windows"
 ).explicit_padding
 segment_sum: Callable[..., jax.Array] = runtime("_core.sums").segment_sum
+selected: Callable[..., tuple[jax.Array, jax.Array]] = runtime("_core.sums").selected
 spread: Callable[..., jax.Array] = runtime("_core.sums").spread
 spread_mean: Callable[..., jax.Array] = runtime("_core.sums").spread_mean
 stored_moments: Callable[..., tuple[jax.Array, jax.Array, jax.Array, jax.Array]] = (

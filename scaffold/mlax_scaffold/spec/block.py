@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 
 from mlax_scaffold.spec.containers import keyed, leaves
 from mlax_scaffold.spec.inputs import packed
@@ -70,13 +69,16 @@ class Block(Layer, abstract=True):
         layers = {n: v for n, v in given.items() if n in self._fields.structural}
         # Those that `setup` of another layer makes, which have no arrays yet.
         self._given = {n: v for n, v in layers.items() if any(leaves(v))}
-        triples = {n: _initialized(v) for n, v in self._given.items()}
-        super().__init__(*args[len(given) :], **{**given, **triples})
-        values = self._hyperparameters
-        for name in self._fields.layers:
-            values[name] = Handle(self, values[name])
-        for name in self._fields.holding("layers"):
-            values[name] = tuple(Handle(self, layer) for layer in values[name])
+        layers |= {n: _initialized(v) for n, v in self._given.items()}
+        # `setup` may read the hyperparameters of layers.
+        handles = {n: self._handle(n, v) for n, v in layers.items()}
+        super().__init__(*args[len(given) :], **{**given, **handles})
+
+    def _handle(self, name: str, given: Any) -> Any:
+        """What stands for the layers of a field."""
+        if name in self._several():
+            return tuple(Handle(self, triple) for triple in given or ())
+        return Handle(self, given)
 
     def _begin(self, keys: Iterator[Any], dtype: Any) -> None:
         values = self._hyperparameters
@@ -87,11 +89,7 @@ class Block(Layer, abstract=True):
                 continue
             for layer in leaves(given):
                 layer._begin(keys, dtype)
-            triples = _initialized(given)
-            if name in self._several():
-                values[name] = tuple(Handle(self, triple) for triple in triples)
-            else:
-                values[name] = Handle(self, triples)
+            values[name] = self._handle(name, _initialized(given))
         super()._begin(keys, dtype)
 
     def _load(self, trainables: Any, non_trainables: Any = None) -> None:
@@ -187,12 +185,10 @@ def _initialized(given: Any) -> Any:
 def _stacked(layer: Layer, keys: Iterator[Any], depth: int, dtype: Any) -> Any:
     """A layer that is made several times, its arrays stacked along a first axis."""
     own = [jax.random.split(next(keys), depth) for _ in keyed(layer)]
-    made = []
-    for turn in range(depth):
-        layer._begin(iter([key[turn] for key in own]), dtype)
-        made.append(layer._triple())
-    trees = zip(*((weights, states) for weights, states, _ in made), strict=True)
-    weights, states = (
-        jax.tree.map(lambda *rows: jnp.stack(rows), *tree) for tree in trees
-    )
-    return weights, states, made[-1][2]
+
+    def made(keys: list[Any]) -> Any:
+        layer._begin(iter(keys), dtype)
+        return layer._triple()[:2]
+
+    trees = jax.vmap(made)(own) if own else made(own)
+    return *trees, layer._triple()[2]

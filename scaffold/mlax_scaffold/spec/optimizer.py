@@ -11,9 +11,16 @@ import jax
 import jax.numpy as jnp
 
 from mlax_scaffold.spec.arrays import cast
-from mlax_scaffold.spec.declarations import Declaration
 from mlax_scaffold.spec.draws import Draws, split
 from mlax_scaffold.spec.fields import Fields
+from mlax_scaffold.spec.moments import (
+    created,
+    held_names,
+    joined,
+    rows,
+    stored,
+    together,
+)
 from mlax_scaffold.spec.optimizer_keys import numbered
 from mlax_scaffold.spec.step_numbers import dither, incremented
 from mlax_scaffold.spec.steps import at_step
@@ -48,9 +55,10 @@ class Optimizer:
         self._values: dict[str, Any] = {}
         self._state: dict[str, Any] = {}
         self._moments: tuple[str, ...] = ()
+        self._held: tuple[str, ...] = ()
         self._draws = Draws(None, 0)
         self._inputs: dict[str, Any] = {}
-        # Whether an assignment to a name of the state is one: not in `update`.
+        # Whether assigning to a name of the state is one: not in `update`.
         self._stepping = False
         for name in self._fields.holding("optimizers"):
             self._hyperparameters[name] = tuple(
@@ -68,7 +76,7 @@ class Optimizer:
         declared = {n: v for n, v in self._values.items() if n not in masks}
         self._values = {}
         wide = jnp.result_type(float)
-        self._state = {name: _created(d, wide) for name, d in declared.items()}
+        self._state = {name: created(d, wide) for name, d in declared.items()}
         leaves, structure = jax.tree.flatten(params)
         made = [
             self._declare(leaf, {n: column[i] for n, column in masks.items()})
@@ -78,8 +86,7 @@ class Optimizer:
         self._moments = tuple(names)
         for name in names:
             column = [moments[name] for moments in made]
-            absent = names[name] is None
-            self._state[name] = None if absent else structure.unflatten(column)
+            self._state[name] = joined(structure, column, names[name])
         self._state["step"] = jnp.zeros((), jnp.int32)
 
     def load(self, state: Any) -> None:
@@ -167,9 +174,7 @@ class Optimizer:
         scalars = self._scalars()
         leaves, structure = jax.tree.flatten(params)
         moments = {
-            name: [None] * len(leaves)
-            if self._state[name] is None
-            else structure.flatten_up_to(self._state[name])
+            name: rows(self._state[name], structure, name in self._held)
             for name in self._moments
         }
         keys = split(key, len(leaves))
@@ -184,7 +189,7 @@ class Optimizer:
             for name in self._moments:
                 moments[name][index] = new[name]
         self._state |= {
-            name: None if self._state[name] is None else structure.unflatten(column)
+            name: together(column, structure, self._state[name])
             for name, column in moments.items()
         }
         self._count()
@@ -215,14 +220,16 @@ class Optimizer:
         self, made: list[dict[str, Any]], masks: Mapping[str, Any]
     ) -> dict[str, Any]:
         chosen = dict.fromkeys(masks, True)
-        return made[0] if made else self._declare(jnp.zeros(()), chosen)
+        found = made[0] if made else self._declare(jnp.zeros(()), chosen)
+        self._held = held_names(found)
+        return found
 
     def _declare(self, leaf: jax.Array, masks: dict[str, bool]) -> dict[str, Any]:
         self._values = dict(masks)
         self.setup(leaf)
         declarations, self._values = self._values, {}
         return {
-            name: None if declared is None else _created(declared, leaf.dtype)
+            name: created(declared, leaf.dtype)
             for name, declared in declarations.items()
             if name not in masks
         }
@@ -250,8 +257,7 @@ class Optimizer:
         }
         update = self._numbered("update", key)(grad.astype(dtype), param.astype(dtype))
         new = {
-            name: None if value is None else self._values[name].astype(value.dtype)
-            for name, value in moments.items()
+            name: stored(self._values[name], value) for name, value in moments.items()
         }
         return jnp.asarray(update).astype(param.dtype), new
 
@@ -388,11 +394,6 @@ class _Given:
         """A pure step, of which some inputs may be others."""
         apply = self.optimizer.hyperparams.apply
         return apply(grads, state, params, **self.inputs | inputs)
-
-
-def _created(declared: Declaration, dtype: Any) -> jax.Array:
-    chosen = jnp.dtype(declared.dtype or dtype)
-    return declared.initializer(jax.random.key(0), declared.shape, chosen)
 
 
 def _as(new: Any, old: Any) -> jax.Array:

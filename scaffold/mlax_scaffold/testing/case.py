@@ -282,12 +282,23 @@ def initialize(
 ) -> tuple[PyTree, PyTree, Any]:
     """`layer.init`, with toys in the place of layers, and the key and the dtype if it takes them."""
     takes = inspect.signature(layer.init).parameters
-    given = toys.initialized(hyperparameters, key, dtype)
+    given, key = with_layers(hyperparameters, key, dtype, "key" in takes)
     if "dtype" in takes:
         given["dtype"] = dtype
     if "key" in takes:
         given["key"] = key
     return layer.init(**given, **initializers)
+
+
+def with_layers(
+    hyperparameters: Mapping[str, Any], key: Any, dtype: DTypeLike | None, keyed: bool
+) -> tuple[dict[str, Any], Any]:
+    """The hyperparameters with toys in the place of layers, and the key that `init` gets if it takes one."""
+    given = dict(hyperparameters)
+    if keyed and any(isinstance(v, toys.Toy) for v in given.values()):
+        of_layers, key = jax.random.split(key)
+        return toys.initialized(given, of_layers, dtype), key
+    return toys.initialized(given, key, dtype), key
 
 
 _ABSTRACT: dict[Any, Triple] = {}

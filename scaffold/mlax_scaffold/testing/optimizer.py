@@ -48,6 +48,8 @@ class OptimizerCase:
             that of each weight.
         partial_moments: names of the fields of the state that need not have the structure
             of the weights, such as the states of inner optimizers.
+        held_moments: names of those that are containers, at whose places are such of the
+            structure of the weights.
         needs: names of the keyword-only inputs that `step` cannot do without.
         other_dtypes: other dtypes that the hyperparameters declare.
         per_example: whether `step` takes the gradients of each example.
@@ -62,6 +64,7 @@ class OptimizerCase:
     step: Callable[..., tuple[PyTree, Any]]
     moment_dtype: DTypeLike | None = None
     partial_moments: tuple[str, ...] = ()
+    held_moments: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
     other_dtypes: tuple[DTypeLike | None, ...] = ()
     per_example: bool = False
@@ -215,7 +218,11 @@ def assert_structure(case: OptimizerCase) -> None:
         for moment, value in _fields(state, what).items():
             if moment in case.partial_moments or value is None or _is_scalar(value):
                 continue
-            _assert_mirrors(structs, value, f"{what}: the moment {moment}")
+            parts = [value]
+            if moment in case.held_moments:
+                parts = _parts(structs, value)
+            for part in parts:
+                _assert_mirrors(structs, part, f"{what}: the moment {moment}")
         try:
             _trace(case, structs, structs, what)
         except (ArithmeticError, ValueError):
@@ -301,6 +308,14 @@ def _fields(state: Any, what: str) -> dict[str, Any]:
 def _is_scalar(value: Any) -> bool:
     """Whether a field of the state is a counter or coefficient of the whole tree."""
     return isinstance(value, jax.ShapeDtypeStruct) and value.shape == ()
+
+
+def _parts(params: PyTree, moment: PyTree) -> list[PyTree]:
+    """What is in a container of moments."""
+    structure = jax.tree.structure(params)
+    return jax.tree.leaves(
+        moment, is_leaf=lambda node: jax.tree.structure(node) == structure
+    )
 
 
 def _assert_mirrors(params: PyTree, moment: PyTree, what: str) -> None:

@@ -12,9 +12,10 @@ import jax.numpy as jnp
 from jax.typing import DTypeLike
 
 from mlax_scaffold.reader.files import installed_place
+from mlax_scaffold.spec.declared import takes_key
 from mlax_scaffold.spec.layer import Layer
 from mlax_scaffold.spec.loading import load
-from mlax_scaffold.testing.case import Arguments, Case
+from mlax_scaffold.testing.case import Arguments, Case, with_layers
 from mlax_scaffold.testing.optimizer import OptimizerCase
 from mlax_scaffold.testing.picks import REFUSALS, Unfit
 from mlax_scaffold.testing.toys import Toy, ToyOptimizer
@@ -110,7 +111,9 @@ def run_initialization(
     dtype: DTypeLike | None,
 ) -> tuple[Any, Any]:
     """The weights and the states that the spec makes of a key, by name."""
-    layer = spec.load()(**hyperparameters, **initializers)
+    definition = spec.load()
+    given, key = with_layers(hyperparameters, key, dtype, takes_key(definition))
+    layer = definition(**given, **initializers)
     Layer.initialize(layer, key, dtype)
     return layer.trainables, layer.non_trainables
 

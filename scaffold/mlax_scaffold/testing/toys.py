@@ -37,6 +37,9 @@ class ToyHyperparams:
 
     scale: float = 0.5
     keyword_inputs: ClassVar[tuple[str, ...]] = ("shift",)
+    features: ClassVar[int] = WIDTH
+    in_features: ClassVar[int] = WIDTH
+    out_features: ClassVar[int] = WIDTH
 
     def apply(
         self,
@@ -86,6 +89,9 @@ class ToyCellHyperparams:
 
     inner: ToyHyperparams = ToyHyperparams()
     keyword_inputs: ClassVar[tuple[str, ...]] = ToyHyperparams.keyword_inputs
+    features: ClassVar[int] = WIDTH
+    in_features: ClassVar[int] = WIDTH
+    out_features: ClassVar[int] = WIDTH
 
     def apply(
         self,

@@ -66,20 +66,59 @@ def _grown(x: jax.Array, shape: Sequence[int], weight: float = 1.0) -> jax.Array
     return lax.transpose(product, places)
 
 
-def spread_mean(x: jax.Array, axes: Sequence[int], axis_name: Any = None) -> jax.Array:
+def selected(
+    x: jax.Array, where: jax.Array, axes: Sequence[int], axis_name: Any = None
+) -> tuple[jax.Array, jax.Array]:
+    """What a mask selects, and what to divide its mean over all elements by.
+
+    The result is x where the mask is True and 0 elsewhere, and about the share that is
+    selected, over axes that keep size 1; 1 where nothing is. In 16 bits both are
+    multiplied by a power of two, so that the mean of a few elements among many remains in
+    the range of float16.
+    """
+    ones = jnp.broadcast_to(where, x.shape).astype(x.dtype)
+    axes = sorted(a % x.ndim for a in axes)
+    size = max(math.prod(x.shape[a] for a in axes), 1)
+    if jnp.finfo(x.dtype).bits > 16:
+        share = lax.reduce(ones, x.dtype.type(0), lax.add, axes) / size
+    else:
+        part = 2.0 ** -min(math.ceil(math.log2(size)), 24)
+        share = weighted_sum(ones, axes, part) * (1.0 / (part * size))
+    share = lax.expand_dims(share, axes)
+    share = share if axis_name is None else lax.pmean(share, axis_name)
+    share = jnp.where(share == 0.0, jnp.ones_like(share), share)
+    if jnp.finfo(x.dtype).bits <= 16:
+        gain = lax.reduce_precision(lax.rsqrt(share), jnp.finfo(x.dtype).nexp, 0)
+        x, share = x * gain, share * gain
+    return jnp.where(where, x, jnp.zeros_like(x)), share
+
+
+def spread_mean(
+    x: jax.Array,
+    axes: Sequence[int],
+    axis_name: Any = None,
+    where: jax.Array | None = None,
+) -> jax.Array:
     """The mean over axes in the place of each element, for tangents in 16 bits.
+
+    With a mask it is that of the elements that are selected.
 
     A part of the division is done in either sum, that of x and that of its transpose, so
     that both are in the range of float16: of 2^20 elements, a mean of up to 2 here, and
     of up to 2048 in the transpose.
     """
     axes = sorted(a % x.ndim for a in axes)
+    share = None
+    if where is not None:
+        x, share = selected(x, where, axes, axis_name)
     size = max(math.prod(x.shape[a] for a in axes), 1)
     bits = min(math.ceil(math.log2(size)), 32)
     before, after = 2.0 ** -(bits // 4), 2.0 ** -(bits - bits // 4)
     total = weighted_sum(x, axes, before) * (1.0 / (before * after * size))
     total = total if axis_name is None else lax.pmean(total, axis_name)
-    return _grown(lax.expand_dims(total, axes), x.shape, after)
+    total = lax.expand_dims(total, axes)
+    total = total if share is None else total / share
+    return _grown(total, x.shape, after)
 
 
 def take_rows(

@@ -10,11 +10,7 @@ import jax.core
 
 from .._core import checks
 from ._call import keyword_only
-from ._declarations import (
-    keys_of,
-)
 from ._given import checked_call
-from ._graph import shown_path
 from ._outlined import OutlinedModule
 from ._params import Params
 
@@ -124,41 +120,4 @@ class LayerModule(OutlinedModule):
 
     def _made(self, params: Params, x: Any) -> Params:
         """The params with those that the layer lacks for an input of this shape."""
-        outline = self.outline(x)
-        paths = (*outline.trainables.paths, *outline.non_trainables.paths)
-        missing = [path for path in paths if path not in params]
-        if not missing:
-            return params
-        params.require_unlocked(*missing)
-        rng, after = self.rng, [params]
-
-        def draw() -> Any:
-            if rng is None:
-                return None
-            key, after[0] = rng(after[0])
-            return key
-
-        keys = keys_of(draw, self.declarations, outline.hyperparams)
-        trainables, state, _ = self._initialized(keys, x)
-        [params] = after
-        for tree, values, trainable in (
-            (outline.trainables, trainables, True),
-            (outline.non_trainables, state, False),
-        ):
-            for path, value in tree.by_path(values).items():
-                if path not in params:
-                    params = params.add(
-                        path, value, trainable=trainable, metadata=self._metadata(path)
-                    )
-        return params
-
-    def _initialized(self, keys: Any, x: Any) -> tuple[Any, Any, Any]:
-        try:
-            return self.init(keys, **self.inferred_sizes(x))
-        except (TypeError, AttributeError) as error:
-            if self.rng is not None:
-                raise
-            raise ValueError(
-                f"{type(self).__name__} at {shown_path(self.path)} has weights that are drawn at random: "
-                "pass rng=..., an Rng, where it is made"
-            ) from error
+        return self._with_arrays(params, x, self.rng)

@@ -4,6 +4,7 @@
 
 from typing import Any
 
+import jax.numpy as jnp
 import pytest
 from hypothesis import given
 
@@ -63,12 +64,20 @@ def cases(pick: Pick) -> Case:
     }
     shapes = shapes_of(
         pick,
-        {"x": "batch *spatial channels if channel_last else batch channels *spatial"},
+        {
+            "x": "batch *spatial channels if channel_last else batch channels *spatial",
+            "where": "# batch *spatial channels if channel_last else # batch channels *spatial",
+        },
         known(hyperparameters),
     )
     return Case.of_function(
         functional.instance_norm,
-        x=(shapes.array("x"),),
+        x=(
+            shapes.array("x"),
+            shapes.array("where", jnp.bool_)
+            if pick("where is given", booleans())
+            else None,
+        ),
         hyperparameters=hyperparameters,
         shapes=shapes,
         y=shapes.expected(

@@ -4,6 +4,7 @@
 
 from typing import Any
 
+import jax.numpy as jnp
 import pytest
 from hypothesis import given
 
@@ -42,14 +43,18 @@ def cases(pick: Pick) -> Case:
     hyperparameters: dict[str, Any] = {"axis": axis, "keepdims": keepdims}
     shapes = shapes_of(
         pick,
-        {"x": "*any_axes"},
+        {"x": "*shape", "where": "# *shape"},
         known(hyperparameters),
-        ranks={"any_axes": rank},
-        loose=("x",),
+        ranks={"shape": rank},
     )
     return Case.of_function(
         functional.max,
-        x=(shapes.array("x"),),
+        x=(
+            shapes.array("x"),
+            shapes.array("where", jnp.bool_)
+            if pick("where is given", booleans())
+            else None,
+        ),
         hyperparameters=hyperparameters,
         shapes=shapes,
     )

@@ -4,6 +4,7 @@
 
 from typing import Any
 
+import jax.numpy as jnp
 import pytest
 from hypothesis import given
 
@@ -16,7 +17,14 @@ from mlax_scaffold.testing.kinds import function
 from mlax_scaffold.testing.oracle import find_spec
 from mlax_scaffold.testing.picks import Pick
 from mlax_scaffold.testing.profiles import each_dtype
-from mlax_scaffold.testing.strategies import axes, choices, nothing, optional, positives
+from mlax_scaffold.testing.strategies import (
+    axes,
+    booleans,
+    choices,
+    nothing,
+    optional,
+    positives,
+)
 
 SPEC = find_spec(
     "scaffold/mlax_scaffold/specs/functional/scaled_scores.py", near=__file__
@@ -54,14 +62,20 @@ def cases(pick: Pick) -> Case:
     }
     shapes = shapes_of(
         pick,
-        {"x": "*any_axes", "scale": "*any_axes"},
+        {"x": "*any_axes", "scale": "*any_axes", "where": "*any_axes"},
         known(hyperparameters),
         ranks={"any_axes": rank},
-        loose=("x", "scale"),
+        loose=("x", "scale", "where"),
     )
     return Case.of_function(
         functional.scaled_scores,
-        x=(shapes.array("x"), shapes.array("scale")),
+        x=(
+            shapes.array("x"),
+            shapes.array("scale"),
+            shapes.array("where", jnp.bool_)
+            if pick("where is given", booleans())
+            else None,
+        ),
         hyperparameters=hyperparameters,
         shapes=shapes,
     )

@@ -4,6 +4,7 @@
 
 from typing import Any
 
+import jax.numpy as jnp
 import pytest
 from hypothesis import given
 
@@ -21,6 +22,7 @@ from mlax_scaffold.testing.strategies import (
     axes,
     booleans,
     choices,
+    non_negatives,
     optional,
 )
 
@@ -38,6 +40,10 @@ SPEC = find_spec("scaffold/mlax_scaffold/specs/functional/std.py", near=__file__
         ("keepdims", 1),
         ("keepdims", "yes"),
         ("keepdims", None),
+        ("correction", -1.0),
+        ("correction", float("nan")),
+        ("correction", "1"),
+        ("correction", None),
         ("accum_dtype", "int32"),
         ("accum_dtype", "no dtype"),
     ],
@@ -47,22 +53,28 @@ def cases(pick: Pick) -> Case:
     rank = pick("rank", choices(1, 2, 3))
     axis = pick("axis", optional(axes(rank)))
     keepdims = pick("keepdims", booleans())
+    correction = pick("correction", non_negatives())
     accum_dtype = pick("accum_dtype", optional(accum_dtypes()))
     hyperparameters: dict[str, Any] = {
         "axis": axis,
         "keepdims": keepdims,
+        "correction": correction,
         "accum_dtype": accum_dtype,
     }
     shapes = shapes_of(
         pick,
-        {"x": "*any_axes"},
+        {"x": "*shape", "where": "# *shape"},
         known(hyperparameters),
-        ranks={"any_axes": rank},
-        loose=("x",),
+        ranks={"shape": rank},
     )
     return Case.of_function(
         functional.std,
-        x=(shapes.array("x"),),
+        x=(
+            shapes.array("x"),
+            shapes.array("where", jnp.bool_)
+            if pick("where is given", booleans())
+            else None,
+        ),
         hyperparameters=hyperparameters,
         shapes=shapes,
         allow=declared(accum_dtype),

@@ -2,6 +2,7 @@
 # To change this file, edit that spec and run `mlax-scaffold generate`.
 """Property tests of mlax.nn.InstanceNorm."""
 
+import jax.numpy as jnp
 import pytest
 from hypothesis import given
 
@@ -84,9 +85,15 @@ def cases(pick: Pick) -> Case:
     hyperparams = hyperparams_of(InstanceNorm, hyperparameters)
     shapes = shapes_of(
         pick,
-        {"x": "batch *spatial channels if channel_last else batch channels *spatial"},
+        {
+            "x": "batch *spatial channels if channel_last else batch channels *spatial",
+            "mask": "# batch *spatial channels if channel_last else # batch channels *spatial",
+        },
         known(hyperparams),
     )
+    inputs = {}
+    if pick("mask is given", booleans()):
+        inputs["mask"] = shapes.array("mask", jnp.bool_)
     return Case.of_layer(
         "InstanceNorm",
         InstanceNorm,
@@ -94,6 +101,7 @@ def cases(pick: Pick) -> Case:
         hyperparameters,
         shapes=shapes,
         x=shapes.array("x"),
+        inputs=inputs,
         y=shapes.expected(
             "batch *spatial channels if channel_last else batch channels *spatial"
         ),

@@ -2,6 +2,7 @@
 # To change this file, edit that spec and run `mlax-scaffold generate`.
 """Property tests of mlax.nn.LayerNorm."""
 
+import jax.numpy as jnp
 import pytest
 from hypothesis import given
 
@@ -88,10 +89,13 @@ def cases(pick: Pick) -> Case:
     hyperparams = hyperparams_of(LayerNorm, hyperparameters)
     shapes = shapes_of(
         pick,
-        {"x": "*batch features"},
+        {"x": "*batch features", "mask": "# *batch features"},
         known(hyperparams),
         ranks={"batch": max(rank - 1, 0)},
     )
+    inputs = {}
+    if pick("mask is given", booleans()):
+        inputs["mask"] = shapes.array("mask", jnp.bool_)
     return Case.of_layer(
         "LayerNorm",
         LayerNorm,
@@ -99,6 +103,7 @@ def cases(pick: Pick) -> Case:
         hyperparameters,
         shapes=shapes,
         x=shapes.array("x"),
+        inputs=inputs,
         y=shapes.expected("*batch features"),
         allow=declared(accum_dtype),
         smooth=exact(accum_dtype),

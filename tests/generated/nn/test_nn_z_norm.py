@@ -2,6 +2,7 @@
 # To change this file, edit that spec and run `mlax-scaffold generate`.
 """Property tests of mlax.nn.ZNorm."""
 
+import jax.numpy as jnp
 import pytest
 from hypothesis import given
 
@@ -18,6 +19,7 @@ from mlax_scaffold.testing.profiles import each_dtype
 from mlax_scaffold.testing.strategies import (
     accum_dtypes,
     axes,
+    booleans,
     choices,
     optional,
     positives,
@@ -53,7 +55,15 @@ def cases(pick: Pick) -> Case:
     accum_dtype = pick("accum_dtype", optional(accum_dtypes()))
     hyperparameters = {"axis": axis, "epsilon": epsilon, "accum_dtype": accum_dtype}
     hyperparams = hyperparams_of(ZNorm, hyperparameters)
-    shapes = shapes_of(pick, {"x": "*shape"}, known(hyperparams), ranks={"shape": rank})
+    shapes = shapes_of(
+        pick,
+        {"x": "*shape", "mask": "# *shape"},
+        known(hyperparams),
+        ranks={"shape": rank},
+    )
+    inputs = {}
+    if pick("mask is given", booleans()):
+        inputs["mask"] = shapes.array("mask", jnp.bool_)
     return Case.of_layer(
         "ZNorm",
         ZNorm,
@@ -61,6 +71,7 @@ def cases(pick: Pick) -> Case:
         hyperparameters,
         shapes=shapes,
         x=shapes.array("x"),
+        inputs=inputs,
         y=shapes.expected("*shape"),
         allow=declared(accum_dtype),
         smooth=exact(accum_dtype),

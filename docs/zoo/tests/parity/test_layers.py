@@ -9,6 +9,7 @@ import pytest
 from made import Made, assert_same, drawn, made
 
 from references.act_norm import act_norm
+from references.adaptive_computation_time import adaptive_computation_time
 from references.affine_coupling import affine_coupling
 from references.arc_face import arc_face
 from references.axial_attention import axial_attention
@@ -347,6 +348,27 @@ def test_wave_net():
 def linear(number: int):
     """An initialized layer that a block is given."""
     return nn.Linear.init(jax.random.key(number), 3, 3, dtype="float64")
+
+
+def test_adaptive_computation_time():
+    module = block.AdaptiveComputationTime
+
+    def make():
+        key = jax.random.key(1)
+        options = {"features": 3, "max_steps": 4, "epsilon": 0.1}
+        return module.init(key, layer=linear(0), dtype="float64", **options)
+
+    layer, x = Made(module, make), 4 * drawn(9, 3)
+    found = layer(x)
+    y, costs = adaptive_computation_time(
+        x,
+        lambda state: dense(layer.w.layer, state),
+        (layer.w.halt_kernel, layer.w.halt_bias),
+        max_steps=4,
+        epsilon=0.1,
+    )
+    assert len({int(cost) for cost in costs}) > 1
+    assert_same((found["output"], found["ponder_cost"]), (y, costs))
 
 
 @pytest.mark.parametrize("method", ["euler", "midpoint", "rk4"])

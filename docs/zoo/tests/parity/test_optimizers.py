@@ -16,6 +16,7 @@ from mlax_scaffold.testing.programs import quick
 from references.adai import adai
 from references.adamp import adamp
 from references.adashift import adashift
+from references.aggmo import aggmo
 from references.laprop import laprop
 from references.nosadam import nosadam
 from references.pid import pid
@@ -29,6 +30,7 @@ OPTIMIZERS: dict[str, tuple[Any, Steps, dict[str, Any]]] = {
     "adamp": (optim.AdamP, adamp, {"weight_decay": 0.1, "delta": 1.0}),
     "adamp with nesterov": (optim.AdamP, adamp, {"nesterov": True}),
     "adashift": (optim.AdaShift, adashift, {"keep": 3}),
+    "aggmo": (optim.AggMo, aggmo, {"betas": (0.0, 0.5, 0.9, 0.99)}),
     "laprop": (optim.LaProp, laprop, {"weight_decay": 0.1}),
     "nosadam": (optim.NosAdam, nosadam, {}),
     "pid": (optim.PID, pid, {}),

@@ -67,7 +67,8 @@ def plain(init: Callable[..., Any], *args: Any, **inputs: Any) -> Any:
 
 def stacked(field: str, init: Callable[..., Any], *args: Any, **inputs: Any) -> Any:
     """A member that is a block whose layer, in that field, is made `depth` times."""
-    return _Layer(init, args, inputs, False, field)
+    keyed = "key" in inspect.signature(init).parameters
+    return _Layer(init, args, inputs, keyed, field)
 
 
 def made(key: Any, tree: Any, dtype: DTypeLike | None) -> tuple[Any, Any, Any]:
@@ -129,12 +130,14 @@ def _made(tree: Any, keys: Iterator[Any], dtype: DTypeLike | None) -> Any:
 def _layer(member: _Layer, keys: Iterator[Any], dtype: DTypeLike | None) -> Any:
     args, inputs = member.args, member.inputs
     if member.stacked:
-        given = inspect.signature(member.init).bind(*args, **inputs)
-        given.apply_defaults()
-        depth = given.arguments["depth"]
+        first = (None,) if member.keyed else ()
+        signature = inspect.signature(member.init)
+        given = signature.bind(*first, *args, **inputs)
+        default = signature.parameters["depth"].default
+        depth = given.arguments.get("depth", default)
         part = given.arguments[member.stacked]
         given.arguments[member.stacked] = _stack(part, keys, depth, dtype)
-        args, inputs = given.args, given.kwargs
+        args, inputs = given.args[len(first) :], given.kwargs
     args = tuple(_given(arg, keys, dtype) for arg in args)
     inputs = {name: _given(value, keys, dtype) for name, value in inputs.items()}
     if not member.keyed:

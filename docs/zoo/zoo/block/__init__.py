@@ -2,6 +2,7 @@
 # To change this file, edit the specs and run `mlax-scaffold generate`.
 """Blocks: layers that are built of layers."""
 
+from zoo.block import adaptive_computation_time as AdaptiveComputationTime
 from zoo.block import gmlp_block as GMLPBlock
 from zoo.block import neural_ode as NeuralODE
 from zoo.block import residual_block as ResidualBlock
@@ -11,6 +12,7 @@ from zoo.block import wave_net as WaveNet
 # A line for each name, here and above: branches that each add one merge by
 # themselves.
 __all__ = [
+    "AdaptiveComputationTime",
     "GMLPBlock",
     "NeuralODE",
     "ResidualBlock",

@@ -31,6 +31,7 @@ from zoo.functional._sparsemax import sparsemax
 from zoo.functional._standardize import standardize
 from zoo.functional._std import std
 from zoo.functional._sum import sum
+from zoo.functional._unbiasing import unbiasing
 from zoo.functional._var import var
 
 # A line for each name, here and above: branches that each add one merge by
@@ -65,6 +66,7 @@ __all__ = [
     "standardize",
     "std",
     "sum",
+    "unbiasing",
     "var",
 ]
 

@@ -18,6 +18,7 @@ from zoo.functional._range_scale import range_scale
 
 def deviations(
     x: jax.Array,
+    where: jax.Array | None = None,
     *,
     axis: int | Sequence[int] | None = None,
     axis_name: str | Sequence[str] | None = None,
@@ -27,10 +28,11 @@ def deviations(
 
     The variance is s^2 mean(d^2): in two passes, never negative, and without the
     cancellation of the mean of squares less the square of the mean. s is a power of two,
-    and 1 but in float16, see `range_scale`.
+    and 1 but in float16, see `range_scale`. Both means are of what `where` selects.
 
     Args:
-        x: floating of any shape.
+        x: floating (*shape,).
+        where: boolean that broadcasts to (*shape,), or None.
         axis: axes of the mean; None: all (an axis or a sequence of axes, or None).
         axis_name: mapped axes that are averaged over as well (the name of a mapped
             axis, or a sequence of names, or None).
@@ -48,20 +50,24 @@ def deviations(
     axis_name = checks.optional(checks.axis_name, "deviations", axis_name=axis_name)
     epsilon = checks.non_negative("deviations", epsilon=epsilon)
     x = checks.floating("deviations", x=x)
+    if where is not None:
+        where = checks.logical("deviations", where=where)
+        checks.shapes(
+            "deviations", {}, x=(x, "*shape"), where=(where, "# *shape | None")
+        )
     checks.has_axes("deviations", x.ndim, axis=axis)
 
     half = jnp.finfo(x.dtype).bits <= 16
     # No difference of two halves is out of the range of float16.
     unit = 2.0 if jnp.finfo(x.dtype).maxexp <= 16 else 1.0
-    center = mean(x, axis=axis, keepdims=True)
-    center = center if axis_name is None else lax.pmean(center, axis_name)
+    center = mean(x, where, axis=axis, keepdims=True, axis_name=axis_name)
     fixed = lax.stop_gradient(center) if half else center
     fixed = spread(fixed, x.shape)
     deviation = x - fixed if unit == 1.0 else x / unit - fixed / unit
     if half:
         # What the rounding of a large mean has left.
-        rest = mean(lax.stop_gradient(deviation), axis=axis, keepdims=True)
-        rest = rest if axis_name is None else lax.pmean(rest, axis_name)
+        left = lax.stop_gradient(deviation)
+        rest = mean(left, where, axis=axis, keepdims=True, axis_name=axis_name)
         deviation = deviation - spread(rest, x.shape)
     scale = range_scale(
         deviation, axis=axis, axis_name=axis_name, at_least=0.5 * epsilon**0.5 / unit
@@ -72,17 +78,16 @@ def deviations(
         axes = tuple(range(x.ndim)) if axis is None else axis
 
         @jax.custom_jvp
-        def centered(x):
-            rest = mean(x, axis=axes, keepdims=True)
-            rest = rest if axis_name is None else lax.pmean(rest, axis_name)
+        def centered(x, where):
+            rest = mean(x, where, axis=axes, keepdims=True, axis_name=axis_name)
             return x - spread(rest, x.shape)
 
         @centered.defjvp
         def tangent(primals, tangents):
-            change = tangents[0] - spread_mean(tangents[0], axes, axis_name)
-            return centered(primals[0]), change
+            mean_change = spread_mean(tangents[0], axes, axis_name, primals[1])
+            return centered(*primals), tangents[0] - mean_change
 
-        deviation = centered(deviation)
-    square = mean(lax.square(deviation), axis=axis, keepdims=True)
-    square = square if axis_name is None else lax.pmean(square, axis_name)
+        deviation = centered(deviation, where)
+    square = lax.square(deviation)
+    square = mean(square, where, axis=axis, keepdims=True, axis_name=axis_name)
     return center, deviation, square, scale if unit == 1.0 else scale * unit

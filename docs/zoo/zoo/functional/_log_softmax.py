@@ -20,17 +20,19 @@ from zoo.functional._sum import sum
 
 def log_softmax(
     x: jax.Array,
+    where: jax.Array | None = None,
     *,
     axis: int | Sequence[int] = -1,
     accum_dtype: DTypeLike | None = None,
 ) -> jax.Array:
     """Logarithm of softmax, in the dtype of x, which jax.nn.log_softmax widens.
 
-    x - log(sum(exp(x))). Where everything is -inf the result is -inf, with a finite
-    gradient, and not NaN.
+    x - log(sum(exp(x))), and -inf for what `where` leaves out. Where everything is -inf
+    the result is -inf, with a finite gradient, and not NaN.
 
     Args:
-        x: floating of any shape.
+        x: floating (*shape,).
+        where: boolean that broadcasts to (*shape,), or None.
         axis: axes whose exponentials sum to one (an axis or a sequence of axes).
         accum_dtype: dtype of the computation; None: that of x (a floating dtype, or
             None).
@@ -44,9 +46,16 @@ def log_softmax(
     axis = checks.axes("log_softmax", axis=axis)
     accum_dtype = checks.optional(checks.dtype, "log_softmax", accum_dtype=accum_dtype)
     x = checks.floating("log_softmax", x=x)
+    if where is not None:
+        where = checks.logical("log_softmax", where=where)
+        checks.shapes(
+            "log_softmax", {}, x=(x, "*shape"), where=(where, "# *shape | None")
+        )
     checks.has_axes("log_softmax", x.ndim, axis=axis)
 
     wide = x if accum_dtype is None else x.astype(accum_dtype)
+    if where is not None:
+        wide = jnp.where(where, wide, jnp.full_like(wide, -jnp.inf))
 
     def plain(x):
         total = logsumexp(x, axis=axis, keepdims=True)

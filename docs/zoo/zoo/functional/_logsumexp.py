@@ -18,6 +18,7 @@ from zoo.functional._sum import sum
 
 def logsumexp(
     x: jax.Array,
+    where: jax.Array | None = None,
     *,
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
@@ -25,10 +26,12 @@ def logsumexp(
 ) -> jax.Array:
     """log(sum(exp(x))), in the dtype of x, which jax.nn.logsumexp widens.
 
+    Elements that `where` leaves out count as -inf.
     Where everything is -inf the result is -inf and its gradient zero, and not NaN.
 
     Args:
-        x: floating of any shape.
+        x: floating (*shape,).
+        where: boolean that broadcasts to (*shape,), or None.
         axis: axes of the sum; None: all (an axis or a sequence of axes, or None).
         keepdims: whether they stay, with size 1.
         accum_dtype: dtype of the computation; None: that of x (a floating dtype, or
@@ -44,9 +47,16 @@ def logsumexp(
     keepdims = checks.boolean("logsumexp", keepdims=keepdims)
     accum_dtype = checks.optional(checks.dtype, "logsumexp", accum_dtype=accum_dtype)
     x = checks.floating("logsumexp", x=x)
+    if where is not None:
+        where = checks.logical("logsumexp", where=where)
+        checks.shapes(
+            "logsumexp", {}, x=(x, "*shape"), where=(where, "# *shape | None")
+        )
     checks.has_axes("logsumexp", x.ndim, axis=axis)
 
     wide = x if accum_dtype is None else x.astype(accum_dtype)
+    if where is not None:
+        wide = jnp.where(where, wide, jnp.full_like(wide, -jnp.inf))
     fixed = lax.stop_gradient(wide)
     top = jnp.max(fixed, axis=axis, keepdims=True, initial=-jnp.inf)
     top = jnp.where(jnp.isfinite(top), top, jnp.zeros_like(top))

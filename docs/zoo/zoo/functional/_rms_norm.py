@@ -16,6 +16,7 @@ from zoo.functional._scaled_scores import scaled_scores
 
 def rms_norm(
     x: jax.Array,
+    where: jax.Array | None = None,
     *,
     axis: int | Sequence[int] = -1,
     epsilon: float = 1e-06,
@@ -24,10 +25,12 @@ def rms_norm(
 ) -> jax.Array:
     """Divides by the root mean square: x / sqrt(mean(x^2) + epsilon).
 
-    Zhang & Sennrich, 2019, arXiv:1910.07467, without the gain.
+    Zhang & Sennrich, 2019, arXiv:1910.07467, without the gain. The mean is of what `where`
+    selects.
 
     Args:
-        x: floating of any shape.
+        x: floating (*shape,).
+        where: boolean that broadcasts to (*shape,), or None.
         axis: axes that are normalized together (an axis or a sequence of axes).
         epsilon: added to the mean square (a finite number above 0).
         axis_name: mapped axes that are averaged over as well (the name of a mapped
@@ -46,6 +49,9 @@ def rms_norm(
     axis_name = checks.optional(checks.axis_name, "rms_norm", axis_name=axis_name)
     accum_dtype = checks.optional(checks.dtype, "rms_norm", accum_dtype=accum_dtype)
     x = checks.floating("rms_norm", x=x)
+    if where is not None:
+        where = checks.logical("rms_norm", where=where)
+        checks.shapes("rms_norm", {}, x=(x, "*shape"), where=(where, "# *shape | None"))
     checks.has_axes("rms_norm", x.ndim, axis=axis)
 
     wide = x if accum_dtype is None else x.astype(accum_dtype)
@@ -53,6 +59,6 @@ def rms_norm(
         wide, axis=axis, axis_name=axis_name, at_least=0.5 * epsilon**0.5
     )
     y = scaled_scores(
-        wide / scale, scale, axis=axis, epsilon=epsilon, axis_name=axis_name
+        wide / scale, scale, where, axis=axis, epsilon=epsilon, axis_name=axis_name
     )
     return y.astype(x.dtype)

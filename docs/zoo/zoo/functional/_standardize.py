@@ -16,6 +16,7 @@ from zoo.functional._scaled_scores import scaled_scores
 
 def standardize(
     x: jax.Array,
+    where: jax.Array | None = None,
     *,
     axis: int | Sequence[int] | None = None,
     epsilon: float = 1e-05,
@@ -24,8 +25,11 @@ def standardize(
 ) -> jax.Array:
     """(x - mean(x)) / sqrt(var(x) + epsilon), in the dtype of x.
 
+    Mean and variance are of what `where` selects; all elements are normalized by them.
+
     Args:
-        x: floating of any shape.
+        x: floating (*shape,).
+        where: boolean that broadcasts to (*shape,), or None.
         axis: axes that are normalized together; None: all (an axis or a sequence of
             axes, or None).
         epsilon: added to the variance (a finite number above 0).
@@ -45,11 +49,18 @@ def standardize(
     axis_name = checks.optional(checks.axis_name, "standardize", axis_name=axis_name)
     accum_dtype = checks.optional(checks.dtype, "standardize", accum_dtype=accum_dtype)
     x = checks.floating("standardize", x=x)
+    if where is not None:
+        where = checks.logical("standardize", where=where)
+        checks.shapes(
+            "standardize", {}, x=(x, "*shape"), where=(where, "# *shape | None")
+        )
     checks.has_axes("standardize", x.ndim, axis=axis)
 
     wide = x if accum_dtype is None else x.astype(accum_dtype)
     _, deviation, _, scale = deviations(
-        wide, axis=axis, axis_name=axis_name, epsilon=epsilon
+        wide, where, axis=axis, axis_name=axis_name, epsilon=epsilon
     )
-    y = scaled_scores(deviation, scale, axis=axis, epsilon=epsilon, axis_name=axis_name)
+    y = scaled_scores(
+        deviation, scale, where, axis=axis, epsilon=epsilon, axis_name=axis_name
+    )
     return y.astype(x.dtype)

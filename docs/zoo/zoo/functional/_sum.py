@@ -17,6 +17,7 @@ from zoo._core.sums import weighted_sum
 
 def sum(
     x: jax.Array,
+    where: jax.Array | None = None,
     *,
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
@@ -25,11 +26,13 @@ def sum(
 ) -> jax.Array:
     """Sum over axes, in the dtype of x, which jnp.sum widens where it has 16 bits.
 
+    Elements that `where` leaves out count as 0.
     Its error does not grow with the number of elements: in 16 bits it is a product with
     ones, which accumulates beyond them inside.
 
     Args:
-        x: floating of any shape.
+        x: floating (*shape,).
+        where: boolean that broadcasts to (*shape,), or None.
         axis: axes that are summed; None: all (an axis or a sequence of axes, or None).
         keepdims: whether they stay, with size 1.
         factor: of all elements; a power of two changes no digit (a finite number above
@@ -47,10 +50,15 @@ def sum(
     factor = checks.positive("sum", factor=factor)
     accum_dtype = checks.optional(checks.dtype, "sum", accum_dtype=accum_dtype)
     x = checks.floating("sum", x=x)
+    if where is not None:
+        where = checks.logical("sum", where=where)
+        checks.shapes("sum", {}, x=(x, "*shape"), where=(where, "# *shape | None"))
     checks.has_axes("sum", x.ndim, axis=axis)
 
     axes = tuple(range(x.ndim)) if axis is None else sorted(a % x.ndim for a in axis)
     wide = x if accum_dtype is None else x.astype(accum_dtype)
+    if where is not None:
+        wide = jnp.where(where, wide, jnp.zeros_like(wide))
     if jnp.finfo(wide.dtype).bits > 16:
         total = lax.reduce(wide, wide.dtype.type(0), lax.add, tuple(axes))
         total = total if factor == 1.0 else total * factor

@@ -19,6 +19,7 @@ from zoo.graph._rng import Rng
 from zoo.graph._scan import dynamic_scan, static_scan
 from zoo.graph._sequential import Sequential
 from zoo.graph._sharding import partition_specs, shardings
+from zoo.graph.block.adaptive_computation_time import AdaptiveComputationTime
 from zoo.graph.block.gmlp_block import GMLPBlock
 from zoo.graph.block.neural_ode import NeuralODE
 from zoo.graph.block.residual_block import ResidualBlock
@@ -72,6 +73,7 @@ __all__ = [
     "RBF",
     "SIREN",
     "ActNorm",
+    "AdaptiveComputationTime",
     "AffineCoupling",
     "ArcFace",
     "AxialAttention",

@@ -8,11 +8,10 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar
 
 import jax
-import jax.core
-import jax.numpy as jnp
 
 from .._core import checks
 from .._core.arrays import each, keyword_inputs
+from .._core.outlines import SHAPES
 from ._applied import ChangedWeights
 from ._arguments import initialized
 from ._call import keyword_only
@@ -25,6 +24,7 @@ from ._part import own_params
 from ._rng import NotSeeded, Rng
 from ._run import Run
 from ._stacks import map_params, of_all, of_one
+from ._trees import same_values
 
 
 class BlockModule(Module):
@@ -43,6 +43,8 @@ class BlockModule(Module):
     """The hyperparameters that are attributes of another name, with that."""
     hands_on: ClassVar[bool] = False
     """Whether its modules get the keyword inputs that it is given."""
+    draws_keys: ClassVar[bool] = False
+    """Whether it draws random numbers in training, beside its modules."""
     _passes_calls = True
     depth: int
     """How many times a module with stacked weights is applied, where there is one."""
@@ -55,9 +57,9 @@ class BlockModule(Module):
             )
         self.rng = rng
 
-    def init(self, **layers: Any) -> tuple[Any, Any, Any]:
+    def init(self, key: Any = None, **layers: Any) -> tuple[Any, Any, Any]:
         """`init` of the block with the hyperparameters of this module."""
-        return initialized(self, None, layers)
+        return initialized(self, key, layers)
 
     def call(
         self,
@@ -99,7 +101,10 @@ class BlockModule(Module):
         rng, carried = self._rng(), frozenset[Path]()
         while True:
             run = Run(params, carried)
-            trees = self._init(lambda name, m: run.layer(m, self._is_stacked(name)))  # noqa: B023
+            trees = self._trees(
+                run.params,
+                lambda name, m: run.layer(m, self._is_stacked(name)),  # noqa: B023
+            )
             try:
                 y, new = entry(x, *trees, not is_training, key, **inputs)
             except ChangedWeights as change:
@@ -112,13 +117,13 @@ class BlockModule(Module):
                     raise
                 key, params = rng(params)
             else:
-                after = run.finished(self, new)
+                after = self._finished(run, new)
                 return y, after if params.is_locked else after.unlocked()
 
     @property
     def _draws(self) -> bool:
-        """Whether one of its modules draws random numbers in training."""
-        return any(
+        """Whether a call draws random numbers in training."""
+        return self.draws_keys or any(
             module._draws for name in self.structural for module in self._of(name)
         )
 
@@ -139,12 +144,26 @@ class BlockModule(Module):
     def _is_stacked(self, name: str) -> bool:
         return self.structural[name] == "stacked"
 
-    def _init(self, layer: Any) -> tuple[Any, Any, Any]:
+    def _init(self, layer: Any, key: Any = SHAPES) -> tuple[Any, Any, Any]:
+        return self.init(key, **self._layers(layer))
+
+    def _layers(self, layer: Any) -> dict[str, Any]:
+        """What stands for its modules among the arguments of `init`."""
         made: dict[str, Any] = {}
         for name, form in self.structural.items():
             parts = [layer(name, module) for module in self._of(name)]
             made[name] = parts if form == "layers" else parts[0]
-        return self.init(**made)
+        return made
+
+    def _trees(
+        self, params: Params, layer: Any, check: bool = True
+    ) -> tuple[Any, Any, Any]:
+        """What `fwd` takes, with the trees of modules as `layer` makes them."""
+        return self._init(layer)
+
+    def _finished(self, run: Run, non_trainables: Any) -> Params:
+        """The params after a run, of which the block returned this state."""
+        return run.finished(self, non_trainables)
 
     # Creation
 
@@ -188,7 +207,7 @@ class BlockModule(Module):
             count = self.depth if self._is_stacked(name) else None
             return Params(), Params(), Noted(module, count, params, calls)
 
-        trees = self._init(layer)
+        trees = self._init(layer, jax.random.key(0))
         y, _ = self.functions.fwd(x, *trees, not is_training, key, **inputs)
         return y
 
@@ -216,7 +235,7 @@ class BlockModule(Module):
                 pair = map_params(of_one, pair)
             return *pair, module._pair_hyperparams()
 
-        trainables, non_trainables, _ = self._init(layer)
+        trainables, non_trainables, _ = self._trees(params, layer, check=False)
         return trainables, non_trainables
 
     def _from_pair(
@@ -271,22 +290,12 @@ class BlockModule(Module):
         """Refuse values of a module that is there several times which are not the same."""
         for path, param in made.items():
             value = seen.setdefault(path, param.value)
-            if not _same(value, param.value):
+            if not same_values(value, param.value):
                 raise ValueError(
                     f"{type(self).__name__} at {shown_path(self.path)}: {shown_path(path)} is "
                     "given twice, with other values: its module is there several times, "
                     "and a pair has weights and state for each; give each a module of its own"
                 )
-
-
-def _same(a: Any, b: Any) -> bool:
-    if a is b:
-        return True
-    if isinstance(a, jax.core.Tracer) or isinstance(b, jax.core.Tracer):
-        return False
-    return jnp.shape(a) == jnp.shape(b) and bool(
-        jnp.all(jnp.asarray(a) == jnp.asarray(b))
-    )
 
 
 def checked_module(owner: Module, name: str, given: Any) -> Module:

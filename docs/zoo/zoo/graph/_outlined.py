@@ -13,7 +13,13 @@ from jax.typing import DTypeLike
 
 from .._core import checks
 from ._arguments import initialized
-from ._declarations import Declarations, checked_metadata, is_declared, reserve
+from ._declarations import (
+    Declarations,
+    checked_metadata,
+    is_declared,
+    keys_of,
+    reserve,
+)
 from ._graph import Graph, Path, shown_path
 from ._module import Module
 from ._params import Params
@@ -136,6 +142,49 @@ class OutlinedModule(Module):
         for name in path[len(self.path) :]:
             found = (found or {}).get(name)
         return found
+
+    # Creation
+
+    def _with_arrays(self, params: Params, x: Any, rng: Rng | None) -> Params:
+        """The params with the arrays that the layer lacks for an input of this shape."""
+        outline = self.outline(x)
+        paths = (*outline.trainables.paths, *outline.non_trainables.paths)
+        missing = [path for path in paths if path not in params]
+        if not missing:
+            return params
+        params.require_unlocked(*missing)
+        after = [params]
+
+        def draw() -> Any:
+            if rng is None:
+                return None
+            key, after[0] = rng(after[0])
+            return key
+
+        keys = keys_of(draw, self.declarations, outline.hyperparams)
+        trainables, state, _ = self._initialized(keys, x, rng)
+        [params] = after
+        for tree, values, trainable in (
+            (outline.trainables, trainables, True),
+            (outline.non_trainables, state, False),
+        ):
+            for path, value in tree.by_path(values).items():
+                if path not in params:
+                    params = params.add(
+                        path, value, trainable=trainable, metadata=self._metadata(path)
+                    )
+        return params
+
+    def _initialized(self, keys: Any, x: Any, rng: Rng | None) -> tuple[Any, Any, Any]:
+        try:
+            return self.init(keys, **self.inferred_sizes(x))
+        except (TypeError, AttributeError) as error:
+            if rng is not None:
+                raise
+            raise ValueError(
+                f"{type(self).__name__} at {shown_path(self.path)} has weights that are drawn at random: "
+                "pass rng=..., an Rng, where it is made"
+            ) from error
 
     # Pairs
 

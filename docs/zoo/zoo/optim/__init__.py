@@ -8,6 +8,7 @@ from zoo._core.trees import apply_updates
 from zoo.optim import ada_shift as AdaShift
 from zoo.optim import adai as Adai
 from zoo.optim import adam_p as AdamP
+from zoo.optim import agg_mo as AggMo
 from zoo.optim import la_prop as LaProp
 from zoo.optim import nos_adam as NosAdam
 from zoo.optim import pid as PID
@@ -22,6 +23,7 @@ __all__ = [
     "AdaShift",
     "Adai",
     "AdamP",
+    "AggMo",
     "LaProp",
     "NosAdam",
     "QHAdam",

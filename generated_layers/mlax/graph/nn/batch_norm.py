@@ -31,7 +31,7 @@ class BatchNorm(LayerModule):
     Deviation: the moving average is that of the biased variance, as in flax; PyTorch's
     is that of the unbiased one. `momentum` is the decay, as in flax and equinox, whose
     default is 0.99; 0.9 is the decay of PyTorch, which calls its complement momentum.
-    There is no mask of elements, which flax has for its norms.
+    The moments of the batch are of the elements that the mask selects.
 
     Args:
         graph: a node of its own, `graph.child(...)`.
@@ -107,7 +107,12 @@ class BatchNorm(LayerModule):
         }
 
     def __call__(
-        self, params: Params, x: jax.Array, *, is_training: bool = True
+        self,
+        params: Params,
+        x: jax.Array,
+        *,
+        mask: jax.Array | None = None,
+        is_training: bool = True,
     ) -> tuple[jax.Array, Params]:
         """Apply the module.
 
@@ -115,6 +120,8 @@ class BatchNorm(LayerModule):
             params: the parameters: those that are missing are created.
             x: floating (batch, *spatial, channels) where channel_last, else (batch,
                 channels, *spatial).
+            mask: boolean (batch, *spatial, channels) where channel_last, else (batch,
+                channels, *spatial), or None.
             is_training: static; whether state changes and something may be random.
 
         Returns:
@@ -125,4 +132,4 @@ class BatchNorm(LayerModule):
             LockedError: where locked params lack a parameter.
             ValueError, TypeError: where an input does not fit.
         """
-        return self.call(pure.fwd, params, x, is_training)
+        return self.call(pure.fwd, params, x, is_training, mask=mask)

@@ -24,8 +24,8 @@ class GroupNorm(LayerModule):
     """Normalizes groups of channels of each example, then scales and shifts channels.
 
     Wu & He, 2018, arXiv:1803.08494. Epsilon is that of PyTorch and
-    haiku (of flax: 1e-6). Deviations from flax: there is no mask of elements, and what it
-    calls group_size is channels / groups.
+    haiku (of flax: 1e-6). Mean and variance are of the elements that the mask selects.
+    Deviation from flax: what it calls group_size is channels / groups.
 
     Args:
         graph: a node of its own, `graph.child(...)`.
@@ -96,7 +96,12 @@ class GroupNorm(LayerModule):
         }
 
     def __call__(
-        self, params: Params, x: jax.Array, *, is_training: bool = True
+        self,
+        params: Params,
+        x: jax.Array,
+        *,
+        mask: jax.Array | None = None,
+        is_training: bool = True,
     ) -> tuple[jax.Array, Params]:
         """Apply the module.
 
@@ -104,6 +109,8 @@ class GroupNorm(LayerModule):
             params: the parameters: those that are missing are created.
             x: floating (batch, *spatial, channels) where channel_last, else (batch,
                 channels, *spatial).
+            mask: boolean (batch, *spatial, channels) where channel_last, else (batch,
+                channels, *spatial), or None.
             is_training: static; whether state changes and something may be random.
 
         Returns:
@@ -114,4 +121,4 @@ class GroupNorm(LayerModule):
             LockedError: where locked params lack a parameter.
             ValueError, TypeError: where an input does not fit.
         """
-        return self.call(pure.fwd, params, x, is_training)
+        return self.call(pure.fwd, params, x, is_training, mask=mask)

@@ -25,7 +25,8 @@ class InstanceNorm(LayerModule):
 
     y = (x - mean) / sqrt(var + epsilon) * scale + bias, with moments over the spatial
     axes. Ulyanov et al., 2016, arXiv:1607.08022. Epsilon is that of PyTorch and
-    haiku (of flax: 1e-6). Deviation from flax: there is no mask of elements.
+    haiku (of flax: 1e-6). Mean and variance are of the elements that the mask
+    selects.
 
     Args:
         graph: a node of its own, `graph.child(...)`.
@@ -93,7 +94,12 @@ class InstanceNorm(LayerModule):
         }
 
     def __call__(
-        self, params: Params, x: jax.Array, *, is_training: bool = True
+        self,
+        params: Params,
+        x: jax.Array,
+        *,
+        mask: jax.Array | None = None,
+        is_training: bool = True,
     ) -> tuple[jax.Array, Params]:
         """Apply the module.
 
@@ -101,6 +107,8 @@ class InstanceNorm(LayerModule):
             params: the parameters: those that are missing are created.
             x: floating (batch, *spatial, channels) where channel_last, else (batch,
                 channels, *spatial).
+            mask: boolean (batch, *spatial, channels) where channel_last, else (batch,
+                channels, *spatial), or None.
             is_training: static; whether state changes and something may be random.
 
         Returns:
@@ -111,4 +119,4 @@ class InstanceNorm(LayerModule):
             LockedError: where locked params lack a parameter.
             ValueError, TypeError: where an input does not fit.
         """
-        return self.call(pure.fwd, params, x, is_training)
+        return self.call(pure.fwd, params, x, is_training, mask=mask)

@@ -27,7 +27,8 @@ class LayerNorm(LayerModule):
     element of several axes, as in PyTorch and equinox, make one axis of them before.
 
     Ba et al., 2016, arXiv:1607.06450. Epsilon is that of PyTorch, equinox and haiku
-    (of flax: 1e-6). Deviation from flax: there is no mask of elements.
+    (of flax: 1e-6). Mean and variance are of the elements that the mask
+    selects; all are normalized by them.
 
     Args:
         graph: a node of its own, `graph.child(...)`.
@@ -93,13 +94,19 @@ class LayerNorm(LayerModule):
         return {"features": self.axis_size("features", x, -1)}
 
     def __call__(
-        self, params: Params, x: jax.Array, *, is_training: bool = True
+        self,
+        params: Params,
+        x: jax.Array,
+        *,
+        mask: jax.Array | None = None,
+        is_training: bool = True,
     ) -> tuple[jax.Array, Params]:
         """Apply the module.
 
         Args:
             params: the parameters: those that are missing are created.
             x: floating (*batch, features).
+            mask: boolean that broadcasts to (*batch, features), or None.
             is_training: static; whether state changes and something may be random.
 
         Returns:
@@ -109,4 +116,4 @@ class LayerNorm(LayerModule):
             LockedError: where locked params lack a parameter.
             ValueError, TypeError: where an input does not fit.
         """
-        return self.call(pure.fwd, params, x, is_training)
+        return self.call(pure.fwd, params, x, is_training, mask=mask)

@@ -25,7 +25,7 @@ class RMSNorm(LayerModule):
 
     y = x / sqrt(mean(x^2) + epsilon) * scale + bias; the weights belong to the last axis.
     Zhang & Sennrich, 2019, arXiv:1910.07467. Epsilon is that of flax (of equinox and
-    haiku: 1e-5). Deviation from flax: there is no mask of elements.
+    haiku: 1e-5). The mean square is of the elements that the mask selects.
 
     Args:
         graph: a node of its own, `graph.child(...)`.
@@ -91,13 +91,19 @@ class RMSNorm(LayerModule):
         return {"features": self.axis_size("features", x, -1)}
 
     def __call__(
-        self, params: Params, x: jax.Array, *, is_training: bool = True
+        self,
+        params: Params,
+        x: jax.Array,
+        *,
+        mask: jax.Array | None = None,
+        is_training: bool = True,
     ) -> tuple[jax.Array, Params]:
         """Apply the module.
 
         Args:
             params: the parameters: those that are missing are created.
             x: floating (*batch, features).
+            mask: boolean that broadcasts to (*batch, features), or None.
             is_training: static; whether state changes and something may be random.
 
         Returns:
@@ -107,4 +113,4 @@ class RMSNorm(LayerModule):
             LockedError: where locked params lack a parameter.
             ValueError, TypeError: where an input does not fit.
         """
-        return self.call(pure.fwd, params, x, is_training)
+        return self.call(pure.fwd, params, x, is_training, mask=mask)

@@ -20,6 +20,8 @@ from mlax.nn import z_norm as pure
 class ZNorm(LayerModule):
     """Standard score: y = (x - mean(x)) / sqrt(var(x) + epsilon), without weights.
 
+    Mean and variance are of the elements that the mask selects.
+
     Args:
         graph: a node of its own, `graph.child(...)`.
         axis: axes that are normalized together (an axis or a sequence of axes).
@@ -48,13 +50,19 @@ class ZNorm(LayerModule):
         )
 
     def __call__(
-        self, params: Params, x: jax.Array, *, is_training: bool = True
+        self,
+        params: Params,
+        x: jax.Array,
+        *,
+        mask: jax.Array | None = None,
+        is_training: bool = True,
     ) -> tuple[jax.Array, Params]:
         """Apply the module.
 
         Args:
             params: the parameters: those that are missing are created.
             x: floating (*shape,).
+            mask: boolean that broadcasts to (*shape,), or None.
             is_training: static; whether state changes and something may be random.
 
         Returns:
@@ -64,4 +72,4 @@ class ZNorm(LayerModule):
             LockedError: where locked params lack a parameter.
             ValueError, TypeError: where an input does not fit.
         """
-        return self.call(pure.fwd, params, x, is_training)
+        return self.call(pure.fwd, params, x, is_training, mask=mask)

@@ -59,6 +59,14 @@ class Sequences:
                 f"self.{name} holds weights, which cannot be assigned here",
                 "Training changes weights: use a local, or declare states.",
             )
+        elif self.attributes.get(name) == "moment" and (
+            self.method.name not in ("setup", "update")
+        ):
+            self.source.report(
+                node,
+                f"`{unparsed(node)}` cannot be assigned in place",
+                f"Assign all of them: `self.{name} = ...`.",
+            )
 
     def _passed(self, node: ast.Name) -> None:
         """`**inputs` is handed to layers, and nothing else."""

@@ -130,11 +130,7 @@ class UseChecker(Sequences):
             )
         elif what == "static layer":
             if not isinstance(parent, ast.Attribute) or parent.attr in RAW:
-                self.source.report(
-                    node,
-                    f"`self.{name}` has no weights in a method of the hyperparameters",
-                    f"Only its own such methods are there: `self.{name}.method(...)`.",
-                )
+                self._without_weights(node, f"self.{name}")
         elif what == "optimizer" and not called:
             if not isinstance(parent, ast.Attribute) or parent.attr not in OF_OPTIMIZER:
                 self.source.report(
@@ -155,6 +151,16 @@ class UseChecker(Sequences):
                 f"`self.{name}` is called: `self.{name}(...)`",
                 fix=bodies.called(self.source, node) if name == "key" else None,
             )
+
+    def _without_weights(self, node: ast.expr, shown: str) -> None:
+        here = "a method of the hyperparameters"
+        hint = f"Only its own such methods are there: `{shown}.method(...)`."
+        if self.method.name == "setup":
+            here = "setup"
+            hint = (
+                f"Only its hyperparameters are there: `{shown}.features`, for example."
+            )
+        self.source.report(node, f"`{shown}` has no weights in {here}", hint)
 
     def _stored_state(self, node: ast.Attribute, parent: ast.AST) -> None:
         states = [n for n, what in self.attributes.items() if what == "state"]
@@ -207,6 +213,8 @@ class UseChecker(Sequences):
             parent = self.parents[part]
             if isinstance(part.ctx, ast.Store):
                 self.source.report(part, f"`{name}` is the layer of this loop")
+            elif isinstance(parent, ast.Call) and self.method.name == "setup":
+                self._without_weights(part, name)
             elif not (isinstance(parent, ast.Call) and parent.func is part):
                 self._uncalled_layer(part, name, parent, raw=False)
             elif what == "optimizers" and (
@@ -241,7 +249,10 @@ class UseChecker(Sequences):
             return
         name = self_attribute(node.func)
         what = self.attributes.get(name or "")
-        if what == "key" and (node.args or node.keywords):
+        one_of = self.attributes.get(indexed_attribute(node.func) or "")
+        if self.method.name == "setup" and one_of == "layers":
+            self._without_weights(node.func, unparsed(node.func))
+        elif what == "key" and (node.args or node.keywords):
             self.source.report(node, "`self.key()` takes nothing")
         elif what == "keys" and (
             len(node.args) != 1 or node.keywords or _starred(node)

@@ -53,6 +53,11 @@ class Declared:
         self.members |= dict.fromkeys(members)
 
     @property
+    def holds(self) -> bool:
+        """Whether it is a container in which something is declared."""
+        return self.form is not Form.VALUE and all(m.steps for m in self.members)
+
+    @property
     def form(self) -> Form:
         found = [m for m in self.members if m.what is not None]
         if not found:

@@ -36,6 +36,18 @@ def decorated(source: Source, function: ast.FunctionDef) -> Fix | None:
     return Fix((source.insert(function, f"@{word}\n"),), (Needed(SPEC, word, word),))
 
 
+def based_on(source: Source, field: ast.AST, base: str, other: str) -> Fix | None:
+    """The class of a field with another base, both by the names of their kinds."""
+    base, other = base.capitalize(), other.capitalize()
+    for node in ast.walk(source.tree):
+        match node:
+            case ast.ClassDef(bases=[ast.Name(id=name) as found], body=body) if (
+                name == base and field in body
+            ):
+                return Fix((source.edit(found, other),), (Needed(SPEC, other, other),))
+    return None
+
+
 def called(source: Source, method: ast.FunctionDef, name: str) -> Fix:
     """A method by another name, where it is defined and where it is called."""
     line = method.lineno

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mlax_scaffold.model.definition import Definition, Kind, Requirement
+from mlax_scaffold.model.definition import Definition, Kind, Requirement, Role
 from mlax_scaffold.model.library import Library
 from mlax_scaffold.render.docs.accuracy import accuracy
 from mlax_scaffold.render.docs.markdown import code, prose
@@ -42,9 +42,12 @@ class _Contract:
             case Kind.LAYER:
                 yield self._layer_dtypes()
             case Kind.BLOCK:
+                own = self.definition.declared(Role.TRAINABLE, Role.SUB_LAYER)
+                rest = "its own weights are cast to that of the block's"
                 yield (
                     "Each layer computes in the dtype of the input that it is given; "
-                    "the block itself casts nothing else. State stays in its own dtype."
+                    f"{rest if own else 'the block itself casts nothing else'}. "
+                    "State stays in its own dtype."
                 )
             case Kind.FUNCTION:
                 yield self._function_dtypes()

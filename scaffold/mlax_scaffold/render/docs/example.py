@@ -14,7 +14,7 @@ from mlax_scaffold.model.definition import (
     Kind,
 )
 from mlax_scaffold.model.library import Library
-from mlax_scaffold.model.shapes import AnyAxes, Shape, ShapeMismatch
+from mlax_scaffold.model.shapes import AnyAxes, Named, Shape, ShapeMismatch
 from mlax_scaffold.render.docs.setup import Setup
 from mlax_scaffold.render.docs.shapes import Sizes
 from mlax_scaffold.render.docs.values import (
@@ -32,6 +32,10 @@ _STEP_INPUTS = {
     "key": "jax.random.key(0)",
 }
 """What an example gives to a step that needs more than gradients."""
+
+
+_WIDTH = 4
+"""The size of the last axis of what layers of an example map."""
 
 
 def picked_kinds(definition: Definition) -> frozenset[Kind]:
@@ -69,13 +73,18 @@ class _Example:
         method = definition.entry
         self.inputs = tuple(i for i in method.positional if i.default is None)
         self.returns = method.returns
-        self.sizes = Sizes(definition, self._known())
+        width = _WIDTH if self._is_block else None
+        self.sizes = Sizes(definition, self._known(), width=width)
         traits = (
             library.traits(definition.reference) if definition.kind.is_layer else None
         )
         self.complex = (
             traits.complex_numbers if traits else library.has_complex(definition)
         )
+
+    @property
+    def _is_block(self) -> bool:
+        return self.definition.kind is Kind.BLOCK
 
     @property
     def dtype(self) -> str:
@@ -101,7 +110,11 @@ class _Example:
             if is_literal(text)
         }
         if self.definition.structural():
-            known["features"] = 4
+            known["features"] = _WIDTH
+            shapes = [s for i in self.inputs if self._is_block for s in i.type.shapes]
+            for dim in (shape.dims[-1] for shape in shapes if shape.dims):
+                if isinstance(dim, Named):
+                    known.setdefault(dim.name, _WIDTH)
         return known | Setup(self.definition).derived(known)
 
     # Layers and blocks
@@ -109,7 +122,11 @@ class _Example:
     def _layer(self) -> Iterator[str]:
         traits = self.library.traits(self.definition.reference)
         takes_key = self.library.takes_key(self.definition)
-        if takes_key or self.definition.structural():
+        self.key = "key"
+        if takes_key and self._is_block:
+            self.key = "layer_key"
+            yield "key, layer_key = jax.random.split(jax.random.key(0))"
+        elif takes_key or self.definition.structural():
             yield "key = jax.random.key(0)"
         arguments = ["key"] if takes_key else []
         for h in self.definition.structural():
@@ -149,12 +166,12 @@ class _Example:
         if word.recurrent:
             return self._cell()
         if word.many:
-            return f"[{made.format('k')} for k in jax.random.split(key, 2)]"
+            return f"[{made.format('k')} for k in jax.random.split({self.key}, 2)]"
         if not word.stacked:
-            return made.format("key")
+            return made.format(self.key)
         if "depth" not in self.values:
             raise NoExample
-        keys = f"jax.random.split(key, {self.values['depth']})"
+        keys = f"jax.random.split({self.key}, {self.values['depth']})"
         return f"jax.vmap(lambda k: {made.format('k')})({keys})"
 
     def _cell(self) -> str:
@@ -164,7 +181,8 @@ class _Example:
                 continue
             plain = set(required_values(d)) == {"in_features", "features"}
             if d.method("initial_carry") is not None and plain:
-                return f"{d.section}.{d.name}.init(key, in_features=4, features=4)"
+                made = f"init({self.key}, in_features=4, features=4)"
+                return f"{d.section}.{d.name}.{made}"
         raise NoExample
 
     # The others
@@ -286,8 +304,7 @@ class _Example:
     def _assertions(self, name: str = "y") -> Iterator[str]:
         returns = self.returns
         if returns is None or returns.holds("PyTree"):
-            floating = self.definition.kind is Kind.BLOCK
-            check = f"leaf.dtype == {self.dtype}" if floating else "leaf.size > 0"
+            check = f"leaf.dtype == {self.dtype}" if self._is_block else "leaf.size > 0"
             yield f"assert all({check} for leaf in jax.tree.leaves({name}))"
             return
         given = self.definition.result_shape

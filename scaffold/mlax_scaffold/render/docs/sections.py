@@ -29,6 +29,7 @@ from mlax_scaffold.render.docs.setup import Setup
 from mlax_scaffold.render.graph.signatures import call, constructor
 from mlax_scaffold.render.graph.sizes import inferred
 from mlax_scaffold.render.modules import file_name
+from mlax_scaffold.render.package.optimizer import container
 from mlax_scaffold.render.signatures import Parameter, Signature, signatures
 from mlax_scaffold.render.text import sentence, wrapped
 
@@ -190,10 +191,15 @@ class _Builder:
                 else "that of the weight",
             )
             for d in self.definition.declared(Role.MOMENT)
+            if not d.members
         ]
         if rows:
             yield "For each weight `param`, in trees with the structure of the weights:"
             yield table(("name", "shape", "initializer", "dtype"), rows)
+        for d in self.definition.declared(Role.MOMENT):
+            if d.members:
+                like = "each in a tree with the structure of the weights"
+                yield f"{code(d.name)} is {container(d)}, {like}."
         rows = [
             (
                 code(d.name),

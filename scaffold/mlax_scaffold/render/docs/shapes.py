@@ -36,6 +36,7 @@ class Sizes:
         free: int = _FREE,
         batch: int = _CHOSEN["batch"],
         spatial_size: int = _FREE,
+        width: int | None = None,
     ):
         self.free = free
         self.chosen = _CHOSEN | {"batch": batch}
@@ -53,7 +54,7 @@ class Sizes:
         # Functions of images say nothing about the axes before the spatial ones.
         names = {h.name for h in definition.hyperparameters}
         images = names & {"spatial_dims", "channel_last"}
-        self.any = (batch, 4, *self.spatial) if images else (batch, self.free)
+        self.any = (batch, 4, *self.spatial) if images else (batch, width or free)
 
     def given(self, shape: AnyShape | None, broadcast: bool = False) -> tuple[int, ...]:
         """The shape of an input. With `broadcast`, `...` stands for no axis.
@@ -70,7 +71,11 @@ class Sizes:
                     self.sizes.setdefault(name, self.chosen.get(name, self.free))
                     sizes.append(self._size(name))
                 case Variadic(name):
-                    free = {"batch": (self.chosen["batch"],), "spatial": self.spatial}
+                    free = {
+                        "batch": (self.chosen["batch"],),
+                        "spatial": self.spatial,
+                        "shape": self.any,
+                    }
                     count = dim.count(self.sizes)
                     chosen = (
                         free.get(name, (self.free,))

@@ -39,6 +39,7 @@ _BASES = (
     "._core.static.OfLayer",
     "._core.static.OfOptimizer",
     ".graph._block.BlockModule",
+    ".graph._owning.OwningBlockModule",
     ".graph._layer.LayerModule",
     ".graph._recurrent.RecurrentModule",
 )

@@ -35,6 +35,7 @@ _SUPPORT = (
     "from {package}.graph._graph import Graph",
     "from {package}.graph._layer import LayerModule",
     "from {package}.graph._module import Module",
+    "from {package}.graph._owning import OwningBlockModule",
     "from {package}.graph._params import Params",
     "from {package}.graph._recurrent import RecurrentModule",
     "from {package}.graph._rng import Rng",
@@ -107,6 +108,8 @@ class _Builder:
 
     def view(self) -> ModuleView:
         base = "BlockModule" if self.block else "LayerModule"
+        if self.block and self.weighted:
+            base = "OwningBlockModule"
         full = f"{self.package}.{self.definition.section}.{self.definition.name}"
         return ModuleView(
             name=self.name,
@@ -149,19 +152,18 @@ class _Builder:
             yield f"structural: ClassVar[Mapping[str, str]] = {forms!r}"
             if any(m.passes for m in self.definition.methods):
                 yield "hands_on: ClassVar[bool] = True"
-            return
         declared = [
             (d.name, self._declared(d))
             for d in self.definition.declarations
             if d.role is not Role.DERIVED
         ]
-        if declared:
+        if declared and (self.weighted or not self.block):
             given = ", ".join(f"{name!r}: {value}" for name, value in declared)
             yield f"declarations: ClassVar[Declarations] = {{{given}}}"
         if self.inferred:
             names = {name: self.definition.alias(name) for name in self.inferred}
             yield f"inferred: ClassVar[Mapping[str, str]] = {names!r}"
-        if self.traits.draws:
+        if self.library.draws_itself(self.definition.reference):
             yield "draws_keys: ClassVar[bool] = True"
 
     def _declared(self, d) -> str:

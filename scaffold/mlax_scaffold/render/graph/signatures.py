@@ -102,8 +102,7 @@ def _field(definition: Definition, h: Hyperparameter) -> Parameter:
 
 def is_weighted(definition: Definition, library: Library) -> bool:
     """Whether a module class creates weights of its own."""
-    traits = library.traits(definition.reference)
-    return traits.keyed and definition.kind is not Kind.BLOCK
+    return library.traits(definition.reference).keyed
 
 
 def settings(definition: Definition, library: Library) -> Iterator[Parameter]:
@@ -124,7 +123,9 @@ def settings(definition: Definition, library: Library) -> Iterator[Parameter]:
     ]
     doc = f"gives {' and '.join(uses)}."
     if definition.kind is Kind.BLOCK:
-        doc = "gives the key in training; None: the first one among the modules."
+        of_call = "that of each call in training" if weighted else "the key in training"
+        doc = " and ".join([*uses[:weighted], of_call])
+        doc = f"gives {doc}; None: the first one among the modules."
         uses = ["the keys of the modules"]
     if uses:
         yield Parameter("rng", "Rng | None", "None", doc)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from mlax_scaffold.model.arrays import INEXACT
@@ -39,7 +39,7 @@ class InputChecks:
         inputs = tuple(inputs)
         kinds = [line for item in inputs for line in self._kind(item)]
         dtypes, shapes = self._same_dtype(inputs), self._shapes(inputs)
-        return [*kinds, *dtypes, *shapes, *self._has_axes(inputs)]
+        return _joined([*kinds, *dtypes, *shapes, *self._has_axes(inputs)])
 
     def _kind(self, item: Input) -> list[str]:
         arrives = self.given.get(item.name, item.variable)
@@ -84,23 +84,33 @@ class InputChecks:
 
     def _shapes(self, inputs: tuple[Input, ...]) -> list[str]:
         """The one statement that checks all shapes; none where any shape fits."""
-        arrays = [array for item in inputs for array in _arrays(item.type)]
-        branches = [b for array in arrays if array.shape for b in array.shape.branches]
-        standing = Counter(name for branch in branches for name in branch.names())
-        given = [
-            f"{item.name}=({item.variable}, {self._shape(item.type)})"
-            for item in inputs
-            if any(
-                self._constrains(branch, standing)
-                for array in _arrays(item.type)
-                if array.shape
-                for branch in array.shape.branches
-            )
-        ]
+        given = self._constrained(inputs)
         if not given:
             return []
-        sizes = self.holder or self._sizes(branches)
-        return [f"checks.shapes({self.owner!r}, {sizes}, {', '.join(given)})"]
+        sizes = self.holder or self._sizes(
+            [branch for item in inputs for branch in _branches(item)]
+        )
+        pairs = [f"{i.name}=({i.variable}, {self._shape(i.type)})" for i in given]
+        line = f"checks.shapes({self.owner!r}, {sizes}, {', '.join(pairs)})"
+        if self._constrained([item for item in given if not item.type.optional]):
+            return [line]
+        # What is always there fits by itself.
+        there = [f"{item.variable} is not None" for item in given if item.type.optional]
+        return [f"if {' or '.join(there)}:\n    {line}"]
+
+    def _constrained(self, inputs: Sequence[Input]) -> list[Input]:
+        """The inputs that there are arrays for that do not fit."""
+        standing = Counter(
+            name
+            for item in inputs
+            for branch in _branches(item)
+            for name in branch.names()
+        )
+        return [
+            item
+            for item in inputs
+            if any(self._constrains(branch, standing) for branch in _branches(item))
+        ]
 
     def _shape(self, array: ArrayType, optional: bool = False) -> str:
         """The expression of a shape: a text, of a tuple a tuple of them; None for any."""
@@ -144,11 +154,29 @@ class InputChecks:
         return f"{{{', '.join(known)}}}"
 
 
+def _joined(lines: Iterable[str]) -> list[str]:
+    """The statements, those in a row that have one condition as one."""
+    joined: list[str] = []
+    for line in lines:
+        head, colon, body = line.partition(":\n")
+        if colon and joined and joined[-1].startswith(f"{head}:\n"):
+            joined[-1] += f"\n{body}"
+        else:
+            joined.append(line)
+    return joined
+
+
 def _arrays(array: ArrayType) -> Iterator[ArrayType]:
     """An array, or those in a tuple."""
     yield array
     for part in _elements(array):
         yield from _arrays(part)
+
+
+def _branches(item: Input) -> list[Shape]:
+    """The shapes of all arrays of an input."""
+    arrays = _arrays(item.type)
+    return [b for array in arrays if array.shape for b in array.shape.branches]
 
 
 def _floating(item: Input) -> list[tuple[str, str]]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from mlax_scaffold.model.definition import Definition, Role
+from mlax_scaffold.model.definition import Declaration, Definition, Role
 from mlax_scaffold.model.library import Library
+from mlax_scaffold.model.places import container_of
 from mlax_scaffold.render.package.layer import (
     Field,
     FunctionView,
@@ -56,6 +57,12 @@ def optimizer_view(
     return _OptimizerBuilder(definition, methods).view()
 
 
+def container(d: Declaration) -> str:
+    """What a moment is that holds several."""
+    kinds = {"dict": "a dictionary of moments", "list": "a list of moments"}
+    return kinds.get(container_of(d.members), "several moments")
+
+
 class _OptimizerBuilder:
     def __init__(self, definition: Definition, methods: Mapping[str, Rewritten]):
         self.definition = definition
@@ -93,11 +100,14 @@ class _OptimizerBuilder:
             yield Field("step", "jax.Array", docstring("Number of steps so far."))
         for d in self.moments:
             own = f"at first {d.value}"
-            if d.shape:
+            each = "Structured"
+            if d.members:
+                own, each = container(d), "Each is structured"
+            elif d.shape:
                 own = f"of shape {self.definition.expanded(d.shape).plain}"
             doc = d.doc or f"for each weight, {own}"
             absent = unless(d.condition, " ")
-            text = f"{sentence(doc)} Structured like the weights.{absent}"
+            text = f"{sentence(doc)} {each} like the weights.{absent}"
             text += "." if absent else ""
             yield Field(d.name, "Any", docstring(wrapped(text, 4), 4))
         for d in self.states:
@@ -239,7 +249,9 @@ class _OptimizerBuilder:
         )
 
     def _step_body(self) -> str:
-        moments = "".join(f", {d.name!r}" for d in self.moments)
+        moments = "".join(f", {d.name!r}" for d in self.moments if not d.members)
+        held = "".join(f"{d.name!r}, " for d in self.moments if d.members)
+        moments += f", held=({held})" if held else ""
         of = f", trainables{moments}" if moments else ""
         given = ", per_example=True" if self.definition.per_example else ""
         lines = [
@@ -278,7 +290,10 @@ class _OptimizerBuilder:
             )
         )
         given = ["update", "trainables", "gradients"]
-        given += [f"state.{name}" for name in names]
+        given += [
+            f"trees.Held(state.{d.name})" if d.members else f"state.{d.name}"
+            for d in self.moments
+        ]
         if any(h.name == "moment_dtype" for h in self.definition.hyperparameters):
             given.append("dtype=hyperparams.moment_dtype")
         if masks := self._selected(reads, "hyperparams."):

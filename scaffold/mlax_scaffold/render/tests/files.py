@@ -32,12 +32,18 @@ from mlax_scaffold.render.tests.ranges import ranges
 from mlax_scaffold.render.tests.shapes import (
     drawn,
     has_axes,
+    known_sizes,
     loose,
     rank,
     ranked,
     variadic,
 )
-from mlax_scaffold.render.tests.values import dividing, like_default, per_dim_axes
+from mlax_scaffold.render.tests.values import (
+    dividing,
+    kept_sizes,
+    like_default,
+    per_dim_axes,
+)
 
 _DTYPES = {
     "Complex": ", jnp.complex64",
@@ -86,6 +92,8 @@ class TestView:
     key_optional: bool
     partial: tuple[str, ...]
     """Fields of the state that are no moments."""
+    held: tuple[str, ...]
+    """Moments that are containers."""
     needs: tuple[str, ...]
     """Inputs of `step` that an optimizer cannot do without."""
     surrogate: bool
@@ -176,9 +184,7 @@ def _view(definition: Definition, library: Library, project: Project) -> TestVie
         ),
         aliases=", ".join(f'"{alias}": "{name}"' for name, alias in definition.aliases),
         creates=takes_key,
-        sizes="dict(known(hyperparams), features=toys.WIDTH)"
-        if definition.structural() and _free(definition, patterns, "features")
-        else "known(hyperparams)",
+        sizes=known_sizes(definition, patterns),
         patterns=", ".join(f"{label!r}: {text!r}" for label, text in patterns),
         known="".join(f"{item}, " for item in _known(definition, patterns)),
         axes=", ".join(map(repr, per_dim_axes(definition, method))),
@@ -199,6 +205,7 @@ def _view(definition: Definition, library: Library, project: Project) -> TestVie
             item.name
             for item in (*definition.structural(), *definition.declared(Role.STATE))
         ),
+        held=tuple(d.name for d in definition.declared(Role.MOMENT) if d.members),
         needs=tuple(needs(definition)) if definition.kind is Kind.OPTIMIZER else (),
         surrogate=bool(traits.surrogate if traits else library.surrogate(definition)),
         complex_numbers=(
@@ -223,13 +230,6 @@ def _view(definition: Definition, library: Library, project: Project) -> TestVie
         module_keys=creation_keys(definition, library) if layer else None,
         spread=len(method.positional) > 1,
     )
-
-
-def _free(definition: Definition, patterns: list[tuple[str, str]], name: str) -> bool:
-    """Whether a name may be any size: no field is called so, and no group of axes."""
-    fields = {h.name for h in definition.hyperparameters}
-    words = {word for _, text in patterns for word in text.split()}
-    return name not in fields and f"*{name}" not in words
 
 
 def _allowed(plain: list[Hyperparameter], kind: Kind, named: tuple[str, ...]) -> str:
@@ -260,7 +260,11 @@ def _draws(definition: Definition, unsaid: bool) -> Iterator[str]:
         yield 'rank = pick("rank", choices(1, 2, 3))'
     elif has_axes(definition):
         yield f"rank = {rank(definition)}"
+    same = kept_sizes(definition)
     for h in definition.hyperparameters:
+        if h.name in same:
+            yield f"{local(h.name)} = {local(same[h.name])}"
+            continue
         if h.name in definition.example_values:
             yield f'{local(h.name)} = example["{h.name}"]'
             continue

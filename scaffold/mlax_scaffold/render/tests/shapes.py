@@ -99,3 +99,23 @@ def _flat(label: str, array: ArrayType) -> Iterator[tuple[str, str]]:
         yield label, "*batch features"
     elif array.shape is not None:
         yield label, str(array.shape)
+
+
+def known_sizes(definition: Definition, patterns: list[tuple[str, str]]) -> str:
+    """The sizes that are known of axes: those too that the layers map which blocks are given."""
+    words = {word for _, text in patterns for word in text.split()}
+    wide = [
+        f"{name}=toys.WIDTH"
+        for name in ("features", "in_features", "out_features")
+        if _free(definition, patterns, name) and (name in words or name == "features")
+    ]
+    if not definition.structural() or not wide:
+        return "known(hyperparams)"
+    return f"dict(known(hyperparams), {', '.join(wide)})"
+
+
+def _free(definition: Definition, patterns: list[tuple[str, str]], name: str) -> bool:
+    """Whether a name may be any size: no field is called so, and no group of axes."""
+    fields = {h.name for h in definition.hyperparameters}
+    words = {word for _, text in patterns for word in text.split()}
+    return name not in fields and f"*{name}" not in words

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from mlax_scaffold.model.definition import Definition, Hyperparameter, Method
 from mlax_scaffold.model.expressions import Expression, named
-from mlax_scaffold.model.shapes import Variadic
+from mlax_scaffold.model.shapes import Named, Variadic
 from mlax_scaffold.render.tests.names import local
 
 
@@ -26,6 +26,27 @@ def dividing(definition: Definition, h: Hyperparameter) -> str | None:
     if multiples:
         return f"divisors({', '.join(map(local, multiples))})"
     return f"multiples({', '.join(map(local, divisors))})" if divisors else None
+
+
+def kept_sizes(definition: Definition) -> dict[str, str]:
+    """The sizes that are those of others, by name, since the layers that tests give to a block keep shapes.
+
+    They are the names of an axis of the result, and of the axis of the input in its place.
+    """
+    result = definition.entry.returns
+    if not definition.structural() or result is None or not definition.kind.is_layer:
+        return {}
+    fields = [h.name for h in definition.hyperparameters]
+    found: dict[str, str] = {}
+    inputs = definition.entry.positional[:1]
+    shapes = [(a, b) for i in inputs for a in i.type.shapes for b in result.shapes]
+    for given, returned in shapes:
+        for pair in zip(reversed(given.dims), reversed(returned.dims), strict=False):
+            names = [dim.name for dim in pair if isinstance(dim, Named)]
+            if len(set(names)) == 2 and set(names) <= set(fields):
+                first, second = sorted(names, key=fields.index)
+                found[second] = first
+    return found
 
 
 def like_default(h: Hyperparameter) -> str | None:

@@ -1,9 +1,21 @@
-from mlax_scaffold.spec import AxisName, DType, Float, Positive, function, standardize
+from mlax_scaffold.spec import (
+    AxisName,
+    Bool,
+    DType,
+    Float,
+    Positive,
+    function,
+    standardize,
+)
 
 
 @function
 def instance_norm(
     x: Float["batch *spatial channels if channel_last else batch channels *spatial"],
+    where: Bool[
+        "# batch *spatial channels if channel_last else # batch channels *spatial"
+    ]
+    | None = None,
     *,
     channel_last: bool = False,  #: whether channels are the last axis, else the second
     epsilon: Positive = 1e-5,  #: added to the variance
@@ -13,9 +25,15 @@ def instance_norm(
     """Normalizes each channel of each example over the spatial axes.
 
     x is (batch, channels, *spatial), or (batch, *spatial, channels).
-    Ulyanov et al., 2016, arXiv:1607.08022, without the affine map.
+    Ulyanov et al., 2016, arXiv:1607.08022, without the affine map. Mean and variance are of
+    what `where` selects.
     """
     spatial = tuple(range(1, x.ndim - 1) if channel_last else range(2, x.ndim))
     return standardize(
-        x, axis=spatial, epsilon=epsilon, axis_name=axis_name, accum_dtype=accum_dtype
+        x,
+        where,
+        axis=spatial,
+        epsilon=epsilon,
+        axis_name=axis_name,
+        accum_dtype=accum_dtype,
     )

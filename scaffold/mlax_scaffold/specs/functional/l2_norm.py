@@ -4,12 +4,21 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from mlax_scaffold.spec import Axis, DType, Float, function, spread, sum
+from mlax_scaffold.spec import (
+    Axis,
+    Bool,
+    DType,
+    Float,
+    function,
+    spread,
+    sum,
+)
 
 
 @function
 def l2_norm(
-    x: Float["..."],
+    x: Float["*shape"],
+    where: Bool["# *shape"] | None = None,
     *,
     axis: Axis | None = None,  #: axes of the vectors; None: all
     keepdims: bool = False,  #: whether they stay, with size 1
@@ -19,9 +28,11 @@ def l2_norm(
 
     Elements are divided by the largest one before they are squared, so that no square
     overflows, and none that matters underflows (Blue, 1978, doi:10.1145/355769.355771).
-    The gradient of the norm of zeros is zero.
+    The gradient of the norm of zeros is zero. Elements that `where` leaves out count as 0.
     """
     wide = x if accum_dtype is None else x.astype(accum_dtype)
+    if where is not None:
+        wide = jnp.where(where, wide, jnp.zeros_like(wide))
     axes = tuple(range(x.ndim)) if axis is None else axis
     # Squares of at most 1 / sqrt(size) add up to at most sqrt(size), also in float16.
     share = 2.0 ** (math.log2(max(1, math.prod(x.shape[a] for a in axes))) // 4)

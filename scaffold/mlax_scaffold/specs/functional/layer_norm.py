@@ -1,6 +1,7 @@
 from mlax_scaffold.spec import (
     Axis,
     AxisName,
+    Bool,
     DType,
     Float,
     Positive,
@@ -11,7 +12,8 @@ from mlax_scaffold.spec import (
 
 @function
 def layer_norm(
-    x: Float["..."],
+    x: Float["*shape"],
+    where: Bool["# *shape"] | None = None,
     *,
     axis: Axis = -1,  #: axes that are normalized together
     epsilon: Positive = 1e-5,  #: added to the variance
@@ -20,8 +22,14 @@ def layer_norm(
 ) -> Float["..."]:
     """(x - mean(x)) / sqrt(var(x) + epsilon) over the last axis, or over several.
 
-    Ba et al., 2016, arXiv:1607.06450, without the affine map.
+    Ba et al., 2016, arXiv:1607.06450, without the affine map. Mean and variance are of
+    what `where` selects.
     """
     return standardize(
-        x, axis=axis, epsilon=epsilon, axis_name=axis_name, accum_dtype=accum_dtype
+        x,
+        where,
+        axis=axis,
+        epsilon=epsilon,
+        axis_name=axis_name,
+        accum_dtype=accum_dtype,
     )

@@ -6,6 +6,7 @@ from jax import lax
 
 from mlax_scaffold.spec import (
     Axis,
+    Bool,
     DType,
     Float,
     function,
@@ -18,17 +19,20 @@ from mlax_scaffold.spec import (
 
 @function
 def log_softmax(
-    x: Float["..."],
+    x: Float["*shape"],
+    where: Bool["# *shape"] | None = None,
     *,
     axis: Axis = -1,  #: axes whose exponentials sum to one
     accum_dtype: DType | None = None,  #: dtype of the computation; None: that of x
 ) -> Float["..."]:
     """Logarithm of softmax, in the dtype of x, which jax.nn.log_softmax widens.
 
-    x - log(sum(exp(x))). Where everything is -inf the result is -inf, with a finite
-    gradient, and not NaN.
+    x - log(sum(exp(x))), and -inf for what `where` leaves out. Where everything is -inf
+    the result is -inf, with a finite gradient, and not NaN.
     """
     wide = x if accum_dtype is None else x.astype(accum_dtype)
+    if where is not None:
+        wide = jnp.where(where, wide, jnp.full_like(wide, -jnp.inf))
 
     def plain(x):
         total = logsumexp(x, axis=axis, keepdims=True)

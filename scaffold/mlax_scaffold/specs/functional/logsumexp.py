@@ -3,12 +3,20 @@ import math
 import jax.numpy as jnp
 from jax import lax
 
-from mlax_scaffold.spec import Axis, DType, Float, function, sum
+from mlax_scaffold.spec import (
+    Axis,
+    Bool,
+    DType,
+    Float,
+    function,
+    sum,
+)
 
 
 @function
 def logsumexp(
-    x: Float["..."],
+    x: Float["*shape"],
+    where: Bool["# *shape"] | None = None,
     *,
     axis: Axis | None = None,  #: axes of the sum; None: all
     keepdims: bool = False,  #: whether they stay, with size 1
@@ -16,9 +24,12 @@ def logsumexp(
 ) -> Float["..."]:
     """log(sum(exp(x))), in the dtype of x, which jax.nn.logsumexp widens.
 
+    Elements that `where` leaves out count as -inf.
     Where everything is -inf the result is -inf and its gradient zero, and not NaN.
     """
     wide = x if accum_dtype is None else x.astype(accum_dtype)
+    if where is not None:
+        wide = jnp.where(where, wide, jnp.full_like(wide, -jnp.inf))
     fixed = lax.stop_gradient(wide)
     top = jnp.max(fixed, axis=axis, keepdims=True, initial=-jnp.inf)
     top = jnp.where(jnp.isfinite(top), top, jnp.zeros_like(top))

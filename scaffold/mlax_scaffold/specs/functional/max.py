@@ -4,12 +4,20 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from mlax_scaffold.spec import Axis, Float, function, spread, sum
+from mlax_scaffold.spec import (
+    Axis,
+    Bool,
+    Float,
+    function,
+    spread,
+    sum,
+)
 
 
 @function
 def max(
-    x: Float["..."],
+    x: Float["*shape"],
+    where: Bool["# *shape"] | None = None,
     *,
     axis: Axis | None = None,  #: axes over which it is the largest; None: all
     keepdims: bool = False,  #: whether they stay, with size 1
@@ -18,8 +26,11 @@ def max(
 
     As jnp.max, but that in 16 bits the number of equal elements is counted exactly enough:
     the gradient of jnp.max is too large where more than 256 are equal in bfloat16.
+    Elements that `where` leaves out count as -inf.
     """
     axes = tuple(range(x.ndim)) if axis is None else axis
+    if where is not None:
+        x = jnp.where(where, x, jnp.full_like(x, -jnp.inf))
     if jnp.finfo(x.dtype).bits > 16:
         return jnp.max(x, axis=axes, keepdims=keepdims)
     # Neither sum is out of the range of float16.

@@ -3,22 +3,34 @@ import math
 import jax.numpy as jnp
 from jax import lax
 
-from mlax_scaffold.spec import Axis, DType, Float, function, range_scale, spread, sum
+from mlax_scaffold.spec import (
+    Axis,
+    Bool,
+    DType,
+    Float,
+    function,
+    range_scale,
+    spread,
+    sum,
+)
 
 
 @function
 def softmax(
-    x: Float["..."],
+    x: Float["*shape"],
+    where: Bool["# *shape"] | None = None,
     *,
     axis: Axis = -1,  #: axes that sum to one
     accum_dtype: DType | None = None,  #: dtype of the computation; None: that of x
 ) -> Float["..."]:
     """exp(x) / sum(exp(x)), in the dtype of x, which jax.nn.softmax widens.
 
-    -inf gets no weight. Where everything is -inf the result is zero, and so is the
-    gradient, in the place of NaN.
+    -inf gets no weight, nor what `where` leaves out. Where everything is -inf the result
+    is zero, and so is the gradient, in the place of NaN.
     """
     wide = x if accum_dtype is None else x.astype(accum_dtype)
+    if where is not None:
+        wide = jnp.where(where, wide, jnp.full_like(wide, -jnp.inf))
     fixed = lax.stop_gradient(wide)
     lowest = float(jnp.finfo(wide.dtype).min)
     top = jnp.max(fixed, axis=axis, keepdims=True, initial=lowest)

@@ -3,6 +3,7 @@ from jax import lax
 
 from mlax_scaffold.spec import (
     AxisName,
+    Bool,
     DType,
     Float,
     Layer,
@@ -36,7 +37,7 @@ class BatchNorm(
     Deviation: the moving average is that of the biased variance, as in flax; PyTorch's
     is that of the unbiased one. `momentum` is the decay, as in flax and equinox, whose
     default is 0.99; 0.9 is the decay of PyTorch, which calls its complement momentum.
-    There is no mask of elements, which flax has for its norms.
+    The moments of the batch are of the elements that the mask selects.
     """
 
     channels: Size  #: number of channels
@@ -59,6 +60,11 @@ class BatchNorm(
         x: Float[
             "batch *spatial channels if channel_last else batch channels *spatial"
         ],
+        *,
+        mask: Bool[
+            "# batch *spatial channels if channel_last else # batch channels *spatial"
+        ]
+        | None = None,
     ) -> Float["batch *spatial channels if channel_last else batch channels *spatial"]:
         channel = x.ndim - 1 if self.channel_last else 1
         shape = [1] * x.ndim
@@ -73,6 +79,7 @@ class BatchNorm(
             axes = tuple(a for a in range(x.ndim) if a != channel)
             mean, deviation, square, scale = deviations(
                 wide,
+                mask,
                 axis=axes,
                 axis_name=self.axis_name,
                 epsilon=self.epsilon,
@@ -86,6 +93,7 @@ class BatchNorm(
                 deviation = scaled_scores(
                     deviation,
                     scale,
+                    mask,
                     axis=axes,
                     epsilon=self.epsilon,
                     axis_name=self.axis_name,

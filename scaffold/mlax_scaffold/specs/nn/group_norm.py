@@ -1,5 +1,6 @@
 from mlax_scaffold.spec import (
     AxisName,
+    Bool,
     DType,
     Float,
     Layer,
@@ -18,8 +19,8 @@ class GroupNorm(Layer, invariances=["independent batch"]):
     """Normalizes groups of channels of each example, then scales and shifts channels.
 
     Wu & He, 2018, arXiv:1803.08494. Epsilon is that of PyTorch and
-    haiku (of flax: 1e-6). Deviations from flax: there is no mask of elements, and what it
-    calls group_size is channels / groups.
+    haiku (of flax: 1e-6). Mean and variance are of the elements that the mask selects.
+    Deviation from flax: what it calls group_size is channels / groups.
     """
 
     groups: Size  #: number of groups
@@ -41,9 +42,15 @@ class GroupNorm(Layer, invariances=["independent batch"]):
         x: Float[
             "batch *spatial channels if channel_last else batch channels *spatial"
         ],
+        *,
+        mask: Bool[
+            "# batch *spatial channels if channel_last else # batch channels *spatial"
+        ]
+        | None = None,
     ) -> Float["batch *spatial channels if channel_last else batch channels *spatial"]:
         y = group_norm(
             x,
+            mask,
             groups=self.groups,
             channel_last=self.channel_last,
             epsilon=self.epsilon,

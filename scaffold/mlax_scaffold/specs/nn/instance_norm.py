@@ -1,5 +1,6 @@
 from mlax_scaffold.spec import (
     AxisName,
+    Bool,
     DType,
     Float,
     Layer,
@@ -18,7 +19,8 @@ class InstanceNorm(Layer, invariances=["independent batch"]):
 
     y = (x - mean) / sqrt(var + epsilon) * scale + bias, with moments over the spatial
     axes. Ulyanov et al., 2016, arXiv:1607.08022. Epsilon is that of PyTorch and
-    haiku (of flax: 1e-6). Deviation from flax: there is no mask of elements.
+    haiku (of flax: 1e-6). Mean and variance are of the elements that the mask
+    selects.
     """
 
     channels: Size  #: number of channels
@@ -38,9 +40,15 @@ class InstanceNorm(Layer, invariances=["independent batch"]):
         x: Float[
             "batch *spatial channels if channel_last else batch channels *spatial"
         ],
+        *,
+        mask: Bool[
+            "# batch *spatial channels if channel_last else # batch channels *spatial"
+        ]
+        | None = None,
     ) -> Float["batch *spatial channels if channel_last else batch channels *spatial"]:
         y = instance_norm(
             x,
+            mask,
             channel_last=self.channel_last,
             epsilon=self.epsilon,
             axis_name=self.axis_name,

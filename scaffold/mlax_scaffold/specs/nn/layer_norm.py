@@ -1,6 +1,7 @@
 from mlax_scaffold.spec import (
     Axis,
     AxisName,
+    Bool,
     DType,
     Float,
     Layer,
@@ -21,7 +22,8 @@ class LayerNorm(Layer, invariances=["permutable batch"]):
     element of several axes, as in PyTorch and equinox, make one axis of them before.
 
     Ba et al., 2016, arXiv:1607.06450. Epsilon is that of PyTorch, equinox and haiku
-    (of flax: 1e-6). Deviation from flax: there is no mask of elements.
+    (of flax: 1e-6). Mean and variance are of the elements that the mask
+    selects; all are normalized by them.
     """
 
     features: Size  #: size of the last axis, each element of which has its weights
@@ -36,9 +38,15 @@ class LayerNorm(Layer, invariances=["permutable batch"]):
         self.scale = trainable(ones, (self.features,)) if self.use_scale else None
         self.bias = trainable(zeros, (self.features,)) if self.use_bias else None
 
-    def forward(self, x: Float["*batch features"]) -> Float["*batch features"]:
+    def forward(
+        self,
+        x: Float["*batch features"],
+        *,
+        mask: Bool["# *batch features"] | None = None,
+    ) -> Float["*batch features"]:
         y = layer_norm(
             x,
+            mask,
             axis=self.axis,
             epsilon=self.epsilon,
             axis_name=self.axis_name,

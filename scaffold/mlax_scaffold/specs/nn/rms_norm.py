@@ -1,6 +1,7 @@
 from mlax_scaffold.spec import (
     Axis,
     AxisName,
+    Bool,
     DType,
     Float,
     Layer,
@@ -19,7 +20,7 @@ class RMSNorm(Layer, invariances=["permutable batch"]):
 
     y = x / sqrt(mean(x^2) + epsilon) * scale + bias; the weights belong to the last axis.
     Zhang & Sennrich, 2019, arXiv:1910.07467. Epsilon is that of flax (of equinox and
-    haiku: 1e-5). Deviation from flax: there is no mask of elements.
+    haiku: 1e-5). The mean square is of the elements that the mask selects.
     """
 
     features: Size  #: size of the last axis, each element of which has its weights
@@ -34,9 +35,15 @@ class RMSNorm(Layer, invariances=["permutable batch"]):
         self.scale = trainable(ones, (self.features,)) if self.use_scale else None
         self.bias = trainable(zeros, (self.features,)) if self.use_bias else None
 
-    def forward(self, x: Float["*batch features"]) -> Float["*batch features"]:
+    def forward(
+        self,
+        x: Float["*batch features"],
+        *,
+        mask: Bool["# *batch features"] | None = None,
+    ) -> Float["*batch features"]:
         y = rms_norm(
             x,
+            mask,
             axis=self.axis,
             epsilon=self.epsilon,
             axis_name=self.axis_name,

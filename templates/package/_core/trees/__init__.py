@@ -2,6 +2,7 @@
 
 from ._arithmetic import all_finite, tree_add, tree_dot, tree_where
 from ._checks import check_gradients, check_state, check_weights, required
+from ._held import Held
 from ._leaves import (
     apply_updates,
     dither,
@@ -15,6 +16,7 @@ from ._leaves import (
 from ._masks import check_mask, selected, tree_merge, tree_prune, tree_select
 
 __all__ = [
+    "Held",
     "all_finite",
     "apply_updates",
     "check_gradients",

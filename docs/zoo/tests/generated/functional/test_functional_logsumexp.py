@@ -4,6 +4,7 @@
 
 from typing import Any
 
+import jax.numpy as jnp
 import pytest
 from hypothesis import given
 
@@ -55,14 +56,18 @@ def cases(pick: Pick) -> Case:
     }
     shapes = shapes_of(
         pick,
-        {"x": "*any_axes"},
+        {"x": "*shape", "where": "# *shape"},
         known(hyperparameters),
-        ranks={"any_axes": rank},
-        loose=("x",),
+        ranks={"shape": rank},
     )
     return Case.of_function(
         functional.logsumexp,
-        x=(shapes.array("x"),),
+        x=(
+            shapes.array("x"),
+            shapes.array("where", jnp.bool_)
+            if pick("where is given", booleans())
+            else None,
+        ),
         hyperparameters=hyperparameters,
         shapes=shapes,
         allow=declared(accum_dtype),

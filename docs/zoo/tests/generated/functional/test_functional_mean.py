@@ -4,6 +4,7 @@
 
 from typing import Any
 
+import jax.numpy as jnp
 import pytest
 from hypothesis import given
 
@@ -20,6 +21,7 @@ from mlax_scaffold.testing.strategies import (
     axes,
     booleans,
     choices,
+    nothing,
     optional,
 )
 from zoo import functional
@@ -38,6 +40,9 @@ SPEC = find_spec("mlax_scaffold/specs/functional/mean.py", near=__file__)
         ("keepdims", 1),
         ("keepdims", "yes"),
         ("keepdims", None),
+        ("axis_name", 1),
+        ("axis_name", ("devices", 1)),
+        ("axis_name", ()),
         ("accum_dtype", "int32"),
         ("accum_dtype", "no dtype"),
     ],
@@ -47,22 +52,28 @@ def cases(pick: Pick) -> Case:
     rank = pick("rank", choices(1, 2, 3))
     axis = pick("axis", optional(axes(rank)))
     keepdims = pick("keepdims", booleans())
+    axis_name = pick("axis_name", nothing())
     accum_dtype = pick("accum_dtype", optional(accum_dtypes()))
     hyperparameters: dict[str, Any] = {
         "axis": axis,
         "keepdims": keepdims,
+        "axis_name": axis_name,
         "accum_dtype": accum_dtype,
     }
     shapes = shapes_of(
         pick,
-        {"x": "*any_axes"},
+        {"x": "*shape", "where": "# *shape"},
         known(hyperparameters),
-        ranks={"any_axes": rank},
-        loose=("x",),
+        ranks={"shape": rank},
     )
     return Case.of_function(
         functional.mean,
-        x=(shapes.array("x"),),
+        x=(
+            shapes.array("x"),
+            shapes.array("where", jnp.bool_)
+            if pick("where is given", booleans())
+            else None,
+        ),
         hyperparameters=hyperparameters,
         shapes=shapes,
         allow=declared(accum_dtype),

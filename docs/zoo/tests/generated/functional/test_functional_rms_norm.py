@@ -4,6 +4,7 @@
 
 from typing import Any
 
+import jax.numpy as jnp
 import pytest
 from hypothesis import given
 
@@ -18,6 +19,7 @@ from mlax_scaffold.testing.profiles import each_dtype
 from mlax_scaffold.testing.strategies import (
     accum_dtypes,
     axes,
+    booleans,
     choices,
     nothing,
     optional,
@@ -64,14 +66,18 @@ def cases(pick: Pick) -> Case:
     }
     shapes = shapes_of(
         pick,
-        {"x": "*any_axes"},
+        {"x": "*shape", "where": "# *shape"},
         known(hyperparameters),
-        ranks={"any_axes": rank},
-        loose=("x",),
+        ranks={"shape": rank},
     )
     return Case.of_function(
         functional.rms_norm,
-        x=(shapes.array("x"),),
+        x=(
+            shapes.array("x"),
+            shapes.array("where", jnp.bool_)
+            if pick("where is given", booleans())
+            else None,
+        ),
         hyperparameters=hyperparameters,
         shapes=shapes,
         allow=declared(accum_dtype),

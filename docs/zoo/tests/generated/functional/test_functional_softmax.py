@@ -4,6 +4,7 @@
 
 from typing import Any
 
+import jax.numpy as jnp
 import pytest
 from hypothesis import given
 
@@ -15,7 +16,13 @@ from mlax_scaffold.testing.kinds import function
 from mlax_scaffold.testing.oracle import find_spec
 from mlax_scaffold.testing.picks import Pick
 from mlax_scaffold.testing.profiles import each_dtype
-from mlax_scaffold.testing.strategies import accum_dtypes, axes, choices, optional
+from mlax_scaffold.testing.strategies import (
+    accum_dtypes,
+    axes,
+    booleans,
+    choices,
+    optional,
+)
 from zoo import functional
 
 SPEC = find_spec("mlax_scaffold/specs/functional/softmax.py", near=__file__)
@@ -42,14 +49,18 @@ def cases(pick: Pick) -> Case:
     hyperparameters: dict[str, Any] = {"axis": axis, "accum_dtype": accum_dtype}
     shapes = shapes_of(
         pick,
-        {"x": "*any_axes"},
+        {"x": "*shape", "where": "# *shape"},
         known(hyperparameters),
-        ranks={"any_axes": rank},
-        loose=("x",),
+        ranks={"shape": rank},
     )
     return Case.of_function(
         functional.softmax,
-        x=(shapes.array("x"),),
+        x=(
+            shapes.array("x"),
+            shapes.array("where", jnp.bool_)
+            if pick("where is given", booleans())
+            else None,
+        ),
         hyperparameters=hyperparameters,
         shapes=shapes,
         allow=declared(accum_dtype),

@@ -2,12 +2,14 @@
 # No spec changes this file.
 """What an optimizer is given: weights, gradients, its state, and what else it needs."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
 from ..paths import named_leaves, shown
+from ._held import Held
 
 
 def check_weights(owner: str, trainables: Any) -> None:
@@ -67,9 +69,16 @@ def check_gradients(
 
 
 def check_state(
-    owner: str, state: Any, expected: type, trainables: Any = None, *moments: str
+    owner: str,
+    state: Any,
+    expected: type,
+    trainables: Any = None,
+    *moments: str,
+    held: Sequence[str] = (),
 ) -> None:
     """The state is one that `init` of this optimizer made for these weights.
+
+    Those of its moments that are `held` are in containers.
 
     Raises:
         TypeError: where it is not of the optimizer's type.
@@ -81,8 +90,11 @@ def check_state(
             f"got {state if state is None else type(state).__name__}"
         )
     structure = jax.tree.structure(trainables)
-    for name in moments:
-        moment = getattr(state, name)
+    found = [(name, getattr(state, name)) for name in moments]
+    for name in held:
+        parts, _ = Held(getattr(state, name)).parts(structure)
+        found += [(name, part) for part in parts]
+    for name, moment in found:
         if moment is not None and jax.tree.structure(moment) != structure:
             place = _first_difference(moment, trainables)
             raise ValueError(

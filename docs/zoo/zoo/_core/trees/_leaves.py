@@ -12,6 +12,7 @@ from jax.typing import DTypeLike
 from ..placement import in_place
 from ..static import Weights
 from ..steps import at_step
+from ._held import Held, joined, rebuilt
 
 
 def scalar(value: Any) -> jax.Array:
@@ -55,12 +56,16 @@ def map_leaves(
     Floating arrays arrive in `dtype` (None: that of the weight), others as they are; with
     a key, `update` gets one for each weight as its last argument. Results are trees with
     the structure of `trainables`: updates in the dtypes of the weights, moments in their
-    own. A moment of None stays None.
+    own. A moment of None stays None, and those that are held in a container stay in it.
     """
     params, structure = jax.tree.flatten(trainables)
     trees = (gradients, *moments, *masks)
     columns = [
-        [None] * len(params) if tree is None else structure.flatten_up_to(tree)
+        [None] * len(params)
+        if tree is None
+        else tree.rows(structure)
+        if isinstance(tree, Held)
+        else structure.flatten_up_to(tree)
         for tree in trees
     ]
     if key is not None:
@@ -71,22 +76,26 @@ def map_leaves(
     for param, grad, *others in zip(params, *columns, strict=True):
         compute = param.dtype if dtype is None else dtype
         kept = others[: len(moments)]
-        arrive = [_arriving(a, compute) for a in kept]
+        arrive = [jax.tree.map(lambda a: _arriving(a, compute), m) for m in kept]  # noqa: B023
         given = (grad.astype(compute), param.astype(compute), *arrive)
         step, *new = update(*given, *others[len(moments) :])
         pairs = zip(new, kept, strict=True)
-        new = [None if b is None else _stored(a, b, param) for a, b in pairs]
+        new = [rebuilt(a, b, lambda a, b: _stored(a, b, param)) for a, b in pairs]  # noqa: B023
         rows.append([jnp.asarray(step, param.dtype), *new])
     return tuple(
-        None
-        if i and moments[i - 1] is None
-        else structure.unflatten([r[i] for r in rows])
+        _of_all(structure, [r[i] for r in rows], moments[i - 1] if i else gradients)
         for i in range(count)
     )
 
 
+def _of_all(structure: Any, column: list[Any], before: Any) -> Any:
+    if isinstance(before, Held):
+        return joined(structure, column, None) if column else before.trees
+    return None if before is None else structure.unflatten(column)
+
+
 def _arriving(moment: Any, dtype: DTypeLike) -> Any:
-    if moment is not None and jnp.issubdtype(moment.dtype, jnp.floating):
+    if jnp.issubdtype(moment.dtype, jnp.floating):
         return moment.astype(dtype)
     return moment
 
@@ -105,7 +114,7 @@ def unzip(
         made[0] if made else rows(jnp.zeros((), jnp.float32), *(True for _ in masks))
     )
     return {
-        name: None if leaf is None else structure.unflatten([row[name] for row in made])
+        name: joined(structure, [row[name] for row in made], leaf)
         for name, leaf in names.items()
     }
 

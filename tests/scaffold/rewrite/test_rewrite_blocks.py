@@ -1,0 +1,223 @@
+"""Blocks with weights, states, layers and keys of their own: alone, and in other layers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from differential import as_dict, assert_runs_alike, assert_same, created, rows
+from rewrite_examples import Examples, importable
+
+from mlax_scaffold.reader.files import SpecFile
+
+BLOCKS = {
+    "scaled": """
+        layer: SubLayer  #: what is scaled
+
+        def setup(self):
+            self.scale = trainable(normal(1.0), ())
+
+        def forward(self, x: Float["..."]) -> Float["..."]:
+            return x + self.scale * self.layer(x)
+        """,
+    "counted": """
+        layer: SubLayer  #: what is counted
+
+        def setup(self):
+            self.calls = state(zeros, (), jnp.int32)
+            self.last = state(zeros, ())
+
+        def forward(self, x: Float["..."]) -> Float["..."]:
+            y = self.layer(x)
+            if self.training:
+                self.calls = self.calls + 1
+                self.last = mean(y)
+            return y * (1 + self.calls) + self.last
+        """,
+    "chosen": """
+        layers: SubLayers  #: the candidates
+        start: float = 0.5  #: of the first one
+
+        def setup(self):
+            self.logits = trainable(normal(1.0), (len(self.layers),))
+            self.norms = [Plain(3) for _ in self.layers]
+            self.start_of = tuple(self.start for _ in range(len(self.layers)))
+            self.noise = Noise()
+
+        def _weighted(self, norm, x, number):
+            return norm(x) * self.logits[number]
+
+        def forward(self, x: Float["..."]) -> Float["..."]:
+            y = x * self.start_of[0]
+            for i, (norm, layer) in enumerate(zip(self.norms, self.layers)):
+                y = y + layer(self._weighted(norm, x, i))
+            if self.training:
+                y = y + jax.random.normal(self.key(), y.shape, y.dtype)
+            return self.noise(y)
+        """,
+    "gated": """
+        layer: SubLayer  #: a layer that says how wide it is
+
+        def setup(self):
+            self.gate = trainable(normal(1.0), (self.layer.features, 2 * self.layer.features))
+
+        def forward(self, x: Float["..."]) -> Float["..."]:
+            a, b = jnp.split(x @ self.gate, 2, axis=-1)
+            return self.layer(x) * jnp.tanh(a) + b
+        """,
+    "deep": """
+        layer: Stacked  #: what is repeated
+        depth: Size  #: how often
+
+        def setup(self):
+            self.scales = trainable(normal(1.0), (self.depth,))
+
+        def forward(self, x: Float["..."]) -> Float["..."]:
+            def step(x, each):
+                weights, states, scale = each
+                y, states = self.layer.apply(x, weights, states, None)
+                return x + scale * y, states
+
+            each = (self.layer.trainables, self.layer.non_trainables, self.scales)
+            x, states = lax.scan(step, x, each)
+            self.layer.non_trainables = states
+            return x
+        """,
+}
+USES = """
+        depth: Size = 2  #: how often
+
+        def setup(self):
+            self.first = Scaled(Plain(3))
+            self.branches = [Scaled(Counter()) for _ in range(self.depth)]
+            self.of_blocks = Scaled(Counted(Scaled(Plain(3))))
+            self.chosen = Chosen([Plain(3), Counter()])
+            self.gated = Gated(Plain(3))
+            self.deep = Deep(Scaled(Plain(3)), self.depth)
+            self.kinds = {"a": Counted(Plain(3)), "b": Plain(3)}
+
+        def forward(self, x: Float["..."]) -> Float["..."]:
+            x = self.first(x)
+            for branch in self.branches:
+                x = branch(x)
+            x = self.deep(self.gated(self.of_blocks(x)))
+            for part in self.kinds.values():
+                x = part(x)
+            return self.chosen(x)
+        """
+
+
+@pytest.fixture(scope="module")
+def examples(
+    tmp_path_factory: pytest.TempPathFactory, words, example_files
+) -> Iterator[Examples]:
+    specs: dict[str, SpecFile] = {}
+    for name, body in BLOCKS.items():
+        own, *others = example_files(body, "Block")
+        specs |= {f.path: f for f in others}
+        text = own.text.replace("class Example(", f"class {name.title()}(")
+        text = text.replace("SubLayer,", "Stacked, SubLayer,", 1)
+        path = own.path.replace("example", name)
+        specs[path] = SpecFile(path, "block", text)
+    imports = "".join(f"from specs.block.{n} import {n.title()}\n" for n in BLOCKS)
+    text = example_files(USES)[0].text.replace(
+        "from specs.nn.plain", f"{imports}from specs.nn.plain"
+    )
+    specs["specs/nn/uses.py"] = SpecFile(
+        "specs/nn/uses.py", "nn", text.replace("class Example(", "class Uses(")
+    )
+    root = tmp_path_factory.mktemp("blocks")
+    with importable(specs.values(), words, root) as made:
+        yield made
+
+
+def layers_of(name: str, examples: Examples) -> dict[str, Any]:
+    """What a block is given."""
+    module = examples.module
+    plain = module("nn", "plain")
+    counter = module("nn", "counter").init(jax.random.key(1))
+    noise = module("nn", "noise").init()
+    one = plain.init(jax.random.key(2), features=3)
+    if name == "chosen":
+        return {"layers": [one, counter, noise]}
+    if name == "deep":
+        keys = jax.random.split(jax.random.key(3), 2)
+        return {"layer": jax.vmap(lambda key: plain.init(key, 3))(keys), "depth": 2}
+    return {"layer": {"counted": noise, "gated": one}.get(name, counter)}
+
+
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize("name", BLOCKS)
+def test_blocks(name: str, training: bool, examples: Examples):
+    module: Any = examples.module("block", name)
+    given = layers_of(name, examples)
+    made = created(module, **given)
+    block = examples.oracle("block", name)(**given)
+    assert_runs_alike(module, block, made, rows(), training)
+
+
+@pytest.mark.parametrize("name", BLOCKS)
+def test_weights_are_drawn_alike(name: str, examples: Examples):
+    given = layers_of(name, examples)
+    trainables, state, _ = created(examples.module("block", name), **given)
+    block = examples.oracle("block", name)(**given)
+    block.initialize(jax.random.key(3))
+    assert_same(
+        as_dict(trainables), {n: block.trainables[n] for n in trainables._fields}
+    )
+    assert_same(as_dict(state), {n: block.non_trainables[n] for n in state._fields})
+
+
+def test_the_weights_of_given_layers_stay(examples: Examples):
+    given = layers_of("scaled", examples)
+    trainables, state, _ = created(examples.module("block", "scaled"), **given)
+    assert trainables.layer is given["layer"][0]
+    assert state.layer is given["layer"][1]
+    expected = jax.random.normal(jax.random.key(3), ())
+    np.testing.assert_array_equal(trainables.scale, expected)
+
+
+def test_hyperparameters_say_what_fits(examples: Examples):
+    module: Any = examples.module("block", "chosen")
+    trainables, state, hyperparams = created(module, **layers_of("chosen", examples))
+    assert hash(hyperparams) == hash(
+        created(module, **layers_of("chosen", examples))[2]
+    )
+    other = trainables._replace(logits=jnp.zeros(2))
+    with pytest.raises(ValueError, match="'logits' must have shape"):
+        module.fwd(rows(), other, state, hyperparams, True)
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_layers_are_made_of_them(training: bool, examples: Examples):
+    module: Any = examples.module("nn", "uses")
+    layer = examples.oracle("nn", "uses")()
+    assert_runs_alike(module, layer, created(module), rows(), training)
+
+
+def test_what_layers_make_of_them_is_drawn_alike(examples: Examples):
+    module: Any = examples.module("nn", "uses")
+    trainables, state, _ = created(module)
+    layer = examples.oracle("nn", "uses")()
+    layer.initialize(jax.random.key(3))
+    assert_same(as_dict(trainables), layer.trainables)
+    assert_same(as_dict(state), layer.non_trainables)
+    scales = trainables.deep.layer.scale
+    assert scales.shape == (2,)
+    assert scales[0] != scales[1]
+    assert trainables.of_blocks.layer.layer.scale != trainables.of_blocks.scale
+
+
+@pytest.mark.parametrize("name", ["uses", "chosen"])
+def test_no_key_is_used_twice(name: str, examples: Examples):
+    block = name in BLOCKS
+    module: Any = examples.module("block" if block else "nn", name)
+    given = layers_of(name, examples) if block else {}
+    with jax.debug_key_reuse(True):
+        trainables, state, hyperparams = module.init(jax.random.key(3), **given)
+        run = jax.jit(module.fwd, static_argnames=("hyperparams", "inference_mode"))
+        run(rows(), trainables, state, hyperparams, False, jax.random.key(1))
