@@ -13,6 +13,7 @@ import mlax_scaffold
 from mlax_scaffold.model.project import Project, template_root
 from mlax_scaffold.model.words import WORDS, Word
 from mlax_scaffold.reader.files import LIBRARY_SPECS, SpecFile, find_specs
+from mlax_scaffold.reader.imports import spec_words
 from mlax_scaffold.reader.library import read_library
 from mlax_scaffold.render import render
 from mlax_scaffold.spec.loading import load
@@ -165,3 +166,9 @@ def test_rows_are_values():
     for word in WORDS.values():
         assert dataclasses.replace(word) == word
         assert hash(word) == hash(dataclasses.replace(word))
+
+
+def test_no_module_beside_the_words_is_called_like_one():
+    modules = {path.stem for path in (PACKAGE / "spec").glob("*.py")}
+    functions = {path.stem for path in (LIBRARY_SPECS / "functional").glob("*.py")}
+    assert not modules & spec_words(functions)

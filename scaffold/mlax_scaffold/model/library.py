@@ -205,6 +205,11 @@ class Library:
             found.update(self.own_dtypes(self[reference]))
         return tuple(sorted(found))
 
+    def refuses_half(self, definition: Definition) -> bool:
+        """Whether half precision has not what it computes with, and its code casts nothing to what has."""
+        wide = {"float32", "float64"} & set(self.own_dtypes(definition))
+        return self.has_complex(definition) and not wide
+
     def has_complex(self, definition: Definition) -> bool:
         """Whether it, or a function it is built on, computes with complex numbers."""
         functions = self._functions(definition)

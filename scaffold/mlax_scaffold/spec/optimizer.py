@@ -13,7 +13,8 @@ import jax.numpy as jnp
 from mlax_scaffold.spec.arrays import cast
 from mlax_scaffold.spec.draws import Draws, split
 from mlax_scaffold.spec.fields import Fields
-from mlax_scaffold.spec.moments import (
+from mlax_scaffold.spec.optimizer_keys import numbered
+from mlax_scaffold.spec.optimizer_moments import (
     created,
     held_names,
     joined,
@@ -21,7 +22,6 @@ from mlax_scaffold.spec.moments import (
     stored,
     together,
 )
-from mlax_scaffold.spec.optimizer_keys import numbered
 from mlax_scaffold.spec.step_numbers import dither, incremented
 from mlax_scaffold.spec.steps import at_step
 from mlax_scaffold.spec.trees import path_name

@@ -52,13 +52,17 @@ class Parent(Layer):
 '''
 
 
-def dtypes(value: str, *, foreign: bool = True):
-    """Those that the layer and its parent may compute in."""
+def library_of(value: str, *, foreign: bool = True):
     own = (
         SpecFile("specs/nn/wide.py", "nn", BODY.format(value=value)),
         SpecFile("specs/nn/parent.py", "nn", PARENT),
     )
-    library = read_library(own, foreign=foreign)
+    return read_library(own, foreign=foreign)
+
+
+def dtypes(value: str, *, foreign: bool = True):
+    """Those that the layer and its parent may compute in."""
+    library = library_of(value, foreign=foreign)
     layers = (library[Reference("nn", name)] for name in ("Wide", "Parent"))
     return [library.own_dtypes(layer) for layer in layers]
 
@@ -91,3 +95,9 @@ def test_a_dtype_that_is_named_is_declared(value):
 )
 def test_what_is_kept_or_asked_for_is_not(value):
     assert dtypes(value) == [(), ()]
+
+
+@pytest.mark.parametrize("cast", ["", ".astype(jnp.float32)"])
+def test_complex_numbers_take_half_precision_that_is_cast(cast):
+    library = library_of(f"jnp.fft.fft(x{cast}).real.astype(x.dtype)")
+    assert library.refuses_half(library[Reference("nn", "Wide")]) == (not cast)

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from mlax_scaffold.errors import Fix
 from mlax_scaffold.model.definition import Import
 from mlax_scaffold.model.unparsing import unparsed
+from mlax_scaffold.reader.axes.evidence import Evidence
 from mlax_scaffold.reader.axes.sizes import Scope
 from mlax_scaffold.reader.checks.exactness import qualified
 from mlax_scaffold.reader.remedies.names import of_jax
@@ -50,7 +51,7 @@ def check_numpy_arrays(
 ) -> None:
     """Report derived arrays of floats that a body reads as they are."""
     owner = next((c for c in _classes(source) if method in c.body), None)
-    like = _like(method)
+    like = _like(source, method)
     if owner is None or like is None:
         return
     scope = Scope(source.tree, owner)
@@ -63,7 +64,7 @@ def check_numpy_arrays(
         if value is None or not _Values(within, imports).floating(value):
             continue
         needed = of_jax(source, "jnp")
-        text = f"{needed.bound}.asarray(self.{name}, {like}.dtype)"
+        text = f"{needed.bound}.asarray(self.{name}, {like})"
         source.report(
             node,
             f"self.{name} is an array of NumPy, in float64: what it meets becomes float32",
@@ -92,15 +93,29 @@ def _classes(source: Source) -> list[ast.ClassDef]:
     return [s for s in source.tree.body if isinstance(s, ast.ClassDef)]
 
 
-def _like(method: ast.FunctionDef) -> str | None:
-    """The argument whose dtype the body computes in."""
+def _like(source: Source, method: ast.FunctionDef) -> str | None:
+    """The dtype that the body computes in: one that it is given, or that of an argument."""
     given = [*method.args.posonlyargs, *method.args.args][1:]
+    if any(argument.arg == "dtype" for argument in given):
+        return "dtype"
     for argument in given:
         match argument.annotation:
             case ast.Subscript(value=ast.Name(id="Float")):
-                return argument.arg
-    plain = given and all(argument.annotation is None for argument in given)
-    return given[0].arg if plain else None
+                return f"{argument.arg}.dtype"
+    if any(argument.annotation is not None for argument in given):
+        return None
+    known = Evidence(Scope(source.tree)).of(method)
+    operands = {
+        side.id
+        for node in ast.walk(method)
+        if isinstance(node, ast.BinOp)
+        for side in (node.left, node.right)
+        if isinstance(side, ast.Name)
+    }
+    # What is neither used as an array nor computed with is a size.
+    arrays = [a.arg for a in given if known[a.arg].told]
+    arrays += [a.arg for a in given if a.arg in operands]
+    return f"{arrays[0]}.dtype" if arrays else None
 
 
 def _bare(

@@ -38,7 +38,11 @@ def function_view(
     lines = [
         *(check(definition.name, h) for h in definition.hyperparameters),
         *checks.statements(method.inputs),
-        *(complex_check(definition, method) if library.has_complex(definition) else ()),
+        *(
+            complex_check(definition, method)
+            if library.refuses_half(definition)
+            else ()
+        ),
     ]
     returned = "anything" if method.returns is None else array_doc(method.returns)
     doc = paragraphs(

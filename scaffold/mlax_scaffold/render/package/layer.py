@@ -332,7 +332,7 @@ class _LayerBuilder:
 
     def _complex(self, method: Method) -> list[str]:
         """What refuses half precision where there are no complex numbers."""
-        if not self.library.has_complex(self.definition):
+        if not self.library.refuses_half(self.definition):
             return []
         return complex_check(self.definition, method, "hyperparams.")
 
