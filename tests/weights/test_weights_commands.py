@@ -133,6 +133,7 @@ def test_json(folder: Path):
                 "initial": False,
                 "reason": "the only one of its shape",
                 "candidates": [],
+                "readings": [],
             }
         ],
         "unused": ["extra/x"],

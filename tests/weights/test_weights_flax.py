@@ -20,7 +20,7 @@ from weights_compare import (
 )
 
 from mlax import block, nn
-from mlax_scaffold.weights import map_weights
+from mlax_scaffold.weights import load_mapped, map_weights, parse_mapping
 
 F64 = {"dtype": jnp.float64, "param_dtype": jnp.float64}
 X = np.random.default_rng(9).normal(size=(2, 5, 6))
@@ -48,16 +48,40 @@ def test_conv():
     both(theirs, ours, IMAGES)
 
 
-@pytest.mark.parametrize(("out", "gradient"), [(6, True), (4, False)])
-def test_conv_transpose(out, gradient):
+def transposed(out, gradient, flip):
+    """Of flax, and what it becomes."""
     theirs = linen.ConvTranspose(
         out, (3, 2), (2, 2), "VALID", transpose_kernel=gradient, **F64
     )
     ours = shaped(
         nn.ConvTranspose.init, KEY, 2, 4, out, (3, 2), 2, padding="VALID",
-        channel_last=True,
+        channel_last=True, flip_kernel=flip,
     )  # fmt: skip
-    both(theirs, ours, IMAGES)
+    return theirs, ours
+
+
+@pytest.mark.parametrize("gradient", [True, False])
+@pytest.mark.parametrize("flip", [True, False])
+def test_conv_transpose(gradient, flip):
+    both(*transposed(6, gradient, flip), IMAGES)
+
+
+@pytest.mark.parametrize("gradient", [True, False])
+@pytest.mark.parametrize("flip", [True, False])
+def test_a_conv_transpose_of_as_many_outputs_is_ambiguous(gradient, flip):
+    """The file says what each line takes the kernel for; one `#` less decides."""
+    theirs, ours = transposed(4, gradient, flip)
+    variables = drawn_like(jax.eval_shape(theirs.init, KEY, IMAGES))
+    mapping = map_weights(variables, ours)
+    [kernel] = mapping.ambiguous
+    # First what is as in the model.
+    assert kernel.readings[0] == f"transpose_kernel={flip}"
+    assert "do not tell what transpose_kernel was" in str(mapping)
+    lines = str(mapping).splitlines()
+    [row] = [n for n in lines if n.endswith(f"  # transpose_kernel={gradient}")]
+    decided = parse_mapping("\n".join([*lines, row.removeprefix("# ")]))
+    model = load_mapped(decided, variables, ours)
+    assert_same(applied(model, IMAGES), theirs.apply(variables, IMAGES))
 
 
 def test_norms():

@@ -13,6 +13,7 @@ from torch_layers import encoder_state, under
 from weights_compare import KEY, made_of, shaped
 
 from mlax import block, graph, nn
+from mlax_scaffold.errors import UsageError
 from mlax_scaffold.weights import Mapping, load_mapped, map_weights, parse_mapping
 
 
@@ -162,15 +163,95 @@ def test_an_unknown_framework_is_told_by_other_kernels_or_left_open():
 
 
 def test_one_map_to_queries_keys_and_values():
+    """In thirds or head by head: the heads of a model make both possible."""
     model = shaped(nn.MultiHeadAttention.init, KEY, 4, 2)
     state = arrays(
         attn__qkv__weight=(12, 4), attn__qkv__bias=(12,),
         attn__proj__weight=(4, 4), attn__proj__bias=(4,),
     )  # fmt: skip
+    thirds = 'transpose(part("attn.qkv.weight", 0, 4, 8), 1, 0)'
+    heads = 'transpose(reshape(pick(reshape("attn.qkv.weight", 2, 3, 2, 4), 1, 1), 4, 4), 1, 0)'
     mapping = map_weights(state, model)
-    assert made_of(mapping, "to_key/kernel") == (
-        'transpose(part("attn.qkv.weight", 0, 4, 8), 1, 0)'
+    assert len(mapping.ambiguous) == 6
+    assert made_of(mapping, "to_key/kernel") == f"{thirds} | {heads}"
+    assert f"'{thirds}']  # thirds\n" in str(mapping)
+    assert f"'{heads}']  # heads\n" in str(mapping)
+    assert "say --qkv thirds or --qkv heads" in str(mapping)
+    for way, expected in (("thirds", thirds), ("heads", heads)):
+        mapping = map_weights(state, model, qkv=way)
+        assert mapping.complete
+        assert made_of(mapping, "to_key/kernel") == expected
+    with pytest.raises(UsageError, match="qkv must be one of thirds, heads, or None"):
+        map_weights(state, model, qkv="halves")
+
+
+@pytest.mark.parametrize("name", ["in_proj", "c_attn"])
+def test_one_map_whose_name_tells_is_in_thirds(name):
+    """As torch.nn.MultiheadAttention and GPT-2 have it."""
+    state = arrays(**{
+        f"a__{name}_weight" if name == "in_proj" else f"a__{name}__weight": (12, 4),
+        f"a__{name}_bias" if name == "in_proj" else f"a__{name}__bias": (12,),
+        "a__out_proj__weight": (4, 4), "a__out_proj__bias": (4,),
+    })  # fmt: skip
+    assert map_weights(state, shaped(nn.MultiHeadAttention.init, KEY, 4, 2)).complete
+
+
+def test_one_map_into_a_model_that_does_not_say_its_heads_is_taken_as_thirds():
+    weights, _, _ = shaped(nn.MultiHeadAttention.init, KEY, 4, 2)
+    state = arrays(
+        attn__qkv__weight=(12, 4), attn__qkv__bias=(12,),
+        attn__proj__weight=(4, 4), attn__proj__bias=(4,),
+    )  # fmt: skip
+    mapping = map_weights(state, weights)
+    assert mapping.complete
+    assert "is taken as thirds. It may have them head by head" in mapping.notes[0]
+
+
+def test_one_map_of_one_head_can_be_read_in_one_way():
+    state = arrays(
+        attn__qkv__weight=(12, 4), attn__qkv__bias=(12,),
+        attn__proj__weight=(4, 4), attn__proj__bias=(4,),
+    )  # fmt: skip
+    mapping = map_weights(state, shaped(nn.MultiHeadAttention.init, KEY, 4, 1))
+    assert mapping.complete
+    assert not mapping.notes
+
+
+def test_a_stack_of_maps_that_lie_head_by_head():
+    def layer(key: Any) -> Any:
+        return nn.MultiHeadAttention.init(key, 4, 2, use_bias=False)
+
+    model = jax.eval_shape(
+        lambda: block.Repeat.init(jax.vmap(layer)(jax.random.split(KEY, 3)), 3)
     )
+    state = {
+        f"{n}.query_key_value.weight": np.full((12, 4), float(n)) for n in range(3)
+    } | {f"{n}.dense.weight": np.zeros((4, 4)) for n in range(3)}
+    mapping = map_weights(state, model)
+    [query, *_] = mapping.ambiguous
+    assert query.readings == ("thirds", "heads")
+    mapping = map_weights(state, model, qkv="heads")
+    picked = (
+        'pick(reshape(each("{}.query_key_value.weight", 0, 3), 3, 2, 3, 2, 4), 2, 0)'
+    )
+    assert made_of(mapping, "layer/to_query/kernel") == (
+        f"transpose(reshape({picked}, 3, 4, 4), 0, 2, 1)"
+    )
+    assert load_mapped(mapping, state, model)[0].layer.to_query.kernel[2, 0, 0] == 2
+
+
+def test_projections_of_an_lstm_are_named():
+    """torch.nn.LSTM(4, 6, proj_size=3)."""
+    state = arrays(
+        rnn__weight_ih_l0=(24, 4), rnn__weight_hh_l0=(24, 3), rnn__bias_ih_l0=(24,),
+        rnn__bias_hh_l0=(24,), rnn__weight_hr_l0=(3, 6),
+    )  # fmt: skip
+    mapping = map_weights(state, shaped(nn.LSTMCell.init, KEY, 4, 6))
+    assert len(mapping.missing) == 3
+    assert "rnn.weight_hr_l0" in mapping.unused
+    [note] = mapping.notes
+    assert note.startswith("rnn.weight_hr_l0: an LSTM of torch with proj_size ")
+    assert "new-layer --like LSTMCell" in note
 
 
 def test_attention_by_the_names_of_its_maps():

@@ -155,6 +155,28 @@ def test_attention_in_one_array_and_in_three():
     assert_same(y, torch.attention(X, context, 2, state))
 
 
+@pytest.mark.parametrize("qkv", ["thirds", "heads"])
+def test_attention_in_one_map(qkv):
+    """Of `x.reshape(..., 3, heads, size)`, and of `x.reshape(..., heads, 3 * size)`."""
+    state = torch.attention_state(0, 6)
+    expected = torch.attention(X, X, 2, state)
+
+    def laid(given):
+        if qkv == "thirds":
+            return given
+        split = given.reshape(3, 2, 3, *given.shape[1:])
+        return split.swapaxes(0, 1).reshape(given.shape)
+
+    theirs = {
+        "qkv.weight": laid(state["in_proj_weight"]),
+        "qkv.bias": laid(state["in_proj_bias"]),
+        "proj.weight": state["out_proj.weight"],
+        "proj.bias": state["out_proj.bias"],
+    }
+    layer = shaped(nn.MultiHeadAttention.init, KEY, 6, 2)
+    assert_same(applied(loaded(theirs, layer, qkv=qkv), X), expected)
+
+
 def encoder(key=KEY, **options):
     return block.TransformerEncoderLayer.init(
         key, 6, 2, 10, activation=jax.nn.relu, **options

@@ -279,6 +279,8 @@ class ArrayShapes(Indexing):
             return self._einsum(node, given[1:])
         if last in ("vmap", "checkpoint", "jit"):
             return first
+        if last == "arange":
+            return _counted_up(node, given)
         if last in _BINARY:
             arrays = [g for g in given if isinstance(g, Array)]
             if last in ("where", "select"):
@@ -333,3 +335,20 @@ class ArrayShapes(Indexing):
             half = folded(expression("a // 2", a=first.axes[-1]))
             return first.like([*first.axes[:-1], half])
         return first if last in _ALIKE else None
+
+
+def pointwise(node: ast.expr) -> bool:
+    """Whether an expression is a function that keeps shapes, which is not called."""
+    known = isinstance(node, ast.Name | ast.Attribute)
+    text = ast.unparse(node).rpartition(":")[2]
+    return known and "." in text and text.rpartition(".")[2] in _ALIKE
+
+
+def _counted_up(node: ast.Call, given: list[Value]) -> Value:
+    """The numbers below a size: as many as that."""
+    if len(given) == 2 and literal(node.args[0]) == 0:
+        given = given[1:]
+    if len(given) != 1 or not isinstance(given[0], Number):
+        return None
+    floating = any(k.arg == "dtype" for k in node.keywords)
+    return Array([given[0].value], False, "Float" if floating else "Int")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 
+from mlax_scaffold.conversion.array_shapes import pointwise
 from mlax_scaffold.conversion.declaring import _is_initializer
 from mlax_scaffold.conversion.loop_parts import (
     _stride,
@@ -106,6 +107,11 @@ class Bodies(Looping):
         if isinstance(target, ast.Name) and _is_initializer(node.value):
             self.makers[target.id] = self.static(node.value)
             return []
+        if isinstance(target, ast.Name) and pointwise(node.value):
+            self.pointwise.add(target.id)
+            return [node]
+        if isinstance(target, ast.Name):
+            self.pointwise.discard(target.id)
         if isinstance(target, ast.Name) and self._is_declaration(node.value):
             attribute = self._declare(node.value, target.id)
             self.env[target.id] = Module(attribute)

@@ -216,6 +216,8 @@ class Calling(Scanning):
         ]
         if recurrent is not None:
             return node, recurrent.result(self.symbols, given)
+        if isinstance(func, ast.Name) and func.id in self.pointwise:
+            return node, given[0] if given else None
         known = self.builder.fields.get(attribute or "")
         if known is not None and known.word.startswith("Activation"):
             return node, given[0] if given else None

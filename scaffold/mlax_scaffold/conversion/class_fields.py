@@ -16,7 +16,7 @@ from mlax_scaffold.conversion.trees import (
     expression,
     literal,
 )
-from mlax_scaffold.conversion.vocabulary import KEYS, flags
+from mlax_scaffold.conversion.vocabulary import flags, is_key
 from mlax_scaffold.conversion.words import word_of
 
 
@@ -33,7 +33,7 @@ class ClassFields:
         given = {a.arg for a in call.args.args}
         for argument in (*call.args.args, *call.args.kwonlyargs):
             left_out = (
-                argument.arg in KEYS and not {"query", "value", "queries"} & given
+                is_key(call, argument.arg) and not {"query", "value", "queries"} & given
             )
             left_out = left_out and "Float" not in ast.unparse(argument)
             if argument.arg in ("self", "state") or left_out or flags([argument.arg]):

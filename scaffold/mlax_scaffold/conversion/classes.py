@@ -23,15 +23,19 @@ from mlax_scaffold.conversion.draws import Draws
 from mlax_scaffold.conversion.examples import example
 from mlax_scaffold.conversion.interfaces import Interface
 from mlax_scaffold.conversion.library import tidied
+from mlax_scaffold.conversion.loop_parts import unnumbered
 from mlax_scaffold.conversion.notes import Notes
 from mlax_scaffold.conversion.origin import Origin
+from mlax_scaffold.conversion.private_names import publicized
 from mlax_scaffold.conversion.signatures import Signature
 from mlax_scaffold.conversion.sizes import Array, Several, Symbols, Value, is_symbol
 from mlax_scaffold.conversion.trees import (
     constant,
     docstring,
     expression,
+    is_layer,
     is_none,
+    names,
     self_attribute,
     without_docstring,
 )
@@ -82,6 +86,7 @@ class ClassReader(AddedFields):
         results: dict[str, Signature],
         title: str,
     ):
+        publicized(node)
         self.node, self.framework, self.notes = node, framework, notes
         self.builder = Builder(origin, node, framework, notes, own, title)
         self.symbols = Symbols()
@@ -188,6 +193,10 @@ class ClassReader(AddedFields):
         given = [a.arg for a in (*function.args.args, *function.args.kwonlyargs)]
         kept = {a.arg for a in inputs}
         saved = around.locals, set(around.keys)
+        calculations = self.builder.calculations
+        first = calculations.first_input
+        if inputs and first not in {a.arg for a in inputs}:
+            calculations.first_input = inputs[0].arg
         around.locals = {**flags([g for g in given if g not in kept])}
         around.keys = {*around.keys, *(g for g in given if g in KEYS)}
         for key in around.keys - kept:
@@ -195,6 +204,7 @@ class ClassReader(AddedFields):
         cleaned = [s for s in map(self._cleaned, without_docstring(function.body)) if s]
         body = translator.statements(cleaned)
         around.locals, around.keys = saved
+        calculations.first_input = first
         positional = [a for a in function.args.args if a.arg in kept]
         keyword_only = [a for a in function.args.kwonlyargs if a.arg in kept]
         defaults = _kept_defaults(function, kept)
@@ -328,6 +338,15 @@ class ClassReader(AddedFields):
         class Resolve(ast.NodeTransformer):
             def visit_Name(self, node: ast.Name) -> ast.expr:
                 return copy.deepcopy(symbols.find(node)) if is_symbol(node) else node
+
+            def visit_ListComp(self, node: ast.ListComp) -> ast.expr:
+                self.generic_visit(node)
+                generator = node.generators[0]
+                made = node.elt
+                one = len(node.generators) == 1
+                if one and isinstance(made, ast.Call) and is_layer(made):
+                    unnumbered(generator, names(made))
+                return node
 
             def visit_Call(self, node: ast.Call) -> ast.expr:
                 self.generic_visit(node)

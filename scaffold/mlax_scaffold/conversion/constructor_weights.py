@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from mlax_scaffold.conversion.initial import initial
+from mlax_scaffold.conversion.inline_weights import typed
 from mlax_scaffold.conversion.parameters import (
     Parameters,
 )
@@ -12,6 +13,7 @@ from mlax_scaffold.conversion.static_arrays import numpy_of
 from mlax_scaffold.conversion.trees import (
     expression,
     is_none,
+    literal,
     name,
     self_attribute,
 )
@@ -65,6 +67,8 @@ class DeclaredWeights(Parameters):
                 for k in value.keywords
             )
             state = state or frozen
+        elif self._param(node, attribute, value, condition):
+            return True
         elif builder.framework in ("torch", "nnx", "flax", "haiku"):
             return False
         made = initial(self.translator, inner)
@@ -87,6 +91,21 @@ class DeclaredWeights(Parameters):
             condition=condition,
             dtype=dtype,
         )
+        return True
+
+    def _param(
+        self, node: ast.AST, attribute: str, value: ast.expr, condition: ast.expr | None
+    ) -> bool:
+        """Whether a value is `self.param(name, initializer, shape)` of linen, in `setup`."""
+        if not isinstance(value, ast.Call) or self.builder.framework != "flax":
+            return False
+        if self_attribute(value.func) != "param" or len(value.args) < 2:
+            return False
+        shape = value.args[2] if len(value.args) > 2 else ast.Tuple([], ast.Load())
+        given, shape = map(self.translator.expression, (value.args[1], shape))
+        if not isinstance(shape, ast.Tuple) and isinstance(literal(shape), int):
+            shape = ast.Tuple([shape], ast.Load())
+        self.builder.declare_weight(attribute, typed(given), shape, condition=condition)
         return True
 
 

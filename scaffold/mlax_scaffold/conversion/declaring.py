@@ -5,9 +5,6 @@ from __future__ import annotations
 import ast
 import copy
 
-from mlax_scaffold.conversion.loop_parts import (
-    _unnumbered,
-)
 from mlax_scaffold.conversion.reading import Reading
 from mlax_scaffold.conversion.sizes import (
     Number,
@@ -16,11 +13,8 @@ from mlax_scaffold.conversion.sizes import (
 )
 from mlax_scaffold.conversion.trees import (
     is_layer,
-    is_name,
     literal,
     name,
-    names,
-    targets,
 )
 from mlax_scaffold.model.import_time import INITIALIZERS, OWN_INITIALIZERS
 
@@ -52,10 +46,6 @@ class Declaring(Reading):
                 [],
                 0,
             )
-            used = names(node) & set(targets(self.loop.target))
-            if not used and is_name(self.loop.target, ast.unparse(self.loop.target)):
-                generator.target = ast.Name("_", ast.Store())
-            _unnumbered(generator, names(node))
             return self.builder.declare_list(plural, node, [generator], condition)
         return self.builder.declare(self.builder.free(wanted), node, condition)
 

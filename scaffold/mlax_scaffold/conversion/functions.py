@@ -15,13 +15,12 @@ from mlax_scaffold.conversion.programs import carried
 from mlax_scaffold.conversion.sizes import Array, Symbols, Value
 from mlax_scaffold.conversion.trees import (
     docstring,
-    expression,
     is_none,
     names,
     without_docstring,
 )
 from mlax_scaffold.conversion.trials import trial
-from mlax_scaffold.conversion.vocabulary import KEYS
+from mlax_scaffold.conversion.vocabulary import is_key
 from mlax_scaffold.conversion.words import is_exponent, word_of
 
 _NUMBERS = (
@@ -54,7 +53,7 @@ def function_definition(
     bodies = Bodies(builder, symbols, {})
     bodies.arrays.divides = True
     env: dict[str, Value] = {
-        a.arg: Array([], True, "Float") for a, _ in inputs if a.arg not in KEYS
+        a.arg: Array([], True, "Float") for a, _ in inputs if not is_key(node, a.arg)
     }
     made = ast.FunctionDef(
         name, ast.arguments([], [], None, [], [], None, []), body, [], None
@@ -66,8 +65,7 @@ def function_definition(
         annotation = annotated(
             symbols, argument, env.get(argument.arg), texts, set(), is_none(default)
         )
-        if argument.arg in KEYS:
-            annotation = expression("K")
+        if is_key(node, argument.arg):
             annotation = ast.Name("@word:Key", ast.Load())
         arguments.append(ast.arg(argument.arg, annotation))
         if default is not None:
@@ -83,7 +81,7 @@ def function_definition(
     }
     beside = carried(origin, notes, used - {node.name}, framework, [])
     doc = docstring(node) or f"From {node.name} of {os.path.basename(origin.path)}."
-    drawn = any(a.arg in KEYS for a, _ in inputs)
+    drawn = any(is_key(node, a.arg) for a, _ in inputs)
     tried = None
     if not drawn:
         same = {f.name: f.name for f in fields}
@@ -122,7 +120,7 @@ def _split(
         number = plain.rstrip("]") in _NUMBERS
         if not text and default is not None and not is_none(default):
             number = True
-        if not text and argument.arg in keyword_only and argument.arg not in KEYS:
+        if not text and argument.arg in keyword_only and not is_key(node, argument.arg):
             number = number or not is_none(default)
         if number:
             value = (

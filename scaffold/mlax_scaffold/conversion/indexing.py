@@ -82,10 +82,20 @@ class Indexing(ShapeFunctions):
             return (
                 Array([*head, *tail], False, array.kind) if head is not None else None
             )
-        if array.lead:
+        if array.lead and not self._counted(array, parts):
             return None
         made = self._sliced(array.axes, parts)
         return Array(made, False, array.kind) if made is not None else None
+
+    def _counted(self, array: Array, parts: Sequence[ast.expr]) -> bool:
+        """Whether the indices say how many axes there are: `t[:, None]`, `logits[rows, rows]`."""
+        old = [p for p in parts if not _new(p)]
+        numbers = [p for p in old if not isinstance(p, ast.Slice | ast.Constant)]
+        widened = len(old) < len(parts) and not array.axes
+        if not widened and (len(numbers) < 2 or len(numbers) < len(parts)):
+            return False
+        names = ("batch", *(f"axis{i}" for i in range(1, len(old))))
+        return bool(old) and self.symbols.ranked(array, names)
 
     def _sliced(
         self, axes: Sequence[ast.expr], parts: Sequence[ast.expr]

@@ -25,9 +25,11 @@ def _iterated(node: ast.For, last: ast.expr) -> ast.expr | None:
     return None
 
 
-def _unnumbered(generator: ast.comprehension, used: set[str]) -> None:
-    """A loop without the number of the pass, where nothing uses it."""
+def unnumbered(generator: ast.comprehension, used: set[str]) -> None:
+    """A loop without the number of the pass, and without a name, where nothing uses it."""
     source, target = generator.iter, generator.target
+    if isinstance(target, ast.Name) and target.id not in used:
+        generator.target = ast.Name("_", ast.Store())
     if (
         isinstance(source, ast.Call)
         and is_name(source.func, "enumerate")

@@ -48,6 +48,10 @@ def _growth(
     return None
 
 
+_ENTRIES = ("width", "before", "size_before", "features_before")
+"""What the size that a pass begins with is called; one that the loop does not have."""
+
+
 class Looping(Calling):
     """Loops."""
 
@@ -205,7 +209,9 @@ class Looping(Calling):
                 )
                 others = ast.ListComp(copy.deepcopy(last), [generator])
                 star = ast.Starred(_iterated(node, last) or others, ast.Load())
-                self._widths(entry, "width", ast.Tuple([first, star], ast.Load()))
+                taken = {*targets(node.target), *self.builder.fields}
+                local_ = next(n for n in _ENTRIES if n not in taken)
+                self._widths(entry, local_, ast.Tuple([first, star], ast.Load()))
             self.env[local] = after.like([*after.axes[:-1], self._final(last, node)])
 
     def _widths(self, entry: ast.Name, local: str, value: ast.expr) -> None:

@@ -98,9 +98,29 @@ def optimizer_definition(
         tuple(m for m in methods if m.body),
         trial=_trial(fields, methods),
     )
+    _refuse_foreign(made, methods)
     used = {n for m in methods for n in names(m)} - {"grad", "param"}
     beside = carried(origin, notes, used, "plain", [])
     return SpecText((described,), tuple(beside))
+
+
+def _refuse_foreign(made: Optimizer, methods: list[ast.FunctionDef]) -> None:
+    """List what is left of optax where updates are computed."""
+    for method in methods:
+        for part in ast.walk(method):
+            if not isinstance(part, ast.Call):
+                continue
+            full = made.origin.qualified(part.func)
+            if full.startswith("optax."):
+                schedule = full.endswith(("_schedule", "_decay", "_schedules"))
+                made.notes.refuse(
+                    part,
+                    f"`{ast.unparse(part.func)}` has no counterpart in an optimizer",
+                    "let the learning rate be a parameter, which is a number or a schedule of the "
+                    "library"
+                    if schedule
+                    else "write what it computes with functions of jax.numpy",
+                )
 
 
 _VALUES = {

@@ -35,6 +35,8 @@ class Reading:
         self.declared: dict[str, str] = {}
         self.weights = Weights(self)
         self.makers: dict[str, ast.expr] = {}
+        self.pointwise: set[str] = set()
+        """Locals that stand for a function of the elements, such as an activation."""
 
     def value(self, node: ast.expr) -> tuple[ast.expr, Value]:
         """The expression with its layers declared, and what is known of its value."""

@@ -29,6 +29,10 @@ _CELLS = {
     "torch.nn.GRU": "GRUCell",
     "torch.nn.RNN": "SimpleCell",
 }
+_PROJECTED = (
+    "begin with `new-layer --like LSTMCell`, map h by a weight of shape (features, proj_size) where a"
+    " step ends, and loop over time"
+)
 RECURRENT = frozenset(_CELLS)
 """What runs a cell over all steps."""
 
@@ -85,7 +89,9 @@ def recurrence(builder: Builder, full: str, attribute: str, call: ast.Call) -> N
         builder.notes.refuse(
             call,
             f"`{ast.unparse(call.func)}` with {error} has no counterpart",
-            "write the cell and loop over time",
+            _PROJECTED
+            if "proj_size" in str(error)
+            else "write the cell and loop over time",
         )
         return
     given = {k: builder.translator.expression(_one(bound, k)) for k in bound}

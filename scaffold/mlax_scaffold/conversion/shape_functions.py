@@ -20,6 +20,8 @@ class ShapeFunctions:
     symbols: Symbols
     divides: bool
     channel_last: bool
+    vectors: bool
+    single: bool
 
     def _axis(self, node: ast.Call, place: int) -> object:
         for keyword in node.keywords:
@@ -65,6 +67,9 @@ class ShapeFunctions:
             elif axes == [2, 3]:
                 image = ("batch", "channels", "height", "width")
                 self.symbols.ranked(array, image)
+        if array.lead and self.vectors and not self.single and axes == [0]:
+            # What is mapped over is the one axis before those of an example.
+            self.symbols.ranked(array, ("items", *["_"] * len(array.axes)))
         if array.lead:
             if any(a >= 0 for a in axes):
                 return None

@@ -17,6 +17,7 @@ from mlax_scaffold.conversion.tables import (
     REDUCTIONS,
 )
 from mlax_scaffold.conversion.trees import (
+    expression,
     is_layer,
     is_name,
     name,
@@ -147,6 +148,10 @@ class TranslatedCalls(ast.NodeTransformer):
         return _function_of_x(made)
 
     def _method(self, node: ast.Call, func: ast.Attribute) -> ast.expr | None:
+        if func.attr == "attend" and self_attribute(func.value) and len(node.args) == 1:
+            # Logits of an embedding of flax.
+            x, table = self.visit(node.args[0]), self.visit(func.value)
+            return expression("x.dot(e.embedding.T)", x=x, e=table)
         table = METHODS if self.framework == "torch" else REDUCTIONS
         row = table.get(func.attr)
         if row is None or is_name(func.value, "self"):

@@ -219,6 +219,14 @@ class Translator(TranslatedCalls):
             full = f"jax.{full}"
         if full in _FILLED and not self.around.static:
             self._with_dtype(node, _FILLED[full])
+        if full in _COUNTED and not self.around.static and _floating(node):
+            node.keywords = [k for k in node.keywords if k.arg != "dtype"]
+            row = FUNCTIONS.get(full)
+            func = self.visit(node.func)
+            counted = self._filled(node, row) if row else self._generic(node, func)
+            if isinstance(counted, ast.Call):
+                self._with_dtype(counted, len(counted.args))
+            return counted
         row = LAYERS.get(full) or INITIALIZERS.get(full) or FUNCTIONS.get(full)
         if row is not None:
             return self._filled(node, row)
@@ -296,6 +304,17 @@ class Translator(TranslatedCalls):
         if isinstance(node.op, ast.Not):
             return negated(node.operand)
         return node
+
+
+_COUNTED = ("jax.numpy.arange", "jax.numpy.linspace", "torch.arange", "torch.linspace")
+"""What counts, in the dtype that it is told."""
+
+
+def _floating(node: ast.Call) -> bool:
+    """Whether a call names a dtype of numbers that are not whole."""
+    return any(
+        k.arg == "dtype" and "float" in ast.unparse(k.value) for k in node.keywords
+    )
 
 
 _FILLED = {"jax.numpy.zeros": 1, "jax.numpy.ones": 1, "jax.numpy.full": 2}

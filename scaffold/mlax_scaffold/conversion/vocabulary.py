@@ -43,6 +43,24 @@ KEYS = (
 )
 
 
+def is_key(function: ast.FunctionDef, given: str) -> bool:
+    """Whether a parameter holds a PRNG key: by its name, and unless it is reckoned with."""
+    if given not in KEYS:
+        return False
+    for part in ast.walk(function):
+        sides: list[ast.AST] = []
+        if isinstance(part, ast.BinOp):
+            sides = [part.left, part.right]
+        elif isinstance(part, ast.Attribute) and part.attr in _OF_ARRAYS:
+            sides = [part.value]
+        if any(isinstance(side, ast.Name) and side.id == given for side in sides):
+            return False
+    return True
+
+
+_OF_ARRAYS = ("T", "mT", "astype", "reshape", "sum", "mean", "swapaxes", "transpose")
+
+
 SEQUENTIAL = frozenset(
     (
         *("torch.nn.Sequential", "equinox.nn.Sequential", "flax.nnx.Sequential"),

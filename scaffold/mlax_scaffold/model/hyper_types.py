@@ -138,7 +138,7 @@ class HyperType:
         if self.per_dim:
             base = f"per_dim({base}, spatial_dims)"
         if self.sequence:
-            base = f"sequences({base}, max_size=2)"
+            base = f"sequences({base})"
         return f"optional({base})" if self.optional else base
 
 

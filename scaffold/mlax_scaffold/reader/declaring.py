@@ -13,6 +13,7 @@ from mlax_scaffold.model.expressions import Expression, Origin
 from mlax_scaffold.reader.branches import Branches
 from mlax_scaffold.reader.checks.complex_dtypes import check_complex_initializer
 from mlax_scaffold.reader.checks.declarations import check_arguments, check_derived
+from mlax_scaffold.reader.remedies.leaves import chosen_by_leaf
 from mlax_scaffold.reader.source import dotted
 
 _ROLES = {
@@ -230,4 +231,5 @@ class Declaring(Branches):
                 call,
                 "whether a moment is there may depend on hyperparameters only",
                 "Where it depends on the weight, give it the shape (0,) instead.",
+                fix=chosen_by_leaf(self.source, call),
             )

@@ -17,9 +17,14 @@ _MODES = {"inference_mode": False, "key": None}
 def assert_layer_defaults(
     owner: str, spec: Spec, init: Callable[..., Any], fwd: Callable[..., Any]
 ) -> None:
-    """`init` has the defaults of the fields, `fwd` those of `forward`, and needs no mode and no key."""
+    """`init` has the defaults of the fields, `fwd` those of `forward`, and needs no mode and no key.
+
+    The weights have the dtype of their initializers, unless another one is asked for.
+    """
     definition = spec.load()
-    assert_defaults(f"{owner}: init", init, _of_fields(definition))
+    created = {"dtype"} & set(inspect.signature(init).parameters)
+    fields = dict.fromkeys(created) | _of_fields(definition)
+    assert_defaults(f"{owner}: init", init, fields)
     entries = inspect.signature(definition._entries["forward"]).parameters
     inputs = {name: p.default for name, p in entries.items() if _is_optional(p)}
     assert_defaults(f"{owner}: fwd", fwd, inputs | _MODES)

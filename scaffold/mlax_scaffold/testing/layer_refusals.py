@@ -166,10 +166,10 @@ def _assert_refused(
     try:
         call()
     except error as raised:
-        if case.name not in str(raised):
+        if not str(raised).startswith(f"{case.name}: "):
             raise AssertionError(
                 f"{case.name} refuses {label} of {given} with {raised!r}, which does not "
-                "say whose input it is"
+                "say that it is an input of its own"
             ) from raised
         return
     except Exception as raised:

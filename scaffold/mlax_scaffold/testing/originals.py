@@ -155,12 +155,19 @@ def _haiku(cls: Any, original: Original, arguments: Any, arrays: Any) -> Built:
 
     flags = original.given_flags()
 
-    def called(*x: Any) -> Any:
-        made = cls(**arguments) if isinstance(cls, type) else cls
-        return made(*x, **flags)
+    def transformed(modes: MappingOf[str, Any]) -> Any:
+        def called(*x: Any) -> Any:
+            made = cls(**arguments) if isinstance(cls, type) else cls
+            return made(*x, **modes)
 
-    source = hk.transform_with_state(called)
-    params, state = source.init(jax.random.key(0), *arrays)
+        return hk.transform_with_state(called)
+
+    source = transformed(flags)
+    # Averages over batches are there only when they were made in training.
+    trained = transformed(
+        {f: not v if isinstance(v, bool) else v for f, v in flags.items()}
+    )
+    params, state = trained.init(jax.random.key(0), *arrays)
     return Built(
         (params, state),
         lambda given: lambda *x: source.apply(*given, jax.random.key(1), *x)[0],

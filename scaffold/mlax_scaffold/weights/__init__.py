@@ -23,7 +23,11 @@ FRAMEWORKS = ("torch", "flax", "equinox", "haiku", "mlax")
 
 
 def map_weights(
-    checkpoint: Any, model: Any, source: str | None = None, linear: str | None = None
+    checkpoint: Any,
+    model: Any,
+    source: str | None = None,
+    linear: str | None = None,
+    qkv: str | None = None,
 ) -> Mapping:
     """Propose what each weight of a model is made of.
 
@@ -36,6 +40,8 @@ def map_weights(
         source: "torch", "flax", "equinox", "haiku" or "mlax"; None: as the names say.
         linear: how 2-D kernels lie in the checkpoint, "oi" (outputs, inputs) or "io"; None: as in
             its framework. Only square ones need it.
+        qkv: how queries, keys and values lie where they are one array: "thirds", each of them
+            together, or "heads", those of a head together; None: it is open.
 
     Returns:
         The mapping. What is ambiguous or missing is left open in it.
@@ -50,6 +56,7 @@ def map_weights(
     for name, value, known in (
         ("source", source, FRAMEWORKS),
         ("linear", linear, ("oi", "io")),
+        ("qkv", qkv, ("thirds", "heads")),
     ):
         if value is not None and value not in known:
             raise UsageError(
@@ -57,7 +64,11 @@ def map_weights(
             )
     read = read_checkpoint(checkpoint)
     return propose(
-        read_model(model), read.shapes, source or read.framework, linear=linear
+        read_model(model),
+        read.shapes,
+        source or read.framework,
+        linear=linear,
+        qkv=qkv,
     )
 
 

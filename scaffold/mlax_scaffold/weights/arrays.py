@@ -230,9 +230,10 @@ class Shaped:
         shape = (*self.shape[:axis], stop - start, *self.shape[axis + 1 :])
         return self._called("part", (axis, start, stop), shape)
 
-    def picked(self, index: int) -> Shaped:
-        """One of what is stacked along the first axis."""
-        return self._called("pick", (0, index), self.shape[1:])
+    def picked(self, index: int, axis: int = 0) -> Shaped:
+        """One of what is stacked along an axis."""
+        shape = (*self.shape[:axis], *self.shape[axis + 1 :])
+        return self._called("pick", (axis, index), shape)
 
     def shifted(self, number: float) -> Shaped:
         """With a number added."""
@@ -313,6 +314,7 @@ _LIFTED: dict[str, Callable[[int, tuple[Any, ...]], tuple[Number, ...]]] = {
     "flip": lambda n, axes: tuple(a + 1 for a in axes),
     "reshape": lambda n, sizes: (n, *sizes),
     "part": lambda n, numbers: (numbers[0] + 1, *numbers[1:]),
+    "pick": lambda n, numbers: (numbers[0] + 1, *numbers[1:]),
     "concat": lambda n, numbers: (numbers[0] + 1,),
     "add": lambda n, numbers: numbers,
     "negate": lambda n, numbers: numbers,

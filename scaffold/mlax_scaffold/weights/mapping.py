@@ -28,6 +28,8 @@ class Weight:
     expression: Expression | None = None
     reason: str = ""
     candidates: tuple[str, ...] = ()
+    readings: tuple[str, ...] = ()
+    """What each candidate takes the checkpoint for, where that is what is open; else none."""
     initial: bool = False
     """Whether it keeps its initial value."""
 
@@ -102,10 +104,11 @@ def _weight_lines(weight: Weight) -> Iterator[str]:
     if weight.candidates:
         yield f"# Ambiguous: which of these is {weight.leaf.path or 'the root'}? Take the # from one."
         # Those of one layer of a stack are no expression of the whole.
-        yield from (
-            f"# {text}" if text.startswith("layer ") else "# " + _row(weight.leaf, text)
-            for text in weight.candidates
-        )
+        said = weight.readings or ("",) * len(weight.candidates)
+        for text, reading in zip(weight.candidates, said, strict=True):
+            layer = text.startswith("layer ")
+            row = f"# {text}" if layer else "# " + _row(weight.leaf, text)
+            yield f"{row}  # {reading}" if reading else row
     else:
         yield f'# Nothing fits {weight.leaf.path or "the root"}: name it, or write "{INITIAL}".'
         yield "# " + _row(weight.leaf, INITIAL)

@@ -16,7 +16,10 @@ GROUPS = ("trainables", "non_trainables", "weights")
 WHOLE = ("MultiHeadAttention",)
 """Layers that are filled as one with their parts."""
 
-OPTIONS = ("channel_last", "flip_kernel", "forget_bias", "groups", "reset_after")
+OPTIONS = (
+    *("channel_last", "flip_kernel", "forget_bias", "groups", "heads"),
+    "reset_after",
+)
 """Hyperparameters that say how weights lie."""
 
 

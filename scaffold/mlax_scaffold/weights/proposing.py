@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping as Table
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,9 +12,24 @@ from mlax_scaffold.weights.mapping import Mapping, Weight
 from mlax_scaffold.weights.matching import Match, match
 from mlax_scaffold.weights.model import Leaf, Model, Slot
 from mlax_scaffold.weights.recipes import Fill
+from mlax_scaffold.weights.recipes.attention import QKV
+from mlax_scaffold.weights.recipes.simple import GRADIENT
 from mlax_scaffold.weights.source import LAYOUTS, Source, read_source
 
 _ROLES = {"attention_norm", "feed_forward_norm", "widen", "narrow"}
+_QKV_OPEN = (
+    "One array of queries, keys and values has them in thirds, or head by head: which of these is"
+    " open; say --qkv thirds or --qkv heads."
+)
+_QKV_ASKED = "One array of queries, keys and values has them in {}, as was asked for."
+_QKV = (
+    "One array of queries, keys and values is taken as thirds. It may have them head by head: map"
+    " an initialized layer, which says how many heads there are, for both to be listed."
+)
+_GRADIENT_OPEN = (
+    "Transposed convolutions with as many inputs as outputs do not tell what transpose_kernel was:"
+    " False, as flax has it by default, or True."
+)
 _MOST = 8
 """How many candidates are listed of a weight."""
 
@@ -25,6 +41,7 @@ def propose(
     shapes: Table[str, Shape],
     framework: str | None = None,
     linear: str | None = None,
+    qkv: str | None = None,
 ) -> Mapping:
     """Propose what each weight of a model is made of.
 
@@ -33,6 +50,7 @@ def propose(
         shapes: of the arrays of the checkpoint, by name.
         framework: a key of `LAYOUTS`; None: as the names say.
         linear: how 2-D kernels lie, "oi" or "io"; None: as in the framework.
+        qkv: how queries, keys and values lie in one array, "thirds" or "heads"; None: not known.
     """
     if framework in (None, "mlax") and (same := _same_names(model, shapes)):
         return same
@@ -41,11 +59,13 @@ def propose(
     found = match(model.slots, source, roles)
     order, notes = _order(found.matches, source, linear)
     chosen: dict[int, tuple[Match, Sequence[Fill]]] = {
-        id(one.slot): (one, _of_order(one.fills, order)) for one in found.matches
+        id(one.slot): (one, _settled(one.fills, order, qkv)) for one in found.matches
     }
     several: dict[int, list[Fill]] = {}
     for slot, rows in found.open:
-        several[id(slot)] = [way for _, ways in rows for way in _of_order(ways, order)]
+        ways = [way for _, ways in rows for way in _settled(ways, order, qkv)]
+        several[id(slot)] = ways
+    notes += _of_readings(chosen, qkv) + _of_projections(source)
     weights = _weights(model, chosen, several, source.shapes)
     touched = {
         name
@@ -79,9 +99,40 @@ def _names(fill: Fill) -> set[str]:
     return {n for array in fill.arrays.values() for n in names_in(array.expression)}
 
 
-def _of_order(ways: Sequence[Fill], order: str) -> list[Fill]:
-    """The ways in which square kernels lie in that order; all where it is not known."""
-    return [w for w in ways if not w.assumed or not order or w.assumed == order]
+def _settled(ways: Sequence[Fill], order: str, qkv: str | None) -> list[Fill]:
+    """The ways in which kernels lie so; all where that is not known."""
+    return [
+        way
+        for way in ways
+        if (not way.assumed or not order or way.assumed == order)
+        and (way.about != QKV or not qkv or way.reading == qkv)
+    ]
+
+
+def _of_readings(
+    chosen: Table[int, tuple[Match, Sequence[Fill]]], qkv: str | None
+) -> list[str]:
+    """What is to be said of arrays whose shapes do not tell how they are to be read."""
+    found = {fill.about: fills for _, fills in chosen.values() for fill in fills}
+    notes = []
+    if QKV in found:
+        several = len({fill.reading for fill in found[QKV]}) > 1
+        notes.append(_QKV_ASKED.format(qkv) if qkv else _QKV_OPEN if several else _QKV)
+    if GRADIENT in found:
+        notes.append(_GRADIENT_OPEN)
+    return notes
+
+
+def _of_projections(source: Source) -> list[str]:
+    """What is to be said of the projections that LSTM of torch has with `proj_size`."""
+    names = [n for n in source.shapes if re.search(r"(^|\W)weight_hr_l\d+", n)]
+    if not names:
+        return []
+    return [
+        f"{', '.join(names)}: an LSTM of torch with proj_size maps its state to fewer features at "
+        "each step, for which LSTMCell has no weight. Write such a cell as a spec, "
+        "`new-layer --like LSTMCell`, with a weight of that name."
+    ]
 
 
 def _order(
@@ -133,25 +184,31 @@ def _weight(
     shapes: Table[str, Shape],
 ) -> Weight:
     stack = bool(rows[0][0].depth)
-    orders = _stacks(rows, chosen, shapes) if stack else []
+    orders = _stacks(rows, chosen, shapes) if stack else {}
     if len(orders) > 1:
-        return Weight(leaf, candidates=tuple(map(str, orders)))
+        return Weight(
+            leaf, candidates=tuple(map(str, orders)), readings=tuple(orders.values())
+        )
     parts: list[Expression] = []
     reasons: list[str] = []
     candidates: list[str] = []
+    readings: list[str] = []
     for slot, name in rows:
         found, fills = chosen.get(id(slot), (None, several.get(id(slot), ())))
-        ways = list(dict.fromkeys(fill.arrays[name].expression for fill in fills))
+        made = {fill.arrays[name].expression: fill.reading for fill in fills}
+        ways = list(made)
         if found is not None and len(ways) == 1:
             parts.append(ways[0])
             reasons.append(found.reason)
-            if len({way.arrays[name] for way in found.fills}) > 1:
+            alike = [way for way in found.fills if way.reading == fills[0].reading]
+            if len({way.arrays[name] for way in alike}) > 1:
                 reasons.append(f"square, taken as ({', '.join(fills[0].assumed)})")
         else:
             layer = f"layer {slot.index} of {slot.depth}: " if slot.depth else ""
             candidates += [f"{layer}{way}" for way in ways[:_MOST]]
+            readings += [made[way] for way in ways[:_MOST]]
     if len(parts) < len(rows):
-        return Weight(leaf, candidates=tuple(candidates))
+        return Weight(leaf, candidates=tuple(candidates), readings=tuple(readings))
     expression = stacked(parts, shapes) if stack else parts[0]
     return Weight(leaf, expression, "; ".join(dict.fromkeys(reasons)))
 
@@ -160,16 +217,18 @@ def _stacks(
     rows: Sequence[tuple[Slot, str]],
     chosen: Table[int, tuple[Match, Sequence[Fill]]],
     shapes: Table[str, Shape],
-) -> list[Expression]:
-    """The ways to make a weight of a stack of layers whose places are known."""
+) -> dict[Expression, str]:
+    """The ways to make a weight of a stack of layers whose places are known, and as what."""
     if not all(id(slot) in chosen for slot, _ in rows):
-        return []
+        return {}
     ways = [
-        [fill.arrays[name].expression for fill in chosen[id(slot)][1]]
+        [(fill.arrays[name].expression, fill.reading) for fill in chosen[id(slot)][1]]
         for slot, name in rows
     ]
-    made = [stacked(parts, shapes) for parts in zip(*ways, strict=False)]
-    return list(dict.fromkeys(made))
+    return {
+        stacked([part for part, _ in parts], shapes): parts[0][1]
+        for parts in zip(*ways, strict=False)
+    }
 
 
 def _same_names(model: Model, shapes: Table[str, Shape]) -> Mapping | None:

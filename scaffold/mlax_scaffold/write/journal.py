@@ -184,12 +184,14 @@ def _remove(tree: Tree, journal: Journal) -> list[str]:
         if goal is not None:
             continue
         actual = _actual(tree, entry.path)
-        if actual == origin and actual is not None:
-            place = tree.locate(entry.path)
-            os.unlink(place)
-            _remove_bytecode(place)
-        elif actual not in (None, origin):
+        if actual not in (None, origin):
             kept.append(entry.path)
+            continue
+        place = tree.locate(entry.path)
+        if actual is not None:
+            os.unlink(place)
+        # Also where a killed run removed the file, and nothing else.
+        _remove_bytecode(place)
     for directory in journal.emptied if journal.forward else journal.created:
         try:
             os.rmdir(tree.locate(directory))

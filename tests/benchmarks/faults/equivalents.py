@@ -9,6 +9,8 @@ _CAST_ANYWAY = (
     "default float dtype, in which integers are divided"
 )
 
+_NOT_UPDATED = "what the update of a leaf returns is what it was given"
+
 EQUIVALENT: tuple[tuple[str, str, str], ...] = (
     (
         "functional/deviations",
@@ -18,6 +20,18 @@ EQUIVALENT: tuple[tuple[str, str, str], ...] = (
     ("schedule/exponential", "begun.astype(step.dtype)", _CAST_ANYWAY),
     ("schedule/warmup_cosine", "since.astype(step.dtype)", _CAST_ANYWAY),
     ("schedule/piecewise_interpolated", "since.astype(step.dtype)", _CAST_ANYWAY),
+    (
+        "nn/linear_general",
+        "range(batch, last)",
+        "the fan-in is what neither the outputs nor the batch have, however many axes it is of",
+    ),
+    ("optim/do_g", "first=first", _NOT_UPDATED),
+    ("optim/momo_adam", "mean=mean", _NOT_UPDATED),
+    (
+        "optim/clip_by_block_rms",
+        "if grad.size == 0:\n    return (grad,)",
+        "the root mean square of nothing is 0",
+    ),
     (
         "optim/accumulate",
         "calls.astype(state.loss.dtype)",

@@ -41,7 +41,7 @@ SPEC = find_spec("scaffold/mlax_scaffold/specs/schedule/join.py", near=__file__)
 )
 def cases(pick: Pick) -> Join:
     """Hyperparameters that Join takes."""
-    schedules = pick("schedules", sequences(step_functions(), max_size=2))
+    schedules = pick("schedules", sequences(step_functions()))
     boundaries = pick("boundaries", boundaries_between())
     return Join(schedules=schedules, boundaries=boundaries)
 

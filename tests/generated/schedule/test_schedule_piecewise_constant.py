@@ -50,7 +50,7 @@ def cases(pick: Pick) -> PiecewiseConstant:
     """Hyperparameters that PiecewiseConstant takes."""
     init_value = pick("init_value", finite_floats())
     boundaries = pick("boundaries", boundaries_between())
-    scales = pick("scales", sequences(non_negatives(), max_size=2))
+    scales = pick("scales", sequences(non_negatives()))
     return PiecewiseConstant(
         init_value=init_value, boundaries=boundaries, scales=scales
     )

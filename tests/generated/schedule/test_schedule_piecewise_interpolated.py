@@ -60,7 +60,7 @@ def cases(pick: Pick) -> PiecewiseInterpolated:
     interpolate_type = pick("interpolate_type", choices("linear", "cosine"))
     init_value = pick("init_value", finite_floats())
     boundaries = pick("boundaries", boundaries_between())
-    scales = pick("scales", sequences(non_negatives(), max_size=2))
+    scales = pick("scales", sequences(non_negatives()))
     return PiecewiseInterpolated(
         interpolate_type=interpolate_type,
         init_value=init_value,

@@ -62,7 +62,7 @@ SPEC = find_spec("scaffold/mlax_scaffold/specs/schedule/sgdr.py", near=__file__)
 )
 def cases(pick: Pick) -> SGDR:
     """Hyperparameters that SGDR takes."""
-    peak_values = pick("peak_values", sequences(finite_floats(), max_size=2))
+    peak_values = pick("peak_values", sequences(finite_floats()))
     decay_steps = pick("decay_steps", size_sequences(min_size=1, max=32))
     warmup_steps = pick("warmup_steps", counts())
     init_value = pick("init_value", finite_floats())

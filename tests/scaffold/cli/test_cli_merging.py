@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from cli_projects import SCALE, ProjectFolder
 
+from mlax_scaffold.render import formatting
 from mlax_scaffold.write import LOCK_NAME
 
 DOUBLE = '''\
@@ -200,6 +204,67 @@ def test_other_line_ends_are_no_difference(repository: Repository):
     two_sides(repository, "layer", "other layer")
     repository.git("merge", "-q", "--no-edit", "theirs")
     assert_settled(repository)
+
+
+@contextmanager
+def formatter(version: str, *options: str) -> Iterator[None]:
+    """As if another patch were installed, which lays bodies out by these options."""
+    run, versions = formatting._run, importlib.metadata.version
+
+    def other(root: Path, command: str, *arguments: str, **how: int):
+        # Registries are lines that leave nothing to a formatter's taste.
+        added = options if formatting._COMPACT in arguments else ()
+        return run(root, command, *arguments, *added, **how)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(formatting, "_run", other)
+        patch.setattr(
+            "importlib.metadata.version",
+            lambda name: version if name == "ruff" else versions(name),
+        )
+        yield
+
+
+def two_formatters(repository: Repository, *options: str) -> None:
+    """Two additions, the other side's with a later patch; then they are merged."""
+    for branch, spec, version, used in (
+        ("theirs", "other layer", "0.17.9", options),
+        ("ours", "layer", "0.17.5", ()),
+    ):
+        repository.git("checkout", "-qb", branch, "main")
+        with formatter(version, *used):
+            repository.add(SPECS[spec])
+    repository.git("merge", "-q", "--no-edit", "theirs")
+    assert repository.conflicts() == []
+    repository.imports("Scale", "Alpha", "Beta")
+
+
+def test_formatters_of_two_patch_versions(repository: Repository):
+    """To whoever has either of them all is clean, without another command."""
+    two_formatters(repository)
+    for version in ("0.17.9", "0.17.5"):
+        with formatter(version):
+            assert_settled(repository)
+
+
+def test_a_later_patch_that_lays_out_otherwise(repository: Repository):
+    """It changes files that the other side has as they were: `generate` makes them one layout."""
+    other = ("--config", "format.quote-style='single'")
+    two_formatters(repository, *other)
+    assert "size('Beta'" in repository.text("mynet/nn/beta.py")
+    assert 'size("Alpha"' in repository.text("mynet/nn/alpha.py")
+    with formatter("0.17.5"):
+        assert "edited by hand" not in repository.run("check").stdout
+        assert_settled_by_generating(repository)
+    with formatter("0.17.9", *other):
+        assert "all clean" in repository.ok("check")
+
+
+def assert_settled_by_generating(repository: Repository) -> None:
+    """Nothing stands in the way, and all has the layout of who generates."""
+    repository.ok("generate")
+    assert 'size("Beta"' in repository.text("mynet/nn/beta.py")
+    assert "all clean" in repository.ok("check", "--render")
 
 
 def _both_edit(repository: Repository) -> None:

@@ -247,6 +247,17 @@ def test_an_option_without_a_counterpart_is_listed_with_its_line(setup, said):
     assert [note.line for note in noted if said in note.what] == [11]
 
 
+def test_the_way_to_a_cell_with_projections_is_named():
+    given = TORCH.format(
+        parameters=", dim",
+        setup="self.inner = nn.LSTM(dim, 8, proj_size=4)",
+        inputs="x",
+        body="return self.inner(x)[0]",
+    )
+    [note] = [n for n in convert("model.py", given, "Thing", "Thing").notes if n.blocks]
+    assert "`new-layer --like LSTMCell`, map h by a weight of shape" in note.todo
+
+
 def test_what_is_random_in_inference_too_is_said_with_its_line():
     given = TORCH.format(
         parameters="", setup="pass", inputs="x", body="return x + torch.randn_like(x)"
@@ -344,3 +355,140 @@ def test_an_exponent_that_is_positive_by_default_is_not_negative():
     given = "def thing(x, power=2.0):\n    return (1 - x) ** power\n"
     made = convert("model.py", given, "thing", "thing", "FUNCTION")
     assert "power: NonNegative = 2.0" in made.text
+
+
+def test_a_schedule_that_an_optimizer_holds_is_listed_with_its_line():
+    given = """\
+import optax
+
+
+def thing(learning_rate=1e-3, steps=1000):
+    schedule = optax.cosine_decay_schedule(learning_rate, steps)
+    return optax.chain(
+        optax.scale_by_adam(), optax.scale_by_learning_rate(schedule)
+    )
+"""
+    made = convert("model.py", given, "thing", "Thing", "OPTIMIZER")
+    [note] = [n for n in made.notes if n.blocks]
+    assert note.line == 5
+    assert "`optax.cosine_decay_schedule` has no counterpart" in note.what
+    assert "a number or a schedule of the library" in note.todo
+
+
+def test_private_attributes_have_names_of_fields():
+    """As people of sonnet and haiku write them, beside methods with the public name too."""
+    given = """\
+import haiku as hk
+
+
+class Thing(hk.Module):
+    def __init__(self, size, name=None):
+        super().__init__(name=name)
+        self._size = size
+        self._torso = hk.Linear(size)
+        self._head = hk.Linear(size)
+
+    def head(self, x):
+        return self._head(x)
+
+    def __call__(self, x):
+        return self.head(self._torso(x))
+"""
+    made = convert("model.py", given, "Thing", "Thing")
+    assert "self.torso = Linear(" in made.text
+    assert "self.own_head = Linear(" in made.text
+    assert "return self._head(self.torso(x))" in made.text
+
+
+def test_an_activation_that_a_branch_chooses_keeps_sizes():
+    body = (
+        "if self.depth > 1:\n            act = nn.relu\n        else:\n"
+        "            act = nn.tanh\n        return nn.Dense(2)(act(nn.Dense(8)(x)))"
+    )
+    made = convert("model.py", LINEN.format(body=body), "Thing", "Thing")
+    assert "Linear(8, 2)" in made.text
+
+
+def test_a_list_of_layers_uses_the_name_that_a_size_turns_out_to_be():
+    body = (
+        "for width in (8, 4):\n            x = nn.LayerNorm()(nn.Dense(width)(x))\n"
+        "        return x"
+    )
+    made = convert("model.py", LINEN.format(body=body), "Thing", "Thing")
+    assert "[LayerNorm(width, epsilon=1e-06) for width in (8, 4)]" in made.text
+    # The size before is another one.
+    assert "[Linear(before, width) for before, width in zip(" in made.text
+
+
+def test_a_weight_that_setup_of_linen_declares():
+    given = """\
+import flax.linen as nn
+
+
+class Thing(nn.Module):
+    size: int
+
+    def setup(self):
+        self.scale = self.param("scale", nn.initializers.ones, (self.size,))
+        self.embed = nn.Embed(16, self.size)
+
+    def __call__(self, tokens):
+        return self.embed.attend(self.scale * self.embed(tokens))
+"""
+    made = convert("model.py", given, "Thing", "Thing")
+    assert made.whole, made.notes
+    assert "self.scale = trainable(ones, (self.size,))" in made.text
+    assert ".dot(self.embed.embedding.T)" in made.text
+
+
+FUNCTIONS = {
+    "keys that are multiplied": (
+        "def thing(queries, keys):\n    return queries @ keys.T\n",
+        "keys: Float[",
+    ),
+    "a key that draws": (
+        "def thing(x, key):\n    return x + jax.random.normal(key, x.shape)\n",
+        "key: Key",
+    ),
+    "a new axis says how many there are": (
+        "def thing(t):\n    return jnp.sin(t[:, None])\n",
+        "t: Float['batch']",
+    ),
+    "so do an index for each axis": (
+        "def thing(x):\n    rows = jnp.arange(3)\n    return x[rows, rows]\n",
+        "x: Float['batch axis1']",
+    ),
+    "numbers that are counted in a dtype": (
+        "def thing(t):\n    return t * jnp.arange(4, dtype=jnp.float32)\n",
+        "jnp.arange(4, dtype=t.dtype)",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", FUNCTIONS)
+def test_functions_of_arrays(case: str):
+    text, wanted = FUNCTIONS[case]
+    given = f"import jax\nimport jax.numpy as jnp\n\n\n{text}"
+    made = convert("model.py", given, "thing", "thing", "FUNCTION")
+    assert made.whole, made.notes
+    assert wanted in made.text
+
+
+def test_a_sum_over_what_is_mapped_is_over_the_first_axis():
+    given = """\
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+
+class Thing(eqx.Module):
+    phi: eqx.nn.Linear
+
+    def __init__(self, size, *, key):
+        self.phi = eqx.nn.Linear(size, 3, key=key)
+
+    def __call__(self, x):
+        return jnp.sum(jax.vmap(self.phi)(x), axis=0)
+"""
+    made = convert("model.py", given, "Thing", "Thing")
+    assert "x: Float['items size'])" in made.text

@@ -144,16 +144,36 @@ def test_every_command_of_the_files_is_one(project: Path):
         command.make_context(name, options)
 
 
-def test_a_workflow_is_as_github_reads_it():
-    assert set(WORKFLOW) == {
-        "name",
-        True,
-        "permissions",
-        "jobs",
-    }  # `on` is true in YAML
-    [job] = WORKFLOW["jobs"].values()
-    assert job["runs-on"]
-    for step in job["steps"]:
-        assert ("uses" in step) != ("run" in step)
-        assert step.keys() <= {"name", "uses", "run", "with"}
-        assert re.fullmatch(r"actions/[a-z-]+@v\d", step.get("uses", "actions/a@v1"))
+def linted(workflow: Path, text: str) -> subprocess.CompletedProcess[str]:
+    """What a linter says of a workflow, by the schema that comes with it."""
+    workflow.write_text(text)
+    schema = ("--builtin-schema", "vendor.github-workflows")
+    return subprocess.run(
+        [sys.executable, "-m", "check_jsonschema", *schema, str(workflow)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_a_workflow_is_as_github_reads_it(tmp_path: Path):
+    done = linted(tmp_path / "layers.yml", WORKFLOW_TEXT)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("runs-on:", "run-on:"),
+        ("permissions:\n  contents: read", "permissions:\n  contents: reads"),
+        ("uses: actions/checkout@v4", "use: actions/checkout@v4"),
+        ("timeout-minutes: 30", "timeout-minutes: soon"),
+        ("pull_request:", "pull_requests:"),
+    ],
+)
+def test_the_linter_sees_mistakes(tmp_path: Path, right: str, wrong: str):
+    assert right in WORKFLOW_TEXT
+    text = WORKFLOW_TEXT.replace(right, wrong, 1)
+    done = linted(tmp_path / "layers.yml", text)
+    assert done.returncode == 1
+    assert "Schema validation errors were encountered" in done.stdout

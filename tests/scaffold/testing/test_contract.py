@@ -142,9 +142,17 @@ def test_inputs_that_do_not_fit_are_refused():
     assert "Linear takes x of int32" in broken(
         layer_refusals.refuse_other_kinds, fwd=any_kind
     )
-    assert "which does not say whose input it is" in broken(
-        layer_refusals.refuse_other_shapes, fwd=silent
-    )
+
+    def of_another(x, *args, **kwargs):
+        try:
+            return Linear.fwd(x, *args, **kwargs)
+        except ValueError as error:
+            raise ValueError(f"Linear > {error}") from error
+
+    for call in (silent, of_another):
+        assert "which does not say that it is an input of its own" in broken(
+            layer_refusals.refuse_other_shapes, fwd=call
+        )
 
 
 def test_what_is_refused_is_refused_by_the_spec():

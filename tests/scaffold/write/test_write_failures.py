@@ -69,6 +69,15 @@ def _commit(project):
     return lambda root: commit(root, plan, title="second", prune=True)
 
 
+def _commit_over_bytecode(project):
+    """That commit, where Python compiled the module that goes."""
+    operate = _commit(project)
+    compiled = project.path("old/deep/__pycache__/x.cpython-311.pyc")
+    compiled.parent.mkdir()
+    compiled.write_bytes(b"compiled")
+    return operate
+
+
 def _undo(project):
     """The undo of that."""
     _commit(project)(project.root)
@@ -201,6 +210,7 @@ def test_when_everything_fails_from_some_call_on_the_next_run_completes(trials):
     ("prepare", "end", "lasting"),
     [
         (_commit, Killed, True),
+        (_commit_over_bytecode, Killed, True),
         (_undo, Killed, True),
         (_recovery, Killed, True),
         (_commit, KeyboardInterrupt, False),

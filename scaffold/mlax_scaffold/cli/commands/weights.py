@@ -64,6 +64,12 @@ def command() -> None:
     help="How square kernels lie: (outputs, inputs) or (inputs, outputs); default: as in the "
     "framework.",
 )
+@click.option(
+    "--qkv",
+    type=click.Choice(["thirds", "heads"]),
+    help="How queries, keys and values lie where they are one array: each of them together, or "
+    "those of a head; default: it is open.",
+)
 @_replace
 @options.output_format("json")
 def map_command(
@@ -72,6 +78,7 @@ def map_command(
     output: Path | None,
     source: str | None,
     linear: str | None,
+    qkv: str | None,
     force: bool,
     style: str,
 ) -> None:
@@ -88,7 +95,7 @@ def map_command(
 
     _writable(output, force)
     read = read_checkpoint(checkpoint)
-    mapping = propose(model_of(model), read.shapes, source, linear)
+    mapping = propose(model_of(model), read.shapes, source, linear, qkv)
     if output is not None:
         _write(output, str(mapping))
     if style == "json":
@@ -203,6 +210,7 @@ def _as_dict(mapping: Mapping) -> dict[str, Any]:
                 "initial": w.initial,
                 "reason": w.reason,
                 "candidates": list(w.candidates),
+                "readings": list(w.readings),
             }
             for w in mapping.weights
         ],

@@ -25,10 +25,11 @@ _LAYERS = {
     ),
     "ConvTranspose": Row(
         "(features, kernel_size, strides=1, padding='SAME', kernel_dilation=1, use_bias=True, "
-        "kernel_init=_, bias_init=_)",
+        "kernel_init=_, bias_init=_, transpose_kernel=False)",
         "layer.ConvTranspose(calc.rank(kernel_size), calc.last(), features, "
         "calc.window(kernel_size), strides=calc.window(strides), padding=padding, "
-        f"dilation=kernel_dilation, channel_last=True, use_bias=use_bias, {_KERNEL})",
+        "dilation=kernel_dilation, channel_last=True, flip_kernel=transpose_kernel, "
+        f"use_bias=use_bias, {_KERNEL})",
     ),
     "Embed": Row(
         "(num_embeddings, features, embedding_init=_)",

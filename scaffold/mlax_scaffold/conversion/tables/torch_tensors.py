@@ -215,7 +215,9 @@ _TENSORS = {
     "stack": Row("(tensors, dim=0)", "jnp.stack(tensors, axis=dim)"),
     "einsum": Row("(equation, *operands)", "jnp.einsum(equation, *operands)"),
     "where": Row("(condition, x, y)", "jnp.where(condition, x, y)"),
-    "arange": Row("(*args)", "jnp.arange(*args)"),
+    "arange": Row(
+        "(*args, start=_, end=_, step=_)", "jnp.arange(*args, start, end, step)"
+    ),
     "linspace": Row("(start, end, steps)", "jnp.linspace(start, end, steps)"),
     "zeros": Row("(*size)", "calc.filled('zeros', size)"),
     "ones": Row("(*size)", "calc.filled('ones', size)"),

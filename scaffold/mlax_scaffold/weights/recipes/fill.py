@@ -26,12 +26,15 @@ class Fill:
     """An array for each leaf of a slot.
 
     `orders` are those of its 2-D kernels whose shape decides them, `assumed` is that of
-    the square ones; both are "oi" or "io".
+    the square ones; both are "oi" or "io". `reading` is that of several which the arrays
+    leave open, in words, of the kind `about`.
     """
 
     arrays: Mapping[str, Shaped]
     orders: frozenset[str] = frozenset()
     assumed: str = ""
+    reading: str = ""
+    about: str = ""
 
 
 Recipe = Callable[[Slot, Node, Layout], Iterator[Fill]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from itertools import permutations
 from typing import Any
 
@@ -16,6 +17,9 @@ from mlax_scaffold.weights.recipes.fill import (
     vector,
 )
 from mlax_scaffold.weights.source import BARE, Layout, Node
+
+GRADIENT = "gradient"
+"""How flax lays the kernels of transposed convolutions out."""
 
 
 def linear(slot: Slot, node: Node, layout: Layout) -> Iterator[Fill]:
@@ -65,25 +69,44 @@ def conv(slot: Slot, node: Node, layout: Layout) -> Iterator[Fill]:
 def conv_transpose(slot: Slot, node: Node, layout: Layout) -> Iterator[Fill]:
     """A kernel of a transposed convolution, which torch flips in space and has by inputs."""
     given = leaf_of(node, "kernel")
-    wanted = slot.wanted["kernel"]
+    wanted, options = slot.wanted["kernel"], slot.options
     if given is None or len(given.shape) != len(wanted):
         return
-    groups = slot.options.get("groups", 1)
-    for ours in _ours(slot.options):
+    groups = options.get("groups", 1)
+    for ours in _ours(options):
         kernel, theirs = given, layout.conv_transpose or ours
         if theirs == "io*" and groups > 1:
             kernel, theirs = _by_outputs(given, groups), "oi*"
-        flips = layout.flips
-        swapped = {"*io": "*oi"}.get(theirs)
-        if swapped and _permuted(kernel, theirs, ours).shape != wanted:
-            # flax with transpose_kernel=True, which is the gradient of a convolution.
-            theirs, flips = swapped, True
-        kernel = _permuted(kernel, theirs, ours)
-        if flips != slot.options.get("flip_kernel", False) and layout.name != "mlax":
-            first = 1 if ours == "o*i" else 2
-            axes = range(first, first + len(wanted) - 2)
-            kernel = kernel.flipped(*(a for a in axes if wanted[a] > 1))
-        yield from _with_bias(slot, node, kernel)
+        readings = _readings(
+            layout, theirs, flipped := bool(options.get("flip_kernel"))
+        )
+        fitting = {
+            said: (turned, flips)
+            for said, (axes, flips) in readings.items()
+            if (turned := _permuted(kernel, axes, ours)).shape == wanted
+        }
+        first = 1 if ours == "o*i" else 2
+        spatial = [a for a in range(first, first + len(wanted) - 2) if wanted[a] > 1]
+        for said, (turned, flips) in fitting.items():
+            differs = flips != flipped and layout.name != "mlax"
+            laid = turned.flipped(*spatial) if differs else turned
+            reading = said if len(fitting) > 1 else ""
+            for fill in _with_bias(slot, node, laid):
+                yield replace(fill, reading=reading, about=GRADIENT if reading else "")
+
+
+def _readings(
+    layout: Layout, theirs: str, flipped: bool
+) -> dict[str, tuple[str, bool]]:
+    """How the axes of a kernel lie, and whether it is flipped; first what is as in the model."""
+    if layout.name != "flax":
+        return {"": (theirs, layout.flips)}
+    found = {
+        "transpose_kernel=False": (theirs, False),
+        # The gradient of a convolution.
+        "transpose_kernel=True": ("*oi", True),
+    }
+    return dict(reversed(found.items())) if flipped else found
 
 
 def _by_outputs(given: Shaped, groups: int) -> Shaped:

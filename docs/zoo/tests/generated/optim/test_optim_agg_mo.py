@@ -37,7 +37,7 @@ SPEC = find_spec("specs/optim/aggmo.py", near=__file__)
 def cases(pick: Pick) -> OptimizerCase:
     """Hyperparameters that AggMo takes."""
     learning_rate = pick("learning_rate", scheduled())
-    betas = pick("betas", sequences(decays(), max_size=2))
+    betas = pick("betas", sequences(decays()))
     return OptimizerCase.of(
         "AggMo",
         AggMo,
