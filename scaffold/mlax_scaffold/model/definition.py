@@ -145,6 +145,10 @@ class Definition:
     """Whether its gradient is meant not to be the derivative of its values; None: it does not say."""
     stops_gradients: bool = False
     """Whether it stops gradients, itself or in what stands beside it."""
+    named_dtypes: tuple[str, ...] = ()
+    """Floating dtypes that its code names, itself or in what stands beside it."""
+    own_dtypes: tuple[str, ...] = ()
+    """Those of them that it may compute in: of the library's own, none."""
     complex_numbers: bool = False
     """Whether it computes with complex numbers, itself or in what stands beside it."""
     smooth_at: tuple[SmoothAt, ...] = ()
@@ -277,6 +281,7 @@ class Definition:
         tree = self.method("setup_tree")
         return bool(
             not self.structural()
+            or self.declared(Role.OPTIMIZER)
             or self.method("setup")
             or (tree is not None and "params" in tree.names)
         )

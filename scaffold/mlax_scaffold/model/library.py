@@ -198,6 +198,13 @@ class Library:
             map(self.surrogate, functions)
         )
 
+    def own_dtypes(self, definition: Definition) -> tuple[str, ...]:
+        """The dtypes that its code, or that of what it is built on, asks for."""
+        found = set(definition.own_dtypes)
+        for reference in self.references(definition):
+            found.update(self.own_dtypes(self[reference]))
+        return tuple(sorted(found))
+
     def has_complex(self, definition: Definition) -> bool:
         """Whether it, or a function it is built on, computes with complex numbers."""
         functions = self._functions(definition)

@@ -6,6 +6,7 @@ import ast
 import builtins
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from mlax_scaffold.model.complex_numbers import makes_complex
 from mlax_scaffold.model.definition import Helper, Import
@@ -27,6 +28,7 @@ from mlax_scaffold.reader.derivatives import (
 )
 from mlax_scaffold.reader.imports import is_taken
 from mlax_scaffold.reader.methods import names_of
+from mlax_scaffold.reader.named_dtypes import named_dtypes
 from mlax_scaffold.reader.plain_types import plain_type
 from mlax_scaffold.reader.resolution import HERE, Scope
 from mlax_scaffold.reader.small_classes import read_small_class
@@ -199,7 +201,7 @@ class HelperReader:
                 pending += [n for n in self.helpers[name].names if n in self.helpers]
         return tuple(h for name, h in self.helpers.items() if name in found)
 
-    def facts(self, definition: ast.stmt, names: Iterable[str]) -> dict[str, bool]:
+    def facts(self, definition: ast.stmt, names: Iterable[str]) -> dict[str, Any]:
         """What a definition, or what it uses of them, computes with, as its fields."""
         used = [h.name for h in self.used(names)]
         parts = {**self.functions, **self.constants}
@@ -208,6 +210,7 @@ class HelperReader:
         return {
             "complex_numbers": makes_complex(trees, meanings),
             "stops_gradients": stops_gradients(trees, meanings),
+            "named_dtypes": named_dtypes(trees, meanings),
         }
 
     def check_changes(self, tree: ast.AST) -> None:

@@ -48,6 +48,7 @@ CORE = {
     "tree_select": "trees",
     "tree_where": "trees",
     "weighted_sum": "sums",
+    "widened": "precision",
 }
 """Words that are functions of the generated package, and the modules they are in."""
 DECLARATIONS = ("trainable", "state", "moment", "require", "function", *CORE)

@@ -19,7 +19,9 @@ from mlax_scaffold.reader.checks.defaults import check_defaults
 from mlax_scaffold.reader.checks.uses import PASSED
 from mlax_scaffold.reader.remedies.classes import (
     TOLD,
+    keyword_only,
     of_training,
+    with_word,
 )
 from mlax_scaffold.reader.remedies.names import renamed
 from mlax_scaffold.reader.remedies.types import annotated
@@ -208,6 +210,30 @@ def _named_parts(function: ast.FunctionDef, name: str) -> list[str]:
             ) if owner == name and key.isidentifier():
                 found[key] = None
     return list(found)
+
+
+def not_by_keyword(
+    source: Source,
+    function: ast.FunctionDef,
+    arg: ast.arg,
+    default: ast.expr | None,
+    first: tuple[ast.arg, ast.expr | None],
+) -> None:
+    """Report what is no input of a function, and no hyperparameter that is given by keyword.
+
+    `first` is the first such: what stands behind its `*` is by keyword, too.
+    """
+    if arg in function.args.kwonlyargs:
+        fix = with_word(source, arg, default)
+        source.report(arg, f"`{arg.arg}` needs a word of the vocabulary", fix=fix)
+        return
+    fix = typed(source, function, arg, default)
+    source.report(
+        arg,
+        f"`{arg.arg}` is positional but not an array",
+        "Arrays are positional, hyperparameters keyword-only: put `*` before it.",
+        fix=fix or keyword_only(source, function, *first),
+    )
 
 
 def typed(

@@ -68,7 +68,7 @@ def read_library(
             unread.add((file.section, Path(file.path).stem))
             continue
         diagnostics += _misplaced(read[-1], file)
-        for definition in map(_said_by_stopping, read) if foreign else read:
+        for definition in map(_said_by_its_code, read) if foreign else read:
             diagnostics += check_shapes(definition)
             diagnostics += check_invariances(definition)
             diagnostics += check_smooth_at(definition)
@@ -102,8 +102,9 @@ def read_library(
     return library
 
 
-def _said_by_stopping(definition: Definition) -> Definition:
-    """A definition of one's own: who stops a gradient means another one, and need not say it twice."""
+def _said_by_its_code(definition: Definition) -> Definition:
+    """A definition of one's own: who stops a gradient, or names a dtype, need not say it twice."""
+    definition = replace(definition, own_dtypes=definition.named_dtypes)
     if definition.surrogate_gradient is not None:
         return definition
     return replace(definition, surrogate_gradient=definition.stops_gradients)

@@ -31,7 +31,7 @@ from mlax_scaffold.reader.helpers import HelperReader, is_definition
 from mlax_scaffold.reader.homes import home, module_name
 from mlax_scaffold.reader.imports import BASES, ImportReader, spec_words
 from mlax_scaffold.reader.inheritance import flattened
-from mlax_scaffold.reader.inputs import parameter, read_inputs, typed
+from mlax_scaffold.reader.inputs import not_by_keyword, parameter, read_inputs
 from mlax_scaffold.reader.kinds import SPECIAL
 from mlax_scaffold.reader.methods import (
     check_returns,
@@ -285,13 +285,8 @@ class _Reader:
         inputs, others = read_inputs(self.source, node.args, self.known)
         hyperparameters = []
         for arg, default in others:
-            if arg not in node.args.kwonlyargs:
-                hint = "Arrays are positional, hyperparameters keyword-only: put `*` before it."
-                told = f"`{arg.arg}` is positional but not an array"
-                fix = typed(self.source, node, arg, default)
-                self.source.report(arg, told, hint, fix=fix)
-            elif arg.annotation is None:
-                self.source.report(arg, f"`{arg.arg}` needs a word of the vocabulary")
+            if arg not in node.args.kwonlyargs or arg.annotation is None:
+                not_by_keyword(self.source, node, arg, default, others[0])
             else:
                 hyperparameters.append(
                     read_hyperparameter(

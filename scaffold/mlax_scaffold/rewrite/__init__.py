@@ -158,6 +158,11 @@ def rewrite_methods(
     }
     fields = {r: library[r].structural() for r in kinds}
     stacked = {r: h.name for r, fs in fields.items() for h in fs if h.type.word.stacked}
+    optimizers = {
+        i.name: library[i.reference].takes_weights
+        for i in definition.imports
+        if i.reference and i.reference.section == Kind.OPTIMIZER.section
+    }
     taken = needs(definition, library, library.traits(definition.reference))
     if not definition.kind.is_layer:
         taken = {}
@@ -175,7 +180,15 @@ def rewrite_methods(
             method.name: _rewrite(
                 functions[method.name],
                 Context(
-                    definition, method, traits, kinds, members, stacked, taken, marks
+                    definition,
+                    method,
+                    traits,
+                    kinds,
+                    members,
+                    stacked,
+                    optimizers,
+                    taken,
+                    marks,
                 ),
                 passes(method, definition),
             )

@@ -40,6 +40,8 @@ class Context:
     """What each layer in a container is."""
     stacked: Mapping[Reference, str] = field(default_factory=dict)
     """The field of each of them that is a layer with stacked weights, where it has one."""
+    optimizers: Mapping[str, bool] = field(default_factory=dict)
+    """Names of the optimizers that are imported, and whether their `init` takes the weights."""
     needs: Mapping[str, Needs] = field(default_factory=dict)
     """What the entry points and the methods that are functions take, by name."""
     marks: Mapping[str, Marks] = field(default_factory=dict)
@@ -79,8 +81,8 @@ class Context:
 
     @cached_property
     def sub_optimizers(self) -> frozenset[str]:
-        """Fields that hold one initialized optimizer."""
-        return self.fields("optimizer")
+        """Attributes that are one optimizer: fields, and those that are declared."""
+        return self.fields("optimizer") | self.declared(Role.OPTIMIZER)
 
     def fields(self, attribute: str) -> frozenset[str]:
         """The hyperparameters that make attributes of a kind."""

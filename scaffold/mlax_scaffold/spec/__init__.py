@@ -66,6 +66,7 @@ _HOMES = {
     "uniform": "initializers",
     "variance_scaling": "initializers",
     "weighted_sum": "arrays",
+    "widened": "arrays",
     "delta_orthogonal": "initializers",
     "per_gate": "initializers",
     "xavier_normal": "initializers",
@@ -107,6 +108,7 @@ if TYPE_CHECKING:
     from mlax_scaffold.spec.arrays import stored_moments as stored_moments
     from mlax_scaffold.spec.arrays import take_rows as take_rows
     from mlax_scaffold.spec.arrays import weighted_sum as weighted_sum
+    from mlax_scaffold.spec.arrays import widened as widened
     from mlax_scaffold.spec.block import Block as Block
     from mlax_scaffold.spec.declarations import moment as moment
     from mlax_scaffold.spec.declarations import require as require

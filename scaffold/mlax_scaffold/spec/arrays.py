@@ -22,3 +22,4 @@ stored_moments: Callable[..., tuple[jax.Array, jax.Array, jax.Array, jax.Array]]
 )
 take_rows: Callable[..., jax.Array] = runtime("_core.sums").take_rows
 weighted_sum: Callable[..., jax.Array] = runtime("_core.sums").weighted_sum
+widened: Callable[..., Callable[..., Any]] = runtime("_core.precision").widened

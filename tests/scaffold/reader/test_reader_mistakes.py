@@ -80,7 +80,8 @@ def outcome(part: str, text: str, built_in: tuple[SpecFile, ...]) -> str:
     """What is found in a case, and what its edits make of it."""
     file = SpecFile("specs/nn/example.py", "nn", written(part, text))
     if "@function" in text or "(Optimizer)" in text or "(Schedule)" in text:
-        section = "optim" if "(Optimizer)" in text else "schedule"
+        section = "functional" if "@function" in text else "schedule"
+        section = "optim" if "(Optimizer)" in text else section
         file = SpecFile(f"specs/{section}/example.py", section, file.text)
 
     def read(files):

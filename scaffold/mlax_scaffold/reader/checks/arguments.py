@@ -50,6 +50,9 @@ def _check_made(source: Source, call: ast.Call, made: Mapping[str, Definition]) 
     takes = [*fields, *(f"{d.name}_initializer" for d in layer.weights)]
     _check_keywords(source, call, layer.name, takes)
     starred = any(isinstance(a, ast.Starred) for a in call.args)
+    if not starred:
+        needed = [h.name for h in layer.hyperparameters if h.default is None]
+        _check_twice(source, call, layer.name, fields, needed)
     if not starred and len(call.args) > len(fields):
         source.report(
             call.args[len(fields)],
@@ -57,6 +60,27 @@ def _check_made(source: Source, call: ast.Call, made: Mapping[str, Definition]) 
             f"{len(fields)}",
             f"It takes {', '.join(fields)}." if fields else "It takes none.",
         )
+
+
+def _check_twice(
+    source: Source, call: ast.Call, owner: str, fields: list[str], needed: list[str]
+) -> None:
+    """`Conv(3, 4, spatial_dims=2)`, where the first of its fields is so called."""
+    named = [k.arg for k in call.keywords]
+    twice = [f for f in fields[: len(call.args)] if f in named]
+    if not twice or None in named:
+        return
+    at = fields.index(twice[0])
+    meant = [f for f in needed if f not in named][: len(call.args)]
+    pairs = zip(call.args, meant, strict=False)
+    edits = tuple(source.insert(given, f"{name}=") for given, name in pairs)
+    count = len(call.args)
+    source.report(
+        call.args[at],
+        f"{owner} is given `{twice[0]}` twice: by its place, and by its name",
+        f"By their places it takes {', '.join(fields[:count])}.",
+        fix=Fix(edits) if len(meant) == count else None,
+    )
 
 
 def _check_called(

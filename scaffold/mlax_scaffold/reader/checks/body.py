@@ -11,6 +11,7 @@ from mlax_scaffold.model.definition import Import
 from mlax_scaffold.model.reserved import RESERVED
 from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.reader.checks.complex_dtypes import check_complex_dtypes
+from mlax_scaffold.reader.checks.half_precision import check_half_precision
 from mlax_scaffold.reader.checks.numpy_arrays import check_numpy_arrays
 from mlax_scaffold.reader.checks.numpy_numbers import check_numpy_numbers
 from mlax_scaffold.reader.checks.ranges import check_ranges
@@ -71,6 +72,7 @@ _CHECKS = (
     check_numpy_arrays,
     check_ranges,
     check_scatters,
+    check_half_precision,
 )
 """What looks at whole bodies."""
 

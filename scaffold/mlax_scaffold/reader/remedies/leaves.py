@@ -1,4 +1,4 @@
-"""Moments that depend on the leaf: `if param.ndim == 2: ... else: ...` as shapes that do."""
+"""Moments that depend on the leaf, in branches or in an expression, as shapes that do."""
 
 from __future__ import annotations
 
@@ -42,6 +42,49 @@ def by_leaf(source: Source, statement: ast.stmt) -> Fix | None:
         for name, m in found.items()
     ]
     return Fix((source.edit(statement, indent.join(lines)),)) if lines else None
+
+
+def chosen_by_leaf(source: Source, made: ast.Call) -> Fix | None:
+    """`moment(zeros, shape) if param.ndim == 2 else None` with a shape that the condition chooses.
+
+    None where a method asks whether the moment is None.
+    """
+    match _chosen(source.tree, made):
+        case ast.Assign(targets=[target], value=ast.IfExp() as value):
+            name = self_attribute(target)
+        case _:
+            return None
+    asked = any(
+        self_attribute(node.left) == name
+        for node in ast.walk(source.tree)
+        if isinstance(node, ast.Compare)
+    )
+    if asked or len(made.args) < 2 or made.keywords:
+        return None
+    shape = made.args[1]
+    if isinstance(shape, ast.IfExp):
+        return None
+    parts = [source.text_of(shape), _NOTHING]
+    yes, no = parts if value.body is made else reversed(parts)
+    edits = [source.edit(shape, f"{yes} if {source.text_of(value.test)} else {no}")]
+    for start, end in (
+        (source.start(value), source.start(made)),
+        (source.end(made), source.end(value)),
+    ):
+        edits += [source.replace(start, end, "")] * (start != end)
+    return Fix(tuple(edits))
+
+
+def _chosen(tree: ast.AST, made: ast.Call) -> ast.stmt | None:
+    """The statement that assigns a call or None."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Assign(value=ast.IfExp(body=body, orelse=other)):
+                left = other if body is made else body
+                nothing = isinstance(left, ast.Constant) and left.value is None
+                if made in (body, other) and nothing:
+                    return node
+    return None
 
 
 def _read(

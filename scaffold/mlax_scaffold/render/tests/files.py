@@ -166,6 +166,7 @@ def _view(definition: Definition, library: Library, project: Project) -> TestVie
     plain = [h for h in definition.hyperparameters if not h.type.word.structural]
     own = definition.source.startswith(f"{project.specs}/")
     unsaid = own and not project.state_requirements
+    named = library.own_dtypes(definition) if unsaid else ()
     patterns = drawn(definition)
     if method.passes:
         patterns.append(("shift", "features"))
@@ -196,15 +197,16 @@ def _view(definition: Definition, library: Library, project: Project) -> TestVie
         y='example["y"]'
         if definition.result_shape is not None
         else _expected(method.returns),
-        allow=_allowed(plain, definition.kind),
-        smooth="".join(
-            f"{local(h.name)}, " for h in plain if h.type.word.declares_dtype
-        ),
+        allow=_allowed(plain, definition.kind, named),
+        smooth=_allowed(plain, Kind.LAYER, named),
         ranges=ranges(definition, method),
         key_optional=definition.kind is Kind.BLOCK,
         partial=tuple(
             item.name
-            for item in (*definition.structural(), *definition.declared(Role.STATE))
+            for item in (
+                *definition.structural(),
+                *definition.declared(Role.STATE, Role.OPTIMIZER),
+            )
         ),
         held=tuple(d.name for d in definition.declared(Role.MOMENT) if d.members),
         needs=tuple(needs(definition)) if definition.kind is Kind.OPTIMIZER else (),
@@ -233,9 +235,10 @@ def _view(definition: Definition, library: Library, project: Project) -> TestVie
     )
 
 
-def _allowed(plain: list[Hyperparameter], kind: Kind) -> str:
+def _allowed(plain: list[Hyperparameter], kind: Kind, named: tuple[str, ...]) -> str:
     """The declared dtypes; those of an optimizer as arguments of its case."""
     names = [local(h.name) for h in plain if h.type.word.declares_dtype]
+    names += map(repr, named)
     if kind is not Kind.OPTIMIZER:
         return "".join(f"{name}, " for name in names)
     others = "".join(f"{name}, " for name in names if name != "moment_dtype")

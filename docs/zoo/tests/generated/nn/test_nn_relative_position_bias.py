@@ -9,7 +9,13 @@ from hypothesis import given
 from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.contract import claims, examples
 from mlax_scaffold.testing.dims import shapes_of
-from mlax_scaffold.testing.fitting import hyperparams_of, known, smallest
+from mlax_scaffold.testing.fitting import (
+    declared,
+    exact,
+    hyperparams_of,
+    known,
+    smallest,
+)
 from mlax_scaffold.testing.kinds import layer
 from mlax_scaffold.testing.oracle import find_spec
 from mlax_scaffold.testing.picks import Pick
@@ -82,6 +88,8 @@ def cases(pick: Pick) -> Case:
         ),
         y=shapes.expected("num_heads queries keys"),
         spread=True,
+        allow=declared("float32"),
+        smooth=exact("float32"),
         ranges={
             "x[0]": (0, smallest(num_heads, num_buckets, max_distance)),
             "x[1]": (0, smallest(num_heads, num_buckets, max_distance)),

@@ -1,0 +1,73 @@
+"""Finds linear algebra that jax has for numbers of 32 bits and more alone."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+
+from mlax_scaffold.errors import Fix
+from mlax_scaffold.model.definition import Import
+from mlax_scaffold.model.unparsing import unparsed
+from mlax_scaffold.reader.checks.exactness import only_value, qualified
+from mlax_scaffold.reader.remedies.names import word
+from mlax_scaffold.reader.source import Source
+
+_NAMES = {
+    "jax.numpy.linalg": [
+        *("cholesky", "cond", "det", "eigh", "eigvalsh", "inv", "lstsq", "matrix_rank"),
+        *("pinv", "qr", "slogdet", "solve", "svd", "svdvals", "tensorinv"),
+        "tensorsolve",
+    ],
+    "jax.scipy.linalg": [
+        *("block_cholesky", "cho_factor", "cho_solve", "cholesky", "det", "eigh"),
+        *("expm", "inv", "lu", "lu_factor", "lu_solve", "polar", "qr", "solve"),
+        *("solve_triangular", "sqrtm", "svd"),
+    ],
+    "jax.lax.linalg": [
+        *("cholesky", "eigh", "lu", "qr", "svd", "triangular_solve", "tridiagonal"),
+    ],
+}
+_WIDE_ALONE = frozenset(f"{m}.{name}" for m, names in _NAMES.items() for name in names)
+
+
+def check_half_precision(
+    source: Source,
+    method: ast.FunctionDef,
+    attributes: Mapping[str, str],
+    imports: Mapping[str, Import],
+) -> None:
+    """Report `jnp.linalg.solve` and its kin, but of what is cast, or where `widened` is given them."""
+    for node in _uses(method, method, imports):
+        needed = word(source, "widened")
+        text = f"{needed.bound}({unparsed(node)})"
+        source.report(
+            node,
+            f"`{unparsed(node)}` has no half precision",
+            f"Write `{text}`, which computes it in float32 there, and casts what it returns back.",
+            fix=Fix((source.edit(node, text),), (needed,)),
+        )
+
+
+def _uses(
+    node: ast.AST, method: ast.FunctionDef, imports: Mapping[str, Import]
+) -> Iterator[ast.expr]:
+    match node:
+        case ast.Call(args=[given, *_]) if _is_cast(given, method):
+            return
+        case ast.Call(func=ast.Name(id="widened")):
+            return
+        case ast.Attribute() | ast.Name() if qualified(node, imports) in _WIDE_ALONE:
+            yield node
+            return
+    for child in ast.iter_child_nodes(node):
+        yield from _uses(child, method, imports)
+
+
+def _is_cast(node: ast.expr, method: ast.FunctionDef) -> bool:
+    """Whether an expression is `x.astype(dtype)`, or a local that is."""
+    match node:
+        case ast.Call(func=ast.Attribute(attr="astype")):
+            return True
+        case ast.Name(id=name):
+            return any(_is_cast(value, method) for value in only_value(name, method))
+    return False
