@@ -211,9 +211,11 @@ def _rewrite(
     for rewrite in passes:
         function = rewrite(function, context)
     function = training.simplified(function, context)
-    rebinds = context.method.role is MethodRole.ENTRY and context.rebinds_input
+    rebinds = context.rebinds_input or context.tree_dtype
+    rebinds = context.method.role is MethodRole.ENTRY and rebinds
     if rebinds and "dtype" in local_names(function):
-        function = with_prelude(function, [f"dtype = {context.floating_input}.dtype"])
+        dtype = context.tree_dtype or f"{context.floating_input}.dtype"
+        function = with_prelude(function, [f"dtype = {dtype}"])
     if context.is_own:
         signature = own_signature(function, context)
     # Comments of fields apart: looking for others in the text is cheaper than in the nodes.

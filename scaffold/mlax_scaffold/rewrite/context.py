@@ -117,6 +117,20 @@ class Context:
         return None
 
     @cached_property
+    def tree_dtype(self) -> str | None:
+        """Expression of the dtype of the first floating leaf of inputs that are any trees.
+
+        None where another input says the dtype, or where nothing of this layer's own is to be cast to it.
+        """
+        own = (Role.TRAINABLE, Role.STATE, Role.SUB_LAYER)
+        if self.is_own or self.floating_input or not self.definition.declared(*own):
+            return None
+        trees = [i for i in self.method.positional if i.type.kind == "PyTree"]
+        names = ", ".join(i.variable for i in trees)
+        several = f"({names})" if len(trees) > 1 else names
+        return f"arrays.floating_dtype({several})" if trees else None
+
+    @cached_property
     def rebinds_input(self) -> bool:
         """Whether the body assigns to the input that gives the compute dtype."""
         return (self.floating_input or "").partition("[")[0] in self.method.bound
@@ -153,6 +167,8 @@ class Context:
         """Expression of the compute dtype; None: that of the weights."""
         if self.is_own:
             return "dtype" if self.needs[self.method.name].dtype else None
+        if self.tree_dtype:
+            return "dtype"
         if self.floating_input is None:
             return None
         return "dtype" if self.rebinds_input else f"{self.floating_input}.dtype"
