@@ -46,6 +46,7 @@ _CASES = {
         {"margin": 0.5, "eps": 1e-4},
     ),
     "multiclass_hinge_loss": ((_LOGITS, _LABELS), {}, {}),
+    "ranking_softmax_loss": ((_LOGITS, _SHARES * 3.0), {}, {"reduce_fn": None}),
     "multiclass_perceptron_loss": ((_LOGITS, _LABELS), {}, {}),
 }
 """Arguments, and hyperparameters here and, where they are called otherwise, there."""
@@ -77,6 +78,22 @@ def test_classes_that_are_left_out_are_those_of_optax():
     ours = loss.softmax_cross_entropy(jnp.asarray(_LOGITS), labels, jnp.asarray(_WHERE))
     theirs = optax.losses.softmax_cross_entropy(_LOGITS, labels, where=_WHERE)
     np.testing.assert_allclose(ours, theirs, rtol=1e-12)
+
+
+def test_items_that_are_left_out_of_a_ranking_are_those_of_optax():
+    with jax.enable_x64(True):
+        labels, where, weights = map(jnp.asarray, (_SHARES, _WHERE, np.abs(_OTHERS)))
+        actual, expected = (
+            jax.value_and_grad(lambda x, f=f: f(x).sum())(jnp.asarray(_LOGITS))
+            for f in (
+                lambda x: loss.ranking_softmax_loss(x, labels, where, weights),
+                lambda x: optax.losses.ranking_softmax_loss(
+                    x, labels, where=where, weights=weights, reduce_fn=None
+                ),
+            )
+        )
+    np.testing.assert_allclose(actual[0], expected[0], rtol=1e-12)
+    np.testing.assert_allclose(actual[1], expected[1], rtol=1e-12, atol=1e-14)
 
 
 @pytest.mark.parametrize("where", [None, _WHERE])

@@ -12,8 +12,8 @@ from numerics_arrays import assert_close, draw
 from numerics_compare import assert_same
 
 import mlax.functional as F
+from mlax import block, nn
 from mlax import graph as bx
-from mlax import nn
 
 MASK = np.random.default_rng(0).uniform(size=(2, 5, 6)) < 0.6
 MASK[..., :2] = MASK[:, :2] = True
@@ -262,3 +262,37 @@ def test_modules_take_a_mask():
     y, params = norm(bx.Params(), x, mask=where)
     np.testing.assert_array_equal(y, F.layer_norm(x, where))
     assert {path[-1] for path in params} == {"scale", "bias"}
+
+
+def test_masks_of_attention_are_those_of_flax():
+    there = jnp.asarray(np.arange(6) < np.array([6, 2, 4])[:, None])
+    queries = there[:, :5]
+    np.testing.assert_array_equal(
+        F.make_attention_mask(queries, there),
+        linen.make_attention_mask(queries, there, dtype=bool),
+    )
+    padding = linen.make_attention_mask(jnp.ones_like(there), there, dtype=bool)
+    causal = linen.make_causal_mask(there, dtype=bool)
+    expected = linen.combine_masks(causal, padding, dtype=bool)
+    np.testing.assert_array_equal(F.make_causal_mask(there), expected)
+    np.testing.assert_array_equal(F.combine_masks(causal, padding, None), expected)
+
+
+def test_attention_does_not_see_what_is_not_there():
+    """Padding changes nothing of the rest, in a whole layer of a transformer."""
+    x = draw(0, (2, 6, 8), jnp.dtype("float32"))
+    there = jnp.asarray(np.arange(6) < np.array([6, 4])[:, None])
+    trainables, state, hyperparams = block.TransformerEncoderLayer.init(
+        jax.random.key(0), features=8, heads=2, hidden_features=16
+    )
+
+    def run(x, there):
+        mask = F.make_attention_mask(there, there)
+        return hyperparams.apply(x, trainables, state, inference_mode=True, mask=mask)[
+            0
+        ]
+
+    y = run(x.at[1, 4:].set(1e3), there)
+    np.testing.assert_allclose(
+        y[1:, :4], run(x[1:, :4], there[1:, :4]), rtol=1e-5, atol=1e-6
+    )

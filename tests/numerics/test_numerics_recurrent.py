@@ -272,6 +272,86 @@ def test_a_reset_begins_a_sequence_of_its_own(both_ways, dtype):
             assert_close(y[sample, start:end], run(x[sample, start:end]), dtype)
 
 
+@pytest.mark.parametrize("time_major", [False, True])
+@pytest.mark.parametrize("kind", ["ahead", "reverse", "both ways"])
+def test_a_sequence_has_its_length(kind, time_major, dtype):
+    """What lies beyond is not read: each sequence is the same alone, cut to its length."""
+    weights, hyper = initialized(mlax.nn.LSTMCell, dtype)
+    block: Any = mlax.block.Recurrent
+    options = {"return_carry": True, "time_major": time_major}
+    layer = block.init((weights, None, hyper), **options, reverse=kind == "reverse")
+    if kind == "both ways":
+        other = block.init((redrawn(weights, dtype, 40), None, hyper), **options)
+        block = mlax.block.Bidirectional
+        layer = block.init(layer, other, **options)
+    trainables, state, recurrent = layer
+    place = functools.partial(jnp.swapaxes, axis1=0, axis2=1 if time_major else 0)
+    lengths = jnp.asarray([3, TIME], jnp.int8)
+    reset = jnp.zeros((BATCH, TIME), bool).at[:, 2].set(True)
+
+    def run(t, x, reset=None, lengths=None):
+        reset = None if reset is None else place(reset)
+        (y, carry), _ = block.fwd(
+            place(x), t, state, recurrent, reset=reset, lengths=lengths
+        )
+        return place(y), carry
+
+    x = draw(10, (BATCH, TIME, IN), dtype)
+    x = x.at[0, 3:].set(jnp.nan)
+    for given in (None, reset):
+        y, carry = run(trainables, x, given, lengths)
+        for sample, length in enumerate([3, TIME]):
+            cut = None if given is None else given[sample : sample + 1, :length]
+            expected = run(trainables, x[sample : sample + 1, :length], cut)
+            assert_close(y[sample : sample + 1, :length], expected[0], dtype)
+            mine = jax.tree.map(lambda c, s=sample: c[s : s + 1], carry)
+            assert_close(mine, expected[1], dtype)
+        assert not jnp.any(y[0, 3:])
+
+
+@pytest.mark.parametrize("both_ways", [False, True])
+def test_padding_has_no_gradient(both_ways, dtype):
+    weights, hyper = initialized(mlax.nn.GRUCell, dtype)
+    block: Any = mlax.block.Recurrent
+    layer = block.init((weights, None, hyper))
+    if both_ways:
+        block = mlax.block.Bidirectional
+        layer = block.init(layer, layer)
+    trainables, state, recurrent = layer
+    lengths = jnp.asarray([2, TIME])
+
+    def loss(t, x):
+        y = block.fwd(x, t, state, recurrent, lengths=lengths)[0]
+        return jnp.sum(y**2)
+
+    def alone(t, x):
+        parts = ((x[:1, :2]), x[1:])
+        return sum(
+            jnp.sum(block.fwd(part, t, state, recurrent)[0] ** 2) for part in parts
+        )
+
+    x = draw(10, (BATCH, TIME, IN), dtype)
+    gradients = jax.grad(loss, (0, 1))(trainables, x)
+    assert_close(gradients, jax.grad(alone, (0, 1))(trainables, x), dtype)
+    assert not jnp.any(gradients[1][0, 2:])
+
+
+def test_the_last_carry_is_that_of_flax(dtype):
+    weights, hyper = initialized(mlax.nn.LSTMCell, dtype)
+    block = mlax.block.Recurrent
+    trainables, state, recurrent = block.init((weights, None, hyper), return_carry=True)
+    lengths = jnp.asarray([3, TIME])
+    theirs = nn.RNN(nn.OptimizedLSTMCell(SIZE, **FLAX), return_carry=True)
+    assert_same(
+        lambda t, x: block.fwd(x, t, state, recurrent, lengths=lengths)[0][1],
+        lambda t, x: theirs.apply(
+            {"params": {"cell": lstm(t.cell)}}, x, seq_lengths=lengths
+        )[0],
+        trainables,
+        draw(10, (BATCH, TIME, IN), dtype),
+    )
+
+
 def test_recurrent_over_images(dtype):
     cell = mlax.nn.ConvLSTMCell
     weights, _, hyper = shapes_of(lambda key: cell.init(key, 1, 2, 3, 3, dtype=dtype))

@@ -2,7 +2,8 @@
 # To change this file, edit that spec and run `mlax-scaffold generate`.
 """Bidirectional: two recurrent layers, one of them from the end to the beginning.
 
-Schuster & Paliwal, 1997, IEEE Transactions on Signal Processing 45(11).
+With `lengths`, which both layers take, the second one begins at the end of each
+sequence. Schuster & Paliwal, 1997, IEEE Transactions on Signal Processing 45(11).
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ class BidirectionalHyperparams(OfLayer):
     time_major: bool
     """Whether time is the first axis, else the last but one."""
 
-    keyword_inputs: ClassVar[tuple[str, ...]] = ("carry", "reset")
+    keyword_inputs: ClassVar[tuple[str, ...]] = ("carry", "reset", "lengths")
     """Keyword inputs of `fwd`."""
 
     def outline(self) -> tuple[Any, Any, Any]:
@@ -134,6 +135,7 @@ def fwd(
     *,
     carry: Any = None,
     reset: jax.Array | None = None,
+    lengths: jax.Array | None = None,
 ) -> tuple[Any, BidirectionalNonTrainables]:
     """Two recurrent layers, one of them from the end to the beginning.
 
@@ -147,6 +149,7 @@ def fwd(
         key: PRNG key, split over the layers.
         carry: any tree of arrays.
         reset: boolean (time, *batch) where time_major, else (*batch, time), or None.
+        lengths: integer (*batch,), or None.
 
     Returns:
         `(y, non_trainables)`; y is any tree of arrays, in the dtype of the input.
@@ -161,6 +164,8 @@ def fwd(
     x = checks.floating("Bidirectional", x=x)
     if reset is not None:
         reset = checks.logical("Bidirectional", reset=reset)
+    if lengths is not None:
+        lengths = checks.integral("Bidirectional", lengths=lengths)
     checks.shapes(
         "Bidirectional",
         hyperparams,
@@ -174,33 +179,54 @@ def fwd(
             reset,
             "time *batch | None" if hyperparams.time_major else "*batch time | None",
         ),
+        lengths=(lengths, "*batch | None"),
     )
 
     keys = arrays.split_keys(key, 2)
     # A carry is (ahead's before the first step, back's before the last one).
     axis = 0 if hyperparams.time_major else x.ndim - 2
     start, end = (None, None) if carry is None else carry
+    places = None
+    if lengths is not None:
+        steps = lax.broadcasted_iota(jnp.int32, x.shape[:-1], axis)
+        last = jnp.expand_dims(lengths.astype(jnp.int32), axis) - 1
+        places = jnp.where(steps > last, steps, last - steps)
+
+    def turned(x):
+        if places is None:
+            return jnp.flip(x, axis)
+        index = lax.expand_dims(places, range(places.ndim, x.ndim))
+        return jnp.take_along_axis(x, index, axis)
+
     ends = None
     if reset is not None:
         # Going back, a sequence begins where the next one is about to.
         first = lax.broadcasted_iota(jnp.int32, reset.shape, axis) == 0
-        ends = jnp.roll(jnp.flip(reset, axis), 1, axis) & ~first
+        ends = jnp.roll(turned(reset), 1, axis) & ~first
     y, ahead_state = hyperparams.ahead.apply(
         x,
         trainables.ahead,
         non_trainables.ahead,
         inference_mode,
         keys[0],
-        **checks.handed("Bidirectional", hyperparams.ahead, carry=start, reset=reset),
+        **checks.handed(
+            "Bidirectional",
+            hyperparams.ahead,
+            carry=start,
+            reset=reset,
+            lengths=lengths,
+        ),
     )
     non_trainables = non_trainables._replace(ahead=ahead_state)
     z, back_state = hyperparams.back.apply(
-        jnp.flip(x, axis),
+        turned(x),
         trainables.back,
         non_trainables.back,
         inference_mode,
         keys[1],
-        **checks.handed("Bidirectional", hyperparams.back, carry=end, reset=ends),
+        **checks.handed(
+            "Bidirectional", hyperparams.back, carry=end, reset=ends, lengths=lengths
+        ),
     )
     non_trainables = non_trainables._replace(back=back_state)
     for result in (y, z):
@@ -212,7 +238,7 @@ def fwd(
         )
     if hyperparams.return_carry:
         (y, start), (z, end) = y, z
-    z = jnp.flip(z, axis)
+    z = turned(z)
     if hyperparams.merge == "concatenate":
         y = jnp.concatenate([y, z], -1)
     elif hyperparams.merge == "multiply":

@@ -4,8 +4,10 @@
 
 The weights are cast once, before the loop. In 16 bits their gradients are computed
 for all steps at once, so that their error does not grow with the steps. A cell over
-images needs `time_major`. Other keyword inputs are the cell's, and the same in each
-step.
+images needs `time_major`. Where `reset` is True, the carry is the initial one before
+the step. With `lengths` a sequence has as many steps: beyond them y is zero and the
+carry stays, also where time runs back. Other keyword inputs are the cell's, and the
+same in each step.
 """
 
 from __future__ import annotations
@@ -65,7 +67,7 @@ class RecurrentHyperparams(OfLayer):
     @property
     def keyword_inputs(self) -> tuple[str, ...]:
         """Keyword inputs of `fwd`: those of its layers."""
-        return (*("carry", "reset"), *arrays.keyword_inputs(self.cell))
+        return (*("carry", "reset", "lengths"), *arrays.keyword_inputs(self.cell))
 
     def outline(self) -> tuple[Any, Any, Any]:
         """`init` with these hyperparameters: shapes in the place of arrays."""
@@ -130,6 +132,7 @@ def fwd(
     *,
     carry: Any = None,
     reset: jax.Array | None = None,
+    lengths: jax.Array | None = None,
     **inputs: Any,
 ) -> tuple[Any, RecurrentNonTrainables]:
     """A cell along the axis of time: (y_t, carry) = cell((x_t, carry)).
@@ -144,6 +147,7 @@ def fwd(
         key: PRNG key, split over the layers.
         carry: any tree of arrays.
         reset: boolean (time, *batch) where time_major, else (*batch, time), or None.
+        lengths: integer (*batch,), or None.
         **inputs: keyword inputs, handed to the layers that take them.
 
     Returns:
@@ -159,6 +163,8 @@ def fwd(
     x = checks.floating("Recurrent", x=x)
     if reset is not None:
         reset = checks.logical("Recurrent", reset=reset)
+    if lengths is not None:
+        lengths = checks.integral("Recurrent", lengths=lengths)
     checks.shapes(
         "Recurrent",
         hyperparams,
@@ -172,9 +178,9 @@ def fwd(
             reset,
             "time *batch | None" if hyperparams.time_major else "*batch time | None",
         ),
+        lengths=(lengths, "*batch | None"),
     )
 
-    # Where `reset` is True, the carry is the initial one before the step.
     axis = 0 if hyperparams.time_major else x.ndim - 2
     x = jnp.moveaxis(x, axis, 0)
     start = hyperparams.cell.initial_carry(x.shape[1:], x.dtype)
@@ -185,27 +191,38 @@ def fwd(
     if not isinstance(draws, jax.Array):
         draws = None
 
+    def chosen(mask, new, old):
+        return jax.tree.map(
+            lambda n, o: jnp.where(
+                lax.expand_dims(mask, range(mask.ndim, n.ndim)), n, o
+            ),
+            new,
+            old,
+        )
+
     def step(loop, slices):
         carry, states = loop
-        x, fresh, draw = slices
+        x, fresh, there, draw = slices
         if fresh is not None:
-            carry = jax.tree.map(
-                lambda s, c: jnp.where(
-                    lax.expand_dims(fresh, range(fresh.ndim, c.ndim)), s, c
-                ),
-                start,
-                carry,
-            )
+            carry = chosen(fresh, start, carry)
+        before = carry
         (y, carry), states = hyperparams.cell.apply(
             (x, carry), weights, states, inference_mode, draw, **inputs
         )
+        if there is not None:
+            carry = chosen(there, carry, before)
+            y = chosen(there, y, jax.tree.map(jnp.zeros_like, y))
         return (carry, states), y
 
     resets = None if reset is None else jnp.moveaxis(reset, axis, 0)
+    within = None
+    if lengths is not None:
+        steps = lax.broadcasted_iota(jnp.int32, (x.shape[0], *lengths.shape), 0)
+        within = steps < lengths.astype(jnp.int32)
     (carry, states), y = scan(
         step,
         (carry, non_trainables.cell),
-        (x, resets, draws),
+        (x, resets, within, draws),
         reverse=hyperparams.reverse,
         unroll=hyperparams.unroll,
     )

@@ -10,6 +10,7 @@ from mlax.functional._bernoulli import bernoulli
 from mlax.functional._bias_correction import bias_correction
 from mlax.functional._categorical import categorical
 from mlax.functional._chunked_attention import chunked_attention
+from mlax.functional._combine_masks import combine_masks
 from mlax.functional._conv import conv
 from mlax.functional._cumsum import cumsum
 from mlax.functional._deviations import deviations
@@ -31,6 +32,8 @@ from mlax.functional._log1mexp import log1mexp
 from mlax.functional._log_softmax import log_softmax
 from mlax.functional._logmeanexp import logmeanexp
 from mlax.functional._logsumexp import logsumexp
+from mlax.functional._make_attention_mask import make_attention_mask
+from mlax.functional._make_causal_mask import make_causal_mask
 from mlax.functional._max import max
 from mlax.functional._max_pool import max_pool
 from mlax.functional._mean import mean
@@ -73,6 +76,7 @@ __all__ = [
     "bias_correction",
     "categorical",
     "chunked_attention",
+    "combine_masks",
     "conv",
     "cumsum",
     "deviations",
@@ -94,6 +98,8 @@ __all__ = [
     "log_softmax",
     "logmeanexp",
     "logsumexp",
+    "make_attention_mask",
+    "make_causal_mask",
     "max",
     "max_pool",
     "mean",

@@ -23,6 +23,7 @@ from mlax.loss._perceptron_loss import perceptron_loss
 from mlax.loss._poisson_loss import poisson_loss
 from mlax.loss._poly_loss_cross_entropy import poly_loss_cross_entropy
 from mlax.loss._quantile_loss import quantile_loss
+from mlax.loss._ranking_softmax_loss import ranking_softmax_loss
 from mlax.loss._sigmoid_binary_cross_entropy import sigmoid_binary_cross_entropy
 from mlax.loss._sigmoid_focal_loss import sigmoid_focal_loss
 from mlax.loss._smooth_labels import smooth_labels
@@ -58,6 +59,7 @@ __all__ = [
     "poisson_loss",
     "poly_loss_cross_entropy",
     "quantile_loss",
+    "ranking_softmax_loss",
     "sigmoid_binary_cross_entropy",
     "sigmoid_focal_loss",
     "smooth_labels",

@@ -161,7 +161,7 @@ def _agreed_to_prune(plan: Plan, style: str) -> bool:
         return False
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
-    click.echo(orphan_text(plan.orphans), err=True)
+    click.echo(orphan_text(plan), err=True)
     return click.confirm("Delete these files?", default=False, err=True)
 
 

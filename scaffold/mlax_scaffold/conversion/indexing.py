@@ -84,6 +84,11 @@ class Indexing(ShapeFunctions):
             )
         if array.lead and not self._counted(array, parts):
             return None
+        if len(parts) == 2 and len(array.axes) > 1 and isinstance(parts[0], ast.Name):
+            first, second = map(ast.unparse, parts)
+            if first == second:
+                # The diagonal: both axes are as long.
+                self.symbols.equal(array.axes[0], array.axes[1])
         made = self._sliced(array.axes, parts)
         return Array(made, False, array.kind) if made is not None else None
 

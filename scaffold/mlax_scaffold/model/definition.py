@@ -281,6 +281,7 @@ class Definition:
         tree = self.method("setup_tree")
         return bool(
             not self.structural()
+            or self.declared(Role.OPTIMIZER)
             or self.method("setup")
             or (tree is not None and "params" in tree.names)
         )

@@ -33,6 +33,7 @@ class Role(Enum):
     STATE = "state"
     MOMENT = "moment"
     SUB_LAYER = "sub-layer"
+    OPTIMIZER = "optimizer"
     DERIVED = "derived"
 
 

@@ -16,7 +16,7 @@ from mlax_scaffold.model.project import Project, Rendered
 from mlax_scaffold.model.word import Word
 from mlax_scaffold.model.words import vocabulary
 from mlax_scaffold.project.plugins import Plugin, find_plugins
-from mlax_scaffold.project.progress import progress
+from mlax_scaffold.project.progress import plural, progress
 from mlax_scaffold.project.settings import FLAGS, find_project
 from mlax_scaffold.project.strays import strays
 from mlax_scaffold.reader.files import LIBRARY_SPECS, SpecFile, find_specs
@@ -198,7 +198,7 @@ class Workspace:
             return Generation(library, {}, ())
         from mlax_scaffold.render import render
 
-        with progress(f"Generating from {len(hashes)} specs"):
+        with progress(f"Generating from {plural(len(hashes), 'spec')}"):
             others = self._other_outputs()
             # What plugins make may follow from all specs.
             kept = self._kept(hashes) if added and not others else {}

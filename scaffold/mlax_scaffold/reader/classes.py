@@ -325,7 +325,10 @@ class ClassReader:
             usable = ["hyperparameter", "initializer", "scheduled", "derived"]
             if kind is Kind.OPTIMIZER:
                 usable += ["mask"]
-            if kind in (Kind.OPTIMIZER, Kind.SCHEDULE):
+            # The hyperparameters, whose methods they are, hold those of optimizers that are made.
+            makes = any(d.role is Role.OPTIMIZER for d in declarations)
+            late = makes and role is MethodRole.SETUP_TREE
+            if kind in (Kind.OPTIMIZER, Kind.SCHEDULE) and not late:
                 usable += ["method"]
             if role is MethodRole.SETUP_TREE:
                 usable.append("optimizer")

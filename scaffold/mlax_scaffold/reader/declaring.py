@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Collection
 from dataclasses import replace
 
 from mlax_scaffold.errors import Fix
@@ -20,6 +21,8 @@ _ROLES = {
     "state": Role.STATE,
     "moment": Role.MOMENT,
 }
+_LAYERS = ("nn", "block")
+_OPTIMIZERS = ("optim",)
 ALLOWED = (
     "A declaration in setup is a statement of its own: `self.name = trainable(...)`, "
     "`state(...)` or a sub-layer (each may end in `if condition else None`), or a list of "
@@ -36,17 +39,24 @@ class Declaring(Branches):
 
     def _declares(self, node: ast.AST) -> bool:
         return isinstance(node, ast.Call) and (
-            self._role(node) is not None or self._reference(node) is not None
+            self._role(node) is not None
+            or self._reference(node) is not None
+            or (
+                Role.OPTIMIZER in self.allowed_roles
+                and self._reference(node, _OPTIMIZERS) is not None
+            )
         )
 
     def _role(self, call: ast.Call) -> Role | None:
         return _ROLES.get(dotted(call.func) or "")
 
-    def _reference(self, call: ast.Call) -> Import | None:
+    def _reference(
+        self, call: ast.Call, sections: Collection[str] = _LAYERS
+    ) -> Import | None:
         imported = self.scope.imports.get(dotted(call.func) or "")
         if imported is None or imported.reference is None:
             return None
-        return imported if imported.reference.section in ("nn", "block") else None
+        return imported if imported.reference.section in sections else None
 
     def _declaration(self, name: str, value: ast.expr) -> Declaration | None:
         condition: Expression | None = None
@@ -72,6 +82,8 @@ class Declaring(Branches):
             body = value.body
         if isinstance(body, ast.Call) and self._declares(body):
             role = self._role(body)
+            if role is None and (made := self._reference(body, _OPTIMIZERS)):
+                return self._optimizer(name, body, made, condition)
             if role is None:
                 return self._sub_layer(name, body, condition)
             return self._array(role, name, body, condition)
@@ -88,11 +100,10 @@ class Declaring(Branches):
                 )
                 return None
         if Role.DERIVED not in self.allowed_roles:
-            self.source.report(
-                value,
-                f"self.{name} is no declaration",
-                f"Use {self._words()}, or a local: `{name} = ...`.",
-            )
+            hint = f"Use {self._words()}, or a local: `{name} = ...`."
+            if isinstance(value, ast.Call) and self._reference(value, _OPTIMIZERS):
+                hint = "An optimizer is made once for all weights: in `setup_tree(self, params)`."
+            self.source.report(value, f"self.{name} is no declaration", hint)
             return None
         check_derived(self.source, name, value, self.scope.imports)
         return Declaration(Role.DERIVED, name, value=self.scope.expression(value))
@@ -108,6 +119,19 @@ class Declaring(Branches):
         return Declaration(
             Role.SUB_LAYER, name, condition=condition, reference=imported.reference
         )
+
+    def _optimizer(
+        self, name: str, call: ast.Call, made: Import, condition: Expression | None
+    ) -> Declaration | None:
+        if condition is not None:
+            self.source.report(
+                call,
+                "an optimizer is made whatever hyperparameters say",
+                "Choose among its arguments, or take the optimizer as a field: "
+                f"`{name}: SubOptimizer`.",
+            )
+            return None
+        return Declaration(Role.OPTIMIZER, name, reference=made.reference)
 
     def _alike(self, items: list[ast.expr]) -> bool:
         """Whether the items of a list are sub-layers of one kind."""

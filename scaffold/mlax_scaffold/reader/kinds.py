@@ -51,7 +51,10 @@ _OF_LAYERS = (Role.TRAINABLE, Role.STATE, Role.SUB_LAYER, Role.DERIVED)
 ROLES = {
     Kind.LAYER: {"setup": _OF_LAYERS},
     Kind.BLOCK: {"setup": _OF_LAYERS},
-    Kind.OPTIMIZER: {"setup": (Role.MOMENT,), "setup_tree": (Role.STATE,)},
+    Kind.OPTIMIZER: {
+        "setup": (Role.MOMENT,),
+        "setup_tree": (Role.STATE, Role.OPTIMIZER),
+    },
     Kind.SCHEDULE: {"setup": ()},
 }
 """What the methods that declare may declare."""

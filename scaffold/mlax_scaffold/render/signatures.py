@@ -14,6 +14,7 @@ from mlax_scaffold.model.definition import (
     Input,
     Kind,
     Method,
+    Role,
 )
 from mlax_scaffold.model.expressions import text_of
 from mlax_scaffold.model.library import Library, Traits
@@ -285,6 +286,7 @@ def needs(definition: Definition) -> list[str]:
 def optimizer_step(definition: Definition) -> Signature:
     """That of `step`, which is the same for every optimizer."""
     name, needed = definition.name, needs(definition)
+    handed_on = bool(definition.structural() or definition.declared(Role.OPTIMIZER))
     given = (
         "those of each example, stacked along a first axis: structured like the "
         "weights, of the shapes (examples, *weight.shape) and their dtypes."
@@ -309,7 +311,7 @@ def optimizer_step(definition: Definition) -> Signature:
                     "None",
                     f"{doc}; {'needed' if called in needed else 'handed on'}.",
                     keyword=True,
-                    used=called in needed or bool(definition.structural()),
+                    used=called in needed or handed_on,
                 )
                 for called, (kind, doc) in STEP_INPUTS.items()
             ),

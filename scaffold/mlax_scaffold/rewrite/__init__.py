@@ -158,6 +158,11 @@ def rewrite_methods(
     }
     fields = {r: library[r].structural() for r in kinds}
     stacked = {r: h.name for r, fs in fields.items() for h in fs if h.type.word.stacked}
+    optimizers = {
+        i.name: library[i.reference].takes_weights
+        for i in definition.imports
+        if i.reference and i.reference.section == Kind.OPTIMIZER.section
+    }
     taken = needs(definition, library, library.traits(definition.reference))
     if not definition.kind.is_layer:
         taken = {}
@@ -175,7 +180,15 @@ def rewrite_methods(
             method.name: _rewrite(
                 functions[method.name],
                 Context(
-                    definition, method, traits, kinds, members, stacked, taken, marks
+                    definition,
+                    method,
+                    traits,
+                    kinds,
+                    members,
+                    stacked,
+                    optimizers,
+                    taken,
+                    marks,
                 ),
                 passes(method, definition),
             )
@@ -198,9 +211,11 @@ def _rewrite(
     for rewrite in passes:
         function = rewrite(function, context)
     function = training.simplified(function, context)
-    rebinds = context.method.role is MethodRole.ENTRY and context.rebinds_input
+    rebinds = context.rebinds_input or context.tree_dtype
+    rebinds = context.method.role is MethodRole.ENTRY and rebinds
     if rebinds and "dtype" in local_names(function):
-        function = with_prelude(function, [f"dtype = {context.floating_input}.dtype"])
+        dtype = context.tree_dtype or f"{context.floating_input}.dtype"
+        function = with_prelude(function, [f"dtype = {dtype}"])
     if context.is_own:
         signature = own_signature(function, context)
     # Comments of fields apart: looking for others in the text is cheaper than in the nodes.

@@ -40,6 +40,8 @@ class Context:
     """What each layer in a container is."""
     stacked: Mapping[Reference, str] = field(default_factory=dict)
     """The field of each of them that is a layer with stacked weights, where it has one."""
+    optimizers: Mapping[str, bool] = field(default_factory=dict)
+    """Names of the optimizers that are imported, and whether their `init` takes the weights."""
     needs: Mapping[str, Needs] = field(default_factory=dict)
     """What the entry points and the methods that are functions take, by name."""
     marks: Mapping[str, Marks] = field(default_factory=dict)
@@ -79,8 +81,8 @@ class Context:
 
     @cached_property
     def sub_optimizers(self) -> frozenset[str]:
-        """Fields that hold one initialized optimizer."""
-        return self.fields("optimizer")
+        """Attributes that are one optimizer: fields, and those that are declared."""
+        return self.fields("optimizer") | self.declared(Role.OPTIMIZER)
 
     def fields(self, attribute: str) -> frozenset[str]:
         """The hyperparameters that make attributes of a kind."""
@@ -113,6 +115,20 @@ class Context:
             if found:
                 return found
         return None
+
+    @cached_property
+    def tree_dtype(self) -> str | None:
+        """Expression of the dtype of the first floating leaf of inputs that are any trees.
+
+        None where another input says the dtype, or where nothing of this layer's own is to be cast to it.
+        """
+        own = (Role.TRAINABLE, Role.STATE, Role.SUB_LAYER)
+        if self.is_own or self.floating_input or not self.definition.declared(*own):
+            return None
+        trees = [i for i in self.method.positional if i.type.kind == "PyTree"]
+        names = ", ".join(i.variable for i in trees)
+        several = f"({names})" if len(trees) > 1 else names
+        return f"arrays.floating_dtype({several})" if trees else None
 
     @cached_property
     def rebinds_input(self) -> bool:
@@ -151,6 +167,8 @@ class Context:
         """Expression of the compute dtype; None: that of the weights."""
         if self.is_own:
             return "dtype" if self.needs[self.method.name].dtype else None
+        if self.tree_dtype:
+            return "dtype"
         if self.floating_input is None:
             return None
         return "dtype" if self.rebinds_input else f"{self.floating_input}.dtype"

@@ -25,6 +25,7 @@ from mlax_scaffold.rewrite.nodes import (
 SUFFIXES = {
     Role.TRAINABLE: ("_initializer",),
     Role.SUB_LAYER: ("_weights", "_state", "_hyperparams"),
+    Role.OPTIMIZER: ("_state", "_hyperparams"),
 }
 """Ends of the names that a declaration makes in `init`, beside its own."""
 

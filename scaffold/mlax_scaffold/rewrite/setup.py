@@ -99,6 +99,8 @@ class _Setup(cst.CSTTransformer):
 
     def _text(self, declaration: Declaration, value: cst.BaseExpression) -> str:
         name = declaration.name
+        if declaration.role is Role.OPTIMIZER:
+            return f"{name}_state, {name}_hyperparams = {code(value)}"
         if self.context.definition.kind is Kind.OPTIMIZER:
             return f"{name} = {self._kept(declaration, value)}"
         if declaration.role is Role.DERIVED:
@@ -241,6 +243,16 @@ class _Setup(cst.CSTTransformer):
         weights = f"{name}_weights" if traits.trainable else "_"
         state = f"{name}_state" if traits.stateful else "_"
         return f"{weights}, {state}, {name}_hyperparams"
+
+    def leave_Call(
+        self, original_node: cst.Call, updated_node: cst.Call
+    ) -> cst.BaseExpression:
+        name = code(updated_node.func)
+        if name not in self.context.optimizers:
+            return updated_node
+        weights = [cst.Arg(cst.Name("params"))] * self.context.optimizers[name]
+        init = expression(f"{name}.init")
+        return updated_node.with_changes(func=init, args=[*weights, *updated_node.args])
 
     def leave_Attribute(
         self, original_node: cst.Attribute, updated_node: cst.Attribute

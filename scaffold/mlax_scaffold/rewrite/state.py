@@ -82,7 +82,7 @@ class _State(cst.CSTTransformer):
         floating = _is_floating(declaration.dtype)
         if dtype is None or floating is False:
             return state
-        if floating is None or self.context.is_own:
+        if floating is None or self.context.is_own or self.context.tree_dtype:
             return f"arrays.cast({state}, {dtype})"
         return f"arrays.in_dtype({state}, {dtype})"
 

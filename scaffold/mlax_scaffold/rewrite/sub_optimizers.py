@@ -37,9 +37,16 @@ def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
         given = ", ".join([gradients, f"state.{name}", params, *inputs])
         new = fresh(f"{name}_state", taken)
         taken.discard(new)
+        kept = []
+        if target.startswith("self."):
+            # A moment is replaced by a statement of its own.
+            updates = fresh(f"{name}_updates", taken)
+            taken.discard(updates)
+            kept, target = [f"{target} = {updates}"], updates
         return [
             f"{target}, {new} = hyperparams.{name}.apply({given})",
             f"state = state._replace({name}={new})",
+            *kept,
         ]
 
     function = cst.ensure_type(

@@ -92,6 +92,8 @@ def _cast(name: str, context: Context) -> str:
     """The weight in the compute dtype."""
     # At the top, the input is still what was given.
     given = context.floating_input
+    if context.tree_dtype:
+        return f"arrays.cast(trainables.{name}, dtype)"
     if given is None:
         return f"trainables.{name}"
     cast = "cast" if name in context.trees else "in_dtype"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -24,6 +23,12 @@ from mlax_scaffold.spec.optimizer_moments import (
 )
 from mlax_scaffold.spec.step_numbers import dither, incremented
 from mlax_scaffold.spec.steps import at_step
+from mlax_scaffold.spec.sub_optimizers import (
+    EagerOptimizerHyperparams,
+    Given,
+    SubOptimizer,
+    made_optimizers,
+)
 from mlax_scaffold.spec.trees import path_name
 
 _INPUTS = ("value", "value_and_gradients", "key")
@@ -51,6 +56,8 @@ class Optimizer:
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self._hyperparameters = self._fields.bind(args, kwargs)
+        self._made: dict[str, SubOptimizer] = {}
+        """The optimizers that `setup_tree` makes."""
         # What `self.name` is during a step: scalars, moments, the number of the step.
         self._values: dict[str, Any] = {}
         self._state: dict[str, Any] = {}
@@ -62,19 +69,24 @@ class Optimizer:
         self._stepping = False
         for name in self._fields.holding("optimizers"):
             self._hyperparameters[name] = tuple(
-                _SubOptimizer(*pair) for pair in self._hyperparameters[name]
+                SubOptimizer.of(given) for given in self._hyperparameters[name]
             )
         for name in self._fields.holding("optimizer"):
-            self._hyperparameters[name] = _SubOptimizer(*self._hyperparameters[name])
+            self._hyperparameters[name] = SubOptimizer.of(self._hyperparameters[name])
 
     def initialize(self, params: Any) -> None:
         """Makes what is kept for every leaf and for all, and sets the number of steps to zero."""
         structure = jax.tree.structure(params)
         masks = self._masks(params)
         self._values = {n: structure.unflatten(c) for n, c in masks.items()}
+        for optimizer, _ in self._nested(self.state):
+            optimizer.initialize(params)
         self.setup_tree(params)
         declared = {n: v for n, v in self._values.items() if n not in masks}
         self._values = {}
+        for name in made_optimizers(type(self)):
+            self._made[name] = SubOptimizer.of(declared.pop(name))
+            self._made[name].initialize(params)
         wide = jnp.result_type(float)
         self._state = {name: created(d, wide) for name, d in declared.items()}
         leaves, structure = jax.tree.flatten(params)
@@ -92,24 +104,23 @@ class Optimizer:
     def load(self, state: Any) -> None:
         """Installs a state by the names of its fields: a named tuple, or a mapping."""
         fields = state if isinstance(state, Mapping) else state._asdict()
+        for name in made_optimizers(type(self)):
+            self._made.setdefault(name, SubOptimizer(None, None))
         for optimizer, own in self._nested(fields):
             optimizer.state = own
-        self._state = {
-            name: value
-            for name, value in fields.items()
-            if name not in self._hyperparameters
-        }
+        inner = {*self._hyperparameters, *self._made}
+        self._state = {n: value for n, value in fields.items() if n not in inner}
         # Which of them are moments, a leaf of any shape tells.
         self._moments = tuple(self._names_of_moments([], self._masks({})))
         self._values = {}
 
-    def _nested(self, fields: Mapping[str, Any]) -> list[tuple[_SubOptimizer, Any]]:
+    def _nested(self, fields: Mapping[str, Any]) -> list[tuple[SubOptimizer, Any]]:
         pairs = []
         for name in self._fields.holding("optimizers"):
             pairs += zip(self._hyperparameters[name], fields[name], strict=True)
         for name in self._fields.holding("optimizer"):
             pairs.append((self._hyperparameters[name], fields[name]))
-        return pairs
+        return pairs + [(made, fields[name]) for name, made in self._made.items()]
 
     @property
     def state(self) -> dict[str, Any]:
@@ -122,7 +133,8 @@ class Optimizer:
             name: self._hyperparameters[name].state
             for name in self._fields.holding("optimizer")
         }
-        return {**many, **one, **self._state}
+        made = {name: optimizer.state for name, optimizer in self._made.items()}
+        return {**many, **one, **made, **self._state}
 
     def _clone(self) -> Optimizer:
         values = dict(self._hyperparameters)
@@ -137,8 +149,18 @@ class Optimizer:
         """What a generated `init` returns; optimizers of optimizers take it."""
         return self.state, EagerOptimizerHyperparams(self)
 
+    def _make(self, params: Any) -> None:
+        """Makes the optimizers of `setup_tree` whose state was loaded."""
+        missing = [n for n, made in self._made.items() if made.hyperparams is None]
+        if missing:
+            self.setup_tree(params)
+        for name in missing:
+            made = SubOptimizer.of(self._values[name])
+            self._made[name].hyperparams = made.hyperparams
+
     def _begin(self, params: Any, inputs: dict[str, Any]) -> None:
         """Sets what `self.name` is in the methods that are called once a step."""
+        self._make(params)
         dtype = jnp.result_type(float)
         self._inputs = {name: inputs[name] for name in _INPUTS[:2]}
         self._stepping = self._whole is not None
@@ -283,9 +305,9 @@ class Optimizer:
     def _passes(self, number: int, places: int, items: Any, most: int | None) -> Any:
         return self._draws.passes(number, places, items, most)
 
-    def _given(self, number: int, optimizer: _SubOptimizer) -> _Given:
+    def _given(self, number: int, optimizer: SubOptimizer) -> Given:
         """An inner optimizer, with the inputs of the step and the key of its place."""
-        return _Given(optimizer, self._inputs | {"key": self._draws[number]})
+        return Given(optimizer, self._inputs | {"key": self._draws[number]})
 
     if TYPE_CHECKING:
         # Both the method below and, in the methods of a spec, the number of the step.
@@ -339,7 +361,7 @@ class Optimizer:
         def __getattr__(self, name):
             if name.startswith("_"):
                 raise AttributeError(name)
-            for known in (self._values, self._state, self._hyperparameters):
+            for known in (self._values, self._state, self._made, self._hyperparameters):
                 if name in known:
                     return known[name]
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
@@ -351,49 +373,6 @@ class Optimizer:
                 self._state[name] = jax.tree.map(_as, value, self._state[name])
             else:
                 self._values[name] = value
-
-
-class EagerOptimizerHyperparams:
-    """The hyperparameters of an optimizer, with the interface of generated ones."""
-
-    def __init__(self, optimizer: Optimizer) -> None:
-        self._make = optimizer._clone
-
-    def apply(
-        self, grads: Any, state: Any, params: Any, **inputs: Any
-    ) -> tuple[Any, Any]:
-        """`step`, as a pure function."""
-        optimizer = self._make()
-        optimizer.load(state)
-        return optimizer.step(grads, params, **inputs), optimizer.state
-
-
-@dataclass
-class _SubOptimizer:
-    """An initialized optimizer in another one."""
-
-    state: Any
-    hyperparams: Any
-
-
-@dataclass(frozen=True)
-class _Given:
-    """An inner optimizer with inputs of its own: how it is run at one place."""
-
-    optimizer: _SubOptimizer
-    inputs: dict[str, Any]
-
-    def __call__(self, grads: Any, params: Any, **inputs: Any) -> Any:
-        updates, new = self.apply(grads, self.optimizer.state, params, **inputs)
-        self.optimizer.state = new
-        return updates
-
-    def apply(
-        self, grads: Any, state: Any, params: Any, **inputs: Any
-    ) -> tuple[Any, Any]:
-        """A pure step, of which some inputs may be others."""
-        apply = self.optimizer.hyperparams.apply
-        return apply(grads, state, params, **self.inputs | inputs)
 
 
 def _as(new: Any, old: Any) -> jax.Array:

@@ -13,6 +13,7 @@ from mlax_scaffold.reader.numbering import numbered as places_of
 from mlax_scaffold.reader.source import self_attribute
 from mlax_scaffold.spec.declared import parse
 from mlax_scaffold.spec.occurrences import Method, routed
+from mlax_scaffold.spec.sub_optimizers import made_optimizers
 
 if TYPE_CHECKING:
     from mlax_scaffold.spec.optimizer import Optimizer
@@ -34,7 +35,7 @@ def _kind(
     owner: type[Optimizer], node: ast.Call, loops: Mapping[str, str]
 ) -> str | None:
     """What takes a key in a call: "key", "applied", "optimizer"; None where nothing does."""
-    single = owner._fields.holding("optimizer")
+    single = (*owner._fields.holding("optimizer"), *made_optimizers(owner))
     match node.func:
         case ast.Attribute(attr="key") as called if self_attribute(called) == "key":
             return "key"

@@ -152,8 +152,7 @@ def run_optimizer(
     optimizer = _optimizer(case, spec, state, hyperparams)
     optimizer.load(state)
     updates = optimizer.step(gradients, params, **inputs)
-    fields = {name: optimizer.state[name] for name in state._fields}
-    return updates, type(state)(**fields)
+    return updates, _as_state(optimizer.state, state)
 
 
 def run_optimizer_initialization(
@@ -162,8 +161,18 @@ def run_optimizer_initialization(
     """The state that the spec makes for weights."""
     optimizer = _optimizer(case, spec, case.init(params)[0], hyperparams)
     optimizer.initialize(params)
-    fields = {name: optimizer.state[name] for name in state._fields}
-    return type(state)(**fields)
+    return _as_state(optimizer.state, state)
+
+
+def _as_state(actual: Any, like: Any) -> Any:
+    """A state of the spec with the NamedTuples of `like` in the place of dicts."""
+    if isinstance(actual, Mapping) and hasattr(like, "_fields"):
+        parts = {n: _as_state(actual[n], getattr(like, n)) for n in like._fields}
+        return type(like)(**parts)
+    if type(actual) is tuple and type(like) is tuple:
+        pairs = zip(actual, like, strict=True)
+        return tuple(_as_state(one, other) for one, other in pairs)
+    return actual
 
 
 def _optimizer(case: OptimizerCase, spec: Spec, state: Any, hyperparams: Any) -> Any:

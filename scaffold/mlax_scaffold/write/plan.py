@@ -82,7 +82,7 @@ class Plan:
         """Raises ConflictError, naming every file, if files of specs would be deleted."""
         if self.orphans:
             raise ConflictError(
-                f"{orphan_text(self.orphans)}\nNothing was changed. Bring "
+                f"{orphan_text(self)}\nNothing was changed. Bring "
                 f"{'the spec' if len(self._gone()) == 1 else 'the specs'} back, or let "
                 "`mlax-scaffold generate --prune` delete what followed from it."
             )
@@ -194,13 +194,20 @@ def diff(plan: Plan) -> str:
     return "".join(line for change in plan.changes for line in _diff_one(change))
 
 
-def orphan_text(orphans: Sequence[FileStatus]) -> str:
-    """The specs that are gone, and the files that followed from each."""
+def orphan_text(plan: Plan) -> str:
+    """The specs that are gone, the files that followed from each, and what these alone need."""
     lines = []
-    for source in sorted({status.source for status in orphans}):
-        files = [status.path for status in orphans if status.source == source]
+    for source in sorted({status.source for status in plan.orphans}):
+        files = [status.path for status in plan.orphans if status.source == source]
         lines += [f"{source} is gone, and would take along:"]
         lines += [f"  {path}" for path in files]
+    others = set(plan.deleted) - {status.path for status in plan.orphans}
+    if others:
+        count = f"{len(others)} file{'' if len(others) == 1 else 's'}"
+        lines += [
+            f"With that would go {count} that nothing else needs; "
+            "`mlax-scaffold generate --dry-run --prune` lists all."
+        ]
     return "\n".join(lines)
 
 

@@ -12,7 +12,7 @@ from mlax_scaffold.testing import toys
 from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.contract import claims, examples
 from mlax_scaffold.testing.dims import shapes_of
-from mlax_scaffold.testing.fitting import hyperparams_of, known
+from mlax_scaffold.testing.fitting import hyperparams_of, known, smallest
 from mlax_scaffold.testing.kinds import layer
 from mlax_scaffold.testing.oracle import find_spec
 from mlax_scaffold.testing.picks import Pick
@@ -43,6 +43,7 @@ def cases(pick: Pick) -> Case:
             "x": "time *batch features if time_major else *batch time features",
             "carry": "*batch features",
             "reset": "time *batch if time_major else *batch time",
+            "lengths": "*batch",
             "shift": "features",
         },
         dict(known(hyperparams), features=toys.WIDTH),
@@ -51,6 +52,8 @@ def cases(pick: Pick) -> Case:
     inputs = {}
     if pick("reset is given", booleans()):
         inputs["reset"] = shapes.array("reset", jnp.bool_)
+    if pick("lengths is given", booleans()):
+        inputs["lengths"] = shapes.array("lengths", jnp.int32)
     if pick("shift is given", booleans()):
         inputs["shift"] = shapes.array("shift")
     return Case.of_layer(
@@ -61,6 +64,7 @@ def cases(pick: Pick) -> Case:
         shapes=shapes,
         x=shapes.array("x"),
         inputs=inputs,
+        ranges={"lengths": (0, smallest(unroll))},
         key_optional=True,
         draws_keys=True,
         trains=True,

@@ -134,6 +134,21 @@ def test_on_a_terminal_one_is_asked(
     assert (generated.root / "mynet/nn/twice.py").exists() is not deleted
 
 
+def test_what_goes_along_with_the_last_spec_is_counted(generated: ProjectFolder):
+    """The rest of the package, which nothing needs then."""
+    for name in ("scale", "twice"):
+        (generated.root / f"specs/nn/{name}.py").unlink()
+    listed = generated.json("generate", "--dry-run", "--prune")["deleted"]
+    planned = generated.json("generate", "--dry-run", status=1)
+    others = set(listed) - set(planned["orphans"])
+    assert "mynet/__init__.py" in others
+    said = f"With that would go {len(others)} files that nothing else needs"
+    assert said in generated.run("generate").stdout
+    status, shown = on_a_terminal(generated.root, ["generate"], "y\n")
+    assert status == 0
+    assert shown.index(said) < shown.index("Delete these files? [y/N]")
+
+
 MINE = "What somebody wrote.\n"
 
 

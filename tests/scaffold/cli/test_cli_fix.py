@@ -59,6 +59,26 @@ def test_the_edit_is_made_shown_and_undone(wide: ProjectFolder):
     assert wide.files() == before
 
 
+@pytest.mark.parametrize(
+    ("right", "slip"),
+    [
+        ("        return x", "        retrun x"),
+        ("def setup(self):", "def setup(self)"),
+        ("from mlax_scaffold.spec import", "form mlax_scaffold.spec import"),
+    ],
+)
+def test_a_slip_that_is_no_python_is_mended(
+    generated: ProjectFolder, right: str, slip: str
+):
+    generated.write(PATH, SCALE.replace(right, slip, 1))
+    result = generated.run("generate")
+    assert f"{PATH}:" in result.output
+    assert result.output.endswith("`mlax-scaffold generate --fix` mends it.\n")
+    generated.ok("generate", "--fix")
+    assert generated.text(PATH) == SCALE
+    assert "all clean" in generated.ok("check")
+
+
 def test_a_preview_shows_the_edit_and_makes_none(wide: ProjectFolder):
     before = wide.files()
     output = wide.ok("generate", "--fix", "--diff")

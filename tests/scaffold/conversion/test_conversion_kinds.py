@@ -456,7 +456,11 @@ FUNCTIONS = {
     ),
     "so do an index for each axis": (
         "def thing(x):\n    rows = jnp.arange(3)\n    return x[rows, rows]\n",
-        "x: Float['batch axis1']",
+        "x: Float['axis1 axis1']",
+    ),
+    "a diagonal is of a square": (
+        "def thing(x, y):\n    rows = jnp.arange(3)\n    return (x @ y.T)[rows, rows]\n",
+        "y: Float['rows features']",
     ),
     "numbers that are counted in a dtype": (
         "def thing(t):\n    return t * jnp.arange(4, dtype=jnp.float32)\n",

@@ -88,6 +88,28 @@ BLOCKS = {
             return x
         """,
 }
+WHOLE = """
+        def forward(self, x: PyTree) -> PyTree:
+            return x
+        """
+TREES = """
+        layer: SubLayer  #: what is called
+
+        def setup(self):
+            self.scale = trainable(normal(1.0), ())
+            self.scales = [trainable(normal(1.0), (3,)) for _ in range(2)]
+            self.calls = state(ones, ())
+            self.plain = Plain(3)
+
+        def _shifted(self, x):
+            return x + self.calls * self.scale
+
+        def forward(self, x: PyTree) -> PyTree:
+            if self.training:
+                self.calls = self.calls + self.scale
+            x = jax.tree.map(lambda a: self._shifted(a) * self.scales[0] / self.calls, x)
+            return jax.tree.map(self.plain, self.layer(x))
+        """
 USES = """
         depth: Size = 2  #: how often
 
@@ -122,6 +144,11 @@ def examples(
         text = own.text.replace("class Example(", f"class {name.title()}(")
         text = text.replace("SubLayer,", "Stacked, SubLayer,", 1)
         path = own.path.replace("example", name)
+        specs[path] = SpecFile(path, "block", text)
+    for name, body in (("trees", TREES), ("whole", WHOLE)):
+        text = example_files(body, "Block")[0].text
+        path = f"specs/block/{name}.py"
+        text = text.replace("class Example(", f"class {name.title()}(")
         specs[path] = SpecFile(path, "block", text)
     imports = "".join(f"from specs.block.{n} import {n.title()}\n" for n in BLOCKS)
     text = example_files(USES)[0].text.replace(
@@ -190,6 +217,23 @@ def test_hyperparameters_say_what_fits(examples: Examples):
     other = trainables._replace(logits=jnp.zeros(2))
     with pytest.raises(ValueError, match="'logits' must have shape"):
         module.fwd(rows(), other, state, hyperparams, True)
+
+
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize("dtype", ["bfloat16", "float32", "int32"])
+def test_a_tree_says_the_dtype(dtype: str, training: bool, examples: Examples):
+    module: Any = examples.module("block", "trees")
+    given = {"layer": examples.module("block", "whole").init()}
+    trainables, state, hyperparams = created(module, **given)
+    block = examples.oracle("block", "trees")(**given)
+    block.load(trainables, state)
+    x = {"n": jnp.arange(3), "a": rows().astype(dtype)}
+    y, state = module.fwd(x, trainables, state, hyperparams, not training)
+    assert_same(y, block(x, training=training))
+    assert_same(as_dict(state), block.non_trainables)
+    floating = "float32" if dtype == "int32" else dtype
+    assert y["a"].dtype == floating
+    assert state.calls.dtype == jnp.float32
 
 
 @pytest.mark.parametrize("training", [True, False])

@@ -21,6 +21,7 @@ from references.laprop import laprop
 from references.nosadam import nosadam
 from references.pid import pid
 from references.qhadam import qhadam
+from references.ranger import ranger
 from references.swats import swats
 from zoo import optim
 
@@ -35,6 +36,7 @@ OPTIMIZERS: dict[str, tuple[Any, Steps, dict[str, Any]]] = {
     "nosadam": (optim.NosAdam, nosadam, {}),
     "pid": (optim.PID, pid, {}),
     "qhadam": (optim.QHAdam, qhadam, {"nu2": 0.9}),
+    "ranger": (optim.Ranger, ranger, {"k": 2, "alpha": 0.25}),
     "swats": (optim.SWATS, swats, {}),
     "swats that switches": (optim.SWATS, swats, {"epsilon": 0.1}),
 }

@@ -5,11 +5,13 @@
 from zoo.functional._apply_attention_mask import apply_attention_mask
 from zoo.functional._apply_attention_weights import apply_attention_weights
 from zoo.functional._bernoulli import bernoulli
+from zoo.functional._bias_correction import bias_correction
 from zoo.functional._chunked_attention import chunked_attention
 from zoo.functional._conv import conv
 from zoo.functional._cumsum import cumsum
 from zoo.functional._deviations import deviations
 from zoo.functional._dithered_sum import dithered_sum
+from zoo.functional._divide_by_root import divide_by_root
 from zoo.functional._divide_by_scaled_root import divide_by_scaled_root
 from zoo.functional._dot_product_attention import dot_product_attention
 from zoo.functional._dot_product_attention_logits import dot_product_attention_logits
@@ -23,8 +25,10 @@ from zoo.functional._logsumexp import logsumexp
 from zoo.functional._mean import mean
 from zoo.functional._moments import moments
 from zoo.functional._range_scale import range_scale
+from zoo.functional._rectification import rectification
 from zoo.functional._rms_norm import rms_norm
 from zoo.functional._running_sum import running_sum
+from zoo.functional._saturate import saturate
 from zoo.functional._scaled_scores import scaled_scores
 from zoo.functional._softmax import softmax
 from zoo.functional._sparsemax import sparsemax
@@ -40,11 +44,13 @@ __all__ = [
     "apply_attention_mask",
     "apply_attention_weights",
     "bernoulli",
+    "bias_correction",
     "chunked_attention",
     "conv",
     "cumsum",
     "deviations",
     "dithered_sum",
+    "divide_by_root",
     "divide_by_scaled_root",
     "dot_product_attention",
     "dot_product_attention_logits",
@@ -58,8 +64,10 @@ __all__ = [
     "mean",
     "moments",
     "range_scale",
+    "rectification",
     "rms_norm",
     "running_sum",
+    "saturate",
     "scaled_scores",
     "softmax",
     "sparsemax",

@@ -10,9 +10,12 @@ from zoo.optim import adai as Adai
 from zoo.optim import adam_p as AdamP
 from zoo.optim import agg_mo as AggMo
 from zoo.optim import la_prop as LaProp
+from zoo.optim import lookahead as Lookahead
 from zoo.optim import nos_adam as NosAdam
 from zoo.optim import pid as PID
 from zoo.optim import qh_adam as QHAdam
+from zoo.optim import r_adam as RAdam
+from zoo.optim import ranger as Ranger
 from zoo.optim import swats as SWATS
 
 # A line for each name, here and above: branches that each add one merge by
@@ -25,8 +28,11 @@ __all__ = [
     "AdamP",
     "AggMo",
     "LaProp",
+    "Lookahead",
     "NosAdam",
     "QHAdam",
+    "RAdam",
+    "Ranger",
     "apply_updates",
     "from_optax",
     "state_shardings",

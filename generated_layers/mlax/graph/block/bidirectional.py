@@ -21,7 +21,8 @@ from mlax.graph._rng import Rng
 class Bidirectional(BlockModule):
     """Two recurrent layers, one of them from the end to the beginning.
 
-    Schuster & Paliwal, 1997, IEEE Transactions on Signal Processing 45(11).
+    With `lengths`, which both layers take, the second one begins at the end of each
+    sequence. Schuster & Paliwal, 1997, IEEE Transactions on Signal Processing 45(11).
 
     Args:
         graph: a node of its own, `graph.child(...)`.
@@ -67,6 +68,7 @@ class Bidirectional(BlockModule):
         *,
         carry: Any = None,
         reset: jax.Array | None = None,
+        lengths: jax.Array | None = None,
         is_training: bool = True,
     ) -> tuple[Any, Params]:
         """Apply the module.
@@ -77,6 +79,7 @@ class Bidirectional(BlockModule):
                 features).
             carry: any tree of arrays.
             reset: boolean (time, *batch) where time_major, else (*batch, time), or None.
+            lengths: integer (*batch,), or None.
             is_training: static; whether state changes and something may be random.
 
         Returns:
@@ -86,4 +89,6 @@ class Bidirectional(BlockModule):
             LockedError: where locked params lack a parameter.
             ValueError, TypeError: where an input does not fit.
         """
-        return self.call(pure.fwd, params, x, is_training, carry=carry, reset=reset)
+        return self.call(
+            pure.fwd, params, x, is_training, carry=carry, reset=reset, lengths=lengths
+        )

@@ -23,8 +23,10 @@ class Recurrent(BlockModule):
 
     The weights are cast once, before the loop. In 16 bits their gradients are computed
     for all steps at once, so that their error does not grow with the steps. A cell over
-    images needs `time_major`. Other keyword inputs are the cell's, and the same in each
-    step.
+    images needs `time_major`. Where `reset` is True, the carry is the initial one before
+    the step. With `lengths` a sequence has as many steps: beyond them y is zero and the
+    carry stays, also where time runs back. Other keyword inputs are the cell's, and the
+    same in each step.
 
     Args:
         graph: a node of its own, `graph.child(...)`.
@@ -69,6 +71,7 @@ class Recurrent(BlockModule):
         *,
         carry: Any = None,
         reset: jax.Array | None = None,
+        lengths: jax.Array | None = None,
         is_training: bool = True,
         **inputs: Any,
     ) -> tuple[Any, Params]:
@@ -80,6 +83,7 @@ class Recurrent(BlockModule):
                 features).
             carry: any tree of arrays.
             reset: boolean (time, *batch) where time_major, else (*batch, time), or None.
+            lengths: integer (*batch,), or None.
             is_training: static; whether state changes and something may be random.
             **inputs: keyword inputs, handed to the modules that take them.
 
@@ -91,5 +95,12 @@ class Recurrent(BlockModule):
             ValueError, TypeError: where an input does not fit.
         """
         return self.call(
-            pure.fwd, params, x, is_training, carry=carry, reset=reset, **inputs
+            pure.fwd,
+            params,
+            x,
+            is_training,
+            carry=carry,
+            reset=reset,
+            lengths=lengths,
+            **inputs,
         )

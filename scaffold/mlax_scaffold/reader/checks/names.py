@@ -12,6 +12,7 @@ from mlax_scaffold.reader.source import Source, self_attribute
 _SUFFIXES = {
     Role.TRAINABLE: ("_initializer",),
     Role.SUB_LAYER: ("_weights", "_state", "_hyperparams"),
+    Role.OPTIMIZER: ("_state", "_hyperparams"),
 }
 OF_STEPS = (*("step", "step_number", "key", "dither", "value", "value_and_gradients"),)
 """What the methods of an optimizer may read of the step that is taken."""

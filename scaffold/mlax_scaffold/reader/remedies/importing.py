@@ -23,8 +23,14 @@ def with_imports(text: str, needed: Iterable[Needed]) -> str:
 
 
 def without_unused(text: str, before: str) -> str:
-    """The text without imports that `before` used, and it does not."""
-    gone = _used(before) - _used(text)
+    """The text without imports that `before` used, and it does not.
+
+    Of one that was no Python nobody knows what it used.
+    """
+    try:
+        gone = _used(before) - _used(text)
+    except SyntaxError:
+        return text
     tree = parsed(text)
     lines = text.split("\n")
     for statement in reversed(_imports(tree)):

@@ -214,6 +214,8 @@ class _Builder:
             yield table(("name", "shape", "initializer", "dtype"), rows)
         for h in self.definition.structural():
             yield f"The states of {code(h.name)}."
+        for d in self.definition.declared(Role.OPTIMIZER):
+            yield f"The state of {code(d.name)} ({self._linked(d)})."
 
     def _linked(self, d: Declaration) -> str:
         found = [self._link(r.section, r.name) for r in d.references]

@@ -71,6 +71,7 @@ class _OptimizerBuilder:
         self.moments = definition.declared(Role.MOMENT)
         self.structural = definition.structural()
         self.states = definition.declared(Role.STATE)
+        self.made = definition.declared(Role.OPTIMIZER)
         self.reads = frozenset().union(*(m.reads for m in definition.methods))
         self.counts = bool(
             self.reads & OF_THE_NUMBER or self.definition.holding("scheduled")
@@ -86,9 +87,17 @@ class _OptimizerBuilder:
             module_doc(self.definition),
             offered(["init", "step", f"{self.name}Hyperparams", f"{self.name}State"]),
             tuple(self._state_fields()),
-            tuple(
-                Field(h.name, h.type.canonical, docstring(field_doc(h), 4))
-                for h in self.definition.hyperparameters
+            (
+                *(
+                    Field(h.name, h.type.canonical, docstring(field_doc(h), 4))
+                    for h in self.definition.hyperparameters
+                ),
+                *(
+                    Field(
+                        d.name, "OptimizerHyperparams", docstring(f"Those of {d.name}.")
+                    )
+                    for d in self.made
+                ),
             ),
             hyper_methods(self.definition, self.methods),
             self._init(),
@@ -118,6 +127,8 @@ class _OptimizerBuilder:
             many = h.type.word.many
             kind = "tuple[Any, ...]" if many else "Any"
             yield Field(h.name, kind)
+        for d in self.made:
+            yield Field(d.name, "Any", docstring(f"State of {d.name}."))
 
     def _init(self) -> FunctionView:
         signature = optimizer_init(self.definition)
@@ -166,6 +177,7 @@ class _OptimizerBuilder:
             else:
                 lines.append(check(self.name, h))
         lines += [self._check_mask(name) for name in self.definition.holding("mask")]
+        inner = (*self.structural, *self.made)
         fields = []
         if self.counts:
             fields.append(f"step=placement.create_count({beside(self.definition)})")
@@ -173,14 +185,16 @@ class _OptimizerBuilder:
         if "setup" in self.methods:
             given = ["trainables", "moments", *self._selected(self._reads("setup"))]
             fields.append(f"**trees.unzip({', '.join(given)})")
-        fields += [f"{h.name}={h.name}_state" for h in self.structural]
+        fields += [f"{part.name}={part.name}_state" for part in inner]
         given = ", ".join(
-            f"{h.name}={h.name}{'_hyperparams' if h.type.word.structural else ''}"
-            for h in self.definition.hyperparameters
+            f"{part.name}={part.name}{'_hyperparams' if part in inner else ''}"
+            for part in (*self.definition.hyperparameters, *self.made)
         )
-        lines.append(f"hyperparams = {self.name}Hyperparams({given})")
-        if "setup_tree" in self.methods:
-            lines.append(self.methods["setup_tree"].body.rstrip("\n"))
+        hyperparams = f"hyperparams = {self.name}Hyperparams({given})"
+        tree = self.methods.get("setup_tree")
+        made = [] if tree is None else [tree.body.rstrip("\n")]
+        # Methods are there for `setup_tree`, unless it makes optimizers, whose own are among them.
+        lines += [*made, hyperparams] if self.made else [hyperparams, *made]
         if "setup" in self.methods:
             lines.append(self._moments())
         lines += [

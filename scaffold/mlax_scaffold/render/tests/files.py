@@ -203,7 +203,10 @@ def _view(definition: Definition, library: Library, project: Project) -> TestVie
         key_optional=definition.kind is Kind.BLOCK,
         partial=tuple(
             item.name
-            for item in (*definition.structural(), *definition.declared(Role.STATE))
+            for item in (
+                *definition.structural(),
+                *definition.declared(Role.STATE, Role.OPTIMIZER),
+            )
         ),
         held=tuple(d.name for d in definition.declared(Role.MOMENT) if d.members),
         needs=tuple(needs(definition)) if definition.kind is Kind.OPTIMIZER else (),
