@@ -210,6 +210,7 @@ if TYPE_CHECKING:
         combine_masks as combine_masks,
     )
     from mlax_scaffold.specs.functional.conv import conv as conv
+    from mlax_scaffold.specs.functional.cumsum import cumsum as cumsum
     from mlax_scaffold.specs.functional.deviations import deviations as deviations
     from mlax_scaffold.specs.functional.dithered_sum import (
         dithered_sum as dithered_sum,
