@@ -38,7 +38,7 @@ def test_init_refuses_a_name_that_will_not_do(tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    "arguments", [("new-layer", "Gate", "--no-test"), ("generate",)], ids=lambda a: a[0]
+    "arguments", [("new-layer", "ProbeGate", "--no-test"), ("generate",)], ids=lambda a: a[0]
 )
 def test_progress_is_shown_while_it_lasts(
     empty: ProjectFolder, arguments: tuple[str, ...]
@@ -69,7 +69,7 @@ COMMANDS = [
     ("remove", "Scale", "--dry-run"),
     ("move", "Scale", "block", "--dry-run"),
     ("absorb", "Scale", "--dry-run"),
-    ("new-layer", "Gate", "--dry-run"),
+    ("new-layer", "ProbeGate", "--dry-run"),
     ("diff",),
     ("update",),
 ]
