@@ -206,7 +206,11 @@ if TYPE_CHECKING:
     from mlax_scaffold.specs.functional.chunked_attention import (
         chunked_attention as chunked_attention,
     )
+    from mlax_scaffold.specs.functional.combine_masks import (
+        combine_masks as combine_masks,
+    )
     from mlax_scaffold.specs.functional.conv import conv as conv
+    from mlax_scaffold.specs.functional.cumsum import cumsum as cumsum
     from mlax_scaffold.specs.functional.deviations import deviations as deviations
     from mlax_scaffold.specs.functional.dithered_sum import (
         dithered_sum as dithered_sum,
@@ -238,6 +242,12 @@ if TYPE_CHECKING:
     from mlax_scaffold.specs.functional.log_softmax import log_softmax as log_softmax
     from mlax_scaffold.specs.functional.logmeanexp import logmeanexp as logmeanexp
     from mlax_scaffold.specs.functional.logsumexp import logsumexp as logsumexp
+    from mlax_scaffold.specs.functional.make_attention_mask import (
+        make_attention_mask as make_attention_mask,
+    )
+    from mlax_scaffold.specs.functional.make_causal_mask import (
+        make_causal_mask as make_causal_mask,
+    )
     from mlax_scaffold.specs.functional.max import max as max
     from mlax_scaffold.specs.functional.max_pool import max_pool as max_pool
     from mlax_scaffold.specs.functional.mean import mean as mean
@@ -275,5 +285,6 @@ if TYPE_CHECKING:
     from mlax_scaffold.specs.functional.sum_pool import sum_pool as sum_pool
     from mlax_scaffold.specs.functional.top_k_logits import top_k_logits as top_k_logits
     from mlax_scaffold.specs.functional.top_p_logits import top_p_logits as top_p_logits
+    from mlax_scaffold.specs.functional.unbiasing import unbiasing as unbiasing
     from mlax_scaffold.specs.functional.var import var as var
     from mlax_scaffold.specs.functional.z_norm import z_norm as z_norm
