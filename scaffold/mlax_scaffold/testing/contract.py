@@ -128,8 +128,23 @@ class Contract(Generic[S]):
         _forget_others(self)
         cases = picks.covering(self.make, seeds=profiles.seeds())
         if not cases:
-            raise AssertionError(f"{self.name}: no case meets its requirements")
+            raise AssertionError(
+                f"{shown(self.spec.path)}:{_line(self.spec, self.name)}: {self.name}: no case "
+                f"meets its requirements. The simplest one is refused: {self._refusal()}\n"
+                "Say which sizes and values fit each other: give axes of one size one name in "
+                "the types of the inputs, `require` in `setup` what hyperparameters have to be, "
+                "or give `examples`."
+            )
         return cases
+
+    def _refusal(self) -> str:
+        """What is wrong with the simplest values, in a line."""
+        try:
+            picks.with_values(self.make, {})
+        except Unfit as unfit:
+            lines = str(unfit.__cause__ or unfit).strip().splitlines()
+            return lines[0] if lines else "it is not to be looked at."
+        return "it is one of others."
 
     @functools.cached_property
     def _options(self) -> list[tuple[S, Mapping[str, Any]]]:
@@ -211,7 +226,7 @@ class Example(Generic[S]):
 
 def examples(contract: Contract[S]) -> st.SearchStrategy[Example[S]]:
     """The Hypothesis strategy of all situations of a contract."""
-    drawn = picks.examples(contract.make)
+    drawn = picks.examples(contract.make, lambda: contract.covering)
     return drawn.map(lambda case: Example(contract, *case))
 
 

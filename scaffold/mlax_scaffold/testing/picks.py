@@ -47,6 +47,8 @@ class Refused(Unfit):
         self.hyperparameters = hyperparameters
 
 
+_MANY = 20
+"""So many examples are refused before it is asked whether any case is taken."""
 REFUSALS = (ValueError, TypeError, IndexError, ArithmeticError)
 """What Python and jax raise where sizes do not fit each other."""
 
@@ -140,8 +142,15 @@ def covering(make: Make[C], seeds: int = 1) -> list[tuple[C, Mapping[str, Any]]]
     return list(cases.values())
 
 
-def examples(make: Make[C]) -> st.SearchStrategy[tuple[C, Mapping[str, Any]]]:
-    """The Hypothesis strategy of all cases, with what was picked."""
+def examples(
+    make: Make[C], without: Callable[[], object] = lambda: None
+) -> st.SearchStrategy[tuple[C, Mapping[str, Any]]]:
+    """The Hypothesis strategy of all cases, with what was picked.
+
+    `without` is called where many were refused and none was made, before Hypothesis complains.
+    """
+    counts: Counter[str] = Counter()
+    failed: list[AssertionError] = []
 
     @st.composite
     def draw_case(draw: st.DrawFn) -> tuple[C, Mapping[str, Any]]:
@@ -152,9 +161,20 @@ def examples(make: Make[C]) -> st.SearchStrategy[tuple[C, Mapping[str, Any]]]:
             return picked[name]
 
         try:
-            return make(pick), picked
+            found = make(pick), picked
         except Unfit:
+            counts["refused"] += 1
+            if counts["refused"] >= _MANY and not counts["made"]:
+                if not failed:
+                    try:
+                        without()
+                    except AssertionError as error:
+                        failed.append(error)
+                if failed:  # the same each time: Hypothesis tries it again
+                    raise failed[0] from None
             _reject()
+        counts["made"] += 1
+        return found
 
     return draw_case()
 

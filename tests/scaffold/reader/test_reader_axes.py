@@ -183,6 +183,11 @@ def test_what_chooses_rows_of_another_input_is_integers():
     assert found == ['Float["*batch dim"]', 'Int["*batch"]']
 
 
+def test_open_axes_are_not_called_like_one_axis_of_another_input():
+    found = guessed("y = jnp.zeros((x.shape[0], 1)); return self.map(x)[i]", "x", "i")
+    assert found == ['Float["batch dim"]', 'Int["*axes"]']
+
+
 def test_what_goes_with_an_input_of_any_shape_has_any_shape():
     found = guessed(
         "return jnp.where(mask, self.tokens(x), 0.0) + y[..., None] * x",

@@ -8,12 +8,13 @@ from typing import Any
 
 import jax.numpy as jnp
 import pytest
+from hypothesis import given, settings
 
 from mlax import graph
 from mlax.nn import linear as Linear
 from mlax_scaffold.testing import layer_claims
 from mlax_scaffold.testing.case import Case
-from mlax_scaffold.testing.contract import Claim
+from mlax_scaffold.testing.contract import Claim, examples
 from mlax_scaffold.testing.dims import shapes_of
 from mlax_scaffold.testing.fitting import hyperparams_of, known
 from mlax_scaffold.testing.kinds import layer
@@ -102,3 +103,18 @@ def test_what_is_refused_in_half_precision_alone_is_an_error():
 def test_where_nothing_fits_there_is_nothing_to_claim():
     with pytest.raises(AssertionError, match="no case meets its requirements"):
         contract(unsaid=True, shape="batch 7").keep(SAYS)
+
+
+def test_that_nothing_fits_is_said_with_the_reason():
+    nothing = contract(unsaid=True, shape="batch 7")
+
+    @settings(database=None)
+    @given(examples(nothing))
+    def drawn(example):
+        raise NotImplementedError
+
+    for call in (lambda: nothing.keep(SAYS), drawn):
+        with pytest.raises(AssertionError, match="no case meets its requ") as error:
+            call()
+        assert "The simplest one is refused: " in str(error.value)
+        assert "give `examples`" in str(error.value)
