@@ -38,7 +38,9 @@ def test_init_refuses_a_name_that_will_not_do(tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    "arguments", [("new-layer", "ProbeGate", "--no-test"), ("generate",)], ids=lambda a: a[0]
+    "arguments",
+    [("new-layer", "ProbeGate", "--no-test"), ("generate",)],
+    ids=lambda a: a[0],
 )
 def test_progress_is_shown_while_it_lasts(
     empty: ProjectFolder, arguments: tuple[str, ...]
