@@ -24,8 +24,8 @@ class Again(Doubled):
 
 
 class Shifted(bx.BatchNorm):
-    def __call__(self, params, x, *, is_training=True, shift=1.0):
-        y, params = super().__call__(params, x, is_training=is_training)
+    def __call__(self, params, x, *, mask=None, is_training=True, shift=1.0):
+        y, params = super().__call__(params, x, mask=mask, is_training=is_training)
         return y + shift, params
 
 

@@ -218,9 +218,9 @@ def _conflict_text(conflicts: Sequence[FileStatus]) -> str:
     return (
         f"{len(conflicts)} file{'' if one else 's'} would be overwritten or deleted, "
         f"though mlax-scaffold did not write {'it' if one else 'them'} as now:{lines}\n"
-        "Nothing was changed. Move each edit into the spec that the file follows from, "
-        "or move the file away; or pass --force to go on, and `mlax-scaffold undo` "
-        "brings back what was there."
+        "Nothing was changed. Take each edit into the spec that the file follows from, "
+        "which `mlax-scaffold absorb NAME` does where it can, or move the file away; "
+        "or pass --force to go on, and `mlax-scaffold undo` brings back what was there."
     )
 
 

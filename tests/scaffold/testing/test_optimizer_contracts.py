@@ -240,7 +240,7 @@ def divided(gradients, state, params, hyperparams):
     leaves = jax.tree.leaves(gradients)
     mean = sum(abs(g).max() for g in leaves) / len(leaves)
     updates, new = step(gradients, state, params, hyperparams)
-    return map_all(lambda u: u / mean.astype(u.dtype))(updates), new
+    return map_all(lambda u: u / jnp.asarray(mean, u.dtype))(updates), new
 
 
 def test_what_may_be_undefined_without_gradients():

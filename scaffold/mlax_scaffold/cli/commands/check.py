@@ -20,8 +20,8 @@ _ADVICE = {
     "stale generator": "run `mlax-scaffold generate`",
     "missing": "run `mlax-scaffold generate`",
     "orphan": "bring its spec back, or delete it with `mlax-scaffold generate --prune`",
-    "edited by hand": "move the edit into the spec, or discard it with "
-    "`mlax-scaffold generate --force`",
+    "edited by hand": "take the edit into the spec with `mlax-scaffold absorb NAME`, or "
+    "discard it with `mlax-scaffold generate --force`",
     "not generated": "move the file away, then run `mlax-scaffold generate`",
     "not read": "move it to where specs are read from, or away",
 }
