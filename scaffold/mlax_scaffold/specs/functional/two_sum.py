@@ -8,7 +8,7 @@ from mlax_scaffold.spec import Float, function
 def two_sum(
     x: Float["*shape"], y: Float["*shape"]
 ) -> tuple[Float["*shape"], Float["*shape"]]:
-    """The rounded sum of x and y, and what rounding has lost of it: both are x + y, exactly.
+    """The rounded sum of x and y, and exactly what rounding has lost of it.
 
     Knuth, 1969, The Art of Computer Programming, volume 2. Nothing is lost of a sum that
     is not finite.
