@@ -12,10 +12,11 @@ def pair_counts(
     row_count: Size,  #: number of rows
     column_count: Size,  #: number of columns
 ) -> Int["row_count column_count"]:
-    """How often each pair of numbers occurs: as a matrix.
+    """How often each pair of numbers occurs, as a matrix.
 
-    Of labels and predictions it is the confusion matrix. Counts are int32. Pairs that `where` leaves out count nothing, nor do those of which
-    one number is none of a row or a column.
+    Of labels and predictions it is the confusion matrix. Counts are int32. Pairs that
+    `where` leaves out count nothing, nor do those of which one number is none of a row
+    or a column.
     """
     # A number of rows may be none of int8.
     rows, columns = (
