@@ -74,7 +74,7 @@ class OwningBlockModule(BlockModule, OutlinedModule):
 
     def _made(self, params: Params, x: Any, is_training: bool, **inputs: Any) -> Params:
         if not params.is_locked:
-            params = self._with_arrays(params, x, self._rng())
+            params = self._with_arrays(params, self.inferred_sizes(x), self._rng())
         return super()._made(params, x, is_training, **inputs)
 
     def _trace(

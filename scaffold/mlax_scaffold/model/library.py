@@ -19,6 +19,17 @@ from mlax_scaffold.model.places import Member, under
 
 
 @dataclass(frozen=True)
+class Entered:
+    """An entry point of a layer, by the name of the function that it is."""
+
+    name: str
+    positional: tuple[str, ...] = ()
+    """The names of the inputs that it takes as `x`, in order."""
+    keyword: tuple[str, ...] = ()
+    """The names of the others."""
+
+
+@dataclass(frozen=True)
 class Traits:
     """What a layer is, its sub-layers included."""
 
@@ -32,8 +43,6 @@ class Traits:
     """Whether `fwd` depends on `inference_mode`."""
     stored: bool
     """Whether a state is read in the dtype that it is stored in."""
-    positional: int = 1
-    """How many inputs `fwd` takes as `x`."""
     weights: frozenset[str] = frozenset()
     """The names of its own weights, without those of its sub-layers."""
     states: frozenset[str] = frozenset()
@@ -44,10 +53,14 @@ class Traits:
     """Whether it computes with complex numbers."""
     given_dtype: bool = False
     """Whether it has weights and no input that decides the dtype: that of what it is part of does."""
-    keyword: tuple[str, ...] = ()
-    """The names of its other inputs, in order."""
     keyed: bool = False
     """Whether `init` takes a key."""
+    entries: tuple[Entered, ...] = ()
+    """Its entry points; none of what may be one of several layers, whose inputs differ."""
+
+    def entry(self, name: str) -> Entered | None:
+        """What `fwd`, or another entry point, takes; None where that is not known."""
+        return next((e for e in self.entries if e.name == name), None)
 
 
 def joined(parts: Sequence[Traits]) -> Traits:
@@ -67,7 +80,7 @@ def joined(parts: Sequence[Traits]) -> Traits:
         surrogate=any(t.surrogate for t in parts),
         complex_numbers=any(t.complex_numbers for t in parts),
         given_dtype=any(t.given_dtype for t in parts),
-        positional=0,
+        entries=first.entries if all(p.entries == first.entries for p in parts) else (),
     )
 
 
@@ -187,8 +200,14 @@ class Library:
             given_dtype=not (
                 decided or definition.kind is Kind.BLOCK or forward is None
             ),
-            positional=1 if forward is None else len(forward.positional),
-            keyword=() if forward is None else tuple(i.name for i in forward.keyword),
+            entries=tuple(
+                Entered(
+                    m.function,
+                    tuple(i.name for i in m.positional),
+                    tuple(i.name for i in m.keyword),
+                )
+                for m in definition.entries
+            ),
         )
 
     def surrogate(self, definition: Definition) -> bool:

@@ -36,3 +36,6 @@ OF_OPTIMIZERS = frozenset(("gradients", "state", "updates"))
 
 RESERVED_IN_FUNCTIONS = frozenset(("arrays", "checks", "self"))
 """The same for a function."""
+
+ENTRY_POINT = "entry__"
+"""The argument of a resolved call of a sub-layer that names another entry point than `forward`."""

@@ -60,7 +60,7 @@ def flattened(
                 ]
                 at = end
             continue
-        outer = _outer(tree, parent, texts, bases)
+        outer = defining_text(tree, parent, texts, bases)
         if outer is None:
             continue
         found = True
@@ -102,10 +102,10 @@ def _chosen(node: ast.stmt) -> dict[str, str]:
     }
 
 
-def _outer(
+def defining_text(
     tree: ast.Module, name: str, texts: Texts, bases: Mapping[str, object]
 ) -> str | None:
-    """The text that defines the base of a class, what that inherits included."""
+    """The text that defines a class of a file, its own or imported, what that inherits included."""
     source: str | None = None
     for node in tree.body:
         if isinstance(node, ast.ClassDef) and node.name == name:

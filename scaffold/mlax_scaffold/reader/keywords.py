@@ -37,6 +37,8 @@ RESERVED_IN_MODULES = frozenset(
         "hands_on",
         "inferred",
         "inferred_sizes",
+        "known_size",
+        "sizes_for",
         "initial_state",
         "is_static",
         "is_training",

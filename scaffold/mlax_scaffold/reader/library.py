@@ -18,6 +18,7 @@ from mlax_scaffold.model.definition import (
 from mlax_scaffold.model.library import Library
 from mlax_scaffold.reader.checks.arguments import check_layer_arguments
 from mlax_scaffold.reader.checks.draws import check_draws
+from mlax_scaffold.reader.checks.entries import check_entries
 from mlax_scaffold.reader.checks.invariances import check_invariances
 from mlax_scaffold.reader.checks.parts import check_parts
 from mlax_scaffold.reader.checks.places import check_places
@@ -27,6 +28,15 @@ from mlax_scaffold.reader.homes import module_name
 from mlax_scaffold.reader.kept import read_once
 from mlax_scaffold.reader.keywords import MODULES
 from mlax_scaffold.reader.smooth import check_smooth_at
+
+CHECKS = (
+    check_layer_arguments,
+    check_draws,
+    check_entries,
+    check_parts,
+    check_places,
+)
+"""What is checked of each definition, once all are read."""
 
 
 @cache
@@ -58,7 +68,8 @@ def read_library(
     definitions: dict[Reference, Definition] = {}
     modules: dict[tuple[str, str], Definition] = {}
     unread: set[tuple[str, str]] = set()
-    texts = {(f.section, Path(f.path).stem): f.text for f in own}
+    others = [f for f in built_in if f.origin]
+    texts = {(f.section, Path(f.path).stem): f.text for f in (*others, *own)}
     for file in own:
         read, found = read_once(
             file.path, file.text, words, foreign=foreign, files=texts
@@ -94,7 +105,7 @@ def read_library(
     diagnostics = [
         d
         for definition in library
-        for check in (check_layer_arguments, check_draws, check_parts, check_places)
+        for check in CHECKS
         for d in check(definition, library)
     ]
     if diagnostics:

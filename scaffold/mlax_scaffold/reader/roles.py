@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Mapping
 
-from mlax_scaffold.model.definition import Declaration, MethodRole, Role
-from mlax_scaffold.reader.kinds import STATIC
+from mlax_scaffold.model.definition import Declaration, Kind, MethodRole, Role
+from mlax_scaffold.reader.kinds import SPECIAL, STATIC
 from mlax_scaffold.reader.methods import is_static, role_of
 from mlax_scaffold.reader.source import indexed_attribute, self_attribute
 from mlax_scaffold.reader.types import is_array_annotation
@@ -29,18 +29,11 @@ def roles_of(
     """
     methods = tuple(methods)
     roles = {m.name: role_of(m, special) for m in methods}
-    called = {
-        name
-        for m in methods
-        for node in ast.walk(m)
-        if isinstance(node, ast.Attribute) and (name := self_attribute(node))
-    }
+    called = _called_by(methods)
     for method in methods:
         if method.name in special or roles[method.name] is MethodRole.PROPERTY:
             continue
-        inner = method.name.startswith("_") or (
-            method.name in called and not _all_arrays(method)
-        )
+        inner = _is_inner(method, called)
         if roles[method.name] is MethodRole.ENTRY:
             own = inner
         else:
@@ -52,6 +45,31 @@ def roles_of(
     while more := [m for m in methods if _calls_own(m, roles)]:
         roles |= {m.name: MethodRole.OWN for m in more}
     return roles
+
+
+def entry_points(node: ast.ClassDef) -> dict[str, int]:
+    """The entry points of the class of a layer, and how many inputs without a default each has."""
+    methods = [m for m in node.body if isinstance(m, ast.FunctionDef)]
+    special = SPECIAL[Kind.LAYER]
+    called = _called_by(methods)
+    return {
+        m.name: len(m.args.args) - 1 - len(m.args.defaults)
+        for m in methods
+        if role_of(m, special) is MethodRole.ENTRY
+        and (m.name == "forward" or not _is_inner(m, called))
+    }
+
+
+def _called_by(methods: Iterable[ast.FunctionDef]) -> set[str]:
+    """The attributes of self that methods read."""
+    nodes = (n for m in methods for n in ast.walk(m) if isinstance(n, ast.Attribute))
+    return {name for n in nodes if (name := self_attribute(n))}
+
+
+def _is_inner(method: ast.FunctionDef, called: set[str]) -> bool:
+    """Whether a method is there for the others of its class alone."""
+    hidden = method.name.startswith("_")
+    return hidden or (method.name in called and not _all_arrays(method))
 
 
 def _all_arrays(method: ast.FunctionDef) -> bool:

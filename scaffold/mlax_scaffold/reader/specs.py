@@ -100,7 +100,7 @@ def read_specs(
             tree = source.parse()
     if tree is not None and not source.diagnostics:
         imports = ImportReader(Source(path, text), frozenset(words), foreign)
-        source = resolved_source(source, tree, imports)
+        source = resolved_source(source, tree, imports, texts)
         tree = source.parse()
     if tree is not None and not source.diagnostics:
         try:

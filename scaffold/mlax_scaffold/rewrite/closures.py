@@ -267,7 +267,8 @@ def value_text(context: Context, name: str) -> str:
     """A method or a sub-layer as a value: the text of a function that calls it; empty for others."""
     if name in context.sub_layers:
         traits = context.traits.get(name)
-        given = [*("x", "y", "z")[: traits.positional if traits else 1]]
+        taken = traits.entry("fwd") if traits else None
+        given = [*("x", "y", "z")[: len(taken.positional) if taken else 1]]
     else:
         method = context.definition.method(name)
         if method is None or name not in context.needs:

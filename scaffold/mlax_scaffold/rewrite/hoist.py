@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,6 +10,7 @@ from functools import cached_property
 import libcst as cst
 
 from mlax_scaffold.model.library import Traits
+from mlax_scaffold.model.reserved import ENTRY_POINT
 from mlax_scaffold.rewrite.nodes import (
     Renamer,
     code,
@@ -222,16 +224,48 @@ def arguments_text(
     return positional, keyword
 
 
-def layer_arguments(
-    call: cst.Call, traits: Traits | None
-) -> tuple[list[str], list[tuple[str, str]]]:
-    """The same of the call of a layer, whose `fwd` takes inputs with a default by their names."""
+@dataclass(frozen=True)
+class LayerCall:
+    """The arguments of a call of a layer, as text."""
+
+    function: str
+    """The function of its module that is called."""
+    positional: list[str]
+    keyword: list[tuple[str, str]]
+    key: str | None
+
+
+def layer_call(call: cst.Call, traits: Traits | None) -> LayerCall:
+    """A call of a layer, whose entry points take inputs with a default by their names."""
     positional, keyword = arguments_text(call.args)
-    if traits is None or any(text.startswith("*") for text in positional):
+    named = dict(keyword)
+    keyword = [(n, text) for n, text in keyword if n not in ("key", ENTRY_POINT)]
+    name = ast.literal_eval(named.get(ENTRY_POINT, "'fwd'"))
+    taken = None if traits is None else traits.entry(name)
+    if taken is not None:
+        given = taken.positional, taken.keyword
+        positional, keyword = arranged(*given, positional, keyword)
+    return LayerCall(name, positional, keyword, named.get("key"))
+
+
+def arranged(
+    names: Sequence[str],
+    others: Sequence[str],
+    positional: list[str],
+    keyword: list[tuple[str, str]],
+) -> tuple[list[str], list[tuple[str, str]]]:
+    """The arguments of a call of an entry point: what is `x` by its place, all else by name."""
+    if any(text.startswith("*") for text in positional):
         return positional, keyword
-    count = traits.positional
-    named = list(zip(traits.keyword, positional[count:], strict=False))
-    return positional[:count], [*named, *keyword]
+    count = len(names)
+    keyword = [*zip(others, positional[count:], strict=False), *keyword]
+    by_name = dict(keyword)
+    positional = positional[:count]
+    for name in names[len(positional) :]:
+        if name in by_name:
+            positional.append(by_name[name])
+            keyword = [(n, text) for n, text in keyword if n != name]
+    return positional, keyword
 
 
 def keyword_text(name: str, text: str) -> str:

@@ -18,7 +18,7 @@ from mlax_scaffold.rewrite.hoist import (
     arguments_text,
     handed_text,
     keyword_text,
-    layer_arguments,
+    layer_call,
     packed,
 )
 from mlax_scaffold.rewrite.keys import backwards, looped, unkeyed
@@ -191,9 +191,8 @@ class _Layers(_Thread):
         return super().after if self.traits.stateful else ""
 
     def call(self, call: cst.Call, target: str) -> str:
-        positional, keyword = layer_arguments(call, self.traits)
-        key = dict(keyword).get("key")
-        keyword = [(name, text) for name, text in keyword if name != "key"]
+        made = layer_call(call, self.traits)
+        positional, keyword, key = made.positional, made.keyword, made.key
         t, turn = self.traits, f"[{self.index}]"
         stateful = t is None or t.stateful
         state = f"{self.states}{turn}" if stateful else "None"

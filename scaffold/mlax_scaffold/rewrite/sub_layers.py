@@ -5,12 +5,9 @@ A call of another method of the class, `self.encode(x)`, becomes a call of that 
 
 from __future__ import annotations
 
-from collections import Counter
-
 import libcst as cst
 
 from mlax_scaffold.model.definition import MethodRole
-from mlax_scaffold.model.needs import parts_without_dtype
 from mlax_scaffold.model.reserved import RESERVED
 from mlax_scaffold.rewrite.chains import Chain, called_member, traits_at
 from mlax_scaffold.rewrite.closures import STATE, takes, value_text
@@ -18,9 +15,10 @@ from mlax_scaffold.rewrite.context import Context
 from mlax_scaffold.rewrite.hoist import (
     Hoister,
     arguments_text,
+    arranged,
     handed_text,
     keyword_text,
-    layer_arguments,
+    layer_call,
     packed,
 )
 from mlax_scaffold.rewrite.nodes import (
@@ -31,6 +29,7 @@ from mlax_scaffold.rewrite.nodes import (
     self_attribute,
     with_prelude,
 )
+from mlax_scaffold.rewrite.repeats import cast_once, dtype_of
 
 
 def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
@@ -38,7 +37,7 @@ def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
     called = context.sub_layers or context.containers or context.several
     if not called and not context.needs and not context.marks:
         return function
-    repeated = _repeated(function, context)
+    repeated = cast_once(function, context)
     function = cst.ensure_type(function.visit(_Values(context)), cst.FunctionDef)
     function = cst.ensure_type(function.visit(_Pure(context)), cst.FunctionDef)
     taken = local_names(function) | context.taken
@@ -82,100 +81,12 @@ def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
     hoister = Hoister(wanted, emit, taken, inline, result)
     function = cst.ensure_type(function.visit(hoister), cst.FunctionDef)
     function = cst.ensure_type(function.visit(_RawLayers(context)), cst.FunctionDef)
-    own, dtype = context.needs.get(context.method.name), _dtype(context)
+    own, dtype = context.needs.get(context.method.name), dtype_of(context)
     if own is None or not own.casts or dtype is None:
         return with_prelude(function, repeated)
     # A loop would add up the gradients of all its passes in the dtype of the weights.
     cast = f"trainables = arrays.cast(trainables, {dtype})"
     return with_prelude(function, [cast])
-
-
-def _repeated(function: cst.FunctionDef, context: Context) -> list[str]:
-    """What casts the weights of sub-layers that are called more than once, or that no input gives a dtype.
-
-    Gradients of the first would else be added in the dtype of the weights.
-    """
-    dtype = _dtype(context)
-    if dtype is None:
-        return []
-    without = parts_without_dtype(context.traits) & context.method.reads
-    several = set() if context.is_own else _several(function, context)
-    given = [h.name for h in context.definition.structural()]
-    found = [n for n in (*context.declarations, *given) if n in several | without]
-    casts = ", ".join(f"{n}=arrays.cast(trainables.{n}, {dtype})" for n in found)
-    return [f"trainables = trainables._replace({casts})"] if found else []
-
-
-def _dtype(context: Context) -> str | None:
-    """Expression of the compute dtype; of a tree, that of its first floating leaf."""
-    first = context.method.positional[:1]
-    of_tree = first and context.dynamic and not context.is_own
-    if of_tree and context.compute_dtype is None:
-        return f"arrays.floating_dtype({first[0].variable})"
-    return context.compute_dtype
-
-
-def _handed(context: Context, name: str, above: tuple[str, ...]) -> Counter[str]:
-    """How often a method of one's own calls each sub-layer, itself and by others."""
-    found: Counter[str] = Counter()
-    method = context.definition.method(name)
-    if method is None or method.role is not MethodRole.OWN or name in above:
-        return found
-    for consumer in method.consumers:
-        found[consumer] += 1
-        found += _handed(context, consumer, (*above, name))
-    return found
-
-
-def _several(function: cst.FunctionDef, context: Context) -> set[str]:
-    """The sub-layers that are called more than once, by an entry point or the methods that it calls."""
-    declared = context.sub_layers & set(context.traits)
-    names = {n for n in declared if context.traits[n].trainable} | context.dynamic
-    counts = _calls(function.body, names | set(context.needs))
-    for method in context.needs:
-        handed = _handed(context, method, (context.method.name,))
-        for name in names & handed.keys():
-            counts[name] += counts[method] * handed[name]
-    return {name for name, count in counts.items() if count > 1}
-
-
-def _returns(body: cst.BaseSuite) -> bool:
-    """Whether a branch ends the function."""
-    match body.body[-1:]:
-        case [cst.SimpleStatementLine(body=[cst.Return()])]:
-            return True
-    return False
-
-
-def _calls(node: cst.CSTNode, names: set[str]) -> Counter[str]:
-    """How often each name is called, on the way through the branches that does so most often.
-
-    What a loop calls, it calls twice.
-    """
-    found: Counter[str] = Counter()
-    branches: list[Counter[str]] = []
-    if isinstance(node, cst.IndentedBlock):
-        for number, child in enumerate(node.body):
-            if isinstance(child, cst.If) and _returns(child.body):
-                # What follows is the other branch.
-                rest = _calls(node.with_changes(body=node.body[number + 1 :]), names)
-                counts = _calls(child, names) | rest
-                before = node.with_changes(body=node.body[:number])
-                return counts + _calls(before, names)
-    for child in node.children:
-        counts = _calls(child, names)
-        if isinstance(node, cst.If | cst.IfExp) and child is not node.test:
-            branches.append(counts)
-        else:
-            found += counts
-    for counts in branches[1:]:
-        branches[0] |= counts
-    if isinstance(node, cst.Call):
-        found += Counter({self_attribute(node.func) or ""} & names)
-    found = found + branches[0] if branches else found
-    if isinstance(node, cst.For | cst.While):
-        found += _calls(node.body, names)
-    return found
 
 
 def _member_call(
@@ -184,18 +95,18 @@ def _member_call(
     """`self.layers[i](x)`: the call of what stands at that place."""
     reference, traits = traits_at(member, context)
     known = traits if reference is not None else None
-    positional, keyword = layer_arguments(call, known)
-    key = dict(keyword).get("key")
+    made = layer_call(call, known)
+    key = made.key
     name, place = member.name, member.text
     trees = context.traits[name]
     given = [
-        packed(positional),
+        packed(made.positional),
         f"trainables.{name}{place}" if trees.trainable else "None",
         f"non_trainables.{name}{place}" if traits.stateful else "None",
     ]
     if reference is not None:
         given.append(f"hyperparams.{name}{place}")
-        called = f"{reference.name}.fwd"
+        called = f"{reference.name}.{made.function}"
         if not traits.trainable:
             given[1] = "None"
     else:
@@ -206,7 +117,7 @@ def _member_call(
     if key is not None:
         by_place = traits.training or reference is None
         given.append(key if by_place else f"key={key}")
-    given += [keyword_text(k, text) for k, text in keyword if k != "key"]
+    given += [keyword_text(k, text) for k, text in made.keyword]
     text = f"{called}({', '.join(given)})"
     if not traits.stateful:
         return [f"{target}, _ = {text}"]
@@ -278,10 +189,10 @@ def _own_call(context: Context, name: str, call: cst.Call) -> str:
         # Parameters make way for the names of generated code.
         keyword = [(f"{k}_" if k in RESERVED else k, text) for k, text in keyword]
     else:
-        count = len(method.positional)
-        names = (i.name for i in method.keyword)
-        keyword = [*zip(names, positional[count:], strict=False), *keyword]
-        positional = positional[:count]
+        names, others = (
+            [i.name for i in g] for g in (method.positional, method.keyword)
+        )
+        positional, keyword = arranged(names, others, positional, keyword)
     inputs = [keyword_text(k, text) for k, text in keyword]
     if method.role is MethodRole.ENTRY:
         given = [
@@ -313,16 +224,17 @@ def _threaded_call(
     context: Context, name: str, call: cst.Call, target: str, state: str
 ) -> list[str]:
     traits = context.traits.get(name)
-    positional, keyword = layer_arguments(call, traits)
-    key = dict(keyword).get("key")
-    keyword = [(k, text) for k, text in keyword if k != "key"]
-    inputs = [keyword_text(k, text) for k, text in keyword]
+    made = layer_call(call, traits)
+    key = made.key
+    inputs = [keyword_text(k, text) for k, text in made.keyword]
     if traits is None:
         layer = f"hyperparams.{name}"
         inputs = [text for text in inputs if text.startswith("**")]
-        inputs += filter(None, [handed_text(context.definition.name, layer, keyword)])
+        inputs += filter(
+            None, [handed_text(context.definition.name, layer, made.keyword)]
+        )
         given = [
-            packed(positional),
+            packed(made.positional),
             f"trainables.{name}",
             f"non_trainables.{name}",
             "inference_mode",
@@ -334,7 +246,7 @@ def _threaded_call(
         reference = context.declarations[name].reference
         assert reference is not None
         given = [
-            packed(positional),
+            packed(made.positional),
             f"trainables.{name}" if traits.trainable else "None",
             f"non_trainables.{name}" if traits.stateful else "None",
             f"hyperparams.{name}",
@@ -344,7 +256,7 @@ def _threaded_call(
         if key is not None:
             given.append(key if traits.training else f"key={key}")
         given += inputs
-        called, stateful = f"{reference.name}.fwd", traits.stateful
+        called, stateful = f"{reference.name}.{made.function}", traits.stateful
     if not stateful:
         return [f"{target}, _ = {called}({', '.join(given)})"]
     return [

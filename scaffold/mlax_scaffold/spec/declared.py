@@ -21,6 +21,7 @@ from mlax_scaffold.reader.containers.declared import Form, declared_in, step_of
 from mlax_scaffold.reader.containers.resolving import resolve_class
 from mlax_scaffold.reader.numbering import numbered
 from mlax_scaffold.reader.source import indexed_attribute, self_attribute
+from mlax_scaffold.spec.inputs import positional
 
 if TYPE_CHECKING:
     from mlax_scaffold.spec.layer import Layer
@@ -80,6 +81,12 @@ def declarations(owner: type[Layer]) -> dict[str, Declared]:
     return found
 
 
+def entry_points(kind: type[Layer] | str) -> dict[str, int]:
+    """The entry points of a layer, and how many inputs without a default each has; of an array, none."""
+    entries = {} if isinstance(kind, str) else kind._entries
+    return {name: len(positional(entry)) for name, entry in entries.items()}
+
+
 def _kind(call: ast.Call, namespace: dict[str, Any]) -> type[Layer] | str | None:
     return _declared(call.func, namespace)
 
@@ -101,7 +108,7 @@ def methods(owner: type[Layer]) -> dict[str, ast.FunctionDef]:
     for cls in reversed(classes):
         _with_base(found["setup"], cls, owner)
     kind_of = functools.partial(_kind, namespace=_names(owner))
-    if not resolve_class(_as_class(found), kind_of):
+    if not resolve_class(_as_class(found), kind_of, entry_points):
         return found
     if len(classes) > 1:
         text = ast.unparse(_as_class(found))
@@ -113,7 +120,9 @@ def methods(owner: type[Layer]) -> dict[str, ast.FunctionDef]:
         tree = ast.parse(text)
     node = tree.body[0]
     assert isinstance(node, ast.ClassDef)
-    tree = ast.parse(resolved(text, resolve_class(node, kind_of)).text)
+    tree = ast.parse(
+        resolved(text, resolve_class(node, kind_of, entry_points, text)).text
+    )
     ast.increment_lineno(tree, first - 1)
     node = tree.body[0]
     assert isinstance(node, ast.ClassDef)

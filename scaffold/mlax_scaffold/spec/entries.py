@@ -73,10 +73,10 @@ def as_annotated(
     return (*made, *given[len(made) :])
 
 
-def returned(definition: Any) -> Any:
-    """The annotation of what a layer's `forward`, or a function, returns; None without one."""
+def returned(definition: Any, entry: str = "forward") -> Any:
+    """The annotation of what an entry point of a layer, or a function, returns; None without one."""
     entries = getattr(definition, "_entries", {})
-    function = entries.get("forward", definition)
+    function = entries.get(entry, definition)
     return inspect.get_annotations(function, eval_str=True).get("return")
 
 

@@ -25,9 +25,11 @@ def arranged(
     entry: Callable[..., Any], x: tuple[Any, ...], inputs: dict[str, Any]
 ) -> tuple[Any, dict[str, Any]]:
     """The inputs of a call, those with a default by their names."""
-    count = len(positional(entry))
-    named = dict(zip(keyword(entry), x[count:], strict=False))
-    return packed(x[:count]), {**named, **inputs}
+    names = positional(entry)
+    count = len(names)
+    named = {**dict(zip(keyword(entry), x[count:], strict=False)), **inputs}
+    first = (*x[:count], *(named.pop(n) for n in names[len(x) :] if n in named))
+    return packed(first), named
 
 
 def packed(x: tuple[Any, ...]) -> Any:

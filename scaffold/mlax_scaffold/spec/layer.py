@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 from jax.typing import DTypeLike
 
+from mlax_scaffold.model.reserved import ENTRY_POINT
 from mlax_scaffold.spec import containers
 from mlax_scaffold.spec.arrays import cast
 from mlax_scaffold.spec.declarations import Declaration
@@ -316,11 +317,12 @@ class Layer(Holder, Threads):
         """A layer of a list, called with the key of the place."""
         if not isinstance(layer, Layer):
             return layer(*x, **inputs)
-        given, inputs = arranged(layer._entries["forward"], x, inputs)
+        name = inputs.pop(ENTRY_POINT, "forward")
+        given, inputs = arranged(layer._entries[name], x, inputs)
         run, before = self._current(), layer._outer
         layer._outer = run.weights_dtype
         try:
-            return layer(given, run.training, self._drawn(number), **inputs)
+            return layer._enter(name, given, run.training, self._drawn(number), inputs)
         finally:
             layer._outer = before
 

@@ -82,6 +82,7 @@ class Case:
         shapes: those that the inputs were made from, with their annotations.
         layer: the module that has its `init` and `fwd`.
         module_class: the class of `module`.
+        entry: the method of the spec that `fwd` follows from.
         keys: how many keys a module takes to create its parameters; None: it depends.
     """
 
@@ -108,6 +109,7 @@ class Case:
     keys: int | None = None
     layer: Any = None
     module_class: Any = None
+    entry: str = "forward"
 
     @classmethod
     def of_function(
@@ -140,17 +142,16 @@ class Case:
         hyperparameters: Mapping[str, Any],
         *,
         aliases: Mapping[str, str] | None = None,
+        entry: str = "forward",
         **settings: Any,
     ) -> Case:
-        """A generated layer.
+        """A generated layer, or another of its entry points than `fwd`.
 
         Args:
-            name: that of the layer.
-            layer: the module that has its `init` and `fwd`.
+            name, layer, entry, **settings: arguments of `Case`.
             module: its module class; None: it has none.
             hyperparameters: what `init` and `module` are called with.
             aliases: names of hyperparameters by their names in `module`.
-            **settings: other arguments of `Case`.
         """
         parameters = inspect.signature(module).parameters if module else {}
         positional = [
@@ -167,13 +168,17 @@ class Case:
         return cls(
             name,
             init,
-            layer.fwd,
+            layer.fwd if entry == "forward" else getattr(layer, entry),
             module=make if module else None,
             layer=layer,
             module_class=module,
+            entry=entry,
             hyperparameters=hyperparameters,
             **settings,
         )
+
+    def __str__(self) -> str:
+        return self.name if self.entry == "forward" else f"{self.name}.{self.entry}"
 
     def plain_hyperparameters(self) -> dict[str, Any]:
         """The hyperparameters that are no layers."""

@@ -123,7 +123,7 @@ class Contract(Generic[S]):
     def covering(self) -> list[tuple[S, Mapping[str, Any]]]:
         """Cases in which every two options come together.
 
-        They hold the programs of all their situations, so those of one contract are kept at a time.
+        They hold the programs of all their situations, so those of one definition are kept at a time.
         """
         _forget_others(self)
         cases = picks.covering(self.make, seeds=profiles.seeds())
@@ -162,14 +162,16 @@ class Contract(Generic[S]):
 
 
 _kept: list[Contract[Any]] = []
-"""The contract whose cases are kept."""
+"""The contracts whose cases are kept: those of one definition."""
 
 
 def _forget_others(contract: Contract[Any]) -> None:
-    for other in _kept:
-        for name in ("covering", "_options"):
-            vars(other).pop(name, None)
-    _kept[:] = [contract]
+    if _kept and _kept[0].spec != contract.spec:
+        for other in _kept:
+            for name in ("covering", "_options"):
+                vars(other).pop(name, None)
+        _kept.clear()
+    _kept.append(contract)
 
 
 def _value(name: str, value: Any) -> tuple[str, str]:
@@ -199,12 +201,19 @@ class Kept(Generic[S]):
             config.update("jax_traceback_filtering", filtering)
 
 
-def claims(contract: Contract[S]) -> list[Any]:
-    """The claims of a contract, as parameters of a test."""
+def claims(*contracts: Contract[S]) -> list[Any]:
+    """The claims of contracts, as parameters of a test. Of those after the first, ids tell which it is."""
     # What is imported lives as long as the process: it is not to be looked through for garbage.
     gc.freeze()
     return [
-        pytest.param(Kept(contract, claim), id=claim.name) for claim in contract.claims
+        pytest.param(
+            Kept(contract, claim),
+            id=claim.name
+            if contract is contracts[0]
+            else f"{contract.name}: {claim.name}",
+        )
+        for contract in contracts
+        for claim in contract.claims
     ]
 
 
@@ -224,14 +233,25 @@ class Example(Generic[S]):
         return f"{self.contract.name}({', '.join(f'{n}={v!r}' for n, v in self.picked.items())})"
 
 
-def examples(contract: Contract[S]) -> st.SearchStrategy[Example[S]]:
-    """The Hypothesis strategy of all situations of a contract."""
+def examples(*contracts: Contract[S]) -> st.SearchStrategy[Example[S]]:
+    """The Hypothesis strategy of all situations of contracts."""
+    return st.one_of([_examples(contract) for contract in contracts])
+
+
+def _examples(contract: Contract[S]) -> st.SearchStrategy[Example[S]]:
     drawn = picks.examples(contract.make, lambda: contract.covering)
     return drawn.map(lambda case: Example(contract, *case))
 
 
 def _line(spec: Spec, name: str) -> int:
-    """The line of the definition."""
+    """The line of the definition, or of an entry point in it."""
     lines = spec.path.read_text(encoding="utf-8").splitlines()
-    pattern = re.compile(rf"(class|def) {re.escape(name)}\b")
-    return next((i for i, line in enumerate(lines, 1) if pattern.match(line)), 1)
+    owner, _, entry = name.partition(".")
+    first = _first(lines, rf"(class|def) {re.escape(owner)}\b")
+    return _first(lines, rf"\s+def {re.escape(entry)}\b", first) if entry else first
+
+
+def _first(lines: Sequence[str], pattern: str, after: int = 1) -> int:
+    """The number of the first line that matches; that of the line before where none does."""
+    numbered = enumerate(lines[after - 1 :], after)
+    return next((i for i, line in numbered if re.match(pattern, line)), after)

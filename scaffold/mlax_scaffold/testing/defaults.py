@@ -25,9 +25,16 @@ def assert_layer_defaults(
     created = {"dtype"} & set(inspect.signature(init).parameters)
     fields = dict.fromkeys(created) | _of_fields(definition)
     assert_defaults(f"{owner}: init", init, fields)
-    entries = inspect.signature(definition._entries["forward"]).parameters
-    inputs = {name: p.default for name, p in entries.items() if _is_optional(p)}
-    assert_defaults(f"{owner}: fwd", fwd, inputs | _MODES)
+    assert_entry_defaults(f"{owner}: fwd", spec, fwd, "forward")
+
+
+def assert_entry_defaults(
+    owner: str, spec: Spec, function: Callable[..., Any], entry: str
+) -> None:
+    """An entry point has the defaults of the method, and needs no mode and no key."""
+    parameters = inspect.signature(spec.load()._entries[entry]).parameters
+    inputs = {name: p.default for name, p in parameters.items() if _is_optional(p)}
+    assert_defaults(owner, function, inputs | _MODES)
 
 
 def assert_optimizer_defaults(

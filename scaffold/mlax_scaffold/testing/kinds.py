@@ -18,6 +18,7 @@ from mlax_scaffold.testing import schedule as schedules
 from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.contract import Claim, Contract
 from mlax_scaffold.testing.defaults import (
+    assert_entry_defaults,
     assert_function_defaults,
     assert_layer_defaults,
     assert_optimizer_defaults,
@@ -37,6 +38,32 @@ C = TypeVar("C")
 
 Invalid = Iterable[tuple[str, Any]]
 """Names of hyperparameters, with values that they may not have."""
+
+_CALLED: tuple[Any, ...] = (
+    layers.compute_what_the_spec_says,
+    layers.keep_the_dtype,
+    layers.have_the_annotated_shapes,
+    have_the_annotated_kinds,
+    keys.use_no_key_twice,
+    keys.ask_for_a_key_where_it_draws,
+    keys.ask_for_a_key_where_the_spec_does,
+)
+"""Of each entry point of a layer, in all cases."""
+_CALLED_WITH_OPTIONS: tuple[Any, ...] = (
+    refusals.refuse_other_shapes,
+    refusals.refuse_other_kinds,
+    layers.have_the_derivatives_of_the_spec,
+    layers.keep_the_dtype_of_gradients,
+    refusals.refuse_other_weights,
+)
+"""Of each entry point, with every option once."""
+_CALLED_ONCE: tuple[Any, ...] = (
+    refusals.refuse_half_precision,
+    layers.compute_the_same_compiled_and_mapped,
+    refusals.refuse_another_mode,
+    layers.have_finite_gradients,
+)
+"""Of each entry point, in one case."""
 
 
 def layer(
@@ -68,26 +95,12 @@ def layer(
         invariances: what it says of axes, such as `causal time`.
         returns: the shape of its result, as annotated.
     """
-    every: list[Any] = [
-        layers.compute_what_the_spec_says,
-        layers.keep_the_dtype,
-        layers.have_the_annotated_shapes,
-        have_the_annotated_kinds,
-        keys.use_no_key_twice,
-        keys.ask_for_a_key_where_it_draws,
-        keys.ask_for_a_key_where_the_spec_does,
-    ]
+    every: list[Any] = [*_CALLED]
     if creates:
         every += [layers.create_what_the_spec_declares]
     if cell:
         every += [layers.make_the_first_carry]
-    options: list[Any] = [
-        refusals.refuse_other_shapes,
-        refusals.refuse_other_kinds,
-        layers.have_the_derivatives_of_the_spec,
-        layers.keep_the_dtype_of_gradients,
-        refusals.refuse_other_weights,
-    ]
+    options: list[Any] = [*_CALLED_WITH_OPTIONS]
     if module:
         options += [
             modules.have_a_module_that_equals_the_layer,
@@ -109,18 +122,46 @@ def layer(
 
     one: list[Any] = [
         have_the_defaults_of_the_spec,
-        refusals.refuse_half_precision,
         layers.have_static_hyperparameters,
-        layers.compute_the_same_compiled_and_mapped,
-        refusals.refuse_another_mode,
+        *_CALLED_ONCE,
         *([refusals.refuse_other_parameters] if module else []),
-        layers.have_finite_gradients,
         refuse_what_is_no_hyperparameter,
     ]
     if not surrogate:
         one += [layers.have_the_gradients_of_its_own_rules]
     said = [claim_of(line, returns) for line in invariances]
     return _contract(name, spec, every, options, one, said)
+
+
+def entry(
+    entry: str,
+    name: str,
+    spec: Spec,
+    *,
+    surrogate: bool = False,
+    module: bool = True,
+) -> Callable[[Callable[[Pick], Case]], Contract[Situation]]:
+    """The contract of an entry point of a layer that is not its `fwd`.
+
+    Args:
+        entry: that of the method and of the function.
+        name: that of the layer.
+        spec: what it follows from.
+        surrogate: whether its gradient is meant not to be the derivative.
+        module: whether the layer has a module class.
+    """
+
+    def have_the_defaults_of_the_spec(situation: Situation) -> None:
+        what = f"{name}: {entry}"
+        assert_entry_defaults(what, spec, situation.case.fwd, entry)
+
+    options: list[Any] = [*_CALLED_WITH_OPTIONS]
+    if module:
+        options += [modules.have_a_module_that_equals_the_layer]
+    one: list[Any] = [have_the_defaults_of_the_spec, *_CALLED_ONCE]
+    if not surrogate:
+        one += [layers.have_the_gradients_of_its_own_rules]
+    return _contract(f"{name}.{entry}", spec, [*_CALLED], options, one)
 
 
 def function(

@@ -37,7 +37,8 @@ def call_module(
     """A call with `x, inputs`, the arrays of a case."""
     x, inputs = arrays
     given = x if case.spread else (x,)
-    return module(params, *given, is_training=training, **inputs)
+    run = module if case.entry == "forward" else getattr(module, case.entry)
+    return run(params, *given, is_training=training, **inputs)
 
 
 def have_a_module_that_equals_the_layer(situation: Situation) -> None:

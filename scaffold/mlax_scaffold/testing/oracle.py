@@ -67,7 +67,8 @@ def run_spec(
     layer = definition(**given)
     # What the class itself may call so is a state of its.
     Layer.load(layer, arguments.trainables, arguments.non_trainables)
-    y = layer(arguments.x, training=training, key=key, **arguments.inputs)
+    run = layer if case.entry == "forward" else getattr(layer, case.entry)
+    y = run(arguments.x, training=training, key=key, **arguments.inputs)
     return y, layer.non_trainables
 
 

@@ -15,7 +15,7 @@ from mlax_scaffold.testing.situation import Situation
 
 def have_the_annotated_kinds(situation: Situation) -> None:
     """Results are floating, complex, integers or booleans as annotated, where that says it."""
-    annotation = returned(situation.spec.load())
+    annotation = returned(situation.spec.load(), situation.case.entry)
     for place, kind, value in _kinds(annotation, situation.forward.out[0], "y"):
         if not jnp.issubdtype(value.dtype, kind):
             raise AssertionError(

@@ -129,7 +129,7 @@ class Situation:
 
     def __str__(self) -> str:
         mode = "training" if self.training else "inference"
-        return f"{self.case.name} in {mode}, inputs in {self.dtype}, weights in {self.weights_dtype}"
+        return f"{self.case} in {mode}, inputs in {self.dtype}, weights in {self.weights_dtype}"
 
     def precision(self) -> Any:
         """The context in which its dtypes exist."""

@@ -51,12 +51,13 @@ class LayerModule(OutlinedModule):
         """An entry point of the layer, such as `fwd`, with the parameters of this module."""
         checks.static_flag(type(self).__name__, is_training=is_training)
         checked_call(self, params, x)
-        params, key = self._made(params, x), None
+        sizes = self.sizes_for(entry, x)
+        params, key = self._made(params, sizes), None
         rng = self.rng if self.draws_keys and is_training else None
         if rng is not None and rng.is_seeded(params):
             key, params = rng(params)
         try:
-            return self._run_entry(entry, params, x, is_training, key, inputs)
+            return self._run_entry(entry, sizes, params, x, is_training, key, inputs)
         except checks.KeyRequired:
             if rng is not None:
                 rng(params)  # It says how to seed.
@@ -66,18 +67,19 @@ class LayerModule(OutlinedModule):
         self, params: Params, x: Any, is_training: bool, key: Any, **inputs: Any
     ) -> tuple[Any, Params]:
         """`fwd` with a key that is given."""
-        return self._run_entry(self.functions.fwd, params, x, is_training, key, inputs)
+        sizes, fwd = self.inferred_sizes(x), self.functions.fwd
+        return self._run_entry(fwd, sizes, params, x, is_training, key, inputs)
 
     def _run_entry(
         self,
         entry: Callable[..., Any],
+        sizes: dict[str, Any],
         params: Params,
         x: Any,
         is_training: bool,
         key: Any,
         inputs: Mapping[str, Any],
     ) -> tuple[Any, Params]:
-        sizes = self.inferred_sizes(x)
         outline = self._outline(sizes)
         trainables = outline.trainables.read(self, params)
         state = outline.non_trainables.read(self, params)
@@ -116,8 +118,8 @@ class LayerModule(OutlinedModule):
     def _create(
         self, params: Params, x: Any, is_training: bool = False, **inputs: Any
     ) -> Params:
-        return self._made(params, x)
+        return self._made(params, self.inferred_sizes(x))
 
-    def _made(self, params: Params, x: Any) -> Params:
-        """The params with those that the layer lacks for an input of this shape."""
-        return self._with_arrays(params, x, self.rng)
+    def _made(self, params: Params, sizes: Mapping[str, Any]) -> Params:
+        """The params with those that the layer of these sizes lacks."""
+        return self._with_arrays(params, sizes, self.rng)

@@ -86,6 +86,10 @@ class OutlinedModule(Module):
         """The hyperparameters that the shape of an input decides."""
         return {}
 
+    def sizes_for(self, entry: Any, x: Any) -> dict[str, Any]:
+        """The same for an input of another entry point than `fwd`."""
+        return self.inferred_sizes(x)
+
     def axis_size(self, name: str, x: Any, axis: int) -> int:
         """A hyperparameter that is given, or the size of an axis."""
         given = getattr(self, name)
@@ -111,6 +115,13 @@ class OutlinedModule(Module):
         """A hyperparameter that is given, or the number of axes beside some others."""
         given = getattr(self, name)
         return jnp.ndim(x) - others if given is None else given
+
+    def known_size(self, name: str) -> Any:
+        """A hyperparameter that this input does not decide: it is given, or an earlier call decided it."""
+        size = self._sizes()[name]
+        if size is None:
+            raise self._unsettled([name])
+        return size
 
     # Outlines
 
@@ -143,9 +154,11 @@ class OutlinedModule(Module):
 
     # Creation
 
-    def _with_arrays(self, params: Params, x: Any, rng: Rng | None) -> Params:
-        """The params with the arrays that the layer lacks for an input of this shape."""
-        outline = self.outline(x)
+    def _with_arrays(
+        self, params: Params, sizes: Mapping[str, Any], rng: Rng | None
+    ) -> Params:
+        """The params with the arrays that the layer of these sizes lacks."""
+        outline = self._outline(sizes)
         paths = (*outline.trainables.paths, *outline.non_trainables.paths)
         missing = [path for path in paths if path not in params]
         if not missing:
@@ -160,7 +173,7 @@ class OutlinedModule(Module):
             return key
 
         keys = keys_of(draw, self.declarations, outline.hyperparams)
-        trainables, state, _ = self._initialized(keys, x, rng)
+        trainables, state, _ = self._initialized(keys, sizes, rng)
         [params] = after
         for tree, values, trainable in (
             (outline.trainables, trainables, True),
@@ -173,9 +186,11 @@ class OutlinedModule(Module):
                     )
         return params
 
-    def _initialized(self, keys: Any, x: Any, rng: Rng | None) -> tuple[Any, Any, Any]:
+    def _initialized(
+        self, keys: Any, sizes: Mapping[str, Any], rng: Rng | None
+    ) -> tuple[Any, Any, Any]:
         try:
-            return self.init(keys, **self.inferred_sizes(x))
+            return self.init(keys, **sizes)
         except (TypeError, AttributeError) as error:
             if rng is not None:
                 raise
@@ -210,11 +225,15 @@ class OutlinedModule(Module):
         sizes = self._sizes()
         missing = [name for name, size in sizes.items() if size is None]
         if missing:
-            raise ValueError(
-                f"{type(self).__name__} at {shown_path(self.path)} learns {', '.join(missing)} from its "
-                "first input: call it once (jax.eval_shape will do)"
-            )
+            raise self._unsettled(missing)
         return self._outline(sizes)
+
+    def _unsettled(self, missing: list[str]) -> ValueError:
+        return ValueError(
+            f"{type(self).__name__} at {shown_path(self.path)} learns {', '.join(missing)} from its "
+            "first input: call it once (jax.eval_shape will do), or pass "
+            f"{', '.join(f'{self.inferred[name]}=...' for name in missing)}"
+        )
 
     def _to_pair(self, params: Params) -> tuple[Any, Any]:
         """`(trainables, non_trainables)` of `fwd`."""

@@ -12,7 +12,7 @@ from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.contract import claims, examples
 from mlax_scaffold.testing.dims import shapes_of
 from mlax_scaffold.testing.fitting import hyperparams_of, known, smallest
-from mlax_scaffold.testing.kinds import layer
+from mlax_scaffold.testing.kinds import entry, layer
 from mlax_scaffold.testing.oracle import find_spec
 from mlax_scaffold.testing.picks import Pick
 from mlax_scaffold.testing.profiles import each_dtype
@@ -64,12 +64,34 @@ def cases(pick: Pick) -> Case:
     )
 
 
+@entry("attend", "Embed", SPEC)
+def attend_cases(pick: Pick) -> Case:
+    """Hyperparameters and inputs of Embed.attend that fit each other."""
+    entries = pick("entries", sizes())
+    features = pick("features", sizes())
+    precision = pick("precision", optional(precisions()))
+    hyperparameters = {"entries": entries, "features": features, "precision": precision}
+    hyperparams = hyperparams_of(Embed, hyperparameters)
+    shapes = shapes_of(pick, {"x": "*batch features"}, known(hyperparams))
+    return Case.of_layer(
+        "Embed",
+        Embed,
+        graph.Embed,
+        hyperparameters,
+        entry="attend",
+        shapes=shapes,
+        x=shapes.array("x"),
+        y=shapes.expected("*batch entries"),
+        keys=1,
+    )
+
+
 @each_dtype
-@given(examples(cases))
+@given(examples(cases, attend_cases))
 def test_keeps_the_dtype(example):
     example()
 
 
-@pytest.mark.parametrize("claim", claims(cases))
+@pytest.mark.parametrize("claim", claims(cases, attend_cases))
 def test_keeps_its_contract(claim):
     claim()

@@ -259,12 +259,16 @@ def test_claims_and_examples_are_of_a_contract():
     assert examples(contract()) is not None
 
 
-def test_the_cases_of_one_contract_are_kept():
+def test_the_cases_of_one_definition_are_kept():
     first, second = contract(), contract()
+    of_another = find_spec("mlax_scaffold/specs/nn/dropout.py", near=__file__)
+    other = dataclasses.replace(contract(), spec=of_another)
     cases = first.covering
     assert first.covering is cases
     assert second.covering
-    assert "covering" not in vars(first)
+    assert first.covering is cases
+    assert other.covering
+    assert "covering" not in {*vars(first), *vars(second)}
     assert [picked for _, picked in first.covering] == [picked for _, picked in cases]
 
 

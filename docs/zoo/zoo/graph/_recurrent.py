@@ -76,8 +76,9 @@ class RecurrentModule(LayerModule):
         first = jax.ShapeDtypeStruct(steps.shape[1:], steps.dtype)
         if prev_state is None:
             prev_state = self.initial_carry(first.shape, x.dtype)
-        params = self._made(checked_params(self, params), (first, prev_state))
-        outline = self.outline((first, prev_state))
+        sizes = self.inferred_sizes((first, prev_state))
+        params = self._made(checked_params(self, params), sizes)
+        outline = self._outline(sizes)
         weights = {path: params.value(path) for path in outline.trainables.paths}
         moving = {*outline.non_trainables.paths, *(self.rng.paths if self.rng else ())}
         changing, fixed = params.update(cast(weights, x.dtype)).split(

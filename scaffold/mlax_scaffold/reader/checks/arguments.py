@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from mlax_scaffold.errors import Diagnostic, Fix, closest
 from mlax_scaffold.model.definition import Definition, Kind, Role
 from mlax_scaffold.model.library import Library
+from mlax_scaffold.model.reserved import ENTRY_POINT
 from mlax_scaffold.reader.source import Source, self_attribute, source_of, tree_of
 
 
@@ -88,17 +89,21 @@ def _check_called(
 ) -> None:
     """`self.attend(x, mask=mask)`."""
     layer = called.get(self_attribute(call.func) or "")
-    forward = layer and layer.method("forward")
+    named = {k.arg: k.value for k in call.keywords}.get(ENTRY_POINT)
+    name = named.value if isinstance(named, ast.Constant) else "forward"
+    entry = layer and layer.method(str(name))
     # A block hands the keywords that it does not know to its layers.
-    if layer is None or forward is None or layer.kind is Kind.BLOCK or forward.passes:
+    if layer is None or entry is None or layer.kind is Kind.BLOCK or entry.passes:
         return
-    _check_keywords(source, call, layer.name, [i.name for i in forward.inputs])
+    takes = [i.name for i in entry.inputs]
+    _check_keywords(source, call, layer.name, [*takes, ENTRY_POINT])
 
 
 def _check_keywords(
     source: Source, call: ast.Call, owner: str, takes: list[str]
 ) -> None:
     given = {k.arg for k in call.keywords}
+    shown = [name for name in takes if name != ENTRY_POINT]
     for keyword in call.keywords:
         if keyword.arg is None or keyword.arg in takes:
             continue
@@ -108,6 +113,6 @@ def _check_keywords(
         source.report(
             keyword,
             f"{owner} takes no `{keyword.arg}`",
-            f"It takes {', '.join(takes)}." if takes else "It takes none.",
+            f"It takes {', '.join(shown)}." if shown else "It takes none.",
             fix=Fix((source.replace((line, column), end, near),)) if near else None,
         )

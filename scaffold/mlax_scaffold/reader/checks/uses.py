@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from mlax_scaffold.errors import Fix
+from mlax_scaffold.model.reserved import ENTRY_POINT
 from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.reader.checks.sequences import PASSED, Sequences
 from mlax_scaffold.reader.looping import (
@@ -268,7 +269,8 @@ class UseChecker(Sequences):
             )
         elif self.attributes.get(name or "") in _LAYERS:
             shown = unparsed(node.func)
-            if not node.args:
+            named = {k.arg for k in node.keywords} - {*GIVEN, ENTRY_POINT, None}
+            if not node.args and not named:
                 self.source.report(node, f"`{shown}` takes an input: `{shown}(x)`")
             for keyword in node.keywords:
                 if keyword.arg is None and not self._is_passed(keyword.value):

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
+from functools import cache
 
 from mlax_scaffold.model.definition import Reference, Role
 from mlax_scaffold.model.resolved import resolved
 from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.reader.containers.resolving import resolve_class
 from mlax_scaffold.reader.imports import BASES, ImportReader
-from mlax_scaffold.reader.source import Source, dotted
+from mlax_scaffold.reader.inheritance import Texts, defining_text
+from mlax_scaffold.reader.roles import entry_points
+from mlax_scaffold.reader.source import Source, dotted, parsed
 
 ARRAYS = {
     "trainable": Role.TRAINABLE,
@@ -21,7 +25,9 @@ ARRAYS = {
 LAYERS = ("nn", "block")
 
 
-def resolved_source(source: Source, tree: ast.Module, reader: ImportReader) -> Source:
+def resolved_source(
+    source: Source, tree: ast.Module, reader: ImportReader, texts: Texts
+) -> Source:
     """The source with containers resolved in it, itself where there are none."""
     classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
     for node in tree.body:
@@ -41,7 +47,23 @@ def resolved_source(source: Source, tree: ast.Module, reader: ImportReader) -> S
         name = dotted(call.func) or ""
         return ARRAYS.get(name) or layers.get(name)
 
-    changes = [change for node in classes for change in resolve_class(node, kind_of)]
+    @cache
+    def entries_of(kind: Role | Reference) -> Mapping[str, int]:
+        """The entry points of a layer, by its own text."""
+        for name in (n for n, reference in layers.items() if reference == kind):
+            text = defining_text(tree, name, texts, BASES)
+            found = parsed(text).body if text else []
+            known = [n for n in found if isinstance(n, ast.ClassDef)]
+            own = {n.name: n for n in known}
+            if known:
+                return entry_points(own.get(name) or own.get(kind.name) or known[-1])
+        return {}
+
+    changes = [
+        change
+        for node in classes
+        for change in resolve_class(node, kind_of, entries_of, source.text)
+    ]
     if not changes:
         return source
     numbers = source.resolved.numbers if source.resolved else ()

@@ -21,10 +21,12 @@ from mlax_scaffold.reader.containers.declared import (
     declared_in,
     step_of,
 )
+from mlax_scaffold.reader.containers.entries import Entering, EntriesOf, Layers
 from mlax_scaffold.reader.containers.place import Place, joined, open_steps
 from mlax_scaffold.reader.containers.uses import (
     aliases_of,
     holds_layers,
+    is_layer,
     removed,
     used_otherwise,
 )
@@ -33,7 +35,12 @@ from mlax_scaffold.reader.source import self_attribute
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
-def resolve_class(node: ast.ClassDef, kind_of: KindOf) -> list[Change]:
+def resolve_class(
+    node: ast.ClassDef,
+    kind_of: KindOf,
+    entries_of: EntriesOf = lambda kind: {},
+    text: str = "",
+) -> list[Change]:
     """What to change in the text of a class, so that no variable is a layer of a container."""
     methods = [m for m in node.body if isinstance(m, ast.FunctionDef)]
     setup = next((m for m in methods if m.name == "setup"), None)
@@ -47,9 +54,19 @@ def resolve_class(node: ast.ClassDef, kind_of: KindOf) -> list[Change]:
         for name, d in declared.items()
         if holds_layers(d) and (d.form is Form.TREE or used_otherwise(name, d, others))
     }
-    if not containers and not aliases:
+    plain = {
+        name: tuple(m.what for m in d.members)
+        for name, d in declared.items()
+        if is_layer(d)
+    }
+    if not containers and not aliases and not plain:
         return []
-    resolver = _Resolver(containers, aliases, {m.name: m for m in others})
+    resolver = _Resolver(
+        containers,
+        aliases,
+        {m.name: m for m in others},
+        Layers(plain, entries_of, text.split("\n") if text else []),
+    )
     return [*removed(aliases.values()), *resolver.changes()]
 
 
@@ -58,6 +75,7 @@ class _Resolver:
     containers: Mapping[str, tuple[Member, ...]]
     aliases: Mapping[str, ast.Assign]
     methods: Mapping[str, ast.FunctionDef]
+    layers: Layers
     given: dict[str, dict[str, list[Place | None]]] = field(default_factory=dict)
     """What each method is given for its parameters."""
 
@@ -87,7 +105,7 @@ class _Resolver:
         return found
 
 
-class _Method(ast.NodeVisitor):
+class _Method(Entering, ast.NodeVisitor):
     """Walks a method in the order of its text, with what its variables stand for."""
 
     def __init__(
@@ -96,6 +114,7 @@ class _Method(ast.NodeVisitor):
         method: ast.FunctionDef,
         parameters: Mapping[str, Place],
     ) -> None:
+        super().__init__(resolver.layers)
         self.resolver = resolver
         self.method = method
         self.variables: dict[str, Place] = dict(parameters)
@@ -281,6 +300,8 @@ class _Method(ast.NodeVisitor):
             self.bind(part, None)
 
     def visit_Call(self, node: ast.Call) -> None:
+        if self.enters(node):
+            return
         called = self_attribute(node.func)
         method = self.resolver.methods.get(called or "")
         if method is None:
@@ -316,6 +337,8 @@ class _Method(ast.NodeVisitor):
             self.change(node, place.text)
 
     def visit_Attribute(self, node: ast.Attribute) -> None:
+        if self.is_entered(node):
+            return
         name = self_attribute(node)
         if name in self.resolver.aliases:
             place = self.place(node)

@@ -13,9 +13,18 @@ from mlax_scaffold.reader.source import self_attribute
 
 def holds_layers(declared: Declared) -> bool:
     """Whether one of its members is no array: arrays are plain values."""
+    return declared.form in (Form.TREE, Form.ROW) and _has_layers(declared)
+
+
+def is_layer(declared: Declared) -> bool:
+    """Whether it is one sub-layer."""
+    return declared.form is Form.PLAIN and _has_layers(declared)
+
+
+def _has_layers(declared: Declared) -> bool:
     kinds = [m.what for m in declared.members if m.what is not None]
     arrays = [getattr(k, "value", k) in ("trainable", "state", "moment") for k in kinds]
-    return declared.form in (Form.TREE, Form.ROW) and not all(arrays)
+    return not all(arrays)
 
 
 def aliases_of(

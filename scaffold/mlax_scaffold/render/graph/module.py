@@ -20,7 +20,7 @@ from mlax_scaffold.render.graph.signatures import (
     is_weighted,
     settings,
 )
-from mlax_scaffold.render.graph.sizes import inferred
+from mlax_scaffold.render.graph.sizes import inferred, inferred_for
 from mlax_scaffold.render.modules import imports
 from mlax_scaffold.render.package.layer import FunctionView
 from mlax_scaffold.render.parameters import canonical
@@ -56,6 +56,8 @@ class ModuleView:
     body: str
     sizes: str
     """Body of the method that infers hyperparameters; empty where there are none."""
+    other_sizes: str
+    """The same for entry points that take other inputs than `fwd`."""
     calls: tuple[FunctionView, ...]
 
 
@@ -120,6 +122,7 @@ class _Builder:
             signature=self.signature,
             body="\n".join(self._body()),
             sizes=self._sizes(),
+            other_sizes="\n".join(self._other_sizes()),
             calls=tuple(call_view(self.definition, m) for m in self.definition.entries),
         )
 
@@ -206,7 +209,16 @@ class _Builder:
     # Methods
 
     def _sizes(self) -> str:
-        if not self.inferred:
-            return ""
-        given = ", ".join(f"{name!r}: {how}" for name, how in self.inferred.items())
-        return f"return {{{given}}}"
+        return f"return {_dict(self.inferred)}" if self.inferred else ""
+
+    def _other_sizes(self) -> Iterator[str]:
+        for method in self.definition.entries if self.inferred else ():
+            sizes = inferred_for(self.definition, method)
+            if method.name != "forward" and sizes != self.inferred:
+                yield f"if entry is pure.{method.function}:"
+                yield f"    return {_dict(sizes)}"
+
+
+def _dict(texts: dict[str, str]) -> str:
+    """A dict display of texts of expressions."""
+    return f"{{{', '.join(f'{name!r}: {text}' for name, text in texts.items())}}}"

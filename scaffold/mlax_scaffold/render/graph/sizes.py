@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mlax_scaffold.model.definition import Definition, Hyperparameter, Kind
+from mlax_scaffold.model.definition import Definition, Hyperparameter, Kind, Method
 from mlax_scaffold.model.shapes import (
     AnyAxes,
     Conditional,
@@ -14,12 +14,27 @@ from mlax_scaffold.model.shapes import (
 
 
 def inferred(definition: Definition) -> dict[str, str]:
-    """The hyperparameters that the shape of the first input decides: how, by name."""
+    """The hyperparameters that the shape of the first input of `forward` decides: how, by name."""
     method = definition.method("forward")
     if definition.kind is not Kind.LAYER or method is None:
         return {}
-    x = "x" if len(method.positional) == 1 else "x[0]"
-    shape = method.positional[0].type.shape
+    return _decided(definition, method, 0)
+
+
+def inferred_for(definition: Definition, method: Method) -> dict[str, str]:
+    """The same from the inputs of another entry point; what these do not decide is known."""
+    found: dict[str, str] = {}
+    for place in range(len(method.positional)):
+        found = _decided(definition, method, place) | found
+    return {
+        name: found.get(name, f"self.known_size({name!r})")
+        for name in inferred(definition)
+    }
+
+
+def _decided(definition: Definition, method: Method, at: int) -> dict[str, str]:
+    x = "x" if len(method.positional) == 1 else f"x[{at}]"
+    shape = method.positional[at].type.shape
     found: dict[str, str] = {}
     for h in definition.hyperparameters:
         if h.default is None and h.type.word.measured and not h.type.optional:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mlax_scaffold.model.definition import ArrayType, Definition, Input
+from mlax_scaffold.model.definition import ArrayType, Definition, Input, Method
 from mlax_scaffold.model.shapes import Conditional, Shape
 
 
-def ranked(definition: Definition) -> bool:
+def ranked(definition: Definition, method: Method) -> bool:
     """Whether the number of axes of the input is drawn first: an axis must be one of them."""
     shapes = {text for m in definition.methods for _, text in _flat_inputs(m.inputs)}
     if shapes == {"..."}:
         return has_axes(definition) or not definition.example_shapes
-    return has_axes(definition) and variadic(drawn(definition)) is not None
+    return has_axes(definition) and variadic(drawn(method)) is not None
 
 
 def has_axes(definition: Definition) -> bool:
@@ -25,15 +25,14 @@ def has_axes(definition: Definition) -> bool:
     )
 
 
-def drawn(definition: Definition) -> list[tuple[str, str]]:
+def drawn(method: Method) -> list[tuple[str, str]]:
     """Label and shape of every array that is drawn."""
-    method = definition.entry
-    return list(_patterns(method.inputs)) if method.inputs else []
+    own = list(_patterns(method.inputs)) if method.inputs else []
+    return [*own, ("shift", "features")] if method.passes else own
 
 
-def loose(definition: Definition) -> list[str]:
+def loose(method: Method) -> list[str]:
     """Labels of the arrays whose annotations allow more shapes than are picked."""
-    method = definition.method("forward") or definition.methods[0]
     trees = [label for i in method.inputs for label in _trees(i.name, i.type)]
     trees += ["shift"] * method.passes
     flat = _flat_inputs(method.inputs)

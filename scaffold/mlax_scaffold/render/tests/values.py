@@ -28,17 +28,17 @@ def dividing(definition: Definition, h: Hyperparameter) -> str | None:
     return f"multiples({', '.join(map(local, divisors))})" if divisors else None
 
 
-def kept_sizes(definition: Definition) -> dict[str, str]:
+def kept_sizes(definition: Definition, method: Method) -> dict[str, str]:
     """The sizes that are those of others, by name, since the layers that tests give to a block keep shapes.
 
     They are the names of an axis of the result, and of the axis of the input in its place.
     """
-    result = definition.entry.returns
+    result = method.returns
     if not definition.structural() or result is None or not definition.kind.is_layer:
         return {}
     fields = [h.name for h in definition.hyperparameters]
     found: dict[str, str] = {}
-    inputs = definition.entry.positional[:1]
+    inputs = method.positional[:1]
     shapes = [(a, b) for i in inputs for a in i.type.shapes for b in result.shapes]
     for given, returned in shapes:
         for pair in zip(reversed(given.dims), reversed(returned.dims), strict=False):

@@ -10,7 +10,7 @@ from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.contract import claims, examples
 from mlax_scaffold.testing.dims import shapes_of
 from mlax_scaffold.testing.fitting import hyperparams_of, known
-from mlax_scaffold.testing.kinds import layer
+from mlax_scaffold.testing.kinds import entry, layer
 from mlax_scaffold.testing.oracle import find_spec
 from mlax_scaffold.testing.picks import Pick
 from mlax_scaffold.testing.profiles import each_dtype
@@ -46,12 +46,38 @@ def cases(pick: Pick) -> Case:
     )
 
 
+@entry("inverse", "Reversible", SPEC)
+def inverse_cases(pick: Pick) -> Case:
+    """Hyperparameters and inputs of Reversible.inverse that fit each other."""
+    count = pick("count", sizes(max=3))
+    count = pick("count", sizes(max=3))
+    hyperparameters = {"fs": toys.Toy.several(count), "gs": toys.Toy.several(count)}
+    hyperparams = hyperparams_of(Reversible, hyperparameters, unsaid=True)
+    shapes = shapes_of(
+        pick, {"y": "*batch features"}, dict(known(hyperparams), features=toys.WIDTH)
+    )
+    return Case.of_layer(
+        "Reversible",
+        Reversible,
+        graph.Reversible,
+        hyperparameters,
+        entry="inverse",
+        unsaid=True,
+        shapes=shapes,
+        x=shapes.array("y"),
+        y=shapes.expected("*batch features"),
+        key_optional=True,
+        draws_keys=True,
+        trains=True,
+    )
+
+
 @each_dtype
-@given(examples(cases))
+@given(examples(cases, inverse_cases))
 def test_keeps_the_dtype(example):
     example()
 
 
-@pytest.mark.parametrize("claim", claims(cases))
+@pytest.mark.parametrize("claim", claims(cases, inverse_cases))
 def test_keeps_its_contract(claim):
     claim()

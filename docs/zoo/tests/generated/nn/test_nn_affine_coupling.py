@@ -9,7 +9,7 @@ from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.contract import claims, examples
 from mlax_scaffold.testing.dims import shapes_of
 from mlax_scaffold.testing.fitting import hyperparams_of, known
-from mlax_scaffold.testing.kinds import layer
+from mlax_scaffold.testing.kinds import entry, layer
 from mlax_scaffold.testing.oracle import find_spec
 from mlax_scaffold.testing.picks import Pick
 from mlax_scaffold.testing.profiles import each_dtype
@@ -69,12 +69,39 @@ def cases(pick: Pick) -> Case:
     )
 
 
+@entry("inverse", "AffineCoupling", SPEC)
+def inverse_cases(pick: Pick) -> Case:
+    """Hyperparameters and inputs of AffineCoupling.inverse that fit each other."""
+    features = pick("features", sizes())
+    hidden = pick("hidden", sizes())
+    swap = pick("swap", booleans())
+    hyperparameters = {"features": features, "hidden": hidden, "swap": swap}
+    requirements = ("a coupling needs at least two features",)
+    hyperparams = hyperparams_of(
+        AffineCoupling, hyperparameters, requirements, unsaid=True
+    )
+    shapes = shapes_of(pick, {"y": "*batch features"}, known(hyperparams))
+    return Case.of_layer(
+        "AffineCoupling",
+        AffineCoupling,
+        graph.AffineCoupling,
+        hyperparameters,
+        entry="inverse",
+        requirements=requirements,
+        unsaid=True,
+        shapes=shapes,
+        x=shapes.array("y"),
+        y=shapes.expected("*batch features"),
+        keys=4,
+    )
+
+
 @each_dtype
-@given(examples(cases))
+@given(examples(cases, inverse_cases))
 def test_keeps_the_dtype(example):
     example()
 
 
-@pytest.mark.parametrize("claim", claims(cases))
+@pytest.mark.parametrize("claim", claims(cases, inverse_cases))
 def test_keeps_its_contract(claim):
     claim()

@@ -10,7 +10,7 @@ from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.contract import claims, examples
 from mlax_scaffold.testing.dims import shapes_of
 from mlax_scaffold.testing.fitting import hyperparams_of, known, smallest
-from mlax_scaffold.testing.kinds import layer
+from mlax_scaffold.testing.kinds import entry, layer
 from mlax_scaffold.testing.oracle import find_spec
 from mlax_scaffold.testing.picks import Pick
 from mlax_scaffold.testing.profiles import each_dtype
@@ -61,12 +61,32 @@ def cases(pick: Pick) -> Case:
     )
 
 
+@entry("decode", "CRF", SPEC)
+def decode_cases(pick: Pick) -> Case:
+    """Hyperparameters and inputs of CRF.decode that fit each other."""
+    num_tags = pick("num_tags", sizes())
+    hyperparameters = {"num_tags": num_tags}
+    hyperparams = hyperparams_of(CRF, hyperparameters, unsaid=True)
+    shapes = shapes_of(pick, {"emissions": "length num_tags"}, known(hyperparams))
+    return Case.of_layer(
+        "CRF",
+        CRF,
+        graph.CRF,
+        hyperparameters,
+        entry="decode",
+        unsaid=True,
+        shapes=shapes,
+        x=shapes.array("emissions"),
+        keys=3,
+    )
+
+
 @each_dtype
-@given(examples(cases))
+@given(examples(cases, decode_cases))
 def test_keeps_the_dtype(example):
     example()
 
 
-@pytest.mark.parametrize("claim", claims(cases))
+@pytest.mark.parametrize("claim", claims(cases, decode_cases))
 def test_keeps_its_contract(claim):
     claim()

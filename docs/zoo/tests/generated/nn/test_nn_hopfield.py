@@ -9,7 +9,7 @@ from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.contract import claims, examples
 from mlax_scaffold.testing.dims import shapes_of
 from mlax_scaffold.testing.fitting import hyperparams_of, known
-from mlax_scaffold.testing.kinds import layer
+from mlax_scaffold.testing.kinds import entry, layer
 from mlax_scaffold.testing.oracle import find_spec
 from mlax_scaffold.testing.picks import Pick
 from mlax_scaffold.testing.profiles import each_dtype
@@ -84,12 +84,43 @@ def cases(pick: Pick) -> Case:
     )
 
 
+@entry("energy", "Hopfield", SPEC)
+def energy_cases(pick: Pick) -> Case:
+    """Hyperparameters and inputs of Hopfield.energy that fit each other."""
+    features = pick("features", sizes())
+    patterns = pick("patterns", sizes())
+    beta = pick("beta", positives())
+    max_steps = pick("max_steps", counts())
+    tolerance = pick("tolerance", positives())
+    hyperparameters = {
+        "features": features,
+        "patterns": patterns,
+        "beta": beta,
+        "max_steps": max_steps,
+        "tolerance": tolerance,
+    }
+    hyperparams = hyperparams_of(Hopfield, hyperparameters, unsaid=True)
+    shapes = shapes_of(pick, {"xi": "*batch features"}, known(hyperparams))
+    return Case.of_layer(
+        "Hopfield",
+        Hopfield,
+        graph.Hopfield,
+        hyperparameters,
+        entry="energy",
+        unsaid=True,
+        shapes=shapes,
+        x=shapes.array("xi"),
+        y=shapes.expected("*batch"),
+        keys=1,
+    )
+
+
 @each_dtype
-@given(examples(cases))
+@given(examples(cases, energy_cases))
 def test_keeps_the_dtype(example):
     example()
 
 
-@pytest.mark.parametrize("claim", claims(cases))
+@pytest.mark.parametrize("claim", claims(cases, energy_cases))
 def test_keeps_its_contract(claim):
     claim()

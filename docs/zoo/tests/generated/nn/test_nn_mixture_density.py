@@ -9,7 +9,7 @@ from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.contract import claims, examples
 from mlax_scaffold.testing.dims import shapes_of
 from mlax_scaffold.testing.fitting import hyperparams_of, known
-from mlax_scaffold.testing.kinds import layer
+from mlax_scaffold.testing.kinds import entry, layer
 from mlax_scaffold.testing.oracle import find_spec
 from mlax_scaffold.testing.picks import Pick
 from mlax_scaffold.testing.profiles import each_dtype
@@ -71,12 +71,44 @@ def cases(pick: Pick) -> Case:
     )
 
 
+@entry("log_prob", "MixtureDensity", SPEC)
+def log_prob_cases(pick: Pick) -> Case:
+    """Hyperparameters and inputs of MixtureDensity.log_prob that fit each other."""
+    in_features = pick("in_features", sizes())
+    out_features = pick("out_features", sizes())
+    components = pick("components", sizes())
+    hyperparameters = {
+        "in_features": in_features,
+        "out_features": out_features,
+        "components": components,
+    }
+    hyperparams = hyperparams_of(MixtureDensity, hyperparameters, unsaid=True)
+    shapes = shapes_of(
+        pick,
+        {"x": "*batch in_features", "target": "*batch out_features"},
+        known(hyperparams),
+    )
+    return Case.of_layer(
+        "MixtureDensity",
+        MixtureDensity,
+        graph.MixtureDensity,
+        hyperparameters,
+        entry="log_prob",
+        unsaid=True,
+        shapes=shapes,
+        x=(shapes.array("x"), shapes.array("target")),
+        y=shapes.expected("*batch"),
+        spread=True,
+        keys=1,
+    )
+
+
 @each_dtype
-@given(examples(cases))
+@given(examples(cases, log_prob_cases))
 def test_keeps_the_dtype(example):
     example()
 
 
-@pytest.mark.parametrize("claim", claims(cases))
+@pytest.mark.parametrize("claim", claims(cases, log_prob_cases))
 def test_keeps_its_contract(claim):
     claim()

@@ -75,6 +75,12 @@ class CRF(LayerModule):
         """The hyperparameters that the shape of an input decides."""
         return {"num_tags": self.axis_size("num_tags", x[0], 2)}
 
+    def sizes_for(self, entry: Any, x: Any) -> dict[str, Any]:
+        """The same for an input of another entry point than `fwd`."""
+        if entry is pure.decode:
+            return {"num_tags": self.axis_size("num_tags", x, 1)}
+        return self.inferred_sizes(x)
+
     def __call__(
         self,
         params: Params,

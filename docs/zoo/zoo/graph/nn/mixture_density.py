@@ -66,6 +66,12 @@ class MixtureDensity(LayerModule):
         """The hyperparameters that the shape of an input decides."""
         return {"in_features": self.axis_size("in_features", x, -1)}
 
+    def sizes_for(self, entry: Any, x: Any) -> dict[str, Any]:
+        """The same for an input of another entry point than `fwd`."""
+        if entry is pure.log_prob:
+            return {"in_features": self.axis_size("in_features", x[0], -1)}
+        return self.inferred_sizes(x)
+
     def __call__(
         self, params: Params, x: jax.Array, *, is_training: bool = True
     ) -> tuple[Mixture, Params]:

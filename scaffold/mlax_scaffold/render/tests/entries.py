@@ -1,0 +1,203 @@
+"""The cases that an entry point of a definition is tested with."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from mlax_scaffold.model.definition import (
+    ArrayType,
+    Definition,
+    Example,
+    Kind,
+    Method,
+)
+from mlax_scaffold.model.hyper_types import AXES
+from mlax_scaffold.model.shapes import Conditional, Shape
+from mlax_scaffold.render.tests.names import local
+from mlax_scaffold.render.tests.ranges import ranges
+from mlax_scaffold.render.tests.shapes import (
+    drawn,
+    has_axes,
+    known_sizes,
+    loose,
+    rank,
+    ranked,
+    variadic,
+)
+from mlax_scaffold.render.tests.values import (
+    dividing,
+    kept_sizes,
+    like_default,
+    per_dim_axes,
+)
+
+_DTYPES = {
+    "Complex": ", jnp.complex64",
+    "Int": ", jnp.int32",
+    "Bool": ", jnp.bool_",
+}
+_PASSED = (("shift", 'shapes.array("shift")', True),)
+"""The keyword input of the layers that blocks are tested with."""
+
+
+@dataclass(frozen=True)
+class EntryView:
+    """The function that picks the cases of `fwd`, of another entry point, or of a function."""
+
+    cases: str
+    """What it is called."""
+    of: str
+    """What the cases are of, in a sentence."""
+    function: str
+    """The function that is tested; empty for `fwd`."""
+    draws: tuple[str, ...]
+    sizes: str
+    """Values of what shapes of a layer name."""
+    patterns: str
+    known: str
+    axes: str
+    """Names of hyperparameters that are the sizes of axes, and may be one for all."""
+    x: str
+    inputs: tuple[tuple[str, str, bool], ...]
+    """Keyword inputs: name, expression, and whether they may be left out."""
+    y: str
+    ranges: str
+    returns: str
+    """The shape of the result, as annotated; empty where that is no array's."""
+    loose: str
+    """Names of inputs whose annotations allow more shapes than are picked."""
+    spread: bool
+
+
+def entry_view(definition: Definition, method: Method, unsaid: bool) -> EntryView:
+    """What is picked for an entry point; `unsaid` where the spec may refuse what no requirement tells."""
+    patterns = drawn(method)
+    first = method is definition.entry
+    return EntryView(
+        cases="cases" if first else f"{method.name}_cases",
+        of=definition.name if first else f"{definition.name}.{method.name}",
+        function="" if first else method.name,
+        draws=tuple(_draws(definition, method, unsaid)),
+        sizes=known_sizes(definition, patterns),
+        patterns=", ".join(f"{label!r}: {text!r}" for label, text in patterns),
+        known="".join(f"{item}, " for item in _known(definition, method, patterns)),
+        axes=", ".join(map(repr, per_dim_axes(definition, method))),
+        x=_x(method, definition),
+        inputs=tuple(
+            (i.name, _abstract(i.name, i.type, definition), i.default is not None)
+            for i in method.keyword
+        )
+        + _PASSED * method.passes,
+        y='example["y"]'
+        if first and definition.result_shape is not None
+        else _expected(method.returns),
+        ranges=ranges(definition, method),
+        returns=_returned(method.returns),
+        loose=", ".join(f'"{label}"' for label in loose(method)),
+        spread=len(method.positional) > 1,
+    )
+
+
+def _draws(definition: Definition, method: Method, unsaid: bool) -> Iterator[str]:
+    if definition.examples:
+        examples = ", ".join(map(_literal, definition.examples))
+        yield f'example = pick("example", choices({examples}))'
+    if ranked(definition, method):
+        yield 'rank = pick("rank", choices(1, 2, 3))'
+    elif has_axes(definition):
+        yield f"rank = {rank(definition)}"
+    same = kept_sizes(definition, method)
+    for h in definition.hyperparameters:
+        if h.name in same:
+            yield f"{local(h.name)} = {local(same[h.name])}"
+            continue
+        if h.name in definition.example_values:
+            yield f'{local(h.name)} = example["{h.name}"]'
+            continue
+        if h.type.word.structural:
+            if h.type.word.many:
+                yield 'count = pick("count", sizes(max=3))'
+            if h.type.word.attribute == "optimizer":
+                yield 'traced = pick("traced", booleans())'
+            continue
+        strategy = "choices(1, 2)" if h.name == AXES else h.type.strategy
+        if definition.kind is Kind.SCHEDULE:  # numbers of steps, which cost nothing
+            strategy = strategy.replace("sizes()", "sizes(max=32)").replace(
+                "size_sequences()", "size_sequences(min_size=1, max=32)"
+            )
+        domain = (unsaid and like_default(h)) or dividing(definition, h) or strategy
+        yield f'{local(h.name)} = pick("{h.name}", {domain})'
+
+
+def _literal(example: Example) -> str:
+    values = [*example.values, *((n, str(shape)) for n, shape in example.shapes)]
+    return f"{{{', '.join(f'{json.dumps(name)}: {text}' for name, text in values)}}}"
+
+
+def _known(
+    definition: Definition, method: Method, patterns: list[tuple[str, str]]
+) -> Iterator[str]:
+    labels = [label for label, _ in patterns]
+    shapes = [name for name in definition.given_shapes if name in labels]
+    if shapes:
+        given = ", ".join(f'"{name}": example["{name}"]' for name in shapes)
+        yield f"given={{{given}}}"
+    name = variadic(patterns)
+    if name and ranked(definition, method):
+        fixed = len(patterns[0][1].split()) - 1
+        yield f'ranks={{"{name}": {f"max(rank - {fixed}, 0)" if fixed else "rank"}}}'
+
+
+def _x(method: Method, definition: Definition) -> str:
+    first = len(method.positional) == 1
+    parts = [_abstract(i.name, i.type, definition, first) for i in method.positional]
+    if definition.kind is Kind.FUNCTION:
+        parts = [
+            f'{part} if pick("{i.name} is given", booleans()) else None'
+            if i.default and i.default.is_none
+            else part
+            for i, part in zip(method.positional, parts, strict=True)
+        ]
+        return f"({', '.join(parts)},)"
+    return parts[0] if len(parts) == 1 else f"({', '.join(parts)})"
+
+
+def _abstract(
+    label: str, array: ArrayType, definition: Definition, first: bool = False
+) -> str:
+    """An array, or a tree of them, of the drawn shapes; `first` is what layers of a block map."""
+    if array.kind == "tuple":
+        if array.items[-1].kind == "...":
+            return f'(shapes.array("{label}[0]"),) * count'
+        parts = [
+            _abstract(f"{label}[{i}]", part, definition)
+            for i, part in enumerate(array.items)
+        ]
+        return f"({', '.join(parts)},)"
+    if array.kind == "PyTree" and not first and definition.structural():
+        return "None"
+    if array.kind == "Key":
+        return "abstract_key()"
+    return f'shapes.array("{label}"{_DTYPES.get(array.kind, "")})'
+
+
+def _expected(array: ArrayType | None) -> str:
+    """Expression of the shapes of the result; empty where the spec does not say."""
+    if array is None or array.holds("PyTree"):
+        return ""
+    if array.kind == "tuple":
+        parts = [_expected(part) for part in array.items]
+        return "" if "" in parts else f"({', '.join(parts)},)"
+    if array.shape is None or _unknown(array.shape):
+        return ""
+    return f'shapes.expected("{array.shape}")'
+
+
+def _returned(array: ArrayType | None) -> str:
+    return "" if array is None or array.shape is None else str(array.shape)
+
+
+def _unknown(shape: Shape | Conditional) -> bool:
+    return "..." in str(shape).split()
