@@ -50,7 +50,7 @@ from mlax_scaffold.reader.kinds import (
     STATIC,
     UNKNOWN,
 )
-from mlax_scaffold.reader.methods import names_of, read_method, role_of
+from mlax_scaffold.reader.methods import names_of, read_method
 from mlax_scaffold.reader.remedies.classes import called_so, typed, undecorated
 from mlax_scaffold.reader.remedies.foreign import with_base
 from mlax_scaffold.reader.remedies.names import attribute_named
@@ -60,6 +60,7 @@ from mlax_scaffold.reader.roles import (
     attempted,
     attribute_of,
     given_layers,
+    role_of,
     roles_of,
 )
 from mlax_scaffold.reader.setup import SetupReader
