@@ -318,9 +318,8 @@ class ClassReader:
                 f"{node.name} takes ({', '.join(given)})",
                 f"Write `def {node.name}({', '.join(expected)})`.",
             )
-        assignable = {
-            d.name for d in declarations if d.role in (Role.STATE, Role.MOMENT)
-        }
+        held = (Role.STATE, Role.MOMENT)
+        assignable = {d.name for d in declarations if d.role in held}
         known = attributes
         if role in (MethodRole.SETUP, MethodRole.SETUP_TREE):
             usable = ["hyperparameter", "initializer", "scheduled", "derived"]
