@@ -158,18 +158,10 @@ class Case:
             name for name, p in parameters.items() if p.kind is p.POSITIONAL_OR_KEYWORD
         ][1:]
 
-        # What the inputs of another entry point do not tell is told by the first call of `fwd`.
-        shapes = settings.get("shapes")
-        told = (
-            {w for p in shapes.patterns.values() for w in p.split()} if shapes else {}
-        )
-        inferred = getattr(module, "inferred", {}) if entry != "forward" else {}
-        untold = [str(n) for n, axis in inferred.items() if axis not in told]
+        positional += toys.untold(module, entry, settings.get("shapes"))
 
         def make(node: Any, rng: Any) -> Any:
-            own = dict(aliases or {})
-            names = [*positional, *untold]
-            given = {n: hyperparameters[own.get(n, n)] for n in names}
+            given = {n: hyperparameters[(aliases or {}).get(n, n)] for n in positional}
             drawn = {"rng": rng} if "rng" in parameters else {}
             assert module is not None
             return module(node, **toys.as_modules(module, given, node, rng), **drawn)

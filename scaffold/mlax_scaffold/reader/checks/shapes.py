@@ -63,7 +63,11 @@ class _Checker:
                         found.append(self._at(array, name, "may be None", _SIZE_HINT))
                     known = [*self.sizes, *self.tuples]
                     close = did_you_mean(name, known, cutoff=0.8)
-                    if not self._known(name) and close and not _several_of(name, known):
+                    if (
+                        not self._known(name)
+                        and close
+                        and not _one_of(name, self.tuples)
+                    ):
                         found.append(
                             self._at(array, name, "names no hyperparameter", close)
                         )
@@ -144,9 +148,9 @@ class _Checker:
         return self.definition.finding(f"`{name}` {message}", hint, place, len(name))
 
 
-def _several_of(name: str, known: Iterable[str]) -> bool:
-    """Whether an axis is called like one of what a field has several of, or the other way round."""
-    return bool({f"{name}s", f"{name}es", name.removesuffix("s")} & {*known})
+def _one_of(name: str, several: Iterable[str]) -> bool:
+    """Whether an axis is called like one of what a field has several of: `width` beside `widths`."""
+    return bool({f"{name}s", f"{name}es"} & {*several})
 
 
 def _only_broadcast(shape: Shape | Conditional) -> bool:
