@@ -49,7 +49,7 @@ def test_a_window_is_what_each_query_reaches(before, after, causal):
         causal=causal,
     )
     np.testing.assert_allclose(y, expected, rtol=1e-12, atol=1e-14)
-    window = tuple(_LENGTH if n is None else n for n in (before, after))
+    window: Any = tuple(_LENGTH if n is None else n for n in (before, after))
     theirs = jax.nn.dot_product_attention(
         *map(jnp.asarray, (_QUERY, _KEY, _VALUE)),
         is_causal=causal,
