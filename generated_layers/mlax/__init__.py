@@ -6,7 +6,17 @@ Unless explicitly overridden, a function takes in inputs of one dtype, performs 
 internal operations in that dtype, and outputs that dtype.
 """
 
-from mlax import block, functional, initializers, loss, nn, optim, schedule, train
+from mlax import (
+    block,
+    functional,
+    initializers,
+    loss,
+    metric,
+    nn,
+    optim,
+    schedule,
+    train,
+)
 from mlax._core.weights import (
     flatten,
     load_safetensors,
@@ -22,6 +32,7 @@ __all__ = [
     "initializers",
     "load_safetensors",
     "loss",
+    "metric",
     "nn",
     "optim",
     "save_safetensors",

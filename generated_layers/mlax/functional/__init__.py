@@ -5,9 +5,11 @@
 from mlax.functional._adaptive_pool import adaptive_pool
 from mlax.functional._apply_attention_mask import apply_attention_mask
 from mlax.functional._apply_attention_weights import apply_attention_weights
+from mlax.functional._attention_window import attention_window
 from mlax.functional._avg_pool import avg_pool
 from mlax.functional._bernoulli import bernoulli
 from mlax.functional._bias_correction import bias_correction
+from mlax.functional._cap_softly import cap_softly
 from mlax.functional._categorical import categorical
 from mlax.functional._chunked_attention import chunked_attention
 from mlax.functional._combine_masks import combine_masks
@@ -19,11 +21,13 @@ from mlax.functional._divide_by_root import divide_by_root
 from mlax.functional._divide_by_scaled_root import divide_by_scaled_root
 from mlax.functional._dot_product_attention import dot_product_attention
 from mlax.functional._dot_product_attention_logits import dot_product_attention_logits
+from mlax.functional._double_sum import double_sum
 from mlax.functional._dropout import dropout
 from mlax.functional._ema import ema
 from mlax.functional._gelu import gelu
 from mlax.functional._group_norm import group_norm
 from mlax.functional._identity import identity
+from mlax.functional._in_top_k import in_top_k
 from mlax.functional._instance_norm import instance_norm
 from mlax.functional._l2_norm import l2_norm
 from mlax.functional._l2_normalize import l2_normalize
@@ -34,6 +38,7 @@ from mlax.functional._logmeanexp import logmeanexp
 from mlax.functional._logsumexp import logsumexp
 from mlax.functional._make_attention_mask import make_attention_mask
 from mlax.functional._make_causal_mask import make_causal_mask
+from mlax.functional._make_segment_mask import make_segment_mask
 from mlax.functional._max import max
 from mlax.functional._max_pool import max_pool
 from mlax.functional._mean import mean
@@ -41,6 +46,7 @@ from mlax.functional._min_p_logits import min_p_logits
 from mlax.functional._min_pool import min_pool
 from mlax.functional._moments import moments
 from mlax.functional._normalize import normalize
+from mlax.functional._pair_counts import pair_counts
 from mlax.functional._pool import pool
 from mlax.functional._prod import prod
 from mlax.functional._range_scale import range_scale
@@ -61,6 +67,7 @@ from mlax.functional._sum import sum
 from mlax.functional._sum_pool import sum_pool
 from mlax.functional._top_k_logits import top_k_logits
 from mlax.functional._top_p_logits import top_p_logits
+from mlax.functional._two_sum import two_sum
 from mlax.functional._unbiasing import unbiasing
 from mlax.functional._var import var
 from mlax.functional._z_norm import z_norm
@@ -71,9 +78,11 @@ __all__ = [
     "adaptive_pool",
     "apply_attention_mask",
     "apply_attention_weights",
+    "attention_window",
     "avg_pool",
     "bernoulli",
     "bias_correction",
+    "cap_softly",
     "categorical",
     "chunked_attention",
     "combine_masks",
@@ -85,11 +94,13 @@ __all__ = [
     "divide_by_scaled_root",
     "dot_product_attention",
     "dot_product_attention_logits",
+    "double_sum",
     "dropout",
     "ema",
     "gelu",
     "group_norm",
     "identity",
+    "in_top_k",
     "instance_norm",
     "l2_norm",
     "l2_normalize",
@@ -100,6 +111,7 @@ __all__ = [
     "logsumexp",
     "make_attention_mask",
     "make_causal_mask",
+    "make_segment_mask",
     "max",
     "max_pool",
     "mean",
@@ -107,6 +119,7 @@ __all__ = [
     "min_pool",
     "moments",
     "normalize",
+    "pair_counts",
     "pool",
     "prod",
     "range_scale",
@@ -127,6 +140,7 @@ __all__ = [
     "sum_pool",
     "top_k_logits",
     "top_p_logits",
+    "two_sum",
     "unbiasing",
     "var",
     "z_norm",

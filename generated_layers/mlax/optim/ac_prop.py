@@ -174,21 +174,28 @@ def step(
     before = jnp.maximum(step - 1.0, 1.0)
     unbias_square = trees.scalar(1.0 / bias_correction(before, decay=hyperparams.b2))
 
-    def update(grad, param, mean, square, mask):
-        var = jnp.where(
-            step.astype(grad.dtype) == 1.0,
-            1.0,
-            square * unbias_square.astype(grad.dtype),
-        )
+    def update(
+        grad,
+        param,
+        mean,
+        square,
+        learning_rate,
+        weight_decay,
+        step,
+        dither,
+        unbias_square,
+        mask,
+    ):
+        var = jnp.where(step == 1.0, 1.0, square * unbias_square)
         # After gradients of zero the root is epsilon.
         scaled = saturate(divide_by_root(grad, var, epsilon=hyperparams.epsilon))
         error = saturate(lax.square(grad - mean))
-        average = ema(square, error, dither.astype(grad.dtype), decay=hyperparams.b2)
+        average = ema(square, error, dither, decay=hyperparams.b2)
         square = average + hyperparams.epsilon_root
-        mean = ema(mean, grad, dither.astype(grad.dtype), decay=hyperparams.b1)
+        mean = ema(mean, grad, dither, decay=hyperparams.b1)
         if mask:
-            scaled = scaled + weight_decay.astype(grad.dtype) * param
-        return -learning_rate.astype(grad.dtype) * scaled, mean, square
+            scaled = scaled + weight_decay * param
+        return -learning_rate * scaled, mean, square
 
     updates, mean, square = trees.map_leaves(
         update,
@@ -196,6 +203,7 @@ def step(
         gradients,
         state.mean,
         state.square,
+        scalars=(learning_rate, weight_decay, step, dither, unbias_square),
         dtype=hyperparams.moment_dtype,
         masks=(trees.selected(hyperparams.mask, trainables),),
     )

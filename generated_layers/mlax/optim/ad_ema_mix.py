@@ -195,26 +195,35 @@ def step(
     unbias_square = trees.scalar(1.0 / bias_correction(step, decay=hyperparams.b2))
     slow_rate = trees.scalar(1.0 - b3)
 
-    def update(grad, param, mean, slow, square, mask):
-        mean = ema(mean, grad, dither.astype(grad.dtype), decay=hyperparams.b1)
-        change = slow_rate.astype(grad.dtype) * (grad - slow)
-        slow = running_sum(slow, change, dither.astype(grad.dtype))
-        square = ema(
-            square,
-            saturate(lax.square(grad)),
-            dither.astype(grad.dtype),
-            decay=hyperparams.b2,
-        )
-        mixed = mean * unbias_mean.astype(grad.dtype) + alpha.astype(grad.dtype) * slow
+    def update(
+        grad,
+        param,
+        mean,
+        slow,
+        square,
+        learning_rate,
+        alpha,
+        weight_decay,
+        dither,
+        unbias_mean,
+        unbias_square,
+        slow_rate,
+        mask,
+    ):
+        mean = ema(mean, grad, dither, decay=hyperparams.b1)
+        change = slow_rate * (grad - slow)
+        slow = running_sum(slow, change, dither)
+        square = ema(square, saturate(lax.square(grad)), dither, decay=hyperparams.b2)
+        mixed = mean * unbias_mean + alpha * slow
         step = divide_by_root(
             mixed,
-            square * unbias_square.astype(grad.dtype),
+            square * unbias_square,
             epsilon=hyperparams.epsilon,
             epsilon_root=hyperparams.epsilon_root,
         )
         if mask:
-            step = step + weight_decay.astype(grad.dtype) * param
-        return -learning_rate.astype(grad.dtype) * step, mean, slow, square
+            step = step + weight_decay * param
+        return -learning_rate * step, mean, slow, square
 
     updates, mean, slow, square = trees.map_leaves(
         update,
@@ -223,6 +232,15 @@ def step(
         state.mean,
         state.slow,
         state.square,
+        scalars=(
+            learning_rate,
+            alpha,
+            weight_decay,
+            dither,
+            unbias_mean,
+            unbias_square,
+            slow_rate,
+        ),
         dtype=hyperparams.moment_dtype,
         masks=(trees.selected(hyperparams.mask, trainables),),
     )

@@ -162,22 +162,29 @@ def step(
     unbias_next = trees.scalar(1.0 / bias_correction(step + 1.0, decay=hyperparams.b1))
     unbias_square = trees.scalar(1.0 / bias_correction(step, decay=hyperparams.b2))
 
-    def update(grad, param, mean, square):
-        mean = ema(mean, grad, dither.astype(grad.dtype), decay=hyperparams.b1)
+    def update(
+        grad,
+        param,
+        mean,
+        square,
+        learning_rate,
+        dither,
+        unbias_mean,
+        unbias_next,
+        unbias_square,
+    ):
+        mean = ema(mean, grad, dither, decay=hyperparams.b1)
         error = saturate(lax.square(grad - mean))
         square = (
-            ema(square, error, dither.astype(grad.dtype), decay=hyperparams.b2)
-            + hyperparams.epsilon_root
+            ema(square, error, dither, decay=hyperparams.b2) + hyperparams.epsilon_root
         )
-        unbiased = mean * unbias_mean.astype(grad.dtype)
+        unbiased = mean * unbias_mean
         if hyperparams.nesterov:
-            ahead = mean * unbias_next.astype(grad.dtype)
-            unbiased = ema(
-                ahead, grad * unbias_mean.astype(grad.dtype), decay=hyperparams.b1
-            )
-        var = square * unbias_square.astype(grad.dtype)
+            ahead = mean * unbias_next
+            unbiased = ema(ahead, grad * unbias_mean, decay=hyperparams.b1)
+        var = square * unbias_square
         step = divide_by_root(unbiased, var, epsilon=hyperparams.epsilon)
-        return -learning_rate.astype(grad.dtype) * step, mean, square
+        return -learning_rate * step, mean, square
 
     updates, mean, square = trees.map_leaves(
         update,
@@ -185,6 +192,7 @@ def step(
         gradients,
         state.mean,
         state.square,
+        scalars=(learning_rate, dither, unbias_mean, unbias_next, unbias_square),
         dtype=hyperparams.moment_dtype,
     )
     return updates, AdaBeliefState(

@@ -159,28 +159,21 @@ def step(
     weight_decay = trees.scheduled(hyperparams.weight_decay, state.step)
     dither = trees.dither(state.step)
 
-    def update(grad, param, square, step_square, mask):
+    def update(
+        grad, param, square, step_square, learning_rate, weight_decay, dither, mask
+    ):
         epsilon = max(hyperparams.epsilon, float(jnp.finfo(grad.dtype).tiny))
         if mask:
-            grad = saturate(grad + weight_decay.astype(grad.dtype) * param)
+            grad = saturate(grad + weight_decay * param)
         squared = saturate(lax.square(grad))
-        square = ema(
-            square, squared, dither.astype(grad.dtype), decay=hyperparams.decay
-        )
+        square = ema(square, squared, dither, decay=hyperparams.decay)
         step = lax.sqrt(step_square + epsilon) * lax.rsqrt(square + epsilon)
         # Its square without its roots: what both need would be stored.
         squared = squared / (square + epsilon) * (step_square + epsilon)
         step_square = ema(
-            step_square,
-            saturate(squared),
-            dither.astype(grad.dtype),
-            decay=hyperparams.decay,
+            step_square, saturate(squared), dither, decay=hyperparams.decay
         )
-        return (
-            -saturate(learning_rate.astype(grad.dtype) * step * grad),
-            square,
-            step_square,
-        )
+        return -saturate(learning_rate * step * grad), square, step_square
 
     updates, square, step_square = trees.map_leaves(
         update,
@@ -188,6 +181,7 @@ def step(
         gradients,
         state.square,
         state.step_square,
+        scalars=(learning_rate, weight_decay, dither),
         dtype=hyperparams.moment_dtype,
         masks=(trees.selected(hyperparams.mask, trainables),),
     )

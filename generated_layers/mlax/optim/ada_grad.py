@@ -138,15 +138,18 @@ def step(
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
     dither = trees.dither(state.step)
 
-    def update(grad, param, square):
+    def update(grad, param, square, learning_rate, dither):
         epsilon = max(hyperparams.epsilon, float(jnp.finfo(grad.dtype).tiny))
-        total = running_sum(square, lax.square(grad), dither.astype(grad.dtype))
+        total = running_sum(square, lax.square(grad), dither)
         square = saturate(total)
-        return -learning_rate.astype(grad.dtype) * grad * lax.rsqrt(
-            square + epsilon
-        ), square
+        return -learning_rate * grad * lax.rsqrt(square + epsilon), square
 
     updates, square = trees.map_leaves(
-        update, trainables, gradients, state.square, dtype=hyperparams.moment_dtype
+        update,
+        trainables,
+        gradients,
+        state.square,
+        scalars=(learning_rate, dither),
+        dtype=hyperparams.moment_dtype,
     )
     return updates, AdaGradState(step=trees.incremented(state.step), square=square)

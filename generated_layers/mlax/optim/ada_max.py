@@ -147,18 +147,13 @@ def step(
     dither = trees.dither(state.step)
     unbias_mean = trees.scalar(1.0 / bias_correction(step, decay=hyperparams.b1))
 
-    def update(grad, param, mean, largest):
+    def update(grad, param, mean, largest, learning_rate, dither, unbias_mean):
         epsilon = max(hyperparams.epsilon, float(jnp.finfo(grad.dtype).tiny))
-        mean = ema(mean, grad, dither.astype(grad.dtype), decay=hyperparams.b1)
-        decayed = ema(
-            largest,
-            jnp.zeros_like(grad),
-            dither.astype(grad.dtype),
-            decay=hyperparams.b2,
-        )
+        mean = ema(mean, grad, dither, decay=hyperparams.b1)
+        decayed = ema(largest, jnp.zeros_like(grad), dither, decay=hyperparams.b2)
         largest = jnp.maximum(decayed, lax.abs(grad) + epsilon)
-        step = mean * unbias_mean.astype(grad.dtype) / largest
-        return -learning_rate.astype(grad.dtype) * step, mean, largest
+        step = mean * unbias_mean / largest
+        return -learning_rate * step, mean, largest
 
     updates, mean, largest = trees.map_leaves(
         update,
@@ -166,6 +161,7 @@ def step(
         gradients,
         state.mean,
         state.largest,
+        scalars=(learning_rate, dither, unbias_mean),
         dtype=hyperparams.moment_dtype,
     )
     return updates, AdaMaxState(

@@ -165,20 +165,25 @@ def step(
     dither = trees.dither(state.step)
     unbias_mean = trees.scalar(1.0 / bias_correction(step, decay=hyperparams.b1))
 
-    def update(grad, param, mean, largest, mask):
+    def update(
+        grad,
+        param,
+        mean,
+        largest,
+        learning_rate,
+        weight_decay,
+        dither,
+        unbias_mean,
+        mask,
+    ):
         epsilon = max(hyperparams.epsilon, float(jnp.finfo(grad.dtype).tiny))
-        mean = ema(mean, grad, dither.astype(grad.dtype), decay=hyperparams.b1)
-        decayed = ema(
-            largest,
-            jnp.zeros_like(grad),
-            dither.astype(grad.dtype),
-            decay=hyperparams.b2,
-        )
+        mean = ema(mean, grad, dither, decay=hyperparams.b1)
+        decayed = ema(largest, jnp.zeros_like(grad), dither, decay=hyperparams.b2)
         largest = jnp.maximum(decayed, lax.abs(grad) + epsilon)
-        step = mean * unbias_mean.astype(grad.dtype) / largest
+        step = mean * unbias_mean / largest
         if mask:
-            step = step + weight_decay.astype(grad.dtype) * param
-        return -learning_rate.astype(grad.dtype) * step, mean, largest
+            step = step + weight_decay * param
+        return -learning_rate * step, mean, largest
 
     updates, mean, largest = trees.map_leaves(
         update,
@@ -186,6 +191,7 @@ def step(
         gradients,
         state.mean,
         state.largest,
+        scalars=(learning_rate, weight_decay, dither, unbias_mean),
         dtype=hyperparams.moment_dtype,
         masks=(trees.selected(hyperparams.mask, trainables),),
     )

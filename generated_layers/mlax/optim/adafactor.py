@@ -252,7 +252,19 @@ def step(
     number = counted.astype(step.dtype)
     rate = trees.scalar(number**-hyperparams.decay_exponent)
 
-    def update(grad, param, row, column, square, trace, mask):
+    def update(
+        grad,
+        param,
+        row,
+        column,
+        square,
+        trace,
+        learning_rate,
+        weight_decay,
+        dither,
+        rate,
+        mask,
+    ):
         epsilon = max(hyperparams.epsilon, float(jnp.finfo(grad.dtype).tiny))
         if axes := hyperparams.factored_axes(param.shape):
             small, large = axes
@@ -260,10 +272,10 @@ def step(
             again, once_more = lax.optimization_barrier((grad, grad))
             row_mean = saturate(mean(lax.square(grad), axis=large) + epsilon)
             column_mean = saturate(mean(lax.square(again), axis=small) + epsilon)
-            change = rate.astype(grad.dtype) * (row_mean - row)
-            row = running_sum(row, change, dither.astype(grad.dtype))
-            change = rate.astype(grad.dtype) * (column_mean - column)
-            column = running_sum(column, change, dither.astype(grad.dtype))
+            change = rate * (row_mean - row)
+            row = running_sum(row, change, dither)
+            change = rate * (column_mean - column)
+            column = running_sum(column, change, dither)
             within = small - 1 if small > large else small
             row_scale = lax.rsqrt(row / mean(row, axis=within, keepdims=True))
             column_scale = lax.expand_dims(lax.rsqrt(column), (small,))
@@ -272,26 +284,21 @@ def step(
             squares = squares * lax.square(row_scale)
         else:
             squared = saturate(lax.square(grad) + epsilon)
-            change = rate.astype(grad.dtype) * (squared - square)
-            square = running_sum(square, change, dither.astype(grad.dtype))
+            change = rate * (squared - square)
+            square = running_sum(square, change, dither)
             u = grad * lax.rsqrt(square)
             squares = lax.square(u)
         if hyperparams.clipping_threshold is not None:
             size = lax.sqrt(mean(squares))
             u = u / jnp.maximum(1.0, size / hyperparams.clipping_threshold)
-        u = learning_rate.astype(grad.dtype) * u
+        u = learning_rate * u
         if hyperparams.scale_by_weight:
             u = u * jnp.maximum(rms(param), 1e-3)
         if trace is not None:
-            trace = ema(
-                trace,
-                saturate(u),
-                dither.astype(grad.dtype),
-                decay=hyperparams.momentum,
-            )
+            trace = ema(trace, saturate(u), dither, decay=hyperparams.momentum)
             u = trace
         if mask:
-            u = u + weight_decay.astype(grad.dtype) * param
+            u = u + weight_decay * param
         return -u, row, column, square, trace
 
     updates, row, column, square, trace = trees.map_leaves(
@@ -302,6 +309,7 @@ def step(
         state.column,
         state.square,
         state.trace,
+        scalars=(learning_rate, weight_decay, dither, rate),
         dtype=hyperparams.moment_dtype,
         masks=(trees.selected(hyperparams.mask, trainables),),
     )

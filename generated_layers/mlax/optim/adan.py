@@ -190,33 +190,38 @@ def step(
     unbias_change = trees.scalar(1.0 / bias_correction(step, decay=hyperparams.b2))
     unbias_square = trees.scalar(1.0 / bias_correction(step, decay=hyperparams.b3))
 
-    def update(grad, param, mean, change, square, previous, mask):
-        difference = saturate(
-            jnp.where(step.astype(grad.dtype) == 1.0, 0.0, grad - previous)
-        )
+    def update(
+        grad,
+        param,
+        mean,
+        change,
+        square,
+        previous,
+        learning_rate,
+        weight_decay,
+        step,
+        dither,
+        unbias_mean,
+        unbias_change,
+        unbias_square,
+        mask,
+    ):
+        difference = saturate(jnp.where(step == 1.0, 0.0, grad - previous))
         previous = grad
-        mean = ema(mean, grad, dither.astype(grad.dtype), decay=hyperparams.b1)
-        change = ema(
-            change, difference, dither.astype(grad.dtype), decay=hyperparams.b2
-        )
+        mean = ema(mean, grad, dither, decay=hyperparams.b1)
+        change = ema(change, difference, dither, decay=hyperparams.b2)
         ahead = saturate(lax.square(grad + (1.0 - hyperparams.b2) * difference))
-        square = ema(square, ahead, dither.astype(grad.dtype), decay=hyperparams.b3)
-        slope = (1.0 - hyperparams.b2) * change * unbias_change.astype(grad.dtype)
+        square = ema(square, ahead, dither, decay=hyperparams.b3)
+        slope = (1.0 - hyperparams.b2) * change * unbias_change
         scaled = divide_by_root(
-            mean * unbias_mean.astype(grad.dtype) + slope,
-            square * unbias_square.astype(grad.dtype),
+            mean * unbias_mean + slope,
+            square * unbias_square,
             epsilon=hyperparams.epsilon,
             epsilon_root=hyperparams.epsilon_root,
         )
         if mask:
-            scaled = scaled + weight_decay.astype(grad.dtype) * param
-        return (
-            -learning_rate.astype(grad.dtype) * scaled,
-            mean,
-            change,
-            square,
-            previous,
-        )
+            scaled = scaled + weight_decay * param
+        return -learning_rate * scaled, mean, change, square, previous
 
     updates, mean, change, square, previous = trees.map_leaves(
         update,
@@ -226,6 +231,15 @@ def step(
         state.change,
         state.square,
         state.previous,
+        scalars=(
+            learning_rate,
+            weight_decay,
+            step,
+            dither,
+            unbias_mean,
+            unbias_change,
+            unbias_square,
+        ),
         dtype=hyperparams.moment_dtype,
         masks=(trees.selected(hyperparams.mask, trainables),),
     )

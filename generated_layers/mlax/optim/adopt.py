@@ -166,23 +166,23 @@ def step(
     mean_rate = trees.scalar(jnp.where(step == 1.0, 0.0, 1.0 - hyperparams.b1))
     bound = trees.scalar((step - 1.0) ** (hyperparams.clipping_exponent or 0.0))
 
-    def update(grad, param, mean, square):
+    def update(
+        grad, param, mean, square, learning_rate, step, dither, mean_rate, bound
+    ):
         epsilon = max(hyperparams.epsilon, float(jnp.finfo(grad.dtype).tiny))
         root = jnp.maximum(lax.sqrt(square), epsilon)
-        scaled = grad / jnp.where(step.astype(grad.dtype) == 1.0, 1.0, root)
+        scaled = grad / jnp.where(step == 1.0, 1.0, root)
         if hyperparams.clipping_exponent is not None:
-            scaled = jnp.clip(
-                scaled, -bound.astype(grad.dtype), bound.astype(grad.dtype)
-            )
-        change = mean_rate.astype(grad.dtype) * (scaled - mean)
-        mean = running_sum(mean, change, dither.astype(grad.dtype))
+            scaled = jnp.clip(scaled, -bound, bound)
+        change = mean_rate * (scaled - mean)
+        mean = running_sum(mean, change, dither)
         squared = saturate(lax.square(grad))
-        average = ema(square, squared, dither.astype(grad.dtype), decay=hyperparams.b2)
-        square = jnp.where(step.astype(grad.dtype) == 1.0, squared, average)
+        average = ema(square, squared, dither, decay=hyperparams.b2)
+        square = jnp.where(step == 1.0, squared, average)
         ahead = mean
         if hyperparams.nesterov:
-            ahead = ahead + mean_rate.astype(grad.dtype) * (scaled - ahead)
-        return -learning_rate.astype(grad.dtype) * ahead, mean, square
+            ahead = ahead + mean_rate * (scaled - ahead)
+        return -learning_rate * ahead, mean, square
 
     updates, mean, square = trees.map_leaves(
         update,
@@ -190,6 +190,7 @@ def step(
         gradients,
         state.mean,
         state.square,
+        scalars=(learning_rate, step, dither, mean_rate, bound),
         dtype=hyperparams.moment_dtype,
     )
     return updates, ADOPTState(

@@ -181,23 +181,28 @@ def step(
         1.0 / second if hyperparams.bias_correction_square else 1.0
     )
 
-    def update(grad, param, mean, square, largest):
-        mean = ema(mean, grad, dither.astype(grad.dtype), decay=hyperparams.b1)
-        square = ema(
-            square,
-            saturate(lax.square(grad)),
-            dither.astype(grad.dtype),
-            decay=hyperparams.b2,
-        )
-        unbiased = saturate(square * unbias_square.astype(grad.dtype))
+    def update(
+        grad,
+        param,
+        mean,
+        square,
+        largest,
+        learning_rate,
+        dither,
+        unbias_mean,
+        unbias_square,
+    ):
+        mean = ema(mean, grad, dither, decay=hyperparams.b1)
+        square = ema(square, saturate(lax.square(grad)), dither, decay=hyperparams.b2)
+        unbiased = saturate(square * unbias_square)
         largest = jnp.maximum(largest, unbiased)
         step = divide_by_root(
-            mean * unbias_mean.astype(grad.dtype),
+            mean * unbias_mean,
             largest,
             epsilon=hyperparams.epsilon,
             epsilon_root=hyperparams.epsilon_root,
         )
-        return -learning_rate.astype(grad.dtype) * step, mean, square, largest
+        return -learning_rate * step, mean, square, largest
 
     updates, mean, square, largest = trees.map_leaves(
         update,
@@ -206,6 +211,7 @@ def step(
         state.mean,
         state.square,
         state.largest,
+        scalars=(learning_rate, dither, unbias_mean, unbias_square),
         dtype=hyperparams.moment_dtype,
     )
     return updates, AMSGradState(

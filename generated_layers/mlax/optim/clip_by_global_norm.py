@@ -115,8 +115,8 @@ def step(
         squares = squares + sum(lax.square(wide)).astype(squares.dtype)
     factor = trees.scalar(jnp.minimum(1.0, hyperparams.max_norm * lax.rsqrt(squares)))
 
-    def update(grad, param):
-        return (factor.astype(grad.dtype) * grad,)
+    def update(grad, param, factor):
+        return (factor * grad,)
 
-    (updates,) = trees.map_leaves(update, trainables, gradients)
+    (updates,) = trees.map_leaves(update, trainables, gradients, scalars=(factor,))
     return updates, ClipByGlobalNormState(step=trees.incremented(state.step))

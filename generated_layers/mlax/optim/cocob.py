@@ -184,16 +184,18 @@ def step(
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
     dither = trees.dither(state.step)
 
-    def update(grad, param, first, largest, total, reward, trace, mask):
+    def update(
+        grad, param, first, largest, total, reward, trace, learning_rate, dither, mask
+    ):
         if mask:
             grad = saturate(grad + hyperparams.weight_decay * param)
-        grad = saturate(learning_rate.astype(grad.dtype) * grad)
+        grad = saturate(learning_rate * grad)
         won = -grad * (param - first)
-        wealth = saturate(running_sum(reward, won, dither.astype(grad.dtype)))
+        wealth = saturate(running_sum(reward, won, dither))
         largest = lax.max(largest, lax.abs(grad))
-        total = saturate(running_sum(total, lax.abs(grad), dither.astype(grad.dtype)))
+        total = saturate(running_sum(total, lax.abs(grad), dither))
         reward = jnp.maximum(wealth, 0.0)
-        trace = saturate(running_sum(trace, -grad, dither.astype(grad.dtype)))
+        trace = saturate(running_sum(trace, -grad, dither))
         bound = lax.max(total + largest, hyperparams.alpha * largest)
         bound = saturate(bound)
         share = largest / bound + reward / bound
@@ -209,6 +211,7 @@ def step(
         state.total,
         state.reward,
         state.trace,
+        scalars=(learning_rate, dither),
         dtype=hyperparams.moment_dtype,
         masks=(trees.selected(hyperparams.mask, trainables),),
     )

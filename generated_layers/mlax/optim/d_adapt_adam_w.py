@@ -221,22 +221,12 @@ def step(
         )
     )
 
-    def update(grad, param, mean, square, total):
-        scaled_grad = saturate(rate.astype(grad.dtype) * grad)
-        mean = ema(mean, scaled_grad, dither.astype(grad.dtype), decay=hyperparams.b1)
-        square = ema(
-            square,
-            saturate(lax.square(grad)),
-            dither.astype(grad.dtype),
-            decay=hyperparams.b2,
-        )
+    def update(grad, param, mean, square, total, dither, rate):
+        scaled_grad = saturate(rate * grad)
+        mean = ema(mean, scaled_grad, dither, decay=hyperparams.b1)
+        square = ema(square, saturate(lax.square(grad)), dither, decay=hyperparams.b2)
         step = hyperparams.scaled(mean, square)
-        return (
-            -step - rate.astype(grad.dtype) * hyperparams.weight_decay * param,
-            mean,
-            square,
-            total,
-        )
+        return -step - rate * hyperparams.weight_decay * param, mean, square, total
 
     updates, mean, square, total = trees.map_leaves(
         update,
@@ -245,6 +235,7 @@ def step(
         state.mean,
         state.square,
         state.total,
+        scalars=(dither, rate),
         dtype=hyperparams.moment_dtype,
     )
     return updates, state._replace(

@@ -187,16 +187,17 @@ def step(
     factor = jnp.where(state.squares == 0.0, 0.0, factor)
     rate = trees.scalar(learning_rate * factor)
 
-    def update(grad, param, first, mask):
+    def update(grad, param, first, rate, mask):
         if mask:
             grad = saturate(grad + hyperparams.weight_decay * param)
-        return -saturate(saturate(rate.astype(grad.dtype)) * grad), first
+        return -saturate(saturate(rate) * grad), first
 
     updates, first = trees.map_leaves(
         update,
         trainables,
         gradients,
         state.first,
+        scalars=(rate,),
         dtype=hyperparams.moment_dtype,
         masks=(trees.selected(hyperparams.mask, trainables),),
     )

@@ -120,13 +120,18 @@ def step(
     dither = trees.dither(state.step)
     scale = trees.scalar(1.0 / bias_correction(step, decay=hyperparams.decay))
 
-    def update(grad, param, average):
-        average = ema(average, grad, dither.astype(grad.dtype), decay=hyperparams.decay)
+    def update(grad, param, average, dither, scale):
+        average = ema(average, grad, dither, decay=hyperparams.decay)
         if hyperparams.debias:
-            return average * scale.astype(grad.dtype), average
+            return average * scale, average
         return average, average
 
     updates, average = trees.map_leaves(
-        update, trainables, gradients, state.average, dtype=hyperparams.moment_dtype
+        update,
+        trainables,
+        gradients,
+        state.average,
+        scalars=(dither, scale),
+        dtype=hyperparams.moment_dtype,
     )
     return updates, EmaState(step=trees.incremented(state.step), average=average)

@@ -121,12 +121,12 @@ def step(
     # scale - 1, without the loss of digits where the learning rate is small.
     shrink = trees.scalar(-lax.square(rate) / (1.0 + scale))
 
-    def update(grad, param):
+    def update(grad, param, rate, shrink):
         min_norm = max(hyperparams.min_norm, float(jnp.finfo(grad.dtype).tiny))
         step = scale_by_trust_ratio(
             grad, param, min_norm=min_norm, accum_dtype=hyperparams.accum_dtype
         )
-        return (shrink.astype(grad.dtype) * param - rate.astype(grad.dtype) * step,)
+        return (shrink * param - rate * step,)
 
-    (updates,) = trees.map_leaves(update, trainables, gradients)
+    (updates,) = trees.map_leaves(update, trainables, gradients, scalars=(rate, shrink))
     return updates, FromageState(step=trees.incremented(state.step))

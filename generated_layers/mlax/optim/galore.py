@@ -248,30 +248,36 @@ def step(
     unbias_square = trees.scalar(1.0 / bias_correction(step, decay=hyperparams.b2))
     phase = trees.scalar((step_number - 1) % hyperparams.update_proj_gap)
 
-    def update(grad, param, projection, mean, square, matrices, mask):
+    def update(
+        grad,
+        param,
+        projection,
+        mean,
+        square,
+        learning_rate,
+        weight_decay,
+        dither,
+        unbias_mean,
+        unbias_square,
+        phase,
+        matrices,
+        mask,
+    ):
         projected = matrices and len(param.shape) == 2
         tall = projected and param.shape[0] >= param.shape[1]
         low = grad
         if projected:
             kept = projection
             projection = lax.cond(
-                phase.astype(grad.dtype) == 0.0,
-                hyperparams.singular_vectors,
-                lambda _: kept,
-                grad,
+                phase == 0.0, hyperparams.singular_vectors, lambda _: kept, grad
             )
             low = projection.T @ grad if tall else grad @ projection
             low = saturate(low)
-        mean = ema(mean, low, dither.astype(grad.dtype), decay=hyperparams.b1)
-        square = ema(
-            square,
-            saturate(lax.square(low)),
-            dither.astype(grad.dtype),
-            decay=hyperparams.b2,
-        )
+        mean = ema(mean, low, dither, decay=hyperparams.b1)
+        square = ema(square, saturate(lax.square(low)), dither, decay=hyperparams.b2)
         step = divide_by_root(
-            mean * unbias_mean.astype(grad.dtype),
-            square * unbias_square.astype(grad.dtype),
+            mean * unbias_mean,
+            square * unbias_square,
             epsilon=hyperparams.epsilon,
             epsilon_root=hyperparams.epsilon_root,
         )
@@ -279,8 +285,8 @@ def step(
             step = projection @ step if tall else step @ projection.T
             step = step * hyperparams.scale
         if mask:
-            step = step + weight_decay.astype(grad.dtype) * param
-        return -learning_rate.astype(grad.dtype) * step, projection, mean, square
+            step = step + weight_decay * param
+        return -learning_rate * step, projection, mean, square
 
     updates, projection, mean, square = trees.map_leaves(
         update,
@@ -289,6 +295,14 @@ def step(
         state.projection,
         state.mean,
         state.square,
+        scalars=(
+            learning_rate,
+            weight_decay,
+            dither,
+            unbias_mean,
+            unbias_square,
+            phase,
+        ),
         dtype=hyperparams.moment_dtype,
         masks=(
             trees.selected(hyperparams.matrices, trainables),

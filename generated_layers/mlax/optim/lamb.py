@@ -177,27 +177,29 @@ def step(
     unbias_mean = trees.scalar(1.0 / bias_correction(step, decay=hyperparams.b1))
     unbias_square = trees.scalar(1.0 / bias_correction(step, decay=hyperparams.b2))
 
-    def update(grad, param, mean, square, mask):
-        mean = ema(mean, grad, dither.astype(grad.dtype), decay=hyperparams.b1)
-        square = ema(
-            square,
-            saturate(lax.square(grad)),
-            dither.astype(grad.dtype),
-            decay=hyperparams.b2,
-        )
+    def update(
+        grad,
+        param,
+        mean,
+        square,
+        learning_rate,
+        weight_decay,
+        dither,
+        unbias_mean,
+        unbias_square,
+        mask,
+    ):
+        mean = ema(mean, grad, dither, decay=hyperparams.b1)
+        square = ema(square, saturate(lax.square(grad)), dither, decay=hyperparams.b2)
         step = divide_by_root(
-            mean * unbias_mean.astype(grad.dtype),
-            square * unbias_square.astype(grad.dtype),
+            mean * unbias_mean,
+            square * unbias_square,
             epsilon=hyperparams.epsilon,
             epsilon_root=hyperparams.epsilon_root,
         )
         if mask:
-            step = step + weight_decay.astype(grad.dtype) * param
-        return (
-            -learning_rate.astype(grad.dtype) * scale_by_trust_ratio(step, param),
-            mean,
-            square,
-        )
+            step = step + weight_decay * param
+        return -learning_rate * scale_by_trust_ratio(step, param), mean, square
 
     updates, mean, square = trees.map_leaves(
         update,
@@ -205,6 +207,7 @@ def step(
         gradients,
         state.mean,
         state.square,
+        scalars=(learning_rate, weight_decay, dither, unbias_mean, unbias_square),
         dtype=hyperparams.moment_dtype,
         masks=(trees.selected(hyperparams.mask, trainables),),
     )

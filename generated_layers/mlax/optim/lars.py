@@ -181,9 +181,11 @@ def step(
     weight_decay = trees.scheduled(hyperparams.weight_decay, state.step)
     dither = trees.dither(state.step)
 
-    def update(grad, param, trace, mask, trust_mask):
+    def update(
+        grad, param, trace, learning_rate, weight_decay, dither, mask, trust_mask
+    ):
         if mask:
-            grad = grad + weight_decay.astype(grad.dtype) * param
+            grad = grad + weight_decay * param
         if trust_mask:
             grad = scale_by_trust_ratio(
                 grad,
@@ -191,11 +193,9 @@ def step(
                 coefficient=hyperparams.trust_coefficient,
                 epsilon=hyperparams.epsilon,
             )
-        update = -learning_rate.astype(grad.dtype) * grad
+        update = -learning_rate * grad
         if trace is not None:
-            trace = running_sum(
-                trace, update, dither.astype(grad.dtype), decay=hyperparams.momentum
-            )
+            trace = running_sum(trace, update, dither, decay=hyperparams.momentum)
             update = (
                 hyperparams.momentum * trace + update if hyperparams.nesterov else trace
             )
@@ -206,6 +206,7 @@ def step(
         trainables,
         gradients,
         state.trace,
+        scalars=(learning_rate, weight_decay, dither),
         dtype=hyperparams.moment_dtype,
         masks=(
             trees.selected(hyperparams.mask, trainables),

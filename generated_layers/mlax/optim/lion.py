@@ -152,25 +152,26 @@ def step(
     weight_decay = trees.scheduled(hyperparams.weight_decay, state.step)
     dither = trees.dither(state.step)
 
-    def update(grad, param, mean, mask):
+    def update(grad, param, mean, learning_rate, weight_decay, dither, mask):
         if hyperparams.b1 < hyperparams.b2:
             # The step from the new mean: one that reads the old mean would keep the new
             # one from taking its place in memory.
-            mean = ema(mean, grad, dither.astype(grad.dtype), decay=hyperparams.b2)
+            mean = ema(mean, grad, dither, decay=hyperparams.b2)
             ahead = ema(mean, grad, decay=hyperparams.b1 / hyperparams.b2)
         else:
             ahead = ema(mean, grad, decay=hyperparams.b1)
-            mean = ema(mean, grad, dither.astype(grad.dtype), decay=hyperparams.b2)
+            mean = ema(mean, grad, dither, decay=hyperparams.b2)
         step = lax.sign(ahead)
         if mask:
-            step = step + weight_decay.astype(grad.dtype) * param
-        return -learning_rate.astype(grad.dtype) * step, mean
+            step = step + weight_decay * param
+        return -learning_rate * step, mean
 
     updates, mean = trees.map_leaves(
         update,
         trainables,
         gradients,
         state.mean,
+        scalars=(learning_rate, weight_decay, dither),
         dtype=hyperparams.moment_dtype,
         masks=(trees.selected(hyperparams.mask, trainables),),
     )

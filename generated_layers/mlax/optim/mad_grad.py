@@ -155,16 +155,12 @@ def step(
     dither = trees.dither(state.step)
     rate = trees.scalar((learning_rate + hyperparams.epsilon) * lax.sqrt(step))
 
-    def update(grad, param, first, trace, square):
+    def update(grad, param, first, trace, square, dither, rate):
         epsilon = max(hyperparams.epsilon, float(jnp.finfo(grad.dtype).tiny))
         grad = saturate(grad + hyperparams.weight_decay * param)
-        trace = saturate(
-            running_sum(
-                trace, rate.astype(grad.dtype) * grad, dither.astype(grad.dtype)
-            )
-        )
-        increment = rate.astype(grad.dtype) * saturate(lax.square(grad))
-        square = saturate(running_sum(square, increment, dither.astype(grad.dtype)))
+        trace = saturate(running_sum(trace, rate * grad, dither))
+        increment = rate * saturate(lax.square(grad))
+        square = saturate(running_sum(square, increment, dither))
         point = first - trace / (lax.cbrt(square) + epsilon)
         return (1.0 - hyperparams.momentum) * (point - param), first, trace, square
 
@@ -175,6 +171,7 @@ def step(
         state.first,
         state.trace,
         state.square,
+        scalars=(dither, rate),
         dtype=hyperparams.moment_dtype,
     )
     return updates, MadGradState(

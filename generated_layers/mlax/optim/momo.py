@@ -198,8 +198,10 @@ def step(
             bound=trees.stored(jnp.maximum(bound, hyperparams.lower_bound), state.bound)
         )
 
-    def update(grad, param, mean):
-        return -shrunk.astype(grad.dtype) * param - size.astype(grad.dtype) * mean, mean
+    def update(grad, param, mean, size, shrunk):
+        return -shrunk * param - size * mean, mean
 
-    updates, mean = trees.map_leaves(update, trainables, gradients, state.mean)
+    updates, mean = trees.map_leaves(
+        update, trainables, gradients, state.mean, scalars=(size, shrunk)
+    )
     return updates, state._replace(step=trees.incremented(state.step), mean=mean)

@@ -234,16 +234,17 @@ def step(
             bound=trees.stored(jnp.maximum(bound, hyperparams.lower_bound), state.bound)
         )
 
-    def update(grad, param, mean, square):
-        step = hyperparams.scaled(mean, square, unbias.astype(grad.dtype))
-        return (
-            -shrunk.astype(grad.dtype) * param - size.astype(grad.dtype) * step,
-            mean,
-            square,
-        )
+    def update(grad, param, mean, square, unbias, size, shrunk):
+        step = hyperparams.scaled(mean, square, unbias)
+        return -shrunk * param - size * step, mean, square
 
     updates, mean, square = trees.map_leaves(
-        update, trainables, gradients, state.mean, state.square
+        update,
+        trainables,
+        gradients,
+        state.mean,
+        state.square,
+        scalars=(unbias, size, shrunk),
     )
     return updates, state._replace(
         step=trees.incremented(state.step), mean=mean, square=square

@@ -339,14 +339,29 @@ def step(
     )
     unbias_square = trees.scalar(1.0 / bias_correction(step, decay=hyperparams.adam_b2))
 
-    def update(grad, param, mean, square, mask, matrices):
+    def update(
+        grad,
+        param,
+        mean,
+        square,
+        learning_rate,
+        weight_decay,
+        adam_weight_decay,
+        dither,
+        adam_rate,
+        unbias_mean,
+        unbias_next,
+        unbias_adam,
+        unbias_ahead,
+        unbias_square,
+        mask,
+        matrices,
+    ):
         axes = hyperparams.matrix_axes(param.shape) if matrices else ()
         decay = hyperparams.beta if axes else hyperparams.adam_b1
-        now = unbias_mean.astype(grad.dtype) if axes else unbias_adam.astype(grad.dtype)
-        following = (
-            unbias_next.astype(grad.dtype) if axes else unbias_ahead.astype(grad.dtype)
-        )
-        mean = ema(mean, grad, dither.astype(grad.dtype), decay=decay)
+        now = unbias_mean if axes else unbias_adam
+        following = unbias_next if axes else unbias_ahead
+        mean = ema(mean, grad, dither, decay=decay)
         unbiased = mean * now
         if hyperparams.nesterov:
             unbiased = ema(mean * following, grad * now, decay=decay)
@@ -361,31 +376,19 @@ def step(
             else:
                 step = step * (max(rows, columns) ** 0.5 * hyperparams.consistent_rms)
             if mask:
-                step = step + weight_decay.astype(grad.dtype) * param
+                step = step + weight_decay * param
         else:
             square = ema(
-                square,
-                saturate(lax.square(grad)),
-                dither.astype(grad.dtype),
-                decay=hyperparams.adam_b2,
+                square, saturate(lax.square(grad)), dither, decay=hyperparams.adam_b2
             )
             step = divide_by_root(
                 unbiased,
-                square * unbias_square.astype(grad.dtype),
+                square * unbias_square,
                 epsilon=hyperparams.epsilon,
                 epsilon_root=hyperparams.adam_epsilon_root,
             )
-            step = step + adam_weight_decay.astype(grad.dtype) * param
-        return (
-            -(
-                learning_rate.astype(grad.dtype)
-                if axes
-                else adam_rate.astype(grad.dtype)
-            )
-            * step,
-            mean,
-            square,
-        )
+            step = step + adam_weight_decay * param
+        return -(learning_rate if axes else adam_rate) * step, mean, square
 
     updates, mean, square = trees.map_leaves(
         update,
@@ -393,6 +396,18 @@ def step(
         gradients,
         state.mean,
         state.square,
+        scalars=(
+            learning_rate,
+            weight_decay,
+            adam_weight_decay,
+            dither,
+            adam_rate,
+            unbias_mean,
+            unbias_next,
+            unbias_adam,
+            unbias_ahead,
+            unbias_square,
+        ),
         dtype=hyperparams.moment_dtype,
         masks=(
             trees.selected(hyperparams.mask, trainables),

@@ -157,25 +157,28 @@ def step(
     unbias_next = trees.scalar(1.0 / bias_correction(step + 1.0, decay=hyperparams.b1))
     unbias_square = trees.scalar(1.0 / bias_correction(step, decay=hyperparams.b2))
 
-    def update(grad, param, mean, square):
-        mean = ema(mean, grad, dither.astype(grad.dtype), decay=hyperparams.b1)
-        square = ema(
-            square,
-            saturate(lax.square(grad)),
-            dither.astype(grad.dtype),
-            decay=hyperparams.b2,
-        )
-        ahead = mean * unbias_next.astype(grad.dtype)
-        unbiased = ema(
-            ahead, grad * unbias_mean.astype(grad.dtype), decay=hyperparams.b1
-        )
+    def update(
+        grad,
+        param,
+        mean,
+        square,
+        learning_rate,
+        dither,
+        unbias_mean,
+        unbias_next,
+        unbias_square,
+    ):
+        mean = ema(mean, grad, dither, decay=hyperparams.b1)
+        square = ema(square, saturate(lax.square(grad)), dither, decay=hyperparams.b2)
+        ahead = mean * unbias_next
+        unbiased = ema(ahead, grad * unbias_mean, decay=hyperparams.b1)
         step = divide_by_root(
             unbiased,
-            square * unbias_square.astype(grad.dtype),
+            square * unbias_square,
             epsilon=hyperparams.epsilon,
             epsilon_root=hyperparams.epsilon_root,
         )
-        return -learning_rate.astype(grad.dtype) * step, mean, square
+        return -learning_rate * step, mean, square
 
     updates, mean, square = trees.map_leaves(
         update,
@@ -183,6 +186,7 @@ def step(
         gradients,
         state.mean,
         state.square,
+        scalars=(learning_rate, dither, unbias_mean, unbias_next, unbias_square),
         dtype=hyperparams.moment_dtype,
     )
     return updates, NAdamState(

@@ -111,16 +111,17 @@ def step(
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
     deviation = trees.scalar((hyperparams.eta / step**hyperparams.gamma) ** 0.5)
 
-    def update(grad, param, key):
+    def update(grad, param, learning_rate, deviation, key):
         noise = jax.random.normal(
             trees.required("NoisySgd", key=key), grad.shape, grad.dtype
         )
-        return (
-            -learning_rate.astype(grad.dtype)
-            * (grad + deviation.astype(grad.dtype) * noise),
-        )
+        return (-learning_rate * (grad + deviation * noise),)
 
     (updates,) = trees.map_leaves(
-        update, trainables, gradients, key=trees.required("NoisySgd", key=key)
+        update,
+        trainables,
+        gradients,
+        scalars=(learning_rate, deviation),
+        key=trees.required("NoisySgd", key=key),
     )
     return updates, NoisySgdState(step=trees.incremented(state.step))

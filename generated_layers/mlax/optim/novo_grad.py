@@ -160,10 +160,10 @@ def step(
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
     dither = trees.dither(state.step)
 
-    def update(grad, param, trace, square):
+    def update(grad, param, trace, square, learning_rate, step, dither):
         new = saturate(sum(lax.square(grad)))
-        mean = ema(square, new, dither.astype(grad.dtype), decay=hyperparams.b2)
-        square = jnp.where(step.astype(grad.dtype) == 1.0, new, mean)
+        mean = ema(square, new, dither, decay=hyperparams.b2)
+        square = jnp.where(step == 1.0, new, mean)
         scaled = divide_by_root(
             grad,
             square,
@@ -171,10 +171,8 @@ def step(
             epsilon_root=hyperparams.epsilon_root,
         )
         decayed = scaled + hyperparams.weight_decay * param
-        trace = running_sum(
-            trace, decayed, dither.astype(grad.dtype), decay=hyperparams.b1
-        )
-        return -learning_rate.astype(grad.dtype) * trace, trace, square
+        trace = running_sum(trace, decayed, dither, decay=hyperparams.b1)
+        return -learning_rate * trace, trace, square
 
     updates, trace, square = trees.map_leaves(
         update,
@@ -182,6 +180,7 @@ def step(
         gradients,
         state.trace,
         state.square,
+        scalars=(learning_rate, step, dither),
         dtype=hyperparams.moment_dtype,
     )
     return updates, NovoGradState(

@@ -192,35 +192,36 @@ def step(
     unbias_next = trees.scalar(1.0 / bias_correction(step + 1.0, decay=hyperparams.b1))
     unbias_square = trees.scalar(1.0 / bias_correction(step, decay=hyperparams.b2))
 
-    def update(grad, param, mean, square, previous):
-        mean = ema(mean, grad, dither.astype(grad.dtype), decay=hyperparams.b1)
-        square = ema(
-            square,
-            saturate(lax.square(grad)),
-            dither.astype(grad.dtype),
-            decay=hyperparams.b2,
-        )
-        unbiased = mean * unbias_mean.astype(grad.dtype)
+    def update(
+        grad,
+        param,
+        mean,
+        square,
+        previous,
+        learning_rate,
+        alpha,
+        beta,
+        step,
+        dither,
+        unbias_mean,
+        unbias_next,
+        unbias_square,
+    ):
+        mean = ema(mean, grad, dither, decay=hyperparams.b1)
+        square = ema(square, saturate(lax.square(grad)), dither, decay=hyperparams.b2)
+        unbiased = mean * unbias_mean
         if hyperparams.nesterov:
-            ahead = mean * unbias_next.astype(grad.dtype)
-            unbiased = ema(
-                ahead, grad * unbias_mean.astype(grad.dtype), decay=hyperparams.b1
-            )
+            ahead = mean * unbias_next
+            unbiased = ema(ahead, grad * unbias_mean, decay=hyperparams.b1)
         scaled = divide_by_root(
             unbiased,
-            square * unbias_square.astype(grad.dtype),
+            square * unbias_square,
             epsilon=hyperparams.epsilon,
             epsilon_root=hyperparams.epsilon_root,
         )
-        change = jnp.where(step.astype(grad.dtype) == 1.0, 0.0, scaled - previous)
+        change = jnp.where(step == 1.0, 0.0, scaled - previous)
         previous = scaled
-        return (
-            -learning_rate.astype(grad.dtype)
-            * (alpha.astype(grad.dtype) * scaled + beta.astype(grad.dtype) * change),
-            mean,
-            square,
-            previous,
-        )
+        return -learning_rate * (alpha * scaled + beta * change), mean, square, previous
 
     updates, mean, square, previous = trees.map_leaves(
         update,
@@ -229,6 +230,16 @@ def step(
         state.mean,
         state.square,
         state.previous,
+        scalars=(
+            learning_rate,
+            alpha,
+            beta,
+            step,
+            dither,
+            unbias_mean,
+            unbias_next,
+            unbias_square,
+        ),
         dtype=hyperparams.moment_dtype,
     )
     return updates, OptimisticAdamState(

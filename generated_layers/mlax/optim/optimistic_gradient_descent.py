@@ -150,18 +150,19 @@ def step(
     alpha = trees.scheduled(hyperparams.alpha, state.step)
     beta = trees.scheduled(hyperparams.beta, state.step)
 
-    def update(grad, param, previous):
-        change = saturate(
-            jnp.where(step.astype(grad.dtype) == 1.0, 0.0, grad - previous)
-        )
+    def update(grad, param, previous, learning_rate, alpha, beta, step):
+        change = saturate(jnp.where(step == 1.0, 0.0, grad - previous))
         previous = grad
-        ahead = saturate(
-            alpha.astype(grad.dtype) * grad + beta.astype(grad.dtype) * change
-        )
-        return -learning_rate.astype(grad.dtype) * ahead, previous
+        ahead = saturate(alpha * grad + beta * change)
+        return -learning_rate * ahead, previous
 
     updates, previous = trees.map_leaves(
-        update, trainables, gradients, state.previous, dtype=hyperparams.moment_dtype
+        update,
+        trainables,
+        gradients,
+        state.previous,
+        scalars=(learning_rate, alpha, beta, step),
+        dtype=hyperparams.moment_dtype,
     )
     return updates, OptimisticGradientDescentState(
         step=trees.incremented(state.step), previous=previous

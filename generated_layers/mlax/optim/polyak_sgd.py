@@ -146,8 +146,8 @@ def step(
     )
     rate = trees.scalar(jnp.where(flat, 0.0, hyperparams.scaling * factor))
 
-    def update(grad, param):
-        return (-rate.astype(grad.dtype) * grad,)
+    def update(grad, param, rate):
+        return (-rate * grad,)
 
-    (updates,) = trees.map_leaves(update, trainables, gradients)
+    (updates,) = trees.map_leaves(update, trainables, gradients, scalars=(rate,))
     return updates, PolyakSgdState()

@@ -238,22 +238,17 @@ def step(
         )
     )
 
-    def update(grad, param, mean, square, total, first):
-        scaled = saturate(old.astype(grad.dtype) * grad)
-        mean = ema(mean, scaled, dither.astype(grad.dtype), decay=hyperparams.b1)
-        square = ema(
-            square,
-            saturate(lax.square(scaled)),
-            dither.astype(grad.dtype),
-            decay=hyperparams.b2,
-        )
+    def update(grad, param, mean, square, total, first, dither, old, rate):
+        scaled = saturate(old * grad)
+        mean = ema(mean, scaled, dither, decay=hyperparams.b1)
+        square = ema(square, saturate(lax.square(scaled)), dither, decay=hyperparams.b2)
         tiny = float(jnp.finfo(grad.dtype).tiny)
         epsilon = jnp.maximum(
             state.estimate.astype(grad.dtype) * hyperparams.epsilon, tiny
         )
         step = mean / (lax.sqrt(square) + epsilon)
         return (
-            -rate.astype(grad.dtype) * (step + hyperparams.weight_decay * param),
+            -rate * (step + hyperparams.weight_decay * param),
             mean,
             square,
             total,
@@ -268,6 +263,7 @@ def step(
         state.square,
         state.total,
         state.first,
+        scalars=(dither, old, rate),
         dtype=hyperparams.moment_dtype,
     )
     return updates, state._replace(

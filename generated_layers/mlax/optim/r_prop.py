@@ -155,7 +155,7 @@ def step(
     trees.check_gradients("RProp", gradients, trainables)
     dither = trees.dither(state.step)
 
-    def update(grad, param, size, sign):
+    def update(grad, param, size, sign, dither):
         agreement = lax.sign(grad) * sign
         if grad.dtype.itemsize > 2:
             longer, shorter = hyperparams.eta_plus * size, hyperparams.eta_minus * size
@@ -163,8 +163,8 @@ def step(
             # Factors near one are one in 16 bits.
             more = (hyperparams.eta_plus - 1.0) * size
             less = (hyperparams.eta_minus - 1.0) * size
-            longer = running_sum(size, more, dither.astype(grad.dtype))
-            shorter = running_sum(size, less, dither.astype(grad.dtype))
+            longer = running_sum(size, more, dither)
+            shorter = running_sum(size, less, dither)
         changed = jnp.where(agreement > 0.0, longer, shorter)
         changed = jnp.clip(
             changed, hyperparams.min_step_size, hyperparams.max_step_size
@@ -179,6 +179,7 @@ def step(
         gradients,
         state.size,
         state.sign,
+        scalars=(dither,),
         dtype=hyperparams.moment_dtype,
     )
     return updates, RPropState(step=trees.incremented(state.step), size=size, sign=sign)

@@ -198,28 +198,23 @@ def step(
     weight = bias_correction(step, decay=hyperparams.decay)
     unbias = trees.scalar(1.0 / weight if hyperparams.unbiased else 1.0)
 
-    def update(grad, param, square, mean, trace):
+    def update(grad, param, square, mean, trace, learning_rate, dither, unbias):
         square = ema(
-            square,
-            saturate(lax.square(grad)),
-            dither.astype(grad.dtype),
-            decay=hyperparams.decay,
+            square, saturate(lax.square(grad)), dither, decay=hyperparams.decay
         )
-        var = square * unbias.astype(grad.dtype)
+        var = square * unbias
         if mean is not None:
-            mean = ema(mean, grad, dither.astype(grad.dtype), decay=hyperparams.decay)
-            var = jnp.maximum(var - lax.square(mean * unbias.astype(grad.dtype)), 0.0)
+            mean = ema(mean, grad, dither, decay=hyperparams.decay)
+            var = jnp.maximum(var - lax.square(mean * unbias), 0.0)
         if hyperparams.epsilon_in_root:
             epsilon = max(hyperparams.epsilon, float(jnp.finfo(grad.dtype).tiny))
             scaled = grad * lax.rsqrt(var + epsilon)
         else:
             scaled = divide_by_root(grad, var, epsilon=hyperparams.epsilon)
-        update = -learning_rate.astype(grad.dtype) * saturate(scaled)
+        update = -learning_rate * saturate(scaled)
         if trace is not None:
             trace = saturate(
-                running_sum(
-                    trace, update, dither.astype(grad.dtype), decay=hyperparams.momentum
-                )
+                running_sum(trace, update, dither, decay=hyperparams.momentum)
             )
             ahead = saturate(hyperparams.momentum * trace + update)
             update = ahead if hyperparams.nesterov else trace
@@ -232,6 +227,7 @@ def step(
         state.square,
         state.mean,
         state.trace,
+        scalars=(learning_rate, dither, unbias),
         dtype=hyperparams.moment_dtype,
     )
     return updates, RMSPropState(

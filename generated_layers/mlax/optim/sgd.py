@@ -139,16 +139,19 @@ def step(
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
     dither = trees.dither(state.step)
 
-    def update(grad, param, trace):
+    def update(grad, param, trace, learning_rate, dither):
         if trace is None:
-            return -learning_rate.astype(grad.dtype) * grad, trace
-        trace = running_sum(
-            trace, grad, dither.astype(grad.dtype), decay=hyperparams.momentum
-        )
+            return -learning_rate * grad, trace
+        trace = running_sum(trace, grad, dither, decay=hyperparams.momentum)
         step = hyperparams.momentum * trace + grad if hyperparams.nesterov else trace
-        return -learning_rate.astype(grad.dtype) * step, trace
+        return -learning_rate * step, trace
 
     updates, trace = trees.map_leaves(
-        update, trainables, gradients, state.trace, dtype=hyperparams.moment_dtype
+        update,
+        trainables,
+        gradients,
+        state.trace,
+        scalars=(learning_rate, dither),
+        dtype=hyperparams.moment_dtype,
     )
     return updates, SgdState(step=trees.incremented(state.step), trace=trace)

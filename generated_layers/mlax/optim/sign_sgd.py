@@ -98,8 +98,10 @@ def step(
     trees.check_gradients("SignSgd", gradients, trainables)
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
 
-    def update(grad, param):
-        return (-learning_rate.astype(grad.dtype) * lax.sign(grad),)
+    def update(grad, param, learning_rate):
+        return (-learning_rate * lax.sign(grad),)
 
-    (updates,) = trees.map_leaves(update, trainables, gradients)
+    (updates,) = trees.map_leaves(
+        update, trainables, gradients, scalars=(learning_rate,)
+    )
     return updates, SignSgdState(step=trees.incremented(state.step))

@@ -125,11 +125,16 @@ def step(
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
     dither = trees.dither(state.step)
 
-    def update(grad, param, mean):
-        mean = ema(mean, grad, dither.astype(grad.dtype), decay=hyperparams.decay)
-        return -learning_rate.astype(grad.dtype) * lax.sign(mean), mean
+    def update(grad, param, mean, learning_rate, dither):
+        mean = ema(mean, grad, dither, decay=hyperparams.decay)
+        return -learning_rate * lax.sign(mean), mean
 
     updates, mean = trees.map_leaves(
-        update, trainables, gradients, state.mean, dtype=hyperparams.moment_dtype
+        update,
+        trainables,
+        gradients,
+        state.mean,
+        scalars=(learning_rate, dither),
+        dtype=hyperparams.moment_dtype,
     )
     return updates, SignumState(step=trees.incremented(state.step), mean=mean)

@@ -188,25 +188,29 @@ def step(
     dither = trees.dither(state.step)
     unbias_square = trees.scalar(1.0 / bias_correction(step, decay=hyperparams.b2))
 
-    def update(grad, param, trace, square, mask):
-        trace = saturate(
-            running_sum(trace, grad, dither.astype(grad.dtype), decay=hyperparams.b1)
-        )
-        square = ema(
-            square,
-            saturate(lax.square(grad)),
-            dither.astype(grad.dtype),
-            decay=hyperparams.b2,
-        )
+    def update(
+        grad,
+        param,
+        trace,
+        square,
+        learning_rate,
+        alpha,
+        weight_decay,
+        dither,
+        unbias_square,
+        mask,
+    ):
+        trace = saturate(running_sum(trace, grad, dither, decay=hyperparams.b1))
+        square = ema(square, saturate(lax.square(grad)), dither, decay=hyperparams.b2)
         step = divide_by_root(
-            trace + alpha.astype(grad.dtype) * grad,
-            square * unbias_square.astype(grad.dtype),
+            trace + alpha * grad,
+            square * unbias_square,
             epsilon=hyperparams.epsilon,
             epsilon_root=hyperparams.epsilon_root,
         )
         if mask:
-            step = step + weight_decay.astype(grad.dtype) * param
-        return -learning_rate.astype(grad.dtype) * step, trace, square
+            step = step + weight_decay * param
+        return -learning_rate * step, trace, square
 
     updates, trace, square = trees.map_leaves(
         update,
@@ -214,6 +218,7 @@ def step(
         gradients,
         state.trace,
         state.square,
+        scalars=(learning_rate, alpha, weight_decay, dither, unbias_square),
         dtype=hyperparams.moment_dtype,
         masks=(trees.selected(hyperparams.mask, trainables),),
     )

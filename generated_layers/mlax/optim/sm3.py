@@ -144,7 +144,7 @@ def step(
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
     dither = trees.dither(state.step)
 
-    def update(grad, param, mean, bounds):
+    def update(grad, param, mean, bounds, learning_rate, dither):
         epsilon = max(hyperparams.epsilon, float(jnp.finfo(grad.dtype).tiny))
         total, start = bounds, 0
         if param.ndim > 1:
@@ -153,17 +153,15 @@ def step(
                 bound = lax.slice_in_dim(bounds, start, start + size)
                 bound = lax.broadcast_in_dim(bound, param.shape, (axis,))
                 total, start = lax.min(total, bound), start + size
-        total = saturate(
-            running_sum(total, lax.square(grad), dither.astype(grad.dtype))
-        )
+        total = saturate(running_sum(total, lax.square(grad), dither))
         bounds = total
         if param.ndim > 1:
             axes = range(param.ndim)
             others = [[a for a in axes if a != axis] for axis in axes]
             bounds = jnp.concatenate([jnp.max(total, o, initial=0.0) for o in others])
         step = grad * lax.rsqrt(total + epsilon)
-        mean = ema(mean, step, dither.astype(grad.dtype), decay=hyperparams.momentum)
-        return -learning_rate.astype(grad.dtype) * mean, mean, bounds
+        mean = ema(mean, step, dither, decay=hyperparams.momentum)
+        return -learning_rate * mean, mean, bounds
 
     updates, mean, bounds = trees.map_leaves(
         update,
@@ -171,6 +169,7 @@ def step(
         gradients,
         state.mean,
         state.bounds,
+        scalars=(learning_rate, dither),
         dtype=hyperparams.moment_dtype,
     )
     return updates, SM3State(

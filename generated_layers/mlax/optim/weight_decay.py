@@ -106,15 +106,16 @@ def step(
     trees.check_gradients("WeightDecay", gradients, trainables)
     weight_decay = trees.scheduled(hyperparams.weight_decay, state.step)
 
-    def update(grad, param, mask):
+    def update(grad, param, weight_decay, mask):
         if mask:
-            return (saturate(grad + weight_decay.astype(grad.dtype) * param),)
+            return (saturate(grad + weight_decay * param),)
         return (grad,)
 
     (updates,) = trees.map_leaves(
         update,
         trainables,
         gradients,
+        scalars=(weight_decay,),
         masks=(trees.selected(hyperparams.mask, trainables),),
     )
     return updates, WeightDecayState(step=trees.incremented(state.step))

@@ -166,19 +166,21 @@ def step(
     unbias_mean = trees.scalar(1.0 / bias_correction(step, decay=hyperparams.b1))
     unbias_square = trees.scalar(1.0 / bias_correction(step, decay=hyperparams.b2))
 
-    def update(grad, param, mean, square):
-        mean = ema(mean, grad, dither.astype(grad.dtype), decay=hyperparams.b1)
+    def update(
+        grad, param, mean, square, learning_rate, dither, unbias_mean, unbias_square
+    ):
+        mean = ema(mean, grad, dither, decay=hyperparams.b1)
         new = saturate(lax.square(grad))
         direction = lax.sign(square - new)
         change = (hyperparams.b2 - 1.0) * direction * new
-        square = running_sum(square, change, dither.astype(grad.dtype))
+        square = running_sum(square, change, dither)
         step = divide_by_root(
-            mean * unbias_mean.astype(grad.dtype),
-            square * unbias_square.astype(grad.dtype),
+            mean * unbias_mean,
+            square * unbias_square,
             epsilon=hyperparams.epsilon,
             epsilon_root=hyperparams.epsilon_root,
         )
-        return -learning_rate.astype(grad.dtype) * step, mean, square
+        return -learning_rate * step, mean, square
 
     updates, mean, square = trees.map_leaves(
         update,
@@ -186,6 +188,7 @@ def step(
         gradients,
         state.mean,
         state.square,
+        scalars=(learning_rate, dither, unbias_mean, unbias_square),
         dtype=hyperparams.moment_dtype,
     )
     return updates, YogiState(

@@ -150,7 +150,7 @@ def _attributes(context: Context) -> set[str] | frozenset[str]:
             suffixes = ("", *SUFFIXES.get(declaration.role, ()))
             names |= {declaration.name + suffix for suffix in suffixes}
         return names
-    used = optimizer.scalars(context) & (method.reads | set(method.assigns))
+    used = {*optimizer.scalars(definition)} & {*method.reads, *method.assigns}
     if method.role is MethodRole.UPDATE:
         moments = {d.name for d in definition.declared(Role.MOMENT)}
         return used | moments | context.fields("mask") | {"key", "keys"}

@@ -21,7 +21,7 @@ from mlax_scaffold.rewrite.returns import Returns
 INPUTS = frozenset(("value", "value_and_gradients", "key", "keys", PREPARE_KEY))
 """Names of the inputs of the generated `step`, and of what is split off them."""
 
-OF_THE_NUMBER = frozenset(("step", "step_number", "dither"))
+OF_THE_NUMBER = ("step", "step_number", "dither")
 """What follows from the number of steps, which the state holds."""
 
 NEXT = "trees.incremented(state.step)"
@@ -30,28 +30,19 @@ NEXT = "trees.incremented(state.step)"
 _TREES = {"grads": "gradients", "params": "trainables"}
 
 
-def scheduled(context: Context) -> frozenset[str]:
-    """Hyperparameters that may be schedules."""
-    return context.fields("scheduled")
+def scalars(definition: Definition) -> tuple[str, ...]:
+    """The attributes that are one number for all leaves, and a local of `step`, in order."""
+    prepare = definition.method("prepare")
+    fields = {d.name for d in definition.declared(Role.STATE, Role.MOMENT)}
+    assigned = prepare.assigns if prepare else ()
+    coefficients = (name for name in assigned if name not in fields)
+    return (*definition.holding("scheduled"), *OF_THE_NUMBER, *coefficients)
 
 
-def scalars(context: Context) -> frozenset[str]:
-    """The attributes that are one number for all leaves, and a local of `step`."""
-    return scheduled(context) | OF_THE_NUMBER | {*coefficients(context)}
-
-
-def coefficients(context: Context) -> tuple[str, ...]:
-    """The scalars that `prepare` sets, in order."""
-    prepare = context.definition.method("prepare")
-    states = context.declared(Role.STATE)
-    return tuple(n for n in prepare.assigns if n not in states) if prepare else ()
-
-
-def counts(context: Context) -> bool:
+def counts(definition: Definition) -> bool:
     """Whether the state holds the number of steps."""
-    methods = context.definition.methods
-    reads = {name for m in methods for name in m.reads}
-    return bool(reads & OF_THE_NUMBER or scheduled(context))
+    reads = {name for m in definition.methods for name in m.reads}
+    return bool(reads & {*OF_THE_NUMBER} or definition.holding("scheduled"))
 
 
 def beside(definition: Definition) -> str:
@@ -70,7 +61,7 @@ def tree(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
 def step(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
     """The body of `step`, which returns the updates and the new state."""
     function = tree(function, context)
-    state = f"state._replace(step={NEXT})" if counts(context) else "state"
+    state = f"state._replace(step={NEXT})" if counts(context.definition) else "state"
     return cst.ensure_type(function.visit(Returns(state)), cst.FunctionDef)
 
 
@@ -81,7 +72,7 @@ class _Tree(Renamer):
         super().__init__(_TREES)
         self.owner = context.definition.name
         self.fields = context.declared(Role.STATE, Role.MOMENT)
-        self.scalars = scalars(context)
+        self.scalars = scalars(context.definition)
         self.masks = context.fields("mask")
 
     def leave_Attribute(
@@ -157,8 +148,9 @@ class _Update(OuterTransformer):
         self.moments = [d.name for d in context.definition.declared(Role.MOMENT)]
         states = context.definition.declared(Role.STATE)
         self.states = {d.name: d.dtype for d in states}
-        self.scalars = scalars(context)
-        self.masks = context.fields("mask")
+        # What arrives as an argument, in the dtype of the leaf.
+        self.given = {*self.moments, *scalars(context.definition)}
+        self.given |= context.fields("mask")
 
     def leave_Attribute(
         self, original_node: cst.Attribute, updated_node: cst.Attribute
@@ -166,10 +158,8 @@ class _Update(OuterTransformer):
         name = self_attribute(original_node)
         if name is None:
             return updated_node
-        if name in self.moments or name in self.masks:
+        if name in self.given:
             return expression(name)
-        if name in self.scalars:
-            return expression(f"{name}.astype(grad.dtype)")
         if name in self.states and self.states[name] is None:
             return expression(f"state.{name}.astype(grad.dtype)")
         if name in self.states:

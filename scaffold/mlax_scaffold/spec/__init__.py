@@ -197,11 +197,15 @@ if TYPE_CHECKING:
     from mlax_scaffold.specs.functional.apply_attention_weights import (
         apply_attention_weights as apply_attention_weights,
     )
+    from mlax_scaffold.specs.functional.attention_window import (
+        attention_window as attention_window,
+    )
     from mlax_scaffold.specs.functional.avg_pool import avg_pool as avg_pool
     from mlax_scaffold.specs.functional.bernoulli import bernoulli as bernoulli
     from mlax_scaffold.specs.functional.bias_correction import (
         bias_correction as bias_correction,
     )
+    from mlax_scaffold.specs.functional.cap_softly import cap_softly as cap_softly
     from mlax_scaffold.specs.functional.categorical import categorical as categorical
     from mlax_scaffold.specs.functional.chunked_attention import (
         chunked_attention as chunked_attention,
@@ -227,11 +231,13 @@ if TYPE_CHECKING:
     from mlax_scaffold.specs.functional.dot_product_attention_logits import (
         dot_product_attention_logits as dot_product_attention_logits,
     )
+    from mlax_scaffold.specs.functional.double_sum import double_sum as double_sum
     from mlax_scaffold.specs.functional.dropout import dropout as dropout
     from mlax_scaffold.specs.functional.ema import ema as ema
     from mlax_scaffold.specs.functional.gelu import gelu as gelu
     from mlax_scaffold.specs.functional.group_norm import group_norm as group_norm
     from mlax_scaffold.specs.functional.identity import identity as identity
+    from mlax_scaffold.specs.functional.in_top_k import in_top_k as in_top_k
     from mlax_scaffold.specs.functional.instance_norm import (
         instance_norm as instance_norm,
     )
@@ -248,6 +254,9 @@ if TYPE_CHECKING:
     from mlax_scaffold.specs.functional.make_causal_mask import (
         make_causal_mask as make_causal_mask,
     )
+    from mlax_scaffold.specs.functional.make_segment_mask import (
+        make_segment_mask as make_segment_mask,
+    )
     from mlax_scaffold.specs.functional.max import max as max
     from mlax_scaffold.specs.functional.max_pool import max_pool as max_pool
     from mlax_scaffold.specs.functional.mean import mean as mean
@@ -255,6 +264,7 @@ if TYPE_CHECKING:
     from mlax_scaffold.specs.functional.min_pool import min_pool as min_pool
     from mlax_scaffold.specs.functional.moments import moments as moments
     from mlax_scaffold.specs.functional.normalize import normalize as normalize
+    from mlax_scaffold.specs.functional.pair_counts import pair_counts as pair_counts
     from mlax_scaffold.specs.functional.pool import pool as pool
     from mlax_scaffold.specs.functional.prod import prod as prod
     from mlax_scaffold.specs.functional.range_scale import range_scale as range_scale
@@ -285,6 +295,7 @@ if TYPE_CHECKING:
     from mlax_scaffold.specs.functional.sum_pool import sum_pool as sum_pool
     from mlax_scaffold.specs.functional.top_k_logits import top_k_logits as top_k_logits
     from mlax_scaffold.specs.functional.top_p_logits import top_p_logits as top_p_logits
+    from mlax_scaffold.specs.functional.two_sum import two_sum as two_sum
     from mlax_scaffold.specs.functional.unbiasing import unbiasing as unbiasing
     from mlax_scaffold.specs.functional.var import var as var
     from mlax_scaffold.specs.functional.z_norm import z_norm as z_norm

@@ -14,7 +14,7 @@ import mlax.graph
 
 SECTIONS = (
     *("block", "functional", "initializers", "loss"),
-    *("nn", "optim", "schedule", "train"),
+    *("metric", "nn", "optim", "schedule", "train"),
 )
 MODULES = [
     (section, name)

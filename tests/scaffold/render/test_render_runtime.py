@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from mlax_scaffold.model.definition import Reference
 from mlax_scaffold.model.library import Library
 from mlax_scaffold.model.project import Project, Rendered, template_root
 from mlax_scaffold.reader.files import LIBRARY_SPECS, find_specs
@@ -18,8 +19,12 @@ from mlax_scaffold.reader.library import read_library
 from mlax_scaffold.render import render
 from mlax_scaffold.render.environment import copied_modules
 from mlax_scaffold.render.formatting import format_python
+from mlax_scaffold.render.parts import has_metrics, parts_of
 
 PARTS = ("_core", "graph", "initializers", "train")
+OF_SPECS = ("metric",)
+"""Parts that call what specs make, and stand in a package that has all of that."""
+
 MODULES = [name for part in PARTS for name, _ in copied_modules(part)]
 PROJECT = Project("other.name", "specs", "src/other/name", "tests", "docs")
 SPECS = find_specs(LIBRARY_SPECS, "specs")
@@ -67,20 +72,34 @@ def test_it_is_copied_under_a_header_whatever_the_package_is_called():
 def test_a_package_has_the_parts_that_it_needs():
     files = rendered(read_library(()))
     assert "_core/paths.py" in files
-    assert not any(name.startswith(("graph/", "train/")) for name in files)
+    absent = ("graph/", "metric/", "train/")
+    assert not any(name.startswith(absent) for name in files)
     assert "train/__init__.py" not in rendered(read_library(LINEAR))
     assert "graph/__init__.py" not in rendered(read_library(CLIP))
 
 
+def test_metrics_are_there_where_all_that_they_call_is():
+    called = ("double_sum", "in_top_k", "pair_counts", "two_sum")
+    loss = "softmax_cross_entropy_with_integer_labels"
+    library = read_library(SPECS)
+    some = [library[Reference("functional", name)] for name in called]
+    every = [*some, library[Reference("loss", loss)]]
+    assert not has_metrics(Library({d.reference: d for d in some}))
+    assert has_metrics(Library({d.reference: d for d in every}))
+    assert parts_of(library) == ["metric", "train"]
+
+
 def test_a_module_of_it_fits_on_a_few_screens():
     lengths = {
-        name: text.count("\n") for part in PARTS for name, text in copied_modules(part)
+        name: text.count("\n")
+        for part in (*PARTS, *OF_SPECS)
+        for name, text in copied_modules(part)
     }
     assert not {name: count for name, count in lengths.items() if count > 325}
 
 
 def test_nothing_of_it_knows_the_packages_name():
-    for part in PARTS:
+    for part in (*PARTS, *OF_SPECS):
         for name, text in copied_modules(part):
             names = {
                 node.value

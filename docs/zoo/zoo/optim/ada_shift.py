@@ -146,23 +146,24 @@ def step(
     step = trees.scalar(trees.incremented(state.step))
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
 
-    def update(grad, param, queue, v):
+    def update(grad, param, queue, v, learning_rate, step):
         oldest = queue[0]
         queue = jnp.concatenate([queue[1:], grad[None]])
         m = sum(w * g for w, g in zip(hyperparams.weights(), queue[::-1]))
-        age = jnp.maximum(step.astype(grad.dtype) - hyperparams.keep, 1)
-        started = step.astype(grad.dtype) > hyperparams.keep
+        age = jnp.maximum(step - hyperparams.keep, 1)
+        started = step > hyperparams.keep
         local_v = hyperparams.beta2 * v + (1 - hyperparams.beta2) * jnp.max(oldest**2)
         v = jnp.where(started, local_v, v)
         v_hat = v / (1 - hyperparams.beta2**age)
-        update = (
-            -learning_rate.astype(grad.dtype)
-            * m
-            / (jnp.sqrt(v_hat) + hyperparams.epsilon)
-        )
+        update = -learning_rate * m / (jnp.sqrt(v_hat) + hyperparams.epsilon)
         return jnp.where(started, update, 0.0), queue, v
 
     updates, queue, v = trees.map_leaves(
-        update, trainables, gradients, state.queue, state.v
+        update,
+        trainables,
+        gradients,
+        state.queue,
+        state.v,
+        scalars=(learning_rate, step),
     )
     return updates, AdaShiftState(step=trees.incremented(state.step), queue=queue, v=v)

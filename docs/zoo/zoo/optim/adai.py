@@ -138,9 +138,7 @@ def step(
     state = state._replace(
         v=trees.stored(
             jax.tree.map(
-                lambda local_v, g: (
-                    hyperparams.beta2 * local_v + (1 - hyperparams.beta2) * g**2
-                ),
+                lambda v, g: hyperparams.beta2 * v + (1 - hyperparams.beta2) * g**2,
                 state.v,
                 gradients,
             ),
@@ -148,23 +146,27 @@ def step(
         )
     )
     leaves = jax.tree.leaves(state.v)
-    total = sum(strict_sum(local_v) for local_v in leaves)
-    size = sum(local_v.size for local_v in leaves)
+    total = sum(strict_sum(v) for v in leaves)
+    size = sum(v.size for v in leaves)
     correction = trees.scalar(1 - hyperparams.beta2**step)
     mean_v = trees.scalar(total / size / correction)
 
-    def update(grad, param, m, v, prod):
-        v_hat = v / correction.astype(grad.dtype)
+    def update(grad, param, m, v, prod, learning_rate, correction, mean_v):
+        v_hat = v / correction
         mu = jnp.clip(
-            1 - hyperparams.beta0 * v_hat / mean_v.astype(grad.dtype),
-            0,
-            1 - hyperparams.epsilon,
+            1 - hyperparams.beta0 * v_hat / mean_v, 0, 1 - hyperparams.epsilon
         )
         m = mu * m + (1 - mu) * grad
         prod = prod * mu
-        return -learning_rate.astype(grad.dtype) * m / (1 - prod), m, v, prod
+        return -learning_rate * m / (1 - prod), m, v, prod
 
     updates, m, v, prod = trees.map_leaves(
-        update, trainables, gradients, state.m, state.v, state.prod
+        update,
+        trainables,
+        gradients,
+        state.m,
+        state.v,
+        state.prod,
+        scalars=(learning_rate, correction, mean_v),
     )
     return updates, AdaiState(step=trees.incremented(state.step), m=m, v=v, prod=prod)

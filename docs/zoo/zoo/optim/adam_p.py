@@ -187,13 +187,13 @@ def step(
     step = trees.scalar(trees.incremented(state.step))
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
 
-    def update(grad, param, exp_avg, exp_avg_sq):
+    def update(grad, param, exp_avg, exp_avg_sq, learning_rate, step):
         exp_avg = hyperparams.beta1 * exp_avg + (1 - hyperparams.beta1) * grad
         exp_avg_sq = (
             hyperparams.beta2 * exp_avg_sq + (1 - hyperparams.beta2) * grad * grad
         )
-        bias1 = 1 - hyperparams.beta1 ** step.astype(grad.dtype)
-        bias2 = 1 - hyperparams.beta2 ** step.astype(grad.dtype)
+        bias1 = 1 - hyperparams.beta1**step
+        bias2 = 1 - hyperparams.beta2**step
         denom = jnp.sqrt(exp_avg_sq) / jnp.sqrt(bias2) + hyperparams.epsilon
         if hyperparams.nesterov:
             perturb = (
@@ -211,15 +211,16 @@ def step(
                 hyperparams.wd_ratio,
                 hyperparams.epsilon,
             )
-        decay = learning_rate.astype(grad.dtype) * hyperparams.weight_decay * wd * param
-        return (
-            -learning_rate.astype(grad.dtype) / bias1 * perturb - decay,
-            exp_avg,
-            exp_avg_sq,
-        )
+        decay = learning_rate * hyperparams.weight_decay * wd * param
+        return -learning_rate / bias1 * perturb - decay, exp_avg, exp_avg_sq
 
     updates, exp_avg, exp_avg_sq = trees.map_leaves(
-        update, trainables, gradients, state.exp_avg, state.exp_avg_sq
+        update,
+        trainables,
+        gradients,
+        state.exp_avg,
+        state.exp_avg_sq,
+        scalars=(learning_rate, step),
     )
     return updates, AdamPState(
         step=trees.incremented(state.step), exp_avg=exp_avg, exp_avg_sq=exp_avg_sq

@@ -117,14 +117,16 @@ def step(
     trees.check_gradients("AggMo", gradients, trainables)
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
 
-    def update(grad, param, velocities):
+    def update(grad, param, velocities, learning_rate):
         velocities = [beta * v - grad for beta, v in zip(hyperparams.betas, velocities)]
-        return learning_rate.astype(grad.dtype) * sum(velocities) / len(
-            hyperparams.betas
-        ), velocities
+        return learning_rate * sum(velocities) / len(hyperparams.betas), velocities
 
     updates, velocities = trees.map_leaves(
-        update, trainables, gradients, trees.Held(state.velocities)
+        update,
+        trainables,
+        gradients,
+        trees.Held(state.velocities),
+        scalars=(learning_rate,),
     )
     return updates, AggMoState(
         step=trees.incremented(state.step), velocities=velocities

@@ -147,21 +147,15 @@ def step(
     step = trees.scalar(trees.incremented(state.step))
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
 
-    def update(grad, param, n, m, mask):
+    def update(grad, param, n, m, learning_rate, step, mask):
         n = hyperparams.nu * n + (1 - hyperparams.nu) * jnp.square(grad)
-        n_hat = n / (1 - hyperparams.nu ** step.astype(grad.dtype))
+        n_hat = n / (1 - hyperparams.nu**step)
         m = hyperparams.mu * m + (1 - hyperparams.mu) * grad / (
             jnp.sqrt(n_hat) + hyperparams.epsilon
         )
-        update = (
-            -learning_rate.astype(grad.dtype)
-            * m
-            / (1 - hyperparams.mu ** step.astype(grad.dtype))
-        )
+        update = -learning_rate * m / (1 - hyperparams.mu**step)
         if mask:
-            update -= (
-                learning_rate.astype(grad.dtype) * hyperparams.weight_decay * param
-            )
+            update -= learning_rate * hyperparams.weight_decay * param
         return update, n, m
 
     updates, n, m = trees.map_leaves(
@@ -170,6 +164,7 @@ def step(
         gradients,
         state.n,
         state.m,
+        scalars=(learning_rate, step),
         masks=(trees.selected(hyperparams.mask, trainables),),
     )
     return updates, LaPropState(step=trees.incremented(state.step), n=n, m=m)

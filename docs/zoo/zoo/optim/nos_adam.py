@@ -135,14 +135,12 @@ def step(
     state = state._replace(B=trees.stored(B_old + step**-hyperparams.gamma, state.B))
     beta2 = trees.scalar(B_old / state.B)
 
-    def update(grad, param, m, v):
+    def update(grad, param, m, v, learning_rate, beta2):
         m = hyperparams.beta1 * m + (1 - hyperparams.beta1) * grad
-        v = beta2.astype(grad.dtype) * v + (1 - beta2.astype(grad.dtype)) * grad**2
-        return (
-            -learning_rate.astype(grad.dtype) * m / (jnp.sqrt(v) + hyperparams.epsilon),
-            m,
-            v,
-        )
+        v = beta2 * v + (1 - beta2) * grad**2
+        return -learning_rate * m / (jnp.sqrt(v) + hyperparams.epsilon), m, v
 
-    updates, m, v = trees.map_leaves(update, trainables, gradients, state.m, state.v)
+    updates, m, v = trees.map_leaves(
+        update, trainables, gradients, state.m, state.v, scalars=(learning_rate, beta2)
+    )
     return updates, state._replace(step=trees.incremented(state.step), m=m, v=v)

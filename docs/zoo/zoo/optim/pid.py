@@ -125,13 +125,19 @@ def step(
     trees.check_gradients("PID", gradients, trainables)
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
 
-    def update(grad, param, v, d, old):
-        v = hyperparams.alpha * v - learning_rate.astype(grad.dtype) * grad
+    def update(grad, param, v, d, old, learning_rate):
+        v = hyperparams.alpha * v - learning_rate * grad
         d = hyperparams.alpha * d + (1 - hyperparams.alpha) * (grad - old)
         old = grad
         return v - hyperparams.k_d * d, v, d, old
 
     updates, v, d, old = trees.map_leaves(
-        update, trainables, gradients, state.v, state.d, state.old
+        update,
+        trainables,
+        gradients,
+        state.v,
+        state.d,
+        state.old,
+        scalars=(learning_rate,),
     )
     return updates, PIDState(step=trees.incremented(state.step), v=v, d=d, old=old)

@@ -146,22 +146,18 @@ def step(
     step = trees.scalar(trees.incremented(state.step))
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
 
-    def update(grad, param, m, v):
+    def update(grad, param, m, v, learning_rate, step):
         m = hyperparams.beta1 * m + (1 - hyperparams.beta1) * grad
         v = hyperparams.beta2 * v + (1 - hyperparams.beta2) * grad**2
-        m_hat = m / (1 - hyperparams.beta1 ** step.astype(grad.dtype))
-        v_hat = v / (1 - hyperparams.beta2 ** step.astype(grad.dtype))
+        m_hat = m / (1 - hyperparams.beta1**step)
+        v_hat = v / (1 - hyperparams.beta2**step)
         numerator = (1 - hyperparams.nu1) * grad + hyperparams.nu1 * m_hat
         denominator = jnp.sqrt(
             (1 - hyperparams.nu2) * grad**2 + hyperparams.nu2 * v_hat
         )
-        return (
-            -learning_rate.astype(grad.dtype)
-            * numerator
-            / (denominator + hyperparams.epsilon),
-            m,
-            v,
-        )
+        return -learning_rate * numerator / (denominator + hyperparams.epsilon), m, v
 
-    updates, m, v = trees.map_leaves(update, trainables, gradients, state.m, state.v)
+    updates, m, v = trees.map_leaves(
+        update, trainables, gradients, state.m, state.v, scalars=(learning_rate, step)
+    )
     return updates, QHAdamState(step=trees.incremented(state.step), m=m, v=v)

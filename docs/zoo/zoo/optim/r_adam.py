@@ -172,34 +172,32 @@ def step(
         rectification(step, decay=hyperparams.b2, threshold=hyperparams.threshold)
     )
 
-    def update(grad, param, mean, square):
-        mean = ema(mean, grad, dither.astype(grad.dtype), decay=hyperparams.b1)
-        square = ema(
-            square,
-            saturate(lax.square(grad)),
-            dither.astype(grad.dtype),
-            decay=hyperparams.b2,
-        )
-        unbiased = saturate(mean * unbias_mean.astype(grad.dtype))
+    def update(
+        grad,
+        param,
+        mean,
+        square,
+        learning_rate,
+        dither,
+        unbias_mean,
+        unbias_next,
+        unbias_square,
+        rectify,
+    ):
+        mean = ema(mean, grad, dither, decay=hyperparams.b1)
+        square = ema(square, saturate(lax.square(grad)), dither, decay=hyperparams.b2)
+        unbiased = saturate(mean * unbias_mean)
         if hyperparams.nesterov:
-            ahead = saturate(mean * unbias_next.astype(grad.dtype))
-            unbiased = ema(
-                ahead,
-                saturate(grad * unbias_mean.astype(grad.dtype)),
-                decay=hyperparams.b1,
-            )
+            ahead = saturate(mean * unbias_next)
+            unbiased = ema(ahead, saturate(grad * unbias_mean), decay=hyperparams.b1)
         step = divide_by_root(
             unbiased,
-            square * unbias_square.astype(grad.dtype),
+            square * unbias_square,
             epsilon=hyperparams.epsilon,
             epsilon_root=hyperparams.epsilon_root,
         )
-        step = jnp.where(
-            rectify.astype(grad.dtype) > 0.0,
-            rectify.astype(grad.dtype) * step,
-            unbiased,
-        )
-        return -learning_rate.astype(grad.dtype) * step, mean, square
+        step = jnp.where(rectify > 0.0, rectify * step, unbiased)
+        return -learning_rate * step, mean, square
 
     updates, mean, square = trees.map_leaves(
         update,
@@ -207,6 +205,14 @@ def step(
         gradients,
         state.mean,
         state.square,
+        scalars=(
+            learning_rate,
+            dither,
+            unbias_mean,
+            unbias_next,
+            unbias_square,
+            rectify,
+        ),
         dtype=hyperparams.moment_dtype,
     )
     return updates, RAdamState(

@@ -142,7 +142,7 @@ def step(
     step = trees.scalar(trees.incremented(state.step))
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
 
-    def update(grad, param, m, a, v, rate, switched):
+    def update(grad, param, m, a, v, rate, switched, learning_rate, step):
         m = hyperparams.beta1 * m + (1 - hyperparams.beta1) * grad
         a = hyperparams.beta2 * a + (1 - hyperparams.beta2) * grad**2
 
@@ -151,21 +151,16 @@ def step(
             return -(1 - hyperparams.beta1) * rate * local_v, local_v, rate, True
 
         def adam(_):
-            correction = jnp.sqrt(1 - hyperparams.beta2 ** step.astype(grad.dtype)) / (
-                1 - hyperparams.beta1 ** step.astype(grad.dtype)
+            correction = jnp.sqrt(1 - hyperparams.beta2**step) / (
+                1 - hyperparams.beta1**step
             )
-            p = (
-                -learning_rate.astype(grad.dtype)
-                * correction
-                * m
-                / (jnp.sqrt(a) + hyperparams.epsilon)
-            )
+            p = -learning_rate * correction * m / (jnp.sqrt(a) + hyperparams.epsilon)
             dot = jnp.vdot(p, grad)
             gamma = jnp.where(dot != 0, jnp.vdot(p, p) / -dot, 0.0)
             local_rate = hyperparams.beta2 * rate + (1 - hyperparams.beta2) * gamma
-            estimate = local_rate / (1 - hyperparams.beta2 ** step.astype(grad.dtype))
+            estimate = local_rate / (1 - hyperparams.beta2**step)
             close = jnp.abs(estimate - gamma) < hyperparams.epsilon
-            done = (step.astype(grad.dtype) > 1) & (dot != 0) & close
+            done = (step > 1) & (dot != 0) & close
             return p, v, jnp.where(done, estimate, local_rate), done
 
         update, v, rate, switched = lax.cond(switched, sgd, adam, None)
@@ -180,6 +175,7 @@ def step(
         state.v,
         state.rate,
         state.switched,
+        scalars=(learning_rate, step),
     )
     return updates, SWATSState(
         step=trees.incremented(state.step), m=m, a=a, v=v, rate=rate, switched=switched

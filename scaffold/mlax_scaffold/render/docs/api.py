@@ -5,15 +5,15 @@ from __future__ import annotations
 import ast
 import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from mlax_scaffold.model.definition import Kind
 from mlax_scaffold.model.library import Library
 from mlax_scaffold.model.project import Project, Rendered
 from mlax_scaffold.render.docs.markdown import block, code, paragraphs, prose, table
 from mlax_scaffold.render.environment import copied_modules, render_template
 from mlax_scaffold.render.formatting import format_python
+from mlax_scaffold.render.parts import has_metrics, has_optimizers
 
 _SECTION = re.compile(r"(Args|Returns|Raises):\n", re.ASCII)
 _ENTRY = re.compile(r"^    (\S.*?): (.*)$")
@@ -31,7 +31,7 @@ class ApiPage:
         summary: one sentence.
         place: what they are imported from, below the package.
         names: of what is described; the part of the package that has each.
-        kind: only where there are definitions of it.
+        wanted: whether a library has what is on it; None: each does.
     """
 
     name: str
@@ -39,7 +39,7 @@ class ApiPage:
     summary: str
     place: str
     names: dict[str, str]
-    kind: Kind | None = None
+    wanted: Callable[[Library], bool] | None = None
 
 
 _INITIALIZERS = "initializers"
@@ -48,6 +48,7 @@ _TREES = "_core/trees"
 _PLACEMENT = "_core/placement"
 _ADAPTERS = "_core/optax_adapters"
 _TRAIN = "train"
+_METRIC = "metric"
 
 PAGES = (
     ApiPage(
@@ -87,7 +88,7 @@ PAGES = (
             "to_optax": _ADAPTERS,
             "from_optax": _ADAPTERS,
         },
-        Kind.OPTIMIZER,
+        has_optimizers,
     ),
     ApiPage(
         "train",
@@ -102,16 +103,29 @@ PAGES = (
             ),
             _TRAIN,
         ),
-        Kind.OPTIMIZER,
+        has_optimizers,
+    ),
+    ApiPage(
+        "metric",
+        "Running metrics",
+        "What is known of all examples so far, as a pytree that can be merged.",
+        ".metric",
+        dict.fromkeys(
+            (
+                *("Metric", "Mean", "Accuracy", "Perplexity", "ConfusionMatrix"),
+                *("Precision", "Recall", "F1", "AUC", "MeanSquaredError"),
+                *("MeanAbsoluteError", "R2", "Variance", "Count", "Total", "Moments"),
+            ),
+            _METRIC,
+        ),
+        has_metrics,
     ),
 )
 
 
 def api_pages(library: Library) -> tuple[ApiPage, ...]:
     """The pages of a library."""
-    return tuple(
-        page for page in PAGES if page.kind is None or library.within(page.kind.section)
-    )
+    return tuple(page for page in PAGES if page.wanted is None or page.wanted(library))
 
 
 def render_api_pages(library: Library, project: Project) -> Iterator[Rendered]:

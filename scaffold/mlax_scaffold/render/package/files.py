@@ -23,6 +23,7 @@ from mlax_scaffold.render.package.function import function_view
 from mlax_scaffold.render.package.layer import layer_view, summary_doc
 from mlax_scaffold.render.package.optimizer import optimizer_view
 from mlax_scaffold.render.package.schedule import schedule_view
+from mlax_scaffold.render.parts import parts_of
 from mlax_scaffold.render.text import exported, offered
 from mlax_scaffold.rewrite import Rewritten
 from mlax_scaffold.rewrite.helpers import rewrite_helpers
@@ -104,7 +105,7 @@ def support(library: Library, project: Project) -> Iterator[Rendered]:
             "",
             registry=True,
         )
-    modules = sorted(["initializers", *_without_specs(library), *sections])
+    modules = sorted(["initializers", *parts_of(library), *sections])
     yield Rendered(
         f"{project.output}/__init__.py",
         render_template(
@@ -120,14 +121,9 @@ def support(library: Library, project: Project) -> Iterator[Rendered]:
     yield from copied("_core", project)
     yield from plugin_checks(library, project)
     yield from copied("initializers", project)
-    for part in _without_specs(library):
+    for part in parts_of(library):
         yield from copied(part, project)
     yield Rendered(f"{project.output}/py.typed", "", "")
-
-
-def _without_specs(library: Library) -> list[str]:
-    """What a library has that no spec decides, beside initializers."""
-    return ["train"] if library.within(Kind.OPTIMIZER.section) else []
 
 
 def copied(part: str, project: Project) -> Iterator[Rendered]:

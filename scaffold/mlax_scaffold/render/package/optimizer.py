@@ -31,7 +31,7 @@ from mlax_scaffold.render.text import (
 )
 from mlax_scaffold.rewrite import Rewritten
 from mlax_scaffold.rewrite.keys import PREPARE_KEY
-from mlax_scaffold.rewrite.optimizer import NEXT, OF_THE_NUMBER, beside
+from mlax_scaffold.rewrite.optimizer import NEXT, beside, counts, scalars
 
 
 @dataclass(frozen=True)
@@ -73,9 +73,7 @@ class _OptimizerBuilder:
         self.states = definition.declared(Role.STATE)
         self.made = definition.declared(Role.OPTIMIZER)
         self.reads = frozenset().union(*(m.reads for m in definition.methods))
-        self.counts = bool(
-            self.reads & OF_THE_NUMBER or self.definition.holding("scheduled")
-        )
+        self.counts = counts(definition)
 
     def _reads(self, method: str) -> frozenset[str]:
         found = self.definition.method(method)
@@ -294,7 +292,8 @@ class _OptimizerBuilder:
         names = [d.name for d in self.moments]
         reads = self._reads("update")
         draws = ["key"] if "key" in reads else []
-        taken = ["grad", "param", *names, *self._masks(reads), *draws]
+        numbers = [name for name in scalars(self.definition) if name in reads]
+        taken = ["grad", "param", *names, *numbers, *self._masks(reads), *draws]
         lines.append(
             "\n".join(
                 [
@@ -308,6 +307,8 @@ class _OptimizerBuilder:
             f"trees.Held(state.{d.name})" if d.members else f"state.{d.name}"
             for d in self.moments
         ]
+        if numbers:
+            given.append(f"scalars=({', '.join(numbers)},)")
         if any(h.name == "moment_dtype" for h in self.definition.hyperparameters):
             given.append("dtype=hyperparams.moment_dtype")
         if masks := self._selected(reads, "hyperparams."):

@@ -47,16 +47,18 @@ def map_leaves(
     trainables: Any,
     gradients: Any,
     *moments: Any,
+    scalars: Sequence[Any] = (),
     dtype: DTypeLike | None = None,
     masks: Sequence[Any] = (),
     key: jax.Array | None = None,
 ) -> tuple[Any, ...]:
-    """Call `update(grad, param, *moments, *masks)` for every weight.
+    """Call `update(grad, param, *moments, *scalars, *masks)` for every weight.
 
-    Floating arrays arrive in `dtype` (None: that of the weight), others as they are; with
-    a key, `update` gets one for each weight as its last argument. Results are trees with
-    the structure of `trainables`: updates in the dtypes of the weights, moments in their
-    own. A moment of None stays None, and those that are held in a container stay in it.
+    Floating arrays, and scalars, which are numbers for all weights, arrive in `dtype`
+    (None: that of the weight), others as they are; with a key, `update` gets one for each
+    weight as its last argument. Results are trees with the structure of `trainables`:
+    updates in the dtypes of the weights, moments in their own. A moment of None stays
+    None, and those that are held in a container stay in it.
     """
     params, structure = jax.tree.flatten(trainables)
     trees = (gradients, *moments, *masks)
@@ -73,10 +75,16 @@ def map_leaves(
         columns.append([own[i] for i in range(len(params))])
     count = 1 + len(moments)
     rows = []
+    numbers: dict[Any, list[Any]] = {}
     for param, grad, *others in zip(params, *columns, strict=True):
         compute = param.dtype if dtype is None else dtype
         kept = others[: len(moments)]
         arrive = [jax.tree.map(lambda a: _arriving(a, compute), m) for m in kept]  # noqa: B023
+        if compute not in numbers:
+            numbers[compute] = [
+                None if s is None else s.astype(compute) for s in scalars
+            ]
+        arrive += numbers[compute]
         given = (grad.astype(compute), param.astype(compute), *arrive)
         step, *new = update(*given, *others[len(moments) :])
         pairs = zip(new, kept, strict=True)
