@@ -45,6 +45,8 @@ class TestView:
     """The same as keyword arguments."""
     aliases: str
     """Items of a dict of what the module class calls hyperparameters by other names."""
+    axes: str
+    """Values that name axes which a caller maps over."""
     creates: bool
     """Whether `init` makes weights or states of a key."""
     allow: str
@@ -137,6 +139,7 @@ def _view(definition: Definition, library: Library, project: Project) -> TestVie
             f"{h.name}={local(h.name)}" for h in definition.hyperparameters
         ),
         aliases=", ".join(f'"{alias}": "{name}"' for name, alias in definition.aliases),
+        axes="".join(f"{local(h.name)}, " for h in plain if h.type.word.mapped),
         creates=takes_key,
         allow=_allowed(plain, definition.kind, named),
         smooth=_allowed(plain, Kind.LAYER, named),
