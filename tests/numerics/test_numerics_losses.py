@@ -281,3 +281,116 @@ def test_alignments_that_do_not_exist_have_infinite_losses_and_no_gradient():
     np.testing.assert_array_equal(values, [0.0, 0.0])
     one = loss.ctc_loss(logits, labels[:, :0])
     np.testing.assert_allclose(one, 2 * np.log(3.0), rtol=1e-12)
+
+
+_REGIONS = np.eye(4)[_RANDOM.integers(0, 4, size=(3, 6, 5))]
+_MAPS = _RANDOM.normal(size=(3, 6, 5, 4))
+
+
+@pytest.mark.parametrize("absent", [False, True])
+@pytest.mark.parametrize("ignore_background", [False, True])
+def test_generalized_dice_is_that_of_optax(ignore_background, absent):
+    targets = _REGIONS.copy()
+    if absent:
+        targets[..., 1] += targets[..., 2]
+        targets[..., 2] = 0.0
+    given = {"smooth": 0.7, "ignore_background": ignore_background}
+    actual, expected = (
+        jax.value_and_grad(lambda x, f=f: f(x, jnp.asarray(targets), **given).mean())(
+            jnp.asarray(_MAPS)
+        )
+        for f in (
+            loss.multiclass_generalized_dice_loss,
+            optax.losses.multiclass_generalized_dice_loss,
+        )
+    )
+    np.testing.assert_allclose(actual[0], expected[0], rtol=1e-12)
+    np.testing.assert_allclose(actual[1], expected[1], rtol=1e-10, atol=1e-15)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_generalized_dice_weighs_rare_classes_in_half_precision_too(dtype):
+    # 2^17 positions, which float16 has no number for, and a class that has eight of them.
+    numbers = np.arange(2**17) % 2
+    numbers[:8] = 2
+    targets = np.eye(3)[numbers].reshape(1, 2**9, 2**8, 3)
+    logits = (4.0 * targets).astype(dtype).astype("float64")
+    given = [jnp.asarray(a) for a in (logits, targets)]
+    exact = loss.multiclass_generalized_dice_loss(*given)
+    half = loss.multiclass_generalized_dice_loss(*(a.astype(dtype) for a in given))
+    assert half.dtype == dtype
+    np.testing.assert_allclose(half.astype("float64"), exact, rtol=0.03)
+
+
+def test_binary_dice_is_that_of_optax():
+    logits, targets = jnp.asarray(_MAPS), jnp.asarray(_REGIONS)
+    actual, expected = (
+        jax.value_and_grad(lambda x, f=f: jnp.sum(f(x) ** 2))(logits)
+        for f in (
+            lambda x: loss.binary_dice_loss(x, targets, smooth=0.5),
+            lambda x: optax.losses.binary_dice_loss(
+                x[..., None], targets[..., None], smooth=0.5
+            ),
+        )
+    )
+    np.testing.assert_allclose(actual[0], expected[0], rtol=1e-12)
+    np.testing.assert_allclose(actual[1], expected[1], rtol=1e-10, atol=1e-15)
+
+
+@pytest.mark.parametrize(
+    "maximum", [jax.scipy.special.logsumexp, lambda s: jnp.sum(jax.nn.softplus(s))]
+)
+def test_fenchel_young_losses_are_those_of_optax(maximum):
+    theirs = optax.losses.make_fenchel_young_loss(max_fun=maximum)
+    scores, targets = jnp.asarray(_LOGITS), jnp.asarray(_SHARES)
+    actual, expected = (
+        jax.value_and_grad(lambda x, f=f: jnp.sum(f(x) ** 2))(scores)
+        for f in (
+            lambda x: loss.fenchel_young_loss(x, targets, max_function=maximum),
+            lambda x: theirs(x, targets),
+        )
+    )
+    np.testing.assert_allclose(actual[0], expected[0], rtol=1e-12)
+    np.testing.assert_allclose(actual[1], expected[1], rtol=1e-10, atol=1e-14)
+
+
+def test_the_gradient_of_a_fenchel_young_loss_is_the_error_of_its_prediction():
+    scores, targets = jnp.asarray(_LOGITS), jnp.asarray(_SHARES)
+    gradient = jax.grad(lambda s: loss.fenchel_young_loss(s, targets).sum())(scores)
+    np.testing.assert_allclose(gradient, jax.nn.softmax(scores) - targets, rtol=1e-12)
+    cross_entropy = loss.softmax_cross_entropy(scores, targets)
+    np.testing.assert_allclose(
+        loss.fenchel_young_loss(scores, targets), cross_entropy, rtol=1e-12
+    )
+    separate = loss.fenchel_young_loss(scores, targets, max_function=jax.nn.softplus)
+    np.testing.assert_allclose(
+        separate,
+        loss.sigmoid_binary_cross_entropy(scores, targets).sum(-1),
+        rtol=1e-12,
+    )
+
+
+_WITHOUT = {
+    "convex_kl_divergence": "the old name of generalized_kl_divergence",
+    "ctc_loss_with_forward_probs": "what the recursion of ctc_loss has on its way",
+    "make_fenchel_young_loss": "fenchel_young_loss(..., max_function=...)",
+    "safe_softmax_cross_entropy": "softmax_cross_entropy, which is as safe",
+}
+"""Losses of optax that have no function of that name here, and why."""
+
+
+def test_every_loss_of_optax_is_here_or_has_a_reason():
+    theirs = {
+        name
+        for name in dir(optax.losses)
+        if callable(getattr(optax.losses, name)) and not name.startswith("_")
+    }
+    assert theirs - set(dir(loss)) == set(_WITHOUT)
+
+
+def test_softmax_cross_entropy_is_as_safe_as_that_of_optax():
+    logits = jnp.asarray(np.where(_WHERE, _LOGITS, -np.inf))
+    labels = jnp.asarray(np.where(_WHERE, _SHARES, 0.0))
+    expected = optax.losses.safe_softmax_cross_entropy(logits, labels)
+    actual = loss.softmax_cross_entropy(logits, labels)
+    np.testing.assert_allclose(actual, expected, rtol=1e-12)

@@ -154,6 +154,13 @@ def test_failures_of_commands(folder: Path):
     assert "weights, unused: expected" in done.stderr
 
 
+def test_a_model_is_nothing_to_apply(folder: Path):
+    result = run("apply", "a.npz", "b.toml", "--model", "net.py:make")
+    assert result.exit_code == 2
+    assert "the mapping that `map` wrote says what the model's weights" in result.stderr
+    assert "apply CHECKPOINT MAPPING.toml --output FILE.safetensors" in result.stderr
+
+
 def test_the_model_runs_in_a_process_of_its_own(folder: Path, capfd):
     """What it raises is told from its own file on, and what it prints is no answer."""
     with pytest.raises(FindingsError) as caught:

@@ -5,9 +5,11 @@
 from mlax.functional._adaptive_pool import adaptive_pool
 from mlax.functional._apply_attention_mask import apply_attention_mask
 from mlax.functional._apply_attention_weights import apply_attention_weights
+from mlax.functional._attention_window import attention_window
 from mlax.functional._avg_pool import avg_pool
 from mlax.functional._bernoulli import bernoulli
 from mlax.functional._bias_correction import bias_correction
+from mlax.functional._cap_softly import cap_softly
 from mlax.functional._categorical import categorical
 from mlax.functional._chunked_attention import chunked_attention
 from mlax.functional._combine_masks import combine_masks
@@ -36,6 +38,7 @@ from mlax.functional._logmeanexp import logmeanexp
 from mlax.functional._logsumexp import logsumexp
 from mlax.functional._make_attention_mask import make_attention_mask
 from mlax.functional._make_causal_mask import make_causal_mask
+from mlax.functional._make_segment_mask import make_segment_mask
 from mlax.functional._max import max
 from mlax.functional._max_pool import max_pool
 from mlax.functional._mean import mean
@@ -75,9 +78,11 @@ __all__ = [
     "adaptive_pool",
     "apply_attention_mask",
     "apply_attention_weights",
+    "attention_window",
     "avg_pool",
     "bernoulli",
     "bias_correction",
+    "cap_softly",
     "categorical",
     "chunked_attention",
     "combine_masks",
@@ -106,6 +111,7 @@ __all__ = [
     "logsumexp",
     "make_attention_mask",
     "make_causal_mask",
+    "make_segment_mask",
     "max",
     "max_pool",
     "mean",

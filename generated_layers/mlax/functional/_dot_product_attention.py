@@ -13,6 +13,8 @@ from mlax._core.checks import PrecisionLike
 from mlax._core.sums import spread
 from mlax.functional._apply_attention_mask import apply_attention_mask
 from mlax.functional._apply_attention_weights import apply_attention_weights
+from mlax.functional._attention_window import attention_window
+from mlax.functional._cap_softly import cap_softly
 from mlax.functional._chunked_attention import chunked_attention
 from mlax.functional._dot_product_attention_logits import dot_product_attention_logits
 from mlax.functional._dropout import dropout
@@ -28,6 +30,9 @@ def dot_product_attention(
     dropout_key: jax.Array | None = None,
     *,
     causal: bool = False,
+    keys_before: int | None = None,
+    keys_after: int | None = None,
+    soft_cap: float | None = None,
     scale: float | None = None,
     dropout_rate: float = 0.0,
     broadcast_dropout: bool = False,
@@ -43,6 +48,8 @@ def dot_product_attention(
     Where keys and values have fewer heads, each serves heads / kv_heads heads of the
     query in a row (grouped-query attention, Ainslie et al., 2023, arXiv:2305.13245).
 
+    The window is one of places: query i is at that of key i. A bias is not capped.
+
     Args:
         query: floating (*batch, queries, heads, features).
         key: floating (*batch, keys, kv_heads, features).
@@ -51,6 +58,12 @@ def dot_product_attention(
         bias: floating that broadcasts to (*batch, heads, queries, keys), or None.
         dropout_key: key, or None.
         causal: whether position i attends to positions up to i only.
+        keys_before: how far back a query reaches; None: to all (an integer of at least
+            0, or None).
+        keys_after: how far it reaches ahead; None: to all (an integer of at least 0, or
+            None).
+        soft_cap: see `cap_softly`; None: logits are not capped (a finite number above
+            0, or None).
         scale: factor of the products; None: 1 / sqrt(features) (a finite number, or
             None).
         dropout_rate: of the weights, where there is a dropout_key (a number from 0 to
@@ -70,6 +83,15 @@ def dot_product_attention(
         ValueError, TypeError: where an argument does not fit.
     """
     causal = checks.boolean("dot_product_attention", causal=causal)
+    keys_before = checks.optional(
+        checks.count, "dot_product_attention", keys_before=keys_before
+    )
+    keys_after = checks.optional(
+        checks.count, "dot_product_attention", keys_after=keys_after
+    )
+    soft_cap = checks.optional(
+        checks.positive, "dot_product_attention", soft_cap=soft_cap
+    )
     scale = checks.optional(checks.number, "dot_product_attention", scale=scale)
     dropout_rate = checks.probability(
         "dot_product_attention", dropout_rate=dropout_rate
@@ -116,6 +138,9 @@ def dot_product_attention(
             dropout_key,
             chunk_size=chunk_size,
             causal=causal,
+            keys_before=keys_before,
+            keys_after=keys_after,
+            soft_cap=soft_cap,
             scale=scale,
             dropout_rate=dropout_rate,
             broadcast_dropout=broadcast_dropout,
@@ -123,11 +148,21 @@ def dot_product_attention(
             precision=precision,
         )
     logits = dot_product_attention_logits(query, key, scale=scale, precision=precision)
+    if soft_cap is not None:
+        logits = cap_softly(logits, cap=soft_cap)
     if bias is not None:
         logits = logits + spread(bias, logits.shape)
     if causal:
         allowed = jnp.tri(logits.shape[-2], logits.shape[-1], dtype=bool)
         mask = allowed if mask is None else mask & allowed
+    if keys_before is not None or keys_after is not None:
+        near = attention_window(
+            jnp.arange(logits.shape[-2]),
+            jnp.arange(logits.shape[-1]),
+            keys_before=keys_before,
+            keys_after=keys_after,
+        )
+        mask = near if mask is None else mask & near
     if mask is not None:
         logits = apply_attention_mask(logits, mask)
     weights = softmax(logits, axis=-1, accum_dtype=accum_dtype)

@@ -3,10 +3,12 @@
 """Losses: of each example, in the dtype of the predictions."""
 
 from mlax.loss._absolute_error import absolute_error
+from mlax.loss._binary_dice_loss import binary_dice_loss
 from mlax.loss._cosine_distance import cosine_distance
 from mlax.loss._cosine_similarity import cosine_similarity
 from mlax.loss._ctc_loss import ctc_loss
 from mlax.loss._dice_loss import dice_loss
+from mlax.loss._fenchel_young_loss import fenchel_young_loss
 from mlax.loss._gaussian_loss import gaussian_loss
 from mlax.loss._generalized_kl_divergence import generalized_kl_divergence
 from mlax.loss._hinge_loss import hinge_loss
@@ -15,6 +17,7 @@ from mlax.loss._kl_divergence import kl_divergence
 from mlax.loss._kl_divergence_with_log_targets import kl_divergence_with_log_targets
 from mlax.loss._l2_loss import l2_loss
 from mlax.loss._log_cosh import log_cosh
+from mlax.loss._multiclass_generalized_dice_loss import multiclass_generalized_dice_loss
 from mlax.loss._multiclass_hinge_loss import multiclass_hinge_loss
 from mlax.loss._multiclass_perceptron_loss import multiclass_perceptron_loss
 from mlax.loss._multiclass_sparsemax_loss import multiclass_sparsemax_loss
@@ -39,10 +42,12 @@ from mlax.loss._triplet_margin_loss import triplet_margin_loss
 # themselves.
 __all__ = [
     "absolute_error",
+    "binary_dice_loss",
     "cosine_distance",
     "cosine_similarity",
     "ctc_loss",
     "dice_loss",
+    "fenchel_young_loss",
     "gaussian_loss",
     "generalized_kl_divergence",
     "hinge_loss",
@@ -51,6 +56,7 @@ __all__ = [
     "kl_divergence_with_log_targets",
     "l2_loss",
     "log_cosh",
+    "multiclass_generalized_dice_loss",
     "multiclass_hinge_loss",
     "multiclass_perceptron_loss",
     "multiclass_sparsemax_loss",

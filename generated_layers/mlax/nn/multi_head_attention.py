@@ -16,6 +16,10 @@ was given, so that a sequence may come token by token, or in chunks, and the sta
 that `init` returned begins another one. Context and values, where there are any,
 come with x, position by position. Positions beyond `max_length` are NaN. The weights
 of a layer without a cache fit one with a cache.
+
+With `keys_before` a query attends to so many positions before its own (sliding-window
+attention). `functional.make_segment_mask` makes the mask of sequences that are packed
+into one.
 """
 
 from __future__ import annotations
@@ -122,6 +126,20 @@ class MultiHeadAttentionHyperparams(OfLayer):
     """Dtype of softmax and norms; None: that of x."""
     precision: PrecisionLike | None
     """Of the products, see jax.lax.Precision."""
+    keys_before: int | None
+    """How far back a query reaches; None: to all."""
+    keys_after: int | None
+    """How far it reaches ahead; None: to all."""
+    soft_cap: float | None
+    """See `cap_softly`; None: logits are not capped."""
+    query_bias: bool | None
+    """Whether queries add a bias; None: use_bias."""
+    key_bias: bool | None
+    """The same of keys."""
+    value_bias: bool | None
+    """The same of values."""
+    out_bias: bool | None
+    """The same of the output."""
     source_features: int
     value_source_features: int
     result_features: int
@@ -165,6 +183,13 @@ def init(
     chunk_size: int | None = None,
     accum_dtype: DTypeLike | None = None,
     precision: PrecisionLike | None = None,
+    keys_before: int | None = None,
+    keys_after: int | None = None,
+    soft_cap: float | None = None,
+    query_bias: bool | None = None,
+    key_bias: bool | None = None,
+    value_bias: bool | None = None,
+    out_bias: bool | None = None,
     kernel_initializer: arrays.Initializer = lecun_normal(),
     bias_initializer: arrays.Initializer = zeros,
     out_kernel_initializer: arrays.Initializer | None = None,
@@ -213,6 +238,16 @@ def init(
             None).
         precision: of the products, see jax.lax.Precision (what `jax.lax` takes as
             precision, or None).
+        keys_before: how far back a query reaches; None: to all (an integer of at least
+            0, or None).
+        keys_after: how far it reaches ahead; None: to all (an integer of at least 0, or
+            None).
+        soft_cap: see `cap_softly`; None: logits are not capped (a finite number above
+            0, or None).
+        query_bias: whether queries add a bias; None: use_bias (True or False, or None).
+        key_bias: the same of keys (True or False, or None).
+        value_bias: the same of values (True or False, or None).
+        out_bias: the same of the output (True or False, or None).
         kernel_initializer: of the kernels (an initializer, called `initializer(key,
             shape, dtype)`).
         bias_initializer: of the biases (an initializer, called `initializer(key, shape,
@@ -280,6 +315,21 @@ def init(
     precision = checks.optional(
         checks.precision, "MultiHeadAttention", precision=precision
     )
+    keys_before = checks.optional(
+        checks.count, "MultiHeadAttention", keys_before=keys_before
+    )
+    keys_after = checks.optional(
+        checks.count, "MultiHeadAttention", keys_after=keys_after
+    )
+    soft_cap = checks.optional(checks.positive, "MultiHeadAttention", soft_cap=soft_cap)
+    query_bias = checks.optional(
+        checks.boolean, "MultiHeadAttention", query_bias=query_bias
+    )
+    key_bias = checks.optional(checks.boolean, "MultiHeadAttention", key_bias=key_bias)
+    value_bias = checks.optional(
+        checks.boolean, "MultiHeadAttention", value_bias=value_bias
+    )
+    out_bias = checks.optional(checks.boolean, "MultiHeadAttention", out_bias=out_bias)
     keys = arrays.declared_keys(key, 9)
     checks.require(
         "MultiHeadAttention",
@@ -317,7 +367,7 @@ def init(
         keys[0],
         features,
         heads * size,
-        use_bias,
+        use_bias if query_bias is None else query_bias,
         precision,
         kernel_initializer=kernel_initializer,
         bias_initializer=bias_initializer,
@@ -327,7 +377,7 @@ def init(
         keys[1],
         source,
         groups * size,
-        use_bias,
+        use_bias if key_bias is None else key_bias,
         precision,
         kernel_initializer=kernel_initializer,
         bias_initializer=bias_initializer,
@@ -337,7 +387,7 @@ def init(
         keys[2],
         value_source,
         groups * value_size,
-        use_bias,
+        use_bias if value_bias is None else value_bias,
         precision,
         kernel_initializer=kernel_initializer,
         bias_initializer=bias_initializer,
@@ -347,7 +397,7 @@ def init(
         keys[3],
         heads * value_size,
         result_features,
-        use_bias,
+        use_bias if out_bias is None else out_bias,
         precision,
         kernel_initializer=out_kernel_initializer or kernel_initializer,
         bias_initializer=out_bias_initializer or bias_initializer,
@@ -416,6 +466,13 @@ def init(
         chunk_size=chunk_size,
         accum_dtype=accum_dtype,
         precision=precision,
+        keys_before=keys_before,
+        keys_after=keys_after,
+        soft_cap=soft_cap,
+        query_bias=query_bias,
+        key_bias=key_bias,
+        value_bias=value_bias,
+        out_bias=out_bias,
         source_features=source_features,
         value_source_features=value_source_features,
         result_features=result_features,
@@ -565,6 +622,7 @@ def fwd(
         with_x = context is None or hyperparams.max_length is not None
         k = hyperparams.rotary(k, own if with_x else jnp.arange(length))
     causal = hyperparams.causal or hyperparams.max_length is not None
+    before, after = hyperparams.keys_before, hyperparams.keys_after
     if (
         non_trainables.cached is not None
         and non_trainables.cached_keys is not None
@@ -584,8 +642,10 @@ def fwd(
             cached=jnp.asarray(first + x.shape[-2], non_trainables.cached.dtype),
         )
         allowed = jnp.arange(length) <= at[:, None]
+        if before is not None:
+            allowed = allowed & (jnp.arange(length) >= at[:, None] - before)
         mask = allowed if mask is None else mask & allowed
-        causal = False
+        causal, before, after = False, None, None
     dropout_key = None
     if not inference_mode and hyperparams.dropout_rate > 0.0:
         dropout_key = checks.require_key("MultiHeadAttention", key)
@@ -597,6 +657,9 @@ def fwd(
         bias,
         dropout_key,
         causal=causal,
+        keys_before=before,
+        keys_after=after,
+        soft_cap=hyperparams.soft_cap,
         dropout_rate=hyperparams.dropout_rate,
         broadcast_dropout=hyperparams.broadcast_dropout,
         chunk_size=hyperparams.chunk_size,

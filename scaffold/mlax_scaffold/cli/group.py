@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import shlex
 from typing import Any
 
 import click
@@ -63,6 +64,14 @@ class LazyGroup(click.Group):
             ctx.fail(f'there is no command "{args[0]}"; {hint}')
         return super().resolve_command(ctx, args)
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Like click's, with the place of an option that a command has."""
+        given = list(args)
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            raise click.UsageError(_placed(ctx, self, error, given), ctx) from error
+
     def format_commands(
         self, ctx: click.Context, formatter: click.HelpFormatter
     ) -> None:
@@ -82,6 +91,20 @@ class LazyGroup(click.Group):
             ctx.exit(report(error, ctx.meta))
 
 
+def _placed(
+    ctx: click.Context, group: LazyGroup, error: click.NoSuchOption, given: list[str]
+) -> str:
+    """What to write instead where an option stands before the command that it is of."""
+    option = error.option_name
+    at = next((i for i, word in enumerate(given) if word in COMMANDS), None)
+    command = None if at is None else group.get_command(ctx, given[at])
+    known = {name for p in command.params for name in p.opts} if command else set()
+    if at is None or option not in known:
+        return error.format_message()
+    moved = [given[at], *given[:at], *given[at + 1 :]]
+    return f"{option} stands after the command: {PROGRAM} {shlex.join(moved)}"
+
+
 def _version(ctx: click.Context, parameter: click.Parameter, value: bool) -> None:
     if value and not ctx.resilient_parsing:
         from mlax_scaffold.cli.version import version
@@ -93,7 +116,7 @@ def _version(ctx: click.Context, parameter: click.Parameter, value: bool) -> Non
 @click.group(
     cls=LazyGroup,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog=f"Begin with: {PROGRAM} init --package mynet, then {PROGRAM} new-layer "
+    epilog=f"Begin with: {PROGRAM} init mynet, then {PROGRAM} new-layer "
     f"Attention. `{PROGRAM} COMMAND --help` shows an example of each command.",
 )
 @click.option(

@@ -132,7 +132,9 @@ def _tell(update: Update, word: str, *, quiet: bool, style: str) -> None:
     _list("No longer needed, and left because you changed it", update.kept)
     _list("Deleted by you, and left so", update.gone)
     if any(kinds):
-        click.echo(f"{word}: {counts(*kinds)}, in {place.folder}.")
+        click.echo(
+            f"{word}: {counts(plan.created, plan.updated, plan.deleted)}, in {place.folder}."
+        )
     else:
         click.echo(f"{place.folder} is up to date.")
 

@@ -86,12 +86,13 @@ def _preview(found: Refactoring, *, force: bool, quiet: bool, style: str) -> Non
             "updated": plan.updated,
             "deleted": plan.deleted,
             "conflicts": [status.path for status in plan.conflicts],
-            "diff": diff(plan),
+            "diff": diff(plan, found.moved),
+            "moved": dict(found.moved),
             **_left(found),
         }
         click.echo(json.dumps(content, indent=2))
     elif not quiet:
-        click.echo(coloured(diff(replace(plan, changes=mine))))
+        click.echo(coloured(diff(replace(plan, changes=mine), found.moved)))
         _tell(found, "Would be")
     try:
         Consent(force).check(plan)
@@ -111,11 +112,16 @@ def _tell(found: Refactoring, done: str) -> None:
 
     plan = found.plan
     kinds = (plan.created, plan.updated, plan.deleted)
-    mine = [[path for path in kind if path in found.edited] for kind in kinds]
+    both = {*found.moved, *found.moved.values()}
+    mine = [
+        [path for path in kind if path in found.edited and path not in both]
+        for kind in kinds
+    ]
+    for old, new in found.moved.items():
+        click.echo(f"  {click.style('renamed', fg='yellow')}  {old} -> {new}")
     for line in changed_lines(*mine):
         click.echo(line)
-    rest = [[path for path in kind if path not in found.edited] for kind in kinds]
-    click.echo(f"{done}: these, and of what is generated {counts(*rest)}.")
+    click.echo(f"{done}: {counts(*kinds)}, with all that is generated.")
     if found.mentioned:
         number = plural(len(found.mentioned), "line")
         click.echo(f"\nText in {number} has the name, and stays:")

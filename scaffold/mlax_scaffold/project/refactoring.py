@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from mlax_scaffold.errors import ConflictError, UsageError
@@ -38,6 +39,8 @@ class Refactoring:
     """Files of the person's that change, specs among them."""
     mentioned: tuple[Mention, ...]
     """Text that has the old name in it, and stays."""
+    moved: Mapping[str, str]
+    """New paths of files of the person's, by their old ones."""
 
 
 def rename(workspace: Workspace, name: str, new: str) -> Refactoring:
@@ -126,7 +129,7 @@ def remove(workspace: Workspace, name: str, *, force: bool = False) -> Refactori
     plan = after.plan(made, extra_deletes=tests)
     found = mentions(workspace.root, skipped, definition.name, {})
     edited = (spec.path, *tests)
-    return Refactoring(f"remove {name}", after, made, plan, edited, tuple(found))
+    return Refactoring(f"remove {name}", after, made, plan, edited, tuple(found), {})
 
 
 def _own(workspace: Workspace, name: str) -> tuple[Definition, SpecFile]:
@@ -177,6 +180,7 @@ def _changed(
     made = after.generate()
     skipped = {*workspace.lock.outputs, *removed}
     gone: list[str] = []
+    moved = {spec.path: path} if removed else {}
     names = renamed(
         exported(before.of(spec.path), workspace.project, definition.name),
         exported(made.of(path), workspace.project, new),
@@ -188,12 +192,13 @@ def _changed(
     if test is not None and other != place:
         written[other] = written.pop(place, test)
         gone.append(place)
+        moved[place] = other
     plan = after.plan(made, extra_updates=written, extra_deletes=gone)
     found: list[Mention] = []
     if new != definition.name:
         found = mentions(workspace.root, skipped, definition.name, written)
     edited = tuple(sorted({*written, *removed}))
-    return Refactoring(title, after, made, plan, edited, tuple(found))
+    return Refactoring(title, after, made, plan, edited, tuple(found), moved)
 
 
 def _text(data: bytes) -> str:

@@ -43,7 +43,7 @@ def find_project(start: str | None = None) -> tuple[str, Project]:
     raise UsageError(
         f"{first} is no mlax-scaffold project: neither it nor a folder above it has a "
         f"{FILE} with a table [tool.{TABLE}].\n"
-        "To make it one: mlax-scaffold init --package NAME"
+        "To make it one: mlax-scaffold init NAME"
     )
 
 

@@ -197,11 +197,15 @@ if TYPE_CHECKING:
     from mlax_scaffold.specs.functional.apply_attention_weights import (
         apply_attention_weights as apply_attention_weights,
     )
+    from mlax_scaffold.specs.functional.attention_window import (
+        attention_window as attention_window,
+    )
     from mlax_scaffold.specs.functional.avg_pool import avg_pool as avg_pool
     from mlax_scaffold.specs.functional.bernoulli import bernoulli as bernoulli
     from mlax_scaffold.specs.functional.bias_correction import (
         bias_correction as bias_correction,
     )
+    from mlax_scaffold.specs.functional.cap_softly import cap_softly as cap_softly
     from mlax_scaffold.specs.functional.categorical import categorical as categorical
     from mlax_scaffold.specs.functional.chunked_attention import (
         chunked_attention as chunked_attention,
@@ -249,6 +253,9 @@ if TYPE_CHECKING:
     )
     from mlax_scaffold.specs.functional.make_causal_mask import (
         make_causal_mask as make_causal_mask,
+    )
+    from mlax_scaffold.specs.functional.make_segment_mask import (
+        make_segment_mask as make_segment_mask,
     )
     from mlax_scaffold.specs.functional.max import max as max
     from mlax_scaffold.specs.functional.max_pool import max_pool as max_pool

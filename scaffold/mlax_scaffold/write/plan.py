@@ -189,9 +189,19 @@ def plan_updates(root: StrPath, texts: Mapping[str, str]) -> Plan:
     )
 
 
-def diff(plan: Plan) -> str:
-    """A unified diff of the plan's changes, other than the lock file's."""
-    return "".join(line for change in plan.changes for line in _diff_one(change))
+def diff(plan: Plan, moved: Mapping[str, str] | None = None) -> str:
+    """A unified diff of the plan's changes, other than the lock file's.
+
+    Args:
+        plan: what would change.
+        moved: new paths of files, by their old ones. What is moved is one change.
+    """
+    found = {change.path: change for change in plan.changes}
+    lines: list[str] = []
+    for old, new in (moved or {}).items():
+        if old in found and new in found:
+            lines += _diff_moved(found.pop(old), found.pop(new))
+    return "".join((*lines, *(x for c in found.values() for x in _diff_one(c))))
 
 
 def orphan_text(plan: Plan) -> str:
@@ -297,6 +307,16 @@ def _diff_one(change: Change) -> Iterable[str]:
         line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
         for line in lines
     ]
+
+
+def _diff_moved(old: Change, new: Change) -> list[str]:
+    """As git shows it: both names, and the lines that differ."""
+    names = [f"rename from {old.path}\n", f"rename to {new.path}\n"]
+    if old.before == new.after:
+        return names
+    both = Change(old.path, old.before, new.after)
+    _, second, *rest = _diff_one(both)
+    return [*names, f"--- a/{old.path}\n", second.replace(old.path, new.path), *rest]
 
 
 def _lines(data: bytes | None) -> list[str]:

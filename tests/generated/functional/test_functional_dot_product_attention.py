@@ -21,8 +21,10 @@ from mlax_scaffold.testing.profiles import each_dtype
 from mlax_scaffold.testing.strategies import (
     accum_dtypes,
     booleans,
+    counts,
     finite_floats,
     optional,
+    positives,
     precisions,
     probabilities,
     sizes,
@@ -41,6 +43,16 @@ SPEC = find_spec(
         ("causal", 1),
         ("causal", "yes"),
         ("causal", None),
+        ("keys_before", -1),
+        ("keys_before", 2.5),
+        ("keys_before", "1"),
+        ("keys_after", -1),
+        ("keys_after", 2.5),
+        ("keys_after", "1"),
+        ("soft_cap", 0.0),
+        ("soft_cap", -1.0),
+        ("soft_cap", float("inf")),
+        ("soft_cap", "1"),
         ("scale", "0.5"),
         ("scale", float("nan")),
         ("scale", float("inf")),
@@ -65,6 +77,9 @@ SPEC = find_spec(
 def cases(pick: Pick) -> Case:
     """Hyperparameters and inputs of dot_product_attention that fit each other."""
     causal = pick("causal", booleans())
+    keys_before = pick("keys_before", optional(counts()))
+    keys_after = pick("keys_after", optional(counts()))
+    soft_cap = pick("soft_cap", optional(positives()))
     scale = pick("scale", optional(finite_floats()))
     dropout_rate = pick("dropout_rate", probabilities())
     broadcast_dropout = pick("broadcast_dropout", booleans())
@@ -73,6 +88,9 @@ def cases(pick: Pick) -> Case:
     precision = pick("precision", optional(precisions()))
     hyperparameters: dict[str, Any] = {
         "causal": causal,
+        "keys_before": keys_before,
+        "keys_after": keys_after,
+        "soft_cap": soft_cap,
         "scale": scale,
         "dropout_rate": dropout_rate,
         "broadcast_dropout": broadcast_dropout,

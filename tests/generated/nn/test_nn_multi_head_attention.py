@@ -27,8 +27,10 @@ from mlax_scaffold.testing.strategies import (
     array_shapes,
     booleans,
     choices,
+    counts,
     functions,
     optional,
+    positives,
     precisions,
     probabilities,
     sizes,
@@ -123,6 +125,24 @@ SPEC = find_spec(
         ("accum_dtype", "int32"),
         ("accum_dtype", "no dtype"),
         ("precision", "exact"),
+        ("keys_before", -1),
+        ("keys_before", 2.5),
+        ("keys_before", "1"),
+        ("keys_after", -1),
+        ("keys_after", 2.5),
+        ("keys_after", "1"),
+        ("soft_cap", 0.0),
+        ("soft_cap", -1.0),
+        ("soft_cap", float("inf")),
+        ("soft_cap", "1"),
+        ("query_bias", 1),
+        ("query_bias", "yes"),
+        ("key_bias", 1),
+        ("key_bias", "yes"),
+        ("value_bias", 1),
+        ("value_bias", "yes"),
+        ("out_bias", 1),
+        ("out_bias", "yes"),
     ],
     creates=True,
     invariances=["causal queries if causal"],
@@ -150,6 +170,13 @@ def cases(pick: Pick) -> Case:
     chunk_size = pick("chunk_size", optional(sizes()))
     accum_dtype = pick("accum_dtype", optional(accum_dtypes()))
     precision = pick("precision", optional(precisions()))
+    keys_before = pick("keys_before", optional(counts()))
+    keys_after = pick("keys_after", optional(counts()))
+    soft_cap = pick("soft_cap", optional(positives()))
+    query_bias = pick("query_bias", optional(booleans()))
+    key_bias = pick("key_bias", optional(booleans()))
+    value_bias = pick("value_bias", optional(booleans()))
+    out_bias = pick("out_bias", optional(booleans()))
     hyperparameters = {
         "features": features,
         "heads": heads,
@@ -171,6 +198,13 @@ def cases(pick: Pick) -> Case:
         "chunk_size": chunk_size,
         "accum_dtype": accum_dtype,
         "precision": precision,
+        "keys_before": keys_before,
+        "keys_after": keys_after,
+        "soft_cap": soft_cap,
+        "query_bias": query_bias,
+        "key_bias": key_bias,
+        "value_bias": value_bias,
+        "out_bias": out_bias,
     }
     requirements = (
         "heads must divide features, or head_features is given",

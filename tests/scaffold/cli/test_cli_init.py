@@ -150,3 +150,26 @@ def test_broken_toml(folder):
     result = folder.run("init", "--package", "mynet")
     assert result.exit_code == 2
     assert "not valid TOML" in result.stderr
+
+
+def test_the_name_needs_no_option(tmp_path, monkeypatch):
+    folder = ProjectFolder(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    folder.ok("init", "mynet")
+    assert 'package = "mynet"' in folder.text("pyproject.toml")
+    result = folder.run("init", "mynet", "--package", "other")
+    assert result.exit_code == 2
+    assert 'the package is "mynet" or "other": give one of them' in result.stderr
+
+
+def test_a_folder_is_no_name(tmp_path, monkeypatch):
+    folder = ProjectFolder(tmp_path)
+    folder.write("mynet/pyproject.toml", "")
+    monkeypatch.chdir(tmp_path)
+    for given in ("mynet", "./mynet"):
+        result = folder.run("init", given)
+        assert result.exit_code == 2
+        assert "mlax-scaffold init mynet --project mynet\n" in result.stderr
+    result = folder.run("init", "a/b")
+    assert "mkdir -p a/b && mlax-scaffold init b --project a/b\n" in result.stderr
+    assert folder.files().keys() == {"mynet/pyproject.toml"}

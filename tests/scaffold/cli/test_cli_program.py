@@ -203,3 +203,18 @@ def test_json_is_all_that_stands_on_stdout(project):
         result = project.run(*arguments, "--format", "json")
         assert result.exit_code == 0, result.output
         json.loads(result.stdout)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--project", "a b", "check"], "mlax-scaffold check --project 'a b'\n"),
+        (["-q", "generate", "--force"], "mlax-scaffold generate -q --force\n"),
+        (["--projct", "x", "check"], "No such option '--projct'.\n"),
+        (["--project", "x"], "No such option '--project'.\n"),
+    ],
+)
+def test_an_option_before_its_command_is_told_its_place(arguments, said):
+    result = CliRunner().invoke(cli, arguments)
+    assert result.exit_code == 2
+    assert result.stderr.endswith(said)

@@ -1,22 +1,41 @@
 """What people complain of elsewhere, and that no other test has for its subject."""
 
+import json
 import os
 import re
+import subprocess
+import sys
 
 import pytest
 from cli_projects import ProjectFolder
 
+from mlax_scaffold.project.workspace import Workspace
 from mlax_scaffold.render.environment import TemplateFault, Templates
 
 LAYER = "mynet/nn/scale.py"
 SPEC = "specs/nn/scale.py"
+RENDERED = """
+import hashlib, json, sys
+from mlax_scaffold.project.workspace import Workspace
+
+made = Workspace.find(sys.argv[1]).generate()
+print(json.dumps({o.path: hashlib.sha256(o.text.encode()).hexdigest() for o in made.outputs}))
+"""
+"""Prints the digest of each file that a project generates."""
 
 
-def test_creating_twice_inserts_nothing_twice(generated: ProjectFolder):
+@pytest.mark.parametrize("file", ["probe_twice", "another_name"])
+def test_creating_twice_inserts_nothing_twice(generated: ProjectFolder, file: str):
     generated.ok("new-function", "probe_twice", "--no-test")
+    folder = generated.root / "specs/functional"
+    (folder / "probe_twice.py").rename(folder / f"{file}.py")
+    generated.ok("generate")
     before = generated.files()
     again = generated.run("new-function", "probe_twice", "--no-test")
+    # It is the definition that is found, wherever its spec stands: the file is not asked.
     assert again.exit_code == 2
+    said = f'"probe_twice" exists already; edit specs/functional/{file}.py'
+    assert said in again.stderr
     assert generated.files() == before
     registry = generated.text("mynet/functional/__init__.py")
     assert registry.count("import probe_twice") == 1
@@ -41,6 +60,27 @@ def test_no_version_and_no_moment_is_in_what_is_generated(generated: ProjectFold
     for path in generated.files():
         if path.startswith(("mynet/", "tests/", "docs/")) and path.endswith(".py"):
             assert not stamps.search((generated.root / path).read_bytes()), path
+
+
+def test_the_whole_library_is_the_same_whatever_the_hash_seed():
+    """Few specs have what an unordered set would show in; among all of them each has one."""
+    root = Workspace.find(os.path.dirname(__file__)).root
+    runs = [
+        subprocess.Popen(
+            [sys.executable, "-c", RENDERED, root],
+            env={
+                **os.environ,
+                "PYTHONPATH": os.pathsep.join(p for p in sys.path if p),
+                "PYTHONHASHSEED": seed,
+            },
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for seed in ("1", "2")
+    ]
+    first, second = (json.loads(run.communicate()[0]) for run in runs)
+    assert len(first) > 500
+    assert first == second
 
 
 def test_another_moment_of_change_is_no_difference(generated: ProjectFolder):

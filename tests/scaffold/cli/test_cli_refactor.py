@@ -149,6 +149,27 @@ def test_looking_first_shows_the_diff(used: ProjectFolder, arguments: list[str])
     assert used.files() == before
 
 
+def test_looking_first_shows_what_is_moved_as_one_change(used: ProjectFolder):
+    shown = used.ok("rename", "Twice", "Double", "--dry-run")
+    assert "rename from specs/nn/twice.py\nrename to specs/nn/double.py\n" in shown
+    assert "--- a/specs/nn/twice.py\n+++ b/specs/nn/double.py\n@@ " in shown
+    assert "+class Double(Layer):\n" in shown
+    # Lines that stay are no part of it, and no file is said to appear or to go.
+    assert "    def setup(self):\n" not in shown.replace("+    ", "-    ")
+    assert "/dev/null" not in shown
+    assert "renamed  specs/nn/twice.py -> specs/nn/double.py\n" in shown
+    assert "created  specs/" not in shown
+    document = used.json("rename", "Twice", "Double", "--dry-run")
+    assert document["moved"] == {"specs/nn/twice.py": "specs/nn/double.py"}
+
+
+def test_a_file_that_only_moves_has_no_lines(used: ProjectFolder):
+    shown = used.ok("move", "Twice", "specs/nn/pair.py", "--dry-run")
+    moved = "rename from specs/nn/twice.py\nrename to specs/nn/pair.py\n"
+    assert moved in shown
+    assert "+class Twice" not in shown
+
+
 @pytest.mark.parametrize(
     "arguments", [["rename", "Twice", "Double"], ["remove", "Twice", "--force"]]
 )

@@ -13,7 +13,7 @@ def test_a_folder_that_is_no_project(tmp_path, project, monkeypatch):
     for arguments in (["generate"], ["check"], ["list"], ["undo"], ["test"]):
         result = project.run(*arguments)
         assert result.exit_code == 2
-        assert "mlax-scaffold init --package NAME" in result.stderr
+        assert "mlax-scaffold init NAME" in result.stderr
         assert result.stdout == ""
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -101,6 +102,11 @@ def later(monkeypatch: pytest.MonkeyPatch):
 def test_what_is_brought_runs_without_the_generator(home: Home):
     said = home.run("add", "Linear", "optim.Adam", "--into", INTO).output
     assert f"created  {LINEAR}" in said
+    [counted] = re.findall(
+        r"^Done: (\d+ created, .* in \.owned/), in", said, re.MULTILINE
+    )
+    assert counted.startswith(f"{said.count('created  ')} created, ")
+    assert f": {counted}\n" in home.run("history").output
     for path, text in home.files().items():
         if path.startswith(INTO) and path.endswith(".py"):
             ast.parse(text)

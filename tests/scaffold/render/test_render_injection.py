@@ -38,6 +38,7 @@ class Example(Layer):
     def setup(self):  # $comment
         # $comment
         require(self.name != $message, $message)  # $comment
+        require(self.name != $formatted, $message)
         self.kernel = trainable(zeros, (3,))  #: $comment
         self.mean = state(zeros, (3,))  # $comment
 
@@ -50,7 +51,7 @@ class Example(Layer):
         # $comment
         require(x.ndim > 1, $message)  # $comment
         self.mean = self.mean * {  # $comment
-            $value: x, "b": f"{x}"  # $comment
+            $value: x, "b": f"{x}", $long: $formatted  # $comment
         }[$value]
         # $comment
         return x * self.kernel if self.name == $value else x  # $comment
@@ -91,6 +92,8 @@ EVIL = (
     "\\N{EM DASH}",
     "\\x41",
     "\\u2028",
+    "\\x41\x1b\\",
+    '\\x41"""\\',
     "self.kernel",
     "é😀",
     "x" * 300,
@@ -106,8 +109,16 @@ def shown(text: str) -> str:
     return "".join(c for c in text if c.isprintable())
 
 
+def inside(text: str) -> str:
+    """The text between quotes of any kind; what can be seen is as it is."""
+    return "".join(
+        c if c.isprintable() and c not in "\\\"'" else f"\\U{ord(c):08x}" for c in text
+    )
+
+
 def spec(doc: str, text: str, choice: str, comment: str) -> str:
     """The spec, with texts as literals and in comments."""
+    braces = inside(text).replace("{", "{{").replace("}", "}}")
     return SPEC.substitute(
         doc=repr(f"A spec.\n\nIt says: {doc} and ends."),
         method_doc=repr(f"A method.\n\nIt says: {doc}."),
@@ -115,6 +126,8 @@ def spec(doc: str, text: str, choice: str, comment: str) -> str:
         message=repr(text),
         value=repr(text),
         choice=repr(choice),
+        long=f'"""long {inside(text)}\n"""',
+        formatted=f'f"{{self.name}}{braces}"',
         comment=f"note {shown(comment)}",
     )
 
@@ -162,8 +175,12 @@ def assert_is_text(doc: str, text: str, choice: str, comment: str) -> None:
     found = strings(file.text)
     # A default, two messages, and the values in the bodies.
     assert found.count(text) >= 5
+    assert f"long {text}\n" in found
     assert choice in found
-    assert any(squeezed(doc) in squeezed(value) for value in found)
+    # Of the class, in one or more places, and of the method.
+    told = [squeezed(value) for value in found if "It says:" in value]
+    assert len(told) >= 2
+    assert all(squeezed(f"It says: {doc}") in value for value in told)
     check_module(definition, methods, file)
 
 

@@ -4,8 +4,10 @@
 
 from zoo.functional._apply_attention_mask import apply_attention_mask
 from zoo.functional._apply_attention_weights import apply_attention_weights
+from zoo.functional._attention_window import attention_window
 from zoo.functional._bernoulli import bernoulli
 from zoo.functional._bias_correction import bias_correction
+from zoo.functional._cap_softly import cap_softly
 from zoo.functional._chunked_attention import chunked_attention
 from zoo.functional._conv import conv
 from zoo.functional._cumsum import cumsum
@@ -43,8 +45,10 @@ from zoo.functional._var import var
 __all__ = [
     "apply_attention_mask",
     "apply_attention_weights",
+    "attention_window",
     "bernoulli",
     "bias_correction",
+    "cap_softly",
     "chunked_attention",
     "conv",
     "cumsum",

@@ -4,6 +4,9 @@
 
 from __future__ import annotations
 
+import functools
+import operator
+
 import jax
 import jax.numpy as jnp
 from jax import lax
@@ -15,6 +18,8 @@ from zoo._core.loops import map_chunks
 from zoo._core.sums import spread
 from zoo.functional._apply_attention_mask import apply_attention_mask
 from zoo.functional._apply_attention_weights import apply_attention_weights
+from zoo.functional._attention_window import attention_window
+from zoo.functional._cap_softly import cap_softly
 from zoo.functional._dot_product_attention_logits import dot_product_attention_logits
 from zoo.functional._dropout import dropout
 from zoo.functional._range_scale import range_scale
@@ -31,6 +36,9 @@ def chunked_attention(
     *,
     chunk_size: int,
     causal: bool = False,
+    keys_before: int | None = None,
+    keys_after: int | None = None,
+    soft_cap: float | None = None,
     scale: float | None = None,
     dropout_rate: float = 0.0,
     broadcast_dropout: bool = False,
@@ -41,8 +49,8 @@ def chunked_attention(
 
     Rabe & Staats, 2021, arXiv:2112.05682: softmax and sum run over chunks of the keys,
     for one chunk of the queries after another, and are added up. Gradients compute the
-    chunks again. Where it is causal, chunks of keys that follow all queries of a chunk
-    are not computed.
+    chunks again. Where it is causal or has a window, chunks of keys that no query of a
+    chunk may attend to are not computed.
 
     It equals `dot_product_attention`, but that another part of the weights is dropped.
 
@@ -56,6 +64,12 @@ def chunked_attention(
         chunk_size: queries, and keys, that are taken together (an integer of at least
             1).
         causal: whether position i attends to positions up to i only.
+        keys_before: how far back a query reaches; None: to all (an integer of at least
+            0, or None).
+        keys_after: how far it reaches ahead; None: to all (an integer of at least 0, or
+            None).
+        soft_cap: see `cap_softly`; None: logits are not capped (a finite number above
+            0, or None).
         scale: factor of the products; None: 1 / sqrt(features) (a finite number, or
             None).
         dropout_rate: of the weights, where there is a dropout_key (a number from 0 to
@@ -74,6 +88,13 @@ def chunked_attention(
     """
     chunk_size = checks.size("chunked_attention", chunk_size=chunk_size)
     causal = checks.boolean("chunked_attention", causal=causal)
+    keys_before = checks.optional(
+        checks.count, "chunked_attention", keys_before=keys_before
+    )
+    keys_after = checks.optional(
+        checks.count, "chunked_attention", keys_after=keys_after
+    )
+    soft_cap = checks.optional(checks.positive, "chunked_attention", soft_cap=soft_cap)
     scale = checks.optional(checks.number, "chunked_attention", scale=scale)
     dropout_rate = checks.probability("chunked_attention", dropout_rate=dropout_rate)
     broadcast_dropout = checks.boolean(
@@ -153,12 +174,21 @@ def chunked_attention(
             logits = dot_product_attention_logits(
                 q, k, scale=scale, precision=precision
             )
+            if soft_cap is not None:
+                logits = cap_softly(logits, cap=soft_cap)
             if bias is not None:
                 logits = logits + spread(cut(bias, row, column), logits.shape)
             position = column * size + jnp.arange(size)
             allowed = position < keys
             if causal:
                 allowed &= position <= row * size + jnp.arange(size)[:, None]
+            if keys_before is not None or keys_after is not None:
+                allowed = allowed & attention_window(
+                    row * size + jnp.arange(size),
+                    position,
+                    keys_before=keys_before,
+                    keys_after=keys_after,
+                )
             if mask is not None:
                 allowed = allowed & cut(mask, row, column)
             logits = apply_attention_mask(logits, allowed).astype(wide)
@@ -179,11 +209,19 @@ def chunked_attention(
             return top, total, y.astype(wide)
 
         def step(chunk):
-            if not causal:
-                return attend_to(chunk)
-            # Chunks that are wholly in the future of the queries are left out.
             *_, column = chunk
-            return lax.cond(column <= row, attend_to, skip, chunk)
+            # Chunks that are wholly out of reach of the queries are left out.
+            reached = []
+            if causal:
+                reached.append(column <= row)
+            elif keys_after is not None:
+                reached.append(column * size <= row * size + size - 1 + keys_after)
+            if keys_before is not None:
+                reached.append(column * size + size - 1 >= row * size - keys_before)
+            if not reached:
+                return attend_to(chunk)
+            within = functools.reduce(operator.and_, reached)
+            return lax.cond(within, attend_to, skip, chunk)
 
         # The gradient of the queries adds up what comes from each chunk.
         shape = (columns, *q.shape)

@@ -41,6 +41,10 @@ class MultiHeadAttention(LayerModule):
     come with x, position by position. Positions beyond `max_length` are NaN. The weights
     of a layer without a cache fit one with a cache.
 
+    With `keys_before` a query attends to so many positions before its own (sliding-window
+    attention). `functional.make_segment_mask` makes the mask of sequences that are packed
+    into one.
+
     Args:
         graph: a node of its own, `graph.child(...)`.
         heads: number of heads (an integer of at least 1).
@@ -74,6 +78,16 @@ class MultiHeadAttention(LayerModule):
             None).
         precision: of the products, see jax.lax.Precision (what `jax.lax` takes as
             precision, or None).
+        keys_before: how far back a query reaches; None: to all (an integer of at least
+            0, or None).
+        keys_after: how far it reaches ahead; None: to all (an integer of at least 0, or
+            None).
+        soft_cap: see `cap_softly`; None: logits are not capped (a finite number above
+            0, or None).
+        query_bias: whether queries add a bias; None: use_bias (True or False, or None).
+        key_bias: the same of keys (True or False, or None).
+        value_bias: the same of values (True or False, or None).
+        out_bias: the same of the output (True or False, or None).
         features: size of the last axis of the input (an integer of at least 1); None:
             that of the first input.
         kernel_initializer: of the kernels (an initializer, called `initializer(key,
@@ -134,6 +148,13 @@ class MultiHeadAttention(LayerModule):
         chunk_size: int | None = None,
         accum_dtype: DTypeLike | None = None,
         precision: PrecisionLike | None = None,
+        keys_before: int | None = None,
+        keys_after: int | None = None,
+        soft_cap: float | None = None,
+        query_bias: bool | None = None,
+        key_bias: bool | None = None,
+        value_bias: bool | None = None,
+        out_bias: bool | None = None,
         *,
         features: int | None = None,
         kernel_initializer: arrays.Initializer = lecun_normal(),
@@ -198,6 +219,27 @@ class MultiHeadAttention(LayerModule):
         )
         self.precision = checks.optional(
             checks.precision, "MultiHeadAttention", precision=precision
+        )
+        self.keys_before = checks.optional(
+            checks.count, "MultiHeadAttention", keys_before=keys_before
+        )
+        self.keys_after = checks.optional(
+            checks.count, "MultiHeadAttention", keys_after=keys_after
+        )
+        self.soft_cap = checks.optional(
+            checks.positive, "MultiHeadAttention", soft_cap=soft_cap
+        )
+        self.query_bias = checks.optional(
+            checks.boolean, "MultiHeadAttention", query_bias=query_bias
+        )
+        self.key_bias = checks.optional(
+            checks.boolean, "MultiHeadAttention", key_bias=key_bias
+        )
+        self.value_bias = checks.optional(
+            checks.boolean, "MultiHeadAttention", value_bias=value_bias
+        )
+        self.out_bias = checks.optional(
+            checks.boolean, "MultiHeadAttention", out_bias=out_bias
         )
         self.kernel_initializer = kernel_initializer
         self.bias_initializer = bias_initializer

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 
 import click
 
-from mlax_scaffold.cli import options
+from mlax_scaffold.cli import PROGRAM, options
+
+_SETTINGS = "pyproject.toml"
 
 
-@click.command(epilog="Example: mlax-scaffold init --package mynet")
+@click.command(epilog="Example: mlax-scaffold init mynet")
+@click.argument("name", required=False)
 @click.option("--package", metavar="NAME", help="Import name of the generated package.")
 @click.option("--specs", metavar="PATH", help="Folder of the specs; default: specs.")
 @click.option(
@@ -38,6 +42,7 @@ from mlax_scaffold.cli import options
 @options.quiet
 @options.output_format("json")
 def command(
+    name: str | None,
     package: str | None,
     specs: str | None,
     output: str | None,
@@ -53,6 +58,8 @@ def command(
 ) -> None:
     """Make this folder a project.
 
+    NAME is the import name of the generated package, as with --package.
+
     Adds the settings of mlax-scaffold to pyproject.toml, at its end, and to
     .gitattributes that generated files merge by themselves; what is there already stays
     as it is. The folders of specs, code, tests and docs come with the first definition.
@@ -60,9 +67,10 @@ def command(
     from mlax_scaffold.cli.changes import exclusive, preview
     from mlax_scaffold.project.initialization import initialize, prepare
 
+    package = _named(name, package)
     if package is None:
         if not sys.stdin.isatty():
-            raise click.UsageError("give the package's name: --package mynet")
+            raise click.UsageError("give the package's name: mlax-scaffold init mynet")
         package = str(click.prompt("Import name of the generated package"))
     folder = directory or "."
     prepared = prepare(folder, package, specs, output, tests, docs)
@@ -98,3 +106,22 @@ def command(
     for advice in prepared.advice:
         click.echo(f"\n{advice}")
     click.echo("\nNext: mlax-scaffold new-layer NAME, such as Attention")
+
+
+def _named(name: str | None, package: str | None) -> str | None:
+    """The package that was named, in either way."""
+    if name is None or name == package:
+        return package
+    if package is not None:
+        raise click.UsageError(
+            f'the package is "{name}" or "{package}": give one of them'
+        )
+    if os.path.basename(name) != name or os.path.exists(os.path.join(name, _SETTINGS)):
+        folder = os.path.normpath(name)
+        make = "" if os.path.isdir(folder) else f"mkdir -p {folder} && "
+        raise click.UsageError(
+            f'"{name}" is a folder, and NAME is the import name of a package. To make that '
+            f"folder a project: {make}{PROGRAM} init {os.path.basename(folder)} "
+            f"--project {folder}"
+        )
+    return name

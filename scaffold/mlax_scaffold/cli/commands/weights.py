@@ -20,6 +20,17 @@ _replace = click.option(
 )
 
 
+def _no_model(
+    ctx: click.Context, parameter: click.Parameter, value: str | None
+) -> None:
+    if value is not None:
+        raise click.UsageError(
+            "`apply` takes no --model: the mapping that `map` wrote says what the model's "
+            f"weights are. Give it in its place: {PROGRAM} weights apply CHECKPOINT "
+            "MAPPING.toml --output FILE.safetensors"
+        )
+
+
 @click.group(
     epilog=f"Example: {PROGRAM} weights map resnet.safetensors --model net.py:make "
     "--output resnet.toml"
@@ -124,6 +135,13 @@ def map_command(
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE.safetensors",
     help="Where the weights are written, for load_safetensors of your package.",
+)
+@click.option(
+    "--model",
+    hidden=True,
+    expose_value=False,
+    callback=_no_model,
+    metavar="FILE.py:NAME",
 )
 @options.dry_run
 @_replace

@@ -1,17 +1,24 @@
+import functools
+import operator
+
 import jax
 import jax.numpy as jnp
 from jax import lax
 
 from mlax_scaffold.spec import (
     Bool,
+    Count,
     DType,
     Float,
     Key,
+    Positive,
     Precision,
     Probability,
     Size,
     apply_attention_mask,
     apply_attention_weights,
+    attention_window,
+    cap_softly,
     dot_product_attention_logits,
     dropout,
     function,
@@ -33,6 +40,9 @@ def chunked_attention(
     *,
     chunk_size: Size,  #: queries, and keys, that are taken together
     causal: bool = False,  #: whether position i attends to positions up to i only
+    keys_before: Count | None = None,  #: how far back a query reaches; None: to all
+    keys_after: Count | None = None,  #: how far it reaches ahead; None: to all
+    soft_cap: Positive | None = None,  #: see `cap_softly`; None: logits are not capped
     scale: float | None = None,  #: factor of the products; None: 1 / sqrt(features)
     dropout_rate: Probability = 0.0,  #: of the weights, where there is a dropout_key
     broadcast_dropout: bool = False,  #: whether batch and heads share what is dropped
@@ -43,8 +53,8 @@ def chunked_attention(
 
     Rabe & Staats, 2021, arXiv:2112.05682: softmax and sum run over chunks of the keys,
     for one chunk of the queries after another, and are added up. Gradients compute the
-    chunks again. Where it is causal, chunks of keys that follow all queries of a chunk
-    are not computed.
+    chunks again. Where it is causal or has a window, chunks of keys that no query of a
+    chunk may attend to are not computed.
 
     It equals `dot_product_attention`, but that another part of the weights is dropped.
     """
@@ -98,12 +108,21 @@ def chunked_attention(
             logits = dot_product_attention_logits(
                 q, k, scale=scale, precision=precision
             )
+            if soft_cap is not None:
+                logits = cap_softly(logits, cap=soft_cap)
             if bias is not None:
                 logits = logits + spread(cut(bias, row, column), logits.shape)
             position = column * size + jnp.arange(size)
             allowed = position < keys
             if causal:
                 allowed &= position <= row * size + jnp.arange(size)[:, None]
+            if keys_before is not None or keys_after is not None:
+                allowed = allowed & attention_window(
+                    row * size + jnp.arange(size),
+                    position,
+                    keys_before=keys_before,
+                    keys_after=keys_after,
+                )
             if mask is not None:
                 allowed = allowed & cut(mask, row, column)
             logits = apply_attention_mask(logits, allowed).astype(wide)
@@ -124,11 +143,19 @@ def chunked_attention(
             return top, total, y.astype(wide)
 
         def step(chunk):
-            if not causal:
-                return attend_to(chunk)
-            # Chunks that are wholly in the future of the queries are left out.
             *_, column = chunk
-            return lax.cond(column <= row, attend_to, skip, chunk)
+            # Chunks that are wholly out of reach of the queries are left out.
+            reached = []
+            if causal:
+                reached.append(column <= row)
+            elif keys_after is not None:
+                reached.append(column * size <= row * size + size - 1 + keys_after)
+            if keys_before is not None:
+                reached.append(column * size + size - 1 >= row * size - keys_before)
+            if not reached:
+                return attend_to(chunk)
+            within = functools.reduce(operator.and_, reached)
+            return lax.cond(within, attend_to, skip, chunk)
 
         # The gradient of the queries adds up what comes from each chunk.
         shape = (columns, *q.shape)

@@ -2,14 +2,18 @@ import jax.numpy as jnp
 
 from mlax_scaffold.spec import (
     Bool,
+    Count,
     DType,
     Float,
     Key,
+    Positive,
     Precision,
     Probability,
     Size,
     apply_attention_mask,
     apply_attention_weights,
+    attention_window,
+    cap_softly,
     chunked_attention,
     dot_product_attention_logits,
     dropout,
@@ -29,6 +33,9 @@ def dot_product_attention(
     dropout_key: Key | None = None,
     *,
     causal: bool = False,  #: whether position i attends to positions up to i only
+    keys_before: Count | None = None,  #: how far back a query reaches; None: to all
+    keys_after: Count | None = None,  #: how far it reaches ahead; None: to all
+    soft_cap: Positive | None = None,  #: see `cap_softly`; None: logits are not capped
     scale: float | None = None,  #: factor of the products; None: 1 / sqrt(features)
     dropout_rate: Probability = 0.0,  #: of the weights, where there is a dropout_key
     broadcast_dropout: bool = False,  #: whether batch and heads share what is dropped
@@ -43,6 +50,8 @@ def dot_product_attention(
 
     Where keys and values have fewer heads, each serves heads / kv_heads heads of the
     query in a row (grouped-query attention, Ainslie et al., 2023, arXiv:2305.13245).
+
+    The window is one of places: query i is at that of key i. A bias is not capped.
     """
     if chunk_size is not None:
         return chunked_attention(
@@ -54,6 +63,9 @@ def dot_product_attention(
             dropout_key,
             chunk_size=chunk_size,
             causal=causal,
+            keys_before=keys_before,
+            keys_after=keys_after,
+            soft_cap=soft_cap,
             scale=scale,
             dropout_rate=dropout_rate,
             broadcast_dropout=broadcast_dropout,
@@ -61,11 +73,21 @@ def dot_product_attention(
             precision=precision,
         )
     logits = dot_product_attention_logits(query, key, scale=scale, precision=precision)
+    if soft_cap is not None:
+        logits = cap_softly(logits, cap=soft_cap)
     if bias is not None:
         logits = logits + spread(bias, logits.shape)
     if causal:
         allowed = jnp.tri(logits.shape[-2], logits.shape[-1], dtype=bool)
         mask = allowed if mask is None else mask & allowed
+    if keys_before is not None or keys_after is not None:
+        near = attention_window(
+            jnp.arange(logits.shape[-2]),
+            jnp.arange(logits.shape[-1]),
+            keys_before=keys_before,
+            keys_after=keys_after,
+        )
+        mask = near if mask is None else mask & near
     if mask is not None:
         logits = apply_attention_mask(logits, mask)
     weights = softmax(logits, axis=-1, accum_dtype=accum_dtype)

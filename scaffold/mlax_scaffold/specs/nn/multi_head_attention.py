@@ -3,6 +3,7 @@ from jax import lax
 
 from mlax_scaffold.spec import (
     Bool,
+    Count,
     DType,
     Float,
     Function,
@@ -10,6 +11,7 @@ from mlax_scaffold.spec import (
     Int,
     Layer,
     Literal,
+    Positive,
     Precision,
     Probability,
     Shape,
@@ -44,6 +46,10 @@ class MultiHeadAttention(Layer, invariances=["causal queries if causal"]):
     that `init` returned begins another one. Context and values, where there are any,
     come with x, position by position. Positions beyond `max_length` are NaN. The weights
     of a layer without a cache fit one with a cache.
+
+    With `keys_before` a query attends to so many positions before its own (sliding-window
+    attention). `functional.make_segment_mask` makes the mask of sequences that are packed
+    into one.
     """
 
     features: Size  #: size of the last axis of the input
@@ -67,6 +73,13 @@ class MultiHeadAttention(Layer, invariances=["causal queries if causal"]):
     chunk_size: Size | None = None  #: see `chunked_attention`; None: all at once
     accum_dtype: DType | None = None  #: dtype of softmax and norms; None: that of x
     precision: Precision | None = None  #: of the products, see jax.lax.Precision
+    keys_before: Count | None = None  #: how far back a query reaches; None: to all
+    keys_after: Count | None = None  #: how far it reaches ahead; None: to all
+    soft_cap: Positive | None = None  #: see `cap_softly`; None: logits are not capped
+    query_bias: bool | None = None  #: whether queries add a bias; None: use_bias
+    key_bias: bool | None = None  #: the same of keys
+    value_bias: bool | None = None  #: the same of values
+    out_bias: bool | None = None  #: the same of the output
     kernel_initializer: Initializer = lecun_normal()  #: of the kernels
     bias_initializer: Initializer = zeros  #: of the biases
     out_kernel_initializer: Initializer | None = None  #: None: kernel_initializer
@@ -96,7 +109,7 @@ class MultiHeadAttention(Layer, invariances=["causal queries if causal"]):
         self.to_query = Linear(
             self.features,
             self.heads * size,
-            self.use_bias,
+            self.use_bias if self.query_bias is None else self.query_bias,
             self.precision,
             kernel_initializer=self.kernel_initializer,
             bias_initializer=self.bias_initializer,
@@ -104,7 +117,7 @@ class MultiHeadAttention(Layer, invariances=["causal queries if causal"]):
         self.to_key = Linear(
             source,
             groups * size,
-            self.use_bias,
+            self.use_bias if self.key_bias is None else self.key_bias,
             self.precision,
             kernel_initializer=self.kernel_initializer,
             bias_initializer=self.bias_initializer,
@@ -112,7 +125,7 @@ class MultiHeadAttention(Layer, invariances=["causal queries if causal"]):
         self.to_value = Linear(
             value_source,
             groups * value_size,
-            self.use_bias,
+            self.use_bias if self.value_bias is None else self.value_bias,
             self.precision,
             kernel_initializer=self.kernel_initializer,
             bias_initializer=self.bias_initializer,
@@ -120,7 +133,7 @@ class MultiHeadAttention(Layer, invariances=["causal queries if causal"]):
         self.to_output = Linear(
             self.heads * value_size,
             self.result_features,
-            self.use_bias,
+            self.use_bias if self.out_bias is None else self.out_bias,
             self.precision,
             kernel_initializer=self.out_kernel_initializer or self.kernel_initializer,
             bias_initializer=self.out_bias_initializer or self.bias_initializer,
@@ -206,6 +219,7 @@ class MultiHeadAttention(Layer, invariances=["causal queries if causal"]):
             with_x = context is None or self.max_length is not None
             k = self.rotary(k, own if with_x else jnp.arange(length))
         causal = self.causal or self.max_length is not None
+        before, after = self.keys_before, self.keys_after
         if (
             self.cached is not None
             and self.cached_keys is not None
@@ -219,8 +233,10 @@ class MultiHeadAttention(Layer, invariances=["causal queries if causal"]):
             self.cached_values = v
             self.cached = first + x.shape[-2]
             allowed = jnp.arange(length) <= at[:, None]
+            if before is not None:
+                allowed = allowed & (jnp.arange(length) >= at[:, None] - before)
             mask = allowed if mask is None else mask & allowed
-            causal = False
+            causal, before, after = False, None, None
         dropout_key = None
         if self.training and self.dropout_rate > 0.0:
             dropout_key = self.key()
@@ -232,6 +248,9 @@ class MultiHeadAttention(Layer, invariances=["causal queries if causal"]):
             bias,
             dropout_key,
             causal=causal,
+            keys_before=before,
+            keys_after=after,
+            soft_cap=self.soft_cap,
             dropout_rate=self.dropout_rate,
             broadcast_dropout=self.broadcast_dropout,
             chunk_size=self.chunk_size,
