@@ -270,6 +270,8 @@ def _made(
         pick = _Covering(row, number + attempt, turns, strict=True)
         try:
             return make(pick), pick.picked
+        except Refused:
+            continue  # Other sizes of these levels may fit each other.
         except Unfit:
             if not pick.lacks:
                 break

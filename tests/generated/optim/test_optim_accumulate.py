@@ -35,7 +35,7 @@ def cases(pick: Pick) -> OptimizerCase:
         other_dtypes=(accum_dtype,),
         partial_moments=("optimizer", "calls", "loss"),
         requirements=(
-            "a call knows the loss of its own part only, which the optimizer evaluates; leave Accumulate out, and give means over all parts as gradients and by value_and_gradients (or put Accumulate into Sam)",
+            "a call knows the loss of its own part only, which the optimizer evaluates;",
         ),
     )
 
