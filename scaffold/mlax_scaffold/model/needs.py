@@ -27,6 +27,11 @@ class Needs:
     """Whether it reads states, which arrive in the compute dtype."""
     changes: bool = False
     """Whether it returns new states."""
+    apart: bool = False
+    """Whether it is an entry point without an input that decides the dtype, and sets no state.
+
+    Methods that call it hand it weights and states in their dtype.
+    """
     casts: bool = False
     """Whether it casts all weights first: functions in it, which may run many times, hand them on."""
 
@@ -65,6 +70,7 @@ def _needs(
             whole.training,
             draws(definition, library, methods, name),
             changes=whole.stateful,
+            apart=_apart(definition, subs, methods, name),
             casts=casts,
         )
     reached = _reached(methods, name)
@@ -93,8 +99,26 @@ def _needs(
         or any("." in r for r in reads)
         or any(_casts(definition, subs, methods, m.name) for m in own),
         (entries and whole.stateful) or stateful or bool(states & assigned),
-        casts,
+        casts=casts,
     )
+
+
+def _apart(
+    definition: Definition,
+    subs: Mapping[str, Traits],
+    methods: Mapping[str, Method],
+    name: str,
+) -> bool:
+    if any(
+        i.type.decides_dtype or i.type.holds("PyTree") for i in methods[name].inputs
+    ):
+        return False
+    reached = [methods[n] for n in _reached(methods, name)]
+    reads = {r for m in reached for r in m.reads}
+    states = {d.name for d in definition.declared(Role.STATE)}
+    sets = any(states & set(m.assigns) for m in reached)
+    stateful = any(traits.stateful for n, traits in subs.items() if n in reads)
+    return not (sets or stateful or definition.structural())
 
 
 def _casts(

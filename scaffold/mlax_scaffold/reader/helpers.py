@@ -30,6 +30,7 @@ from mlax_scaffold.reader.imports import is_taken
 from mlax_scaffold.reader.methods import names_of
 from mlax_scaffold.reader.named_dtypes import named_dtypes
 from mlax_scaffold.reader.plain_types import plain_type
+from mlax_scaffold.reader.remedies.helpers import helper_named
 from mlax_scaffold.reader.resolution import HERE, Scope
 from mlax_scaffold.reader.small_classes import read_small_class
 from mlax_scaffold.reader.source import Source, dotted
@@ -182,12 +183,13 @@ class HelperReader:
                 reason = f"an attribute of {definition}, too"
             if reason:
                 assert helper.location is not None
+                bare = name.strip("_")
+                other = f"{bare}_of" if name.startswith("_") else f"_{name}"
                 self.source.report(
                     helper.location.line,
                     f"`{name}`, beside {definition}, is {reason}",
-                    f"Choose another name, such as `{name.strip('_')}_of`."
-                    if name.startswith("_")
-                    else f"Choose another name, such as `_{name}`.",
+                    f"Choose another name, such as `{other}`.",
+                    fix=helper_named(self.source, name, other),
                 )
 
     def used(self, names: Iterable[str]) -> tuple[Helper, ...]:

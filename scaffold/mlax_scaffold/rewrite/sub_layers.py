@@ -171,7 +171,8 @@ class _Pure(cst.CSTTransformer):
     ) -> cst.BaseExpression:
         name = self_attribute(updated_node.func) or ""
         needs = self.context.needs.get(name)
-        if needs is None or needs.changes:
+        apart = needs is not None and needs.apart and dtype_of(self.context)
+        if needs is None or (needs.changes and not apart):
             return updated_node
         return expression(_own_call(self.context, name, updated_node))
 
@@ -195,10 +196,15 @@ def _own_call(context: Context, name: str, call: cst.Call) -> str:
         positional, keyword = arranged(names, others, positional, keyword)
     inputs = [keyword_text(k, text) for k, text in keyword]
     if method.role is MethodRole.ENTRY:
+        dtype = dtype_of(context) if needs.apart else None
+        trees = [
+            tree if dtype is None else f"arrays.cast({tree}, {dtype})"
+            for tree in ("trainables", "non_trainables")
+        ]
         given = [
             packed(positional),
-            "trainables" if needs.trainables else "None",
-            "non_trainables" if needs.non_trainables else "None",
+            trees[0] if needs.trainables else "None",
+            trees[1] if needs.non_trainables else "None",
             "hyperparams",
             *(["inference_mode"] if needs.training else []),
             *([key if needs.training else f"key={key}"] if needs.draws else []),
@@ -206,7 +212,7 @@ def _own_call(context: Context, name: str, call: cst.Call) -> str:
         called = (
             f"{'fwd' if name == 'forward' else name}({', '.join([*given, *inputs])})"
         )
-        return called if needs.changes else f"{called}[0]"
+        return called if needs.changes and dtype is None else f"{called}[0]"
     taken = {
         "trainables": needs.trainables,
         "non_trainables": needs.non_trainables,

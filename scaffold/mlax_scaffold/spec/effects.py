@@ -19,6 +19,7 @@ from mlax_scaffold.spec.declared import (
     methods,
     reaches,
 )
+from mlax_scaffold.spec.entries import has_floating, takes_tree
 
 if TYPE_CHECKING:
     from mlax_scaffold.spec.layer import Layer
@@ -77,14 +78,32 @@ def _holds(declared: Any, kind: str) -> bool:
     )
 
 
-@functools.cache
 def _changes(owner: type[Layer], name: str) -> bool:
-    """Whether a method changes states, itself or through what it calls."""
-    declared = declarations(owner)
+    """Whether a method returns new states: an entry point always does, where there are any."""
     if name in owner._entries:
         return holds(owner, "state") or bool(
             (*owner._fields.layers, *owner._fields.holding("layers"))
         )
+    return _sets(owner, name, entries=True)
+
+
+def is_apart(owner: type[Layer], name: str) -> bool:
+    """Whether a method is an entry point without an input that decides the dtype, and sets no state."""
+    entry = owner._entries.get(name)
+    if entry is None or owner._fields.structural:
+        return False
+    if has_floating(entry) or takes_tree(entry):
+        return False
+    return not _sets(owner, name, entries=False)
+
+
+@functools.cache
+def _sets(owner: type[Layer], name: str, *, entries: bool) -> bool:
+    """Whether a method changes states, itself or through what it calls.
+
+    `entries` says whether entry points that it calls count, which return states in any case.
+    """
+    declared = declarations(owner)
     pending, found = [name], []
     while pending:
         here = pending.pop()
@@ -100,7 +119,7 @@ def _changes(owner: type[Layer], name: str) -> bool:
                 return True
             if attribute in (*owner._fields.layers, *owner._fields.holding("layers")):
                 return True
-            if attribute in owner._entries and _changes(owner, attribute):
+            if entries and attribute in owner._entries and _changes(owner, attribute):
                 return True
             if attribute in owner._methods:
                 pending.append(attribute)

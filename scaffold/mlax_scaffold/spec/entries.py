@@ -45,6 +45,12 @@ def has_floating(function: Callable[..., Any]) -> bool:
     )
 
 
+def takes_tree(function: Callable[..., Any]) -> bool:
+    """Whether an input may be any tree."""
+    given = inspect.get_annotations(function, eval_str=True).values()
+    return any(isinstance(a, ArrayWord) and a.name == "PyTree" for a in given)
+
+
 def _is_floating(annotation: Any) -> bool:
     if isinstance(annotation, ArrayWord):
         return annotation.name in INEXACT and not annotation.optional

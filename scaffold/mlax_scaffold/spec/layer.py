@@ -30,7 +30,7 @@ from mlax_scaffold.spec.holder import Holder
 from mlax_scaffold.spec.inputs import arranged, keyword, positional
 from mlax_scaffold.spec.occurrences import method
 from mlax_scaffold.spec.pure import EagerHyperparams
-from mlax_scaffold.spec.running import OFFERED, Run
+from mlax_scaffold.spec.running import OFFERED, Run, called_in
 from mlax_scaffold.spec.runtime import runtime
 from mlax_scaffold.spec.threads import Threads
 
@@ -223,6 +223,8 @@ class Layer(Holder, Threads):
         outer = self._run
         ordered = [inputs[p.name] for p in parameters if p.name in inputs]
         dtype = first_floating((given, ordered))
+        if outer is not None and compiled.apart:
+            dtype = dtype or self._outer
         draws = Draws(key, compiled.places)
         self._run = Run(training, dtype, draws, dtype or self._outer)
         weights = self._cast_weights(
@@ -239,7 +241,8 @@ class Layer(Holder, Threads):
         if name in self._entries:
             key = self._drawn(number)
             x, inputs = arranged(self._entries[name], args, inputs)
-            return self._enter(name, x, self.training, key, inputs)
+            with called_in(self, self._current().weights_dtype):
+                return self._enter(name, x, self.training, key, inputs)
         compiled = method(type(self), name)
         given = (
             args if isinstance(vars(type(self))[name], staticmethod) else (self, *args)
@@ -319,12 +322,9 @@ class Layer(Holder, Threads):
             return layer(*x, **inputs)
         name = inputs.pop(ENTRY_POINT, "forward")
         given, inputs = arranged(layer._entries[name], x, inputs)
-        run, before = self._current(), layer._outer
-        layer._outer = run.weights_dtype
-        try:
+        run = self._current()
+        with called_in(layer, run.weights_dtype):
             return layer._enter(name, given, run.training, self._drawn(number), inputs)
-        finally:
-            layer._outer = before
 
     # Attributes: hyperparameters, derived values, arrays
 

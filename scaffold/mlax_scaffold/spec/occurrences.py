@@ -40,12 +40,14 @@ class Method:
     places: int
     casts: bool = False
     """Whether functions in it, which may run many times, hand on weights."""
+    apart: bool = False
+    """Whether methods that call it say in which dtype it computes."""
 
 
 @functools.cache
 def method(owner: type[Layer], name: str) -> Method:
     """A method of a layer: an entry point, or one that these call."""
-    from mlax_scaffold.spec.effects import casts_weights, closures_of
+    from mlax_scaffold.spec.effects import casts_weights, closures_of, is_apart
 
     function: Any = owner._methods[name]
     tree = module_of(owner, name)
@@ -59,7 +61,7 @@ def method(owner: type[Layer], name: str) -> Method:
     namespace: dict[str, Any] = {}
     code = compile(tree, inspect.getsourcefile(function) or "<spec>", "exec")
     exec(code, function.__globals__, namespace)
-    return Method(namespace[name], found.places, casts)
+    return Method(namespace[name], found.places, casts, is_apart(owner, name))
 
 
 class _Routes(NestedRoutes, ast.NodeTransformer):

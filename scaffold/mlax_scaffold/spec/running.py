@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -25,3 +28,14 @@ class Run:
     # Weights and states in the compute dtype. Each is cast once, so that where it is
     # read twice its gradients are added in the compute dtype.
     cast: dict[str, jax.Array] = field(default_factory=dict)
+
+
+@contextmanager
+def called_in(layer: Any, dtype: jnp.dtype | None) -> Iterator[None]:
+    """Runs a layer in the dtype of the computation that calls it, where no input decides it."""
+    before = layer._outer
+    layer._outer = dtype
+    try:
+        yield
+    finally:
+        layer._outer = before

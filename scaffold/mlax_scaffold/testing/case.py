@@ -160,6 +160,8 @@ class Case:
             name for name, p in parameters.items() if p.kind is p.POSITIONAL_OR_KEYWORD
         ][1:]
 
+        positional += toys.untold(module, entry, settings.get("shapes"))
+
         def make(node: Any, rng: Any) -> Any:
             given = {n: hyperparameters[(aliases or {}).get(n, n)] for n in positional}
             drawn = {"rng": rng} if "rng" in parameters else {}

@@ -351,3 +351,14 @@ def with_optimizers(
         name: value.make(trainables) if isinstance(value, ToyOptimizer) else value
         for name, value in hyperparameters.items()
     }
+
+
+def untold(module: Any, entry: str, shapes: Any) -> list[str]:
+    """The sizes that a module learns, and that no input of another entry point than `fwd` tells."""
+    if entry == "forward":
+        return []
+    patterns = shapes.patterns.values() if shapes else ()
+    told = {word for pattern in patterns for word in pattern.split()}
+    return [
+        n for n, axis in getattr(module, "inferred", {}).items() if axis not in told
+    ]

@@ -8,7 +8,9 @@ import textwrap
 import pytest
 
 from mlax_scaffold.reader.axes import type_of
+from mlax_scaffold.reader.checks.shapes import check_shapes
 from mlax_scaffold.reader.source import Source
+from mlax_scaffold.reader.specs import read_spec
 
 MODULE = '''\
 import jax
@@ -237,3 +239,22 @@ class Example(Block):
     source = Source("specs/block/example.py", text)
     method = source.tree.body[1].body[1]  # type: ignore[attr-defined]
     assert type_of(source, method, "x") == "PyTree"
+
+
+def test_an_axis_may_be_called_like_one_of_several_sizes():
+    text = """
+from mlax_scaffold.spec import Float, Layer, Sizes
+
+
+class Example(Layer):
+    \"\"\"A spec of a test.\"\"\"
+
+    widths: Sizes
+
+    def forward(self, x: Float["batch height width"]) -> Float["batch height width"]:
+        return x * len(self.widths)
+"""
+    read, problems = read_spec("specs/nn/example.py", text)
+    assert problems == ()
+    assert read is not None
+    assert check_shapes(read) == []

@@ -127,6 +127,20 @@ LAYERS = {
             x = second.back(first.encode(x), self.parts["a"].encode(x))
             return sum([coder.encode(x) for coder in self.coders])
         """,
+    "of_its_own": """
+        def setup(self):
+            self.table = trainable(ones, (5, 3))
+            self.codes = state(ones, (5, 3))
+            self.seen = state(zeros, ())
+
+        def lookup(self, tokens: Int["..."]) -> Float["..."]:
+            return self.table[tokens] + self.codes[tokens]
+
+        def forward(self, x: Float["..."]) -> Float["..."]:
+            self.seen = self.seen + 1.0
+            found = [self.lookup(jnp.arange(i, i + 4)) for i in range(2)]
+            return x + found[0] * found[1] + self.lookup(jnp.zeros(4, jnp.int32))
+        """,
     "in_functions": """
         def setup(self):
             self.coder = Coder()
@@ -237,3 +251,20 @@ def test_the_dtype_is_that_of_the_input(tied: Any, dtype: Any):
         if eqn.primitive.name == "dot_general"
     ]
     assert [p.dtype for p in products] == [dtype]  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("dtype", [jnp.float16, jnp.bfloat16])
+def test_an_entry_point_without_floats_computes_in_the_dtype_of_what_calls_it(
+    examples: Examples, dtype: Any
+):
+    module: Any = examples.module("nn", "of_its_own")
+    trainables, state, hyperparams = created(module)
+    x = rows().astype(dtype)
+    y, new = module.fwd(x, trainables, state, hyperparams)
+    assert y.dtype == dtype
+    assert_same(as_dict(new)["codes"], state.codes)
+    layer = examples.oracle("nn", "of_its_own")()
+    layer.load(trainables, state)
+    assert layer(x).dtype == dtype
+    alone, _ = module.lookup(jnp.arange(2), trainables, state, hyperparams)
+    assert alone.dtype == jnp.float32

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import jax.numpy as jnp
 import pytest
@@ -82,3 +82,27 @@ def test_faults_are_told_at_its_line():
         line = SPEC.path.read_text().split("    def attend")[0].count("\n") + 1
         told = f"{shown(SPEC.path)}:{line}: Embed.attend is claimed to {name}"
         assert told in str(error.value)
+
+
+class Learning:
+    """A module that learns a size which an input of `attend` may not have."""
+
+    inferred: ClassVar = {"features": "features"}
+
+    def __init__(self, node, entries, precision=None, *, features=None, rng=None):
+        self.given = features
+
+
+@pytest.mark.parametrize(("axes", "given"), [("*batch", 3), ("*batch features", None)])
+def test_a_module_is_told_the_sizes_that_no_input_tells(axes: str, given: int | None):
+    picked: Any = lambda name, domain: 1  # noqa: E731
+    shapes = shapes_of(picked, {"x": axes}, {"entries": 2, "features": 3})
+    hyperparameters = {"entries": 2, "features": 3, "precision": None}
+    settings = {"shapes": shapes, "x": shapes.array("x")}
+    case = Case.of_layer(
+        "Embed", Embed, Learning, hyperparameters, entry="attend", **settings
+    )
+    assert case.module is not None
+    node = graph.Graph("model")
+    module = case.module(node.child("module"), graph.Rng(node.child("rng")))
+    assert module.given == given

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from mlax_scaffold.errors import Fix, Needed
 from mlax_scaffold.model.definition import Import
@@ -27,13 +27,14 @@ def check_numpy_numbers(
     imports: Mapping[str, Import],
 ) -> None:
     """Report functions of NumPy whose argument is certain to be a number."""
+    numbers = _numbers(source, method, attributes)
     for node in ast.walk(method):
         if not isinstance(node, ast.Call) or node.keywords or len(node.args) != 1:
             continue
         module, _, name = (qualified(node.func, imports) or "").rpartition(".")
         if module != "numpy" or name not in _OF_MATH:
             continue
-        if not _is_number(node.args[0], attributes):
+        if not _is_number(node.args[0], attributes, numbers):
             continue
         edit = source.edit(node.func, f"math.{name}")
         source.report(
@@ -44,13 +45,56 @@ def check_numpy_numbers(
         )
 
 
-def _is_number(node: ast.expr, attributes: Mapping[str, str]) -> bool:
+def _numbers(
+    source: Source, method: ast.FunctionDef, attributes: Mapping[str, str]
+) -> set[str]:
+    """The locals of a method, and what `setup` derives (`self.name`), that are numbers."""
+    found: set[str] = set()
+    for owner in source.tree.body:
+        parts = owner.body if isinstance(owner, ast.ClassDef) else []
+        functions = [f for f in parts if isinstance(f, ast.FunctionDef)]
+        if not any(f.lineno == method.lineno for f in functions):
+            continue
+        for function in functions:
+            if function.name == "setup":
+                found |= _bound(function, attributes, found)
+    own = {name for name in found if name.startswith("self.")}
+    return own | _bound(method, attributes, own)
+
+
+def _bound(
+    method: ast.FunctionDef, attributes: Mapping[str, str], known: set[str]
+) -> set[str]:
+    """What a method binds to numbers alone, by statements in the order of the text."""
+    numbers, others = set(known), set[str]()
+    for node in ast.walk(method):
+        match node:
+            case ast.Assign(
+                targets=[ast.Tuple(elts=parts)], value=ast.Attribute(attr="shape")
+            ) if all(isinstance(p, ast.Name) for p in parts):
+                numbers |= {ast.unparse(p) for p in parts}
+            case ast.Assign(targets=[ast.Name() | ast.Attribute() as target], value=v):
+                is_number = _is_number(v, attributes, numbers)
+                (numbers if is_number else others).add(ast.unparse(target))
+            case ast.Name(id=name, ctx=ast.Store()) if name not in numbers:
+                others.add(name)
+            case ast.arg(arg=name):
+                others.add(name)
+    return numbers - others
+
+
+def _is_number(
+    node: ast.expr, attributes: Mapping[str, str], numbers: Collection[str]
+) -> bool:
     """Whether an expression is a number, whatever arrays the method is given."""
     match node:
         case ast.Constant(value=int() | float()):
             return True
-        case ast.Attribute() if self_attribute(node):
-            return attributes.get(self_attribute(node) or "") == "hyperparameter"
+        case ast.Name(id=name):
+            return name in numbers
+        case ast.Attribute() if name := self_attribute(node):
+            known = attributes.get(name) == "hyperparameter"
+            return known or f"self.{name}" in numbers
         case ast.Attribute(attr="ndim" | "size"):
             return True
         case ast.Subscript(
@@ -59,9 +103,12 @@ def _is_number(node: ast.expr, attributes: Mapping[str, str]) -> bool:
         ):
             return True
         case ast.UnaryOp(operand=inner):
-            return _is_number(inner, attributes)
+            return _is_number(inner, attributes, numbers)
         case ast.BinOp(left=left, right=right):
-            return _is_number(left, attributes) and _is_number(right, attributes)
+            parts = left, right
+            return all(_is_number(p, attributes, numbers) for p in parts)
+        case ast.Call(func=ast.Name(id="max" | "min"), args=[_, _, *_] as parts):
+            return all(_is_number(p, attributes, numbers) for p in parts)
         case ast.Call(func=ast.Name(id="len" | "float" | "int")):
             return True
     return False

@@ -19,6 +19,7 @@ from mlax_scaffold.reader.containers.declared import step_of
 from mlax_scaffold.reader.evaluation import COMPREHENSIONS, REPEATED, parts
 from mlax_scaffold.reader.looping import loop_layers
 from mlax_scaffold.reader.marks import Marks, marks
+from mlax_scaffold.reader.remedies.helpers import as_method
 from mlax_scaffold.reader.source import (
     Source,
     indexed_attribute,
@@ -56,8 +57,10 @@ def check_places(definition: Definition, library: Library) -> list[Diagnostic]:
         _Places(
             source, method, effects, sequences, found, held, _fields(definition)
         ).check()
+        parents = {c: p for p in ast.walk(method) for c in ast.iter_child_nodes(p)}
         for node, message, hint in found.problems:
-            source.report(node, message, hint)
+            fix = as_method(source, node, parents.get(node))
+            source.report(node, message, hint, fix=fix)
     return source.diagnostics
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from mlax_scaffold.errors import Diagnostic, did_you_mean
 from mlax_scaffold.model.definition import (
@@ -63,7 +63,11 @@ class _Checker:
                         found.append(self._at(array, name, "may be None", _SIZE_HINT))
                     known = [*self.sizes, *self.tuples]
                     close = did_you_mean(name, known, cutoff=0.8)
-                    if not self._known(name) and close:
+                    if (
+                        not self._known(name)
+                        and close
+                        and not _one_of(name, self.tuples)
+                    ):
                         found.append(
                             self._at(array, name, "names no hyperparameter", close)
                         )
@@ -142,6 +146,11 @@ class _Checker:
         """A finding at a name of a shape."""
         place = dict(array.places)[name]
         return self.definition.finding(f"`{name}` {message}", hint, place, len(name))
+
+
+def _one_of(name: str, several: Iterable[str]) -> bool:
+    """Whether an axis is called like one of what a field has several of: `width` beside `widths`."""
+    return bool({f"{name}s", f"{name}es"} & {*several})
 
 
 def _only_broadcast(shape: Shape | Conditional) -> bool:

@@ -17,6 +17,7 @@ from mlax_scaffold.reader.looping import (
 )
 from mlax_scaffold.reader.remedies import bodies
 from mlax_scaffold.reader.remedies.bodies import in_place, without_keyword
+from mlax_scaffold.reader.remedies.helpers import as_method
 from mlax_scaffold.reader.source import (
     compares_with_none,
     dotted,
@@ -194,6 +195,7 @@ class UseChecker(Sequences):
             node,
             f"`{shown}` is a layer, which can be called, and nothing else",
             f"Write `{shown}(x)`.",
+            fix=as_method(self.source, node, parent),
         )
 
     def _loop(self, node: ast.For | ast.comprehension) -> None:

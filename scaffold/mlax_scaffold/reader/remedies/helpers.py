@@ -1,0 +1,176 @@
+"""What stands beside a definition: by another name, or as a method that calls a layer itself."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from mlax_scaffold.errors import Edit, Fix
+from mlax_scaffold.model.unparsing import unparsed
+from mlax_scaffold.reader.source import Source, self_attribute
+
+
+def helper_named(source: Source, old: str, new: str) -> Fix | None:
+    """A function, a constant or a class by another name, wherever that is read."""
+    names = {n.id for n in ast.walk(source.tree) if isinstance(n, ast.Name)}
+    defined = [*_named(source.tree, old)]
+    if new in names or len(defined) > 1:
+        return None
+    edits = [source.edit(node, new) for node in _uses(source.tree, old)]
+    for node in defined:
+        line, column = source.start(node)
+        word = "class" if isinstance(node, ast.ClassDef) else "def"
+        start = line, column + len(word) + 1
+        edits.append(source.replace(start, (line, start[1] + len(old)), new))
+    return Fix(tuple(edits)) if edits else None
+
+
+def _named(tree: ast.Module, name: str) -> Iterator[ast.FunctionDef | ast.ClassDef]:
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == name:
+            yield node
+
+
+def _uses(node: ast.AST, name: str) -> Iterator[ast.Name]:
+    """The places where a name is that of the module: not those of functions that bind it."""
+    if isinstance(node, ast.FunctionDef | ast.Lambda):
+        inside = [*ast.walk(node)]
+        bound = {n.arg for n in inside if isinstance(n, ast.arg)}
+        bound |= {
+            n.id
+            for n in inside
+            if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+        }
+        if name in bound:
+            return
+    if isinstance(node, ast.Name) and node.id == name:
+        yield node
+    for child in ast.iter_child_nodes(node):
+        yield from _uses(child, name)
+
+
+def as_method(source: Source, layer: ast.AST, parent: ast.AST | None) -> Fix | None:
+    """A function beside a class that is given a layer of it, as a method that calls the layer itself."""
+    if not isinstance(parent, ast.Call) or not isinstance(parent.func, ast.Name):
+        return None
+    name = parent.func.id
+    functions = [*_named(source.tree, name)]
+    owner = next((c for c in _classes(source.tree) if _within(parent, c)), None)
+    calls = [
+        n
+        for n in ast.walk(owner or source.tree)
+        if isinstance(n, ast.Call)
+        and isinstance(n.func, ast.Name)
+        and n.func.id == name
+    ]
+    uses = [
+        n for n in ast.walk(source.tree) if isinstance(n, ast.Name) and n.id == name
+    ]
+    match functions:
+        case [ast.FunctionDef(decorator_list=[]) as function] if owner is not None:
+            pass
+        case _:
+            return None
+    if len(uses) != len(calls) or name in _attributes(source.tree):
+        return None
+    places = [_place(call, function, unparsed(layer)) for call in calls]
+    place = places[0]
+    if place is None or any(p != place for p in places) or _binds(function, place):
+        return None
+    method = next(
+        m
+        for m in owner.body
+        if isinstance(m, ast.FunctionDef) and calls[0] in ast.walk(m)
+    )
+    parameter = function.args.args[place].arg
+    text = _method(source, function, place, parameter, unparsed(layer))
+    edits = [source.replace((method.lineno, 1), (method.lineno, 1), text)]
+    last = function.end_lineno or function.lineno
+    while last < len(source.lines) and not source.lines[last].strip():
+        last += 1
+    edits.append(source.replace((function.lineno, 1), (last + 1, 1), ""))
+    for call in calls:
+        edits.append(source.edit(call.func, f"self.{name}"))
+        edits.append(_without(source, call.args, place))
+    return Fix(tuple(edits))
+
+
+def _within(call: ast.Call, node: ast.AST) -> bool:
+    """Whether a call stands in a node, which may be of another tree of the same text."""
+    return any(
+        isinstance(n, ast.Call) and ast.dump(n, include_attributes=True) == found
+        for found in [ast.dump(call, include_attributes=True)]
+        for n in ast.walk(node)
+    )
+
+
+def _classes(tree: ast.Module) -> list[ast.ClassDef]:
+    return [node for node in tree.body if isinstance(node, ast.ClassDef)]
+
+
+def _attributes(tree: ast.Module) -> set[str]:
+    return {name for n in ast.walk(tree) if (name := self_attribute(n))}
+
+
+def _place(call: ast.Call, function: ast.FunctionDef, layer: str) -> int | None:
+    """The place of the layer among the arguments of a call, where it stands there once."""
+    given = [unparsed(a) for a in call.args]
+    if given.count(layer) != 1 or any(isinstance(a, ast.Starred) for a in call.args):
+        return None
+    place = given.index(layer)
+    return place if place < len(function.args.args) else None
+
+
+def _binds(function: ast.FunctionDef, place: int) -> bool:
+    """Whether something else has the name of the parameter, or that of self, too."""
+    parameter = function.args.args[place]
+    for node in ast.walk(function):
+        match node:
+            case ast.arg(arg=name) if node is not parameter:
+                if name in (parameter.arg, "self"):
+                    return True
+            case ast.Name(id=parameter.arg, ctx=ast.Store()):
+                return True
+    return bool(function.args.defaults) or bool(function.args.posonlyargs)
+
+
+def _without(
+    source: Source, arguments: list[ast.expr] | list[ast.arg], place: int
+) -> Edit:
+    """The arguments without one of them."""
+    node = arguments[place]
+    if place + 1 < len(arguments):
+        return source.replace(
+            source.start(node), source.start(arguments[place + 1]), ""
+        )
+    start = source.end(arguments[place - 1]) if place else source.start(node)
+    return source.replace(start, source.end(node), "")
+
+
+def _method(
+    source: Source, function: ast.FunctionDef, place: int, parameter: str, layer: str
+) -> str:
+    """The text of the function as a method that reads the layer."""
+    given = function.args.args
+    changed = {source.start(given[0]): (source.start(given[0]), "self, ")}
+    removed = _without(source, given, place)
+    edits = [
+        *((start, start, text) for start, text in changed.values()),
+        ((removed.line, removed.column), (removed.end_line, removed.end_column), ""),
+    ]
+    if len(given) == 1:
+        edits = [(source.start(given[0]), source.end(given[0]), "self")]
+    elif place == 0:
+        start, end, _ = edits[1]
+        edits = [(start, end, "self, ")]
+    for node in ast.walk(function):
+        if isinstance(node, ast.Name) and node.id == parameter:
+            edits.append((source.start(node), source.end(node), layer))
+    lines = list(source.lines)
+    for (line, column), (end_line, end), text in sorted(edits, reverse=True):
+        tail = lines[end_line - 1][end - 1 :]
+        lines[line - 1 : end_line] = [lines[line - 1][: column - 1] + text + tail] + [
+            ""
+        ] * (end_line - line)
+    body = lines[function.lineno - 1 : function.end_lineno]
+    return "".join(f"    {line}\n" if line.strip() else "\n" for line in body) + "\n"
