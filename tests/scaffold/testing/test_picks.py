@@ -13,9 +13,11 @@ from mlax_scaffold.testing.strategies import (
     booleans,
     choices,
     counts,
+    decays,
     divisors,
     just,
     optional,
+    probabilities,
     sizes,
 )
 
@@ -60,6 +62,20 @@ def test_every_two_options_come_together():
     }
     assert wanted <= seen
     assert len(cases) < 15
+
+
+def test_all_that_may_be_there_is_there_together():
+    def present(pick):
+        parts = {name: pick(name, booleans()) for name in "abcdefg"}
+        others = {
+            "rate": pick("rate", probabilities()),
+            "decay": pick("decay", decays()),
+            "limit": pick("limit", optional(counts(1))),
+        }
+        return parts | others
+
+    cases = [values for values, _ in picks.covering(present)]
+    assert any(all(values.values()) for values in cases)
 
 
 def test_cases_are_the_same_every_time():
