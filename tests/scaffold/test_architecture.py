@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import os
 import statistics
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -147,6 +149,27 @@ def test_rooms_import_what_stands_before_them():
         for room in rooms_imported(path) - ROOMS[own] - {own}
     }
     assert not wrong
+
+
+def test_each_part_can_be_imported_first():
+    """Whoever uses one part imports no other before it."""
+    code = """
+import importlib, sys
+for part in sys.argv[1:]:
+    for name in [n for n in sys.modules if n.partition('.')[0] == 'mlax_scaffold']:
+        del sys.modules[name]
+    importlib.import_module(part)
+"""
+    parts = ("reader", "reader.methods", "reader.roles", "conversion", "rewrite")
+    names = [f"mlax_scaffold.{part}" for part in (*parts, "render", "write", "weights")]
+    done = subprocess.run(
+        [sys.executable, "-c", code, *names],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def test_every_folder_of_rendering_is_a_room():

@@ -52,6 +52,7 @@ from mlax.functional._prod import prod
 from mlax.functional._range_scale import range_scale
 from mlax.functional._rectification import rectification
 from mlax.functional._repetition_penalty import repetition_penalty
+from mlax.functional._reset_carry import reset_carry
 from mlax.functional._rms import rms
 from mlax.functional._rms_norm import rms_norm
 from mlax.functional._rotary_embedding import rotary_embedding
@@ -125,6 +126,7 @@ __all__ = [
     "range_scale",
     "rectification",
     "repetition_penalty",
+    "reset_carry",
     "rms",
     "rms_norm",
     "rotary_embedding",

@@ -10,6 +10,7 @@ from jax import lax
 from jax.typing import DTypeLike
 
 from mlax._core import checks
+from mlax.functional._cumsum import cumsum
 from mlax.functional._softmax import softmax
 
 
@@ -42,7 +43,7 @@ def top_p_logits(
     wide = fixed if accum_dtype is None else fixed.astype(accum_dtype)
     descending = -jnp.sort(-wide, axis=-1)
     shares = softmax(descending)
-    sums = lax.associative_scan(jnp.add, shares, axis=-1)
+    sums = cumsum(shares)
     # What comes before a class is less than p.
     kept = (sums - shares < p).at[..., 0].set(True)
     endless = jnp.full_like(descending, jnp.inf)

@@ -10,7 +10,7 @@ from jax import lax
 
 from mlax._core import checks
 from mlax._core.sums import spread
-from mlax.functional import sum
+from mlax.functional import cumsum, sum
 
 
 def multiclass_sparsemax_loss(scores: jax.Array, labels: jax.Array) -> jax.Array:
@@ -46,7 +46,7 @@ def multiclass_sparsemax_loss(scores: jax.Array, labels: jax.Array) -> jax.Array
     z = scores - top
     # The support of p: the largest classes that leave something for each of them.
     descending = -jnp.sort(-(fixed - top), axis=-1)
-    sums = lax.associative_scan(jnp.add, descending, axis=-1)
+    sums = cumsum(descending)
     ranks = jnp.arange(1, classes + 1, dtype=z.dtype)
     least = jnp.where(1.0 + ranks * descending > sums, descending, 0.0)
     support = fixed - top >= jnp.min(least, axis=-1, keepdims=True)

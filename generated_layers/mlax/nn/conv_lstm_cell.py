@@ -7,12 +7,14 @@ i, f, g, o = split(conv(x) + conv(h));  c' = sigmoid(f + forget_bias) * c
 The carry is (c, h), the output is (h', (c', h')).
 
 Shi et al., 2015, arXiv:1506.04214, without its peepholes, as in flax.
+
+Where `reset` is True, a sequence begins anew: the carry is zeros before the step.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -24,6 +26,7 @@ from mlax._core import arrays, checks
 from mlax._core.checks import PrecisionLike
 from mlax._core.scopes import applied_by
 from mlax._core.static import OfLayer, static
+from mlax.functional import reset_carry
 from mlax.nn import conv as Conv
 
 __all__ = ["ConvLSTMCellHyperparams", "ConvLSTMCellTrainables", "fwd", "init"]
@@ -62,6 +65,9 @@ class ConvLSTMCellHyperparams(OfLayer):
     """Of the products, see jax.lax.Precision."""
     of_input: Conv.ConvHyperparams
     of_state: Conv.ConvHyperparams
+
+    keyword_inputs: ClassVar[tuple[str, ...]] = ("reset",)
+    """Keyword inputs of `fwd`."""
 
     def initial_carry(self, input_shape, dtype):
         """The carry (c, h) before the first step, for inputs of that shape: zeros."""
@@ -181,6 +187,8 @@ def fwd(
     hyperparams: ConvLSTMCellHyperparams,
     inference_mode: bool = False,
     key: jax.Array | None = None,
+    *,
+    reset: jax.Array | None = None,
 ) -> tuple[tuple[jax.Array, tuple[jax.Array, jax.Array]], None]:
     """One step of a convolutional long short-term memory: an LSTM over images.
 
@@ -195,6 +203,7 @@ def fwd(
         trainables: weights, cast to the dtype of the input.
         non_trainables: None.
         hyperparams: what `init` returned.
+        reset: boolean (batch,), or None.
 
     Returns:
         `(y, None)`; y is tuple of floating (batch, *spatial, channels) where
@@ -212,6 +221,8 @@ def fwd(
     inputs, carry = checks.unpack("ConvLSTMCell", "(inputs, carry)", x, 2)
     inputs = checks.floating("ConvLSTMCell", inputs=inputs)
     carry = checks.items("ConvLSTMCell", 2, checks.floating, carry=carry)
+    if reset is not None:
+        reset = checks.logical("ConvLSTMCell", reset=reset)
     checks.same_dtype("ConvLSTMCell", inputs=inputs, carry_0=carry[0], carry_1=carry[1])
     checks.shapes(
         "ConvLSTMCell",
@@ -233,9 +244,12 @@ def fwd(
                 else "batch channels *spatial",
             ),
         ),
+        reset=(reset, "batch | None"),
     )
 
     c, h = carry
+    if reset is not None:
+        c, h = reset_carry(reset, c), reset_carry(reset, h)
     of_input, _ = Conv.fwd(inputs, trainables.of_input, None, hyperparams.of_input)
     of_state, _ = Conv.fwd(h, trainables.of_state, None, hyperparams.of_state)
     gates = of_input + of_state

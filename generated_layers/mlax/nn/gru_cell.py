@@ -8,12 +8,14 @@ n = tanh(x W + b + (r * h) U).  The carry is h, the output is (h', h').
 
 Cho et al., 2014, arXiv:1406.1078, resets the state before the product; most
 libraries reset after it, as cuDNN does.
+
+Where `reset` is True, a sequence begins anew: the carry is zeros before the step.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -25,6 +27,7 @@ from mlax._core.checks import PrecisionLike
 from mlax._core.scopes import applied_by
 from mlax._core.static import OfLayer, static
 from mlax._core.sums import spread
+from mlax.functional import reset_carry
 from mlax.initializers import lecun_normal, orthogonal, per_gate
 
 __all__ = ["GRUCellHyperparams", "GRUCellTrainables", "fwd", "init"]
@@ -65,6 +68,9 @@ class GRUCellHyperparams(OfLayer):
     """Whether biases are added."""
     precision: PrecisionLike | None
     """Of the products, see jax.lax.Precision."""
+
+    keyword_inputs: ClassVar[tuple[str, ...]] = ("reset",)
+    """Keyword inputs of `fwd`."""
 
     def initial_carry(self, input_shape, dtype):
         """The carry before the first step, for inputs of that shape: zeros."""
@@ -162,6 +168,8 @@ def fwd(
     hyperparams: GRUCellHyperparams,
     inference_mode: bool = False,
     key: jax.Array | None = None,
+    *,
+    reset: jax.Array | None = None,
 ) -> tuple[tuple[jax.Array, jax.Array], None]:
     """One step of a gated recurrent unit.
 
@@ -173,6 +181,7 @@ def fwd(
         trainables: weights, cast to the dtype of the input.
         non_trainables: None.
         hyperparams: what `init` returned.
+        reset: boolean (*batch,), or None.
 
     Returns:
         `(y, None)`; y is tuple of floating (*batch, features), floating (*batch,
@@ -185,18 +194,23 @@ def fwd(
     inputs, carry = checks.unpack("GRUCell", "(inputs, carry)", x, 2)
     inputs = checks.floating("GRUCell", inputs=inputs)
     carry = checks.floating("GRUCell", carry=carry)
+    if reset is not None:
+        reset = checks.logical("GRUCell", reset=reset)
     checks.same_dtype("GRUCell", inputs=inputs, carry=carry)
     checks.shapes(
         "GRUCell",
         hyperparams,
         inputs=(inputs, "*batch in_features"),
         carry=(carry, "*batch features"),
+        reset=(reset, "*batch | None"),
     )
 
     kernel = arrays.in_dtype(trainables.kernel, inputs.dtype)
     recurrent_kernel = arrays.in_dtype(trainables.recurrent_kernel, inputs.dtype)
     bias = arrays.in_dtype(trainables.bias, inputs.dtype)
     recurrent_bias = arrays.in_dtype(trainables.recurrent_bias, inputs.dtype)
+    if reset is not None:
+        carry = reset_carry(reset, carry)
     x = inputs.dot(kernel, precision=hyperparams.precision)
     if bias is not None:
         x = x + spread(bias, x.shape)

@@ -9,6 +9,8 @@ of one, with the carry: h as a pair of arrays, its real and imaginary parts.
 
 Orvieto et al., 2023, arXiv:2303.06349. There g is a weight that starts at this
 value. Complex numbers are pairs of real ones, which half precision has too.
+
+Where `reset` is True, a sequence begins anew: the state is zeros before the step.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from mlax._core.checks import PrecisionLike
 from mlax._core.scopes import applied_by
 from mlax._core.static import OfLayer, static
 from mlax._core.sums import spread
+from mlax.functional import reset_carry
 from mlax.initializers import normal, ring_phases, ring_radii, variance_scaling
 
 __all__ = ["LRUHyperparams", "LRUTrainables", "fwd", "init"]
@@ -72,7 +75,7 @@ class LRUHyperparams(OfLayer):
     precision: PrecisionLike | None
     """Of the products, see jax.lax.Precision."""
 
-    keyword_inputs: ClassVar[tuple[str, ...]] = ("carry",)
+    keyword_inputs: ClassVar[tuple[str, ...]] = ("carry", "reset")
     """Keyword inputs of `fwd`."""
 
 
@@ -202,6 +205,7 @@ def fwd(
     key: jax.Array | None = None,
     *,
     carry: tuple[jax.Array, jax.Array] | None = None,
+    reset: jax.Array | None = None,
 ) -> tuple[Any, None]:
     """Linear recurrent unit: a diagonal complex recurrence over the axis of time.
 
@@ -214,6 +218,7 @@ def fwd(
         hyperparams: what `init` returned.
         carry: tuple of floating (*batch, state_features), floating (*batch,
             state_features).
+        reset: boolean (*batch, time), or None.
 
     Returns:
         `(y, None)`; y is any tree of arrays, in the dtype of the input.
@@ -225,6 +230,8 @@ def fwd(
     x = checks.floating("LRU", x=x)
     if carry is not None:
         carry = checks.items("LRU", 2, checks.floating, carry=carry)
+    if reset is not None:
+        reset = checks.logical("LRU", reset=reset)
     checks.same_dtype(
         "LRU",
         x=x,
@@ -236,6 +243,7 @@ def fwd(
         hyperparams,
         x=(x, "*batch time features"),
         carry=(carry, ("*batch state_features | None", "*batch state_features | None")),
+        reset=(reset, "*batch time | None"),
     )
 
     log_decay = arrays.in_dtype(trainables.log_decay, x.dtype)
@@ -268,6 +276,11 @@ def fwd(
         return multiply(a, b), add(multiply(wide, h), u)
 
     steps = [jnp.broadcast_to(spread(part, shape), shape) for part in a]
+    if reset is not None:
+        # Nothing of the state before a step is kept by a factor of zero.
+        steps = [
+            reset_carry(reset, jnp.broadcast_to(part, u[0].shape)) for part in steps
+        ]
     powers, h = lax.associative_scan(combine, (steps, u), axis=x.ndim - 2)
     if carry is not None:
         start = [spread(part[..., None, :], u[0].shape) for part in carry]

@@ -7,12 +7,14 @@ h' = (1 - f) * n + f * h.  The carry is h, the output is (h', h').
 
 Zhou et al., 2016, arXiv:1603.09420; and without `reset_gate`, where n is
 tanh(x W' + b' + h U'), Heck & Salem, 2017, arXiv:1701.03452.
+
+Where `reset` is True, a sequence begins anew: the carry is zeros before the step.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -24,6 +26,7 @@ from mlax._core.checks import PrecisionLike
 from mlax._core.scopes import applied_by
 from mlax._core.static import OfLayer, static
 from mlax._core.sums import spread
+from mlax.functional import reset_carry
 from mlax.initializers import lecun_normal, orthogonal, per_gate
 
 __all__ = ["MGUCellHyperparams", "MGUCellTrainables", "fwd", "init"]
@@ -66,6 +69,9 @@ class MGUCellHyperparams(OfLayer):
     """Whether biases are added."""
     precision: PrecisionLike | None
     """Of the products, see jax.lax.Precision."""
+
+    keyword_inputs: ClassVar[tuple[str, ...]] = ("reset",)
+    """Keyword inputs of `fwd`."""
 
     def initial_carry(self, input_shape, dtype):
         """The carry before the first step, for inputs of that shape: zeros."""
@@ -169,6 +175,8 @@ def fwd(
     hyperparams: MGUCellHyperparams,
     inference_mode: bool = False,
     key: jax.Array | None = None,
+    *,
+    reset: jax.Array | None = None,
 ) -> tuple[tuple[jax.Array, jax.Array], None]:
     """One step of a minimal gated unit: a GRU whose one gate forgets and resets.
 
@@ -180,6 +188,7 @@ def fwd(
         trainables: weights, cast to the dtype of the input.
         non_trainables: None.
         hyperparams: what `init` returned.
+        reset: boolean (*batch,), or None.
 
     Returns:
         `(y, None)`; y is tuple of floating (*batch, features), floating (*batch,
@@ -192,12 +201,15 @@ def fwd(
     inputs, carry = checks.unpack("MGUCell", "(inputs, carry)", x, 2)
     inputs = checks.floating("MGUCell", inputs=inputs)
     carry = checks.floating("MGUCell", carry=carry)
+    if reset is not None:
+        reset = checks.logical("MGUCell", reset=reset)
     checks.same_dtype("MGUCell", inputs=inputs, carry=carry)
     checks.shapes(
         "MGUCell",
         hyperparams,
         inputs=(inputs, "*batch in_features"),
         carry=(carry, "*batch features"),
+        reset=(reset, "*batch | None"),
     )
 
     kernel = arrays.in_dtype(trainables.kernel, inputs.dtype)
@@ -205,6 +217,8 @@ def fwd(
     forget_bias = arrays.in_dtype(trainables.forget_bias, inputs.dtype)
     bias = arrays.in_dtype(trainables.bias, inputs.dtype)
     recurrent_bias = arrays.in_dtype(trainables.recurrent_bias, inputs.dtype)
+    if reset is not None:
+        carry = reset_carry(reset, carry)
     x = inputs.dot(kernel, precision=hyperparams.precision)
     h = carry.dot(recurrent_kernel, precision=hyperparams.precision)
     (x_f, x_n), (h_f, n) = jnp.split(x, 2, -1), jnp.split(h, 2, -1)

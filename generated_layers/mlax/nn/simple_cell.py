@@ -5,12 +5,14 @@
 The carry is h, the output is (h', h').
 
 Elman, 1990, Cognitive Science 14(2).
+
+Where `reset` is True, a sequence begins anew: the carry is zeros before the step.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -22,6 +24,7 @@ from mlax._core.checks import PrecisionLike
 from mlax._core.scopes import applied_by
 from mlax._core.static import OfLayer, static
 from mlax._core.sums import spread
+from mlax.functional import reset_carry
 from mlax.initializers import lecun_normal, orthogonal
 
 __all__ = ["SimpleCellHyperparams", "SimpleCellTrainables", "fwd", "init"]
@@ -58,6 +61,9 @@ class SimpleCellHyperparams(OfLayer):
     """Whether a bias is added."""
     precision: PrecisionLike | None
     """Of the products, see jax.lax.Precision."""
+
+    keyword_inputs: ClassVar[tuple[str, ...]] = ("reset",)
+    """Keyword inputs of `fwd`."""
 
     def initial_carry(self, input_shape, dtype):
         """The carry before the first step, for inputs of that shape: zeros."""
@@ -138,6 +144,8 @@ def fwd(
     hyperparams: SimpleCellHyperparams,
     inference_mode: bool = False,
     key: jax.Array | None = None,
+    *,
+    reset: jax.Array | None = None,
 ) -> tuple[tuple[jax.Array, jax.Array], None]:
     """One step of a vanilla recurrent network: h' = tanh(x W + h U + b).
 
@@ -149,6 +157,7 @@ def fwd(
         trainables: weights, cast to the dtype of the input.
         non_trainables: None.
         hyperparams: what `init` returned.
+        reset: boolean (*batch,), or None.
 
     Returns:
         `(y, None)`; y is tuple of floating (*batch, features), floating (*batch,
@@ -163,17 +172,22 @@ def fwd(
     inputs, carry = checks.unpack("SimpleCell", "(inputs, carry)", x, 2)
     inputs = checks.floating("SimpleCell", inputs=inputs)
     carry = checks.floating("SimpleCell", carry=carry)
+    if reset is not None:
+        reset = checks.logical("SimpleCell", reset=reset)
     checks.same_dtype("SimpleCell", inputs=inputs, carry=carry)
     checks.shapes(
         "SimpleCell",
         hyperparams,
         inputs=(inputs, "*batch in_features"),
         carry=(carry, "*batch features"),
+        reset=(reset, "*batch | None"),
     )
 
     kernel = arrays.in_dtype(trainables.kernel, inputs.dtype)
     recurrent_kernel = arrays.in_dtype(trainables.recurrent_kernel, inputs.dtype)
     bias = arrays.in_dtype(trainables.bias, inputs.dtype)
+    if reset is not None:
+        carry = reset_carry(reset, carry)
     h = inputs.dot(kernel, precision=hyperparams.precision)
     if bias is not None:
         h = h + spread(bias, h.shape)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 
 from mlax_scaffold.conversion.sizes import Array, Several, Symbols, Value, is_symbol
-from mlax_scaffold.conversion.trees import expression, literal
+from mlax_scaffold.conversion.trees import expression, literal, same
 
 _PLAIN = re.compile(r"[\w ()*+/-]+")
 
@@ -68,8 +68,8 @@ def annotated(
         shape = shape_text(symbols, value, texts, fields)
         against = value.against
         if not value.axes and value.lead and against is not None and against.axes:
-            known = shape_text(symbols, against, texts, fields)
-            shape = f"# {known}" if "_" not in known.split() else "..."
+            axes = [_demanded(symbols, a, texts, fields) for a in against.axes]
+            shape = " ".join(("#", *(["*batch"] if against.lead else []), *axes))
         made = f'@word:{value.kind}["{shape}"]'
     made = made.replace("@word:", "_word_")
     node = expression(f"{made} | None" if optional or "None" in text else made)
@@ -134,6 +134,25 @@ def axis_text(
 ) -> str:
     """An axis: its name, its size, or `_`."""
     known = symbols.find(axis)
+    return _told(known, texts, fields)
+
+
+def _demanded(
+    symbols: Symbols, axis: ast.expr, texts: Mapping[str, str], fields: set[str]
+) -> str:
+    """An axis of what a mask is broadcast to: one element fits where it has no name."""
+    known = symbols.find(axis)
+    sizes = [known]
+    for pair in symbols.demands:
+        both = [symbols.find(side) for side in pair]
+        if any(same(side, known) for side in both):
+            sizes += both
+    named = (_told(size, texts, fields) for size in sizes)
+    return next((text for text in named if text != "_"), "1")
+
+
+def _told(known: ast.expr, texts: Mapping[str, str], fields: set[str]) -> str:
+    """What a size is called."""
     if isinstance(known, ast.Name) and known.id in texts:
         return texts[known.id]
     value = literal(known)

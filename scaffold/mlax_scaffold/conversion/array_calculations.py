@@ -183,6 +183,9 @@ class ArrayCalculations:
                 return expression("x.astype(d)", x=x, d=arg)
         return x
 
+    def _eye(self, n: Arg) -> Arg:
+        return _of(f"jnp.eye(n, dtype={self.first_input}.dtype)", n=n)
+
     def _filled(self, kind: Arg, sizes: list[Arg]) -> Arg:
         return _of(
             f"jnp.{literal(kind)}(s, {self.first_input}.dtype)", s=self._tuple(sizes)

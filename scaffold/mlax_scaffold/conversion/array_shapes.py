@@ -6,7 +6,7 @@ import ast
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from mlax_scaffold.conversion.indexing import Indexing
+from mlax_scaffold.conversion.growing import Growing
 from mlax_scaffold.conversion.sizes import (
     Array,
     Number,
@@ -117,12 +117,14 @@ _BINARY = (
     "divide",
     "maximum",
     "minimum",
+    "logical_and",
+    "logical_or",
     "where",
     "select",
 )
 
 
-class ArrayShapes(Indexing):
+class ArrayShapes(Growing):
     """Results of operations of arrays."""
 
     def __init__(self, symbols: Symbols, framework: str):
@@ -140,6 +142,15 @@ class ArrayShapes(Indexing):
         """The result of an operator."""
         if isinstance(operator, ast.MatMult):
             return self.matmul(left, right)
+        if isinstance(operator, ast.Add):
+            joined = [_items(part) for part in (left, right)]
+            if joined[0] is not None and joined[1] is not None:
+                return Several([*joined[0], *joined[1]])
+        if isinstance(operator, ast.Add | ast.Sub):
+            # A mask that is added is one of numbers.
+            for part in (left, right):
+                if isinstance(part, Array) and part.lead and part.kind == "Bool":
+                    part.kind = "Float"
         if isinstance(left, Array) and isinstance(right, Array):
             return self.symbols.together(left, right)
         if isinstance(left, Array):
@@ -234,6 +245,14 @@ class ArrayShapes(Indexing):
         ]
         return Array(made, False, array.kind)
 
+    def _chosen(self, node: ast.expr, condition: Value, made: Value) -> None:
+        """A condition of which nothing is known is broadcast to what it chooses from."""
+        if not isinstance(condition, Array) or not isinstance(made, Array):
+            return
+        for one in (condition, *condition.behind):
+            if one.lead and not one.axes and made.axes and one is not made:
+                one.broadcast_to(made)
+
     def _starred(
         self, array: Array, nodes: Sequence[ast.expr], values: list[Value]
     ) -> Value:
@@ -292,6 +311,8 @@ class ArrayShapes(Indexing):
                     if isinstance(made, Array)
                     else other
                 )
+            if last in ("where", "select"):
+                self._chosen(node.args[0], first, made)
             return made
         if not isinstance(first, Array):
             return None
@@ -329,12 +350,27 @@ class ArrayShapes(Indexing):
             return None
         if last == "dot_product_attention":
             return first
+        if last == "pad" and len(node.args) > 1:
+            return self.padded(first, node.args[1])
+        if last == "broadcast_to" and len(given) > 1:
+            return self.broadcast(first, given[1])
+        if last == "repeat" and len(node.args) > 1:
+            return self.repeated(first, node, given[1])
         if last in _ALIKE:
             self._along(first, node)
         if last == "glu" and first.axes:
             half = folded(expression("a // 2", a=first.axes[-1]))
             return first.like([*first.axes[:-1], half])
         return first if last in _ALIKE else None
+
+
+def _items(value: Value) -> list[Value] | None:
+    """The numbers of a tuple, or of a shape that is known."""
+    if isinstance(value, Several):
+        return value.items
+    if isinstance(value, Shape) and not value.array.lead:
+        return [Number(a) for a in value.array.axes[value.start : value.stop]]
+    return None
 
 
 def pointwise(node: ast.expr) -> bool:

@@ -10,6 +10,7 @@ from typing import Protocol
 
 from mlax_scaffold.conversion.calculations import Calculations
 from mlax_scaffold.conversion.description import Field
+from mlax_scaffold.conversion.inline_weights import typed
 from mlax_scaffold.conversion.interfaces import Interface
 from mlax_scaffold.conversion.notes import Notes
 from mlax_scaffold.conversion.origin import Origin
@@ -95,7 +96,7 @@ class Builder:
     ) -> str:
         """Declare a layer; its mark is the function of the call."""
         assert isinstance(call.func, ast.Name)
-        call.keywords = [k for k in call.keywords if k.arg not in ("@name", CHAINED)]
+        call.keywords = _keywords(call)
         self.attributes[attribute] = Attribute("layer", call.func.id, call, condition)
         self._write(attribute, call, condition)
         return attribute
@@ -109,7 +110,7 @@ class Builder:
     ) -> str:
         """Declare a list of layers of one kind."""
         assert isinstance(call.func, ast.Name)
-        call.keywords = [k for k in call.keywords if k.arg not in ("@name", CHAINED)]
+        call.keywords = _keywords(call)
         self.attributes[attribute] = Attribute("layers", call.func.id, call, condition)
         self._write(attribute, ast.ListComp(call, generators), condition)
         return attribute
@@ -171,3 +172,12 @@ class Builder:
 def attribute_of_self(text: str) -> ast.expr:
     """`self.name`."""
     return expression(f"self.{text}")
+
+
+def _keywords(call: ast.Call) -> list[ast.keyword]:
+    """The keywords of a declaration; initializers take a key, too."""
+    kept = [k for k in call.keywords if k.arg not in ("@name", CHAINED)]
+    for keyword in kept:
+        if str(keyword.arg).endswith("_initializer"):
+            keyword.value = typed(keyword.value)
+    return kept

@@ -302,10 +302,11 @@ class Calling(Scanning):
         if given is None:
             node = self._flagless(node)
             node.args, given = self._arguments(node.args)
-        node.keywords = [
-            ast.keyword(k.arg, self.value(k.value)[0]) for k in node.keywords
-        ]
+        read = {k.arg: self.value(k.value) for k in node.keywords}
+        node.keywords = [ast.keyword(k, made) for k, (made, _) in read.items()]
         if interface is not None:
+            kept = [i for i in interface.inputs if not interface.dropped.get(i)]
+            given = given + [read.get(i, (None, None))[1] for i in kept[len(given) :]]
             signature = self.results.get(layer)
             result = (
                 signature.result(self.symbols, known.call, given) if signature else None
@@ -317,6 +318,10 @@ class Calling(Scanning):
             call = copy.deepcopy(call)
             call.args = [replaced(a, known.first) for a in call.args]
         result = self.layers.result(layer, call, given)
+        if layer == "MultiHeadAttention" and given:
+            heads = arguments(layer, known.call).get("heads")
+            mask = read.get("mask") or read.get("attn_mask") or (None, None)
+            self.layers.attended(given, heads, mask[1])
         return self._as_here(node, layer, result)
 
     def _as_here(

@@ -12,7 +12,6 @@ from mlax_scaffold.conversion.annotations import annotated, result_type, symbols
 from mlax_scaffold.conversion.bodies import Bodies
 from mlax_scaffold.conversion.building import Builder
 from mlax_scaffold.conversion.class_fields import (
-    _kind,
     _static_type,
 )
 from mlax_scaffold.conversion.constructor import (
@@ -22,13 +21,15 @@ from mlax_scaffold.conversion.description import Described, Field
 from mlax_scaffold.conversion.draws import Draws
 from mlax_scaffold.conversion.examples import example
 from mlax_scaffold.conversion.interfaces import Interface
+from mlax_scaffold.conversion.key_loops import splits
 from mlax_scaffold.conversion.library import tidied
 from mlax_scaffold.conversion.loop_parts import unnumbered
 from mlax_scaffold.conversion.notes import Notes
 from mlax_scaffold.conversion.origin import Origin
-from mlax_scaffold.conversion.private_names import publicized
+from mlax_scaffold.conversion.preparing import prepare
 from mlax_scaffold.conversion.signatures import Signature
 from mlax_scaffold.conversion.sizes import Array, Several, Symbols, Value, is_symbol
+from mlax_scaffold.conversion.told_shapes import told
 from mlax_scaffold.conversion.trees import (
     constant,
     docstring,
@@ -86,7 +87,7 @@ class ClassReader(AddedFields):
         results: dict[str, Signature],
         title: str,
     ):
-        publicized(node)
+        prepare(origin, node)
         self.node, self.framework, self.notes = node, framework, notes
         self.builder = Builder(origin, node, framework, notes, own, title)
         self.symbols = Symbols()
@@ -117,16 +118,16 @@ class ClassReader(AddedFields):
             constructor.lists.prepare(start.body)
             for part in without_docstring(start.body):
                 constructor.statement(part, None)
+            constructor.lists.complete()
             builder.translator.around.static = False
         elif start is not None:
             constructor.read(start)
-        constructor.lists.complete()
         helpers = self._helpers(call)
         forward = self._method(call, "forward", inputs)
         builder.methods += helpers
         bodies = Bodies(builder, self.symbols, self.results)
         env: dict[str, Value] = {
-            a.arg: Array([], True, _kind(a)) for a in inputs if not _static_type(a)
+            **told(self.symbols, (a for a in inputs if not _static_type(a)))
         }
         text = ast.unparse(forward)
         for given, value in env.items():
@@ -231,7 +232,8 @@ class ClassReader(AddedFields):
             target = node.targets[0]
             bound = [n.id for n in ast.walk(target) if isinstance(n, ast.Name)]
             if (
-                "random.split(" in text
+                splits(self.builder.origin, node.value)
+                or "random.split(" in text
                 or "make_rng(" in text
                 or "next_rng_key(" in text
             ):

@@ -60,6 +60,7 @@ class Constructor(BuilderMethods):
         self.lists.prepare(body)
         for node in body:
             self.statement(node, None)
+        self.lists.complete()
         around.static = False
         # What is local to the constructor means nothing elsewhere.
         self.translator.around = Surroundings(

@@ -77,6 +77,17 @@ class LayerShapes:
         out = given.get("out_features", size)
         return x.like([*x.axes[:-1], out])
 
+    def attended(self, given: list[Value], heads: ast.expr | None, mask: Value) -> None:
+        """A mask of attention of which nothing is known: that of each head, query and key."""
+        x, keys = given[0], given[-1]
+        if not isinstance(mask, Array) or not mask.lead or mask.axes or heads is None:
+            return
+        if isinstance(x, Array) and isinstance(keys, Array):
+            sizes = [self.symbols.axis(array, -2) for array in (x, keys)]
+            if None not in sizes:
+                pair = [size for size in sizes if size is not None]
+                mask.broadcast_to(x.like([*x.axes[:-2], heads, *pair]))
+
     def _general(self, given: dict[str, ast.expr], x: Array) -> Value:
         sizes, out = given["in_features"], given["out_features"]
         if not isinstance(sizes, ast.Tuple):

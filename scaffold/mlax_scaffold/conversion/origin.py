@@ -20,6 +20,9 @@ _SHORT = {
     "torch.nn.parameter": "torch.nn",
 }
 
+DROP_PATH = "timm.layers.DropPath"
+_SCALED = ["scale_by_keep"]
+
 
 @dataclass(frozen=True)
 class Origin:
@@ -98,6 +101,26 @@ class Origin:
             pass
         return found
 
+    @cached_property
+    def copied(self) -> Mapping[str, str]:
+        """Classes that are copies of one of a library, by the full name of that one."""
+        return {n: DROP_PATH for n, c in self.classes.items() if self._drops(c)}
+
+    def _drops(self, node: ast.ClassDef) -> bool:
+        """Whether a class is the stochastic depth that image models carry along."""
+        if node.name != "DropPath":
+            return False
+        methods = {f.name: f for f in node.body if isinstance(f, ast.FunctionDef)}
+        start, call = methods.get("__init__"), methods.get("forward")
+        if start is None or call is None:
+            return False
+        given = [a.arg for a in start.args.args[1:]]
+        used = {n.id for n in ast.walk(call) if isinstance(n, ast.Name)}
+        bodies = [call, *(self.functions[f] for f in used if f in self.functions)]
+        text = "\n".join(map(ast.unparse, bodies))
+        draws = ".bernoulli_(" in text or "torch.rand(" in text
+        return draws and given[:1] == ["drop_prob"] and given[1:] in ([], _SCALED)
+
     def thing(self, name: str) -> Thing:
         """What is called so in the file.
 
@@ -119,9 +142,10 @@ class Origin:
         while isinstance(node, ast.Attribute):
             parts.append(node.attr)
             node = node.value
-        if not isinstance(node, ast.Name) or node.id not in self.imports:
+        known = {**self.imports, **self.copied}
+        if not isinstance(node, ast.Name) or node.id not in known:
             return ""
-        full = ".".join((self.imports[node.id], *reversed(parts)))
+        full = ".".join((known[node.id], *reversed(parts)))
         for short, long in _SHORT.items():
             if full.startswith(f"{short}."):
                 return long + full[len(short) :]

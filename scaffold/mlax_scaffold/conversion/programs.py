@@ -46,6 +46,8 @@ class Program:
         node, stages = with_stages(self.origin, node)
         for used in _used(node):
             other = stages.get(used) or self.origin.classes.get(used)
+            if used in self.origin.copied:
+                continue
             if other is None or other.name == node.name or used in self.own:
                 continue
             if is_layer_class(self.origin, other):

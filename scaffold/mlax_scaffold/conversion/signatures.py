@@ -60,8 +60,14 @@ class Signature:
                     axis = symbols.axis(actual, -i)
                     if axis is not None:
                         symbols.equal(axis, wanted.axes[-i])
-        result = made(self.output)
-        return result
+        for expected, actual in zip(self.inputs, given, strict=False):
+            against = expected.against if isinstance(expected, Array) else None
+            if against is None or not isinstance(actual, Array):
+                continue
+            whole = made(against)
+            if actual.lead and not actual.axes and isinstance(whole, Array):
+                actual.broadcast_to(whole)
+        return made(self.output)
 
     def _known(self) -> int:
         """How many axes are known of the first input."""
@@ -92,9 +98,14 @@ def _frozen(symbols: Symbols, value: Value, prefixes: dict[int, Prefix]) -> Valu
             id(value.prefix),
             Prefix([symbols.find(a) for a in value.prefix.axes], value.lead),
         )
-        return Array(
+        made = Array(
             [symbols.find(a) for a in value.tail], kind=value.kind, prefix=prefix
         )
+        against = value.against
+        if against is not None and value.lead and not value.axes and against.axes:
+            frozen = _frozen(symbols, against, prefixes)
+            made.against = frozen if isinstance(frozen, Array) else None
+        return made
     if isinstance(value, Several):
         return Several([_frozen(symbols, i, prefixes) for i in value.items])
     return None

@@ -36,6 +36,8 @@ class Array:
         self.kind = kind
         self.against: Array | None = None
         """What an array is broadcast to that nothing else is known of."""
+        self.behind: list[Array] = []
+        """Those that are broadcast to this one, of which nothing else is known."""
         self.asked = 0
         """The axis from the first one whose size the code reads, the furthest of them."""
         self.whole = ""
@@ -52,6 +54,11 @@ class Array:
     def lead(self) -> bool:
         """Whether any number of axes stands before those."""
         return self.prefix.open
+
+    def broadcast_to(self, other: Array) -> None:
+        """Nothing is known of this array but that it is broadcast to another one."""
+        self.against = other
+        other.behind.append(self)
 
     def at_least_one(self) -> None:
         """Some axis stands before those that are known."""
@@ -209,10 +216,11 @@ class Symbols:
                 if 0 < one.asked < len(other.axes) and not other.lead:
                     self._as_asked(one, other)
                     return one
-                one.against = other
-                return other
+                whole = self._longer(other)
+                one.broadcast_to(whole)
+                return whole
         if left.lead and right.lead and not left.axes and left is not right:
-            right.against = left
+            right.broadcast_to(left)
         longer, other = left, right
         if len(right.axes) > len(left.axes) or (right.lead and not left.lead):
             longer, other = right, left
@@ -225,6 +233,14 @@ class Symbols:
             # What is found out of the result later is so of the array itself.
             return longer
         return longer.like(axes)
+
+    def _longer(self, array: Array) -> Array:
+        """What an array becomes with one that may be longer where it has a single element."""
+        if not any(literal(a) == 1 for a in array.axes):
+            return array
+        return array.like(
+            [self.fresh("_") if literal(a) == 1 else a for a in array.axes]
+        )
 
     def _as_asked(self, array: Array, other: Array) -> None:
         """An array whose axes are read by number has as many as what is added to it."""

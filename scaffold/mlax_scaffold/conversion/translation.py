@@ -317,7 +317,13 @@ def _floating(node: ast.Call) -> bool:
     )
 
 
-_FILLED = {"jax.numpy.zeros": 1, "jax.numpy.ones": 1, "jax.numpy.full": 2}
+_FILLED = {
+    "jax.numpy.zeros": 1,
+    "jax.numpy.ones": 1,
+    "jax.numpy.full": 2,
+    "jax.numpy.eye": 3,
+    "jax.numpy.identity": 1,
+}
 """What makes an array, and how many arguments it takes before the dtype."""
 
 

@@ -76,6 +76,8 @@ class Word:
     """Whether a value is a dtype that something is computed in."""
     schedule: bool = False
     """Whether a value is a function of the step."""
+    mapped: bool = False
+    """Whether a value names axes that a caller maps over."""
     opaque: bool = False
     """Whether nobody can know which values mean something: of an optional one, None alone is drawn."""
     increment: int = 0

@@ -195,7 +195,7 @@ _SETTINGS = (
         "axis_names()",
         '"devices"',
         ("1", '("devices", 1)', "()"),
-        opaque=True,
+        mapped=True,
     ),
     Word(
         "Shape",

@@ -50,7 +50,7 @@ from mlax_scaffold.reader.kinds import (
     STATIC,
     UNKNOWN,
 )
-from mlax_scaffold.reader.methods import names_of, read_method, role_of
+from mlax_scaffold.reader.methods import names_of, read_method
 from mlax_scaffold.reader.remedies.classes import called_so, typed, undecorated
 from mlax_scaffold.reader.remedies.foreign import with_base
 from mlax_scaffold.reader.remedies.names import attribute_named
@@ -60,6 +60,7 @@ from mlax_scaffold.reader.roles import (
     attempted,
     attribute_of,
     given_layers,
+    role_of,
     roles_of,
 )
 from mlax_scaffold.reader.setup import SetupReader
@@ -317,9 +318,8 @@ class ClassReader:
                 f"{node.name} takes ({', '.join(given)})",
                 f"Write `def {node.name}({', '.join(expected)})`.",
             )
-        assignable = {
-            d.name for d in declarations if d.role in (Role.STATE, Role.MOMENT)
-        }
+        held = (Role.STATE, Role.MOMENT)
+        assignable = {d.name for d in declarations if d.role in held}
         known = attributes
         if role in (MethodRole.SETUP, MethodRole.SETUP_TREE):
             usable = ["hyperparameter", "initializer", "scheduled", "derived"]

@@ -12,7 +12,7 @@ from mlax_scaffold.model.definition import Hyperparameter, Kind, MethodRole
 from mlax_scaffold.model.invariances import FORM, Invariance
 from mlax_scaffold.model.reserved import RESERVED
 from mlax_scaffold.model.unparsing import unparsed
-from mlax_scaffold.reader.methods import role_of
+from mlax_scaffold.reader.roles import role_of
 from mlax_scaffold.reader.smooth import read_smooth_at
 from mlax_scaffold.reader.source import Source
 

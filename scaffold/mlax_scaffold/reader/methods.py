@@ -24,6 +24,7 @@ from mlax_scaffold.reader.remedies.classes import (
     undecorated,
     with_self,
 )
+from mlax_scaffold.reader.roles import is_static
 from mlax_scaffold.reader.source import (
     Source,
     compares_with_none,
@@ -31,24 +32,11 @@ from mlax_scaffold.reader.source import (
     indexed_attribute,
     self_attribute,
 )
-from mlax_scaffold.reader.types import is_array_annotation
 
 
 def docstring(node: ast.FunctionDef | ast.ClassDef | ast.Module) -> str:
     """The docstring, its indentation removed, or an empty string."""
     return ast.get_docstring(node) or ""
-
-
-def role_of(method: ast.FunctionDef, special: dict[str, MethodRole]) -> MethodRole:
-    """What becomes of a method, by its name, decorators and annotations."""
-    if method.name in special:
-        return special[method.name]
-    if any(dotted(d) == "property" for d in method.decorator_list):
-        return MethodRole.PROPERTY
-    arguments = (*method.args.args[1:], *method.args.kwonlyargs)
-    if any(a.annotation and is_array_annotation(a.annotation) for a in arguments):
-        return MethodRole.ENTRY
-    return MethodRole.HYPER
 
 
 def read_method(
@@ -124,11 +112,6 @@ def read_method(
         tuple(_parameters(method)),
         inside=inside(method),
     )
-
-
-def is_static(method: ast.FunctionDef) -> bool:
-    """Whether a method is decorated with `@staticmethod`."""
-    return [dotted(d) for d in method.decorator_list] == ["staticmethod"]
 
 
 def _parameters(method: ast.FunctionDef) -> Iterator[str]:

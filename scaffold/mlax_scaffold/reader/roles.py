@@ -7,8 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from mlax_scaffold.model.definition import Declaration, Kind, MethodRole, Role
 from mlax_scaffold.reader.kinds import SPECIAL, STATIC
-from mlax_scaffold.reader.methods import is_static, role_of
-from mlax_scaffold.reader.source import indexed_attribute, self_attribute
+from mlax_scaffold.reader.source import dotted, indexed_attribute, self_attribute
 from mlax_scaffold.reader.types import is_array_annotation
 
 _ARRAYS = ("key", "keys", "state", "stored", "trainable", "training")
@@ -16,6 +15,23 @@ _ARRAYS = ("key", "keys", "state", "stored", "trainable", "training")
 _LAYERS = ("layer", "sub-layer")
 SEVERAL = ("layers", "container")
 """Attributes that hold several layers."""
+
+
+def role_of(method: ast.FunctionDef, special: dict[str, MethodRole]) -> MethodRole:
+    """What becomes of a method, by its name, decorators and annotations."""
+    if method.name in special:
+        return special[method.name]
+    if any(dotted(d) == "property" for d in method.decorator_list):
+        return MethodRole.PROPERTY
+    arguments = (*method.args.args[1:], *method.args.kwonlyargs)
+    if any(a.annotation and is_array_annotation(a.annotation) for a in arguments):
+        return MethodRole.ENTRY
+    return MethodRole.HYPER
+
+
+def is_static(method: ast.FunctionDef) -> bool:
+    """Whether a method is decorated with `@staticmethod`."""
+    return [dotted(d) for d in method.decorator_list] == ["staticmethod"]
 
 
 def roles_of(

@@ -274,6 +274,7 @@ if TYPE_CHECKING:
     from mlax_scaffold.specs.functional.repetition_penalty import (
         repetition_penalty as repetition_penalty,
     )
+    from mlax_scaffold.specs.functional.reset_carry import reset_carry as reset_carry
     from mlax_scaffold.specs.functional.rms import rms as rms
     from mlax_scaffold.specs.functional.rms_norm import rms_norm as rms_norm
     from mlax_scaffold.specs.functional.rotary_embedding import (

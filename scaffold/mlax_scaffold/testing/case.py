@@ -5,18 +5,18 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
-import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax.typing import DTypeLike
 
 from mlax_scaffold.testing import toys
+from mlax_scaffold.testing.axes import mapped_over, names_of
 from mlax_scaffold.testing.dims import Shapes
+from mlax_scaffold.testing.draws import Draw
 from mlax_scaffold.testing.dtypes import (
     COMPLEX_DTYPES,
     FLOAT_DTYPES,
@@ -26,7 +26,7 @@ from mlax_scaffold.testing.dtypes import (
 )
 
 PyTree = Any
-DEFAULT_RANGE = (0, 2)
+T = TypeVar("T")
 
 
 class Triple(NamedTuple):
@@ -83,6 +83,7 @@ class Case:
         layer: the module that has its `init` and `fwd`.
         module_class: the class of `module`.
         entry: the method of the spec that `fwd` follows from.
+        axes: those that it is mapped over: names, several of them, or None.
         keys: how many keys a module takes to create its parameters; None: it depends.
     """
 
@@ -110,6 +111,7 @@ class Case:
     layer: Any = None
     module_class: Any = None
     entry: str = "forward"
+    axes: tuple[str | tuple[str, ...] | None, ...] = ()
 
     @classmethod
     def of_function(
@@ -178,6 +180,10 @@ class Case:
             hyperparameters=hyperparameters,
             **settings,
         )
+
+    def on_devices(self, run: Callable[[], T]) -> T:
+        """What `run` returns where the axes are mapped that the hyperparameters name."""
+        return mapped_over(names_of(self.axes), run)
 
     def __str__(self) -> str:
         return self.name if self.entry == "forward" else f"{self.name}.{self.entry}"
@@ -253,7 +259,7 @@ class Case:
         means and variances can be; integers of the state are zero.
         """
         abstract = self.abstract_arguments(dtype, weights_dtype or dtype)
-        draw = _Draw(seed, self.ranges)
+        draw = Draw(seed, self.ranges)
         return Arguments(
             x=draw.tree("x", abstract.x, draw.normal),
             trainables=draw.tree("trainables", abstract.trainables, draw.weight),
@@ -269,15 +275,18 @@ class Case:
         self, arguments: Arguments, *, training: bool = False, key: Any = None
     ) -> tuple[PyTree, PyTree]:
         """`fwd` with these arguments; the key is passed on in training only."""
-        return self.fwd(
-            arguments.x,
-            arguments.trainables,
-            arguments.non_trainables,
-            arguments.hyperparams,
+        x, trainables, non_trainables, hyperparams, inputs = arguments
+        run = functools.partial(
+            self.fwd,
+            x,
+            trainables,
+            non_trainables,
+            hyperparams,
             inference_mode=not training,
             key=key if training and self.draws_keys else None,
-            **arguments.inputs,
+            **inputs,
         )
+        return self.on_devices(run)
 
 
 def initialize(
@@ -346,55 +355,3 @@ def cast(tree: PyTree, dtype: DTypeLike) -> PyTree:
         return value.astype(own)
 
     return jax.tree.map(leaf, tree)
-
-
-class _Draw:
-    """Arrays for ShapeDtypeStructs. What a leaf gets depends on the seed and its path."""
-
-    def __init__(self, seed: int, ranges: Mapping[str, tuple[float, float]]):
-        self.seed = seed
-        self.ranges = ranges
-
-    def tree(self, name: str, tree: PyTree, floating: Callable[..., Any]) -> PyTree:
-        def leaf(path: Any, struct: jax.ShapeDtypeStruct) -> Any:
-            place = name + jax.tree_util.keystr(path)
-            generator = np.random.default_rng([self.seed, zlib.crc32(place.encode())])
-            shape, dtype = struct.shape, struct.dtype
-            chosen = self.ranges.get(place, self.ranges.get(name))
-            if jnp.issubdtype(dtype, jax.dtypes.prng_key):
-                return jax.random.split(jax.random.key(self.seed), shape)
-            if jnp.issubdtype(dtype, jnp.floating):
-                values = (
-                    floating(generator, shape)
-                    if chosen is None
-                    else generator.uniform(*chosen, shape)
-                )
-            elif jnp.issubdtype(dtype, jnp.complexfloating):
-                values = floating(generator, shape) + 1j * floating(generator, shape)
-            elif dtype == np.bool_:
-                values = generator.random(shape) < 0.5
-            elif not jnp.issubdtype(dtype, jnp.integer):
-                raise TypeError(
-                    f"{place} has the dtype {dtype}, of which none can be drawn"
-                )
-            elif name == "state":
-                values = np.zeros(shape)
-            else:
-                low, high = map(int, DEFAULT_RANGE if chosen is None else chosen)
-                values = generator.integers(low, high, shape)
-            # `jnp.asarray` would compile a program for each shape.
-            return jax.device_put(np.asarray(values).astype(dtype))
-
-        return jax.tree_util.tree_map_with_path(leaf, tree)
-
-    @staticmethod
-    def normal(generator: np.random.Generator, shape: tuple[int, ...]) -> Any:
-        return generator.standard_normal(shape)
-
-    @staticmethod
-    def weight(generator: np.random.Generator, shape: tuple[int, ...]) -> Any:
-        return 0.5 * generator.standard_normal(shape)
-
-    @staticmethod
-    def state(generator: np.random.Generator, shape: tuple[int, ...]) -> Any:
-        return generator.uniform(0.5, 1.5, shape)

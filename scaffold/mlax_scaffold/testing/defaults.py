@@ -73,12 +73,12 @@ def assert_defaults(
 
 
 def _of_fields(definition: Any) -> dict[str, Any]:
-    """The defaults of hyperparameters; initializers are known by what they make."""
+    """The defaults of hyperparameters; initializers, but None, are known by what they make."""
     fields = definition._fields
     return {
         name: fields.defaults.get(name, _MISSING)
         for name in fields.annotations
-        if name not in fields.initializers
+        if name not in fields.initializers or fields.defaults.get(name, 0) is None
     }
 
 

@@ -52,6 +52,7 @@ _CALLED: tuple[Any, ...] = (
 _CALLED_WITH_OPTIONS: tuple[Any, ...] = (
     refusals.refuse_other_shapes,
     refusals.refuse_other_kinds,
+    refusals.refuse_mixed_dtypes,
     layers.have_the_derivatives_of_the_spec,
     layers.keep_the_dtype_of_gradients,
     refusals.refuse_other_weights,
@@ -202,6 +203,7 @@ def function(
     options: list[Any] = [
         refusals.refuse_other_shapes,
         refusals.refuse_other_kinds,
+        refusals.refuse_mixed_dtypes,
         layers.have_the_derivatives_of_the_spec,
         layers.keep_the_dtype_of_gradients,
     ]

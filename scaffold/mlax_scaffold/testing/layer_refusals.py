@@ -73,6 +73,23 @@ def refuse_other_kinds(situation: Situation) -> None:
         _assert_refused(changed, TypeError, case, label, other.name)
 
 
+def refuse_mixed_dtypes(situation: Situation) -> None:
+    """A TypeError says so where floating inputs have several dtypes."""
+    case = situation.case
+    if case.shapes is None:
+        return
+    arrays = {
+        label: array
+        for label, array in case.shapes.arrays.items()
+        if is_inexact(array) and label not in case.shapes.loose
+    }
+    wide = situation.dtype == jnp.float32
+    other = jnp.dtype(jnp.float16 if wide else jnp.float32)
+    for label, array in arrays.items() if len(arrays) > 1 else ():
+        changed = _replaced(situation, array, array.shape, other)
+        _assert_refused(changed, TypeError, case, label, other.name)
+
+
 def refuse_half_precision(situation: Situation) -> None:
     """A TypeError says so where half precision would need complex numbers of its own."""
     case = situation.case
@@ -100,6 +117,8 @@ def _other_shapes(shape: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
     yield (2, *shape)
     yield (1, *shape)
     yield (*shape, 1)
+    for axes in range(1, len(shape)):
+        yield shape[axes:]
     for axis, size in enumerate(shape):
         yield (*shape[:axis], *shape[axis + 1 :])
         yield (*shape[:axis], size + 1, *shape[axis + 1 :])

@@ -28,7 +28,7 @@ def assert_rejects_other_modes(case: Case) -> None:
     def call(trees: Any, mode: Any) -> Any:
         x, trainables, non_trainables, inputs = trees
         given = x, trainables, non_trainables, hyperparams
-        return case.fwd(*given, inference_mode=mode, **inputs)
+        return case.on_devices(lambda: case.fwd(*given, inference_mode=mode, **inputs))
 
     _assert_default(case.name, case.fwd, "inference_mode", False)
     _assert_refused(case.name, call, trees, "inference_mode")

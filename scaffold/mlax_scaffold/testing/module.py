@@ -38,7 +38,7 @@ def call_module(
     x, inputs = arrays
     given = x if case.spread else (x,)
     run = module if case.entry == "forward" else getattr(module, case.entry)
-    return run(params, *given, is_training=training, **inputs)
+    return case.on_devices(lambda: run(params, *given, is_training=training, **inputs))
 
 
 def have_a_module_that_equals_the_layer(situation: Situation) -> None:

@@ -29,7 +29,7 @@ from mlax_scaffold.testing.oracle import (
     run_optimizer,
     run_optimizer_initialization,
 )
-from mlax_scaffold.testing.picks import Pick, Unfit, assert_wanted
+from mlax_scaffold.testing.picks import REFUSALS, Pick, Refused, Unfit, assert_wanted
 from mlax_scaffold.testing.programs import Program
 from mlax_scaffold.testing.strategies import choices
 
@@ -71,10 +71,23 @@ class OptimizerSituation:
             if ASKS in str(error):
                 raise Unfit from error
             if case.refuses(error):
-                assert_spec_refuses(spec, case.hyperparameters, error)
-                raise Unfit from error
+                found.assert_spec_refuses(error)
+                raise Refused(case.hyperparameters, error) from error
             raise
         return found
+
+    def assert_spec_refuses(self, told: ValueError) -> None:
+        """Raise AssertionError where the spec takes hyperparameters, or a step, that are refused."""
+        try:
+            _ = self.initialized
+        except ValueError:
+            assert_spec_refuses(self.spec, self.case.hyperparameters, told)
+            return
+        try:
+            _ = self.expected
+        except REFUSALS:
+            return
+        raise AssertionError(f"{self}: the spec takes a step that is refused: {told}")
 
     def __str__(self) -> str:
         return f"{self.case.name} with weights in {self.dtype}"

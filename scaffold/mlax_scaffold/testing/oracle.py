@@ -62,7 +62,16 @@ def run_spec(
     """What the spec returns for these arguments: y, and the state by name."""
     definition = spec.load()
     if not isinstance(definition, type):
-        return definition(*arguments.x, **(case.hyperparameters or {})), None
+        given = case.hyperparameters or {}
+        return case.on_devices(lambda: definition(*arguments.x, **given)), None
+    return case.on_devices(
+        lambda: _run_layer(definition, case, arguments, training, key)
+    )
+
+
+def _run_layer(
+    definition: Any, case: Case, arguments: Arguments, training: bool, key: Any
+) -> tuple[Any, Any]:
     given = _hyperparameters(definition, arguments) | case.plain_hyperparameters()
     layer = definition(**given)
     # What the class itself may call so is a state of its.

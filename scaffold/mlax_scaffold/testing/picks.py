@@ -29,6 +29,8 @@ _PROBES = 24
 """So many random cases are made, and not traced, to learn which domains there are."""
 _TRIES = 8
 """So often other values are picked of a row of which a level was not there, as that of a divisor of 3."""
+_ON = -1
+"""The level at which what may be left out is there, and what may be zero is not."""
 _PARTS = (1.0, 1.0, 0.75, 0.75, 0.5, 0.5, 0.5, 0.25, 0.25, 0.25)
 """How much of a row is tried, where its values do not fit each other: the rest is simplest."""
 SECONDS = 5.0
@@ -78,6 +80,12 @@ class _Turns:
         return order[place]
 
 
+def _level_of_presence(domain: Domain[Any]) -> int:
+    """The second level, or else the first one, none of whose values stands for nothing."""
+    found = [i for i, level in enumerate(domain.levels) if all(map(bool, level))]
+    return 1 if 1 in found else found[0] if found else len(domain.levels) - 1
+
+
 @dataclass
 class _Covering:
     """Picks the levels of a row, in them the next value, and any level by the seed for other names."""
@@ -98,6 +106,8 @@ class _Covering:
         chance = random.Random(f"{self.seed}/{name}")
         count = len(domain.levels)
         level = self.row[name] if name in self.row else chance.randrange(count)
+        if level == _ON:
+            level = _level_of_presence(domain)
         self.lacks |= level >= count
         self.levels[name] = max(count, self.levels.get(name, 0))
         level %= count
@@ -246,6 +256,8 @@ def _rows(counts: Mapping[str, int]) -> Iterator[Mapping[str, int]]:
         return
     for levels in AllPairs([range(counts[name]) for name in names]):
         yield dict(zip(names, levels, strict=True))
+    # What two of them do together may need a third.
+    yield dict.fromkeys(names, _ON)
 
 
 def _made(
@@ -258,6 +270,8 @@ def _made(
         pick = _Covering(row, number + attempt, turns, strict=True)
         try:
             return make(pick), pick.picked
+        except Refused:
+            continue  # Other sizes of these levels may fit each other.
         except Unfit:
             if not pick.lacks:
                 break

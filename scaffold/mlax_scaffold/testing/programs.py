@@ -48,13 +48,19 @@ class Program:
         """The program of a function of arrays, given as arrays or their types."""
         return cls(*jax.make_jaxpr(function, return_shape=True)(*args))
 
-    def gradient(self, of: Sequence[int], outputs: int) -> Program:
+    def gradient(
+        self,
+        of: Sequence[int],
+        outputs: int,
+        around: Callable[[Callable[[], Any]], Any] = lambda run: run(),
+    ) -> Program:
         """All results, and the derivatives of the first floating ones by some inputs.
 
         Args:
             of: positions of floating inputs, flat.
             outputs: of so many results, flat, the floating ones are differentiated; their
                 cotangents are further inputs.
+            around: runs it where the axes are mapped that rules of derivatives name.
         """
         run = jaxpr_as_fun(self.jaxpr)
         avals = [*map(_struct, self.jaxpr.in_avals)]
@@ -73,7 +79,11 @@ class Program:
             _, pullback, found = jax.vjp(forward, values, has_aux=True)
             return found, pullback(cotangents)[0]
 
-        return Program.of(derivative, avals, [results[i] for i in floats])
+        return Program.of(
+            lambda *given: around(lambda: derivative(*given)),
+            avals,
+            [results[i] for i in floats],
+        )
 
 
 @functools.cache

@@ -214,7 +214,8 @@ class Situation:
         if not self.differentiable or not any(map(is_inexact, y)):
             return None
         with self.precision():
-            return program.gradient([i for i, _ in self.differentiable], len(y))
+            places = [i for i, _ in self.differentiable]
+            return program.gradient(places, len(y), self.case.on_devices)
 
     def creation(self, **initializers: Any) -> tuple[Program, Program]:
         """`(trainables, non_trainables)` of a key: as `init` makes them, and as the spec says."""

@@ -263,7 +263,11 @@ class ToyOptimizerState(NamedTuple):
 @jax.tree_util.register_static
 @dataclass(frozen=True)
 class ToyOptimizerHyperparams:
-    """Hyperparameters of an optimizer that follows the gradients, with random signs."""
+    """Hyperparameters of an optimizer that uses all that it is given.
+
+    It follows the gradients, and those at the weights that it would reach; it decays the weights, by
+    the loss, and draws random signs.
+    """
 
     decay: float = 0.5
 
@@ -272,15 +276,16 @@ class ToyOptimizerHyperparams:
         gradients: Any,
         state: ToyOptimizerState,
         trainables: Any,
+        value: jax.Array | None = None,
+        value_and_gradients: Callable[[Any], tuple[jax.Array, Any]] | None = None,
         key: jax.Array | None = None,
-        **inputs: Any,
     ) -> tuple[Any, ToyOptimizerState]:
         """The new trace is decay * trace + gradient; with a key, some signs of the update change.
 
-        Without a trace the update is the gradient.
+        Without a trace the update is the gradient, and what the weights and the loss add to it.
         """
         if state.trace is None:
-            return gradients, state
+            return self._ahead(gradients, trainables, value, value_and_gradients), state
         trace = jax.tree.map(lambda t, g: self.decay * t + g, state.trace, gradients)
         leaves, structure = jax.tree.flatten(trace)
         if key is None or not leaves:
@@ -290,6 +295,22 @@ class ToyOptimizerHyperparams:
             for k, u in zip(jax.random.split(key, len(leaves)), leaves, strict=True)
         ]
         return structure.unflatten(updates), ToyOptimizerState(trace)
+
+    def _ahead(
+        self,
+        gradients: Any,
+        trainables: Any,
+        value: jax.Array | None,
+        value_and_gradients: Callable[[Any], tuple[jax.Array, Any]] | None,
+    ) -> Any:
+        if value_and_gradients is not None:
+            _, gradients = value_and_gradients(
+                jax.tree.map(lambda p, g: p - self.decay * g, trainables, gradients)
+            )
+        decayed = jax.tree.map(lambda g, p: g + self.decay * p, gradients, trainables)
+        if value is None:
+            return decayed
+        return jax.tree.map(lambda u: u * value.astype(u.dtype), decayed)
 
 
 def optimizers(trainables: Any, count: int) -> list[tuple[Any, Any]]:

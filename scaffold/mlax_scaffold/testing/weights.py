@@ -34,7 +34,9 @@ def assert_rejects_other_weights(case: Case) -> None:
             trees[root] = changed
 
             def call(trees: dict[str, PyTree] = trees) -> object:
-                return case.fwd(x, **trees, hyperparams=hyperparams, **inputs)
+                return case.on_devices(
+                    lambda: case.fwd(x, **trees, hyperparams=hyperparams, **inputs)
+                )
 
             place = repr(path) if path else root
             _assert_refused(

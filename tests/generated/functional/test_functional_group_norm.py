@@ -19,8 +19,8 @@ from mlax_scaffold.testing.picks import Pick
 from mlax_scaffold.testing.profiles import each_dtype
 from mlax_scaffold.testing.strategies import (
     accum_dtypes,
+    axis_names,
     booleans,
-    nothing,
     optional,
     positives,
     sizes,
@@ -60,7 +60,7 @@ def cases(pick: Pick) -> Case:
     groups = pick("groups", sizes())
     channel_last = pick("channel_last", booleans())
     epsilon = pick("epsilon", positives())
-    axis_name = pick("axis_name", nothing())
+    axis_name = pick("axis_name", optional(axis_names()))
     accum_dtype = pick("accum_dtype", optional(accum_dtypes()))
     hyperparameters: dict[str, Any] = {
         "groups": groups,
@@ -86,6 +86,7 @@ def cases(pick: Pick) -> Case:
             else None,
         ),
         hyperparameters=hyperparameters,
+        axes=(axis_name,),
         requirements=("groups must divide the number of channels",),
         shapes=shapes,
         y=shapes.expected(

@@ -19,8 +19,8 @@ from mlax_scaffold.testing.picks import Pick
 from mlax_scaffold.testing.profiles import each_dtype
 from mlax_scaffold.testing.strategies import (
     accum_dtypes,
+    axis_names,
     booleans,
-    nothing,
     optional,
     positives,
 )
@@ -54,7 +54,7 @@ def cases(pick: Pick) -> Case:
     """Hyperparameters and inputs of instance_norm that fit each other."""
     channel_last = pick("channel_last", booleans())
     epsilon = pick("epsilon", positives())
-    axis_name = pick("axis_name", nothing())
+    axis_name = pick("axis_name", optional(axis_names()))
     accum_dtype = pick("accum_dtype", optional(accum_dtypes()))
     hyperparameters: dict[str, Any] = {
         "channel_last": channel_last,
@@ -79,6 +79,7 @@ def cases(pick: Pick) -> Case:
             else None,
         ),
         hyperparameters=hyperparameters,
+        axes=(axis_name,),
         shapes=shapes,
         y=shapes.expected(
             "batch *spatial channels if channel_last else batch channels *spatial"

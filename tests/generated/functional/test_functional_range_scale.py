@@ -18,10 +18,10 @@ from mlax_scaffold.testing.picks import Pick
 from mlax_scaffold.testing.profiles import each_dtype
 from mlax_scaffold.testing.strategies import (
     axes,
+    axis_names,
     booleans,
     choices,
     non_negatives,
-    nothing,
     optional,
 )
 
@@ -54,7 +54,7 @@ def cases(pick: Pick) -> Case:
     """Hyperparameters and inputs of range_scale that fit each other."""
     rank = pick("rank", choices(1, 2, 3))
     axis = pick("axis", optional(axes(rank)))
-    axis_name = pick("axis_name", nothing())
+    axis_name = pick("axis_name", optional(axis_names()))
     at_least = pick("at_least", non_negatives())
     only_float16 = pick("only_float16", booleans())
     hyperparameters: dict[str, Any] = {
@@ -74,6 +74,7 @@ def cases(pick: Pick) -> Case:
         functional.range_scale,
         x=(shapes.array("x"),),
         hyperparameters=hyperparameters,
+        axes=(axis_name,),
         shapes=shapes,
     )
 

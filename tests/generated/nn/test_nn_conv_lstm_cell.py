@@ -2,6 +2,7 @@
 # To change this file, edit that spec and run `mlax-scaffold generate`.
 """Property tests of mlax.nn.ConvLSTMCell."""
 
+import jax.numpy as jnp
 import pytest
 from hypothesis import given
 
@@ -106,9 +107,13 @@ def cases(pick: Pick) -> Case:
             "inputs": "batch *spatial in_channels if channel_last else batch in_channels *spatial",
             "carry[0]": "batch *spatial channels if channel_last else batch channels *spatial",
             "carry[1]": "batch *spatial channels if channel_last else batch channels *spatial",
+            "reset": "batch",
         },
         known(hyperparams),
     )
+    inputs = {}
+    if pick("reset is given", booleans()):
+        inputs["reset"] = shapes.array("reset", jnp.bool_)
     return Case.of_layer(
         "ConvLSTMCell",
         ConvLSTMCell,
@@ -120,6 +125,7 @@ def cases(pick: Pick) -> Case:
             shapes.array("inputs"),
             (shapes.array("carry[0]"), shapes.array("carry[1]")),
         ),
+        inputs=inputs,
         y=(
             shapes.expected(
                 "batch *spatial channels if channel_last else batch channels *spatial"

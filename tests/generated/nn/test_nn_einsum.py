@@ -81,7 +81,7 @@ def cases(pick: Pick) -> Case:
         "precision": precision,
     }
     requirements = (
-        "the equation is of the input, the kernel with a letter for each axis, and the result",
+        "the equation is of the input, the kernel with a letter for each axis, and the",
     )
     hyperparams = hyperparams_of(Einsum, hyperparameters, requirements)
     shapes = shapes_of(

@@ -18,9 +18,9 @@ from mlax_scaffold.testing.picks import Pick
 from mlax_scaffold.testing.profiles import each_dtype
 from mlax_scaffold.testing.strategies import (
     accum_dtypes,
+    axis_names,
     booleans,
     multiples,
-    nothing,
     optional,
     positives,
     sizes,
@@ -79,7 +79,7 @@ def cases(pick: Pick) -> Case:
     use_scale = pick("use_scale", booleans())
     use_bias = pick("use_bias", booleans())
     epsilon = pick("epsilon", positives())
-    axis_name = pick("axis_name", nothing())
+    axis_name = pick("axis_name", optional(axis_names()))
     accum_dtype = pick("accum_dtype", optional(accum_dtypes()))
     hyperparameters = {
         "groups": groups,
@@ -112,6 +112,7 @@ def cases(pick: Pick) -> Case:
         GroupNorm,
         graph.GroupNorm,
         hyperparameters,
+        axes=(axis_name,),
         requirements=requirements,
         shapes=shapes,
         x=shapes.array("x"),

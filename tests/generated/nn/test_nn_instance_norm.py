@@ -18,8 +18,8 @@ from mlax_scaffold.testing.picks import Pick
 from mlax_scaffold.testing.profiles import each_dtype
 from mlax_scaffold.testing.strategies import (
     accum_dtypes,
+    axis_names,
     booleans,
-    nothing,
     optional,
     positives,
     sizes,
@@ -71,7 +71,7 @@ def cases(pick: Pick) -> Case:
     use_scale = pick("use_scale", booleans())
     use_bias = pick("use_bias", booleans())
     epsilon = pick("epsilon", positives())
-    axis_name = pick("axis_name", nothing())
+    axis_name = pick("axis_name", optional(axis_names()))
     accum_dtype = pick("accum_dtype", optional(accum_dtypes()))
     hyperparameters = {
         "channels": channels,
@@ -99,6 +99,7 @@ def cases(pick: Pick) -> Case:
         InstanceNorm,
         graph.InstanceNorm,
         hyperparameters,
+        axes=(axis_name,),
         shapes=shapes,
         x=shapes.array("x"),
         inputs=inputs,

@@ -19,9 +19,9 @@ from mlax_scaffold.testing.profiles import each_dtype
 from mlax_scaffold.testing.strategies import (
     accum_dtypes,
     axes,
+    axis_names,
     booleans,
     choices,
-    nothing,
     optional,
     positives,
     sizes,
@@ -75,7 +75,7 @@ def cases(pick: Pick) -> Case:
     use_scale = pick("use_scale", booleans())
     use_bias = pick("use_bias", booleans())
     epsilon = pick("epsilon", positives())
-    axis_name = pick("axis_name", nothing())
+    axis_name = pick("axis_name", optional(axis_names()))
     accum_dtype = pick("accum_dtype", optional(accum_dtypes()))
     hyperparameters = {
         "features": features,
@@ -101,6 +101,7 @@ def cases(pick: Pick) -> Case:
         LayerNorm,
         graph.LayerNorm,
         hyperparameters,
+        axes=(axis_name,),
         shapes=shapes,
         x=shapes.array("x"),
         inputs=inputs,

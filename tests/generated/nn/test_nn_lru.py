@@ -2,6 +2,7 @@
 # To change this file, edit that spec and run `mlax-scaffold generate`.
 """Property tests of mlax.nn.LRU."""
 
+import jax.numpy as jnp
 import pytest
 from hypothesis import given
 
@@ -93,12 +94,15 @@ def cases(pick: Pick) -> Case:
             "x": "*batch time features",
             "carry[0]": "*batch state_features",
             "carry[1]": "*batch state_features",
+            "reset": "*batch time",
         },
         known(hyperparams),
     )
     inputs = {}
     if pick("carry is given", booleans()):
         inputs["carry"] = (shapes.array("carry[0]"), shapes.array("carry[1]"))
+    if pick("reset is given", booleans()):
+        inputs["reset"] = shapes.array("reset", jnp.bool_)
     return Case.of_layer(
         "LRU",
         LRU,

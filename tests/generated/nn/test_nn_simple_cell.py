@@ -2,6 +2,7 @@
 # To change this file, edit that spec and run `mlax-scaffold generate`.
 """Property tests of mlax.nn.SimpleCell."""
 
+import jax.numpy as jnp
 import pytest
 from hypothesis import given
 
@@ -77,9 +78,12 @@ def cases(pick: Pick) -> Case:
     hyperparams = hyperparams_of(SimpleCell, hyperparameters)
     shapes = shapes_of(
         pick,
-        {"inputs": "*batch in_features", "carry": "*batch features"},
+        {"inputs": "*batch in_features", "carry": "*batch features", "reset": "*batch"},
         known(hyperparams),
     )
+    inputs = {}
+    if pick("reset is given", booleans()):
+        inputs["reset"] = shapes.array("reset", jnp.bool_)
     return Case.of_layer(
         "SimpleCell",
         SimpleCell,
@@ -88,6 +92,7 @@ def cases(pick: Pick) -> Case:
         aliases={"hidden_size": "features"},
         shapes=shapes,
         x=(shapes.array("inputs"), shapes.array("carry")),
+        inputs=inputs,
         y=(shapes.expected("*batch features"), shapes.expected("*batch features")),
         spread=True,
         keys=3,

@@ -34,6 +34,9 @@ def cases(pick: Pick) -> OptimizerCase:
         },
         other_dtypes=(accum_dtype,),
         partial_moments=("optimizer", "calls", "loss"),
+        requirements=(
+            "a call knows the loss of its own part only, which the optimizer evaluates;",
+        ),
     )
 
 

@@ -138,3 +138,74 @@ def test_a_share_of_a_size_is_not_drawn():
     text = convert("t.py", TORCH, "Block", "Block").text.replace("'", '"')
     assert '"ratio": 4.0' in text
     assert '"drop' not in text
+
+
+MASKED = {
+    "of scores that are written out": (
+        "b, t, d = q.shape\n"
+        "    b, s, d = k.shape\n"
+        "    scores = q @ jnp.swapaxes(k, -2, -1)\n"
+        "    scores = jnp.where(mask, scores, -1e9)\n"
+        "    return jax.nn.softmax(scores) @ k",
+        'Bool["# b t s"]',
+    ),
+    "with another one": (
+        "b, t, d = q.shape\n"
+        "    causal = jnp.tril(jnp.ones((t, t), dtype=bool))\n"
+        "    scores = jnp.einsum('btd,bsd->bts', q, q)\n"
+        "    scores = jnp.where(jnp.logical_and(causal, mask), scores, -1e9)\n"
+        "    return jax.nn.softmax(scores) @ q + k",
+        'Bool["# b t t"]',
+    ),
+    "of numbers": (
+        "b, t, d = q.shape\n"
+        "    scores = jnp.einsum('btd,bsd->bts', q, q) + mask\n"
+        "    return jax.nn.softmax(scores) @ k",
+        'Float["# b axis2 axis2"]',
+    ),
+}
+
+
+@pytest.mark.parametrize("case", MASKED)
+def test_a_mask_is_broadcast_to_what_it_masks(case: str):
+    body, shape = MASKED[case]
+    file = (
+        "import flax.linen as nn\nimport jax\nimport jax.numpy as jnp\n\n\n"
+        "class Thing(nn.Module):\n    features: int\n\n    @nn.compact\n"
+        "    def __call__(self, q, k, mask):\n        "
+        + body.replace("\n    ", "\n        ")
+        + "\n"
+    )
+    text = convert("f.py", file, "Thing", "FromThing").text.replace("'", '"')
+    assert f"mask: {shape}" in text, text
+
+
+def test_a_block_asks_for_the_mask_that_its_layer_does():
+    file = """\
+import torch.nn as nn
+
+
+class Inner(nn.Module):
+    def __init__(self, dim, heads):
+        super().__init__()
+        self.attn = nn.MultiheadAttention(dim, heads, batch_first=True)
+
+    def forward(self, x, mask=None):
+        return self.attn(x, x, x, attn_mask=mask)[0]
+
+
+class Thing(nn.Module):
+    def __init__(self, dim, heads=4):
+        super().__init__()
+        self.inner = Inner(dim, heads)
+        self.norm = nn.LayerNorm(dim)
+
+    def forward(self, x, mask=None):
+        return x + self.inner(self.norm(x), mask=mask)
+"""
+    made = convert("f.py", file, "Thing", "FromThing")
+    last = made.text.replace("'", '"').partition("class FromThing")[2]
+    assert 'mask: Bool["# *batch heads axis2 axis2"] | None=None' in last.replace(
+        " = ", "="
+    )
+    assert '"mask": (2, 4, 4, 4)' in last

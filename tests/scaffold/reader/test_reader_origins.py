@@ -58,13 +58,13 @@ def place(name: str, line: str, part: str = "") -> str:
         ),
         (
             "optim/adam",
-            "unbiased = mean * unbias_mean.astype(grad.dtype)",
+            "unbiased = mean * unbias_mean",
             "",
             "unbiased = self.mean * self.unbias_mean",
         ),
         (
             "optim/adam",
-            "return -learning_rate.astype(grad.dtype) * step, mean, square",
+            "return -learning_rate * step, mean, square",
             "",
             "return -self.learning_rate * step",
         ),

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import pytest
 
 from mlax import functional, schedule
+from mlax.block import res_net_block as ResNetBlock
 from mlax.nn import conv as Conv
 from mlax.optim import adam as Adam
 from mlax_scaffold.testing.defaults import (
@@ -54,6 +55,15 @@ def test_a_layer():
     fwd = with_default(Conv.fwd, "inference_mode", True)
     with pytest.raises(AssertionError, match="Conv: fwd: inference_mode is True by"):
         assert_layer_defaults("Conv", spec("nn/conv"), Conv.init, fwd)
+
+
+def test_an_initializer_that_is_none():
+    given = "ResNetBlock", spec("block/res_net_block")
+    assert_layer_defaults(*given, ResNetBlock.init, ResNetBlock.fwd)
+    init = with_default(ResNetBlock.init, "kernel_initializer", 0)
+    told = "ResNetBlock: init: kernel_initializer is 0 by default, expected None"
+    with pytest.raises(AssertionError, match=told):
+        assert_layer_defaults(*given, init, ResNetBlock.fwd)
 
 
 def test_an_optimizer():

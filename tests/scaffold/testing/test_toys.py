@@ -16,3 +16,28 @@ def test_a_toy_maps_arrays_of_any_shape_to_that_shape(shape):
     assert not jnp.array_equal(y, hyperparams.scale * x)
     gradient = jax.grad(lambda w: hyperparams.apply(x, w, state)[0].sum())(weights)
     assert gradient.kernel.any()
+
+
+def test_a_toy_optimizer_uses_all_that_it_is_given():
+    weights, gradients = {"w": jnp.arange(3.0)}, {"w": jnp.ones(3)}
+    state, hyperparams = toys.optimizer(weights, traced=False)
+
+    def updates(weights=weights, **given):
+        return hyperparams.apply(gradients, state, weights, **given)[0]["w"].tolist()
+
+    def value_and_gradients(weights):
+        return jnp.sum(weights["w"] ** 2), {"w": 2 * weights["w"]}
+
+    found = [
+        updates(),
+        updates({"w": jnp.ones(3)}),
+        updates(value=jnp.asarray(3.0)),
+        updates(value_and_gradients=value_and_gradients),
+    ]
+    assert len(set(map(tuple, found))) == 4
+    state, hyperparams = toys.optimizer(weights)
+    drawn = hyperparams.apply(gradients, state, weights, key=jax.random.key(3))[0]
+    assert (
+        drawn["w"].tolist()
+        != hyperparams.apply(gradients, state, weights)[0]["w"].tolist()
+    )

@@ -28,6 +28,7 @@ from zoo.functional._mean import mean
 from zoo.functional._moments import moments
 from zoo.functional._range_scale import range_scale
 from zoo.functional._rectification import rectification
+from zoo.functional._reset_carry import reset_carry
 from zoo.functional._rms_norm import rms_norm
 from zoo.functional._running_sum import running_sum
 from zoo.functional._saturate import saturate
@@ -69,6 +70,7 @@ __all__ = [
     "moments",
     "range_scale",
     "rectification",
+    "reset_carry",
     "rms_norm",
     "running_sum",
     "saturate",

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import jax
@@ -45,6 +46,7 @@ class RecurrentModule(LayerModule):
         x: jax.Array,
         prev_state: Any = None,
         *,
+        reset: jax.Array | None = None,
         is_training: bool = True,
         **inputs: Any,
     ) -> tuple[tuple[Any, Any], Params]:
@@ -57,14 +59,15 @@ class RecurrentModule(LayerModule):
             params: the parameters.
             x: (batch, time, ...).
             prev_state: the state before the first step; None: the initial one.
+            reset: boolean (batch, time): where the state is the initial one before the step.
             is_training: static; whether state changes and something may be random.
-            **inputs: keyword inputs of each step.
+            **inputs: keyword inputs, the same in each step.
 
         Returns:
             `((y, state), params)`: y is (batch, time, ...), the state that after the last step.
 
         Raises:
-            ValueError: where x has no axis of time.
+            ValueError, TypeError: where x has no axis of time, or a reset does not fit.
         """
         checks.static_flag(type(self).__name__, is_training=is_training)
         x = jnp.asarray(x)
@@ -72,10 +75,19 @@ class RecurrentModule(LayerModule):
             raise ValueError(
                 f"{type(self).__name__}: x must have shape (batch, time, ...), got {x.shape}"
             )
-        steps = jnp.moveaxis(x, 1, 0)
+        steps, resets = jnp.moveaxis(x, 1, 0), None
+        if reset is not None:
+            owner = type(self).__name__
+            reset = checks.logical(owner, reset=reset)
+            checks.shapes(
+                owner, {}, x=(x, "batch time ..."), reset=(reset, "batch time")
+            )
+            resets = jnp.moveaxis(reset, 1, 0)
         first = jax.ShapeDtypeStruct(steps.shape[1:], steps.dtype)
-        if prev_state is None:
-            prev_state = self.initial_carry(first.shape, x.dtype)
+        start = None
+        if prev_state is None or resets is not None:
+            start = self.initial_carry(first.shape, x.dtype)
+        prev_state = start if prev_state is None else prev_state
         sizes = self.inferred_sizes((first, prev_state))
         params = self._made(checked_params(self, params), sizes)
         outline = self._outline(sizes)
@@ -87,8 +99,10 @@ class RecurrentModule(LayerModule):
 
         cell: Any = self
 
-        def step(carry: Any, x: Any, fixed: Params = fixed) -> tuple[Any, Any]:
-            state, changing = carry
+        def step(carry: Any, xs: Any, fixed: Params = fixed) -> tuple[Any, Any]:
+            (state, changing), (x, begins) = carry, xs
+            if begins is not None:
+                state = jax.tree.map(functools.partial(_begun, begins), start, state)
             params = fixed.merge(changing)
             (y, state), after = cell(
                 params, x, state, is_training=is_training, **inputs
@@ -99,12 +113,19 @@ class RecurrentModule(LayerModule):
         init = (prev_state, changing)
         if self.is_static and len(steps) > 0:
             # One of the weights for each step: their gradient is added in pairs.
-            slices = zip(steps, shared(fixed, len(steps)), strict=True)
+            each_reset = [None] * len(steps) if resets is None else list(resets)
+            xs = zip(steps, each_reset, strict=True)
+            slices = zip(xs, shared(fixed, len(steps)), strict=True)
             (state, changing), each = in_turn(
                 lambda c, s: step(c, *s), init, list(slices)
             )
             ys = jnp.stack(each)
         else:
-            (state, changing), ys = dynamic_scan(step, init, steps)
+            (state, changing), ys = dynamic_scan(step, init, (steps, resets))
         params = params.update({path: changing.value(path) for path in changing})
         return (jnp.moveaxis(ys, 0, 1), state), params
+
+
+def _begun(begins: jax.Array, start: Any, state: Any) -> Any:
+    """The first state where a sequence begins, else the state."""
+    return jnp.where(jax.lax.expand_dims(begins, range(1, state.ndim)), start, state)

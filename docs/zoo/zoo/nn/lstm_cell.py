@@ -8,12 +8,14 @@ The carry is (c, h), the output is (h', (c', h')).
 
 Hochreiter & Schmidhuber, 1997, Neural Computation 9(8); forget gate: Gers et al.,
 2000. All gates are one product, as in what flax calls OptimizedLSTMCell.
+
+Where `reset` is True, a sequence begins anew: the carry is zeros before the step.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -25,6 +27,7 @@ from zoo._core.checks import PrecisionLike
 from zoo._core.scopes import applied_by
 from zoo._core.static import OfLayer, static
 from zoo._core.sums import spread
+from zoo.functional import reset_carry
 from zoo.initializers import lecun_normal, orthogonal, per_gate
 
 __all__ = ["LSTMCellHyperparams", "LSTMCellTrainables", "fwd", "init"]
@@ -63,6 +66,9 @@ class LSTMCellHyperparams(OfLayer):
     """Whether a bias is added."""
     precision: PrecisionLike | None
     """Of the products, see jax.lax.Precision."""
+
+    keyword_inputs: ClassVar[tuple[str, ...]] = ("reset",)
+    """Keyword inputs of `fwd`."""
 
     def initial_carry(self, input_shape, dtype):
         """The carry (c, h) before the first step, for inputs of that shape: zeros."""
@@ -150,6 +156,8 @@ def fwd(
     hyperparams: LSTMCellHyperparams,
     inference_mode: bool = False,
     key: jax.Array | None = None,
+    *,
+    reset: jax.Array | None = None,
 ) -> tuple[tuple[jax.Array, tuple[jax.Array, jax.Array]], None]:
     """One step of a long short-term memory.
 
@@ -161,6 +169,7 @@ def fwd(
         trainables: weights, cast to the dtype of the input.
         non_trainables: None.
         hyperparams: what `init` returned.
+        reset: boolean (*batch,), or None.
 
     Returns:
         `(y, None)`; y is tuple of floating (*batch, features), tuple of floating
@@ -175,18 +184,23 @@ def fwd(
     inputs, carry = checks.unpack("LSTMCell", "(inputs, carry)", x, 2)
     inputs = checks.floating("LSTMCell", inputs=inputs)
     carry = checks.items("LSTMCell", 2, checks.floating, carry=carry)
+    if reset is not None:
+        reset = checks.logical("LSTMCell", reset=reset)
     checks.same_dtype("LSTMCell", inputs=inputs, carry_0=carry[0], carry_1=carry[1])
     checks.shapes(
         "LSTMCell",
         hyperparams,
         inputs=(inputs, "*batch in_features"),
         carry=(carry, ("*batch features", "*batch features")),
+        reset=(reset, "*batch | None"),
     )
 
     kernel = arrays.in_dtype(trainables.kernel, inputs.dtype)
     recurrent_kernel = arrays.in_dtype(trainables.recurrent_kernel, inputs.dtype)
     bias = arrays.in_dtype(trainables.bias, inputs.dtype)
     c, h = carry
+    if reset is not None:
+        c, h = reset_carry(reset, c), reset_carry(reset, h)
     gates = inputs.dot(kernel, precision=hyperparams.precision)
     gates = gates + h.dot(recurrent_kernel, precision=hyperparams.precision)
     if bias is not None:

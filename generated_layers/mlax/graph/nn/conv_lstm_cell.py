@@ -31,6 +31,8 @@ class ConvLSTM(RecurrentModule):
 
     Shi et al., 2015, arXiv:1506.04214, without its peepholes, as in flax.
 
+    Where `reset` is True, a sequence begins anew: the carry is zeros before the step.
+
     Args:
         graph: a node of its own, `graph.child(...)`.
         channels: channels of the state (an integer of at least 1).
@@ -126,6 +128,7 @@ class ConvLSTM(RecurrentModule):
         x: jax.Array,
         prev_state: Any = None,
         *,
+        reset: jax.Array | None = None,
         is_training: bool = True,
     ) -> tuple[tuple[jax.Array, tuple[jax.Array, jax.Array]], Params]:
         """Apply the module.
@@ -137,6 +140,7 @@ class ConvLSTM(RecurrentModule):
             prev_state: tuple of floating (batch, *spatial, channels) where channel_last,
                 else (batch, channels, *spatial), floating (batch, *spatial, channels) where
                 channel_last, else (batch, channels, *spatial); None: the initial one.
+            reset: boolean (batch,), or None.
             is_training: static; whether state changes and something may be random.
 
         Returns:
@@ -152,4 +156,4 @@ class ConvLSTM(RecurrentModule):
         """
         if prev_state is None:
             prev_state, params = self.initial_state(params, x)
-        return self.call(pure.fwd, params, (x, prev_state), is_training)
+        return self.call(pure.fwd, params, (x, prev_state), is_training, reset=reset)

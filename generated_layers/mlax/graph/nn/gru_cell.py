@@ -33,6 +33,8 @@ class GRU(RecurrentModule):
     Cho et al., 2014, arXiv:1406.1078, resets the state before the product; most
     libraries reset after it, as cuDNN does.
 
+    Where `reset` is True, a sequence begins anew: the carry is zeros before the step.
+
     Args:
         graph: a node of its own, `graph.child(...)`.
         hidden_size: size of the state (an integer of at least 1).
@@ -115,6 +117,7 @@ class GRU(RecurrentModule):
         x: jax.Array,
         prev_state: Any = None,
         *,
+        reset: jax.Array | None = None,
         is_training: bool = True,
     ) -> tuple[tuple[jax.Array, jax.Array], Params]:
         """Apply the module.
@@ -123,6 +126,7 @@ class GRU(RecurrentModule):
             params: the parameters: those that are missing are created.
             x: floating (*batch, in_features).
             prev_state: floating (*batch, features); None: the initial one.
+            reset: boolean (*batch,), or None.
             is_training: static; whether state changes and something may be random.
 
         Returns:
@@ -135,4 +139,4 @@ class GRU(RecurrentModule):
         """
         if prev_state is None:
             prev_state, params = self.initial_state(params, x)
-        return self.call(pure.fwd, params, (x, prev_state), is_training)
+        return self.call(pure.fwd, params, (x, prev_state), is_training, reset=reset)

@@ -32,6 +32,8 @@ class LRU(LayerModule):
     Orvieto et al., 2023, arXiv:2303.06349. There g is a weight that starts at this
     value. Complex numbers are pairs of real ones, which half precision has too.
 
+    Where `reset` is True, a sequence begins anew: the state is zeros before the step.
+
     Args:
         graph: a node of its own, `graph.child(...)`.
         state_features: number of complex elements of the state (an integer of at least
@@ -134,6 +136,7 @@ class LRU(LayerModule):
         x: jax.Array,
         *,
         carry: tuple[jax.Array, jax.Array] | None = None,
+        reset: jax.Array | None = None,
         is_training: bool = True,
     ) -> tuple[Any, Params]:
         """Apply the module.
@@ -143,6 +146,7 @@ class LRU(LayerModule):
             x: floating (*batch, time, features).
             carry: tuple of floating (*batch, state_features), floating (*batch,
                 state_features).
+            reset: boolean (*batch, time), or None.
             is_training: static; whether state changes and something may be random.
 
         Returns:
@@ -152,4 +156,4 @@ class LRU(LayerModule):
             LockedError: where locked params lack a parameter.
             ValueError, TypeError: where an input does not fit.
         """
-        return self.call(pure.fwd, params, x, is_training, carry=carry)
+        return self.call(pure.fwd, params, x, is_training, carry=carry, reset=reset)

@@ -33,6 +33,8 @@ class LSTM(RecurrentModule):
     Hochreiter & Schmidhuber, 1997, Neural Computation 9(8); forget gate: Gers et al.,
     2000. All gates are one product, as in what flax calls OptimizedLSTMCell.
 
+    Where `reset` is True, a sequence begins anew: the carry is zeros before the step.
+
     Args:
         graph: a node of its own, `graph.child(...)`.
         hidden_size: size of the state (an integer of at least 1).
@@ -112,6 +114,7 @@ class LSTM(RecurrentModule):
         x: jax.Array,
         prev_state: Any = None,
         *,
+        reset: jax.Array | None = None,
         is_training: bool = True,
     ) -> tuple[tuple[jax.Array, tuple[jax.Array, jax.Array]], Params]:
         """Apply the module.
@@ -121,6 +124,7 @@ class LSTM(RecurrentModule):
             x: floating (*batch, in_features).
             prev_state: tuple of floating (*batch, features), floating (*batch, features);
                 None: the initial one.
+            reset: boolean (*batch,), or None.
             is_training: static; whether state changes and something may be random.
 
         Returns:
@@ -133,4 +137,4 @@ class LSTM(RecurrentModule):
         """
         if prev_state is None:
             prev_state, params = self.initial_state(params, x)
-        return self.call(pure.fwd, params, (x, prev_state), is_training)
+        return self.call(pure.fwd, params, (x, prev_state), is_training, reset=reset)

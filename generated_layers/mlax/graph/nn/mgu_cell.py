@@ -32,6 +32,8 @@ class MGU(RecurrentModule):
     Zhou et al., 2016, arXiv:1603.09420; and without `reset_gate`, where n is
     tanh(x W' + b' + h U'), Heck & Salem, 2017, arXiv:1701.03452.
 
+    Where `reset` is True, a sequence begins anew: the carry is zeros before the step.
+
     Args:
         graph: a node of its own, `graph.child(...)`.
         hidden_size: size of the state (an integer of at least 1).
@@ -118,6 +120,7 @@ class MGU(RecurrentModule):
         x: jax.Array,
         prev_state: Any = None,
         *,
+        reset: jax.Array | None = None,
         is_training: bool = True,
     ) -> tuple[tuple[jax.Array, jax.Array], Params]:
         """Apply the module.
@@ -126,6 +129,7 @@ class MGU(RecurrentModule):
             params: the parameters: those that are missing are created.
             x: floating (*batch, in_features).
             prev_state: floating (*batch, features); None: the initial one.
+            reset: boolean (*batch,), or None.
             is_training: static; whether state changes and something may be random.
 
         Returns:
@@ -138,4 +142,4 @@ class MGU(RecurrentModule):
         """
         if prev_state is None:
             prev_state, params = self.initial_state(params, x)
-        return self.call(pure.fwd, params, (x, prev_state), is_training)
+        return self.call(pure.fwd, params, (x, prev_state), is_training, reset=reset)

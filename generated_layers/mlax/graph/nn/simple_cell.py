@@ -30,6 +30,8 @@ class SimpleRNN(RecurrentModule):
 
     Elman, 1990, Cognitive Science 14(2).
 
+    Where `reset` is True, a sequence begins anew: the carry is zeros before the step.
+
     Args:
         graph: a node of its own, `graph.child(...)`.
         hidden_size: size of the state (an integer of at least 1).
@@ -107,6 +109,7 @@ class SimpleRNN(RecurrentModule):
         x: jax.Array,
         prev_state: Any = None,
         *,
+        reset: jax.Array | None = None,
         is_training: bool = True,
     ) -> tuple[tuple[jax.Array, jax.Array], Params]:
         """Apply the module.
@@ -115,6 +118,7 @@ class SimpleRNN(RecurrentModule):
             params: the parameters: those that are missing are created.
             x: floating (*batch, in_features).
             prev_state: floating (*batch, features); None: the initial one.
+            reset: boolean (*batch,), or None.
             is_training: static; whether state changes and something may be random.
 
         Returns:
@@ -127,4 +131,4 @@ class SimpleRNN(RecurrentModule):
         """
         if prev_state is None:
             prev_state, params = self.initial_state(params, x)
-        return self.call(pure.fwd, params, (x, prev_state), is_training)
+        return self.call(pure.fwd, params, (x, prev_state), is_training, reset=reset)

@@ -164,7 +164,11 @@ _LAYERS = {
     "ZeroPad2d": Row("(padding)", "calc.zero_pad(padding)", "function"),
 }
 LAYERS = {f"torch.nn.{name}": row for name, row in _LAYERS.items()} | {
-    "flax.nnx.identity": Row("()", "x", "function")
+    "flax.nnx.identity": Row("()", "x", "function"),
+    **dict.fromkeys(
+        ("timm.layers.DropPath", "timm.models.layers.DropPath"),
+        Row("(drop_prob=0.0, scale_by_keep=True)", "layer.DropPath(drop_prob)"),
+    ),
 }
 
 CALLS = {

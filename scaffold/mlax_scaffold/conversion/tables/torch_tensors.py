@@ -222,7 +222,7 @@ _TENSORS = {
     "zeros": Row("(*size)", "calc.filled('zeros', size)"),
     "ones": Row("(*size)", "calc.filled('ones', size)"),
     "full": Row("(size, value)", "jnp.full(size, value)"),
-    "eye": Row("(n)", "jnp.eye(n)"),
+    "eye": Row("(n)", "calc.eye(n)"),
     "zeros_like": Row("(x)", "jnp.zeros_like(x)"),
     "ones_like": Row("(x)", "jnp.ones_like(x)"),
     "full_like": Row("(x, value)", "jnp.full_like(x, value)"),

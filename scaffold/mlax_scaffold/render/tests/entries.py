@@ -127,8 +127,15 @@ def _draws(definition: Definition, method: Method, unsaid: bool) -> Iterator[str
             strategy = strategy.replace("sizes()", "sizes(max=32)").replace(
                 "size_sequences()", "size_sequences(min_size=1, max=32)"
             )
+        if h.type.word.mapped and h.type.optional and not _is_mapped(definition.kind):
+            strategy = "nothing()"
         domain = (unsaid and like_default(h)) or dividing(definition, h) or strategy
         yield f'{local(h.name)} = pick("{h.name}", {domain})'
+
+
+def _is_mapped(kind: Kind) -> bool:
+    """Whether tests call it on several devices."""
+    return kind.is_layer or kind is Kind.FUNCTION
 
 
 def _literal(example: Example) -> str:

@@ -24,6 +24,9 @@ from mlax_scaffold.render.tests.graph import creation_keys
 from mlax_scaffold.render.tests.imports import drawn_by, imports_of
 from mlax_scaffold.render.tests.names import local
 
+_BEGINS = 80
+"""So much of a message tells which one it is."""
+
 
 @dataclass(frozen=True)
 class TestView:
@@ -45,6 +48,8 @@ class TestView:
     """The same as keyword arguments."""
     aliases: str
     """Items of a dict of what the module class calls hyperparameters by other names."""
+    axes: str
+    """Values that name axes which a caller maps over."""
     creates: bool
     """Whether `init` makes weights or states of a key."""
     allow: str
@@ -137,6 +142,7 @@ def _view(definition: Definition, library: Library, project: Project) -> TestVie
             f"{h.name}={local(h.name)}" for h in definition.hyperparameters
         ),
         aliases=", ".join(f'"{alias}": "{name}"' for name, alias in definition.aliases),
+        axes="".join(f"{local(h.name)}, " for h in plain if h.type.word.mapped),
         creates=takes_key,
         allow=_allowed(plain, definition.kind, named),
         smooth=_allowed(plain, Kind.LAYER, named),
@@ -184,9 +190,10 @@ def _allowed(plain: list[Hyperparameter], kind: Kind, named: tuple[str, ...]) ->
 
 
 def _requirements(definition: Definition, library: Library) -> Iterator[str]:
-    """Messages of the requirements of a definition, and of what it is built on."""
+    """How messages of the requirements begin, of a definition and of what it is built on."""
     for requirement in definition.requirements:
-        yield requirement.told
+        told, words = requirement.told, requirement.told[:_BEGINS].rpartition(" ")[0]
+        yield told if len(told) <= _BEGINS else words or told[:_BEGINS]
     for reference in library.references(definition):
         if reference in library.definitions:
             yield from _requirements(library[reference], library)

@@ -1,7 +1,7 @@
 import jax.numpy as jnp
 from jax import lax
 
-from mlax_scaffold.spec import DType, Float, Probability, function, softmax
+from mlax_scaffold.spec import DType, Float, Probability, cumsum, function, softmax
 
 
 @function
@@ -20,7 +20,7 @@ def top_p_logits(
     wide = fixed if accum_dtype is None else fixed.astype(accum_dtype)
     descending = -jnp.sort(-wide, axis=-1)
     shares = softmax(descending)
-    sums = lax.associative_scan(jnp.add, shares, axis=-1)
+    sums = cumsum(shares)
     # What comes before a class is less than p.
     kept = (sums - shares < p).at[..., 0].set(True)
     endless = jnp.full_like(descending, jnp.inf)

@@ -1,7 +1,7 @@
 import jax.numpy as jnp
 from jax import lax
 
-from mlax_scaffold.spec import Float, Int, function, spread, sum
+from mlax_scaffold.spec import Float, Int, cumsum, function, spread, sum
 
 
 @function
@@ -22,7 +22,7 @@ def multiclass_sparsemax_loss(
     z = scores - top
     # The support of p: the largest classes that leave something for each of them.
     descending = -jnp.sort(-(fixed - top), axis=-1)
-    sums = lax.associative_scan(jnp.add, descending, axis=-1)
+    sums = cumsum(descending)
     ranks = jnp.arange(1, classes + 1, dtype=z.dtype)
     least = jnp.where(1.0 + ranks * descending > sums, descending, 0.0)
     support = fixed - top >= jnp.min(least, axis=-1, keepdims=True)

@@ -1,7 +1,17 @@
 import jax.numpy as jnp
 from jax import lax
 
-from mlax_scaffold.spec import Float, Initializer, Layer, PerDim, Precision, Size, zeros
+from mlax_scaffold.spec import (
+    Bool,
+    Float,
+    Initializer,
+    Layer,
+    PerDim,
+    Precision,
+    Size,
+    reset_carry,
+    zeros,
+)
 from mlax_scaffold.specs.nn.conv import Conv
 
 
@@ -13,6 +23,8 @@ class ConvLSTMCell(Layer, module="ConvLSTM"):
     The carry is (c, h), the output is (h', (c', h')).
 
     Shi et al., 2015, arXiv:1506.04214, without its peepholes, as in flax.
+
+    Where `reset` is True, a sequence begins anew: the carry is zeros before the step.
     """
 
     spatial_dims: Size  #: number of spatial axes
@@ -64,6 +76,8 @@ class ConvLSTMCell(Layer, module="ConvLSTM"):
                 "batch *spatial channels if channel_last else batch channels *spatial"
             ],
         ],
+        *,
+        reset: Bool["batch"] | None = None,
     ) -> tuple[
         Float["batch *spatial channels if channel_last else batch channels *spatial"],
         tuple[
@@ -76,6 +90,8 @@ class ConvLSTMCell(Layer, module="ConvLSTM"):
         ],
     ]:
         c, h = carry
+        if reset is not None:
+            c, h = reset_carry(reset, c), reset_carry(reset, h)
         gates = self.of_input(inputs) + self.of_state(h)
         i, f, g, o = jnp.split(gates, 4, axis=-1 if self.channel_last else 1)
         c = lax.logistic(f + self.forget_bias) * c + lax.logistic(i) * jnp.tanh(g)

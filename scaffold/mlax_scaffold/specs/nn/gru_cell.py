@@ -3,6 +3,7 @@ import jax.numpy as jnp
 
 from mlax_scaffold.spec import (
     Activation,
+    Bool,
     Float,
     Layer,
     Precision,
@@ -10,6 +11,7 @@ from mlax_scaffold.spec import (
     lecun_normal,
     orthogonal,
     per_gate,
+    reset_carry,
     spread,
     trainable,
     zeros,
@@ -25,6 +27,8 @@ class GRUCell(Layer, module="GRU", aliases={"features": "hidden_size"}):
 
     Cho et al., 2014, arXiv:1406.1078, resets the state before the product; most
     libraries reset after it, as cuDNN does.
+
+    Where `reset` is True, a sequence begins anew: the carry is zeros before the step.
     """
 
     in_features: Size  #: size of the last axis of the input
@@ -45,8 +49,14 @@ class GRUCell(Layer, module="GRU", aliases={"features": "hidden_size"}):
         )
 
     def forward(
-        self, inputs: Float["*batch in_features"], carry: Float["*batch features"]
+        self,
+        inputs: Float["*batch in_features"],
+        carry: Float["*batch features"],
+        *,
+        reset: Bool["*batch"] | None = None,
     ) -> tuple[Float["*batch features"], Float["*batch features"]]:
+        if reset is not None:
+            carry = reset_carry(reset, carry)
         x = inputs.dot(self.kernel, precision=self.precision)
         x = x if self.bias is None else x + spread(self.bias, x.shape)
         x_gates, x_n = jnp.split(x, [2 * self.features], -1)

@@ -3,6 +3,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from mlax_scaffold.spec import (
+    Bool,
     Float,
     Layer,
     Positive,
@@ -12,6 +13,7 @@ from mlax_scaffold.spec import (
     Size,
     normal,
     require,
+    reset_carry,
     ring_phases,
     ring_radii,
     spread,
@@ -30,6 +32,8 @@ class LRU(Layer):
 
     Orvieto et al., 2023, arXiv:2303.06349. There g is a weight that starts at this
     value. Complex numbers are pairs of real ones, which half precision has too.
+
+    Where `reset` is True, a sequence begins anew: the state is zeros before the step.
     """
 
     features: Size  #: size of the last axis of the input and of the output
@@ -66,6 +70,7 @@ class LRU(Layer):
         *,
         carry: tuple[Float["*batch state_features"], Float["*batch state_features"]]
         | None = None,
+        reset: Bool["*batch time"] | None = None,
     ) -> PyTree:
         decay = jnp.exp(self.log_decay)
         angle = jnp.exp(self.log_phase)
@@ -90,6 +95,11 @@ class LRU(Layer):
             return multiply(a, b), add(multiply(wide, h), u)
 
         steps = [jnp.broadcast_to(spread(part, shape), shape) for part in a]
+        if reset is not None:
+            # Nothing of the state before a step is kept by a factor of zero.
+            steps = [
+                reset_carry(reset, jnp.broadcast_to(part, u[0].shape)) for part in steps
+            ]
         powers, h = lax.associative_scan(combine, (steps, u), axis=x.ndim - 2)
         if carry is not None:
             start = [spread(part[..., None, :], u[0].shape) for part in carry]

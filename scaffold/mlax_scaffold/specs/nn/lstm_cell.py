@@ -3,6 +3,7 @@ import jax.numpy as jnp
 
 from mlax_scaffold.spec import (
     Activation,
+    Bool,
     Float,
     Layer,
     Precision,
@@ -10,6 +11,7 @@ from mlax_scaffold.spec import (
     lecun_normal,
     orthogonal,
     per_gate,
+    reset_carry,
     spread,
     trainable,
     zeros,
@@ -25,6 +27,8 @@ class LSTMCell(Layer, module="LSTM", aliases={"features": "hidden_size"}):
 
     Hochreiter & Schmidhuber, 1997, Neural Computation 9(8); forget gate: Gers et al.,
     2000. All gates are one product, as in what flax calls OptimizedLSTMCell.
+
+    Where `reset` is True, a sequence begins anew: the carry is zeros before the step.
     """
 
     in_features: Size  #: size of the last axis of the input
@@ -47,11 +51,15 @@ class LSTMCell(Layer, module="LSTM", aliases={"features": "hidden_size"}):
         self,
         inputs: Float["*batch in_features"],
         carry: tuple[Float["*batch features"], Float["*batch features"]],
+        *,
+        reset: Bool["*batch"] | None = None,
     ) -> tuple[
         Float["*batch features"],
         tuple[Float["*batch features"], Float["*batch features"]],
     ]:
         c, h = carry
+        if reset is not None:
+            c, h = reset_carry(reset, c), reset_carry(reset, h)
         gates = inputs.dot(self.kernel, precision=self.precision)
         gates = gates + h.dot(self.recurrent_kernel, precision=self.precision)
         gates = gates if self.bias is None else gates + spread(self.bias, gates.shape)

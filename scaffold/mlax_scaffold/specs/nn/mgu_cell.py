@@ -3,6 +3,7 @@ import jax.numpy as jnp
 
 from mlax_scaffold.spec import (
     Activation,
+    Bool,
     Float,
     Layer,
     Precision,
@@ -11,6 +12,7 @@ from mlax_scaffold.spec import (
     ones,
     orthogonal,
     per_gate,
+    reset_carry,
     spread,
     trainable,
     zeros,
@@ -25,6 +27,8 @@ class MGUCell(Layer, module="MGU", aliases={"features": "hidden_size"}):
 
     Zhou et al., 2016, arXiv:1603.09420; and without `reset_gate`, where n is
     tanh(x W' + b' + h U'), Heck & Salem, 2017, arXiv:1701.03452.
+
+    Where `reset` is True, a sequence begins anew: the carry is zeros before the step.
     """
 
     in_features: Size  #: size of the last axis of the input
@@ -46,8 +50,14 @@ class MGUCell(Layer, module="MGU", aliases={"features": "hidden_size"}):
         )
 
     def forward(
-        self, inputs: Float["*batch in_features"], carry: Float["*batch features"]
+        self,
+        inputs: Float["*batch in_features"],
+        carry: Float["*batch features"],
+        *,
+        reset: Bool["*batch"] | None = None,
     ) -> tuple[Float["*batch features"], Float["*batch features"]]:
+        if reset is not None:
+            carry = reset_carry(reset, carry)
         x = inputs.dot(self.kernel, precision=self.precision)
         h = carry.dot(self.recurrent_kernel, precision=self.precision)
         (x_f, x_n), (h_f, n) = jnp.split(x, 2, -1), jnp.split(h, 2, -1)

@@ -2,12 +2,14 @@ import jax.numpy as jnp
 
 from mlax_scaffold.spec import (
     Activation,
+    Bool,
     Float,
     Layer,
     Precision,
     Size,
     lecun_normal,
     orthogonal,
+    reset_carry,
     spread,
     trainable,
     zeros,
@@ -20,6 +22,8 @@ class SimpleCell(Layer, module="SimpleRNN", aliases={"features": "hidden_size"})
     The carry is h, the output is (h', h').
 
     Elman, 1990, Cognitive Science 14(2).
+
+    Where `reset` is True, a sequence begins anew: the carry is zeros before the step.
     """
 
     in_features: Size  #: size of the last axis of the input
@@ -35,8 +39,14 @@ class SimpleCell(Layer, module="SimpleRNN", aliases={"features": "hidden_size"})
         self.bias = trainable(zeros, (self.features,)) if self.use_bias else None
 
     def forward(
-        self, inputs: Float["*batch in_features"], carry: Float["*batch features"]
+        self,
+        inputs: Float["*batch in_features"],
+        carry: Float["*batch features"],
+        *,
+        reset: Bool["*batch"] | None = None,
     ) -> tuple[Float["*batch features"], Float["*batch features"]]:
+        if reset is not None:
+            carry = reset_carry(reset, carry)
         h = inputs.dot(self.kernel, precision=self.precision)
         h = h if self.bias is None else h + spread(self.bias, h.shape)
         h = h + carry.dot(self.recurrent_kernel, precision=self.precision)

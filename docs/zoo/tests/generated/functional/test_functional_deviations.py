@@ -18,10 +18,10 @@ from mlax_scaffold.testing.picks import Pick
 from mlax_scaffold.testing.profiles import each_dtype
 from mlax_scaffold.testing.strategies import (
     axes,
+    axis_names,
     booleans,
     choices,
     non_negatives,
-    nothing,
     optional,
 )
 from zoo import functional
@@ -50,7 +50,7 @@ def cases(pick: Pick) -> Case:
     """Hyperparameters and inputs of deviations that fit each other."""
     rank = pick("rank", choices(1, 2, 3))
     axis = pick("axis", optional(axes(rank)))
-    axis_name = pick("axis_name", nothing())
+    axis_name = pick("axis_name", optional(axis_names()))
     epsilon = pick("epsilon", non_negatives())
     hyperparameters: dict[str, Any] = {
         "axis": axis,
@@ -72,6 +72,7 @@ def cases(pick: Pick) -> Case:
             else None,
         ),
         hyperparameters=hyperparameters,
+        axes=(axis_name,),
         shapes=shapes,
     )
 

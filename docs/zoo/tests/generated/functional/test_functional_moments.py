@@ -19,9 +19,9 @@ from mlax_scaffold.testing.profiles import each_dtype
 from mlax_scaffold.testing.strategies import (
     accum_dtypes,
     axes,
+    axis_names,
     booleans,
     choices,
-    nothing,
     optional,
 )
 from zoo import functional
@@ -52,7 +52,7 @@ def cases(pick: Pick) -> Case:
     rank = pick("rank", choices(1, 2, 3))
     axis = pick("axis", optional(axes(rank)))
     keepdims = pick("keepdims", booleans())
-    axis_name = pick("axis_name", nothing())
+    axis_name = pick("axis_name", optional(axis_names()))
     accum_dtype = pick("accum_dtype", optional(accum_dtypes()))
     hyperparameters: dict[str, Any] = {
         "axis": axis,
@@ -75,6 +75,7 @@ def cases(pick: Pick) -> Case:
             else None,
         ),
         hyperparameters=hyperparameters,
+        axes=(axis_name,),
         shapes=shapes,
         allow=declared(accum_dtype),
         smooth=exact(accum_dtype),

@@ -18,9 +18,9 @@ from mlax_scaffold.testing.picks import Pick
 from mlax_scaffold.testing.profiles import each_dtype
 from mlax_scaffold.testing.strategies import (
     axes,
+    axis_names,
     booleans,
     choices,
-    nothing,
     optional,
     positives,
 )
@@ -52,7 +52,7 @@ def cases(pick: Pick) -> Case:
     rank = pick("rank", choices(1, 2, 3))
     axis = pick("axis", optional(axes(rank)))
     epsilon = pick("epsilon", positives())
-    axis_name = pick("axis_name", nothing())
+    axis_name = pick("axis_name", optional(axis_names()))
     hyperparameters: dict[str, Any] = {
         "axis": axis,
         "epsilon": epsilon,
@@ -75,6 +75,7 @@ def cases(pick: Pick) -> Case:
             else None,
         ),
         hyperparameters=hyperparameters,
+        axes=(axis_name,),
         shapes=shapes,
     )
 

@@ -2,6 +2,7 @@
 # To change this file, edit that spec and run `mlax-scaffold generate`.
 """Property tests of zoo.nn.LSTMCell."""
 
+import jax.numpy as jnp
 import pytest
 from hypothesis import given
 
@@ -88,9 +89,13 @@ def cases(pick: Pick) -> Case:
             "inputs": "*batch in_features",
             "carry[0]": "*batch features",
             "carry[1]": "*batch features",
+            "reset": "*batch",
         },
         known(hyperparams),
     )
+    inputs = {}
+    if pick("reset is given", booleans()):
+        inputs["reset"] = shapes.array("reset", jnp.bool_)
     return Case.of_layer(
         "LSTMCell",
         LSTMCell,
@@ -102,6 +107,7 @@ def cases(pick: Pick) -> Case:
             shapes.array("inputs"),
             (shapes.array("carry[0]"), shapes.array("carry[1]")),
         ),
+        inputs=inputs,
         y=(
             shapes.expected("*batch features"),
             (shapes.expected("*batch features"), shapes.expected("*batch features")),

@@ -1,0 +1,21 @@
+"""What is done to a class before it is read: other forms of the same become one."""
+
+from __future__ import annotations
+
+import ast
+
+from mlax_scaffold.conversion.composition import composed
+from mlax_scaffold.conversion.key_loops import without_key_loops
+from mlax_scaffold.conversion.local_functions import inlined
+from mlax_scaffold.conversion.origin import Origin
+from mlax_scaffold.conversion.private_names import publicized
+from mlax_scaffold.conversion.tables import LAYERS
+from mlax_scaffold.conversion.vocabulary import SEQUENTIAL
+
+
+def prepare(origin: Origin, node: ast.ClassDef) -> None:
+    """Change a class in place."""
+    inlined(node)
+    without_key_loops(origin, node)
+    composed(origin, node, (*LAYERS, *SEQUENTIAL))
+    publicized(node)

@@ -1,0 +1,47 @@
+"""Shapes that annotations of jaxtyping tell: `Float[Array, "nodes features"]`."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterable
+
+from mlax_scaffold.conversion.class_fields import _kind
+from mlax_scaffold.conversion.sizes import Array, Symbols
+
+
+def told(symbols: Symbols, inputs: Iterable[ast.arg]) -> dict[str, Array]:
+    """The inputs, with the axes that annotations name where a size occurs more than once.
+
+    Of others no more is taken to be known than what the code asks for.
+    """
+    inputs = list(inputs)
+    words = {a.arg: _words(a.annotation) for a in inputs}
+    counts = Counter(word for found in words.values() for word in found)
+    sizes: dict[str, ast.expr] = {}
+    made = {}
+    for given in inputs:
+        axes: list[ast.expr] = []
+        known = words[given.arg]
+        if any(counts[w] > 1 for w in known if w.isidentifier()):
+            for word in known:
+                if word.isdecimal():
+                    axes.append(ast.Constant(int(word)))
+                elif word not in sizes:
+                    hint = word if word not in ("in", "_") else "features"
+                    sizes[word] = symbols.fresh(hint)
+                if not word.isdecimal():
+                    axes.append(sizes[word])
+        plain = all(w.isidentifier() or w.isdecimal() for w in known)
+        told = bool(axes) and plain
+        made[given.arg] = Array(axes if told else [], not told, _kind(given))
+    return made
+
+
+def _words(annotation: ast.expr | None) -> list[str]:
+    match annotation:
+        case ast.Subscript(
+            slice=ast.Tuple(elts=[_, ast.Constant(value=str() as text)])
+        ):
+            return text.split()
+    return []
