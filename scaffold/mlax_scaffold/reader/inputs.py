@@ -24,6 +24,7 @@ from mlax_scaffold.reader.remedies.classes import (
     with_word,
 )
 from mlax_scaffold.reader.remedies.names import renamed
+from mlax_scaffold.reader.remedies.trees import with_parts
 from mlax_scaffold.reader.remedies.types import annotated
 from mlax_scaffold.reader.resolution import HERE, Scope
 from mlax_scaffold.reader.source import (
@@ -169,6 +170,11 @@ def entry_inputs(
                 f"Give each field of {given} the type of an array, as in "
                 '`nodes: Float["n features"]`.'
             )
+        if given.partition("[")[0] in ("dict", "Dict", "Mapping"):
+            hint = (
+                "The keys of a dictionary have to be known: write a `NamedTuple` beside the "
+                'definition with a field for each, `image: Float["..."]`.'
+            )
         if parts := _named_parts(method, arg.arg):
             fields = "; ".join(f'{part}: Float["..."]' for part in parts)
             hint = (
@@ -246,7 +252,7 @@ def typed(
     if isinstance(default, ast.Constant) and default.value is not None:
         return None
     if _named_parts(function, arg.arg):
-        return None
+        return with_parts(source, function, arg)
     return annotated(source, arg, default, type_of(source, function, arg.arg))
 
 

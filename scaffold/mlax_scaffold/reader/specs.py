@@ -40,6 +40,7 @@ from mlax_scaffold.reader.methods import (
 )
 from mlax_scaffold.reader.plain_types import read_result_type
 from mlax_scaffold.reader.remedies.bodies import removed
+from mlax_scaffold.reader.remedies.trees import named_tuple
 from mlax_scaffold.reader.requirements import requirements_of
 from mlax_scaffold.reader.resolution import Scope
 from mlax_scaffold.reader.small_classes import kind_of
@@ -209,6 +210,7 @@ class _Reader:
                     f"a class, `{name}`, beside {definition}",
                     "A class beside it is a layer, a NamedTuple or an Enum; others are "
                     "written as functions.",
+                    fix=named_tuple(self.source, statement),
                 )
             case _ if self.helpers.rule(statement):
                 pass

@@ -29,7 +29,7 @@ from mlax_scaffold.testing.oracle import (
     run_optimizer,
     run_optimizer_initialization,
 )
-from mlax_scaffold.testing.picks import REFUSALS, Pick, Unfit, assert_wanted
+from mlax_scaffold.testing.picks import REFUSALS, Pick, Refused, Unfit, assert_wanted
 from mlax_scaffold.testing.programs import Program
 from mlax_scaffold.testing.strategies import choices
 
@@ -72,7 +72,7 @@ class OptimizerSituation:
                 raise Unfit from error
             if case.refuses(error):
                 found.assert_spec_refuses(error)
-                raise Unfit from error
+                raise Refused(case.hyperparameters, error) from error
             raise
         return found
 

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from mlax_scaffold.testing.audit import assert_dtypes
 from mlax_scaffold.testing.dtypes import FLOAT_DTYPES, precision_for
 from mlax_scaffold.testing.oracle import Spec, assert_spec_refuses
-from mlax_scaffold.testing.picks import Pick, Unfit
+from mlax_scaffold.testing.picks import Pick, Refused
 from mlax_scaffold.testing.programs import Program, assert_same_programs
 from mlax_scaffold.testing.strategies import Domain, choices
 
@@ -36,7 +36,7 @@ class ScheduleSituation:
         pick: Pick,
         requirements: tuple[str, ...],
     ) -> ScheduleSituation:
-        """A situation. Raises Unfit where what was picked does not meet the requirements."""
+        """A situation. Raises Refused where what was picked does not meet the requirements."""
         dtype = pick("dtype of the step", choices(*FLOAT_DTYPES[2:]))
         given: dict[str, Any] = {}
 
@@ -49,7 +49,7 @@ class ScheduleSituation:
         except ValueError as error:
             if any(message in str(error) for message in requirements):
                 assert_spec_refuses(spec, _of_spec(spec, given), error)
-                raise Unfit from error
+                raise Refused(given, error) from error
             raise
 
     @functools.cached_property

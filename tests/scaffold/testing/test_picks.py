@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 
 from mlax_scaffold.testing import picks
-from mlax_scaffold.testing.picks import Unfit
+from mlax_scaffold.testing.picks import Refused, Unfit
 from mlax_scaffold.testing.strategies import (
     booleans,
     choices,
@@ -93,6 +93,24 @@ def test_values_that_do_not_fit_are_picked_again():
     cases = [values for values, _ in picks.covering(fitting)]
     assert {values["kind"] for values in cases} == set("abc")
     assert {values["flag"] for values in cases} == {True, False}
+
+
+def test_sizes_that_are_refused_are_picked_again():
+    def divided(pick):
+        several = just(2, 3, 4, 5, 7, 9, 11, 13)
+        flags = [pick(f"flag {i}", booleans()) for i in range(5)]
+        size, parts = (pick(name, just(1) | several) for name in ("size", "parts"))
+        if size % parts:
+            raise Refused({}, ValueError("parts must divide size"))
+        return parts > 1, *flags
+
+    cases = [values for values, _ in picks.covering(divided)]
+    assert {(many, flag) for many, *flags in cases for flag in enumerate(flags)} == {
+        (many, (i, on))
+        for many in (False, True)
+        for i in range(5)
+        for on in (False, True)
+    }
 
 
 def test_what_a_case_has_may_depend_on_what_was_picked():

@@ -126,7 +126,7 @@ def annotated(
         line, column = source.start(node)
         end = (line, column + len(node.arg))
         text = f": {guessed}{none}"
-        return Fix((source.replace(end, end, text),), _needed(guessed))
+        return Fix((source.replace(end, end, text),), needed(guessed))
     text = _array(node.annotation)
     if text in ('Float["..."]', 'Float["..."] | None'):
         text = text.replace('Float["..."]', guessed)
@@ -136,10 +136,10 @@ def annotated(
 
 
 def _written(source: Source, node: ast.expr, text: str) -> Fix:
-    return Fix((source.edit(node, text),), _needed(text))
+    return Fix((source.edit(node, text),), needed(text))
 
 
-def _needed(text: str) -> tuple[Needed, ...]:
+def needed(text: str) -> tuple[Needed, ...]:
     """What a type takes from imports."""
     names = {n.id for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Name)}
     words = (*WORDS, *_ARRAYS.values(), "PerDim", "Literal")
