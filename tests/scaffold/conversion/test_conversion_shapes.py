@@ -209,3 +209,16 @@ class Thing(nn.Module):
         " = ", "="
     )
     assert '"mask": (2, 4, 4, 4)' in last
+
+
+def test_what_may_be_left_out_is_left_out_of_the_comparison():
+    file = (
+        "import flax.linen as nn\n\n\n"
+        "class Thing(nn.Module):\n    heads: int\n\n    @nn.compact\n"
+        "    def __call__(self, x, mask=None):\n"
+        "        attend = nn.MultiHeadDotProductAttention(num_heads=self.heads)\n"
+        "        return attend(x, x, mask=mask)\n"
+    )
+    made = convert("f.py", file, "Thing", "FromThing")
+    assert made.trial is not None
+    assert [given for given, _ in made.trial.inputs] == ["x"]
