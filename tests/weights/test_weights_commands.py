@@ -145,6 +145,8 @@ def test_json(folder: Path):
 def test_failures_of_commands(folder: Path):
     assert run("apply", "a.npz", "gone.toml", "--dry-run").exit_code == 2
     assert run("apply", "a.npz", "gone.toml").exit_code == 2
+    gone = run("apply", "a.npz", "gone.toml", "--dry-run").stderr
+    assert "there is no file gone.toml; `mlax-scaffold weights map` writes" in gone
     assert run("map", "gone.npz", "--model", "net.py:make").exit_code == 2
     (folder / "m.toml").write_text(
         "version = 1\n[weights]\ncached = ['int32[]', 'initial']\nunused = []\n"

@@ -102,6 +102,10 @@ def read_mapping(path: str | os.PathLike[str]) -> Mapping:
     place = Path(path)
     try:
         text = place.read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        raise UsageError(
+            f"there is no file {place}; `mlax-scaffold weights map` writes a mapping"
+        ) from error
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{place} cannot be read: {error}") from error
     return parse_mapping(text, str(place))
