@@ -43,7 +43,11 @@ class Noisy(bx.Dropout):
 
 
 class Cell(bx.GRU):
-    def __call__(self, params, x, prev_state=None, *, is_training=True):
+    """One that never begins anew."""
+
+    def __call__(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self, params, x, prev_state=None, *, is_training=True
+    ):
         y, params = super().__call__(params, x, prev_state, is_training=is_training)
         return jax.tree.map(lambda v: 0.5 * v, y), params
 

@@ -45,6 +45,8 @@ class Shapes(Mapping[str, Any]):
     patterns: Mapping[str, Patterns]
     loose: tuple[str, ...] = ()
     """Names of inputs that may have other shapes than were picked."""
+    trees: tuple[str, ...] = ()
+    """Names of those that may be of any kind, too."""
     arrays: dict[str, jax.ShapeDtypeStruct] = field(default_factory=dict)
     """The inputs that were made, by name."""
 
@@ -100,6 +102,7 @@ def shapes_of(
     ranks: Mapping[str, int] | None = None,
     given: Mapping[str, tuple[int, ...]] | None = None,
     loose: tuple[str, ...] = (),
+    trees: tuple[str, ...] = (),
 ) -> Shapes:
     """Shapes of the inputs of one layer, which agree on the size of every name.
 
@@ -114,6 +117,7 @@ def shapes_of(
         ranks: the number of axes of a `*name` that must have a certain one.
         given: shapes of inputs that are not picked, by name.
         loose: names of inputs whose annotations allow more than their patterns.
+        trees: names of those that may be anything.
 
     Raises:
         Unfit: where a computed size is none for the sizes that were picked.
@@ -129,7 +133,7 @@ def shapes_of(
         name: _map(value, lambda shape, name=name: picking.make(name, shape))
         for name, value in resolved.items()
     }
-    return Shapes({**shapes, **(given or {})}, sizes, known, patterns, loose)
+    return Shapes({**shapes, **(given or {})}, sizes, known, patterns, loose, trees)
 
 
 @dataclass

@@ -18,6 +18,7 @@ from mlax_scaffold.testing.compare import assert_same_structure, by_name
 from mlax_scaffold.testing.domains import NotFinite, hold_where_defined
 from mlax_scaffold.testing.dtypes import is_inexact, real
 from mlax_scaffold.testing.layer_gradients import assert_gradients
+from mlax_scaffold.testing.oracle import first_carry
 from mlax_scaffold.testing.programs import (
     Program,
     assert_maps,
@@ -251,12 +252,13 @@ def make_the_first_carry(situation: Situation) -> None:
     """The first carry of a cell is what its steps take and return."""
     with situation.precision():
         inputs, carry = situation.arguments.x
-        made = jax.eval_shape(
-            lambda: situation.arguments.hyperparams.initial_carry(
-                inputs.shape, inputs.dtype
-            )
-        )
-    assert made == carry, f"{situation}: initial_carry makes {made}, not {carry}"
+        given = inputs.shape, inputs.dtype
+        made = situation.arguments.hyperparams.initial_carry(*given)
+        declared = first_carry(situation.case, situation.spec, *given)
+    shapes = jax.tree.map(lambda v: jax.ShapeDtypeStruct(v.shape, v.dtype), made)
+    assert shapes == carry, f"{situation}: initial_carry makes {shapes}, not {carry}"
+    same = jax.tree.map(np.array_equal, made, declared)
+    assert jax.tree.all(same), f"{situation}: initial_carry makes {made}"
 
 
 def have_the_gradients_of_finite_differences(situation: Situation) -> None:

@@ -66,7 +66,7 @@ def refuse_other_kinds(situation: Situation) -> None:
     if case.shapes is None:
         return
     for label, array in case.shapes.arrays.items():
-        if label in case.shapes.loose:
+        if label in case.shapes.trees:
             continue
         other = jnp.dtype(jnp.int32) if is_inexact(array) else situation.dtype
         changed = _replaced(situation, array, array.shape, other)
@@ -81,7 +81,7 @@ def refuse_mixed_dtypes(situation: Situation) -> None:
     arrays = {
         label: array
         for label, array in case.shapes.arrays.items()
-        if is_inexact(array) and label not in case.shapes.loose
+        if is_inexact(array) and label not in case.shapes.trees
     }
     wide = situation.dtype == jnp.float32
     other = jnp.dtype(jnp.float16 if wide else jnp.float32)
@@ -128,7 +128,8 @@ def _fits(
     situation: Situation, shapes: Shapes, label: str, shape: tuple[int, ...]
 ) -> bool:
     """Whether the annotations allow this shape beside those of the other inputs."""
-    if label in shapes.loose:
+    anything = {*shapes.loose, *shapes.trees}
+    if label in anything:
         return True
     # What only the layers in a block know, the block does not check.
     own = situation.arguments.hyperparams
@@ -138,7 +139,7 @@ def _fits(
     parsed = {
         name: parse_shape(shapes.patterns[name]).resolve(shapes.fields)
         for name in given
-        if name not in shapes.loose
+        if name not in anything
     }
     if parsed[label].broadcast:
         return True  # What it broadcasts to may depend on inputs that are not given.

@@ -81,6 +81,12 @@ def _run_layer(
     return y, layer.non_trainables
 
 
+def first_carry(case: Case, spec: Spec, shape: tuple[int, ...], dtype: Any) -> Any:
+    """The carry of a cell before its first step, as the spec makes it."""
+    layer = spec.load()(**case.plain_hyperparameters())
+    return layer.initial_carry(shape, dtype)
+
+
 def assert_spec_refuses(
     spec: Spec, hyperparameters: Mapping[str, Any], told: object
 ) -> None:

@@ -26,7 +26,13 @@ EQUIVALENT: tuple[tuple[str, str, str], ...] = (
         "the fan-in is what neither the outputs nor the batch have, however many axes it is of",
     ),
     ("optim/do_g", "first=first", _NOT_UPDATED),
+    ("optim/mad_grad", "first=first", _NOT_UPDATED),
     ("optim/momo_adam", "mean=mean", _NOT_UPDATED),
+    (
+        "schedule/cosine_one_cycle",
+        "step = arrays.floating(step)",
+        "the schedule that it is made of does it, too",
+    ),
     (
         "optim/clip_by_block_rms",
         "if grad.size == 0:\n    return (grad,)",

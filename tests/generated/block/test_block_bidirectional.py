@@ -46,7 +46,7 @@ def cases(pick: Pick) -> Case:
             "lengths": "*batch",
         },
         dict(known(hyperparams), features=toys.WIDTH),
-        loose=("carry",),
+        trees=("carry",),
     )
     inputs = {}
     if pick("reset is given", booleans()):

@@ -32,7 +32,7 @@ def cases(pick: Pick) -> Case:
         pick,
         {"x[0]": "*batch features", "shift": "features"},
         dict(known(hyperparams), features=toys.WIDTH),
-        loose=("x[0]", "shift"),
+        trees=("x[0]", "shift"),
     )
     inputs = {}
     if pick("shift is given", booleans()):

@@ -47,7 +47,7 @@ def cases(pick: Pick) -> Case:
             "shift": "features",
         },
         dict(known(hyperparams), features=toys.WIDTH),
-        loose=("carry", "shift"),
+        trees=("carry", "shift"),
     )
     inputs = {}
     if pick("reset is given", booleans()):

@@ -31,7 +31,7 @@ def cases(pick: Pick) -> Case:
         pick,
         {"x": "*batch features", "shift": "features"},
         dict(known(hyperparams), features=toys.WIDTH),
-        loose=("x", "shift"),
+        trees=("x", "shift"),
     )
     inputs = {}
     if pick("shift is given", booleans()):

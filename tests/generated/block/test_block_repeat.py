@@ -38,7 +38,7 @@ def cases(pick: Pick) -> Case:
         pick,
         {"x": "*batch features", "shift": "features"},
         dict(known(hyperparams), features=toys.WIDTH),
-        loose=("x", "shift"),
+        trees=("x", "shift"),
     )
     inputs = {}
     if pick("shift is given", booleans()):

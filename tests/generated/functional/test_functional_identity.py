@@ -25,7 +25,7 @@ def cases(pick: Pick) -> Case:
     """Hyperparameters and inputs of identity that fit each other."""
     hyperparameters: dict[str, Any] = {}
     shapes = shapes_of(
-        pick, {"x": "*batch features"}, known(hyperparameters), loose=("x",)
+        pick, {"x": "*batch features"}, known(hyperparameters), trees=("x",)
     )
     return Case.of_function(
         functional.identity,

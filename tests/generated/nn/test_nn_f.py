@@ -49,7 +49,7 @@ def cases(pick: Pick) -> Case:
     }
     requirements = ("a function that takes a key needs an inference_function",)
     hyperparams = hyperparams_of(F, hyperparameters, requirements)
-    shapes = shapes_of(pick, {"x": "*batch features"}, known(hyperparams), loose=("x",))
+    shapes = shapes_of(pick, {"x": "*batch features"}, known(hyperparams), trees=("x",))
     return Case.of_layer(
         "F",
         F,

@@ -24,7 +24,7 @@ def cases(pick: Pick) -> Case:
     """Hyperparameters and inputs of Identity that fit each other."""
     hyperparameters = {}
     hyperparams = hyperparams_of(Identity, hyperparameters)
-    shapes = shapes_of(pick, {"x": "*batch features"}, known(hyperparams), loose=("x",))
+    shapes = shapes_of(pick, {"x": "*batch features"}, known(hyperparams), trees=("x",))
     return Case.of_layer(
         "Identity",
         Identity,

@@ -24,6 +24,7 @@ from mlax_scaffold.render.tests.shapes import (
     loose,
     rank,
     ranked,
+    trees,
     variadic,
 )
 from mlax_scaffold.render.tests.values import (
@@ -68,6 +69,8 @@ class EntryView:
     """The shape of the result, as annotated; empty where that is no array's."""
     loose: str
     """Names of inputs whose annotations allow more shapes than are picked."""
+    trees: str
+    """Names of those that may be anything."""
     spread: bool
 
 
@@ -96,6 +99,7 @@ def entry_view(definition: Definition, method: Method, unsaid: bool) -> EntryVie
         ranges=ranges(definition, method),
         returns=_returned(method.returns),
         loose=", ".join(f'"{label}"' for label in loose(method)),
+        trees=", ".join(f'"{label}"' for label in trees(method)),
         spread=len(method.positional) > 1,
     )
 

@@ -33,10 +33,14 @@ def drawn(method: Method) -> list[tuple[str, str]]:
 
 def loose(method: Method) -> list[str]:
     """Labels of the arrays whose annotations allow more shapes than are picked."""
-    trees = [label for i in method.inputs for label in _trees(i.name, i.type)]
-    trees += ["shift"] * method.passes
     flat = _flat_inputs(method.inputs)
-    return [*trees, *(label for label, text in flat if "..." in text.split())]
+    return [label for label, text in flat if "..." in text.split()]
+
+
+def trees(method: Method) -> list[str]:
+    """Labels of the arrays whose annotations say neither a shape nor a kind."""
+    found = [label for i in method.inputs for label in _trees(i.name, i.type)]
+    return [*found, "shift"] if method.passes else found
 
 
 def variadic(patterns: list[tuple[str, str]]) -> str | None:

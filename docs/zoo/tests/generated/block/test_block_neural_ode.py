@@ -38,7 +38,7 @@ def cases(pick: Pick) -> Case:
         pick,
         {"x": "*batch features"},
         dict(known(hyperparams), features=toys.WIDTH),
-        loose=("x",),
+        trees=("x",),
     )
     return Case.of_layer(
         "NeuralODE",
