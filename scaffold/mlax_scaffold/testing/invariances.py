@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -39,10 +40,14 @@ def _shows(situation: Situation, invariance: Invariance) -> bool:
     """Whether it is claimed of a situation, and there is something to see."""
     case = situation.case
     fields = {**(case.hyperparameters or {}), INFERENCE: not situation.training}
-    if case.shapes is None or not invariance.holds(fields):
+    shapes = case.shapes
+    if shapes is None or not invariance.holds(fields):
         return False
-    if invariance.kind == "permutable" and situation.arrays[-1] is not None:
-        return False  # What is drawn is drawn for a position.
+    if invariance.kind == "permutable":
+        # What is drawn is drawn for a position, and a mask has others: of keys beside queries.
+        masked = any(_broadcasts(shapes, label) for label in _left_out(situation))
+        if masked or situation.arrays[-1] is not None:
+            return False
     return any(axis is not None for _, axis in _inputs(situation, invariance.axis))
 
 
@@ -57,7 +62,7 @@ def assert_invariance(
         run = jax.jit(lambda args: program(*args)[0], compiler_options=quick())
         before, after = (np.asarray(run(values)) for values in (given, changed))
     shapes = situation.case.shapes
-    axes = _axes(returns, invariance.axis, shapes) if returns and shapes else []
+    axes = _axes(returns, invariance.axis, shapes)[0] if returns and shapes else []
     axis = next((a for a in axes if before.shape[a] == size), None)
     if invariance.kind == "permutable":
         before = before if axis is None else np.roll(before, 1, axis)
@@ -108,7 +113,23 @@ def _mixed(
 
 
 def _inputs(situation: Situation, name: str) -> Iterator[tuple[int, int | None]]:
-    """The place of each input among all arrays, and its axis of that name with several positions."""
+    """The place of each input among all arrays, and its axis of that name with several positions.
+
+    A name may stand for several axes: the first is meant along which an input has several positions.
+    What broadcasts to the others has the same axis, or one of size 1, or none.
+    """
+    found = [*_named(situation, name)]
+    own = [axes for _, axes, whole in found if whole]
+    several = [i for axes in own for i, (_, size) in enumerate(axes) if size > 1] or [0]
+    for place, axes, _ in found:
+        axis, size = axes[several[0]] if several[0] < len(axes) else (None, 1)
+        yield place, axis if size > 1 else None
+
+
+def _named(
+    situation: Situation, name: str
+) -> Iterator[tuple[int, list[tuple[int, int]], bool]]:
+    """The place of each input, its axes of that name with their sizes, and whether it broadcasts to none."""
     case, arrays = situation.case, situation.arrays
     shapes = case.shapes
     assert shapes is not None
@@ -119,32 +140,53 @@ def _inputs(situation: Situation, name: str) -> Iterator[tuple[int, int | None]]
         places[len(first) + before + i] = leaf
     for place, leaf in places.items():
         for label, array in shapes.arrays.items():
-            if array is leaf and isinstance(shapes.patterns.get(label), str):
-                axes = _axes(str(shapes.patterns[label]), name, shapes)
-                several = [a for a in axes if leaf.shape[a] > 1]
-                yield place, several[0] if several else None
+            pattern = shapes.patterns.get(label)
+            if array is leaf and isinstance(pattern, str):
+                axes, rank = _axes(pattern, name, shapes)
+                broadcast = _broadcasts(shapes, label)
+                # Axes that it lacks are the first ones.
+                lacks = rank - leaf.ndim if broadcast else 0
+                sizes = [
+                    (a - lacks, leaf.shape[a - lacks] if a >= lacks else 1)
+                    for a in axes
+                ]
+                yield place, sizes, not broadcast
 
 
-def _axes(pattern: str, name: str, shapes: Shapes) -> list[int]:
-    """The axes of a name in a shape; none where that is broadcast, or they cannot be counted."""
+def _left_out(situation: Situation) -> list[str]:
+    """The inputs that are given, and may be left out."""
+    entries = situation.spec.load()._entries[situation.case.entry]
+    parameters = inspect.signature(entries).parameters
+    given = situation.case.inputs
+    return [n for n in given if n in parameters and parameters[n].default is None]
+
+
+def _broadcasts(shapes: Shapes, label: str) -> bool:
+    pattern = shapes.patterns.get(label)
+    if not isinstance(pattern, str):
+        return False
+    return parse_shape(pattern).resolve(shapes.fields).broadcast
+
+
+def _axes(pattern: str, name: str, shapes: Shapes) -> tuple[list[int], int]:
+    """The axes of a name in a shape, and how many it has of all; none where these cannot be counted."""
     shape = parse_shape(pattern).resolve(shapes.fields)
+    found: list[int] = []
     place = 0
-    if shape.broadcast:
-        return []
     for dim in shape.dims:
         match dim:
             case Variadic(own):
                 sizes = shapes.sizes.get(own)
                 if not isinstance(sizes, tuple):
-                    return []
+                    return [], 0
                 count = len(sizes)
             case Named(own):
                 count = 1
             case _:
                 if str(dim) == "...":
-                    return []
+                    return [], 0
                 own, count = "", 1
-        if own == name:
-            return list(range(place, place + count))
+        if own == name and not found:
+            found = [*range(place, place + count)]
         place += count
-    return []
+    return found, place
