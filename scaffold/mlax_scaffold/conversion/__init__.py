@@ -19,6 +19,7 @@ from mlax_scaffold.conversion.origin import Origin
 from mlax_scaffold.conversion.pairs import pair_class
 from mlax_scaffold.conversion.printing import Printer, renamed_locals
 from mlax_scaffold.conversion.programs import Program
+from mlax_scaffold.conversion.repeats import called_once
 from mlax_scaffold.errors import UsageError
 
 __all__ = ["ConversionError", "Converted", "Note", "convert"]
@@ -123,6 +124,8 @@ def convert(
             if isinstance(definition, Described)
             else (definition.node,)
         )
+        for method in methods:
+            called_once(method)
         renamed_locals(methods)
     renamed_locals(part for part in spec.beside if isinstance(part, ast.FunctionDef))
     printed = Printer(origin).text(spec)

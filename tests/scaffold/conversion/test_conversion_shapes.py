@@ -222,3 +222,24 @@ def test_what_may_be_left_out_is_left_out_of_the_comparison():
     made = convert("f.py", file, "Thing", "FromThing")
     assert made.trial is not None
     assert [given for given, _ in made.trial.inputs] == ["x"]
+
+
+def test_a_layer_whose_result_is_needed_twice_runs_once():
+    file = (
+        "import torch.nn as nn\n\n\n"
+        "class Thing(nn.Module):\n"
+        "    def __init__(self, width):\n"
+        "        super().__init__()\n"
+        "        self.conv = nn.Conv2d(3, width, 3)\n"
+        "        self.norm = nn.BatchNorm2d(width)\n"
+        "        self.drop = nn.Dropout(0.5)\n\n"
+        "    def forward(self, x):\n"
+        "        norm = 2.0\n"
+        "        h = norm * self.norm(self.conv(x)).flatten(2)\n"
+        "        return self.drop(h) + self.drop(h)\n"
+    )
+    text = convert("f.py", file, "Thing", "FromThing").text
+    assert "norm_ = self.norm(self.conv(x))\n" in text
+    assert text.count("self.conv(x)") == 1
+    # What the original runs twice runs twice.
+    assert text.count("self.drop(h)") == 2
