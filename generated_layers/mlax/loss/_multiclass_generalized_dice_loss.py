@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from mlax._core import checks
+from mlax._core.sums import spread
 from mlax.functional import mean, softmax
 from mlax.loss._dice_loss import dice_loss
 
@@ -76,7 +77,9 @@ def multiclass_generalized_dice_loss(
     large, small = jnp.maximum(share, least), jnp.minimum(share, least)
     large = jnp.maximum(large, jnp.finfo(targets.dtype).tiny)
     root = large * jnp.sqrt(1.0 + lax.square(small / large))
-    weights = lax.square(jnp.min(root) / root)
-    weights = weights / mean(weights)
-    losses = dice_loss(softmax(logits), targets, smooth=smooth) * weights
+    # The least is a scale that cancels, so that it has no gradient.
+    weights = lax.square(jnp.min(lax.stop_gradient(root)) / root)
+    weights = weights / spread(mean(weights), weights.shape)
+    losses = dice_loss(softmax(logits), targets, smooth=smooth)
+    losses = losses * spread(weights, losses.shape)
     return mean(losses[..., 1:] if ignore_background else losses, axis=-1)

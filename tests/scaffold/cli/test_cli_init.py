@@ -132,10 +132,10 @@ def test_a_source_layout(folder):
     assert table(folder)["pytest"]["ini_options"]["pythonpath"] == ["src"]
 
 
-def test_without_a_name_and_a_terminal_it_asks_for_the_option(folder):
+def test_without_a_name_and_a_terminal_it_asks_for_the_name(folder):
     result = folder.run("init")
     assert result.exit_code == 2
-    assert "--package mynet" in result.stderr
+    assert "mlax-scaffold init mynet" in result.stderr
 
 
 @pytest.mark.parametrize("option", ["--dry-run", "--diff"])

@@ -39,7 +39,7 @@ def test_init_refuses_a_name_that_will_not_do(tmp_path: Path):
 
 @pytest.mark.parametrize(
     "arguments",
-    [("new-layer", "ProbeGate", "--no-test"), ("generate",)],
+    [("new-layer", "ProbeGate"), ("generate",)],
     ids=lambda a: a[0],
 )
 def test_progress_is_shown_while_it_lasts(
