@@ -195,9 +195,9 @@ REFUSED = {
         "-> tuple[jax.Array, object]:",
         "Signatures follow from the spec",
     ),
-    "a field": (
-        "    axis_name: str | tuple[str, ...] | None\n",
-        "    axis_name: str | None\n",
+    "a class of fields": (
+        "class BatchNormNonTrainables(NamedTuple):",
+        "class BatchNormNonTrainables(tuple):",
         "Classes of fields follow from the spec",
     ),
     "a check": (
