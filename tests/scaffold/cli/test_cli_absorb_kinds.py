@@ -156,8 +156,9 @@ def edited(project: ProjectFolder, spec: str, *pairs: tuple[str, str]) -> str:
         assert code.count(before) == 1, code
         code = code.replace(before, after)
     project.write(module, code)
-    made = absorb(workspace, name).workspace
-    return made.edited[f"specs/{spec}"]
+    found = absorb(workspace, name).workspace.edited[f"specs/{spec}"]
+    assert found is not None
+    return found
 
 
 @pytest.mark.parametrize("case", TAKEN)
