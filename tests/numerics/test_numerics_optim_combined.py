@@ -28,7 +28,7 @@ def matrices_of(weights: Any) -> Any:
     return jax.tree.map(lambda weight: weight.ndim == 2, weights)
 
 
-def each_third(step: Any) -> Any:
+def each_third(step: Any, **inputs: Any) -> Any:
     return step % 3 == 0
 
 
@@ -39,8 +39,8 @@ def box(weight: Any) -> Any:
 def projected(transformation: Any, projection: Any) -> Any:
     """A transformation of optax whose weights are projected by hand after each step."""
 
-    def update(grads: Any, state: Any, params: Any) -> Any:
-        updates, state = transformation.update(grads, state, params)
+    def update(updates: Any, state: Any, params: Any = None) -> Any:
+        updates, state = transformation.update(updates, state, params)
         return jax.tree.map(lambda w, u: projection(w + u) - w, params, updates), state
 
     return optax.GradientTransformation(transformation.init, update)

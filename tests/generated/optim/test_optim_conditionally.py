@@ -13,7 +13,7 @@ from mlax_scaffold.testing.optimizer import OptimizerCase
 from mlax_scaffold.testing.oracle import find_spec
 from mlax_scaffold.testing.picks import Pick
 from mlax_scaffold.testing.profiles import each_dtype
-from mlax_scaffold.testing.strategies import booleans, choices, scheduled
+from mlax_scaffold.testing.strategies import booleans, choices, functions
 
 SPEC = find_spec("scaffold/mlax_scaffold/specs/optim/conditionally.py", near=__file__)
 
@@ -22,7 +22,7 @@ SPEC = find_spec("scaffold/mlax_scaffold/specs/optim/conditionally.py", near=__f
 def cases(pick: Pick) -> OptimizerCase:
     """Hyperparameters that Conditionally takes."""
     traced = pick("traced", booleans())
-    condition = pick("condition", scheduled())
+    condition = pick("condition", functions())
     otherwise = pick("otherwise", choices("pass", "zero"))
     return OptimizerCase.of(
         "Conditionally",
