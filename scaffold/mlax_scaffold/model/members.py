@@ -178,6 +178,8 @@ class Method:
 
     inside: frozenset[str] = frozenset()
     """Names of the attributes of `self` that functions in it call, and of those that are values."""
+    handed: tuple[tuple[str, str], ...] = ()
+    """The keyword inputs that it hands to layers that `init` is given: name of the field, and theirs."""
 
     @property
     def function(self) -> str:

@@ -13,11 +13,13 @@ from mlax_scaffold.model.definition import (
     MethodRole,
 )
 from mlax_scaffold.model.places import Step
+from mlax_scaffold.model.reserved import ENTRY_POINT
 from mlax_scaffold.reader.checks.body import ends_in_return
 from mlax_scaffold.reader.checks.defaults import check_defaults, check_types
 from mlax_scaffold.reader.closures import inside
 from mlax_scaffold.reader.containers.declared import step_of
 from mlax_scaffold.reader.inputs import entry_inputs
+from mlax_scaffold.reader.looping import looped
 from mlax_scaffold.reader.plain_types import read_result_type
 from mlax_scaffold.reader.remedies.classes import (
     returned,
@@ -111,6 +113,7 @@ def read_method(
         passes and method.args.kwarg is not None,
         tuple(_parameters(method)),
         inside=inside(method),
+        handed=_handed(method, attributes),
     )
 
 
@@ -182,6 +185,30 @@ def _own_nodes(method: ast.FunctionDef):
         yield node
         if not isinstance(node, ast.FunctionDef | ast.Lambda):
             pending.extend(ast.iter_child_nodes(node))
+
+
+def _handed(
+    method: ast.FunctionDef, attributes: Mapping[str, str]
+) -> tuple[tuple[str, str], ...]:
+    """The keyword inputs that a method hands to layers that `init` is given, with their fields."""
+    nodes = list(ast.walk(method))
+    variables = {
+        name: self_attribute(iterated)
+        for node in nodes
+        if isinstance(node, ast.For | ast.comprehension)
+        for name, iterated in looped(node)
+    }
+    found = set()
+    for call in nodes:
+        if not isinstance(call, ast.Call):
+            continue
+        field = self_attribute(call.func) or indexed_attribute(call.func)
+        if isinstance(call.func, ast.Name):
+            field = variables.get(call.func.id)
+        if field and attributes.get(field) in ("layer", "layers"):
+            names = {k.arg for k in call.keywords if k.arg}
+            found |= {(field, name) for name in names - {"key", ENTRY_POINT}}
+    return tuple(sorted(found))
 
 
 class _Facts(ast.NodeVisitor):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -14,6 +15,9 @@ WIDTH = 4
 """Size of the last axis of the inputs that a toy maps as a whole, and of the carry of a cell."""
 
 Initialized = tuple[Any, Any, Any]
+
+_ALWAYS = ("shift",)
+"""The keyword inputs of every toy."""
 
 
 class ToyTrainables(NamedTuple):
@@ -36,10 +40,16 @@ class ToyHyperparams:
     """Hyperparameters of a layer that maps arrays of any shape to that shape."""
 
     scale: float = 0.5
-    keyword_inputs: ClassVar[tuple[str, ...]] = ("shift",)
+    takes: tuple[str, ...] = ()
+    """Keyword inputs besides `shift`."""
     features: ClassVar[int] = WIDTH
     in_features: ClassVar[int] = WIDTH
     out_features: ClassVar[int] = WIDTH
+
+    @property
+    def keyword_inputs(self) -> tuple[str, ...]:
+        """The names of all keyword inputs."""
+        return (*_ALWAYS, *self.takes)
 
     def apply(
         self,
@@ -49,11 +59,21 @@ class ToyHyperparams:
         inference_mode: bool = False,
         key: jax.Array | None = None,
         shift: jax.Array | None = None,
+        **inputs: Any,
     ) -> tuple[jax.Array, ToyNonTrainables]:
-        """A product, shifted; in training, state that follows it, and signs drawn with the key."""
+        """A product, shifted; in training, state that follows it, and signs drawn with the key.
+
+        Each of other keyword inputs makes a difference of its own.
+        """
         y = self.scale * _mapped(x, trainables.kernel.astype(x.dtype))
         if shift is not None:
             y = y + shift
+        for name, tree in inputs.items():
+            weight = 1.0 / (
+                2 + self.takes.index(name)
+            )  # Names are not to be exchanged.
+            for leaf in jax.tree.leaves(tree):
+                y = y + weight * _aligned(leaf.astype(y.dtype), y.shape)
         if not inference_mode:
             positive = jnp.sum(y > 0, dtype=jnp.int32)
             non_trainables = ToyNonTrainables(non_trainables.seen + positive)
@@ -62,9 +82,27 @@ class ToyHyperparams:
                 y = jnp.where(bits < 64, -y, y)
         return y, non_trainables
 
+    def taking(self, names: tuple[str, ...]) -> ToyHyperparams:
+        """The same with these keyword inputs."""
+        return dataclasses.replace(self, takes=names)
+
     def outline(self) -> Initialized:
         """An initialized layer, with shapes in the place of arrays."""
         return jax.eval_shape(lambda: layer(jax.random.key(0), None))
+
+
+def _aligned(x: jax.Array, shape: tuple[int, ...]) -> jax.Array:
+    """An array that broadcasts to the shape: x, where its axes are some that the shape has before its last.
+
+    Otherwise it is the first element of x.
+    """
+    if x.shape == shape:
+        return x
+    if x.shape == shape[: x.ndim] and x.ndim < len(shape):
+        return x.reshape(x.shape + (1,) * (len(shape) - x.ndim))
+    if x.shape == shape[1:-1]:
+        return x.reshape(1, *x.shape, 1)
+    return x.ravel()[0] if x.size else jnp.zeros((), x.dtype)
 
 
 def _mapped(x: jax.Array, kernel: jax.Array) -> jax.Array:
@@ -88,7 +126,6 @@ class ToyCellHyperparams:
     """Hyperparameters of a recurrent cell of that layer."""
 
     inner: ToyHyperparams = ToyHyperparams()
-    keyword_inputs: ClassVar[tuple[str, ...]] = ToyHyperparams.keyword_inputs
     features: ClassVar[int] = WIDTH
     in_features: ClassVar[int] = WIDTH
     out_features: ClassVar[int] = WIDTH
@@ -100,19 +137,28 @@ class ToyCellHyperparams:
         non_trainables: ToyNonTrainables,
         inference_mode: bool = False,
         key: jax.Array | None = None,
-        shift: jax.Array | None = None,
+        **inputs: Any,
     ) -> tuple[tuple[jax.Array, jax.Array], ToyNonTrainables]:
-        """Carry' = tanh(inputs + layer(carry)); the output is (carry', carry')."""
-        inputs, carry = x
+        """Carry' = tanh(x + layer(carry)); the output is (carry', carry')."""
+        given, carry = x
         y, non_trainables = self.inner.apply(
-            carry, trainables, non_trainables, inference_mode, key, shift
+            carry, trainables, non_trainables, inference_mode, key, **inputs
         )
-        carry = jnp.tanh(inputs + y)
+        carry = jnp.tanh(given + y)
         return (carry, carry), non_trainables
+
+    @property
+    def keyword_inputs(self) -> tuple[str, ...]:
+        """The names of all keyword inputs."""
+        return self.inner.keyword_inputs
 
     def initial_carry(self, input_shape: tuple[int, ...], dtype: Any) -> jax.Array:
         """The carry before the first step: zeros."""
         return jnp.zeros((*input_shape[:-1], WIDTH), dtype)
+
+    def taking(self, names: tuple[str, ...]) -> ToyCellHyperparams:
+        """The same with these keyword inputs."""
+        return dataclasses.replace(self, inner=self.inner.taking(names))
 
     def outline(self) -> Initialized:
         """An initialized cell, with shapes in the place of arrays."""
@@ -131,38 +177,6 @@ def cell(key: jax.Array, dtype: Any) -> Initialized:
     """An initialized recurrent cell."""
     trainables, state, hyperparams = layer(key, dtype)
     return trainables, state, ToyCellHyperparams(hyperparams)
-
-
-def layers(key: jax.Array, dtype: Any, count: int) -> list[Initialized]:
-    """Several initialized layers."""
-    return [layer(k, dtype) for k in jax.random.split(key, count)]
-
-
-def stacked(key: jax.Array, dtype: Any, depth: int) -> Initialized:
-    """Initialized layers with their weights stacked along the first axis."""
-    init: Callable[[jax.Array], Initialized] = lambda k: layer(k, dtype)  # noqa: E731
-    return jax.vmap(init)(jax.random.split(key, depth))
-
-
-def module(base: Any, node: Any, rng: Any, make: Callable[..., Initialized]) -> Any:
-    """The module of a toy; `base` is the class of the modules of layers."""
-
-    class Toy(base):
-        functions = _Functions
-        declarations: ClassVar[dict[str, None]] = {"kernel": None, "seen": None}
-        draws_keys = True
-        keyword_inputs = ToyHyperparams.keyword_inputs
-
-        def init(self, key: Any, **sizes: int) -> Initialized:
-            return make(key[0] if isinstance(key, list) else key, None)
-
-    return Toy(node, rng=rng)
-
-
-def modules(base: Any, node: Any, rng: Any, name: str, count: int) -> list[Any]:
-    """Several modules of toys, for the hyperparameter of a name."""
-    children = [node.child(f"{name}_{i}") for i in range(count)]
-    return [module(base, child, rng, layer) for child in children]
 
 
 class _Functions:
@@ -187,38 +201,73 @@ class _Functions:
 class Toy:
     """What stands for a layer, or for layers, among hyperparameters."""
 
-    make: Callable[[jax.Array, Any], Any]
-    """Makes it from a key and a dtype."""
-    make_module: Callable[[Any, Any, Any, str], Any]
-    """Makes its module, or modules, from the base class, the node, the `Rng` and its name."""
+    create: Callable[[jax.Array, Any], Initialized]
+    """Creates one from a key and a dtype."""
+    count: int | None = None
+    """How many there are, in a list; None: one, and no list."""
+    depth: int | None = None
+    """How many there are, their weights stacked along the first axis; None: one."""
+    takes: tuple[str, ...] = ()
+    """The keyword inputs that they take besides `shift`."""
 
     @classmethod
     def one(cls) -> Toy:
         """A layer."""
-        return cls(layer, _module_of(layer))
+        return cls(layer)
 
     @classmethod
     def cell(cls) -> Toy:
         """A recurrent cell."""
-        return cls(cell, _module_of(cell))
+        return cls(cell)
 
     @classmethod
     def stacked(cls, depth: int) -> Toy:
         """Layers with stacked weights, whose module is that of one."""
-        return cls(lambda key, dtype: stacked(key, dtype, depth), _module_of(layer))
+        return cls(layer, depth=depth)
 
     @classmethod
     def several(cls, count: int) -> Toy:
         """Several layers."""
+        return cls(layer, count=count)
 
-        def of_modules(base: Any, node: Any, rng: Any, name: str) -> Any:
-            return modules(base, node, rng, name, count)
+    def taking(self, *names: str) -> Toy:
+        """The same, of layers that take keyword inputs of these names."""
+        others = tuple(name for name in names if name not in _ALWAYS)
+        return dataclasses.replace(self, takes=others)
 
-        return cls(lambda key, dtype: layers(key, dtype, count), of_modules)
+    def make(self, key: jax.Array, dtype: Any) -> Any:
+        """What `init` of a layer returns, several times where there are several."""
+        if self.depth is not None:
+            keys = jax.random.split(key, self.depth)
+            return jax.vmap(lambda k: self._one(k, dtype))(keys)
+        if self.count is None:
+            return self._one(key, dtype)
+        return [self._one(k, dtype) for k in jax.random.split(key, self.count)]
 
+    def make_module(self, base: Any, node: Any, rng: Any, name: str) -> Any:
+        """Its module, or modules, for the hyperparameter of a name; `base` is that of all layers' modules."""
+        if self.count is None:
+            return self._module(base, node.child(name), rng)
+        children = [node.child(f"{name}_{i}") for i in range(self.count)]
+        return [self._module(base, child, rng) for child in children]
 
-def _module_of(make: Callable[..., Initialized]) -> Callable[..., Any]:
-    return lambda base, node, rng, name: module(base, node.child(name), rng, make)
+    def _one(self, key: jax.Array, dtype: Any) -> Initialized:
+        trainables, state, hyperparams = self.create(key, dtype)
+        return trainables, state, hyperparams.taking(self.takes)
+
+    def _module(self, base: Any, node: Any, rng: Any) -> Any:
+        make = self._one
+
+        class Module(base):
+            functions = _Functions
+            declarations: ClassVar[dict[str, None]] = {"kernel": None, "seen": None}
+            draws_keys = True
+            keyword_inputs = (*_ALWAYS, *self.takes)
+
+            def init(self, key: Any, **sizes: int) -> Initialized:
+                return make(key[0] if isinstance(key, list) else key, None)
+
+        return Module(node, rng=rng)
 
 
 def initialized(

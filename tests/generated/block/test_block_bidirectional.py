@@ -29,8 +29,8 @@ def cases(pick: Pick) -> Case:
     return_carry = pick("return_carry", booleans())
     time_major = pick("time_major", booleans())
     hyperparameters = {
-        "ahead": toys.Toy.one(),
-        "back": toys.Toy.one(),
+        "ahead": toys.Toy.one().taking("carry", "lengths", "reset"),
+        "back": toys.Toy.one().taking("carry", "lengths", "reset"),
         "merge": merge,
         "return_carry": return_carry,
         "time_major": time_major,

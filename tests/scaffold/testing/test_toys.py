@@ -18,6 +18,25 @@ def test_a_toy_maps_arrays_of_any_shape_to_that_shape(shape):
     assert gradient.kernel.any()
 
 
+@pytest.mark.parametrize(
+    "shape", [(5, 2, toys.WIDTH), (2, 3), (2,), (3,), (3, 1, 1), (9, 9), (), (0,)]
+)
+def test_each_of_other_keyword_inputs_makes_a_difference(shape):
+    toy = toys.Toy.one().taking("mask", "start", "shift")
+    weights, state, hyperparams = toy.make(jax.random.key(0), None)
+    assert hyperparams.keyword_inputs == ("shift", "mask", "start")
+    x = jax.random.normal(jax.random.key(1), (5, 2, 3, toys.WIDTH))
+    value = jax.random.normal(jax.random.key(2), shape)
+
+    def outputs(**inputs):
+        return hyperparams.apply(x, weights, state, **inputs)[0]
+
+    found = [outputs(), outputs(mask=value), outputs(start=value)]
+    assert all(y.shape == x.shape for y in found)
+    same = [jnp.array_equal(found[i], found[j]) for i, j in [(0, 1), (0, 2), (1, 2)]]
+    assert same == [not value.size] * 3
+
+
 def test_a_toy_optimizer_uses_all_that_it_is_given():
     weights, gradients = {"w": jnp.arange(3.0)}, {"w": jnp.ones(3)}
     state, hyperparams = toys.optimizer(weights, traced=False)

@@ -201,7 +201,12 @@ def _requirements(definition: Definition, library: Library) -> Iterator[str]:
 
 def _hyperparameters(definition: Definition) -> Iterator[str]:
     for h in definition.hyperparameters:
-        yield f'"{h.name}": {h.type.word.toy or local(h.name)}'
+        toy = h.type.word.toy
+        names = [n for m in definition.methods for f, n in m.handed if f == h.name]
+        if toy and names:
+            takes = ", ".join(map(repr, dict.fromkeys(names)))
+            toy = f"{toy}.taking({takes})"
+        yield f'"{h.name}": {toy or local(h.name)}'
 
 
 def _valid(definition: Definition, plain: list[Hyperparameter]) -> dict[str, str]:

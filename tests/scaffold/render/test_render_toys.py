@@ -1,0 +1,50 @@
+"""What tests give a block as its layers takes the keyword inputs that the block hands on."""
+
+from __future__ import annotations
+
+import pytest
+
+from mlax_scaffold.model.project import Project
+from mlax_scaffold.reader.files import LIBRARY_SPECS, SpecFile, find_specs
+from mlax_scaffold.reader.library import read_library
+from mlax_scaffold.render.tests import files as tests
+
+PROJECT = Project("toys", "specs", "toys", "tests", "docs")
+BLOCK = '''
+from mlax_scaffold.spec import Block, Bool, Float, SubLayer, SubLayers
+
+
+class Masked(Block):
+    """Layers that are given a mask."""
+
+    first: SubLayer
+    rest: SubLayers
+
+    def forward(
+        self, x: Float["..."], mask: Bool["..."] | None = None
+    ) -> Float["..."]:
+        BODY
+'''
+
+
+@pytest.mark.parametrize(
+    ("body", "first", "rest"),
+    [
+        ("return self.first(x, mask=mask)", '.taking("mask")', ""),
+        (
+            "for layer in self.rest:\n            x = layer(x, mask=mask)\n        return self.first(x)",
+            "",
+            '.taking("mask")',
+        ),
+        ("return self.rest[0](self.first(x), mask=mask)", "", '.taking("mask")'),
+        ("return self.rest[0](self.first(x))", "", ""),
+    ],
+)
+def test_a_toy_takes_what_the_block_hands_on(body, first, rest):
+    text = BLOCK.replace("BODY", body)
+    specs = (SpecFile("specs/block/masked.py", "block", text),)
+    library = read_library(specs, find_specs(LIBRARY_SPECS, "library"))
+    definition = next(d for d in library if d.source == "specs/block/masked.py")
+    found = tests.test_module(definition, library, PROJECT).text
+    assert f'"first": toys.Toy.one(){first},' in found
+    assert f'"rest": toys.Toy.several(count){rest},' in found
