@@ -237,8 +237,10 @@ def typed(
     if isinstance(default, ast.Constant) and default.value is not None:
         return None
     parts = parts_of(source, function, arg.arg)
-    if parts is None or parts:
-        return parts and typed_dict(source, function, arg, parts)
+    if parts is None:
+        return None
+    if parts:
+        return typed_dict(source, function, arg, parts)
     return annotated(source, arg, default, type_of(source, function, arg.arg))
 
 

@@ -232,12 +232,13 @@ class Evidence:
             chosen = chosen or self.alias(index)
             if chosen is not None:
                 chosen.known.kind = "Int"
-                self._looked_up(chosen, owner)
+                if isinstance(index, ast.Subscript):
+                    self._looked_up(chosen, owner)
         if alias := self.alias(owner):
             operations.indexed(alias.known, index, alias.extra)
 
     def _looked_up(self, chosen: Alias, owner: ast.expr) -> None:
-        """`nodes[senders]`: rows of an input, which are not numbered as the indices are."""
+        """`graph["nodes"][graph["senders"]]`: rows, which are not numbered as the indices are."""
         alias = self.alias(owner)
         if alias is not None and alias.known is not chosen.known:
             chosen.known.has(1)

@@ -109,7 +109,7 @@ def entries(
     /,
     **value: Any,
 ) -> dict[str, Any]:
-    """A dictionary with these keys, and perhaps others, each of which another check takes, or one of its own."""
+    """A dictionary with these keys, and perhaps others; another check takes each, or one of its own."""
     name, given = named(value)
     if not isinstance(given, Mapping) or not all(key in given for key in keys):
         found = list(given) if isinstance(given, Mapping) else type(given).__name__
