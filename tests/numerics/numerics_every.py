@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import jax.numpy as jnp
 import optax
 
 from mlax import optim
@@ -16,16 +17,26 @@ def not_the_bias(path: str, weight: Any) -> bool:
     return path != "bias"
 
 
+def each_second(step: Any) -> Any:
+    """A condition."""
+    return step % 2 == 0
+
+
 _GIVEN = {
     "clip_norm": 1.0,
     "clipping": 0.1,
+    "condition": each_second,
     "decay": 0.9,
+    "eta": 0.01,
     "every": 2,
+    "factor": -0.1,
     "learning_rate": 0.1,
     "mask": not_the_bias,
     "max_delta": 1.0,
     "max_norm": 1.0,
+    "measure": jnp.abs,
     "noise_multiplier": 1.0,
+    "projection": jnp.tanh,
     "threshold": 1.0,
     "weight_decay": 0.1,
 }

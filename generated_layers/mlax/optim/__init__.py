@@ -18,9 +18,11 @@ from mlax.optim import adam as Adam
 from mlax.optim import adam_w as AdamW
 from mlax.optim import adan as Adan
 from mlax.optim import adaptive_grad_clip as AdaptiveGradClip
+from mlax.optim import add_noise as AddNoise
 from mlax.optim import adopt as ADOPT
 from mlax.optim import ams_grad as AMSGrad
 from mlax.optim import apply_if_finite as ApplyIfFinite
+from mlax.optim import average_weights as AverageWeights
 from mlax.optim import backtracking_search as BacktrackingSearch
 from mlax.optim import centralize as Centralize
 from mlax.optim import chain as Chain
@@ -28,6 +30,7 @@ from mlax.optim import clip as Clip
 from mlax.optim import clip_by_block_rms as ClipByBlockRms
 from mlax.optim import clip_by_global_norm as ClipByGlobalNorm
 from mlax.optim import cocob as Cocob
+from mlax.optim import conditionally as Conditionally
 from mlax.optim import d_adapt_adam_w as DAdaptAdamW
 from mlax.optim import differentially_private as DifferentiallyPrivate
 from mlax.optim import do_g as DoG
@@ -37,6 +40,7 @@ from mlax.optim import ema as Ema
 from mlax.optim import freeze as Freeze
 from mlax.optim import fromage as Fromage
 from mlax.optim import galore as Galore
+from mlax.optim import keep_non_negative as KeepNonNegative
 from mlax.optim import lamb as LAMB
 from mlax.optim import lars as LARS
 from mlax.optim import lbfgs as Lbfgs
@@ -47,20 +51,24 @@ from mlax.optim import mad_grad as MadGrad
 from mlax.optim import masked as Masked
 from mlax.optim import momo as Momo
 from mlax.optim import momo_adam as MomoAdam
+from mlax.optim import monitor as Monitor
 from mlax.optim import muon as Muon
 from mlax.optim import n_adam as NAdam
 from mlax.optim import n_adam_w as NAdamW
 from mlax.optim import noisy_sgd as NoisySgd
+from mlax.optim import normalize as Normalize
 from mlax.optim import novo_grad as NovoGrad
 from mlax.optim import optimistic_adam as OptimisticAdam
 from mlax.optim import optimistic_gradient_descent as OptimisticGradientDescent
 from mlax.optim import polyak_sgd as PolyakSgd
 from mlax.optim import prodigy as Prodigy
+from mlax.optim import project as Project
 from mlax.optim import r_adam as RAdam
 from mlax.optim import r_prop as RProp
 from mlax.optim import reduce_on_plateau as ReduceOnPlateau
 from mlax.optim import rms_prop as RMSProp
 from mlax.optim import sam as Sam
+from mlax.optim import scale as Scale
 from mlax.optim import schedule_free as ScheduleFree
 from mlax.optim import sgd as Sgd
 from mlax.optim import sign_sgd as SignSgd
@@ -73,6 +81,7 @@ from mlax.optim import stochastic_rounding as StochasticRounding
 from mlax.optim import trust_ratio as TrustRatio
 from mlax.optim import weight_decay as WeightDecay
 from mlax.optim import yogi as Yogi
+from mlax.optim import zero_nans as ZeroNans
 from mlax.optim import zoom_search as ZoomSearch
 
 # A line for each name, here and above: branches that each add one merge by
@@ -96,7 +105,9 @@ __all__ = [
     "AdamW",
     "Adan",
     "AdaptiveGradClip",
+    "AddNoise",
     "ApplyIfFinite",
+    "AverageWeights",
     "BacktrackingSearch",
     "Centralize",
     "Chain",
@@ -104,6 +115,7 @@ __all__ = [
     "ClipByBlockRms",
     "ClipByGlobalNorm",
     "Cocob",
+    "Conditionally",
     "DAdaptAdamW",
     "DifferentiallyPrivate",
     "DoG",
@@ -113,6 +125,7 @@ __all__ = [
     "Freeze",
     "Fromage",
     "Galore",
+    "KeepNonNegative",
     "Lbfgs",
     "LearningRate",
     "Lion",
@@ -121,20 +134,24 @@ __all__ = [
     "Masked",
     "Momo",
     "MomoAdam",
+    "Monitor",
     "Muon",
     "NAdam",
     "NAdamW",
     "NoisySgd",
+    "Normalize",
     "NovoGrad",
     "OptimisticAdam",
     "OptimisticGradientDescent",
     "PolyakSgd",
     "Prodigy",
+    "Project",
     "RAdam",
     "RMSProp",
     "RProp",
     "ReduceOnPlateau",
     "Sam",
+    "Scale",
     "ScheduleFree",
     "Sgd",
     "SignSgd",
@@ -146,6 +163,7 @@ __all__ = [
     "TrustRatio",
     "WeightDecay",
     "Yogi",
+    "ZeroNans",
     "ZoomSearch",
     "apply_updates",
     "from_optax",

@@ -2,12 +2,12 @@
 # To change this file, edit that spec and run `mlax-scaffold generate`.
 """ADOPT: adam that converges with any b2: gradients are divided by the root before.
 
-c = clip(g / max(sqrt(v), epsilon), +-(t - 1)^clipping_exponent);
+c = clip(g / max(sqrt(v), epsilon), +-(t - 1)^clipping_exponent), or +-bound;
 m = b1 m + (1 - b1) c;  v = b2 v + (1 - b2) g^2;  update = -learning_rate * m;
 at the first step v = g^2 and m = 0. With `nesterov` b1 m + (1 - b1) c is the mean.
 
-Taniguchi et al., 2024, arXiv:2411.02853. Deviations: optax takes any function of the
-step for the bound; `epsilon` is at least the smallest normal number of the dtype.
+Taniguchi et al., 2024, arXiv:2411.02853. Deviation: `epsilon` is at least the
+smallest normal number of the dtype.
 """
 
 from __future__ import annotations
@@ -62,6 +62,8 @@ class ADOPTHyperparams(OfOptimizer):
     """Whether the mean looks one step ahead."""
     moment_dtype: DTypeLike | None
     """Dtype of the moments; None: that of the weight."""
+    bound: float | Callable[..., Any] | None
+    """The bound itself, as a schedule or a number."""
 
 
 def init(
@@ -73,6 +75,7 @@ def init(
     clipping_exponent: float | None = 0.25,
     nesterov: bool = False,
     moment_dtype: DTypeLike | None = None,
+    bound: float | Callable[..., Any] | None = None,
 ) -> tuple[ADOPTState, ADOPTHyperparams]:
     """Create the state and the hyperparameters of ADOPT.
 
@@ -89,6 +92,8 @@ def init(
         nesterov: whether the mean looks one step ahead.
         moment_dtype: dtype of the moments; None: that of the weight (a floating dtype,
             or None).
+        bound: the bound itself, as a schedule or a number (a number, or a schedule: a
+            hashable function of the step, or None).
 
     Returns:
         `(state, hyperparams)`.
@@ -107,6 +112,7 @@ def init(
     )
     nesterov = checks.boolean("ADOPT", nesterov=nesterov)
     moment_dtype = checks.optional(checks.dtype, "ADOPT", moment_dtype=moment_dtype)
+    bound = checks.optional(checks.scheduled, "ADOPT", bound=bound)
     hyperparams = ADOPTHyperparams(
         learning_rate=learning_rate,
         b1=b1,
@@ -115,6 +121,7 @@ def init(
         clipping_exponent=clipping_exponent,
         nesterov=nesterov,
         moment_dtype=moment_dtype,
+        bound=bound,
     )
 
     def moments(param: jax.Array) -> dict[str, Any]:
@@ -161,19 +168,31 @@ def step(
     trees.check_gradients("ADOPT", gradients, trainables)
     step = trees.scalar(trees.incremented(state.step))
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
+    bound = trees.scheduled(hyperparams.bound, state.step)
     dither = trees.dither(state.step)
     # The first step only fills the mean square.
     mean_rate = trees.scalar(jnp.where(step == 1.0, 0.0, 1.0 - hyperparams.b1))
-    bound = trees.scalar((step - 1.0) ** (hyperparams.clipping_exponent or 0.0))
+    largest = trees.scalar((step - 1.0) ** (hyperparams.clipping_exponent or 0.0))
+    if bound is not None:
+        largest = trees.scalar(bound)
 
     def update(
-        grad, param, mean, square, learning_rate, step, dither, mean_rate, bound
+        grad,
+        param,
+        mean,
+        square,
+        learning_rate,
+        bound,
+        step,
+        dither,
+        mean_rate,
+        largest,
     ):
         epsilon = max(hyperparams.epsilon, float(jnp.finfo(grad.dtype).tiny))
         root = jnp.maximum(lax.sqrt(square), epsilon)
         scaled = grad / jnp.where(step == 1.0, 1.0, root)
-        if hyperparams.clipping_exponent is not None:
-            scaled = jnp.clip(scaled, -bound, bound)
+        if bound is not None or hyperparams.clipping_exponent is not None:
+            scaled = jnp.clip(scaled, -largest, largest)
         change = mean_rate * (scaled - mean)
         mean = running_sum(mean, change, dither)
         squared = saturate(lax.square(grad))
@@ -190,7 +209,7 @@ def step(
         gradients,
         state.mean,
         state.square,
-        scalars=(learning_rate, step, dither, mean_rate, bound),
+        scalars=(learning_rate, bound, step, dither, mean_rate, largest),
         dtype=hyperparams.moment_dtype,
     )
     return updates, ADOPTState(

@@ -13,7 +13,13 @@ from mlax_scaffold.testing.optimizer import OptimizerCase
 from mlax_scaffold.testing.oracle import find_spec
 from mlax_scaffold.testing.picks import Pick
 from mlax_scaffold.testing.profiles import each_dtype
-from mlax_scaffold.testing.strategies import accum_dtypes, booleans, optional, sizes
+from mlax_scaffold.testing.strategies import (
+    accum_dtypes,
+    booleans,
+    optional,
+    positives,
+    sizes,
+)
 
 SPEC = find_spec("scaffold/mlax_scaffold/specs/optim/accumulate.py", near=__file__)
 
@@ -24,6 +30,9 @@ def cases(pick: Pick) -> OptimizerCase:
     traced = pick("traced", booleans())
     every = pick("every", sizes())
     accum_dtype = pick("accum_dtype", optional(accum_dtypes()))
+    use_mean = pick("use_mean", booleans())
+    skip_not_finite = pick("skip_not_finite", booleans())
+    skip_above = pick("skip_above", optional(positives()))
     return OptimizerCase.of(
         "Accumulate",
         Accumulate,
@@ -31,6 +40,9 @@ def cases(pick: Pick) -> OptimizerCase:
             "optimizer": toys.ToyOptimizer.one(traced),
             "every": every,
             "accum_dtype": accum_dtype,
+            "use_mean": use_mean,
+            "skip_not_finite": skip_not_finite,
+            "skip_above": skip_above,
         },
         other_dtypes=(accum_dtype,),
         partial_moments=("optimizer", "calls", "loss"),

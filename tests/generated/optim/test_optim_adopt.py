@@ -55,6 +55,8 @@ SPEC = find_spec("scaffold/mlax_scaffold/specs/optim/adopt.py", near=__file__)
         ("nesterov", None),
         ("moment_dtype", "int32"),
         ("moment_dtype", "no dtype"),
+        ("bound", "0.1"),
+        ("bound", float("nan")),
     ],
 )
 def cases(pick: Pick) -> OptimizerCase:
@@ -66,6 +68,7 @@ def cases(pick: Pick) -> OptimizerCase:
     clipping_exponent = pick("clipping_exponent", optional(non_negatives()))
     nesterov = pick("nesterov", booleans())
     moment_dtype = pick("moment_dtype", optional(accum_dtypes()))
+    bound = pick("bound", optional(scheduled()))
     return OptimizerCase.of(
         "ADOPT",
         ADOPT,
@@ -77,6 +80,7 @@ def cases(pick: Pick) -> OptimizerCase:
             "clipping_exponent": clipping_exponent,
             "nesterov": nesterov,
             "moment_dtype": moment_dtype,
+            "bound": bound,
         },
         moment_dtype=moment_dtype,
     )

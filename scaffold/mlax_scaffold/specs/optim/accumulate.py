@@ -5,29 +5,37 @@ from jax import lax
 from mlax_scaffold.spec import (
     DType,
     Optimizer,
+    Positive,
     Size,
     SubOptimizer,
+    all_finite,
     moment,
     require,
     running_sum,
     saturate,
     state,
+    tree_dot,
+    tree_where,
     zeros,
 )
 
 
 class Accumulate(Optimizer):
-    """Steps once in several calls, along the mean of their gradients.
+    """Steps once in several calls, along the mean of their gradients, or the sum.
 
     In the calls between, updates are zero. It is what a batch that does not fit into
-    memory needs: one call for each part of it. The optimizer is given the mean of the
-    values, too. One that evaluates the loss (a line search, Sam) cannot be accumulated:
-    no call knows the loss of the other parts.
+    memory needs: one call for each part of it. The optimizer is given the mean or the
+    sum of the values, too. One that evaluates the loss (a line search, Sam) cannot be
+    accumulated: no call knows the loss of the other parts. A call that is skipped does
+    not count, and its updates are zero, too.
     """
 
     optimizer: SubOptimizer  #: the optimizer
     every: Size  #: number of calls for one step
     accum_dtype: DType | None = None  #: dtype of the mean; None: that of the weight
+    use_mean: bool = True  #: whether it is the mean of the gradients; else their sum
+    skip_not_finite: bool = False  #: whether gradients that are not finite are skipped
+    skip_above: Positive | None = None  #: the largest norm that is not; None: any
 
     def setup(self, param):
         self.mean = moment(zeros, param.shape, self.accum_dtype)
@@ -42,16 +50,27 @@ class Accumulate(Optimizer):
             return x / saturate((1 + self.calls).astype(x.dtype))
 
         # The running mean keeps the range of one gradient: a sum might not, in float16.
-        def averaged(m, g):
-            change = share(g.astype(m.dtype)) - share(m)
+        def added(m, g):
+            g = g.astype(m.dtype)
+            change = share(g) - share(m) if self.use_mean else g
             return running_sum(m, change, self.dither.astype(m.dtype))
 
-        mean = jax.tree.map(averaged, self.mean, grads)
+        skips = jnp.zeros((), jnp.bool_)
+        if self.skip_not_finite:
+            skips = ~all_finite(grads)
+        if self.skip_above is not None:
+            square = tree_dot(grads, grads, self.accum_dtype)
+            skips = skips | ~(square <= self.skip_above**2)
+        mean = jax.tree.map(added, self.mean, grads)
+        mean = tree_where(skips, self.mean, mean)
 
-        calls = self.calls + 1
+        calls = self.calls + jnp.where(skips, 0, 1)
         loss = None
         if self.value is not None:
-            loss = self.loss + (self.value - self.loss) / calls.astype(self.loss.dtype)
+            change = self.value
+            if self.use_mean:
+                change = share(self.value) - share(self.loss)
+            loss = jnp.where(skips, self.loss, self.loss + change)
             self.loss = jnp.where(calls == self.every, 0.0, loss)
 
         def whole(weights):

@@ -18,12 +18,12 @@ from mlax_scaffold.spec import (
 class ADOPT(Optimizer):
     """Adam that converges with any b2: gradients are divided by the root before.
 
-    c = clip(g / max(sqrt(v), epsilon), +-(t - 1)^clipping_exponent);
+    c = clip(g / max(sqrt(v), epsilon), +-(t - 1)^clipping_exponent), or +-bound;
     m = b1 m + (1 - b1) c;  v = b2 v + (1 - b2) g^2;  update = -learning_rate * m;
     at the first step v = g^2 and m = 0. With `nesterov` b1 m + (1 - b1) c is the mean.
 
-    Taniguchi et al., 2024, arXiv:2411.02853. Deviations: optax takes any function of the
-    step for the bound; `epsilon` is at least the smallest normal number of the dtype.
+    Taniguchi et al., 2024, arXiv:2411.02853. Deviation: `epsilon` is at least the
+    smallest normal number of the dtype.
     """
 
     learning_rate: Scheduled  #: step size
@@ -33,6 +33,7 @@ class ADOPT(Optimizer):
     clipping_exponent: NonNegative | None = 0.25  #: growth of the bound; None: no bound
     nesterov: bool = False  #: whether the mean looks one step ahead
     moment_dtype: DType | None = None  #: dtype of the moments; None: that of the weight
+    bound: Scheduled | None = None  #: the bound itself, as a schedule or a number
 
     def setup(self, param):
         self.mean = moment(zeros, param.shape, self.moment_dtype)
@@ -41,14 +42,16 @@ class ADOPT(Optimizer):
     def prepare(self, grads, params):
         # The first step only fills the mean square.
         self.mean_rate = jnp.where(self.step == 1.0, 0.0, 1.0 - self.b1)
-        self.bound = (self.step - 1.0) ** (self.clipping_exponent or 0.0)
+        self.largest = (self.step - 1.0) ** (self.clipping_exponent or 0.0)
+        if self.bound is not None:
+            self.largest = self.bound
 
     def update(self, grad, param):
         epsilon = max(self.epsilon, float(jnp.finfo(grad.dtype).tiny))
         root = jnp.maximum(lax.sqrt(self.square), epsilon)
         scaled = grad / jnp.where(self.step == 1.0, 1.0, root)
-        if self.clipping_exponent is not None:
-            scaled = jnp.clip(scaled, -self.bound, self.bound)
+        if self.bound is not None or self.clipping_exponent is not None:
+            scaled = jnp.clip(scaled, -self.largest, self.largest)
         change = self.mean_rate * (scaled - self.mean)
         self.mean = running_sum(self.mean, change, self.dither)
         squared = saturate(lax.square(grad))
