@@ -15,7 +15,7 @@ from jax.typing import DTypeLike
 
 from mlax_scaffold.testing import toys
 from mlax_scaffold.testing.axes import mapped_over, names_of
-from mlax_scaffold.testing.dims import Shapes
+from mlax_scaffold.testing.dims import Shapes, untold
 from mlax_scaffold.testing.draws import Draw
 from mlax_scaffold.testing.dtypes import (
     COMPLEX_DTYPES,
@@ -160,7 +160,7 @@ class Case:
             name for name, p in parameters.items() if p.kind is p.POSITIONAL_OR_KEYWORD
         ][1:]
 
-        positional += toys.untold(module, entry, settings.get("shapes"))
+        positional += untold(module, entry, settings.get("shapes"))
 
         def make(node: Any, rng: Any) -> Any:
             given = {n: hyperparameters[(aliases or {}).get(n, n)] for n in positional}

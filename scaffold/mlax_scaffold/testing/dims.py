@@ -228,3 +228,14 @@ def _map(patterns: Any, function: Any) -> Any:
             return {name: _map(value, function) for name, value in patterns.items()}
         case _:
             return function(patterns)
+
+
+def untold(module: Any, entry: str, shapes: Any) -> list[str]:
+    """The sizes that a module learns, and that no input of another entry point than `fwd` tells."""
+    if entry == "forward":
+        return []
+    patterns = shapes.patterns.values() if shapes else ()
+    told = {word for pattern in patterns for word in pattern.split()}
+    return [
+        n for n, axis in getattr(module, "inferred", {}).items() if axis not in told
+    ]

@@ -68,10 +68,8 @@ class ToyHyperparams:
         y = self.scale * _mapped(x, trainables.kernel.astype(x.dtype))
         if shift is not None:
             y = y + shift
-        for name, tree in inputs.items():
-            weight = 1.0 / (
-                2 + self.takes.index(name)
-            )  # Names are not to be exchanged.
+        for name, tree in inputs.items():  # Names are not to be exchanged.
+            weight = 1.0 / (2 + self.takes.index(name))
             for leaf in jax.tree.leaves(tree):
                 y = y + weight * _aligned(leaf.astype(y.dtype), y.shape)
         if not inference_mode:
@@ -400,14 +398,3 @@ def with_optimizers(
         name: value.make(trainables) if isinstance(value, ToyOptimizer) else value
         for name, value in hyperparameters.items()
     }
-
-
-def untold(module: Any, entry: str, shapes: Any) -> list[str]:
-    """The sizes that a module learns, and that no input of another entry point than `fwd` tells."""
-    if entry == "forward":
-        return []
-    patterns = shapes.patterns.values() if shapes else ()
-    told = {word for pattern in patterns for word in pattern.split()}
-    return [
-        n for n, axis in getattr(module, "inferred", {}).items() if axis not in told
-    ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+
 import pytest
 
 from mlax_scaffold.model.project import Project
@@ -30,13 +32,13 @@ class Masked(Block):
 @pytest.mark.parametrize(
     ("body", "first", "rest"),
     [
-        ("return self.first(x, mask=mask)", '.taking("mask")', ""),
+        ("return self.first(x, mask=mask)", ".taking('mask')", ""),
         (
             "for layer in self.rest:\n            x = layer(x, mask=mask)\n        return self.first(x)",
             "",
-            '.taking("mask")',
+            ".taking('mask')",
         ),
-        ("return self.rest[0](self.first(x), mask=mask)", "", '.taking("mask")'),
+        ("return self.rest[0](self.first(x), mask=mask)", "", ".taking('mask')"),
         ("return self.rest[0](self.first(x))", "", ""),
     ],
 )
@@ -45,6 +47,19 @@ def test_a_toy_takes_what_the_block_hands_on(body, first, rest):
     specs = (SpecFile("specs/block/masked.py", "block", text),)
     library = read_library(specs, find_specs(LIBRARY_SPECS, "library"))
     definition = next(d for d in library if d.source == "specs/block/masked.py")
-    found = tests.test_module(definition, library, PROJECT).text
-    assert f'"first": toys.Toy.one(){first},' in found
-    assert f'"rest": toys.Toy.several(count){rest},' in found
+    text = tests.test_module(definition, library, PROJECT).text
+    [given] = [
+        {
+            ast.literal_eval(k): ast.unparse(v)
+            for k, v in zip(node.value.keys, node.value.values, strict=True)
+            if k
+        }
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Assign)
+        and isinstance(node.value, ast.Dict)
+        and ast.unparse(node.targets[0]) == "hyperparameters"
+    ]
+    assert given == {
+        "first": f"toys.Toy.one(){first}",
+        "rest": f"toys.Toy.several(count){rest}",
+    }
