@@ -46,8 +46,10 @@ class PartitionHyperparams(OfOptimizer):
         for name, optimizer, key in zip(self.names, self.optimizers, keys, strict=True):
             chosen = jax.tree.map(lambda label, n=name: label == n, groups)
 
-            def of_the_group(parts: Any, chosen: Any = chosen) -> tuple[Any, Any]:
-                loss, slopes = evaluate(tree_merge(parts, trainables))
+            def of_the_group(
+                parts: Any, chosen: Any = chosen, function: Any = evaluate
+            ) -> tuple[Any, Any]:
+                loss, slopes = function(tree_merge(parts, trainables))
                 return loss, tree_select(slopes, chosen)
 
             given = inputs | {"key": key}
