@@ -6,6 +6,11 @@ import ast
 import copy
 
 from mlax_scaffold.conversion.calculations import Calculations
+from mlax_scaffold.conversion.helper_dtypes import (
+    is_given_arrays,
+    makes_floats,
+    with_dtype,
+)
 from mlax_scaffold.conversion.interfaces import Interface
 from mlax_scaffold.conversion.layer_shapes import arguments
 from mlax_scaffold.conversion.loop_parts import (
@@ -230,7 +235,13 @@ class Calling(Scanning):
         helper = self._helper(func)
         if helper is not None:
             places = [a.arg for a in helper.args.args]
-            return node, self.run(helper, dict(zip(places, given, strict=False)))
+            made = makes_floats(helper) and not is_given_arrays(given)
+            array = self._float() if made else None
+            value = self.run(helper, dict(zip(places, given, strict=False)))
+            if array is not None:
+                self.builder.dtyped.add(helper.name)
+                node = with_dtype(node, array)
+            return node, value
         last = ast.unparse(func).rpartition(".")[2].rpartition(":")[2]
         if last == "scan" and len(node.args) > 2 and isinstance(node.args[0], ast.Name):
             return node, self.scanned(node.args[0].id, given[1], given[2])
@@ -239,6 +250,15 @@ class Calling(Scanning):
             if isinstance(owner, Array | Shape):
                 return node, self.arrays.method(func.attr, owner, node, given)
         return node, self.arrays.function(ast.unparse(func), node, given, self)
+
+    def _float(self) -> str | None:
+        """A floating array whose dtype is that of the calculation, in a method of the class."""
+        if self.depth != 1:
+            return None
+        first = self.builder.calculations.first_input
+        known = {n: v for n, v in self.env.items() if isinstance(v, Array)}
+        floats = [n for n, v in known.items() if v.kind == "Float"]
+        return first if first in floats else next(reversed(floats), None)
 
     def _helper(self, func: ast.expr) -> ast.FunctionDef | None:
         """A function of the file, as it stands beside the spec."""

@@ -67,6 +67,9 @@ class ShapeFunctions:
             elif axes == [2, 3]:
                 image = ("batch", "channels", "height", "width")
                 self.symbols.ranked(array, image)
+            elif axes == [1] and len(array.axes) == 1 and array.prefix.some:
+                # Those of sequences, whose positions a mask selects.
+                self.symbols.ranked(array, ("batch", "positions", "features"))
         if array.lead and self.vectors and not self.single and axes == [0]:
             # What is mapped over is the one axis before those of an example.
             self.symbols.ranked(array, ("items", *["_"] * len(array.axes)))
@@ -180,6 +183,8 @@ class ShapeFunctions:
         return Several([array.like(list(axes)) for _ in range(parts)])
 
     def _expanded(self, array: Array, axis: object) -> Value:
+        if isinstance(axis, int) and array.lead and not array.axes:
+            return array.with_axis(axis)
         if not isinstance(axis, int) or (array.lead and axis >= 0):
             return None
         axes = list(array.axes)
