@@ -185,10 +185,11 @@ class ArrayCalculations:
 
     def _meshgrid(self, args: list[Arg], indexing: Arg) -> Arg:
         [first, *rest] = args
-        listed = not rest and isinstance(first, ast.List | ast.Tuple)
         grid = _of("jnp.meshgrid(indexing=i)", i=indexing)
         assert isinstance(grid, ast.Call)
-        grid.args = list(first.elts) if listed else args
+        if not rest and isinstance(first, ast.List | ast.Tuple):
+            args = list(first.elts)
+        grid.args = args
         return grid
 
     def _eye(self, n: Arg) -> Arg:

@@ -216,7 +216,7 @@ class ArrayShapes(Growing):
         open_ = [
             i for i, s in enumerate(sizes) if s is not None and literal(folded(s)) == -1
         ]
-        if open_ == [1] and self._in_heads(array, sizes):
+        if open_ == [1] and self.in_heads(array, sizes):
             open_ = []
         if len(open_) == 1 and not array.lead:
             left = [ast.unparse(self.symbols.find(a)) for a in array.axes]
@@ -247,14 +247,6 @@ class ArrayShapes(Growing):
             for s in sizes
         ]
         return Array(made, False, array.kind)
-
-    def _in_heads(self, array: Array, sizes: list[ast.expr | None]) -> bool:
-        """Whether features of sequences are divided: `x.view(x.size(0), -1, heads, features // heads)`."""
-        found = array.lead and len(array.axes) <= 1 and sizes[0] is None
-        if found := found and len(sizes) == 4 and all(sizes[2:]):
-            self.symbols.ranked(array, ("batch", "positions", "features"))
-            sizes[:2] = array.axes[:2]
-        return found
 
     def _chosen(self, node: ast.expr, condition: Value, made: Value) -> None:
         """A condition of which nothing is known is broadcast to what it chooses from."""

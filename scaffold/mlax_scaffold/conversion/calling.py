@@ -7,6 +7,7 @@ import copy
 
 from mlax_scaffold.conversion.calculations import Calculations
 from mlax_scaffold.conversion.helper_dtypes import (
+    float_named,
     is_given_arrays,
     makes_floats,
     with_dtype,
@@ -236,7 +237,9 @@ class Calling(Scanning):
         if helper is not None:
             places = [a.arg for a in helper.args.args]
             made = makes_floats(helper) and not is_given_arrays(given)
-            array = self._float() if made else None
+            made = made and self.depth == 1
+            first = self.builder.calculations.first_input
+            array = float_named(self.env, first) if made else None
             value = self.run(helper, dict(zip(places, given, strict=False)))
             if array is not None:
                 self.builder.dtyped.add(helper.name)
@@ -250,15 +253,6 @@ class Calling(Scanning):
             if isinstance(owner, Array | Shape):
                 return node, self.arrays.method(func.attr, owner, node, given)
         return node, self.arrays.function(ast.unparse(func), node, given, self)
-
-    def _float(self) -> str | None:
-        """A floating array whose dtype is that of the calculation, in a method of the class."""
-        if self.depth != 1:
-            return None
-        first = self.builder.calculations.first_input
-        known = {n: v for n, v in self.env.items() if isinstance(v, Array)}
-        floats = [n for n, v in known.items() if v.kind == "Float"]
-        return first if first in floats else next(reversed(floats), None)
 
     def _helper(self, func: ast.expr) -> ast.FunctionDef | None:
         """A function of the file, as it stands beside the spec."""

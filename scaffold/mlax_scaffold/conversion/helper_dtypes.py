@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from mlax_scaffold.conversion.sizes import Array, Several, Value
+from mlax_scaffold.conversion.static_arrays import numpy_of
 from mlax_scaffold.conversion.trees import expression, literal, name
 
 _DTYPE = "dtype"
@@ -43,20 +44,39 @@ def is_given_arrays(given: list[Value]) -> bool:
     )
 
 
-def in_dtype(helper: ast.FunctionDef) -> None:
-    """Have a function return its floating arrays in a dtype that it is given."""
+def in_dtype(helper: ast.FunctionDef, modules: Collection[str]) -> None:
+    """Have a function of numbers compute by NumPy, and return floating arrays in a given dtype.
+
+    Args:
+        helper: the function.
+        modules: what the file calls `jax.numpy`.
+    """
     values = _values(helper)
     floats = [id(part) for part in _returned(helper) if _floats(part, values)]
 
     class Cast(ast.NodeTransformer):
         def visit(self, node: ast.AST) -> ast.AST:
-            if isinstance(node, ast.expr) and id(node) in floats:
-                return expression(f"a.astype({_DTYPE})", a=node)
-            return self.generic_visit(node)
+            if not isinstance(node, ast.expr) or id(node) not in floats:
+                return self.generic_visit(node)
+            # What is computed when a function is traced has no dtype in the program.
+            return expression(f"j.asarray(a, {_DTYPE})", j=name("@kept"), a=node)
 
     Cast().visit(helper)
+    for part in ast.walk(helper):
+        if isinstance(part, ast.Name) and part.id in modules:
+            part.id = "@module:jnp"
+    helper.body = [numpy_of(part) for part in helper.body]
+    for part in ast.walk(helper):
+        if isinstance(part, ast.Name) and part.id == "@kept":
+            part.id = "@module:jnp"
     helper.args.kwonlyargs.append(ast.arg(_DTYPE))
     helper.args.kw_defaults.append(ast.Constant(None))
+
+
+def float_named(env: dict[str, Value], first: str) -> str | None:
+    """The local that is a floating array: the first input, otherwise the last that was bound."""
+    floats = [n for n, v in env.items() if isinstance(v, Array) and v.kind == "Float"]
+    return first if first in floats else next(reversed(floats), None)
 
 
 def with_dtype(call: ast.Call, array: str) -> ast.Call:

@@ -142,7 +142,7 @@ def carried(
             continue
         made = _translated(origin, notes, node, framework)
         if isinstance(made, ast.FunctionDef) and name in dtyped:
-            in_dtype(made)
+            in_dtype(made, _called(origin, "jax.numpy"))
         found[name] = made
         queue += sorted(names(made) - set(found))
     return [
@@ -151,6 +151,11 @@ def carried(
             ((n, s.lineno) for n, s in found.items()), key=lambda item: item[1]
         )
     ]
+
+
+def _called(origin: Origin, module: str) -> frozenset[str]:
+    """What a file calls a module."""
+    return frozenset(n for n, full in origin.imports.items() if full == module)
 
 
 def _translated(

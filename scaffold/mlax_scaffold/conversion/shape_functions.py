@@ -195,6 +195,14 @@ class ShapeFunctions:
         axes.insert(len(axes) + axis + 1 if axis < 0 else axis, ast.Constant(1))
         return array.like(axes)
 
+    def in_heads(self, array: Array, sizes: list[ast.expr | None]) -> bool:
+        """Whether features of sequences are divided: `x.view(x.size(0), -1, heads, features // heads)`."""
+        found = array.lead and len(array.axes) <= 1 and sizes[0] is None
+        if found := found and len(sizes) == 4 and all(sizes[2:]):
+            self.symbols.ranked(array, ("batch", "positions", "features"))
+            sizes[:2] = array.axes[:2]
+        return found
+
     def _squeezed(self, array: Array, node: ast.Call) -> Value:
         axis = self._axis(node, 1)
         if not isinstance(axis, int) or (array.lead and axis >= 0):

@@ -234,7 +234,9 @@ class Thing(nn.Module):
         "import flax.linen as nn\nimport jax\nimport jax.numpy as jnp\n\n\n",
     ).text
     assert "def angles(dim, length, base=10000.0, *, dtype=None):" in text
-    assert "return (jnp.cos(made).astype(dtype), jnp.sin(made).astype(dtype))" in text
+    cast = "jnp.asarray(np.cos(made), dtype), jnp.asarray(np.sin(made), dtype)"
+    assert f"return ({cast})" in text
+    assert "made = np.outer(np.arange(length), inv)" in text
     assert "cos, sin = angles(d, t, dtype=x.dtype)" in text
     assert "def earlier(length):" in text
     assert "jnp.where(earlier(t), " in text
