@@ -405,12 +405,12 @@ def fwd(
         non_trainables.attention,
         hyperparams.attention,
         inference_mode,
-        keys[7],
+        keys[6],
         mask=mask,
     )
     non_trainables = non_trainables._replace(attention=attention_state)
     dropout, _ = Dropout.fwd(
-        attention, None, None, hyperparams.dropout, inference_mode, keys[6]
+        attention, None, None, hyperparams.dropout, inference_mode, keys[7]
     )
     x, _ = LayerNorm.fwd(
         x + dropout, trainables.attention_norm, None, hyperparams.attention_norm
@@ -441,10 +441,10 @@ def fwd(
         None,
         hyperparams.feed_forward,
         inference_mode,
-        keys[11],
+        keys[10],
     )
     dropout, _ = Dropout.fwd(
-        feed_forward, None, None, hyperparams.dropout, inference_mode, keys[10]
+        feed_forward, None, None, hyperparams.dropout, inference_mode, keys[11]
     )
     feed_forward_norm, _ = LayerNorm.fwd(
         x + dropout, trainables.feed_forward_norm, None, hyperparams.feed_forward_norm

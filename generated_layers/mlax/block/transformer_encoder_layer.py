@@ -345,12 +345,12 @@ def fwd(
         non_trainables.attention,
         hyperparams.attention,
         inference_mode,
-        keys[5],
+        keys[4],
         mask=mask,
     )
     non_trainables = non_trainables._replace(attention=attention_state)
     dropout, _ = Dropout.fwd(
-        attention, None, None, hyperparams.dropout, inference_mode, keys[4]
+        attention, None, None, hyperparams.dropout, inference_mode, keys[5]
     )
     x, _ = LayerNorm.fwd(
         x + dropout, trainables.attention_norm, None, hyperparams.attention_norm
@@ -361,10 +361,10 @@ def fwd(
         None,
         hyperparams.feed_forward,
         inference_mode,
-        keys[7],
+        keys[6],
     )
     dropout, _ = Dropout.fwd(
-        feed_forward, None, None, hyperparams.dropout, inference_mode, keys[6]
+        feed_forward, None, None, hyperparams.dropout, inference_mode, keys[7]
     )
     feed_forward_norm, _ = LayerNorm.fwd(
         x + dropout, trainables.feed_forward_norm, None, hyperparams.feed_forward_norm

@@ -14,15 +14,17 @@ INEXACT = ("Float", "Complex")
 
 @dataclass(frozen=True)
 class ArrayType:
-    """`Float["..."]` and its kin, a tuple of them, or `PyTree`."""
+    """`Float["..."]` and its kin, a tuple or a dictionary of them, or `PyTree`."""
 
     kind: str
-    """Float, Complex, Int, Bool, Key, PyTree or tuple."""
+    """Float, Complex, Int, Bool, Key, PyTree, tuple or dict."""
     name: str = field(default="", kw_only=True)
     """Of a tree: its type, such as `dict[str, jax.Array]`; empty where that may be any.
 
-    Of a tuple: the NamedTuple that it is; empty for a plain one.
+    Of a tuple: the NamedTuple that it is; empty for a plain one. Of a dictionary: the TypedDict.
     """
+    keys: tuple[str, ...] = field(default=(), kw_only=True)
+    """Of a dictionary: those of its items."""
     shape: Shape | Conditional | None = None
     items: tuple[ArrayType, ...] = ()
     optional: bool = False
@@ -30,6 +32,13 @@ class ArrayType:
         default=(), compare=False, repr=False
     )
     """Where each name of its shape stands."""
+
+    @property
+    def parts(self) -> tuple[tuple[str, str, ArrayType], ...]:
+        """The arrays in a tuple or a dictionary: the name of each, what selects it (`[0]`), and itself."""
+        names = self.keys or tuple(map(str, range(len(self.items))))
+        selected = [f"[{name!r}]" if self.keys else f"[{name}]" for name in names]
+        return tuple(zip(names, selected, self.items, strict=True))
 
     @property
     def shapes(self) -> tuple[Shape, ...]:
@@ -56,7 +65,7 @@ class ArrayType:
         """Whether there is always such an array: its dtype is that of the computation."""
         if self.kind in INEXACT:
             return not self.optional
-        return self.kind == "tuple" and any(item.decides_dtype for item in self.items)
+        return any(item.decides_dtype for item in self.items)
 
     @property
     def annotation(self) -> str:
@@ -68,12 +77,16 @@ class ArrayType:
         text = "jax.Array"
         if self.kind == "tuple":
             inner = ", ".join(item.annotation for item in self.items)
-            text = self.name or f"tuple[{inner}]"
+            text = f"tuple[{inner}]"
+        text = self.name or text
         return f"{text} | None" if self.optional else text
 
     def __str__(self) -> str:
         if self.kind == "tuple":
             return f"({', '.join(map(str, self.items))})"
+        if self.kind == "dict":
+            items = zip(self.keys, self.items, strict=True)
+            return f"{{{', '.join(f'{key}: {item}' for key, item in items)}}}"
         text = self.kind if self.shape is None else f'{self.kind}["{self.shape}"]'
         return f"{text} | None" if self.optional else text
 

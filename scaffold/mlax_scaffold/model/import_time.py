@@ -56,6 +56,7 @@ STATIC_MODULES = (
 """Modules beside jax that any generated module may import: none does anything by itself."""
 
 NAMED_TUPLE = "typing.NamedTuple"
+TYPED_DICT = "typing.TypedDict"
 ENUMERATIONS = ("enum.Enum", "enum.IntEnum", "enum.StrEnum")
 """Bases of the small classes beside a definition."""
 

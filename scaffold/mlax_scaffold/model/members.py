@@ -205,11 +205,11 @@ class Helper:
     value: Expression | None = None
     """Of a constant that pages show, with the values of other constants in it."""
     kind: str = "function"
-    """`function`, `constant`, `NamedTuple` or `Enum`."""
+    """`function`, `constant`, `NamedTuple`, `TypedDict` or `Enum`."""
     members: tuple[str, ...] = ()
     """Of a class: the names of its fields or members."""
-    arrays: tuple[ArrayType, ...] = ()
-    """Of a NamedTuple: the arrays of its fields, where all are such."""
+    array: ArrayType | None = None
+    """Of a NamedTuple or a TypedDict: the tree of the arrays of its fields, where all are such."""
     location: Location | None = field(default=None, compare=False)
 
 
@@ -229,8 +229,8 @@ class Import:
     """The package of the folders of specs that a spec is imported from; empty for a relative import."""
     members: tuple[str, ...] = ()
     """Of an enumeration beside the definition: the names of its members."""
-    arrays: tuple[ArrayType, ...] = ()
-    """Of a NamedTuple beside the definition: the arrays of its fields, where all are such."""
+    array: ArrayType | None = None
+    """Of a small class beside the definition: the tree of the arrays of its fields, where all are such."""
     location: Location | None = field(default=None, compare=False)
 
     @property

@@ -4,13 +4,24 @@ from __future__ import annotations
 
 import ast
 import difflib
-import re
-from collections.abc import Iterator
+import textwrap
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from mlax_scaffold.errors import FindingsError, SpecError, UsageError
 from mlax_scaffold.model.definition import Definition
+from mlax_scaffold.model.project import Rendered
+from mlax_scaffold.project.declared import (
+    declares_otherwise,
+    documentation,
+    undocumented,
+    why_not,
+    with_defaults,
+)
 from mlax_scaffold.project.lookup import find_definition
+from mlax_scaffold.project.statements import transfer_statements
+from mlax_scaffold.project.telling import told, told_function
 from mlax_scaffold.project.transfer import Untraceable, transfer
 from mlax_scaffold.project.units import HEAD, IMPORTS, Unit, cut, cut_class, joined
 from mlax_scaffold.project.workspace import Generation, Workspace
@@ -27,18 +38,6 @@ _FOLLOWS = {
     "__post_init__": ("setup",),
 }
 """What functions of a generated module follow from, beside methods of their own names."""
-
-_OWNERS = (
-    (r"\bnot inference_mode\b", "self.training"),
-    (r"\binference_mode\b", "not self.training"),
-    (r"\barrays\.in_dtype\(([\w.]+), [\w.]+\)", r"\1"),
-    (r"\.astype\([\w.]+\.dtype\)", ""),
-    (r"\btrees\.scalar\(", ""),
-    (r"\b(hyperparams|trainables|non_trainables|state)\.", "self."),
-    (r",\s*non_trainables\b", ""),
-    (r"(?m)^(\s*return\b.*|[])}]+),\s*None$", r"\1"),
-)
-"""What stands in specs for what the functions take."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +72,10 @@ def absorb(workspace: Workspace, name: str, *, anyway: bool = False) -> Absorbed
             f"`mlax-scaffold add {name} --into FOLDER` brings its source, to own and to edit"
         )
     edited = _Edited.find(workspace, definition)
-    text = edited.taken_back(files[definition.source].text, anyway=anyway)
+    said = files[definition.source].text
+    text = edited.taken_back(said, anyway=anyway)
+    if _laid_out(workspace, definition.source, said) == said:
+        text = _laid_out(workspace, definition.source, text)
     after = edited.saying(text)
     made = after.generate()
     plan = after.plan(made)
@@ -113,7 +115,10 @@ class _Edited:
             raise FindingsError(f"{path}:{error.lineno}: {error.msg}") from error
         after = _laid_out(workspace, path, text)
         if after == before:
-            raise UsageError(f"{path} was not edited: there is nothing to take back")
+            raise UsageError(
+                f"{path} was not edited: there is nothing to take back"
+                f"{_edited_beside(workspace, definition, path)}"
+            )
         return cls(workspace, definition, path, before, after)
 
     def saying(self, spec: str) -> Workspace:
@@ -132,7 +137,7 @@ class _Edited:
         for name, before, after in self._units():
             spec = self._with_unit(spec, name, before, after)
         made = self._generated(spec)
-        if made != self.after and not anyway:
+        if not anyway and not self._is_what_was_written(made):
             raise FindingsError(
                 f"{self.path}: {_OTHERWISE}\n\n{_diff(self.after, made)}\nNothing was changed. "
                 "--anyway takes that code in the place of yours."
@@ -163,22 +168,44 @@ class _Edited:
         if before is None or after is None:
             text = (before or after or Unit("", "")).text.strip()
             raise self._stuck(name, text, "Add or remove it in the spec.")
-        shown, found = _diff(before.text, after.text), []
-        for lines in _regions(spec, name):
-            try:
-                text = transfer(before.text, after.text, spec, lines, _told)
-                ast.parse(text)
-            except Untraceable as error:
-                shown = str(error)
+        shown, found = _diff(before.text, after.text), ""
+        if documentation(before.text) != documentation(after.text):
+            raise self._stuck(name, shown, why_not(before.text, after.text))
+        defaults = with_defaults(spec, self.definition.name, before.text, after.text)
+        if defaults != spec and self._says(defaults, after):
+            return defaults
+        for carried in _carried(spec, name, before.text, after.text):
+            if isinstance(carried, Untraceable):
+                shown = str(carried)
                 continue
-            except SyntaxError:
-                continue
-            found.append(self._named(text))
-        if not found:
-            raise self._stuck(name, shown, _NOWHERE)
-        if len(found) == 1:
-            return found[0]
-        return next((text for text in found if self._says(text, after)), found[0])
+            text = self._named(carried)
+            if self._says(text, after):
+                return text
+            found = found or text
+        steps = list(_steps(before.text, after.text))
+        if len(steps) > 1:
+            with suppress(FindingsError):
+                return self._by_steps(spec, name, before, after, steps)
+        if not found or declares_otherwise(before.text, after.text):
+            raise self._stuck(name, shown, why_not(before.text, after.text))
+        return found
+
+    def _by_steps(
+        self, spec: str, name: str, before: Unit, after: Unit, steps: Sequence[str]
+    ) -> str:
+        """The spec with one edit after another, each of which has a place of its own.
+
+        Raises:
+            FindingsError: one has none.
+        """
+        one = before
+        for text in steps:
+            two = replace(after, text=text)
+            spec = self._with_unit(spec, name, one, two)
+            one = two
+        if not self._says(spec, after):
+            raise self._stuck(name, after.text, why_not(before.text, after.text))
+        return spec
 
     def _named(self, spec: str) -> str:
         """A spec in which the locals that the generator makes of fields are fields."""
@@ -190,11 +217,16 @@ class _Edited:
         return spec
 
     def _says(self, spec: str, wanted: Unit) -> bool:
-        """Whether a function follows from a spec."""
+        """Whether a function follows from a spec, other than its documentation."""
         try:
-            return wanted.text.strip() in self._generated(spec)
+            made = self._generated(spec)
         except FindingsError:
             return False
+        return undocumented(wanted.text).strip() in undocumented(made)
+
+    def _is_what_was_written(self, made: str) -> bool:
+        """Whether a module is the edited one, other than documentation that follows."""
+        return made == self.after or undocumented(made) == undocumented(self.after)
 
     def _generated(self, spec: str) -> str:
         try:
@@ -213,10 +245,6 @@ class _Edited:
         )
 
 
-_NOWHERE = (
-    "No line of the spec says that: it is what the generator adds (checks, keys, casts, "
-    "state, signatures), or stands between such lines. Say it in the spec."
-)
 _OTHERWISE = (
     "the spec with these edits would become other code. Below, - is the code as it was "
     "edited, and + what follows from the spec that comes closest:"
@@ -225,33 +253,85 @@ _OTHERWISE = (
 
 def module_of(workspace: Workspace, definition: Definition) -> tuple[str, str]:
     """The path and the text of the module of a definition."""
-    library = workspace.read()
-    now = next(d for d in library if d.reference == definition.reference)
-    made = draft(now, library, workspace.project)
-    base = f"{workspace.project.output}/{now.section}/"
-    [file] = [f for f in made.files if f.path.startswith(base)]
+    files = _files_of(workspace, definition)
+    base = f"{workspace.project.output}/{definition.section}/"
+    [file] = [f for f in files if f.path.startswith(base)]
     [formatted] = format_python([file], workspace.project.package)
     return file.path, _laid_out(workspace, file.path, formatted.text)
+
+
+def _files_of(workspace: Workspace, definition: Definition) -> Sequence[Rendered]:
+    library = workspace.read()
+    now = next(d for d in library if d.reference == definition.reference)
+    return draft(now, library, workspace.project).files
+
+
+def _edited_beside(workspace: Workspace, definition: Definition, path: str) -> str:
+    """What else of a definition was edited, and what to do about it."""
+    tree = Tree(workspace.root)
+    files = [
+        f
+        for f in _files_of(workspace, definition)
+        if f.path != path and f.path.endswith(".py")
+    ]
+    edited = [
+        f.path
+        for f in format_python(files, workspace.project.package)
+        if tree.read(f.path) not in (None, f.text.encode())
+    ]
+    if not edited:
+        return ""
+    return (
+        f". {', '.join(edited)} differs from its spec: it repeats nothing of a body, and "
+        f"calls {path}. Edit that, and absorb it"
+    )
 
 
 def _laid_out(workspace: Workspace, path: str, text: str) -> str:
     return lay_out({path: text}, workspace.project.package, WIDTH)[path]
 
 
-def _told(text: str) -> str:
-    """What a spec calls that."""
-    for pattern, replacement in _OWNERS:
-        text = re.sub(pattern, replacement, text)
-    try:
-        whole = ast.parse(text.strip(), mode="eval").body
-    except SyntaxError:
-        return text
-    if isinstance(whole, ast.Tuple) and all(
-        isinstance(e, ast.Name | ast.Constant) for e in whole.elts[1:]
-    ):
-        # What a function returns beside its result.
-        return f" {ast.get_source_segment(text.strip(), whole.elts[0])}"
-    return text
+def _carried(
+    spec: str, name: str, before: str, after: str
+) -> Iterator[str | Untraceable]:
+    """The specs that an edit may be meant to become, or why there is none, likelier ones first."""
+    seen = {spec}
+    lines = spec.splitlines(keepends=True)
+    for first, last in _regions(spec, name):
+        method = textwrap.dedent("".join(lines[first - 1 : last]))
+        plain = (textwrap.dedent(text) for text in (before, after))
+        one, two = (told_function(text, method) for text in plain)
+        for way, was, now, said in (
+            (transfer_statements, one, two, str),
+            (transfer, before, after, told),
+            (transfer_statements, one, two, told),
+            (transfer, one, two, told),
+        ):
+            try:
+                text = way(was, now, spec, (first, last), said)
+                ast.parse(text)
+            except Untraceable as error:
+                yield error
+                continue
+            except SyntaxError:
+                continue
+            if text not in seen:
+                seen.add(text)
+                yield text
+
+
+def _steps(before: str, after: str) -> Iterator[str]:
+    """A function after each of the edits that make one of the other, the last of which is the other."""
+    old, new = (text.splitlines(keepends=True) for text in (before, after))
+    matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
+    for code, _, last, _, end in matcher.get_opcodes():
+        if code != "equal":
+            text = "".join([*new[:end], *old[last:]])
+            try:
+                ast.parse(textwrap.dedent(text))
+            except SyntaxError:
+                continue
+            yield text
 
 
 def _regions(spec: str, name: str) -> Iterator[tuple[int, int]]:

@@ -178,7 +178,7 @@ def _plain(array: ArrayType, example: tuple[int, ...] | None = None) -> list[Any
     """Kind and shape of an array; `example` are the sizes of one that fits."""
     shape = None if array.shape is None else str(array.shape)
     shape = shape if example is None else " ".join(map(str, example))
-    return [array.kind, shape, [_plain(item) for item in array.items]]
+    return [array.kind, shape, [_plain(item) for item in array.items], array.keys]
 
 
 def _last_line(output: str) -> dict[str, Any] | None:

@@ -138,9 +138,10 @@ def _array(
 ) -> Any:
     import jax
 
-    kind, shape, items = given
-    if kind == "tuple":
-        return tuple(_array(item, dtype, fields, sizes) for item in items)
+    kind, shape, items, keys = given
+    if items:
+        made = [_array(item, dtype, fields, sizes) for item in items]
+        return dict(zip(keys, made, strict=True)) if kind == "dict" else tuple(made)
     if kind == "Key":
         return jax.eval_shape(lambda: jax.random.key(0))
     # A tree of arrays may be one array.

@@ -12,6 +12,7 @@ from mlax_scaffold.model.definition import Definition
 from mlax_scaffold.project.trial_program import Failure, Frame, Missing
 from mlax_scaffold.reader.origins import Origin, origin
 from mlax_scaffold.reader.remedies.bodies import in_place, of_numpy
+from mlax_scaffold.reader.remedies.names import of_jax
 from mlax_scaffold.reader.source import Source
 
 _Remedy = Callable[[Source, Origin], Fix | None]
@@ -105,6 +106,10 @@ def _certain(failure: Failure, traced: Definition, frame: Frame, line: str) -> b
         return True
     if "AttributeError" in kinds and "module '" in failure.message:
         return True
+    # A check of the generated code, or of the library: the example may be at fault.
+    checked = line.startswith(("raise ", "checks.")) or "require" in line
+    if failure.always:
+        return not checked
     if own and "TypeError" in kinds and _ARGUMENTS.search(failure.message):
         return True
     inputs = [i.type for m in traced.methods if m.returns for i in m.inputs]
@@ -113,8 +118,6 @@ def _certain(failure: Failure, traced: Definition, frame: Frame, line: str) -> b
         or traced.structural()
     ):
         return "Tracer" in kinds[0] or _immutable(failure)
-    # A check of the generated code, or of the library: the example may be at fault.
-    checked = line.startswith(("raise ", "checks.")) or "require" in line
     return own and not checked and "AssertionError" not in kinds
 
 
@@ -220,6 +223,12 @@ def _with_jax_numpy(source: Source, found: Origin) -> Fix | None:
             fix = of_numpy(source, node, names)
             if fix is not None:
                 return fix
+    match found.node:
+        case ast.Subscript(value=array, slice=ast.expr()):
+            # An array of NumPy that a traced number indexes.
+            jnp = of_jax(source, "jnp")
+            text = f"{jnp.bound}.asarray({source.text_of(array)})"
+            return Fix((source.edit(array, text),), (jnp,))
     return None
 
 

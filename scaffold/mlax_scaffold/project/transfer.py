@@ -139,6 +139,8 @@ class _Sides:
         whole = self.old[left].text == "\n"
         text = told(self._text(left, right))
         if not whole and self.old[right].text != "\n":
+            if self._has_comment(left, right):
+                raise Untraceable(self._shown(first, last))
             text = _on_one_line(text)
             text = text.rstrip() if self.old[right].text[0] in ")]}" else text
             text = text.lstrip() if self.old[left].text[0] in "([{" else text
@@ -163,6 +165,10 @@ class _Sides:
         return self.after[
             self.new[self.same[left]].end : self.new[self.same[right]].start
         ]
+
+    def _has_comment(self, left: int, right: int) -> bool:
+        between = self.new[self.same[left] + 1 : self.same[right]]
+        return any(token.text.startswith("#") for token in between)
 
     def _moved(self, text: str, right: int, *, whole: bool) -> str:
         """A text with the indentation of where it is to stand; `whole`: from its first line on."""

@@ -7,6 +7,7 @@ import os
 from collections.abc import Collection, Iterable
 
 from mlax_scaffold.errors import Diagnostic, FindingsError, SpecError
+from mlax_scaffold.model.definition import Definition
 from mlax_scaffold.project.progress import plural, progress
 from mlax_scaffold.project.settings import import_root
 from mlax_scaffold.project.staging import Stage, staged_package
@@ -91,9 +92,22 @@ def _traced(
                 "imports": imports,
                 # The package's names are there without an import.
                 "code": code.replace(f"\nfrom {package} import", "\n# from"),
+                "cases": _cases(workspace, made, definition),
             }
         )
     return traced
+
+
+def _cases(
+    workspace: Workspace, made: Generation, definition: Definition
+) -> tuple[str, str] | None:
+    """The path and the text of the generated tests of a definition, which pick its cases."""
+    section = definition.section
+    name = f"/{section}/test_{section}_{definition.module}.py"
+    for output in made.of(definition.source):
+        if output.path.endswith(name):
+            return os.path.join(workspace.root, output.path), output.text
+    return None
 
 
 def _run(stage: Stage, task: dict[str, object]) -> list[Failure]:

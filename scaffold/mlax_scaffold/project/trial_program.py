@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 # What jax does not have is looked for in the text of a spec, all of it at once. Then its example
-# is traced, until something fails.
+# is traced, until something fails. It may not fit the layer: so the cases of the generated tests
+# are asked, too.
 #
 # A module that fails, fails all that import it. So where one does, each is imported again in
 # packages that import nothing themselves, to find the others that fail.
@@ -101,8 +102,45 @@ def traces(traced):
     try:
         jax.eval_shape(lambda: exec(traced["code"], names))
     except BaseException as error:
-        return [failure(error, source=traced["source"])]
+        always = refused(traced["cases"], error)
+        told = error if isinstance(error, type(always)) else always or error
+        found = failure(told, source=traced["source"])
+        return [found | {"always": always is not None}]
     return []
+
+# What every case of the generated tests is refused with; None where one is taken, or where
+# that is not known.
+def refused(cases, error):
+    import jax
+
+    kinds = (ValueError, TypeError, IndexError, ArithmeticError)
+    traced = (jax.errors.JAXTypeError, jax.errors.JAXIndexError)
+    if cases is None or not isinstance(error, kinds) or isinstance(error, traced):
+        return None
+    path, text = cases
+    names = {"__name__": "cases", "__file__": path}
+    try:
+        from mlax_scaffold.testing import picks
+
+        exec(compile(text, path, "exec"), names)
+        contract = names["cases"]
+    except Exception:
+        return None
+    try:
+        contract.covering
+    except AssertionError:
+        pass
+    except Exception as told:
+        return told if isinstance(told, kinds) else None
+    else:
+        return None
+    try:
+        picks.with_values(contract.make, {})
+    except picks.Unfit as unfit:
+        return unfit.__cause__
+    except Exception:
+        pass
+    return None
 
 found = failures()
 if not found:
@@ -164,6 +202,8 @@ class Failure:
     frames: tuple[Frame, ...] = ()
     """Lines of the package, from the outside."""
     name: Missing | None = None
+    always: bool = False
+    """Whether it is raised in every case that the generated tests would pick."""
 
     @property
     def error(self) -> str:
@@ -180,4 +220,5 @@ class Failure:
             for path, line, span in given["frames"]
         )
         kinds = tuple(given["kinds"])
-        return cls(given["module"], given["source"], kinds, given["message"], frames)
+        told = given["module"], given["source"], kinds, given["message"], frames
+        return cls(*told, always=given.get("always", False))

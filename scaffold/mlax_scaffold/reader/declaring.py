@@ -12,7 +12,7 @@ from mlax_scaffold.model.definition import Declaration, Import, Reference, Role
 from mlax_scaffold.model.expressions import Expression, Origin
 from mlax_scaffold.reader.branches import Branches
 from mlax_scaffold.reader.checks.complex_dtypes import check_complex_initializer
-from mlax_scaffold.reader.checks.declarations import check_arguments, check_derived
+from mlax_scaffold.reader.checks.declarations import check_derived
 from mlax_scaffold.reader.remedies.leaves import chosen_by_leaf
 from mlax_scaffold.reader.source import dotted
 
@@ -195,7 +195,6 @@ class Declaring(Branches):
             return None
         if role is not Role.MOMENT:
             self._check_lambda(arguments[0])
-        check_arguments(self.source, call, arguments, self.scope.imports)
         first, shape, *dtype = map(self.scope.expression, arguments)
         return Declaration(
             role,

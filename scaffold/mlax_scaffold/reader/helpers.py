@@ -146,7 +146,7 @@ class HelperReader:
                 HERE,
                 name,
                 members=h.members if h.kind == "Enum" else (),
-                arrays=h.arrays,
+                array=h.array,
             )
             for name, h in self.helpers.items()
             if name not in self.constants

@@ -14,7 +14,7 @@ from mlax_scaffold.model.definition import (
 )
 from mlax_scaffold.model.reserved import RESERVED
 from mlax_scaffold.model.unparsing import unparsed
-from mlax_scaffold.reader.axes import type_of
+from mlax_scaffold.reader.axes import parts_of, type_of
 from mlax_scaffold.reader.checks.defaults import check_defaults
 from mlax_scaffold.reader.checks.uses import PASSED
 from mlax_scaffold.reader.remedies.classes import (
@@ -24,7 +24,7 @@ from mlax_scaffold.reader.remedies.classes import (
     with_word,
 )
 from mlax_scaffold.reader.remedies.names import renamed
-from mlax_scaffold.reader.remedies.trees import with_parts
+from mlax_scaffold.reader.remedies.trees import DICTIONARIES, typed_dict
 from mlax_scaffold.reader.remedies.types import annotated
 from mlax_scaffold.reader.resolution import HERE, Scope
 from mlax_scaffold.reader.source import (
@@ -45,6 +45,9 @@ _GIVEN = (RESERVED | {"x"}) - {
     "trees",
 }
 """What no input that is given by its name can be called: `fwd` has them."""
+
+_UNKNOWN = {"image": 'Float["..."]'}
+"""A field of a dictionary whose keys nothing says."""
 
 ENTRY_SIGNATURE = 'def forward(self, x: Float["*batch features"]) -> Float["..."]'
 
@@ -86,7 +89,7 @@ def read_inputs(
         )
     ]
     for arg, default, keyword in pairs:
-        array = _named_tuple(arg.annotation, imports)
+        array = _of_class(arg.annotation, imports)
         if array is None:
             if arg.annotation is None or not is_array_annotation(arg.annotation):
                 others.append((arg, default))
@@ -105,19 +108,17 @@ def read_inputs(
     return tuple(inputs), others
 
 
-def _named_tuple(
+def _of_class(
     annotation: ast.expr | None, imports: Mapping[str, Import]
 ) -> ArrayType | None:
-    """The arrays of a NamedTuple beside the definition; None for any other annotation."""
+    """The arrays of a NamedTuple or a TypedDict beside the definition; None for any other annotation."""
     if annotation is None:
         return None
     node, optional = split_optional(annotation)
     if not isinstance(node, ast.Name) or node.id not in imports:
         return None
-    arrays = imports[node.id].arrays
-    if not arrays:
-        return None
-    return ArrayType("tuple", name=node.id, items=arrays, optional=optional)
+    array = imports[node.id].array
+    return array and replace(array, optional=optional)
 
 
 def _check_passed(source: Source, arg: ast.arg) -> None:
@@ -170,16 +171,12 @@ def entry_inputs(
                 f"Give each field of {given} the type of an array, as in "
                 '`nodes: Float["n features"]`.'
             )
-        if given.partition("[")[0] in ("dict", "Dict", "Mapping"):
+        parts = parts_of(source, method, arg.arg)
+        if given not in imports and (parts or given.partition("[")[0] in DICTIONARIES):
+            fields = "; ".join(f"{k}: {v}" for k, v in (parts or _UNKNOWN).items())
             hint = (
-                "The keys of a dictionary have to be known: write a `NamedTuple` beside the "
-                'definition with a field for each, `image: Float["..."]`.'
-            )
-        if parts := _named_parts(method, arg.arg):
-            fields = "; ".join(f'{part}: Float["..."]' for part in parts)
-            hint = (
-                "Its parts have names: write a `NamedTuple` beside the definition with a "
-                f"field for each, `{fields}`, and read `{arg.arg}.{parts[0]}`."
+                "The keys of a dictionary have to be known: write a `TypedDict` beside the "
+                f"definition with a field for each, `{fields}`."
             )
         source.report(
             arg,
@@ -204,18 +201,6 @@ def entry_inputs(
         replace(i, alias=f"{i.name}_") if i.name in RESERVED and not i.keyword else i
         for i in inputs
     )
-
-
-def _named_parts(function: ast.FunctionDef, name: str) -> list[str]:
-    """The keys by which an input without a type is read as a dictionary."""
-    found: dict[str, None] = {}
-    for node in ast.walk(function):
-        match node:
-            case ast.Subscript(
-                value=ast.Name(id=owner), slice=ast.Constant(value=str(key))
-            ) if owner == name and key.isidentifier():
-                found[key] = None
-    return list(found)
 
 
 def not_by_keyword(
@@ -251,8 +236,11 @@ def typed(
     """The edit that gives an input the type that its uses say; None for one with a value as default."""
     if isinstance(default, ast.Constant) and default.value is not None:
         return None
-    if _named_parts(function, arg.arg):
-        return with_parts(source, function, arg)
+    parts = parts_of(source, function, arg.arg)
+    if parts is None:
+        return None
+    if parts:
+        return typed_dict(source, function, arg, parts)
     return annotated(source, arg, default, type_of(source, function, arg.arg))
 
 

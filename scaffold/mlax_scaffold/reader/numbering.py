@@ -1,4 +1,4 @@
-"""Numbers the places of a method that take a PRNG key, in the order of the text.
+"""Numbers the places of a method that take a PRNG key, in the order of evaluation.
 
 A method is given one key, and splits it among its places. A loop or a comprehension with such places in its
 body is one place of what stands around it: its key is split among its passes, and that of a pass among the
@@ -59,7 +59,10 @@ def _number(
 
 
 class _Scope(ast.NodeVisitor):
-    """Collects the places of a method, or of the body of a loop, with their positions."""
+    """Collects the places of a method, or of the body of a loop, with where they end.
+
+    A call ends after its arguments, which are evaluated before it.
+    """
 
     def __init__(
         self, found: Numbering, draws: Draws, variables: Mapping[str, str]
@@ -73,7 +76,7 @@ class _Scope(ast.NodeVisitor):
         run = self.found.closures.calls.get(id(node))
         drawn = run is not None and run.runs and run.effect.draws
         if drawn or self.draws(node, self.variables):
-            self.places.append(((node.lineno, node.col_offset), node))
+            self.places.append((_end(node), node))
         self.generic_visit(node)
 
     def _function(self, node: Any) -> None:
@@ -97,7 +100,7 @@ class _Scope(ast.NodeVisitor):
         count = _number(self.found, node.body, self.draws, inner)
         if count:
             self.found.passes[id(node)] = count
-            self.places.append(((node.lineno, node.col_offset), node))
+            self.places.append((_end(node.body[-1]), node))
         # What is looped over is evaluated once, and so is what comes after the passes.
         for part in (node.target, node.iter, *node.orelse):
             self.visit(part)
@@ -116,13 +119,17 @@ class _Scope(ast.NodeVisitor):
                 self.found.passes[id(generator)] = 1
             self.found.passes[id(node.generators[-1])] = count
             self.found.passes[id(node)] = count
-            self.places.append(((node.lineno, node.col_offset), node))
+            self.places.append((_end(node), node))
         self.visit(first.iter)
 
     def visit(self, node: ast.AST) -> Any:
         if isinstance(node, COMPREHENSIONS):
             return self._comprehension(node)
         return super().visit(node)
+
+
+def _end(node: Any) -> tuple[int, int]:
+    return node.end_lineno, node.end_col_offset
 
 
 def loop_fields(node: ast.For | ast.comprehension) -> dict[str, str]:

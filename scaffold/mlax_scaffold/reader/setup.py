@@ -14,6 +14,7 @@ from mlax_scaffold.model.definition import (
 from mlax_scaffold.model.expressions import Expression, Origin
 from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.reader.branches import is_none
+from mlax_scaffold.reader.checks.declarations import check_arguments
 from mlax_scaffold.reader.checks.defaults import check_type
 from mlax_scaffold.reader.containers.declared import Form, declared_in
 from mlax_scaffold.reader.declaring import ALLOWED, Declaring
@@ -57,6 +58,9 @@ class SetupReader(Declaring):
             self.declared = {n: d for n, d in found.items() if d.holds}
         for statement in method.body:
             self._statement(statement)
+        for call in ast.walk(method):
+            if isinstance(call, ast.Call) and self._role(call) is not None:
+                check_arguments(self.source, call, self.scope.imports)
 
     def _statement(self, statement: ast.stmt) -> None:
         match statement:

@@ -1,4 +1,4 @@
-"""Reads the small classes beside a definition: NamedTuples and enumerations."""
+"""Reads the small classes beside a definition: NamedTuples, typed dictionaries and enumerations."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from mlax_scaffold.model.definition import ArrayType, Helper, Import
 from mlax_scaffold.model.import_time import (
     ENUMERATIONS,
     NAMED_TUPLE,
+    TYPED_DICT,
     Refused,
     check_member,
     meaning,
@@ -23,17 +24,19 @@ from mlax_scaffold.reader.types import is_array_annotation, read_array_type
 _RESERVED = frozenset(["checks"])
 _OWN = ("name", "value", "_asdict", "_replace")
 """What members of enumerations, and NamedTuples, have."""
+_TREES = {NAMED_TUPLE: "NamedTuple", TYPED_DICT: "TypedDict"}
 _FIELDS = "Write `name: type`, as in `score: jax.Array`, or `name: type = default`."
 _MEMBERS = 'Write `NAME = "text"`, `NAME = 1` or `NAME = auto()`.'
 
 
 def kind_of(node: ast.ClassDef, imports: Mapping[str, Import]) -> str:
-    """What a class is by its bases: `NamedTuple`, `Enum`, or nothing of the two."""
+    """What a class is by its bases: `NamedTuple`, `TypedDict`, `Enum`, or nothing of them."""
     meanings = {name: imported.meaning for name, imported in imports.items()}
-    meanings.setdefault("NamedTuple", NAMED_TUPLE)
+    for tree, kind in _TREES.items():
+        meanings.setdefault(kind, tree)
     bases = [meaning(base, meanings) for base in node.bases]
-    if bases == [NAMED_TUPLE]:
-        return "NamedTuple"
+    if len(bases) == 1 and bases[0] in _TREES:
+        return _TREES[bases[0]]
     return "Enum" if bases and bases[-1] in ENUMERATIONS else ""
 
 
@@ -65,7 +68,7 @@ def read_small_class(
                 pass
             case ast.FunctionDef():
                 methods.append(statement)
-            case ast.AnnAssign(target=ast.Name(id=name)) if kind == "NamedTuple":
+            case ast.AnnAssign(target=ast.Name(id=name)) if kind != "Enum":
                 members.append(name)
                 plain = plain_type(source, statement.annotation)
                 check_type(source, plain)
@@ -84,10 +87,10 @@ def read_small_class(
                 source.report(
                     statement,
                     f"this cannot stand in `{node.name}`",
-                    _FIELDS if kind == "NamedTuple" else _MEMBERS,
+                    _MEMBERS if kind == "Enum" else _FIELDS,
                 )
     if not members:
-        hint = _FIELDS if kind == "NamedTuple" else _MEMBERS
+        hint = _MEMBERS if kind == "Enum" else _FIELDS
         source.report(node, f"`{node.name}` holds nothing", hint)
     attributes = dict.fromkeys([*members, *_OWN], "hyperparameter")
     attributes |= {method.name: "method" for method in methods}
@@ -100,8 +103,20 @@ def read_small_class(
         location=source.location(node),
         kind=kind,
         members=tuple(members),
-        arrays=() if None in arrays else tuple(a for a in arrays if a),
+        array=_tree(node.name, kind, members, arrays),
     )
+
+
+def _tree(
+    name: str, kind: str, fields: list[str], arrays: list[ArrayType | None]
+) -> ArrayType | None:
+    """What an input of the class is; None where a field is no array."""
+    items = tuple(a for a in arrays if a)
+    if not items or len(items) < len(fields):
+        return None
+    if kind == "TypedDict":
+        return ArrayType("dict", name=name, keys=tuple(fields), items=items)
+    return ArrayType("tuple", name=name, items=items)
 
 
 def _check(

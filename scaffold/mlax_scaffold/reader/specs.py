@@ -208,8 +208,8 @@ class _Reader:
                 self.source.report(
                     statement,
                     f"a class, `{name}`, beside {definition}",
-                    "A class beside it is a layer, a NamedTuple or an Enum; others are "
-                    "written as functions.",
+                    "A class beside it is a layer, a NamedTuple, a TypedDict or an Enum; "
+                    "others are written as functions.",
                     fix=named_tuple(self.source, statement),
                 )
             case _ if self.helpers.rule(statement):

@@ -22,6 +22,9 @@ def array_doc(array: ArrayType) -> str:
         return f"sequence of any number of: {array_doc(array.items[0])}"
     if array.kind == "tuple":
         return "tuple of " + ", ".join(array_doc(item) for item in array.items)
+    if array.kind == "dict":
+        items = zip(array.keys, map(array_doc, array.items), strict=True)
+        return "dictionary of " + ", ".join(f"{key}: {text}" for key, text in items)
     text = _KINDS[array.kind]
     if isinstance(array.shape, Conditional):
         text += (

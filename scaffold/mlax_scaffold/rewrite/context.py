@@ -199,12 +199,8 @@ class Context:
 def _first_floating(expression: str, array: ArrayType) -> str | None:
     if array.kind in INEXACT and not array.optional:
         return expression
-    if array.kind == "tuple":
-        for i, item in enumerate(array.items):
-            found = _first_floating(f"{expression}[{i}]", item)
-            if found:
-                return found
-    return None
+    found = (_first_floating(f"{expression}{at}", part) for _, at, part in array.parts)
+    return next(filter(None, found), None)
 
 
 Pass = Callable[[cst.FunctionDef, Context], cst.FunctionDef]

@@ -1,6 +1,6 @@
 """`self.key()` becomes the PRNG key of its place, and each sub-layer's call gets its own.
 
-The places that take a key are numbered in the order of the text. One place takes the key of `fwd` itself;
+The places that take a key are numbered in the order of evaluation. One place takes the key of `fwd` itself;
 several take the parts of a split. A loop with places in its body is one place: its key is split among its
 passes, and that of a pass among the places of the body. A function that draws is given its key by what calls
 it, which is the place (see `closures`), and splits it among its own.
@@ -145,7 +145,7 @@ def _places(
     variables: Mapping[str, str],
     scopes: list[_Scope],
 ) -> list[_Place]:
-    """The places of a method, or of the body of a loop, in the order of the text.
+    """The places of a method, or of the body of a loop, in the order of evaluation.
 
     The functions in it that are given a key are added to `scopes`.
     """
@@ -155,7 +155,7 @@ def _places(
 
 
 class _Collector(cst.CSTVisitor):
-    # Calls are visited in the order of the text, and left in that of evaluation.
+    # Calls are visited in the order of the text, and left after their arguments.
     def __init__(
         self, context: Context, variables: Mapping[str, str], scopes: list[_Scope]
     ):
@@ -165,7 +165,8 @@ class _Collector(cst.CSTVisitor):
         self.scopes = scopes
         self.places: list[_Place] = []
 
-    def visit_Call(self, node: cst.Call) -> None:
+    def leave_Call(self, original_node: cst.Call) -> None:
+        node = original_node
         name = self_attribute(node.func)
         field = self.variables.get(code(node.func))
         if (
@@ -202,10 +203,10 @@ class _Collector(cst.CSTVisitor):
         context = self.context
         fields = {v: f for v, f in looped(node) if f in context.sequences}
         inner = _places(node.body, context, {**self.variables, **fields}, self.scopes)
-        if inner:
-            self.places.append(_Loop(node, inner, self._own_key(fields)))
         # What is looped over is evaluated once, and so is what comes after the passes.
         node.iter.visit(self)
+        if inner:
+            self.places.append(_Loop(node, inner, self._own_key(fields)))
         if node.orelse is not None:
             node.orelse.visit(self)
         return False
@@ -225,12 +226,12 @@ class _Collector(cst.CSTVisitor):
             for part in made(node)
             for p in _places(part, context, variables, self.scopes)
         ]
+        levels[0].iter.visit(self)
         if inner:
             for level in reversed(levels):
                 fields = {v: f for v, f in looped(level) if f in context.sequences}
                 inner = [_Loop(level, inner, self._own_key(fields))]
             self.places += inner
-        levels[0].iter.visit(self)
         return False
 
     def visit_ListComp(self, node: cst.ListComp) -> bool:

@@ -54,7 +54,7 @@ def takes_tree(function: Callable[..., Any]) -> bool:
 def _is_floating(annotation: Any) -> bool:
     if isinstance(annotation, ArrayWord):
         return annotation.name in INEXACT and not annotation.optional
-    if is_named_tuple(annotation):
+    if is_named_tuple(annotation) or typing.is_typeddict(annotation):
         return any(map(_is_floating, inspect.get_annotations(annotation).values()))
     given = typing.get_args(annotation)
     return typing.get_origin(annotation) is tuple and any(map(_is_floating, given))

@@ -128,7 +128,7 @@ STUCK = {
         '"*batch 3"',
         "No line of the spec says that",
     ),
-    "a signature": ("scale: float = 1.0,", "scale: float = 2.0,", "edit of `init`"),
+    "a signature": ("scale: float = 1.0,", "scale: int = 1.0,", "edit of `init`"),
     "a function more": (
         "@applied_by",
         "def more(x):\n    return x\n\n\n@applied_by",

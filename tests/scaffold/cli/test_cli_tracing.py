@@ -167,3 +167,105 @@ def test_a_call_that_fits_no_signature_is_told_whatever_the_inputs(
     result = project.run("generate", trial=True)
     assert result.exit_code == 1, result.output
     assert "specs/nn/wrong.py:11:59: Linear takes no `with_bias`" in result.output
+
+
+def refused(project: ProjectFolder, name: str, text: str) -> dict[str, Any]:
+    """What the trial finds in a spec."""
+    project.write(f"specs/nn/{name}.py", text)
+    result = project.run("generate", "--format", "json", trial=True)
+    assert result.exit_code == 1, result.output
+    [error] = json.loads(result.stdout)["errors"]
+    return error
+
+
+OWN_INITIALIZER = '''\
+import jax.numpy as jnp
+
+from mlax_scaffold.spec import Float, Layer, Size, trainable
+
+
+def halves({parameters}):
+    return jnp.full(shape, 0.5, dtype)
+
+
+class Halves(Layer):
+    """A spec of a test."""
+
+    features: Size
+
+    def setup(self):
+        self.scale = trainable(halves, (self.features,))
+
+    def forward(self, x: Float["..."]) -> Float["..."]:
+        return x * self.scale[0]
+'''
+
+
+def test_what_is_refused_whatever_the_inputs_is_told_where_it_is_called(
+    project: ProjectFolder,
+):
+    # The library calls the initializer, and a check of it may ask for inputs that fit.
+    text = OWN_INITIALIZER.format(parameters="shape, dtype")
+    error = refused(project, "halves", text)
+    line = text.split("\n")[error["line"] - 1]
+    assert line[error["column"] - 1 :] == "trainable(halves, (self.features,))"
+    assert error["message"] == "halves() takes 2 positional arguments but 3 were given"
+    project.write(
+        "specs/nn/halves.py", OWN_INITIALIZER.format(parameters="_, shape, dtype")
+    )
+    assert project.run("generate", trial=True).exit_code == 0
+
+
+SOME_SIZES = '''\
+import jax.numpy as jnp
+
+from mlax_scaffold.spec import Float, Layer, Size
+
+
+class Thirds(Layer):
+    """A spec of a test."""
+
+    features: Size
+
+    def forward(self, x: Float["..."]) -> Float["..."]:
+        parts = jnp.arange({size}).reshape(3, -1)
+        return x * parts.shape[1]
+'''
+
+
+def test_what_some_sizes_do_not_fit_is_taken(project: ProjectFolder):
+    text = SOME_SIZES.format(size="self.features")
+    project.write("specs/nn/thirds.py", text)
+    assert project.run("generate", trial=True).exit_code == 0
+    always = text.replace("self.features", "3 * self.features + 1")
+    error = refused(project, "thirds", always)
+    line = always.split("\n")[error["line"] - 1]
+    assert line[error["column"] - 1 :].startswith("jnp.arange(")
+    assert "shapes do not fit" in error["message"]
+
+
+INDEXED = '''\
+import jax.numpy as jnp
+import numpy as np
+
+from mlax_scaffold.spec import Schedule, Sizes
+
+
+class Steps(Schedule):
+    """A spec of a test."""
+
+    values: Sizes = (3, 2, 1)
+
+    def value(self, step, step_number):
+        table = np.array(self.values)
+        chosen = jnp.searchsorted(table, step) % 3
+        return step * 0 + table[chosen]
+'''
+
+
+def test_an_array_of_numpy_that_a_traced_number_indexes(project: ProjectFolder):
+    project.write("specs/schedule/steps.py", INDEXED)
+    assert "NumPy is given a traced value" in project.run("generate", trial=True).output
+    assert project.run("generate", "--fix", trial=True).exit_code == 0
+    mended = project.text("specs/schedule/steps.py")
+    assert "jnp.asarray(table)[chosen]" in mended

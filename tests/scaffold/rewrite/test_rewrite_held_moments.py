@@ -71,6 +71,24 @@ BODIES = {
         self.pair = [first + grad, second * 0.5]
         return total + first * second
     """,
+    "sided": """
+    def setup(self, param):
+        self.sums = [moment(ones, (n,)) for n in param.shape]
+        self.pairs = []
+        for n in param.shape:
+            self.pairs.append({"n": moment(zeros, (n, 1)), "turns": moment(zeros, (), jnp.int32)})
+
+    def update(self, grad, param):
+        for axis in range(param.ndim):
+            others = tuple(a for a in range(param.ndim) if a != axis)
+            self.sums[axis] = self.sums[axis] + jnp.max(jnp.abs(grad), axis=others)
+            self.pairs[axis]["turns"] += 1
+        for axis, total in enumerate(self.sums):
+            shape = [1] * param.ndim
+            shape[axis] = -1
+            grad = grad / total.reshape(shape)
+        return -grad * (1 + len(self.pairs))
+    """,
     "growing": """
     def setup(self, param):
         self.traces = [moment(zeros, param.shape)]
@@ -158,6 +176,31 @@ def test_it_is_what_plain_jax_computes(examples: Examples):
         updates, state = step(grads, state, params, hyperparams)
         traces = np.array([0.5, 0.25, 0.125])[:, None] * traces + np.asarray(grads)
         np.testing.assert_allclose(updates, -traces.mean(0), rtol=1e-6)
+
+
+def test_a_weight_may_have_fewer_of_them_than_another(examples: Examples):
+    module: Any = examples.module("optim", "sided")
+    params = {"w": jnp.ones((2, 3)), "b": jnp.ones(4), "s": jnp.ones(())}
+    state, hyperparams = module.init(params)
+    shapes = [jax.tree.map(jnp.shape, tree) for tree in state.sums]
+    absent = (0, 0, 0)
+    assert shapes == [
+        {"w": (2,), "b": (4,), "s": absent},
+        {"w": (3,), "b": absent, "s": absent},
+    ]
+    grads = {
+        "w": jnp.asarray([[1.0, -2.0, 0.0], [3.0, 1.0, 1.0]]),
+        "b": jnp.asarray([1.0, 0.0, -3.0, 1.0]),
+        "s": jnp.asarray(5.0),
+    }
+    updates, state = jax.jit(module.step)(grads, state, params, hyperparams)
+    rows, columns = np.array([[3.0], [4.0]]), np.array([4.0, 3.0, 2.0])
+    np.testing.assert_allclose(updates["w"], -3 * grads["w"] / rows / columns, 1e-6)
+    magnitudes = np.array([2.0, 1.0, 4.0, 2.0])
+    np.testing.assert_allclose(updates["b"], -2 * grads["b"] / magnitudes, 1e-6)
+    assert updates["s"] == -5.0
+    assert state.pairs[1]["turns"]["w"] == 1
+    assert state.pairs[1]["turns"]["b"].shape == absent
 
 
 def test_moments_have_their_own_dtype(examples: Examples):

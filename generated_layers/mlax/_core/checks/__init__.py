@@ -7,6 +7,7 @@ from ._errors import require, requirement
 from ._functions import PrecisionLike, dtype, function, precision, schedule, scheduled
 from ._inputs import (
     complex_valued,
+    entries,
     floating,
     has_axes,
     has_complex,
@@ -73,6 +74,7 @@ __all__ = [
     "count",
     "decay",
     "dtype",
+    "entries",
     "floating",
     "fraction",
     "function",

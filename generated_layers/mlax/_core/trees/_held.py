@@ -7,6 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import jax
+import jax.numpy as jnp
+
+_ABSENT = (0, 0, 0)
+"""The shape of what ends a list for a weight that has fewer moments in it than another one.
+
+What a weight does not have otherwise is `(0,)`, and no axis is there three times.
+"""
 
 
 @dataclass(frozen=True)
@@ -30,7 +37,7 @@ class Held:
         trees, form = self.parts(structure)
         columns = [structure.flatten_up_to(tree) for tree in trees]
         return [
-            form.unflatten([column[i] for column in columns])
+            _own(form.unflatten([column[i] for column in columns]))
             for i in range(structure.num_leaves)
         ]
 
@@ -45,7 +52,42 @@ def joined(structure: Any, rows: Sequence[Any], like: Any) -> Any:
     """
     if not rows:
         return jax.tree.map(lambda _: structure.unflatten(()), like)
-    return jax.tree.map(lambda *leaves: structure.unflatten(leaves), *rows)
+    return jax.tree.map(lambda *leaves: structure.unflatten(leaves), *_alike(rows))
+
+
+def _alike(rows: Sequence[Any]) -> list[Any]:
+    """The same with lists of one length, that of the longest one."""
+    first = rows[0]
+    if isinstance(first, dict):
+        columns = [_alike([row[name] for row in rows]) for name in first]
+        return [
+            dict(zip(first, row, strict=True)) for row in zip(*columns, strict=True)
+        ]
+    if not isinstance(first, list | tuple):
+        return list(rows)
+    longest = max(rows, key=len)
+    full = [[*row, *map(_absent, longest[len(row) :])] for row in rows]
+    columns = [_alike(column) for column in zip(*full, strict=True)]
+    return [type(first)(column[i] for column in columns) for i in range(len(rows))]
+
+
+def _own(row: Any) -> Any:
+    """The containers of one weight without what others have more in their lists."""
+    if isinstance(row, dict):
+        return {name: _own(value) for name, value in row.items()}
+    if not isinstance(row, list | tuple):
+        return row
+    own = [_own(value) for value in row if not _is_absent(value)]
+    return type(row)(own)
+
+
+def _absent(value: Any) -> Any:
+    return jax.tree.map(lambda a: jnp.zeros(_ABSENT, a.dtype), value)
+
+
+def _is_absent(value: Any) -> bool:
+    leaves = jax.tree.leaves(value)
+    return bool(leaves) and all(leaf.shape == _ABSENT for leaf in leaves)
 
 
 def rebuilt(new: Any, old: Any, stored: Callable[[Any, Any], Any]) -> Any:

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator, Mapping
 
 from mlax_scaffold.reader.axes.evidence import Evidence
+from mlax_scaffold.reader.axes.known import Known
 from mlax_scaffold.reader.axes.sizes import Scope
-from mlax_scaffold.reader.source import Source, parsed
+from mlax_scaffold.reader.source import Source, parsed, self_attribute
 
 ANY = 'Float["..."]'
 """The type of an input of which nothing is known."""
@@ -19,6 +21,40 @@ ANY = 'Float["..."]'
 
 def type_of(source: Source, method: ast.FunctionDef, name: str) -> str:
     """The type of an input of a method or a function, by what its body does with it."""
+    for scope, inputs, part in _read(source, method):
+        known = inputs.get(name)
+        if known is None:
+            continue
+        if scope.owner and not known.told and _is_block(scope.owner):
+            return "PyTree"
+        others = [k.annotation(scope.fields) for k in inputs.values()]
+        return _told_apart(known.annotation(scope.fields), others, part)
+    return ANY
+
+
+def parts_of(
+    source: Source, method: ast.FunctionDef, name: str
+) -> Mapping[str, str] | None:
+    """The types of the arrays of an input that is read as a dictionary, by their keys.
+
+    None where keys that are not constant are read, too.
+    """
+    for scope, inputs, part in _read(source, method):
+        known = inputs.get(name)
+        if known is not None and known.parts:
+            fields = scope.fields
+            if not _by_constant_keys(scope, part, name):
+                return None
+            types = {k: p.annotation(fields) for k, p in known.parts.items()}
+            others = [*types.values()]
+            return {k: _told_apart(t, others, part) for k, t in types.items()}
+    return {}
+
+
+def _read(
+    source: Source, method: ast.FunctionDef
+) -> Iterator[tuple[Scope, dict[str, Known], ast.FunctionDef]]:
+    """What a method, as it is written, says of its inputs."""
     tree = parsed(source.written)
     line = source.location(method).line
     found = [
@@ -30,15 +66,34 @@ def type_of(source: Source, method: ast.FunctionDef, name: str) -> str:
     at = [(owner, part) for owner, part in found if part.lineno == line]
     for owner, part in at or found[:1]:
         scope = Scope(tree, owner if isinstance(owner, ast.ClassDef) else None)
-        inputs = Evidence(scope).of(part)
-        known = inputs.get(name)
-        if known is None:
-            continue
-        if scope.owner and not known.told and _is_block(scope.owner):
-            return "PyTree"
-        others = [k.annotation(scope.fields) for k in inputs.values()]
-        return _told_apart(known.annotation(scope.fields), others, part)
-    return ANY
+        yield scope, Evidence(scope).of(part), part
+
+
+def _by_constant_keys(scope: Scope, method: ast.FunctionDef, name: str) -> bool:
+    """Whether a dictionary is read by constant keys, merged, returned, or handed to what is beside it."""
+    read = 0
+    for node in ast.walk(method):
+        match node:
+            case ast.Subscript(value=owner, slice=ast.Constant(value=str())):
+                read += _is(owner, name)
+            case ast.Dict(keys=keys, values=values):
+                merged = zip(keys, values, strict=True)
+                read += sum(key is None and _is(v, name) for key, v in merged)
+            case ast.BinOp(left=left, op=ast.BitOr(), right=right):
+                read += _is(left, name) + _is(right, name)
+            case ast.Return(value=ast.Name(id=returned)):
+                read += returned == name
+            case ast.Call(func=function, args=args):
+                own = self_attribute(function) in scope.methods or (
+                    isinstance(function, ast.Name)
+                    and function.id in {*scope.functions, "dict"}
+                )
+                read += own and sum(_is(arg, name) for arg in args)
+    return read == sum(_is(node, name) for node in ast.walk(method))
+
+
+def _is(node: ast.AST, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
 
 
 def _told_apart(text: str, others: list[str], method: ast.FunctionDef) -> str:

@@ -125,6 +125,9 @@ class Evidence:
         match node:
             case ast.Name(id=name):
                 return self.names.get(name)
+            case ast.Subscript(value=owner, slice=ast.Constant(value=str(key))):
+                found = self.alias(owner)
+                return found and Alias(found.known.parts.setdefault(key, Known(key)))
             case ast.BinOp(left=left, op=ast.MatMult()):
                 return _other_end(self.alias(left))
             case ast.BinOp(left=left, right=right):
@@ -164,6 +167,8 @@ class Evidence:
                 self._call(node)
             case ast.BinOp(left=left, op=op, right=right):
                 self._pair(left, right, isinstance(op, ast.MatMult))
+            case ast.Subscript(slice=ast.Constant(value=str())):
+                self.alias(node)
             case ast.Subscript(value=owner, slice=index):
                 self._index(owner, index)
         for loop in getattr(node, "generators", []):
@@ -221,13 +226,23 @@ class Evidence:
                 if alias := self.alias(inner):
                     operations.of_shape(alias.known, index, alias.whole)
                 return
-        chosen = self.alias(index) if isinstance(index, ast.Name) else None
+        plain = isinstance(index, ast.Name | ast.Subscript)
+        chosen = self.alias(index) if plain else None
         if chosen is not None or self.scope.weight(owner):
             chosen = chosen or self.alias(index)
             if chosen is not None:
                 chosen.known.kind = "Int"
+                if isinstance(index, ast.Subscript):
+                    self._looked_up(chosen, owner)
         if alias := self.alias(owner):
             operations.indexed(alias.known, index, alias.extra)
+
+    def _looked_up(self, chosen: Alias, owner: ast.expr) -> None:
+        """`graph["nodes"][graph["senders"]]`: rows, which are not numbered as the indices are."""
+        alias = self.alias(owner)
+        if alias is not None and alias.known is not chosen.known:
+            chosen.known.has(1)
+            alias.known.name_axis(0, f"num_{alias.known.name}")
 
     def _call(self, node: ast.Call) -> None:
         layer = layer_of(self.scope, node.func)

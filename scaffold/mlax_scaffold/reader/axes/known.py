@@ -16,6 +16,9 @@ _NAMES = {
 }
 """What axes are called that nothing gives a name, by their number."""
 
+_LAST = ("features", "channels", "dim", "model", "size", "width")
+"""Ends of the names of fields that are the size of a last axis."""
+
 USUAL = (
     *(
         "in_features",
@@ -49,6 +52,8 @@ class Known:
     """Names that a body gives to sizes of axes: they say less."""
     items: list[Known] = field(default_factory=list)
     """The arrays of a tuple."""
+    parts: dict[str, Known] = field(default_factory=dict)
+    """The arrays of a dictionary, by the keys that it is read by."""
     like: tuple[Known, int] | None = None
     """An input of the same shape, but for so many axes that it has more at the end."""
 
@@ -139,8 +144,9 @@ class Known:
                     return known[place]
         names = _NAMES.get(count, tuple(f"axis_{i}" for i in range(count)))
         if axis == count - 1 and count > 1 and self.kind == "Float":
-            for field in USUAL:
-                if field in fields:
+            own = (f for f in fields if f.startswith(f"{self.name.rstrip('s')}_"))
+            for field in (*own, *USUAL):
+                if field in fields and field.endswith(_LAST):
                     return field
         if count == 2 and self.kind != "Float":
             names = ("batch", "length")

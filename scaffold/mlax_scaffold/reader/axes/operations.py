@@ -117,6 +117,8 @@ def called(
         given = find(arguments[position])
         if given is not None:
             yield given, _integers
+            if name == "segment_sum":
+                yield given, partial(_has, count=1)
         return
     if name == "where" and alias is not None and len(arguments) == 3:
         yield alias, _booleans
@@ -136,6 +138,8 @@ def called(
         numbers = [_integer(part) for part in rest[:2]]
         # The first two change places where time is to stand first: neither is the last one.
         yield alias, partial(_reaches, numbers=numbers, front=set(numbers) == {0, 1})
+    elif name == "broadcast_to" and rest and isinstance(rest[0], ast.Tuple):
+        yield alias, partial(_spread, shape=rest[0].elts, scope=scope)
     elif name == "reshape":
         shape = (
             rest[0].elts if len(rest) == 1 and isinstance(rest[0], ast.Tuple) else rest
@@ -152,6 +156,18 @@ def called(
         ]
         if numbers:
             yield alias, partial(_reaches, numbers=numbers)
+
+
+def _spread(known: Known, shape: list[ast.expr], scope: Scope) -> None:
+    """`broadcast_to(x, (n, features))`, where nothing of the shape is that of the input."""
+    stars = any(isinstance(part, ast.Starred) for part in shape)
+    if stars or known.name in {
+        n.id for p in shape for n in ast.walk(p) if isinstance(n, ast.Name)
+    }:
+        return
+    known.has(len(shape) - 1)
+    for axis, size in enumerate(shape[1:]):
+        known.call(axis, scope.size(size))
 
 
 def einsum(node: ast.Call, find: Find, scope: Scope) -> None:

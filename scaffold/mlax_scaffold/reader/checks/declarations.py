@@ -6,10 +6,10 @@ import ast
 from collections.abc import Mapping
 
 from mlax_scaffold.errors import Fix, Needed
-from mlax_scaffold.model.definition import Import
+from mlax_scaffold.model.definition import SECTIONS, Import, Kind
 from mlax_scaffold.model.import_time import Refused, check_initializer, is_initializer
 from mlax_scaffold.model.unparsing import unparsed
-from mlax_scaffold.reader.remedies.names import SPEC
+from mlax_scaffold.reader.remedies.names import SPEC, of_jax
 from mlax_scaffold.reader.source import Source, dotted, self_attribute
 
 _SIZES = ("Size", "Count", "int")
@@ -21,15 +21,17 @@ _MADE = frozenset(
     )
 )
 """Functions that make arrays of nothing but numbers."""
+_IDENTITY = ".functional.identity"
+"""What an identity matrix is taken for: it has the name of one."""
 
 Imports = Mapping[str, Import]
 
 
-def check_arguments(
-    source: Source, call: ast.Call, arguments: list[ast.expr], imports: Imports
-) -> None:
+def check_arguments(source: Source, call: ast.Call, imports: Imports) -> None:
     """Report an initializer and a shape that are certain to be none."""
-    initializer, shape = arguments[:2]
+    if len(call.args) < 2 or any(isinstance(a, ast.Starred) for a in call.args):
+        return
+    initializer, shape = call.args[:2]
     meanings = {name: imported.meaning for name, imported in imports.items()}
     word = dotted(call.func) or "trainable"
     if isinstance(initializer, ast.Tuple | ast.List):
@@ -50,6 +52,17 @@ def check_arguments(
             f"`{unparsed(initializer)}` is no initializer",
             "It is a function that makes the array: `zeros`, `ones`, `constant(0.5)`.",
             fix=_constant(source, initializer),
+        )
+    elif _of_arrays(initializer, imports):
+        name = unparsed(initializer)
+        jnp = of_jax(source, "jnp")
+        made = f"lambda key, shape, dtype: {jnp.bound}.eye(*shape, dtype=dtype)"
+        edit = Fix((source.edit(initializer, made),), (jnp,))
+        source.report(
+            initializer,
+            f"`{name}` is a function of arrays, and no initializer",
+            "An initializer is called with a key, a shape and a dtype.",
+            fix=edit if meanings[name] == _IDENTITY else None,
         )
     elif _makes(initializer, meanings):
         name = unparsed(initializer)
@@ -84,6 +97,13 @@ def check_derived(source: Source, name: str, value: ast.expr, imports: Imports) 
         f"A weight is `trainable(initializer, shape)`, what changes without a gradient "
         f"`state(initializer, shape)`; make a constant array in forward: `{name} = ...`.",
     )
+
+
+def _of_arrays(node: ast.expr, imports: Imports) -> bool:
+    """Whether an expression is the name of a function that another spec defines."""
+    imported = imports.get(node.id) if isinstance(node, ast.Name) else None
+    found = imported and imported.reference
+    return bool(found) and SECTIONS[found.section] is Kind.FUNCTION
 
 
 def _makes(node: ast.expr, meanings: Mapping[str, str]) -> bool:

@@ -1,4 +1,4 @@
-"""Arrays of NumPy that setup derives: they are of float64, and what they meet in a body becomes float32."""
+"""Arrays of floats that setup derives by NumPy: what they meet in a body becomes float32."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def check_numpy_arrays(
         text = f"{needed.bound}.asarray(self.{name}, {like})"
         source.report(
             node,
-            f"self.{name} is an array of NumPy, in float64: what it meets becomes float32",
+            f"self.{name} is an array of floats of NumPy: what it meets becomes float32",
             f"Write `{text}`.",
             fix=Fix((source.edit(node, text),), (needed,)),
         )
@@ -150,6 +150,12 @@ def _bare(
         pending += ast.iter_child_nodes(node)
 
 
+def _is_floating(dtype: ast.expr) -> bool:
+    """Whether what stands for a dtype is certain to be a floating one."""
+    text = dtype.value if isinstance(dtype, ast.Constant) else dotted(dtype) or ""
+    return str(text).rpartition(".")[2] in ("float", "float16", "float32", "float64")
+
+
 class _Values:
     """What values of `setup` are, as far as their text is certain to say it."""
 
@@ -173,6 +179,8 @@ class _Values:
                 return self._array(inner, seen)
             case ast.Subscript(value=inner, slice=ast.Slice()):
                 return self._array(inner, seen)
+            case ast.Call(func=ast.Attribute(value=inner, attr="astype")):
+                return self._array(inner, seen)
             case ast.Call(func=function, args=args):
                 name = self._of_numpy(function)
                 if name in _FLOATING or name in ("arange", "array", "asarray", "full"):
@@ -195,9 +203,11 @@ class _Values:
                 return self._floats(inner, seen)
             case ast.List(elts=parts) | ast.Tuple(elts=parts):
                 return any(self._floats(p, seen) for p in parts)
+            case ast.Call(func=ast.Attribute(attr="astype"), args=[dtype]):
+                return _is_floating(dtype)
             case ast.Call(func=function, args=args, keywords=given):
-                if any(k.arg == "dtype" for k in given):
-                    return False
+                for dtype in (k.value for k in given if k.arg == "dtype"):
+                    return _is_floating(dtype)
                 name = self._of_numpy(function)
                 if name in _FLOATING:
                     # A second argument may be a dtype.

@@ -273,6 +273,9 @@ class _Example:
                 return f"({part}, {part})"
             case "tuple":
                 return f"({', '.join(map(self._array, array.items))},)"
+            case "dict":
+                parts = zip(array.keys, map(self._array, array.items), strict=True)
+                return f"{{{', '.join(f'{key!r}: {part}' for key, part in parts)}}}"
             case "PyTree":
                 return f"jnp.ones((2, 4), {self.dtype})"
             case "Key":

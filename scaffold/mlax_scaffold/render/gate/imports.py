@@ -11,6 +11,7 @@ from mlax_scaffold.model.import_time import (
     ENUMERATIONS,
     NAMED_TUPLE,
     STATIC_MODULES,
+    TYPED_DICT,
     Refused,
     check_annotation,
     check_constant,
@@ -33,6 +34,7 @@ _OF_TESTS = (*_LIBRARIES, "hypothesis", "mlax_scaffold", "pytest")
 """What generated modules, and generated tests, may import beside their own package."""
 _BASES = (
     NAMED_TUPLE,
+    TYPED_DICT,
     *ENUMERATIONS,
     "str",
     "int",

@@ -51,8 +51,10 @@ class InputChecks:
             each = [f"checks.{_KINDS[k]}" if k in _KINDS else "None" for k in kinds]
             element = f", {each[0]}" if len({*each}) == 1 else f", ({', '.join(each)})"
             element = "" if {*each} == {"None"} else element
-            line = f"checks.items({self.owner!r}, {len(elements)}{element}, {given})"
-            if item.type.name:
+            keys = item.type.keys
+            check, parts = ("entries", keys) if keys else ("items", len(elements))
+            line = f"checks.{check}({self.owner!r}, {parts}{element}, {given})"
+            if item.type.name and not keys:
                 line = f"{item.type.name}(*{line})"
         elif item.type.kind in _KINDS:
             line = f"checks.{_KINDS[item.type.kind]}({self.owner!r}, {given})"
@@ -115,6 +117,9 @@ class InputChecks:
     def _shape(self, array: ArrayType, optional: bool = False) -> str:
         """The expression of a shape: a text, of a tuple a tuple of them; None for any."""
         optional = optional or array.optional
+        if array.keys:
+            parts = [f"{k!r}: {self._shape(p, optional)}" for k, _, p in array.parts]
+            return f"{{{', '.join(parts)}}}"
         if array.items:
             parts = [self._shape(part, optional) for part in _elements(array)]
             return f"({', '.join(parts)},)" if parts else "None"
@@ -191,8 +196,8 @@ def _floating_parts(
         yield label, f"{expression} if {guard} else None" if guard else expression
     if array.optional:
         guard = " and ".join(filter(None, (guard, f"{expression} is not None")))
-    for i, part in enumerate(_elements(array)):
-        yield from _floating_parts(f"{label}_{i}", f"{expression}[{i}]", part, guard)
+    for name, at, part in array.parts if _elements(array) else ():
+        yield from _floating_parts(f"{label}_{name}", f"{expression}{at}", part, guard)
 
 
 def _elements(array: ArrayType) -> tuple[ArrayType, ...]:

@@ -182,11 +182,14 @@ def _abstract(
     if array.kind == "tuple":
         if array.items[-1].kind == "...":
             return f'(shapes.array("{label}[0]"),) * count'
-        parts = [
-            _abstract(f"{label}[{i}]", part, definition)
-            for i, part in enumerate(array.items)
-        ]
+        parts = [_abstract(f"{label}{at}", p, definition) for _, at, p in array.parts]
         return f"({', '.join(parts)},)"
+    if array.kind == "dict":
+        pairs = [
+            f'"{key}": {_abstract(f"{label}{at}", part, definition)}'
+            for key, at, part in array.parts
+        ]
+        return f"{{{', '.join(pairs)}}}"
     if array.kind == "PyTree" and not first and definition.structural():
         return "None"
     if array.kind == "Key":

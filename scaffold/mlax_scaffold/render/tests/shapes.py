@@ -90,14 +90,14 @@ def _patterns(inputs: tuple[Input, ...]) -> Iterator[tuple[str, str]]:
 def _trees(label: str, array: ArrayType) -> Iterator[str]:
     if array.kind == "PyTree":
         yield label
-    for i, part in enumerate(array.items):
-        yield from _trees(f"{label}[{i}]", part)
+    for _, at, part in array.parts:
+        yield from _trees(f"{label}{at}", part)
 
 
 def _flat(label: str, array: ArrayType) -> Iterator[tuple[str, str]]:
-    if array.kind == "tuple":
-        for i, part in enumerate(array.items):
-            yield from _flat(f"{label}[{i}]", part)
+    if array.items:
+        for _, at, part in array.parts:
+            yield from _flat(f"{label}{at}", part)
     elif array.kind == "PyTree":
         yield label, "*batch features"
     elif array.shape is not None:

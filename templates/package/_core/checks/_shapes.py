@@ -75,8 +75,9 @@ def _leaves(name: str, value: Any, shape: Any) -> Iterator[_Leaf]:
     if isinstance(shape, str):
         yield name, None if value is None else value.shape, shape
     elif shape is not None and value is not None:
-        for i, part in enumerate(shape):
-            yield from _leaves(f"{name}[{i}]", value[i], part)
+        parts = shape.items() if isinstance(shape, dict) else enumerate(shape)
+        for at, part in parts:
+            yield from _leaves(f"{name}[{at!r}]", value[at], part)
 
 
 @functools.lru_cache(maxsize=4096)

@@ -2,7 +2,7 @@
 # No spec changes this file.
 """Arrays: their dtypes, axes and shapes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import jax
@@ -102,6 +102,30 @@ def items(
         part if check is None else check(owner, **{f"{name}[{i}]": part})
         for i, (check, part) in enumerate(zip(each, given, strict=True))
     )
+
+
+def entries(
+    owner: str,
+    keys: tuple[str, ...],
+    element: Callable[..., Any] | tuple[Callable[..., Any] | None, ...] | None = None,
+    /,
+    **value: Any,
+) -> dict[str, Any]:
+    """A dictionary with these keys, and perhaps others; another check takes each, or one of its own."""
+    name, given = named(value)
+    if not isinstance(given, Mapping) or not all(key in given for key in keys):
+        found = list(given) if isinstance(given, Mapping) else type(given).__name__
+        raise TypeError(
+            f"{owner}: {name} must be a dictionary with {', '.join(keys)}, got {found}"
+        )
+    each = element if isinstance(element, tuple) else (element,) * len(keys)
+    parts = {
+        key: given[key]
+        if check is None
+        else check(owner, **{f"{name}[{key!r}]": given[key]})
+        for key, check in zip(keys, each, strict=True)
+    }
+    return {**given, **parts}
 
 
 def unpack(owner: str, names: str, x: Any, count: int) -> tuple[Any, ...]:
