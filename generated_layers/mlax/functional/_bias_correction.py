@@ -32,6 +32,7 @@ def bias_correction(step: jax.Array, *, decay: float) -> jax.Array:
     step = checks.floating("bias_correction", step=step)
     checks.shapes("bias_correction", {}, step=(step, ""))
 
-    if decay == 0.0:
+    if (decay == 0.0) is True:
         return jnp.ones_like(step)
-    return -jnp.expm1(step * math.log(decay))
+    log = math.log(decay) if isinstance(decay, float) else jnp.log(decay)
+    return -jnp.expm1(step * log)

@@ -41,4 +41,7 @@ def divide_by_root(
 
     x, var = saturate(x), saturate(var)
     least = float(jnp.finfo(x.dtype).tiny)
-    return x / (lax.sqrt(var + epsilon_root) + max(epsilon, least))
+    added = jnp.maximum(epsilon, least)
+    if isinstance(epsilon, float):
+        added = max(epsilon, least)
+    return x / (lax.sqrt(var + epsilon_root) + added)

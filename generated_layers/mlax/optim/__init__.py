@@ -2,6 +2,8 @@
 # To change this file, edit the specs and run `mlax-scaffold generate`.
 """Optimizers: each a module with `init` and `step`."""
 
+from mlax._core.groups import named_chain, partition
+from mlax._core.injected import inject
 from mlax._core.optax_adapters import from_optax, to_optax
 from mlax._core.placement import state_shardings
 from mlax._core.trees import apply_updates
@@ -167,6 +169,9 @@ __all__ = [
     "ZoomSearch",
     "apply_updates",
     "from_optax",
+    "inject",
+    "named_chain",
+    "partition",
     "state_shardings",
     "to_optax",
 ]

@@ -75,7 +75,7 @@ def init(
     epsilon: float = 1e-16,
     epsilon_root: float = 1e-16,
     weight_decay: float | Callable[..., Any] = 0.0,
-    mask: Callable[[str, Any], bool] | None = None,
+    mask: Callable[[str, Any], bool] | Any | None = None,
     moment_dtype: DTypeLike | None = None,
 ) -> tuple[AcPropState, AcPropHyperparams]:
     """Create the state and the hyperparameters of AcProp.
@@ -93,7 +93,7 @@ def init(
             function of the step).
         mask: weights that decay; None: all (a hashable function of a weight's path
             (such as 'layers/0/kernel') and the weight, which tells whether it is
-            selected, or None).
+            selected; or a tree of bools like the weights, or None).
         moment_dtype: dtype of the moments; None: that of the weight (a floating dtype,
             or None).
 
@@ -111,9 +111,8 @@ def init(
     epsilon = checks.non_negative("AcProp", epsilon=epsilon)
     epsilon_root = checks.non_negative("AcProp", epsilon_root=epsilon_root)
     weight_decay = checks.scheduled("AcProp", weight_decay=weight_decay)
-    mask = checks.optional(checks.function, "AcProp", mask=mask)
+    mask = trees.mask("AcProp", trainables, mask=mask)
     moment_dtype = checks.optional(checks.dtype, "AcProp", moment_dtype=moment_dtype)
-    trees.check_mask("AcProp", trainables, mask=mask)
     hyperparams = AcPropHyperparams(
         learning_rate=learning_rate,
         b1=b1,

@@ -82,7 +82,7 @@ def init(
     epsilon: float = 1e-08,
     epsilon_root: float = 0.0,
     weight_decay: float | Callable[..., Any] = 0.0,
-    mask: Callable[[str, Any], bool] | None = None,
+    mask: Callable[[str, Any], bool] | Any | None = None,
     moment_dtype: DTypeLike | None = None,
 ) -> tuple[AdEMAMixState, AdEMAMixHyperparams]:
     """Create the state and the hyperparameters of AdEMAMix.
@@ -104,7 +104,7 @@ def init(
             function of the step).
         mask: weights that decay; None: all (a hashable function of a weight's path
             (such as 'layers/0/kernel') and the weight, which tells whether it is
-            selected, or None).
+            selected; or a tree of bools like the weights, or None).
         moment_dtype: dtype of the moments; None: that of the weight (a floating dtype,
             or None).
 
@@ -124,9 +124,8 @@ def init(
     epsilon = checks.non_negative("AdEMAMix", epsilon=epsilon)
     epsilon_root = checks.non_negative("AdEMAMix", epsilon_root=epsilon_root)
     weight_decay = checks.scheduled("AdEMAMix", weight_decay=weight_decay)
-    mask = checks.optional(checks.function, "AdEMAMix", mask=mask)
+    mask = trees.mask("AdEMAMix", trainables, mask=mask)
     moment_dtype = checks.optional(checks.dtype, "AdEMAMix", moment_dtype=moment_dtype)
-    trees.check_mask("AdEMAMix", trainables, mask=mask)
     hyperparams = AdEMAMixHyperparams(
         learning_rate=learning_rate,
         b1=b1,

@@ -68,7 +68,7 @@ def init(
     decay: float = 0.9,
     epsilon: float = 1e-06,
     weight_decay: float | Callable[..., Any] = 0.0,
-    mask: Callable[[str, Any], bool] | None = None,
+    mask: Callable[[str, Any], bool] | Any | None = None,
     moment_dtype: DTypeLike | None = None,
 ) -> tuple[AdaDeltaState, AdaDeltaHyperparams]:
     """Create the state and the hyperparameters of AdaDelta.
@@ -83,7 +83,7 @@ def init(
             function of the step).
         mask: weights that decay; None: all (a hashable function of a weight's path
             (such as 'layers/0/kernel') and the weight, which tells whether it is
-            selected, or None).
+            selected; or a tree of bools like the weights, or None).
         moment_dtype: dtype of the moments; None: that of the weight (a floating dtype,
             or None).
 
@@ -99,9 +99,8 @@ def init(
     decay = checks.decay("AdaDelta", decay=decay)
     epsilon = checks.non_negative("AdaDelta", epsilon=epsilon)
     weight_decay = checks.scheduled("AdaDelta", weight_decay=weight_decay)
-    mask = checks.optional(checks.function, "AdaDelta", mask=mask)
+    mask = trees.mask("AdaDelta", trainables, mask=mask)
     moment_dtype = checks.optional(checks.dtype, "AdaDelta", moment_dtype=moment_dtype)
-    trees.check_mask("AdaDelta", trainables, mask=mask)
     hyperparams = AdaDeltaHyperparams(
         learning_rate=learning_rate,
         decay=decay,

@@ -71,7 +71,7 @@ def init(
     b2: float = 0.999,
     epsilon: float = 1e-08,
     weight_decay: float | Callable[..., Any] = 0.0001,
-    mask: Callable[[str, Any], bool] | None = None,
+    mask: Callable[[str, Any], bool] | Any | None = None,
     moment_dtype: DTypeLike | None = None,
 ) -> tuple[AdaMaxWState, AdaMaxWHyperparams]:
     """Create the state and the hyperparameters of AdaMaxW.
@@ -87,7 +87,7 @@ def init(
             function of the step).
         mask: weights that decay; None: all (a hashable function of a weight's path
             (such as 'layers/0/kernel') and the weight, which tells whether it is
-            selected, or None).
+            selected; or a tree of bools like the weights, or None).
         moment_dtype: dtype of the moments; None: that of the weight (a floating dtype,
             or None).
 
@@ -104,9 +104,8 @@ def init(
     b2 = checks.decay("AdaMaxW", b2=b2)
     epsilon = checks.non_negative("AdaMaxW", epsilon=epsilon)
     weight_decay = checks.scheduled("AdaMaxW", weight_decay=weight_decay)
-    mask = checks.optional(checks.function, "AdaMaxW", mask=mask)
+    mask = trees.mask("AdaMaxW", trainables, mask=mask)
     moment_dtype = checks.optional(checks.dtype, "AdaMaxW", moment_dtype=moment_dtype)
-    trees.check_mask("AdaMaxW", trainables, mask=mask)
     hyperparams = AdaMaxWHyperparams(
         learning_rate=learning_rate,
         b1=b1,

@@ -108,7 +108,7 @@ def init(
     clipping_threshold: float | None = 1.0,
     momentum: float = 0.0,
     weight_decay: float | Callable[..., Any] = 0.0,
-    mask: Callable[[str, Any], bool] | None = None,
+    mask: Callable[[str, Any], bool] | Any | None = None,
     epsilon: float = 1e-30,
     factored: bool = True,
     moment_dtype: DTypeLike | None = None,
@@ -134,7 +134,7 @@ def init(
             schedule: a hashable function of the step).
         mask: weights that decay; None: all (a hashable function of a weight's path
             (such as 'layers/0/kernel') and the weight, which tells whether it is
-            selected, or None).
+            selected; or a tree of bools like the weights, or None).
         epsilon: added to squares of gradients (a finite number of at least 0).
         factored: whether large weights keep rows and columns.
         moment_dtype: dtype of the moments; None: that of the weight (a floating dtype,
@@ -158,11 +158,10 @@ def init(
     )
     momentum = checks.decay("Adafactor", momentum=momentum)
     weight_decay = checks.scheduled("Adafactor", weight_decay=weight_decay)
-    mask = checks.optional(checks.function, "Adafactor", mask=mask)
+    mask = trees.mask("Adafactor", trainables, mask=mask)
     epsilon = checks.non_negative("Adafactor", epsilon=epsilon)
     factored = checks.boolean("Adafactor", factored=factored)
     moment_dtype = checks.optional(checks.dtype, "Adafactor", moment_dtype=moment_dtype)
-    trees.check_mask("Adafactor", trainables, mask=mask)
     hyperparams = AdafactorHyperparams(
         learning_rate=learning_rate,
         min_factored_size=min_factored_size,

@@ -74,7 +74,7 @@ def init(
     epsilon: float = 1e-08,
     epsilon_root: float = 0.0,
     weight_decay: float | Callable[..., Any] = 0.0001,
-    mask: Callable[[str, Any], bool] | None = None,
+    mask: Callable[[str, Any], bool] | Any | None = None,
     nesterov: bool = False,
     moment_dtype: DTypeLike | None = None,
 ) -> tuple[AdamWState, AdamWHyperparams]:
@@ -93,7 +93,7 @@ def init(
             function of the step).
         mask: weights that decay; None: all (a hashable function of a weight's path
             (such as 'layers/0/kernel') and the weight, which tells whether it is
-            selected, or None).
+            selected; or a tree of bools like the weights, or None).
         nesterov: whether the mean looks one step ahead.
         moment_dtype: dtype of the moments; None: that of the weight (a floating dtype,
             or None).
@@ -112,10 +112,9 @@ def init(
     epsilon = checks.non_negative("AdamW", epsilon=epsilon)
     epsilon_root = checks.non_negative("AdamW", epsilon_root=epsilon_root)
     weight_decay = checks.scheduled("AdamW", weight_decay=weight_decay)
-    mask = checks.optional(checks.function, "AdamW", mask=mask)
+    mask = trees.mask("AdamW", trainables, mask=mask)
     nesterov = checks.boolean("AdamW", nesterov=nesterov)
     moment_dtype = checks.optional(checks.dtype, "AdamW", moment_dtype=moment_dtype)
-    trees.check_mask("AdamW", trainables, mask=mask)
     hyperparams = AdamWHyperparams(
         learning_rate=learning_rate,
         b1=b1,

@@ -83,7 +83,7 @@ def init(
     epsilon: float = 1e-08,
     epsilon_root: float = 1e-08,
     weight_decay: float | Callable[..., Any] = 0.0,
-    mask: Callable[[str, Any], bool] | None = None,
+    mask: Callable[[str, Any], bool] | Any | None = None,
     moment_dtype: DTypeLike | None = None,
 ) -> tuple[AdanState, AdanHyperparams]:
     """Create the state and the hyperparameters of Adan.
@@ -102,7 +102,7 @@ def init(
             function of the step).
         mask: weights that decay; None: all (a hashable function of a weight's path
             (such as 'layers/0/kernel') and the weight, which tells whether it is
-            selected, or None).
+            selected; or a tree of bools like the weights, or None).
         moment_dtype: dtype of the moments; None: that of the weight (a floating dtype,
             or None).
 
@@ -121,9 +121,8 @@ def init(
     epsilon = checks.non_negative("Adan", epsilon=epsilon)
     epsilon_root = checks.non_negative("Adan", epsilon_root=epsilon_root)
     weight_decay = checks.scheduled("Adan", weight_decay=weight_decay)
-    mask = checks.optional(checks.function, "Adan", mask=mask)
+    mask = trees.mask("Adan", trainables, mask=mask)
     moment_dtype = checks.optional(checks.dtype, "Adan", moment_dtype=moment_dtype)
-    trees.check_mask("Adan", trainables, mask=mask)
     hyperparams = AdanHyperparams(
         learning_rate=learning_rate,
         b1=b1,

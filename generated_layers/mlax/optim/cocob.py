@@ -75,7 +75,7 @@ def init(
     alpha: float = 100.0,
     epsilon: float = 1e-08,
     weight_decay: float = 0.0,
-    mask: Callable[[str, Any], bool] | None = None,
+    mask: Callable[[str, Any], bool] | Any | None = None,
     moment_dtype: DTypeLike | None = None,
 ) -> tuple[CocobState, CocobHyperparams]:
     """Create the state and the hyperparameters of Cocob.
@@ -90,7 +90,7 @@ def init(
         weight_decay: strength of the weight decay (a finite number of at least 0).
         mask: weights that decay; None: all (a hashable function of a weight's path
             (such as 'layers/0/kernel') and the weight, which tells whether it is
-            selected, or None).
+            selected; or a tree of bools like the weights, or None).
         moment_dtype: dtype of the moments; None: that of the weight (a floating dtype,
             or None).
 
@@ -106,9 +106,8 @@ def init(
     alpha = checks.positive("Cocob", alpha=alpha)
     epsilon = checks.non_negative("Cocob", epsilon=epsilon)
     weight_decay = checks.non_negative("Cocob", weight_decay=weight_decay)
-    mask = checks.optional(checks.function, "Cocob", mask=mask)
+    mask = trees.mask("Cocob", trainables, mask=mask)
     moment_dtype = checks.optional(checks.dtype, "Cocob", moment_dtype=moment_dtype)
-    trees.check_mask("Cocob", trainables, mask=mask)
     hyperparams = CocobHyperparams(
         learning_rate=learning_rate,
         alpha=alpha,

@@ -75,7 +75,7 @@ def init(
     first_value: float = 1e-06,
     epsilon: float = 1e-08,
     weight_decay: float = 0.0,
-    mask: Callable[[str, Any], bool] | None = None,
+    mask: Callable[[str, Any], bool] | Any | None = None,
     moment_dtype: DTypeLike | None = None,
 ) -> tuple[DoGState, DoGHyperparams]:
     """Create the state and the hyperparameters of DoG.
@@ -91,7 +91,7 @@ def init(
         weight_decay: strength of the weight decay (a finite number of at least 0).
         mask: weights that decay; None: all (a hashable function of a weight's path
             (such as 'layers/0/kernel') and the weight, which tells whether it is
-            selected, or None).
+            selected; or a tree of bools like the weights, or None).
         moment_dtype: dtype of the first weights; None: the weight's (a floating dtype,
             or None).
 
@@ -110,9 +110,8 @@ def init(
     first_value = checks.positive("DoG", first_value=first_value)
     epsilon = checks.non_negative("DoG", epsilon=epsilon)
     weight_decay = checks.non_negative("DoG", weight_decay=weight_decay)
-    mask = checks.optional(checks.function, "DoG", mask=mask)
+    mask = trees.mask("DoG", trainables, mask=mask)
     moment_dtype = checks.optional(checks.dtype, "DoG", moment_dtype=moment_dtype)
-    trees.check_mask("DoG", trainables, mask=mask)
     hyperparams = DoGHyperparams(
         learning_rate=learning_rate,
         first_step=first_step,

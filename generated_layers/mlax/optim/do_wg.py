@@ -71,7 +71,7 @@ def init(
     first_square: float | None = None,
     epsilon: float = 0.0001,
     weight_decay: float = 0.0,
-    mask: Callable[[str, Any], bool] | None = None,
+    mask: Callable[[str, Any], bool] | Any | None = None,
     moment_dtype: DTypeLike | None = None,
 ) -> tuple[DoWGState, DoWGHyperparams]:
     """Create the state and the hyperparameters of DoWG.
@@ -86,7 +86,7 @@ def init(
         weight_decay: strength of the weight decay (a finite number of at least 0).
         mask: weights that decay; None: all (a hashable function of a weight's path
             (such as 'layers/0/kernel') and the weight, which tells whether it is
-            selected, or None).
+            selected; or a tree of bools like the weights, or None).
         moment_dtype: dtype of the first weights; None: the weight's (a floating dtype,
             or None).
 
@@ -102,9 +102,8 @@ def init(
     first_square = checks.optional(checks.positive, "DoWG", first_square=first_square)
     epsilon = checks.non_negative("DoWG", epsilon=epsilon)
     weight_decay = checks.non_negative("DoWG", weight_decay=weight_decay)
-    mask = checks.optional(checks.function, "DoWG", mask=mask)
+    mask = trees.mask("DoWG", trainables, mask=mask)
     moment_dtype = checks.optional(checks.dtype, "DoWG", moment_dtype=moment_dtype)
-    trees.check_mask("DoWG", trainables, mask=mask)
     hyperparams = DoWGHyperparams(
         learning_rate=learning_rate,
         first_square=first_square,

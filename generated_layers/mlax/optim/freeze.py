@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from mlax._core import checks, trees
+from mlax._core import trees
 from mlax._core.scopes import applied_by
 from mlax._core.static import OfOptimizer, Weights, static
 
@@ -38,7 +38,7 @@ class FreezeHyperparams(OfOptimizer):
 
 
 def init(
-    trainables: Any, mask: Callable[[str, Any], bool]
+    trainables: Any, mask: Callable[[str, Any], bool] | Any
 ) -> tuple[FreezeState, FreezeHyperparams]:
     """Create the state and the hyperparameters of Freeze.
 
@@ -46,7 +46,7 @@ def init(
         trainables: the weights: a tree of floating arrays.
         mask: the weights that stay as they are (a hashable function of a weight's path
             (such as 'layers/0/kernel') and the weight, which tells whether it is
-            selected).
+            selected; or a tree of bools like the weights).
 
     Returns:
         `(state, hyperparams)`.
@@ -57,8 +57,7 @@ def init(
         TypeError: where a weight is not floating.
     """
     trees.check_weights("Freeze", trainables)
-    mask = checks.function("Freeze", mask=mask)
-    trees.check_mask("Freeze", trainables, mask=mask, required=True)
+    mask = trees.mask("Freeze", trainables, mask=mask, required=True)
     hyperparams = FreezeHyperparams(mask=mask)
     state = FreezeState()
     return state, hyperparams

@@ -112,13 +112,13 @@ def init(
     rank: int = 128,
     update_proj_gap: int = 200,
     scale: float = 1.0,
-    matrices: Callable[[str, Any], bool] | None = None,
+    matrices: Callable[[str, Any], bool] | Any | None = None,
     b1: float = 0.9,
     b2: float = 0.999,
     epsilon: float = 1e-08,
     epsilon_root: float = 0.0,
     weight_decay: float | Callable[..., Any] = 0.0,
-    mask: Callable[[str, Any], bool] | None = None,
+    mask: Callable[[str, Any], bool] | Any | None = None,
     moment_dtype: DTypeLike | None = None,
     decomposition_dtype: DTypeLike = "float32",
 ) -> tuple[GaloreState, GaloreHyperparams]:
@@ -134,7 +134,7 @@ def init(
         scale: factor of the steps of matrices (a finite number of at least 0).
         matrices: weights of two axes that are projected; None: all (a hashable function
             of a weight's path (such as 'layers/0/kernel') and the weight, which tells
-            whether it is selected, or None).
+            whether it is selected; or a tree of bools like the weights, or None).
         b1: decay of the mean of the gradients (a number of at least 0, below 1).
         b2: decay of the mean of their squares (a number of at least 0, below 1).
         epsilon: added to the root of the mean square (a finite number of at least 0).
@@ -144,7 +144,7 @@ def init(
             function of the step).
         mask: weights that decay; None: all (a hashable function of a weight's path
             (such as 'layers/0/kernel') and the weight, which tells whether it is
-            selected, or None).
+            selected; or a tree of bools like the weights, or None).
         moment_dtype: dtype of the moments; None: that of the weight (a floating dtype,
             or None).
         decomposition_dtype: dtype of the decomposition: 32 bits or 64 (a floating
@@ -162,19 +162,17 @@ def init(
     rank = checks.size("Galore", rank=rank)
     update_proj_gap = checks.size("Galore", update_proj_gap=update_proj_gap)
     scale = checks.non_negative("Galore", scale=scale)
-    matrices = checks.optional(checks.function, "Galore", matrices=matrices)
+    matrices = trees.mask("Galore", trainables, matrices=matrices)
     b1 = checks.decay("Galore", b1=b1)
     b2 = checks.decay("Galore", b2=b2)
     epsilon = checks.non_negative("Galore", epsilon=epsilon)
     epsilon_root = checks.non_negative("Galore", epsilon_root=epsilon_root)
     weight_decay = checks.scheduled("Galore", weight_decay=weight_decay)
-    mask = checks.optional(checks.function, "Galore", mask=mask)
+    mask = trees.mask("Galore", trainables, mask=mask)
     moment_dtype = checks.optional(checks.dtype, "Galore", moment_dtype=moment_dtype)
     decomposition_dtype = checks.dtype(
         "Galore", decomposition_dtype=decomposition_dtype
     )
-    trees.check_mask("Galore", trainables, matrices=matrices)
-    trees.check_mask("Galore", trainables, mask=mask)
     hyperparams = GaloreHyperparams(
         learning_rate=learning_rate,
         rank=rank,

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from mlax._core import checks, trees
+from mlax._core import trees
 from mlax._core.scopes import applied_by
 from mlax._core.static import OfOptimizer, Weights, static
 
@@ -37,7 +37,7 @@ class KeepNonNegativeHyperparams(OfOptimizer):
 
 
 def init(
-    trainables: Any, mask: Callable[[str, Any], bool] | None = None
+    trainables: Any, mask: Callable[[str, Any], bool] | Any | None = None
 ) -> tuple[KeepNonNegativeState, KeepNonNegativeHyperparams]:
     """Create the state and the hyperparameters of KeepNonNegative.
 
@@ -45,7 +45,7 @@ def init(
         trainables: the weights: a tree of floating arrays.
         mask: the weights that stay at or above 0; None: all (a hashable function of a
             weight's path (such as 'layers/0/kernel') and the weight, which tells
-            whether it is selected, or None).
+            whether it is selected; or a tree of bools like the weights, or None).
 
     Returns:
         `(state, hyperparams)`.
@@ -55,8 +55,7 @@ def init(
         TypeError: where a weight is not floating.
     """
     trees.check_weights("KeepNonNegative", trainables)
-    mask = checks.optional(checks.function, "KeepNonNegative", mask=mask)
-    trees.check_mask("KeepNonNegative", trainables, mask=mask)
+    mask = trees.mask("KeepNonNegative", trainables, mask=mask)
     hyperparams = KeepNonNegativeHyperparams(mask=mask)
     state = KeepNonNegativeState()
     return state, hyperparams

@@ -78,7 +78,7 @@ def init(
     epsilon: float = 1e-06,
     epsilon_root: float = 0.0,
     weight_decay: float | Callable[..., Any] = 0.0,
-    mask: Callable[[str, Any], bool] | None = None,
+    mask: Callable[[str, Any], bool] | Any | None = None,
     moment_dtype: DTypeLike | None = None,
 ) -> tuple[LAMBState, LAMBHyperparams]:
     """Create the state and the hyperparameters of LAMB.
@@ -96,7 +96,7 @@ def init(
             function of the step).
         mask: weights that decay; None: all (a hashable function of a weight's path
             (such as 'layers/0/kernel') and the weight, which tells whether it is
-            selected, or None).
+            selected; or a tree of bools like the weights, or None).
         moment_dtype: dtype of the moments; None: that of the weight (a floating dtype,
             or None).
 
@@ -114,9 +114,8 @@ def init(
     epsilon = checks.non_negative("LAMB", epsilon=epsilon)
     epsilon_root = checks.non_negative("LAMB", epsilon_root=epsilon_root)
     weight_decay = checks.scheduled("LAMB", weight_decay=weight_decay)
-    mask = checks.optional(checks.function, "LAMB", mask=mask)
+    mask = trees.mask("LAMB", trainables, mask=mask)
     moment_dtype = checks.optional(checks.dtype, "LAMB", moment_dtype=moment_dtype)
-    trees.check_mask("LAMB", trainables, mask=mask)
     hyperparams = LAMBHyperparams(
         learning_rate=learning_rate,
         b1=b1,

@@ -70,10 +70,10 @@ def init(
     trainables: Any,
     learning_rate: float | Callable[..., Any],
     weight_decay: float | Callable[..., Any] = 0.0,
-    mask: Callable[[str, Any], bool] | None = None,
+    mask: Callable[[str, Any], bool] | Any | None = None,
     trust_coefficient: float = 0.001,
     epsilon: float = 0.0,
-    trust_mask: Callable[[str, Any], bool] | None = None,
+    trust_mask: Callable[[str, Any], bool] | Any | None = None,
     momentum: float = 0.9,
     nesterov: bool = False,
     moment_dtype: DTypeLike | None = None,
@@ -88,13 +88,13 @@ def init(
             function of the step).
         mask: weights that decay; None: all (a hashable function of a weight's path
             (such as 'layers/0/kernel') and the weight, which tells whether it is
-            selected, or None).
+            selected; or a tree of bools like the weights, or None).
         trust_coefficient: length of a step in lengths of the weights (a finite number
             above 0).
         epsilon: added to the norm that divides (a finite number of at least 0).
         trust_mask: weights whose steps are scaled; None: all (a hashable function of a
             weight's path (such as 'layers/0/kernel') and the weight, which tells
-            whether it is selected, or None).
+            whether it is selected; or a tree of bools like the weights, or None).
         momentum: decay of the trace of steps; 0: none is kept (a number of at least 0,
             below 1).
         nesterov: whether the step looks ahead along the trace.
@@ -111,15 +111,13 @@ def init(
     trees.check_weights("LARS", trainables)
     learning_rate = checks.scheduled("LARS", learning_rate=learning_rate)
     weight_decay = checks.scheduled("LARS", weight_decay=weight_decay)
-    mask = checks.optional(checks.function, "LARS", mask=mask)
+    mask = trees.mask("LARS", trainables, mask=mask)
     trust_coefficient = checks.positive("LARS", trust_coefficient=trust_coefficient)
     epsilon = checks.non_negative("LARS", epsilon=epsilon)
-    trust_mask = checks.optional(checks.function, "LARS", trust_mask=trust_mask)
+    trust_mask = trees.mask("LARS", trainables, trust_mask=trust_mask)
     momentum = checks.decay("LARS", momentum=momentum)
     nesterov = checks.boolean("LARS", nesterov=nesterov)
     moment_dtype = checks.optional(checks.dtype, "LARS", moment_dtype=moment_dtype)
-    trees.check_mask("LARS", trainables, mask=mask)
-    trees.check_mask("LARS", trainables, trust_mask=trust_mask)
     hyperparams = LARSHyperparams(
         learning_rate=learning_rate,
         weight_decay=weight_decay,

@@ -64,7 +64,7 @@ def init(
     b1: float = 0.9,
     b2: float = 0.99,
     weight_decay: float | Callable[..., Any] = 0.001,
-    mask: Callable[[str, Any], bool] | None = None,
+    mask: Callable[[str, Any], bool] | Any | None = None,
     moment_dtype: DTypeLike | None = None,
 ) -> tuple[LionState, LionHyperparams]:
     """Create the state and the hyperparameters of Lion.
@@ -79,7 +79,7 @@ def init(
             function of the step).
         mask: weights that decay; None: all (a hashable function of a weight's path
             (such as 'layers/0/kernel') and the weight, which tells whether it is
-            selected, or None).
+            selected; or a tree of bools like the weights, or None).
         moment_dtype: dtype of the mean; None: that of the weight (a floating dtype, or
             None).
 
@@ -95,9 +95,8 @@ def init(
     b1 = checks.decay("Lion", b1=b1)
     b2 = checks.decay("Lion", b2=b2)
     weight_decay = checks.scheduled("Lion", weight_decay=weight_decay)
-    mask = checks.optional(checks.function, "Lion", mask=mask)
+    mask = trees.mask("Lion", trainables, mask=mask)
     moment_dtype = checks.optional(checks.dtype, "Lion", moment_dtype=moment_dtype)
-    trees.check_mask("Lion", trainables, mask=mask)
     hyperparams = LionHyperparams(
         learning_rate=learning_rate,
         b1=b1,

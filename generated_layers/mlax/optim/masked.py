@@ -49,7 +49,9 @@ class MaskedHyperparams(OfOptimizer):
 
 
 def init(
-    trainables: Any, optimizer: InitializedOptimizer, mask: Callable[[str, Any], bool]
+    trainables: Any,
+    optimizer: InitializedOptimizer,
+    mask: Callable[[str, Any], bool] | Any,
 ) -> tuple[MaskedState, MaskedHyperparams]:
     """Create the state and the hyperparameters of Masked.
 
@@ -58,7 +60,8 @@ def init(
         optimizer: an optimizer, initialized for all weights (an initialized optimizer
             `(state, hyperparams)`).
         mask: the weights that it is for (a hashable function of a weight's path (such
-            as 'layers/0/kernel') and the weight, which tells whether it is selected).
+            as 'layers/0/kernel') and the weight, which tells whether it is selected; or
+            a tree of bools like the weights).
 
     Returns:
         `(state, hyperparams)`.
@@ -72,8 +75,7 @@ def init(
     optimizer_state, optimizer_hyperparams = checks.sub_optimizer(
         "Masked", optimizer=optimizer
     )
-    mask = checks.function("Masked", mask=mask)
-    trees.check_mask("Masked", trainables, mask=mask, required=True)
+    mask = trees.mask("Masked", trainables, mask=mask, required=True)
     hyperparams = MaskedHyperparams(optimizer=optimizer_hyperparams, mask=mask)
     optimizer_state = tree_prune(
         optimizer_state, trainables, trees.selected(mask, trainables)

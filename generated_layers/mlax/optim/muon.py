@@ -153,8 +153,8 @@ def init(
     beta: float = 0.95,
     epsilon: float = 1e-08,
     weight_decay: float | Callable[..., Any] = 0.0,
-    mask: Callable[[str, Any], bool] | None = None,
-    matrices: Callable[[str, Any], bool] | None = None,
+    mask: Callable[[str, Any], bool] | Any | None = None,
+    matrices: Callable[[str, Any], bool] | Any | None = None,
     more_axes: Literal["adam", "batch", "first", "last"] = "adam",
     nesterov: bool = True,
     adaptive: bool = False,
@@ -186,10 +186,10 @@ def init(
             a hashable function of the step).
         mask: matrices that decay; None: all (a hashable function of a weight's path
             (such as 'layers/0/kernel') and the weight, which tells whether it is
-            selected, or None).
+            selected; or a tree of bools like the weights, or None).
         matrices: weights that may be matrices; None: all (a hashable function of a
             weight's path (such as 'layers/0/kernel') and the weight, which tells
-            whether it is selected, or None).
+            whether it is selected; or a tree of bools like the weights, or None).
         more_axes: what weights of more axes are: the last two, or the first or last and
             the others (one of "adam", "batch", "first", "last").
         nesterov: whether the mean looks one step ahead.
@@ -226,8 +226,8 @@ def init(
     beta = checks.decay("Muon", beta=beta)
     epsilon = checks.non_negative("Muon", epsilon=epsilon)
     weight_decay = checks.scheduled("Muon", weight_decay=weight_decay)
-    mask = checks.optional(checks.function, "Muon", mask=mask)
-    matrices = checks.optional(checks.function, "Muon", matrices=matrices)
+    mask = trees.mask("Muon", trainables, mask=mask)
+    matrices = trees.mask("Muon", trainables, matrices=matrices)
     more_axes = checks.choice(
         "Muon", ("adam", "batch", "first", "last"), more_axes=more_axes
     )
@@ -250,8 +250,6 @@ def init(
     adam_weight_decay = checks.scheduled("Muon", adam_weight_decay=adam_weight_decay)
     moment_dtype = checks.optional(checks.dtype, "Muon", moment_dtype=moment_dtype)
     decomposition_dtype = checks.dtype("Muon", decomposition_dtype=decomposition_dtype)
-    trees.check_mask("Muon", trainables, mask=mask)
-    trees.check_mask("Muon", trainables, matrices=matrices)
     hyperparams = MuonHyperparams(
         learning_rate=learning_rate,
         coefficients=coefficients,

@@ -73,7 +73,7 @@ def init(
     epsilon: float = 1e-08,
     epsilon_root: float = 0.0,
     weight_decay: float | Callable[..., Any] = 0.0001,
-    mask: Callable[[str, Any], bool] | None = None,
+    mask: Callable[[str, Any], bool] | Any | None = None,
     moment_dtype: DTypeLike | None = None,
 ) -> tuple[NAdamWState, NAdamWHyperparams]:
     """Create the state and the hyperparameters of NAdamW.
@@ -91,7 +91,7 @@ def init(
             function of the step).
         mask: weights that decay; None: all (a hashable function of a weight's path
             (such as 'layers/0/kernel') and the weight, which tells whether it is
-            selected, or None).
+            selected; or a tree of bools like the weights, or None).
         moment_dtype: dtype of the moments; None: that of the weight (a floating dtype,
             or None).
 
@@ -109,9 +109,8 @@ def init(
     epsilon = checks.non_negative("NAdamW", epsilon=epsilon)
     epsilon_root = checks.non_negative("NAdamW", epsilon_root=epsilon_root)
     weight_decay = checks.scheduled("NAdamW", weight_decay=weight_decay)
-    mask = checks.optional(checks.function, "NAdamW", mask=mask)
+    mask = trees.mask("NAdamW", trainables, mask=mask)
     moment_dtype = checks.optional(checks.dtype, "NAdamW", moment_dtype=moment_dtype)
-    trees.check_mask("NAdamW", trainables, mask=mask)
     hyperparams = NAdamWHyperparams(
         learning_rate=learning_rate,
         b1=b1,

@@ -43,7 +43,7 @@ class ProjectHyperparams(OfOptimizer):
 def init(
     trainables: Any,
     projection: Callable[..., Any],
-    mask: Callable[[str, Any], bool] | None = None,
+    mask: Callable[[str, Any], bool] | Any | None = None,
 ) -> tuple[ProjectState, ProjectHyperparams]:
     """Create the state and the hyperparameters of Project.
 
@@ -53,7 +53,7 @@ def init(
             function).
         mask: the weights that are projected; None: all (a hashable function of a
             weight's path (such as 'layers/0/kernel') and the weight, which tells
-            whether it is selected, or None).
+            whether it is selected; or a tree of bools like the weights, or None).
 
     Returns:
         `(state, hyperparams)`.
@@ -64,8 +64,7 @@ def init(
     """
     trees.check_weights("Project", trainables)
     projection = checks.function("Project", projection=projection)
-    mask = checks.optional(checks.function, "Project", mask=mask)
-    trees.check_mask("Project", trainables, mask=mask)
+    mask = trees.mask("Project", trainables, mask=mask)
     hyperparams = ProjectHyperparams(projection=projection, mask=mask)
     state = ProjectState()
     return state, hyperparams

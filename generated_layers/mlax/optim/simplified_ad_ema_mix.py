@@ -76,7 +76,7 @@ def init(
     epsilon: float = 1e-08,
     epsilon_root: float = 0.0,
     weight_decay: float | Callable[..., Any] = 0.0,
-    mask: Callable[[str, Any], bool] | None = None,
+    mask: Callable[[str, Any], bool] | Any | None = None,
     moment_dtype: DTypeLike | None = None,
 ) -> tuple[SimplifiedAdEMAMixState, SimplifiedAdEMAMixHyperparams]:
     """Create the state and the hyperparameters of SimplifiedAdEMAMix.
@@ -96,7 +96,7 @@ def init(
             function of the step).
         mask: weights that decay; None: all (a hashable function of a weight's path
             (such as 'layers/0/kernel') and the weight, which tells whether it is
-            selected, or None).
+            selected; or a tree of bools like the weights, or None).
         moment_dtype: dtype of the moments; None: that of the weight (a floating dtype,
             or None).
 
@@ -115,11 +115,10 @@ def init(
     epsilon = checks.non_negative("SimplifiedAdEMAMix", epsilon=epsilon)
     epsilon_root = checks.non_negative("SimplifiedAdEMAMix", epsilon_root=epsilon_root)
     weight_decay = checks.scheduled("SimplifiedAdEMAMix", weight_decay=weight_decay)
-    mask = checks.optional(checks.function, "SimplifiedAdEMAMix", mask=mask)
+    mask = trees.mask("SimplifiedAdEMAMix", trainables, mask=mask)
     moment_dtype = checks.optional(
         checks.dtype, "SimplifiedAdEMAMix", moment_dtype=moment_dtype
     )
-    trees.check_mask("SimplifiedAdEMAMix", trainables, mask=mask)
     hyperparams = SimplifiedAdEMAMixHyperparams(
         learning_rate=learning_rate,
         b1=b1,

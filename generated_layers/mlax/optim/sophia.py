@@ -82,7 +82,7 @@ def init(
     gamma: float = 0.01,
     clip_threshold: float | None = 1.0,
     weight_decay: float = 0.0001,
-    mask: Callable[[str, Any], bool] | None = None,
+    mask: Callable[[str, Any], bool] | Any | None = None,
     update_interval: int = 10,
     moment_dtype: DTypeLike | None = None,
 ) -> tuple[SophiaState, SophiaHyperparams]:
@@ -102,7 +102,7 @@ def init(
         weight_decay: strength of the decay (a finite number of at least 0).
         mask: weights that decay; None: all (a hashable function of a weight's path
             (such as 'layers/0/kernel') and the weight, which tells whether it is
-            selected, or None).
+            selected; or a tree of bools like the weights, or None).
         update_interval: number of steps from one estimate to the next (an integer of at
             least 1).
         moment_dtype: dtype of the moments; None: that of the weight (a floating dtype,
@@ -125,10 +125,9 @@ def init(
         checks.positive, "Sophia", clip_threshold=clip_threshold
     )
     weight_decay = checks.non_negative("Sophia", weight_decay=weight_decay)
-    mask = checks.optional(checks.function, "Sophia", mask=mask)
+    mask = trees.mask("Sophia", trainables, mask=mask)
     update_interval = checks.size("Sophia", update_interval=update_interval)
     moment_dtype = checks.optional(checks.dtype, "Sophia", moment_dtype=moment_dtype)
-    trees.check_mask("Sophia", trainables, mask=mask)
     hyperparams = SophiaHyperparams(
         learning_rate=learning_rate,
         b1=b1,

@@ -58,7 +58,7 @@ def init(
     min_norm: float = 0.0,
     coefficient: float = 1.0,
     epsilon: float = 0.0,
-    mask: Callable[[str, Any], bool] | None = None,
+    mask: Callable[[str, Any], bool] | Any | None = None,
 ) -> tuple[TrustRatioState, TrustRatioHyperparams]:
     """Create the state and the hyperparameters of TrustRatio.
 
@@ -69,7 +69,7 @@ def init(
         epsilon: added to the norm of the update (a finite number of at least 0).
         mask: the weights whose updates are scaled; None: all (a hashable function of a
             weight's path (such as 'layers/0/kernel') and the weight, which tells
-            whether it is selected, or None).
+            whether it is selected; or a tree of bools like the weights, or None).
 
     Returns:
         `(state, hyperparams)`.
@@ -82,8 +82,7 @@ def init(
     min_norm = checks.non_negative("TrustRatio", min_norm=min_norm)
     coefficient = checks.positive("TrustRatio", coefficient=coefficient)
     epsilon = checks.non_negative("TrustRatio", epsilon=epsilon)
-    mask = checks.optional(checks.function, "TrustRatio", mask=mask)
-    trees.check_mask("TrustRatio", trainables, mask=mask)
+    mask = trees.mask("TrustRatio", trainables, mask=mask)
     hyperparams = TrustRatioHyperparams(
         min_norm=min_norm, coefficient=coefficient, epsilon=epsilon, mask=mask
     )

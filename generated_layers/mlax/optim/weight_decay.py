@@ -45,7 +45,7 @@ class WeightDecayHyperparams(OfOptimizer):
 def init(
     trainables: Any,
     weight_decay: float | Callable[..., Any],
-    mask: Callable[[str, Any], bool] | None = None,
+    mask: Callable[[str, Any], bool] | Any | None = None,
 ) -> tuple[WeightDecayState, WeightDecayHyperparams]:
     """Create the state and the hyperparameters of WeightDecay.
 
@@ -55,7 +55,7 @@ def init(
             function of the step).
         mask: the weights that decay; None: all (a hashable function of a weight's path
             (such as 'layers/0/kernel') and the weight, which tells whether it is
-            selected, or None).
+            selected; or a tree of bools like the weights, or None).
 
     Returns:
         `(state, hyperparams)`.
@@ -66,8 +66,7 @@ def init(
     """
     trees.check_weights("WeightDecay", trainables)
     weight_decay = checks.scheduled("WeightDecay", weight_decay=weight_decay)
-    mask = checks.optional(checks.function, "WeightDecay", mask=mask)
-    trees.check_mask("WeightDecay", trainables, mask=mask)
+    mask = trees.mask("WeightDecay", trainables, mask=mask)
     hyperparams = WeightDecayHyperparams(weight_decay=weight_decay, mask=mask)
     state = WeightDecayState(step=placement.create_count(trainables))
     return state, hyperparams

@@ -183,6 +183,15 @@ class ArrayCalculations:
                 return expression("x.astype(d)", x=x, d=arg)
         return x
 
+    def _meshgrid(self, args: list[Arg], indexing: Arg) -> Arg:
+        [first, *rest] = args
+        grid = _of("jnp.meshgrid(indexing=i)", i=indexing)
+        assert isinstance(grid, ast.Call)
+        if not rest and isinstance(first, ast.List | ast.Tuple):
+            args = list(first.elts)
+        grid.args = args
+        return grid
+
     def _eye(self, n: Arg) -> Arg:
         return _of(f"jnp.eye(n, dtype={self.first_input}.dtype)", n=n)
 

@@ -176,6 +176,7 @@ class ArrayShapes(Growing):
         if out is None or inner is None:
             return None
         self.symbols.equal(last, inner)
+        self.symbols.batched(left, right)
         return left.like([*left.axes[:-1], out])
 
     def method(
@@ -215,6 +216,8 @@ class ArrayShapes(Growing):
         open_ = [
             i for i, s in enumerate(sizes) if s is not None and literal(folded(s)) == -1
         ]
+        if open_ == [1] and self.in_heads(array, sizes):
+            open_ = []
         if len(open_) == 1 and not array.lead:
             left = [ast.unparse(self.symbols.find(a)) for a in array.axes]
             rest = list(array.axes)
@@ -249,6 +252,7 @@ class ArrayShapes(Growing):
         """A condition of which nothing is known is broadcast to what it chooses from."""
         if not isinstance(condition, Array) or not isinstance(made, Array):
             return
+        condition.told_by(made)
         for one in (condition, *condition.behind):
             if one.lead and not one.axes and made.axes and one is not made:
                 one.broadcast_to(made)

@@ -67,6 +67,8 @@ class Builder:
     setup: list[ast.stmt] = field(default_factory=list)
     methods: list[ast.FunctionDef] = field(default_factory=list)
     renamed: dict[str, str] = field(default_factory=dict)
+    dtyped: set[str] = field(default_factory=set)
+    """Functions of the file that are given the dtype of what they make."""
     calculations: Calculations = field(default_factory=Calculations)
     recurrences: dict[str, Recurrent] = field(default_factory=dict)
     """Networks over time, by the method that runs each."""

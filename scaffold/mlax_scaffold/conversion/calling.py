@@ -6,6 +6,12 @@ import ast
 import copy
 
 from mlax_scaffold.conversion.calculations import Calculations
+from mlax_scaffold.conversion.helper_dtypes import (
+    float_named,
+    is_given_arrays,
+    makes_floats,
+    with_dtype,
+)
 from mlax_scaffold.conversion.interfaces import Interface
 from mlax_scaffold.conversion.layer_shapes import arguments
 from mlax_scaffold.conversion.loop_parts import (
@@ -230,7 +236,15 @@ class Calling(Scanning):
         helper = self._helper(func)
         if helper is not None:
             places = [a.arg for a in helper.args.args]
-            return node, self.run(helper, dict(zip(places, given, strict=False)))
+            made = makes_floats(helper) and not is_given_arrays(given)
+            made = made and self.depth == 1
+            first = self.builder.calculations.first_input
+            array = float_named(self.env, first) if made else None
+            value = self.run(helper, dict(zip(places, given, strict=False)))
+            if array is not None:
+                self.builder.dtyped.add(helper.name)
+                node = with_dtype(node, array)
+            return node, value
         last = ast.unparse(func).rpartition(".")[2].rpartition(":")[2]
         if last == "scan" and len(node.args) > 2 and isinstance(node.args[0], ast.Name):
             return node, self.scanned(node.args[0].id, given[1], given[2])

@@ -314,6 +314,7 @@ class ClassReader(AddedFields):
             given,
             trial=tried,
             keyless=frozenset(draws.given),
+            dtyped=frozenset(builder.dtyped),
         )
         parameters = [a.arg for a in call.args.args if a.arg != "self"]
         interface = Interface(

@@ -43,8 +43,9 @@ class DeclaredWeights(Parameters):
             return
         static = numpy_of(self.translator.expression(value))
         builder.derive(place, static, "array")
+        dtype = f", {builder.calculations.first_input}.dtype"
         self.translator.around.attributes[place] = expression(
-            f"jnp.asarray(self.{place}, {builder.calculations.first_input}.dtype)",
+            f"jnp.asarray(self.{place}{'' if _is_index(builder.node, place) else dtype})",
             jnp=name("@module:jnp"),
         )
 
@@ -121,6 +122,17 @@ _VARIABLES = (
     ),
     *("equinox.nn.StateIndex", "torch.nn.Buffer"),
 )
+
+
+def _is_index(node: ast.AST, attribute: str) -> bool:
+    """Whether an attribute is an index of something."""
+    return any(
+        self_attribute(inner) == attribute
+        for part in ast.walk(node)
+        if isinstance(part, ast.Subscript)
+        for inner in ast.walk(part.slice)
+        if isinstance(inner, ast.Attribute)
+    )
 
 
 def _assigned_in_calls(node: ast.AST) -> set[str]:

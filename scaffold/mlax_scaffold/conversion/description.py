@@ -66,6 +66,8 @@ class Described:
     """None where no values that fit each other are known."""
     keyless: frozenset[str] = frozenset()
     """Functions beside it that are given no key in inference."""
+    dtyped: frozenset[str] = frozenset()
+    """Functions beside it that are given the dtype of what they make."""
 
 
 @dataclass(frozen=True)

@@ -67,6 +67,9 @@ class Indexing(ShapeFunctions):
                 if isinstance(p, ast.Constant) and p.value is ...
             )
             before, after = parts[:at], parts[at + 1 :]
+            unknown = array.lead and not array.axes
+            if unknown and not before and [_new(p) for p in after] == [True]:
+                return array.with_axis(-1)
             for i in range(1, sum(not _new(p) for p in after) + 1):
                 self.symbols.axis(array, -i)
             kept = len(array.axes) - sum(not _new(p) for p in after)
@@ -96,7 +99,7 @@ class Indexing(ShapeFunctions):
         """Whether the indices say how many axes there are: `t[:, None]`, `logits[rows, rows]`."""
         old = [p for p in parts if not _new(p)]
         numbers = [p for p in old if not isinstance(p, ast.Slice | ast.Constant)]
-        widened = len(old) < len(parts) and not array.axes
+        widened = len(array.axes) < len(old) < len(parts)
         if not widened and (len(numbers) < 2 or len(numbers) < len(parts)):
             return False
         names = ("batch", *(f"axis{i}" for i in range(1, len(old))))

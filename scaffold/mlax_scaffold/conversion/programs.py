@@ -11,6 +11,7 @@ from mlax_scaffold.conversion.classes import ClassReader
 from mlax_scaffold.conversion.description import Described, SpecText
 from mlax_scaffold.conversion.dictionaries import without_dictionaries
 from mlax_scaffold.conversion.draws import without_key
+from mlax_scaffold.conversion.helper_dtypes import in_dtype
 from mlax_scaffold.conversion.interfaces import Interface
 from mlax_scaffold.conversion.kinds import framework_of, is_layer_class
 from mlax_scaffold.conversion.notes import Notes
@@ -101,7 +102,6 @@ def beside_of(
     origin: Origin, notes: Notes, definitions: list[Described], framework: str
 ) -> list[ast.stmt]:
     """Functions and constants of the file that definitions use, directly or not."""
-    wanted: list[str] = []
     used: set[str] = set()
     for definition in definitions:
         for node in (*definition.setup, *definition.methods, *definition.constants):
@@ -114,7 +114,8 @@ def beside_of(
                 for n in ast.walk(method)
                 if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
             } - set(origin.assigned)
-    beside = carried(origin, notes, used, framework, wanted)
+    dtyped = {name for d in definitions for name in d.dtyped}
+    beside = carried(origin, notes, used, framework, dtyped)
     keyless = {name for d in definitions for name in d.keyless}
     for node in beside:
         if isinstance(node, ast.FunctionDef) and node.name in keyless:
@@ -123,9 +124,13 @@ def beside_of(
 
 
 def carried(
-    origin: Origin, notes: Notes, used: set[str], framework: str, wanted: list[str]
+    origin: Origin,
+    notes: Notes,
+    used: set[str],
+    framework: str,
+    dtyped: Collection[str],
 ) -> list[ast.stmt]:
-    """What stands beside a definition, for these names."""
+    """What stands beside a definition, for these names; those of `dtyped` are given a dtype."""
     queue = sorted(used)
     found: dict[str, ast.stmt] = {}
     while queue:
@@ -136,6 +141,8 @@ def carried(
         if node is None:
             continue
         made = _translated(origin, notes, node, framework)
+        if isinstance(made, ast.FunctionDef) and name in dtyped:
+            in_dtype(made, _called(origin, "jax.numpy"))
         found[name] = made
         queue += sorted(names(made) - set(found))
     return [
@@ -144,6 +151,11 @@ def carried(
             ((n, s.lineno) for n, s in found.items()), key=lambda item: item[1]
         )
     ]
+
+
+def _called(origin: Origin, module: str) -> frozenset[str]:
+    """What a file calls a module."""
+    return frozenset(n for n, full in origin.imports.items() if full == module)
 
 
 def _translated(

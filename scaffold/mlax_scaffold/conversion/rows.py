@@ -44,7 +44,7 @@ _SAID_OTHERWISE = re.compile(
     r"x|f|dtype|key|\w*rng|mean|lower|upper|scale|init\w*|\w+_init|\w+_init_scale|"
     r"(in|out|batch|column|param)_axis|\w*scale_init|negative_slope_init|init_alpha|padding_idx|"
     r"deterministic|use_running_average|training|is_training|broadcast_\w+|dropout_(p|rate)|"
-    r"need_weights|average_attn_weights|sow_weights|is_causal|momentum|threshold|size|out"
+    r"need_weights|average_attn_weights|sow_weights|is_causal|momentum|threshold|size|out|inplace"
 )
 """Parameters that rows may leave unused: they say how weights begin, which mode it is, or what is
 returned beside the result."""

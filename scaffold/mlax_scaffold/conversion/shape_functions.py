@@ -67,6 +67,9 @@ class ShapeFunctions:
             elif axes == [2, 3]:
                 image = ("batch", "channels", "height", "width")
                 self.symbols.ranked(array, image)
+            elif axes == [1] and len(array.axes) == 1 and array.prefix.some:
+                # Those of sequences, whose positions a mask selects.
+                self.symbols.ranked(array, ("batch", "positions", "features"))
         if array.lead and self.vectors and not self.single and axes == [0]:
             # What is mapped over is the one axis before those of an example.
             self.symbols.ranked(array, ("items", *["_"] * len(array.axes)))
@@ -180,6 +183,8 @@ class ShapeFunctions:
         return Several([array.like(list(axes)) for _ in range(parts)])
 
     def _expanded(self, array: Array, axis: object) -> Value:
+        if isinstance(axis, int) and array.lead and not array.axes:
+            return array.with_axis(axis)
         if not isinstance(axis, int) or (array.lead and axis >= 0):
             return None
         axes = list(array.axes)
@@ -189,6 +194,14 @@ class ShapeFunctions:
             axes = list(array.axes)
         axes.insert(len(axes) + axis + 1 if axis < 0 else axis, ast.Constant(1))
         return array.like(axes)
+
+    def in_heads(self, array: Array, sizes: list[ast.expr | None]) -> bool:
+        """Whether features of sequences are divided: `x.view(x.size(0), -1, heads, features // heads)`."""
+        found = array.lead and len(array.axes) <= 1 and sizes[0] is None
+        if found := found and len(sizes) == 4 and all(sizes[2:]):
+            self.symbols.ranked(array, ("batch", "positions", "features"))
+            sizes[:2] = array.axes[:2]
+        return found
 
     def _squeezed(self, array: Array, node: ast.Call) -> Value:
         axis = self._axis(node, 1)

@@ -89,6 +89,11 @@ def _behind(symbols: Symbols, first: Array, known: int, axes: list[ast.expr]) ->
         b if ast.unparse(symbols.find(a)) == ast.unparse(symbols.find(b)) else a
         for a, b in same_places
     ]
+    if len(axes) == known and all(
+        k is b for k, b in zip(kept, first.axes[len(before) :], strict=False)
+    ):
+        # What is found out of the result later is so of the array itself.
+        return first
     return first.like([*before, *kept, *axes[len(kept) :]])
 
 

@@ -36,6 +36,8 @@ class Array:
         self.kind = kind
         self.against: Array | None = None
         """What an array is broadcast to that nothing else is known of."""
+        self.widened: tuple[Array, int] | None = None
+        """What it is with one more axis, and which, where nothing else is known of that."""
         self.behind: list[Array] = []
         """Those that are broadcast to this one, of which nothing else is known."""
         self.asked = 0
@@ -54,6 +56,24 @@ class Array:
     def lead(self) -> bool:
         """Whether any number of axes stands before those."""
         return self.prefix.open
+
+    def with_axis(self, at: int) -> Array:
+        """An array of which nothing is known, with one more axis."""
+        made = Array([ast.Constant(1)] if at == -1 else [], True, self.kind)
+        made.widened = self, at
+        return made
+
+    def told_by(self, other: Array) -> None:
+        """What is known of an array that has one more axis here, of what it is combined with."""
+        if self.widened is None:
+            return
+        inner, at = self.widened
+        if inner.lead and not inner.axes and (at == -1 or not other.lead):
+            axes = list(other.axes)
+            if -len(axes) <= at < len(axes):
+                del axes[at]
+                other.at_least_one()
+                inner.broadcast_to(other.like(axes))
 
     def broadcast_to(self, other: Array) -> None:
         """Nothing is known of this array but that it is broadcast to another one."""
@@ -202,6 +222,8 @@ class Symbols:
 
     def together(self, left: Array, right: Array) -> Array:
         """The result of an operation of two arrays that are broadcast."""
+        left.told_by(right)
+        right.told_by(left)
         for a, b in zip(reversed(left.axes), reversed(right.axes), strict=False):
             one = any(isinstance(s, ast.Constant) and s.value == 1 for s in (a, b))
             if not one:
@@ -233,6 +255,13 @@ class Symbols:
             # What is found out of the result later is so of the array itself.
             return longer
         return longer.like(axes)
+
+    def batched(self, left: Array, right: Array) -> None:
+        """Take two stacks of matrices, whose axes are known, to be of the same batches."""
+        if not left.lead and not right.lead and len(left.axes) == len(right.axes):
+            for one, other in zip(left.axes[:-2], right.axes[:-2], strict=True):
+                if 1 not in (literal(one), literal(other)):
+                    self.equal(one, other)
 
     def _longer(self, array: Array) -> Array:
         """What an array becomes with one that may be longer where it has a single element."""

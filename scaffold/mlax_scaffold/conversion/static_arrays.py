@@ -52,8 +52,7 @@ def static_shape(setup: list[ast.stmt], node: ast.expr) -> list[ast.expr] | None
     """The shape of an array that setup computes; None where its statements do not tell it."""
     match node:
         case ast.Name() | ast.Attribute():
-            value = _value_of(setup, ast.unparse(node))
-            return static_shape(setup, value) if value is not None else None
+            return _assigned_shape(setup, ast.unparse(node))
         case ast.BinOp(left=left, right=right):
             return _broadcast(static_shape(setup, left), static_shape(setup, right))
         case ast.Subscript(value=value, slice=ast.Constant(value=None)):
@@ -87,11 +86,12 @@ def _called_shape(
     return inner if last in _SAME else None
 
 
-def _value_of(setup: list[ast.stmt], text: str) -> ast.expr | None:
-    """What was last assigned to a whole name."""
-    for part in reversed(setup):
+def _assigned_shape(setup: list[ast.stmt], text: str) -> list[ast.expr] | None:
+    """The shape of what was last assigned to a whole name, of what stood above it."""
+    for place in reversed(range(len(setup))):
+        part = setup[place]
         if isinstance(part, ast.Assign) and ast.unparse(part.targets[0]) == text:
-            return part.value
+            return static_shape(setup[:place], part.value)
     return None
 
 

@@ -96,7 +96,10 @@ SECTIONS = {
 """The packages of generated modules, and the folders of specs, with what they are for."""
 
 
-OPTIMIZER_TOOLS = ("apply_updates", "from_optax", "state_shardings", "to_optax")
+OPTIMIZER_TOOLS = (
+    *("apply_updates", "from_optax", "inject", "named_chain", "partition"),
+    *("state_shardings", "to_optax"),
+)
 """Functions of the package of optimizers that follow from no spec."""
 
 

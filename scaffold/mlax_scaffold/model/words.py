@@ -320,9 +320,9 @@ _PARTS = (
     Word(
         "Mask",
         "a hashable function of a weight's path (such as 'layers/0/kernel') and the "
-        "weight, which tells whether it is selected",
+        "weight, which tells whether it is selected; or a tree of bools like the weights",
         "function",
-        "Callable[[str, Any], bool]",
+        "Callable[[str, Any], bool] | Any -> Callable[[str, Any], bool]",
         "masks()",
         'lambda path, weight: "bias" not in path',
         ("1", "[]"),

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from ruff.__main__ import find_ruff_bin
-
-from mlax_scaffold.errors import MlaxScaffoldError
+from mlax_scaffold.errors import MlaxScaffoldError, UsageError
 from mlax_scaffold.model.project import Rendered
 from mlax_scaffold.render.scratch import fill, scratch
 from mlax_scaffold.render.text import WIDTH
@@ -100,13 +99,28 @@ def _ruff(root: Path, command: str, *arguments: str) -> None:
 def _run(
     root: Path, command: str, *arguments: str, width: int = WIDTH
 ) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [
-            *(find_ruff_bin(), command, *_COMMON),
-            *("--line-length", str(width), *arguments),
-        ],
-        cwd=root,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    try:
+        return subprocess.run(
+            [
+                *(_executable(), command, *_COMMON),
+                *("--line-length", str(width), *arguments),
+            ],
+            cwd=root,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    except (ImportError, OSError) as error:
+        raise UsageError(
+            f"the formatter ruff cannot be run, without which no code is generated: {error}. "
+            "Install it beside mlax-scaffold: "
+            f"`{sys.executable} -m pip install --force-reinstall ruff`; "
+            "`mlax-scaffold doctor` tells whether it runs"
+        ) from error
+
+
+def _executable() -> str:
+    # What cannot be imported, or has no executable, is told as what cannot be run.
+    from ruff.__main__ import find_ruff_bin
+
+    return find_ruff_bin()

@@ -1,8 +1,9 @@
 """Brings a spec's text into the form that the passes know: one statement to a line, one line to a string.
 
 `if c: y = f(x)` and `a = b; c = d` become statements on lines of their own, so that what a pass puts
-before a statement stands in the same branch. A string that spans lines becomes one that does not, so that
-indenting a body cannot change its value. Identifiers are normalized as Python's parser does it.
+before a statement stands in the same branch. A `pass` beside other statements goes: the reader writes it for
+another name of a layer. A string that spans lines becomes one that does not, so that indenting a body cannot
+change its value. Identifiers are normalized as Python's parser does it.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def _unusual(text: str) -> Iterator[bool]:
     docstrings = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
     for node in nodes:
         match node:
-            case ast.AnnAssign(target=ast.Attribute()):
+            case ast.AnnAssign(target=ast.Attribute()) | ast.Pass():
                 yield True
             case ast.stmt():
                 yield bool(lines[node.lineno - 1][: node.col_offset].strip())
@@ -66,6 +67,26 @@ class _Layout(cst.CSTTransformer):
         leading = updated_node.leading_lines
         lines[0] = lines[0].with_changes(leading_lines=leading)
         return cst.FlattenSentinel(lines)
+
+    def leave_IndentedBlock(
+        self, original_node: cst.IndentedBlock, updated_node: cst.IndentedBlock
+    ) -> cst.BaseSuite:
+        body: list[cst.BaseStatement] = []
+        comments: list[cst.EmptyLine] = []
+        for line in updated_node.body:
+            if _is_pass(line):
+                comments += getattr(line, "leading_lines", ())
+                continue
+            kept = cst.ensure_type(line, cst.BaseStatement)
+            if comments and isinstance(kept, _COMMENTED):
+                own = [*comments, *kept.leading_lines]
+                kept, comments = kept.with_changes(leading_lines=own), []
+            body.append(kept)
+        if not any(map(_does_something, body)):
+            return updated_node
+        return updated_node.with_changes(
+            body=body, footer=[*comments, *updated_node.footer]
+        )
 
     def leave_AnnAssign(
         self, original_node: cst.AnnAssign, updated_node: cst.AnnAssign
@@ -104,6 +125,26 @@ class _Layout(cst.CSTTransformer):
             return updated_node
         name = unicodedata.normalize("NFKC", updated_node.value)
         return updated_node.with_changes(value=name)
+
+
+_COMMENTED = cst.SimpleStatementLine | cst.BaseCompoundStatement
+
+
+def _is_pass(line: cst.CSTNode) -> bool:
+    match line:
+        case cst.SimpleStatementLine(
+            body=[cst.Pass()], trailing_whitespace=cst.TrailingWhitespace(comment=None)
+        ):
+            return True
+    return False
+
+
+def _does_something(line: cst.BaseStatement) -> bool:
+    """Whether a statement is no docstring."""
+    match line:
+        case cst.SimpleStatementLine(body=[cst.Expr(value=cst.SimpleString())]):
+            return False
+    return True
 
 
 def _lines(parts) -> list[cst.SimpleStatementLine]:

@@ -107,3 +107,23 @@ def test_what_is_wrong_with_versions(
 )
 def test_bounds(version: str, bounds: str, does: bool):
     assert satisfies(version, bounds) is does
+
+
+@pytest.mark.parametrize("there", ["missing", "no program"])
+def test_a_formatter_that_cannot_be_run_is_to_be_installed(
+    empty: ProjectFolder, monkeypatch: pytest.MonkeyPatch, there: str
+):
+    empty.write("specs/nn/scale.py", SCALE)
+
+    def found() -> str:
+        if there == "missing":
+            raise FileNotFoundError("no ruff in bin")
+        return str(empty.root)
+
+    monkeypatch.setattr("ruff.__main__.find_ruff_bin", found)
+    for command in ("generate", "check"):
+        result = empty.run(command)
+        assert result.exit_code == 2, result.output
+        assert "the formatter ruff cannot be run" in result.stderr
+        assert "-m pip install --force-reinstall ruff" in result.stderr
+        assert "fault" not in result.output

@@ -200,3 +200,83 @@ def thing(x, reduction="mean"):
     ).text
     assert "reduction: Literal['mean', 'sum'] = 'mean'" in text
     assert "assert" not in text
+
+
+def test_a_helper_that_makes_floats_of_numbers_is_given_the_dtype():
+    text = converted(
+        """\
+def angles(dim, length, base=10000.0):
+    inv = 1.0 / base ** (jnp.arange(0, dim, 2) / dim)
+    made = jnp.outer(jnp.arange(length), inv)
+    return jnp.cos(made), jnp.sin(made)
+
+
+def earlier(length):
+    return jnp.tril(jnp.ones((length, length), dtype=bool))
+
+
+def rotated(x, cos, sin):
+    even, odd = x[..., ::2], x[..., 1::2]
+    return jnp.concatenate([even * cos - odd * sin, even * sin + odd * cos], axis=-1)
+
+
+class Thing(nn.Module):
+    heads: int
+
+    @nn.compact
+    def __call__(self, x):
+        b, t, d = x.shape
+        cos, sin = angles(d, t)
+        x = rotated(x, cos, sin)
+        scores = jnp.where(earlier(t), x @ x.swapaxes(1, 2), 0.0)
+        return nn.Dense(d)(scores @ x)
+""",
+        "import flax.linen as nn\nimport jax\nimport jax.numpy as jnp\n\n\n",
+    ).text
+    assert "def angles(dim, length, base=10000.0, *, dtype=None):" in text
+    cast = "jnp.asarray(np.cos(made), dtype), jnp.asarray(np.sin(made), dtype)"
+    assert f"return ({cast})" in text
+    assert "made = np.outer(np.arange(length), inv)" in text
+    assert "cos, sin = angles(d, t, dtype=x.dtype)" in text
+    assert "def earlier(length):" in text
+    assert "jnp.where(earlier(t), " in text
+    assert "rotated(x, cos, sin)" in text
+
+
+def test_activations_in_place_are_what_they_compute():
+    text = converted("""\
+class Thing(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.main = nn.Sequential(
+            nn.Linear(dim, dim), nn.ReLU(True), nn.Dropout(0.1, True),
+            nn.Linear(dim, dim), nn.LeakyReLU(0.2, True), nn.Sigmoid(),
+        )
+
+    def forward(self, x):
+        return self.main(x)
+""").text
+    assert "x = jax.nn.relu(x)" in text
+    assert "x = jax.nn.leaky_relu(x, 0.2)" in text
+    assert "Dropout(0.1)" in text
+
+
+def test_an_index_that_is_a_buffer_stays_one():
+    text = converted("""\
+class Thing(nn.Module):
+    def __init__(self, window, heads):
+        super().__init__()
+        self.table = nn.Parameter(torch.zeros((2 * window - 1) ** 2, heads))
+        rows = torch.stack(torch.meshgrid([torch.arange(window), torch.arange(window)]))
+        rows = torch.flatten(rows, 1)
+        rows = rows[:, :, None] - rows[:, None, :]
+        self.register_buffer("place", rows.sum(0))
+        self.register_buffer("scale", torch.ones(heads))
+
+    def forward(self, x):
+        return x + self.table[self.place.view(-1)].sum(0) * self.scale
+""").text
+    grid = "np.meshgrid(np.arange(self.window), np.arange(self.window), indexing='ij')"
+    assert grid in text
+    assert "self.table[jnp.asarray(self.place).reshape(-1)]" in text
+    assert "jnp.asarray(self.scale, x.dtype)" in text

@@ -243,3 +243,107 @@ def test_a_layer_whose_result_is_needed_twice_runs_once():
     assert text.count("self.conv(x)") == 1
     # What the original runs twice runs twice.
     assert text.count("self.drop(h)") == 2
+
+
+ATTENTION = """\
+import math
+
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+
+class Attention(nn.Module):
+    def __init__(self, heads, dim):
+        super().__init__()
+        self.share, self.heads = dim // heads, heads
+        self.q, self.k, self.v = nn.Linear(dim, dim), nn.Linear(dim, dim), nn.Linear(dim, dim)
+        self.out = nn.Linear(dim, dim)
+
+    def forward(self, query, key, value, mask=None):
+        n = query.size(0)
+        q = self.q(query).view(n, -1, self.heads, self.share).transpose(1, 2)
+        k = self.k(key).view(n, -1, self.heads, self.share).transpose(1, 2)
+        v = self.v(value).view(n, -1, self.heads, self.share).transpose(1, 2)
+        scores = torch.matmul(q, k.transpose(-2, -1)) / math.sqrt(self.share)
+        if mask is not None:
+            scores = scores.masked_fill(mask.unsqueeze(1) == 0, -1e9)
+        x = torch.matmul(F.softmax(scores, dim=-1), v)
+        return self.out(x.transpose(1, 2).contiguous().view(n, -1, self.heads * self.share))
+
+
+class Thing(nn.Module):
+    def __init__(self, heads, dim):
+        super().__init__()
+        self.own, self.cross = Attention(heads, dim), Attention(heads, dim)
+
+    def forward(self, x, memory, memory_mask=None, mask=None):
+        x = x + self.own(x, x, x, mask)
+        return x + self.cross(x, memory, memory, memory_mask)
+"""
+
+
+def test_attention_to_another_sequence_has_its_positions():
+    text = convert("thing.py", ATTENTION, "Thing", "FromThing").text
+    [shown] = [line for line in text.splitlines() if "def forward(self, x" in line]
+    sizes = [part.partition("'")[0] for part in shown.split("['")[1:]]
+    x, memory, memory_mask, mask = (part.lstrip("# ").split() for part in sizes[:4])
+    assert len(x) == len(memory) == 3
+    assert x[0] == memory[0]
+    assert x[2] == memory[2] == "dim"
+    assert x[1] != memory[1]
+    assert memory_mask == [x[0], x[1], memory[1]]
+    assert mask == [x[0], x[1], x[1]]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "jnp.where(mask[..., None], nn.Dense(self.size)(x), 0.0).sum(axis=1)",
+        "(nn.Dense(self.size)(x) * mask[..., None]).sum(axis=1)",
+        "(nn.Dense(self.size)(x) * jnp.expand_dims(mask, -1)).sum(axis=1)",
+    ],
+)
+def test_a_mask_with_one_more_axis_is_of_positions(body: str):
+    text = f"""\
+import flax.linen as nn
+import jax.numpy as jnp
+
+
+class Thing(nn.Module):
+    size: int
+
+    @nn.compact
+    def __call__(self, x, mask):
+        return {body}
+"""
+    made = convert("thing.py", text, "Thing", "FromThing").text
+    [shown] = [line for line in made.splitlines() if "def forward(" in line]
+    x, mask = (part.partition("'")[0].split() for part in shown.split("['")[1:3])
+    assert len(x) == 3
+    assert mask == ["#", *x[:2]]
+
+
+def test_new_axes_tell_how_many_there_are():
+    text = """\
+import torch.nn as nn
+
+
+class Swish(nn.Module):
+    def forward(self, x):
+        return x * x.sigmoid()
+
+
+class Thing(nn.Module):
+    def __init__(self, channels, size):
+        super().__init__()
+        self.conv = nn.Conv2d(channels, channels, 3, padding=1)
+        self.time = nn.Sequential(Swish(), nn.Linear(size, channels))
+
+    def forward(self, x, t):
+        h = self.conv(x)
+        h += self.time(t)[:, :, None, None]
+        return h
+"""
+    made = convert("thing.py", text, "Thing", "FromThing").text
+    assert "x: Float['batch channels height width'], t: Float['batch size']" in made

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -134,6 +136,13 @@ CASES = [
     *((name, {}) for name in LAYERS),
     *(("kinds", {"which": which}) for which in ("plain", "none")),
 ]
+
+
+def test_another_name_leaves_no_statement(examples: Examples):
+    module: Any = examples.module("nn", "other_names")
+    source = inspect.getsource(module)
+    assert "Counter.init(" in source
+    assert not re.search(r"(?m)^\s*pass$", source)
 
 
 @pytest.mark.parametrize("training", [True, False])

@@ -70,7 +70,7 @@ def scoped(name: str) -> Callable[[F], F]:
 
 
 def apply_at(
-    position: int,
+    position: int | str,
     hyperparams: Any,
     x: Any,
     tree: Any,

@@ -45,7 +45,7 @@ def ema(
     if dither is not None:
         checks.shapes("ema", {}, dither=(dither, " | None"))
 
-    if decay < 0.5:
+    if (decay < 0.5) is True:  # One that is an array may be any.
         return new + (decay * old - decay * new)
     change = (1.0 - decay) * new - (1.0 - decay) * old
     return running_sum(old, change, dither)

@@ -48,9 +48,10 @@ def running_sum(
 
     wide = jnp.finfo(old.dtype).bits > 16
     kept, change = old, new
-    if decay < 0.5 or (decay < 1.0 and wide):
+    # A decay that is an array may be any.
+    if (decay < 0.5) is True or ((decay < 1.0) is not False and wide):
         kept = decay * old
-    elif decay < 1.0:
+    elif (decay < 1.0) is not False:
         change = new - (1.0 - decay) * old
     if dither is None or wide:
         return kept + change

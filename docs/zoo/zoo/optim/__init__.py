@@ -2,6 +2,8 @@
 # To change this file, edit the specs and run `mlax-scaffold generate`.
 """Optimizers: each a module with `init` and `step`."""
 
+from zoo._core.groups import named_chain, partition
+from zoo._core.injected import inject
 from zoo._core.optax_adapters import from_optax, to_optax
 from zoo._core.placement import state_shardings
 from zoo._core.trees import apply_updates
@@ -35,6 +37,9 @@ __all__ = [
     "Ranger",
     "apply_updates",
     "from_optax",
+    "inject",
+    "named_chain",
+    "partition",
     "state_shardings",
     "to_optax",
 ]

@@ -62,7 +62,7 @@ def init(
     nu: float = 0.999,
     epsilon: float = 1e-15,
     weight_decay: float = 0.0,
-    mask: Callable[[str, Any], bool] | None = None,
+    mask: Callable[[str, Any], bool] | Any | None = None,
 ) -> tuple[LaPropState, LaPropHyperparams]:
     """Create the state and the hyperparameters of LaProp.
 
@@ -75,8 +75,8 @@ def init(
         epsilon: added to the root (a finite number above 0).
         weight_decay: decoupled (a finite number of at least 0).
         mask: which weights decay (a hashable function of a weight's path (such as
-            'layers/0/kernel') and the weight, which tells whether it is selected, or
-            None).
+            'layers/0/kernel') and the weight, which tells whether it is selected; or a
+            tree of bools like the weights, or None).
 
     Returns:
         `(state, hyperparams)`.
@@ -91,8 +91,7 @@ def init(
     nu = checks.decay("LaProp", nu=nu)
     epsilon = checks.positive("LaProp", epsilon=epsilon)
     weight_decay = checks.non_negative("LaProp", weight_decay=weight_decay)
-    mask = checks.optional(checks.function, "LaProp", mask=mask)
-    trees.check_mask("LaProp", trainables, mask=mask)
+    mask = trees.mask("LaProp", trainables, mask=mask)
     hyperparams = LaPropHyperparams(
         learning_rate=learning_rate,
         mu=mu,

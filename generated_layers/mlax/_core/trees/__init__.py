@@ -15,19 +15,19 @@ from ._leaves import (
     stored,
     unzip,
 )
-from ._masks import check_mask, selected, tree_merge, tree_prune, tree_select
+from ._masks import mask, selected, tree_merge, tree_prune, tree_select
 
 __all__ = [
     "Held",
     "all_finite",
     "apply_updates",
     "check_gradients",
-    "check_mask",
     "check_state",
     "check_weights",
     "dither",
     "incremented",
     "map_leaves",
+    "mask",
     "required",
     "scalar",
     "scheduled",

@@ -102,7 +102,7 @@ _LAYERS = {
         "(num_groups, num_channels, eps=1e-5, affine=True)",
         "layer.GroupNorm(num_groups, num_channels, use_scale=affine, use_bias=affine, epsilon=eps)",
     ),
-    "Dropout": Row("(p=0.5)", "layer.Dropout(p)"),
+    "Dropout": Row("(p=0.5, inplace=_)", "layer.Dropout(p)"),
     "AlphaDropout": Row("(p=0.5)", "layer.AlphaDropout(p)"),
     "Identity": Row("(*args)", "layer.Identity()"),
     "Flatten": Row(
@@ -142,12 +142,17 @@ _LAYERS = {
         "dropout_rate=calc.batch_first(dropout, batch_first), use_bias=bias)",
     ),
     **{key: row for dims in (1, 2, 3) for key, row in _dims(dims).items()},
-    **{name: Row("()", PLAIN[plain], "function") for name, plain in CLASSES.items()},
+    **{
+        name: Row("(inplace=_)", PLAIN[plain], "function")
+        for name, plain in CLASSES.items()
+    },
     "GELU": Row("(approximate='none')", "calc.gelu(approximate)", "function"),
-    "ELU": Row("(alpha=1.0)", "jax.nn.elu(x, alpha)", "function"),
-    "CELU": Row("(alpha=1.0)", "jax.nn.celu(x, alpha)", "function"),
+    "ELU": Row("(alpha=1.0, inplace=_)", "jax.nn.elu(x, alpha)", "function"),
+    "CELU": Row("(alpha=1.0, inplace=_)", "jax.nn.celu(x, alpha)", "function"),
     "LeakyReLU": Row(
-        "(negative_slope=0.01)", "jax.nn.leaky_relu(x, negative_slope)", "function"
+        "(negative_slope=0.01, inplace=_)",
+        "jax.nn.leaky_relu(x, negative_slope)",
+        "function",
     ),
     "GLU": Row("(dim=-1)", "jax.nn.glu(x, axis=dim)", "function"),
     "Hardtanh": Row(

@@ -230,7 +230,7 @@ _TENSORS = {
     "randn_like": Row("(x)", "jax.random.normal(self.key(), x.shape, x.dtype)"),
     "bernoulli": Row("(p)", "calc.drawn(p)"),
     "tensor": Row("(value)", "calc.value(value)"),
-    "meshgrid": Row("(*args, indexing=_)", "jnp.meshgrid(*args, indexing=indexing)"),
+    "meshgrid": Row("(*args, indexing='ij')", "calc.meshgrid(args, indexing)"),
     "swish": Row("(x)", "jax.nn.silu(x)"),
     "permute": Row("(x, dims)", "jnp.transpose(x, dims)"),
     "polar": Row(

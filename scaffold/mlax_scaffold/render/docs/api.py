@@ -47,6 +47,8 @@ _WEIGHTS = "_core/weights"
 _TREES = "_core/trees"
 _PLACEMENT = "_core/placement"
 _ADAPTERS = "_core/optax_adapters"
+_GROUPS = "_core/groups"
+_INJECTED = "_core/injected"
 _TRAIN = "train"
 _METRIC = "metric"
 
@@ -87,6 +89,9 @@ PAGES = (
             "state_shardings": _PLACEMENT,
             "to_optax": _ADAPTERS,
             "from_optax": _ADAPTERS,
+            "partition": _GROUPS,
+            "named_chain": _GROUPS,
+            "inject": _INJECTED,
         },
         has_optimizers,
     ),

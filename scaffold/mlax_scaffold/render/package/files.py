@@ -153,6 +153,8 @@ def _exports(section: str, library: Library, project: Project) -> list[str]:
     if kind is Kind.OPTIMIZER:
         core = f"{project.package}._core"
         lines += [
+            f"from {core}.groups import named_chain, partition",
+            f"from {core}.injected import inject",
             f"from {core}.optax_adapters import from_optax, to_optax",
             f"from {core}.placement import state_shardings",
             f"from {core}.trees import apply_updates",

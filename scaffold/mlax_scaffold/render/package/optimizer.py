@@ -172,9 +172,10 @@ class _OptimizerBuilder:
                     f"{h.name}_state, {h.name}_hyperparams = "
                     f"checks.{h.type.word.check}({self.name!r}, {h.name}={h.name})"
                 )
+            elif h.type.word.attribute == "mask":
+                lines.append(self._mask(h.name))
             else:
                 lines.append(check(self.name, h))
-        lines += [self._check_mask(name) for name in self.definition.holding("mask")]
         inner = (*self.structural, *self.made)
         fields = []
         if self.counts:
@@ -205,10 +206,10 @@ class _OptimizerBuilder:
         fields = self.definition.hyperparameters
         return any(h.name == name and h.type.optional for h in fields)
 
-    def _check_mask(self, name: str) -> str:
+    def _mask(self, name: str) -> str:
         required = "" if self._is_optional(name) else ", required=True"
         given = f"{self.name!r}, trainables, {name}={name}"
-        return f"trees.check_mask({given}{required})"
+        return f"{name} = trees.mask({given}{required})"
 
     def _masks(self, reads: frozenset[str]) -> list[str]:
         """The masks that a function of one leaf is given."""

@@ -16,6 +16,7 @@ def bias_correction(
     As -expm1(step * log(decay)), which is exact to rounding where decay^step is near 1.
     Kingma & Ba, 2015, arXiv:1412.6980, section 3.
     """
-    if decay == 0.0:
+    if (decay == 0.0) is True:
         return jnp.ones_like(step)
-    return -jnp.expm1(step * math.log(decay))
+    log = math.log(decay) if isinstance(decay, float) else jnp.log(decay)
+    return -jnp.expm1(step * log)

@@ -20,7 +20,7 @@ def ema(
     [0, 1) that is another one in each step, the sum is rounded up or down in proportion
     to what is lost, so that the average follows. Wider dtypes ignore it.
     """
-    if decay < 0.5:
+    if (decay < 0.5) is True:  # One that is an array may be any.
         return new + (decay * old - decay * new)
     change = (1.0 - decay) * new - (1.0 - decay) * old
     return running_sum(old, change, dither)

@@ -2,9 +2,13 @@
 
 import math
 import numbers
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from enum import Enum
 from typing import Any, TypeVar
+
+import jax
 
 from ._errors import invalid, named
 
@@ -31,6 +35,27 @@ def is_number(value: Any) -> bool:
         and not isinstance(value, bool)
         and math.isfinite(_float(value))
     )
+
+
+_ARRAYS = ContextVar("_ARRAYS", default=False)
+
+
+@contextmanager
+def arrays_for_numbers() -> Iterator[None]:
+    """While a step runs whose numbers are arrays, such an array is a number, too.
+
+    Elsewhere it is refused: hyperparameters that are kept must be hashable.
+    """
+    token = _ARRAYS.set(True)
+    try:
+        yield
+    finally:
+        _ARRAYS.reset(token)
+
+
+def _is_array(value: Any) -> bool:
+    """Whether it is an array that stands for a number of Python."""
+    return _ARRAYS.get() and isinstance(value, jax.Array) and value.weak_type
 
 
 def optional(
@@ -109,6 +134,8 @@ def member(owner: str, enumeration: type[E], /, **value: Any) -> E:
 def number(owner: str, /, **value: Any) -> float:
     """A finite number."""
     name, given = named(value)
+    if _is_array(given):
+        return given
     if not is_number(given):
         raise invalid(owner, name, "a finite number", given)
     return float(given)
@@ -117,6 +144,8 @@ def number(owner: str, /, **value: Any) -> float:
 def positive(owner: str, /, **value: Any) -> float:
     """A finite number above 0."""
     name, given = named(value)
+    if _is_array(given):
+        return given
     if not is_number(given) or given <= 0:
         raise invalid(owner, name, "a finite number above 0", given)
     return float(given)
@@ -125,6 +154,8 @@ def positive(owner: str, /, **value: Any) -> float:
 def non_negative(owner: str, /, **value: Any) -> float:
     """A finite number of at least 0."""
     name, given = named(value)
+    if _is_array(given):
+        return given
     if not is_number(given) or given < 0:
         raise invalid(owner, name, "a finite number of at least 0", given)
     return float(given)
@@ -133,6 +164,8 @@ def non_negative(owner: str, /, **value: Any) -> float:
 def fraction(owner: str, /, **value: Any) -> float:
     """A number above 0, at most 1."""
     name, given = named(value)
+    if _is_array(given):
+        return given
     if not is_number(given) or not 0 < given <= 1:
         raise invalid(owner, name, "a number above 0, at most 1", given)
     return float(given)
@@ -141,6 +174,8 @@ def fraction(owner: str, /, **value: Any) -> float:
 def decay(owner: str, **value: Any) -> float:
     """A number of at least 0, below 1."""
     name, given = named(value)
+    if _is_array(given):
+        return given
     if not is_number(given) or not 0 <= given < 1:
         raise invalid(owner, name, "a number of at least 0, below 1", given)
     return float(given)
@@ -149,6 +184,8 @@ def decay(owner: str, **value: Any) -> float:
 def probability(owner: str, /, **value: Any) -> float:
     """A number from 0 to 1."""
     name, given = named(value)
+    if _is_array(given):
+        return given
     if not is_number(given) or not 0 <= given <= 1:
         raise invalid(owner, name, "a number from 0 to 1", given)
     return float(given)

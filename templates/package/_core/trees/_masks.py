@@ -2,10 +2,14 @@
 
 import warnings
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import jax
+import numpy as np
 
+from ..checks import function
+from ..checks._errors import invalid
 from ..paths import listed, named_leaves, path_name
 
 
@@ -31,24 +35,65 @@ def selected(mask: Callable[[str, Any], bool] | None, trainables: Any) -> Any:
     return jax.tree_util.tree_map_with_path(select, trainables)
 
 
-def check_mask(
+@dataclass(frozen=True)
+class Chosen:
+    """A mask that selects the weights of some names."""
+
+    names: frozenset[str]
+
+    def __call__(self, path: str, weight: Any) -> bool:
+        """Whether the weight of this name is one of them."""
+        return path in self.names
+
+
+def mask(
     owner: str, trainables: Any, *, required: bool = False, **value: Any
-) -> None:
-    """A mask selects a weight: one that selects none is most often a wrong name.
+) -> Callable[[str, Any], bool] | None:
+    """A mask as hyperparameters hold it: a hashable function of a name and a weight.
+
+    It is given as such a function, or as a tree of bools, structured like the weights or
+    like the first levels of them: a bool in the place of a subtree is that of all in it.
 
     Raises:
         TypeError: where the mask returns something else than a bool, naming the weight.
-        ValueError: where it selects none and is `required`; else that is a warning.
+        ValueError: where it is no mask of these weights, or where it selects none and is
+            `required`; else that is a warning: it is most often a wrong name.
     """
-    [(name, mask)] = value.items()
-    chosen = jax.tree.leaves(selected(mask, trainables))
-    if not chosen or any(chosen):
-        return
-    weights = listed([weight for weight, _ in named_leaves(trainables)])
-    text = f"{owner}: {name} selects no weight; their names are {weights}"
-    if required:
-        raise ValueError(text)
-    warnings.warn(text, stacklevel=3)
+    [(name, given)] = value.items()
+    if given is None and not required:
+        return None
+    if not callable(given):
+        given = _of_tree(owner, name, given, trainables)
+    given = function(owner, **{name: given})
+    chosen = jax.tree.leaves(selected(given, trainables))
+    if chosen and not any(chosen):
+        weights = listed([weight for weight, _ in named_leaves(trainables)])
+        text = f"{owner}: {name} selects no weight; their names are {weights}"
+        if required:
+            raise ValueError(text)
+        warnings.warn(text, stacklevel=3)
+    return given
+
+
+def _of_tree(owner: str, name: str, given: Any, trainables: Any) -> Chosen:
+    """The mask that a tree of bools is, which may end above the weights."""
+
+    def below(chosen: Any, weights: Any) -> Any:
+        if not isinstance(chosen, bool | np.bool):
+            raise TypeError
+        return jax.tree.map(lambda _: bool(chosen), weights)
+
+    try:
+        whole = jax.tree.map(below, given, trainables)
+    except (TypeError, ValueError):
+        raise invalid(
+            owner,
+            name,
+            "a hashable function of a weight's path and the weight (a lambda is, a dict "
+            "in a partial is not), or a tree of bools like the weights",
+            given,
+        ) from None
+    return Chosen(frozenset(path for path, chosen in named_leaves(whole) if chosen))
 
 
 def tree_select(tree: Any, chosen: Any) -> Any:
@@ -80,11 +125,15 @@ def tree_prune(state: Any, trainables: Any, chosen: Any) -> Any:
             and _structure(value) == structure
         ):
             return tree_select(value, chosen)
+        if isinstance(value, dict):
+            return {name: field(part) for name, part in value.items()}
         if isinstance(value, tuple):
             parts = [field(part) for part in value]
             return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
         return value
 
+    if isinstance(state, dict):
+        return {name: field(part) for name, part in state.items()}
     return type(state)(*map(field, state))
 
 
