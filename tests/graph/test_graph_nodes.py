@@ -18,7 +18,7 @@ def test_nodes_know_what_is_above():
     assert node.parent is root.children["encoder"]
     assert root.parent is None
     with pytest.raises(ValueError, match="has a child 'encoder' already"):
-        root / "encoder"
+        _ = root / "encoder"
 
 
 def test_walk_meets_modules_depth_first():

@@ -33,7 +33,7 @@ def is_registered(cls: type) -> bool:
             serialized_name=f"another name of {cls}",
             serialize_auxdata=bytes,
             deserialize_auxdata=bytes,
-            from_children=lambda *_: None,
+            from_children=lambda aux_data, children: None,
         )
     except ValueError as error:
         return "Duplicate serialization registration" in str(error)
