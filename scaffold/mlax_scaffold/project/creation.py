@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mlax_scaffold.errors import (
     ConflictError,
@@ -111,6 +111,14 @@ class Creation:
         texts = {o.path: o.text for o in made.of(spec.path)} | self._parity(spec)
         lines = calls(definition, made.library, self.workspace.project)
         return Created(definition.name, spec.path, texts, lines, proof, report)
+
+    def check(self) -> None:
+        """Generate, and say nothing; what is made is not kept.
+
+        Raises:
+            FindingsError: what code became is no valid spec, with the lines of that code.
+        """
+        replace(self, say=lambda text: None)._made()
 
     def _made(self) -> tuple[SpecFile, Generation]:
         spec = self._spec()
