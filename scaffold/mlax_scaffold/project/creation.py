@@ -30,6 +30,7 @@ from mlax_scaffold.project.progress import plural, progress
 from mlax_scaffold.project.running import missing_packages
 from mlax_scaffold.project.signatures import calls
 from mlax_scaffold.project.staging import IMPORT_FAILED, Helper, Outcome, helper, staged
+from mlax_scaffold.project.trial import try_out
 from mlax_scaffold.project.workspace import Generation, Workspace, name_in
 from mlax_scaffold.reader.files import SpecFile
 from mlax_scaffold.reader.homes import module_name
@@ -113,12 +114,20 @@ class Creation:
         return Created(definition.name, spec.path, texts, lines, proof, report)
 
     def check(self) -> None:
-        """Generate, and say nothing; what is made is not kept.
+        """Generate and trace, and say nothing; what is made is not kept.
 
         Raises:
             FindingsError: what code became is no valid spec, with the lines of that code.
         """
-        replace(self, say=lambda text: None)._made()
+        quiet = replace(self, say=lambda text: None)
+        spec, made = quiet._made()
+        try:
+            try_out(self.workspace, made, quiet._plan(spec, made))
+        except SpecError as error:
+            source = self.request.source
+            if source is None:
+                raise
+            raise located(Source.read(source), error) from error
 
     def _made(self) -> tuple[SpecFile, Generation]:
         spec = self._spec()

@@ -84,16 +84,17 @@ import torch.nn as nn
 class Wrong(nn.Module):
     def __init__(self, dim):
         super().__init__()
-        self.linear = nn.Linear(dim, dim)
+        self.first = nn.Linear(dim, 4)
+        self.second = nn.Linear(5, dim)
 
     def forward(self, x):
-        return self.linear(x).halved()
+        return self.first(x) + self.second.weight
 """
     model.write("wrong.py", body)
     done = model.run("new-layer", "ProbeWrong", "--from", "wrong.py:Wrong", "--dry-run")
     assert done.exit_code == 1
-    assert "return self.linear(x).halved()" in done.output
-    assert "becomes a spec that is not valid as it is:\nwrong.py:10: " in done.output
+    assert "return self.first(x) + self.second.kernel.T" in done.output
+    assert "becomes a spec that is not valid as it is:\nwrong.py:11: " in done.output
     assert not model.run("check").exit_code
 
 
