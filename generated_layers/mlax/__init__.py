@@ -15,6 +15,7 @@ from mlax import (
     nn,
     optim,
     schedule,
+    surgery,
     train,
 )
 from mlax._core.weights import (
@@ -38,6 +39,7 @@ __all__ = [
     "save_safetensors",
     "schedule",
     "summary",
+    "surgery",
     "train",
     "unflatten",
 ]
