@@ -265,7 +265,9 @@ def test_weight_norm_is_that_of_flax():
         maps={names: trainables.maps[names]._replace(scale=scale)},
     )
 
-    module = Dense(lambda dense: linen.WeightNorm(dense, variable_filter={"kernel"}))
+    module: Any = Dense(
+        lambda dense: linen.WeightNorm(dense, variable_filter={"kernel"})
+    )
     shapes = module.init(jax.random.key(0), X)["params"]
 
     def theirs(weights: Any) -> Any:

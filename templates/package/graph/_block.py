@@ -117,8 +117,7 @@ class BlockModule(Module):
                 key, params = rng(params)
             else:
                 after = self._finished(run, new)
-                after = after if params.is_locked else after.unlocked()
-                return kept(self, (y, after))
+                return kept(self, (y, after if params.is_locked else after.unlocked()))
 
     @property
     def _draws(self) -> bool:
