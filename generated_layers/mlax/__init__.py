@@ -17,6 +17,7 @@ from mlax import (
     schedule,
     train,
 )
+from mlax._core.exports import register_for_export
 from mlax._core.weights import (
     flatten,
     load_safetensors,
@@ -35,6 +36,7 @@ __all__ = [
     "metric",
     "nn",
     "optim",
+    "register_for_export",
     "save_safetensors",
     "schedule",
     "summary",

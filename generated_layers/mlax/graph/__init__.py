@@ -17,6 +17,7 @@ from mlax.graph._param import Param
 from mlax.graph._params import LockedError, Params
 from mlax.graph._rng import Rng
 from mlax.graph._scan import dynamic_scan, static_scan
+from mlax.graph._sequence import RecurrenceBase, SequenceBase
 from mlax.graph._sequential import Sequential
 from mlax.graph._sharding import partition_specs, shardings
 from mlax.graph.block.bidirectional import Bidirectional
@@ -153,6 +154,7 @@ __all__ = [
     "PixelShuffle",
     "RMSNorm",
     "ReGLU",
+    "RecurrenceBase",
     "Recurrent",
     "Remat",
     "Repeat",
@@ -163,6 +165,7 @@ __all__ = [
     "RotaryEmbedding",
     "Scaler",
     "SeparableConv",
+    "SequenceBase",
     "Sequential",
     "Series",
     "SimpleRNN",

@@ -26,6 +26,7 @@ _EXPORTS = {
     "_params": ("LockedError", "Params"),
     "_rng": ("Rng",),
     "_scan": ("dynamic_scan", "static_scan"),
+    "_sequence": ("RecurrenceBase", "SequenceBase"),
     "_sequential": ("Sequential",),
     "_sharding": ("partition_specs", "shardings"),
 }
