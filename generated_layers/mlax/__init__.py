@@ -18,6 +18,7 @@ from mlax import (
     surgery,
     train,
 )
+from mlax._core.exports import register_for_export
 from mlax._core.weights import (
     flatten,
     load_safetensors,
@@ -36,6 +37,7 @@ __all__ = [
     "metric",
     "nn",
     "optim",
+    "register_for_export",
     "save_safetensors",
     "schedule",
     "summary",

@@ -65,6 +65,19 @@ MASKED = [
 each_tree = pytest.mark.parametrize("tree", TREES)
 
 
+def _required(init: Any, weights: Any) -> dict[str, Any]:
+    """What has no default, beside the weights and the mask."""
+    given = {
+        "learning_rate": 0.1,
+        "optimizer": optim.Sgd.init(weights, 0.1),
+        "projection": jax.nn.relu,
+        "weight_decay": 0.1,
+    }
+    parameters = inspect.signature(init).parameters.values()
+    needed = {p.name for p in parameters if p.default is p.empty}
+    return {name: value for name, value in given.items() if name in needed}
+
+
 @each_tree
 def test_names_of_a_tree(tree):
     assert sorted(mlax.flatten(TREES[tree])) == sorted(EXPECTED[tree])
@@ -80,20 +93,11 @@ def test_masks_see_the_names(tree, name, field):
         return True
 
     weights = TREES[tree]
-    given = {
-        "optimizer": optim.Sgd.init(weights, 0.1),
-        "learning_rate": 0.1,
-        "weight_decay": 0.1,
-    }
     init = getattr(optim, name).init
-    required = {
-        parameter.name: given[parameter.name]
-        for parameter in inspect.signature(init).parameters.values()
-        if parameter.default is parameter.empty and parameter.name in given
-    }
+    given = {field: mask} | _required(init, weights)
 
     def run(weights: Any) -> Any:
-        state, hyperparams = init(weights, **required, **{field: mask})
+        state, hyperparams = init(weights, **given)
         return hyperparams.apply(
             weights,
             state,
@@ -156,18 +160,13 @@ def test_a_state_of_other_weights_is_named():
 def test_a_mask_that_selects_nothing_says_so(name, field):
     weights = TREES["modules"]
     init = getattr(optim, name).init
-    given: dict[str, Any] = {field: lambda path, weight: path.endswith("Kernel")}
+    given = {field: lambda path, weight: path.endswith("Kernel")}
+    given |= _required(init, weights)
     text = f"{name}: {field} selects no weight; their names are g/l/kernel, g/l/bias"
     if name in ("Freeze", "Masked"):
-        if name == "Masked":
-            given["optimizer"] = optim.Sgd.init(weights, 0.1)
         with pytest.raises(ValueError, match=text):
             init(weights, **given)
         return
-    if name not in ("TrustRatio", "WeightDecay"):
-        given["learning_rate"] = 0.1
-    if name == "WeightDecay":
-        given["weight_decay"] = 0.1
     with pytest.warns(UserWarning, match=text) as record:
         init(weights, **given)
     assert record[0].filename == __file__

@@ -7,6 +7,7 @@ internal operations in that dtype, and outputs that dtype.
 """
 
 from zoo import block, functional, initializers, nn, optim, schedule, train
+from zoo._core.exports import register_for_export
 from zoo._core.weights import (
     flatten,
     load_safetensors,
@@ -23,6 +24,7 @@ __all__ = [
     "load_safetensors",
     "nn",
     "optim",
+    "register_for_export",
     "save_safetensors",
     "schedule",
     "summary",

@@ -190,4 +190,5 @@ def static(cls: type[T]) -> type[T]:
     cls.__getstate__ = __getstate__  # type: ignore[attr-defined]
     cls.__setstate__ = __setstate__  # type: ignore[attr-defined]
     cls.__copy__ = cls.__deepcopy__ = __copy__  # type: ignore[attr-defined]
+    cls._has_static_part = True  # type: ignore[attr-defined]  # See `exports`.
     return jax.tree_util.register_static(cls)

@@ -20,6 +20,7 @@ from mlax.graph._recorded import recorded
 from mlax.graph._reparametrized import Reparametrized
 from mlax.graph._rng import Rng
 from mlax.graph._scan import dynamic_scan, static_scan
+from mlax.graph._sequence import RecurrenceBase, SequenceBase
 from mlax.graph._sequential import Sequential
 from mlax.graph._sharding import partition_specs, shardings
 from mlax.graph.block.bidirectional import Bidirectional
@@ -157,6 +158,7 @@ __all__ = [
     "PixelShuffle",
     "RMSNorm",
     "ReGLU",
+    "RecurrenceBase",
     "Recurrent",
     "Remat",
     "Reparametrized",
@@ -168,6 +170,7 @@ __all__ = [
     "RotaryEmbedding",
     "Scaler",
     "SeparableConv",
+    "SequenceBase",
     "Sequential",
     "Series",
     "SimpleRNN",

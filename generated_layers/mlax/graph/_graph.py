@@ -24,6 +24,8 @@ class Graph:
     >>> graph.child("encoder").path
     ('model', 'encoder')
 
+    `metadata` is a dictionary for notes of your own, which nothing here reads.
+
     Args:
         name: the first part of the path of every parameter of the graph.
 
@@ -36,6 +38,7 @@ class Graph:
         self._parent: Graph | None = None
         self._children: dict[str, Graph] = {}
         self._module: Any = None
+        self.metadata: dict[str, Any] = {}
 
     @property
     def name(self) -> str:
@@ -47,6 +50,11 @@ class Graph:
         """The names from the root to this node."""
         above = () if self._parent is None else self._parent.path
         return (*above, self._name)
+
+    @property
+    def parent(self) -> Graph | None:
+        """The node above this one; of the root None."""
+        return self._parent
 
     @property
     def root(self) -> Graph:
@@ -70,8 +78,15 @@ class Graph:
         """The module that has this node, or None."""
         return self._module
 
+    def walk(self) -> Iterator[tuple[Path, Any]]:
+        """Path and module of each node below this one that has a module, depth first."""
+        for node in self._children.values():
+            if node._module is not None:
+                yield node.path, node._module
+            yield from node.walk()
+
     def child(self, name: str) -> Graph:
-        """A new node below this one.
+        """A new node below this one, which `graph / name` is, too.
 
         Raises:
             ValueError: where there is a child of that name. Keep the node that the first
@@ -87,6 +102,9 @@ class Graph:
         node._parent = self
         self._children[name] = node
         return node
+
+    def __truediv__(self, name: str) -> Graph:
+        return self.child(name)
 
     def claim(self, module: Any) -> None:
         """Make this the node of a module. A node has one module, and the root has none.

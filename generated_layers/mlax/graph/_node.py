@@ -29,6 +29,11 @@ class Node:
         self._graph = graph
 
     @property
+    def __name__(self) -> str:
+        """What profiles, and messages of jax, call a module that is compiled: its path."""
+        return "/".join(self.path)
+
+    @property
     def graph(self) -> Graph:
         """The node of this module."""
         node = self.__dict__.get("_graph")
@@ -101,8 +106,9 @@ def _defaults(cls: type) -> dict[str, Any]:
 
 
 def _equal(value: Any, default: Any) -> bool:
-    """Whether a value is a default. Only plain values compare to one truth value."""
-    plain = isinstance(default, bool | int | float | str | tuple)
+    """Whether a value is a default. Only plain values and functions compare to one truth value."""
+    # Initializers are equal to their copies.
+    plain = callable(default) or isinstance(default, bool | int | float | str | tuple)
     return value is default or (
         plain and type(value) is type(default) and value == default
     )

@@ -5,11 +5,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
+from jax.sharding import PartitionSpec
 from jax.typing import ArrayLike
 
 from ._graph import Path, shown_path
@@ -26,6 +27,7 @@ class Param:
     """Whether it gets gradients."""
     metadata: Mapping[str, Any] = field(default_factory=Metadata)
     """What else is known, such as its sharding: hashable values by name."""
+    _has_static_part: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not isinstance(self.trainable, bool):
@@ -33,6 +35,15 @@ class Param:
             object.__setattr__(self, "trainable", flag)
         if not isinstance(self.metadata, Metadata):
             object.__setattr__(self, "metadata", Metadata(self.metadata))
+
+    @property
+    def sharding(self) -> Any:
+        """What the metadata say of how it lies on devices; where they do not, `PartitionSpec()`."""
+        return self.metadata.get("sharding", PartitionSpec())
+
+    def replace(self, **changes: Any) -> Param:
+        """The same with another value, flag or metadata."""
+        return replace(self, **changes)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Param):

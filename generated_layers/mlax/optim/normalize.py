@@ -2,7 +2,8 @@
 # To change this file, edit that spec and run `mlax-scaffold generate`.
 """Scales all gradients by norm / (their norm + epsilon), the norm over all of them.
 
-In float16 the squares of large gradients are infinite: give an accum_dtype.
+In float16 the squares of large gradients are infinite: give an accum_dtype. The
+factor is at most the largest number of the dtype, so that zeros stay zeros.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from mlax._core import checks, trees
 from mlax._core.scopes import applied_by
 from mlax._core.static import OfOptimizer, Weights, static
 from mlax._core.trees import tree_dot
+from mlax.functional import saturate
 
 __all__ = ["NormalizeHyperparams", "NormalizeState", "init", "step"]
 
@@ -110,7 +112,7 @@ def step(
     factor = trees.scalar(hyperparams.norm / (length + hyperparams.epsilon))
 
     def update(grad, param, factor):
-        return (factor * grad,)
+        return (saturate(factor) * grad,)
 
     (updates,) = trees.map_leaves(update, trainables, gradients, scalars=(factor,))
     return updates, NormalizeState()

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import jax
 import jax.numpy as jnp
 
+from mlax_scaffold.testing import copies
 from mlax_scaffold.testing import key_claims as keys
 from mlax_scaffold.testing import layer_claims as layers
 from mlax_scaffold.testing import layer_refusals as refusals
@@ -126,6 +127,7 @@ def layer(
         layers.have_static_hyperparameters,
         *_CALLED_ONCE,
         *([refusals.refuse_other_parameters] if module else []),
+        *([copies.have_a_module_that_equals_its_copies] if module else []),
         refuse_what_is_no_hyperparameter,
     ]
     if not surrogate:

@@ -15,6 +15,7 @@ from mlax_scaffold.testing._functions import abstract_key, assert_static
 from mlax_scaffold.testing.audit import assert_dtypes
 from mlax_scaffold.testing.case import Arguments
 from mlax_scaffold.testing.compare import assert_same_structure, by_name
+from mlax_scaffold.testing.copies import assert_equal_copies
 from mlax_scaffold.testing.domains import NotFinite, hold_where_defined
 from mlax_scaffold.testing.dtypes import is_inexact, real
 from mlax_scaffold.testing.layer_gradients import assert_gradients
@@ -231,7 +232,7 @@ class _Constant:
 
 
 def have_static_hyperparameters(situation: Situation) -> None:
-    """Those of two calls of `init` are equal, hashable, and a pytree without leaves."""
+    """Those of two calls of `init`, and copies, are equal, hashable, and a pytree without leaves."""
     case = situation.case
     try:
         first, second = (_made_hyperparams(case) for _ in range(2))
@@ -240,6 +241,7 @@ def have_static_hyperparameters(situation: Situation) -> None:
             f"{case.name}: init cannot be traced; are hyperparams a static pytree? {error}"
         ) from error
     assert_static(first, second, what=case.name)
+    assert_equal_copies(first, what=case.name)
 
 
 def _made_hyperparams(case: Any) -> Any:

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 from mlax_scaffold.testing._functions import assert_static
 from mlax_scaffold.testing.audit import assert_dtypes
 from mlax_scaffold.testing.compare import assert_same_structure
+from mlax_scaffold.testing.copies import assert_equal_copies
 from mlax_scaffold.testing.keys import assert_key_is_used_once
 from mlax_scaffold.testing.optimizer import (
     assert_mixed_dtypes,
@@ -110,7 +111,7 @@ def use_no_key_twice(situation: OptimizerSituation) -> None:
 
 
 def have_static_hyperparameters(situation: OptimizerSituation) -> None:
-    """Those of two calls of `init` are equal, hashable, and a pytree without leaves."""
+    """Those of two calls of `init`, and copies, are equal, hashable, and a pytree without leaves."""
     init, weights = situation.case.init, situation.weights
 
     def made() -> Any:
@@ -120,6 +121,7 @@ def have_static_hyperparameters(situation: OptimizerSituation) -> None:
     with situation.precision():
         first, second = made(), made()
     assert_static(first, second, what=situation.case.name)
+    assert_equal_copies(first, what=situation.case.name)
 
 
 def keep_the_dtype_of_each_weight(situation: OptimizerSituation) -> None:

@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 
 from mlax_scaffold.testing.audit import assert_dtypes
+from mlax_scaffold.testing.copies import assert_equal_copies
 from mlax_scaffold.testing.dtypes import FLOAT_DTYPES, precision_for
 from mlax_scaffold.testing.oracle import Spec, assert_spec_refuses
 from mlax_scaffold.testing.picks import Pick, Refused
@@ -95,6 +96,7 @@ def be_static(situation: ScheduleSituation) -> None:
         )
     if jax.tree.leaves(schedule):
         raise AssertionError(f"{schedule} has leaves: jit would trace them")
+    assert_equal_copies(schedule, what=type(schedule).__name__)
 
 
 def keep_the_dtype(situation: ScheduleSituation) -> None:

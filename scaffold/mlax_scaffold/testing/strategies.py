@@ -242,23 +242,35 @@ def activations(smooth: bool = False) -> Domain[Callable[[Any], Any]]:
 def functions() -> Domain[Callable[..., Any]]:
     """`Function`: functions of an array, which use a PRNG key where they are given one.
 
-    Another second argument, such as positions, changes nothing.
+    Another second argument, such as positions, is added.
     """
     return just(_halve, _bend)
 
 
-def _halve(x: Any, key: Any = None) -> Any:
-    return _signed(0.5 * x, key)
+def _halve(x: Any, second: Any = None) -> Any:
+    return _with(0.5 * x, second)
 
 
-def _bend(x: Any, key: Any = None) -> Any:
-    return _signed(jnp.tanh(x), key)
+def _bend(x: Any, second: Any = None) -> Any:
+    return _with(jnp.tanh(x), second)
 
 
-def _signed(x: Any, key: Any) -> Any:
-    if key is None or not jnp.issubdtype(key.dtype, jax.dtypes.prng_key):
+def _with(x: Any, second: Any) -> Any:
+    if second is None:
         return x
-    return jnp.where(jax.random.bits(key, x.shape, jnp.uint8) < 128, x, -x)
+    if jnp.issubdtype(second.dtype, jax.dtypes.prng_key):
+        return jnp.where(jax.random.bits(second, x.shape, jnp.uint8) < 128, x, -x)
+    return x + 0.25 * _beside(x, second.astype(x.dtype))
+
+
+def _beside(x: Any, second: Any) -> Any:
+    """The second argument so that it broadcasts to x, as positions before heads and features."""
+    for axes in (2, 0, 1):
+        spread = second.reshape(second.shape + (1,) * axes)
+        lengths = zip(reversed(spread.shape), reversed(x.shape), strict=False)
+        if spread.ndim <= x.ndim and all(n in (1, m) for n, m in lengths):
+            return spread
+    return second.ravel()[0] if second.size else jnp.zeros((), x.dtype)
 
 
 def policies() -> Domain[Callable[..., Any]]:

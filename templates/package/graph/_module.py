@@ -53,6 +53,7 @@ class Module(Part):
         initializer: Initializer | None = None,
         dtype: DTypeLike | None = None,
         *,
+        init: Initializer | None = None,
         rng: Rng | None = None,
         trainable: bool = True,
         metadata: Mapping[str, Any] | None = None,
@@ -65,6 +66,7 @@ class Module(Part):
             shape: its shape; None: any, of a parameter that is there.
             initializer: `initializer(key, shape, dtype)` creates it.
             dtype: its dtype; None: that of the initializer.
+            init: another name of `initializer`.
             rng: where the initializer's key comes from; None: the initializer gets None.
             trainable: whether it gets gradients.
             metadata: what else is known about it, such as `{"sharding": P("model")}`.
@@ -77,7 +79,15 @@ class Module(Part):
             LockedError: where it is missing from locked params. It is a KeyError too.
             ValueError: where it is there in another shape, or where the initializer needs a
                 key and there is no rng.
+            TypeError: where both `initializer` and `init` are given.
         """
+        if init is not None:
+            if initializer is not None:
+                raise TypeError(
+                    f"{type(self).__name__}: get_param takes one initializer, as "
+                    "`initializer` or as `init`; got both"
+                )
+            initializer = init
         path = self.param_path(name)
         if path not in checked_params(self, params):
             params.require_unlocked(path)

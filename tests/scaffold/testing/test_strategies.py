@@ -87,6 +87,24 @@ def test_precisions_are_taken_by_jax(precision):
     jax.eval_shape(lambda x: jax.lax.dot(x, x, precision=precision), x)
 
 
+@pytest.mark.parametrize("function", strategies.functions().values)
+@pytest.mark.parametrize(
+    ("shape", "axis"),
+    [((3,), 1), ((2, 3), 1), ((1, 3), 1), ((5, 7), 2), ((), None), ((9, 9), None)],
+)
+def test_functions_use_a_second_argument_where_it_lies(function, shape, axis):
+    x = jax.random.normal(jax.random.key(0), (2, 3, 5, 7), jnp.float16)
+    positions = jnp.ones(shape, jnp.int32)
+    assert function(x).shape == x.shape
+    found = function(x, positions)
+    assert found.dtype == x.dtype
+    assert found.shape == x.shape
+    assert not jnp.array_equal(found, function(x))
+    if axis is not None:  # The first position alone changes its own outputs alone.
+        other = function(x, positions.at[(0,) * len(shape)].set(2))
+        assert set(np.nonzero(np.asarray(other != found))[axis]) == {0}
+
+
 @pytest.mark.parametrize("activation", strategies.activations().values)
 def test_activations_keep_the_dtype(activation):
     for dtype in strategies.float_dtypes(x64=False).values:

@@ -17,6 +17,7 @@ from zoo.graph._param import Param
 from zoo.graph._params import LockedError, Params
 from zoo.graph._rng import Rng
 from zoo.graph._scan import dynamic_scan, static_scan
+from zoo.graph._sequence import RecurrenceBase, SequenceBase
 from zoo.graph._sequential import Sequential
 from zoo.graph._sharding import partition_specs, shardings
 from zoo.graph.block.adaptive_computation_time import AdaptiveComputationTime
@@ -108,10 +109,12 @@ __all__ = [
     "PoincareLinear",
     "PointerHead",
     "RandomFourierFeatures",
+    "RecurrenceBase",
     "RelativePositionBias",
     "ResidualBlock",
     "Reversible",
     "Rng",
+    "SequenceBase",
     "Sequential",
     "SwinAttention",
     "SwitchableNorm",

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 
@@ -41,6 +41,9 @@ class Params(Immutable, Mapping[Path, Param]):
     """
 
     __slots__ = ("__weakref__", "_layout", "_values")
+
+    _has_static_part: ClassVar[bool] = True
+    """See `exports`."""
 
     _layout: Layout
     _values: tuple[Any, ...]

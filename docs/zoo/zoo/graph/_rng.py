@@ -16,8 +16,11 @@ from ._module import Module
 from ._params import Params
 
 
-class NotSeeded(ValueError):
-    """Keys were asked of an `Rng` that has no seed."""
+class NotSeeded(ValueError, KeyError):
+    """Keys were asked of an `Rng` that has no seed. It is a KeyError too: parameters are missing."""
+
+    def __str__(self) -> str:
+        return ValueError.__str__(self)
 
 
 class Rng(Module):

@@ -25,7 +25,7 @@ def partition_specs(params: Params) -> Params:
     """
     specs = {}
     for path, param in params.items():
-        spec = param.metadata.get("sharding", PartitionSpec())
+        spec = param.sharding
         if not isinstance(spec, PartitionSpec):
             raise TypeError(
                 f"partition_specs: the sharding of {shown_path(path)} must be a PartitionSpec, got {spec!r}"

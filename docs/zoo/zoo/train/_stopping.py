@@ -74,3 +74,6 @@ class EarlyStopping:
             return not math.isnan(value)
         gain = value - self.best if self.larger_is_better else self.best - value
         return gain > self.min_delta
+
+
+EarlyStopping._has_static_part = True  # type: ignore[attr-defined]  # See `exports`.

@@ -44,6 +44,7 @@ class ApiPage:
 
 _INITIALIZERS = "initializers"
 _WEIGHTS = "_core/weights"
+_EXPORTS = "_core/exports"
 _TREES = "_core/trees"
 _PLACEMENT = "_core/placement"
 _ADAPTERS = "_core/optax_adapters"
@@ -73,12 +74,18 @@ PAGES = (
     ApiPage(
         "weights",
         "Weights by name",
-        "Tables, dicts and files of the arrays of any tree.",
+        "Tables, dicts and files of the arrays of any tree, and what exported functions take.",
         "",
-        dict.fromkeys(
-            ("summary", "flatten", "unflatten", "save_safetensors", "load_safetensors"),
-            _WEIGHTS,
-        ),
+        {
+            **dict.fromkeys(
+                (
+                    *("summary", "flatten", "unflatten"),
+                    *("save_safetensors", "load_safetensors"),
+                ),
+                _WEIGHTS,
+            ),
+            "register_for_export": _EXPORTS,
+        },
     ),
     ApiPage(
         "updates",

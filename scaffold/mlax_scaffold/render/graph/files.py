@@ -29,6 +29,7 @@ _EXPORTS = {
     "_reparametrized": ("Reparametrized",),
     "_rng": ("Rng",),
     "_scan": ("dynamic_scan", "static_scan"),
+    "_sequence": ("RecurrenceBase", "SequenceBase"),
     "_sequential": ("Sequential",),
     "_sharding": ("partition_specs", "shardings"),
 }

@@ -38,9 +38,10 @@ _SUMMARIES = {
 }
 
 
-_OF_WEIGHTS = (
+_OF_TREES = (
     "flatten",
     "load_safetensors",
+    "register_for_export",
     "save_safetensors",
     "summary",
     "unflatten",
@@ -113,7 +114,7 @@ def support(library: Library, project: Project) -> Iterator[Rendered]:
             header=header(""),
             package=project.package,
             modules=modules,
-            exports=offered([*modules, *_OF_WEIGHTS]),
+            exports=offered([*modules, *_OF_TREES]),
         ),
         "",
         registry=True,

@@ -1,12 +1,20 @@
 from jax import lax
 
-from mlax_scaffold.spec import DType, NonNegative, Optimizer, Positive, tree_dot
+from mlax_scaffold.spec import (
+    DType,
+    NonNegative,
+    Optimizer,
+    Positive,
+    saturate,
+    tree_dot,
+)
 
 
 class Normalize(Optimizer):
     """Scales all gradients by norm / (their norm + epsilon), the norm over all of them.
 
-    In float16 the squares of large gradients are infinite: give an accum_dtype.
+    In float16 the squares of large gradients are infinite: give an accum_dtype. The
+    factor is at most the largest number of the dtype, so that zeros stay zeros.
     """
 
     norm: Positive = 1.0  #: the norm of the result
@@ -18,4 +26,4 @@ class Normalize(Optimizer):
         self.factor = self.norm / (length + self.epsilon)
 
     def update(self, grad, param):
-        return self.factor * grad
+        return saturate(self.factor) * grad

@@ -1,0 +1,1 @@
+"""Public names of other libraries, and what stands for them here."""
