@@ -30,7 +30,7 @@ def test_cached_attention_meets_none(name: str, dtype: Any):
     with jax.debug_nans(True):
         for _ in range(4):
             y, cache = hyperparams.apply(x, trainables, cache, True)
-        assert y.dtype == dtype
+            assert y.dtype == dtype
         with pytest.raises(FloatingPointError, match="nan"):
             hyperparams.apply(x, trainables, cache, True)
     for apply in (hyperparams.apply, jax.jit(hyperparams.apply, static_argnums=3)):
