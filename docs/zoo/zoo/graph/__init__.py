@@ -10,11 +10,14 @@
 
 from zoo.graph._convert import pair_to_params, params_to_pair
 from zoo.graph._display import display, summary
+from zoo.graph._from_pair import FromPair
 from zoo.graph._graph import Graph
 from zoo.graph._metadata import Metadata
 from zoo.graph._module import Module
 from zoo.graph._param import Param
 from zoo.graph._params import LockedError, Params
+from zoo.graph._recorded import recorded
+from zoo.graph._reparametrized import Reparametrized
 from zoo.graph._rng import Rng
 from zoo.graph._scan import dynamic_scan, static_scan
 from zoo.graph._sequence import RecurrenceBase, SequenceBase
@@ -92,6 +95,7 @@ __all__ = [
     "FNetMixing",
     "FiLM",
     "FilterResponseNorm",
+    "FromPair",
     "GMLPBlock",
     "GatedDeltaNet",
     "Graph",
@@ -118,6 +122,7 @@ __all__ = [
     "RandomFourierFeatures",
     "RecurrenceBase",
     "RelativePositionBias",
+    "Reparametrized",
     "ResidualBlock",
     "Reversible",
     "Rng",
@@ -133,6 +138,7 @@ __all__ = [
     "pair_to_params",
     "params_to_pair",
     "partition_specs",
+    "recorded",
     "shardings",
     "static_scan",
     "summary",
