@@ -37,6 +37,9 @@ def check_half_precision(
     imports: Mapping[str, Import],
 ) -> None:
     """Report `jnp.linalg.solve` and its kin, but of what is cast, or where `widened` is given them."""
+    # Most methods name none, which is known without looking for casts.
+    if not any(_is_wide_alone(node, imports) for node in ast.walk(method)):
+        return
     for node in _uses(method, method, imports):
         needed = word(source, "widened")
         text = f"{needed.bound}({unparsed(node)})"
@@ -56,11 +59,18 @@ def _uses(
             return
         case ast.Call(func=ast.Name(id="widened")):
             return
-        case ast.Attribute() | ast.Name() if qualified(node, imports) in _WIDE_ALONE:
+        case ast.Attribute() | ast.Name() if _is_wide_alone(node, imports):
             yield node
             return
     for child in ast.iter_child_nodes(node):
         yield from _uses(child, method, imports)
+
+
+def _is_wide_alone(node: ast.AST, imports: Mapping[str, Import]) -> bool:
+    return (
+        isinstance(node, ast.Attribute | ast.Name)
+        and qualified(node, imports) in _WIDE_ALONE
+    )
 
 
 def _is_cast(node: ast.expr, method: ast.FunctionDef) -> bool:
