@@ -54,7 +54,7 @@ class Calling(Scanning):
                 if isinstance(value, Module):
                     return expression(f"self.{value.attribute}"), value
                 return node, value
-            case ast.Constant(value=int()):
+            case ast.Constant(value=int() | float()):
                 return node, Number(node)
             case ast.Call():
                 return self._called(node)

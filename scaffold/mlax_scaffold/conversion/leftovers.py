@@ -32,6 +32,7 @@ def refuse_leftovers(origin: Origin, notes: Notes, spec: SpecText) -> None:
             _names(origin, notes, node, known | _locals(definition), told)
         if isinstance(definition, Described):
             _given_layers(notes, definition, told)
+            _changes_in_place(notes, definition, told)
 
 
 def _parts(definition: Described | Function) -> Iterable[ast.stmt]:
@@ -94,6 +95,23 @@ def _names(
         else:
             what, todo = f"`{ast.unparse(outer)}` has no counterpart", _ADVICE
         notes.refuse(part, what, todo)
+
+
+def _changes_in_place(notes: Notes, definition: Described, told: set[int]) -> None:
+    """Methods of tensors like `scatter_`: an array is never changed."""
+    for method in definition.methods:
+        for part in ast.walk(method):
+            func = part.func if isinstance(part, ast.Call) else None
+            if not isinstance(func, ast.Attribute) or self_attribute(func) is not None:
+                continue
+            line = getattr(part, "lineno", 0)
+            if func.attr.endswith("_") and func.attr[0] != "_" and line not in told:
+                told.add(line)
+                notes.refuse(
+                    line,
+                    f"`{func.attr}` changes a tensor in place",
+                    "bind what it makes to a name, as in x = x.at[index].set(value)",
+                )
 
 
 def _given_layers(notes: Notes, definition: Described, told: set[int]) -> None:

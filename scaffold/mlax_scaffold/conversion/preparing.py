@@ -11,6 +11,7 @@ from mlax_scaffold.conversion.layer_functions import written_out
 from mlax_scaffold.conversion.local_functions import inlined
 from mlax_scaffold.conversion.mapped_tuples import without_mapped_tuples
 from mlax_scaffold.conversion.origin import Origin
+from mlax_scaffold.conversion.paired_lists import without_paired_lists
 from mlax_scaffold.conversion.private_names import publicized
 from mlax_scaffold.conversion.tables import LAYERS
 from mlax_scaffold.conversion.vocabulary import SEQUENTIAL
@@ -22,6 +23,7 @@ def prepare(origin: Origin, node: ast.ClassDef) -> None:
     written_out(origin, node, (*LAYERS, *SEQUENTIAL))
     without_joined_lists(node)
     without_mapped_tuples(node)
+    without_paired_lists(origin, node)
     without_key_loops(origin, node)
     composed(origin, node, (*LAYERS, *SEQUENTIAL))
     publicized(node)

@@ -248,6 +248,13 @@ class Symbols:
                 if axis is not None:
                     self.equal(axis, other.axes[0])
                 return one
+            if one.lead and not one.axes and _is_of_channels(other):
+                # A weight for each channel, before axes that are of no matter to it.
+                for i in range(1, len(other.axes) + 1):
+                    axis = self.axis(one, -i)
+                    if axis is not None and literal(other.axes[-i]) != 1:
+                        self.equal(axis, other.axes[-i])
+                return one
             if one.lead and not one.axes and other.axes:
                 if 0 < one.asked < len(other.axes) and not other.lead:
                     self._as_asked(one, other)
@@ -316,6 +323,17 @@ def _without_common(left: ast.expr, right: ast.expr) -> tuple[ast.expr, ast.expr
 
 def _is_sum(node: ast.expr) -> TypeGuard[ast.BinOp]:
     return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add)
+
+
+def _is_of_channels(array: Array) -> bool:
+    """Whether an array is of one axis, and others are added behind it: `w[:, None, None]`."""
+    sizes = [literal(axis) for axis in array.axes]
+    return (
+        not array.lead
+        and len(sizes) > 1
+        and sizes[-1] == 1
+        and sum(size != 1 for size in sizes) == 1
+    )
 
 
 def _doubled(node: ast.expr) -> ast.expr:

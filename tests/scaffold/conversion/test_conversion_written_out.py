@@ -412,6 +412,112 @@ class Thing(nn.Module):
     assert what == "`rearrange` has no counterpart"
 
 
+def test_pairs_of_layers_are_two_lists():
+    text = converted("""\
+class Thing(nn.Module):
+    def __init__(self, dim, depth):
+        super().__init__()
+        self.layers = nn.ModuleList([])
+        for _ in range(depth):
+            self.layers.append(nn.ModuleList([nn.LayerNorm(dim), nn.Linear(dim, dim)]))
+
+    def forward(self, x):
+        for norm, linear in self.layers:
+            x = x + linear(norm(x))
+        return x
+""").text
+    assert "self.layers_0 = [LayerNorm(self.dim) for _ in range(self.depth)]" in text
+    assert "self.layers_1 = [Linear(self.dim, self.dim) for" in text
+    assert "for norm, linear in zip(self.layers_0, self.layers_1):" in text
+    assert "x: Float['*batch dim']) -> Float['*batch dim']" in text
+
+
+def test_a_scale_of_channels_tells_which_axis_they_are():
+    text = converted("""\
+class Thing(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(dim))
+
+    def forward(self, x):
+        return self.weight[:, None, None] * (x - x.mean(1, keepdim=True))
+""").text
+    assert "x: Float['*batch dim axis2 features']" in text
+
+
+def test_losses_of_torch_are_those_of_the_library():
+    text = converted(
+        """\
+def thing(input, target):
+    near = F.mse_loss(input, target)
+    return near + F.l1_loss(input, target, reduction="none")
+""",
+        kind="FUNCTION",
+    ).text
+    assert "near = mean(squared_error(input, target))" in text
+    assert "return near + absolute_error(input, target)" in text
+
+
+def test_a_number_that_layers_of_a_loop_begin_with_is_written_out():
+    text = converted(
+        """\
+class Thing(hk.Module):
+    def __init__(self, depth):
+        super().__init__()
+        self.depth = depth
+
+    def __call__(self, h):
+        scale = 2.0 / self.depth
+        for i in range(self.depth):
+            init = hk.initializers.VarianceScaling(scale)
+            h = hk.Linear(h.shape[-1], w_init=init, name=f"h{i}_map")(h)
+        return h
+""",
+        HAIKU,
+    ).text
+    assert "variance_scaling(2.0 / self.depth" in text
+    assert "for h_map in self.h_maps:" in text
+
+
+def test_a_flag_that_is_said_to_be_a_number_is_a_flag():
+    text = converted(
+        """\
+class Thing(nn.Module):
+    features: int
+    final: int = False
+
+    @nn.compact
+    def __call__(self, x):
+        x = nn.Dense(self.features)(x)
+        return nn.relu(x) if self.final else x
+""",
+        LINEN,
+    ).text
+    assert "final: bool = False" in text
+
+
+def test_the_shape_of_what_is_scanned_is_read_by_number():
+    text = converted(
+        """\
+class Thing(nn.Module):
+    features: int
+
+    @nn.compact
+    def __call__(self, xs):
+        def step(h, x):
+            h = jnp.tanh(h + x @ w)
+            return h, h
+
+        w = self.param("w", nn.initializers.zeros, (4, self.features))
+        h0 = jnp.zeros((xs.shape[1], self.features), xs.dtype)
+        _, hs = jax.lax.scan(step, h0, xs)
+        return hs
+""",
+        LINEN,
+    ).text
+    assert "xs: Float['batch positions 4']" in text
+
+
 # What `generate` would refuse is told here, with the line.
 
 
@@ -449,3 +555,23 @@ class Thing(nn.Module):
     [(line, what)] = blocking(made)
     assert line == TORCH.count("\n") + 7
     assert what == "`FACTOR` is nothing that a spec can read"
+
+
+def test_a_change_in_place_is_listed():
+    made = refused(
+        """\
+class Thing(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.out = nn.Linear(dim, dim)
+
+    def forward(self, x):
+        y = torch.zeros(x.shape[0], 4)
+        y.scatter_(1, x.argmin(dim=1, keepdim=True), 1)
+        return self.out(x) @ y.T
+""",
+        TORCH,
+    )
+    [(line, what)] = blocking(made)
+    assert line == TORCH.count("\n") + 8
+    assert what == "`scatter_` changes a tensor in place"
