@@ -15,6 +15,7 @@ from mlax import (
     nn,
     optim,
     schedule,
+    surgery,
     train,
 )
 from mlax._core.exports import register_for_export
@@ -40,6 +41,7 @@ __all__ = [
     "save_safetensors",
     "schedule",
     "summary",
+    "surgery",
     "train",
     "unflatten",
 ]

@@ -6,7 +6,7 @@ Unless explicitly overridden, a function takes in inputs of one dtype, performs 
 internal operations in that dtype, and outputs that dtype.
 """
 
-from zoo import block, functional, initializers, nn, optim, schedule, train
+from zoo import block, functional, initializers, nn, optim, schedule, surgery, train
 from zoo._core.exports import register_for_export
 from zoo._core.weights import (
     flatten,
@@ -28,6 +28,7 @@ __all__ = [
     "save_safetensors",
     "schedule",
     "summary",
+    "surgery",
     "train",
     "unflatten",
 ]

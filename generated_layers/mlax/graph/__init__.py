@@ -10,11 +10,14 @@
 
 from mlax.graph._convert import pair_to_params, params_to_pair
 from mlax.graph._display import display, summary
+from mlax.graph._from_pair import FromPair
 from mlax.graph._graph import Graph
 from mlax.graph._metadata import Metadata
 from mlax.graph._module import Module
 from mlax.graph._param import Param
 from mlax.graph._params import LockedError, Params
+from mlax.graph._recorded import recorded
+from mlax.graph._reparametrized import Reparametrized
 from mlax.graph._rng import Rng
 from mlax.graph._scan import dynamic_scan, static_scan
 from mlax.graph._sequence import RecurrenceBase, SequenceBase
@@ -125,6 +128,7 @@ __all__ = [
     "F",
     "FeedForward",
     "Flatten",
+    "FromPair",
     "GaussianNoise",
     "GlobalAvgPool",
     "GlobalMaxPool",
@@ -157,6 +161,7 @@ __all__ = [
     "RecurrenceBase",
     "Recurrent",
     "Remat",
+    "Reparametrized",
     "Repeat",
     "ResNetBlock",
     "Reshape",
@@ -183,6 +188,7 @@ __all__ = [
     "pair_to_params",
     "params_to_pair",
     "partition_specs",
+    "recorded",
     "shardings",
     "static_scan",
     "summary",

@@ -15,6 +15,7 @@ from ._call import keyword_only
 from ._given import checked_call
 from ._outlined import OutlinedModule
 from ._params import Params
+from ._recorded import kept
 
 
 class LayerModule(OutlinedModule):
@@ -91,7 +92,7 @@ class LayerModule(OutlinedModule):
         self._learn(sizes, (x, trainables, state))
         if new is not state:
             params = params.update(outline.non_trainables.by_path(new))
-        return y, params
+        return kept(self, (y, params))
 
     def _learn(self, sizes: dict[str, Any], given: Any) -> None:
         """Keep the sizes of the first call that succeeds, with arrays rather than traced."""

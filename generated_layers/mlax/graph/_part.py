@@ -9,11 +9,13 @@ from typing import Any, ClassVar
 import jax
 import jax.numpy as jnp
 
+from .._core import recording
 from ._applied import Applied
 from ._call import call, keyword_inputs, rng_by_name, takes_several
 from ._graph import shown_path
 from ._node import Node
 from ._params import Params
+from ._recorded import keeping
 from ._trees import check_like
 
 
@@ -28,6 +30,9 @@ class Part(Node):
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         own = vars(cls).keys()
+        if "__call__" in own and not (hasattr(cls, "functions") or cls._gives_keys):
+            # Those of layers and blocks keep their outputs in `call`.
+            cls.__call__ = keeping(cls.__call__)  # type: ignore[attr-defined]
         if {"functions", "__init__"} <= own:
             cls.__init__ = rng_by_name(cls.__init__)
             cls._takes_several = takes_several(cls)
@@ -67,7 +72,8 @@ class Part(Node):
         before = params.changing_only
         if before is None:
             params = params.changing(self.graph.root.key_paths())
-        _, made = call(self, params, zeros[0], is_training, **zeros[1])
+        with recording.frame():  # Zeros are nothing to look at.
+            _, made = call(self, params, zeros[0], is_training, **zeros[1])
         return made.changing(before)
 
     def _run(

@@ -123,6 +123,7 @@ def _show(creation: Creation, style: str, *, quiet: bool) -> None:
             click.echo(f"# {remark}")
     if made.refusal is not None:
         raise made.refusal
+    creation.check()
 
 
 def _as_dict(created: Created) -> dict[str, object]:

@@ -12,8 +12,11 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from mlax_scaffold.conversion.description import Described, Trial
+from mlax_scaffold.conversion.einops_calls import without_einops
 from mlax_scaffold.conversion.functions import function_definition, library_of
 from mlax_scaffold.conversion.kinds import framework_of, is_layer_class
+from mlax_scaffold.conversion.leftovers import refuse_leftovers
+from mlax_scaffold.conversion.named_results import without_named_results
 from mlax_scaffold.conversion.notes import ConversionError, Note, Notes
 from mlax_scaffold.conversion.origin import Origin
 from mlax_scaffold.conversion.pairs import pair_class
@@ -95,6 +98,9 @@ def convert(
         found = pair_class(origin, known, thing, notes)
         pair, functions = found or (transformed(origin, known), None)
     node = pair or origin.thing(thing)
+    if pair is None and kind != "OPTIMIZER":
+        without_named_results(origin, notes)
+        without_einops(origin)
     if kind == "FUNCTION":
         if not isinstance(node, ast.FunctionDef):
             raise UsageError(
@@ -118,6 +124,7 @@ def convert(
             "`__call__` or `forward`, or a pair of functions `init` and `apply`; a function over "
             f"arrays is converted by `mlax-scaffold new-function NAME --from {path}:{thing}`"
         )
+    refuse_leftovers(origin, notes, spec)
     for definition in spec.definitions:
         methods = (
             definition.methods

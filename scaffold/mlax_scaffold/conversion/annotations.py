@@ -67,7 +67,10 @@ def annotated(
     else:
         shape = shape_text(symbols, value, texts, fields)
         against = value.against
-        if not value.axes and value.lead and against is not None and against.axes:
+        if against is not None and value.prefix is against.prefix and value.lead:
+            # All axes of the other one but those that are its own.
+            shape = shape.replace("*shape", "*batch")
+        elif not value.axes and value.lead and against is not None and against.axes:
             axes = [_demanded(symbols, a, texts, fields) for a in against.axes]
             shape = " ".join(("#", *(["*batch"] if against.lead else []), *axes))
         made = f'@word:{value.kind}["{shape}"]'

@@ -249,6 +249,12 @@ class ArrayCalculations:
             _of("jnp.pad(x, p)", x=x, p=pads), mode=filled, constant_values=values
         )
 
+    def _reduced(self, x: Arg, reduction: Arg) -> Arg:
+        kind = literal(reduction)
+        if kind not in ("mean", "sum", "none"):
+            raise MisfitError(f"`reduction={ast.unparse(reduction)}`")
+        return x if kind == "none" else _of(f"word_{kind}(x)", x=x)
+
     def _linear(self, x: Arg, weight: Arg, bias: Arg) -> Arg:
         y = expression("x @ w.T", x=x, w=weight)
         return y if is_none(bias) else expression("y + b", y=y, b=self._if_any(bias))

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mlax_scaffold.conversion.growing import Growing
+from mlax_scaffold.conversion.loss_shapes import loss_shape
 from mlax_scaffold.conversion.sizes import (
     Array,
     Number,
@@ -302,6 +303,8 @@ class ArrayShapes(Growing):
             return self._einsum(node, given[1:])
         if last in ("vmap", "checkpoint", "jit"):
             return first
+        if last in ("eye", "identity") and isinstance(first, Number):
+            return Array([first.value, first.value], False)
         if last == "arange":
             return _counted_up(node, given)
         if last in _BINARY:
@@ -318,6 +321,8 @@ class ArrayShapes(Growing):
             if last in ("where", "select"):
                 self._chosen(node.args[0], first, made)
             return made
+        if "@loss:" in text:
+            return loss_shape(self.symbols, last, given)
         if not isinstance(first, Array):
             return None
         if last in _REDUCTIONS:

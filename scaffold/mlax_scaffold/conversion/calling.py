@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 
+from mlax_scaffold.conversion.boolean_sums import of_numbers
 from mlax_scaffold.conversion.calculations import Calculations
 from mlax_scaffold.conversion.helper_dtypes import (
     float_named,
@@ -53,7 +54,7 @@ class Calling(Scanning):
                 if isinstance(value, Module):
                     return expression(f"self.{value.attribute}"), value
                 return node, value
-            case ast.Constant(value=int()):
+            case ast.Constant(value=int() | float()):
                 return node, Number(node)
             case ast.Call():
                 return self._called(node)
@@ -213,7 +214,7 @@ class Calling(Scanning):
                 func.slice, _ = self.value(func.slice)
                 return self._applied(node, str(inner))
         recurrent = self.builder.recurrences.get(attribute or "")
-        if recurrent is not None:
+        if recurrent:
             node.args = [*node.args[:1], *states_given(node)]
             node.keywords = []
         node.args, given = self._arguments(node.args)
@@ -252,6 +253,9 @@ class Calling(Scanning):
             func.value, owner = self.value(func.value)
             if isinstance(owner, Array | Shape):
                 return node, self.arrays.method(func.attr, owner, node, given)
+            if func.attr == "reshape" and all(isinstance(g, Number) for g in given):
+                return node, self.arrays.reshaped(Array(), node.args, given)
+        node = of_numbers(node, given, self.builder.calculations.first_input)
         return node, self.arrays.function(ast.unparse(func), node, given, self)
 
     def _helper(self, func: ast.expr) -> ast.FunctionDef | None:

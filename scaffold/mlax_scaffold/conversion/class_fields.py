@@ -14,7 +14,10 @@ from mlax_scaffold.conversion.trees import (
     constant,
     docstring,
     expression,
+    is_name,
+    is_none,
     literal,
+    names,
 )
 from mlax_scaffold.conversion.vocabulary import flags, is_key
 from mlax_scaffold.conversion.words import word_of
@@ -36,10 +39,44 @@ class ClassFields:
                 is_key(call, argument.arg) and not {"query", "value", "queries"} & given
             )
             left_out = left_out and "Float" not in ast.unparse(argument)
-            if argument.arg in ("self", "state") or left_out or flags([argument.arg]):
+            if argument.arg == "self" or left_out or flags([argument.arg]):
+                continue
+            if argument.arg == "state" and not self._reckoned(call):
+                continue
+            if self._unread(call, argument.arg):
+                self.notes.remark(
+                    argument,
+                    f"`{argument.arg}`, which nothing reads, is left out",
+                    "call the layer without it",
+                )
                 continue
             found.append(argument)
         return found
+
+    def _reckoned(self, call: ast.FunctionDef) -> bool:
+        """Whether `state` is an array that is reckoned with, and no state of layers."""
+        if self.framework == "equinox":
+            return False
+        return any(
+            isinstance(part, ast.BinOp)
+            and any(is_name(side, "state") for side in (part.left, part.right))
+            for part in ast.walk(call)
+        )
+
+    def _unread(self, call: ast.FunctionDef, given: str) -> bool:
+        """Whether an input may be left out, and no statement reads it."""
+        places = [a.arg for a in call.args.args]
+        late = dict(
+            zip(
+                places[len(places) - len(call.args.defaults) :],
+                call.args.defaults,
+                strict=True,
+            )
+        )
+        named = zip(call.args.kwonlyargs, call.args.kw_defaults, strict=True)
+        late |= {a.arg: d for a, d in named if d is not None}
+        read = {n for part in call.body for n in names(part)}
+        return given in late and is_none(late[given]) and given not in read
 
     def _flags(self) -> None:
         """Attributes and parameters of calls that tell training from inference."""

@@ -21,7 +21,7 @@ from mlax_scaffold.conversion.description import Described, Field
 from mlax_scaffold.conversion.draws import Draws
 from mlax_scaffold.conversion.examples import example
 from mlax_scaffold.conversion.interfaces import Interface
-from mlax_scaffold.conversion.key_loops import splits
+from mlax_scaffold.conversion.key_loops import holds_keys
 from mlax_scaffold.conversion.library import tidied
 from mlax_scaffold.conversion.loop_parts import unnumbered
 from mlax_scaffold.conversion.notes import Notes
@@ -93,6 +93,9 @@ class ClassReader(AddedFields):
         self.symbols = Symbols()
         self.results = results
         self.methods = {f.name: f for f in node.body if isinstance(f, ast.FunctionDef)}
+        if not any(self_attribute(p) == "initial_state" for p in ast.walk(node)):
+            # Who calls a cell gives it the state that it begins with.
+            self.builder.consumed.add("initial_state")
         self.call = next((self.methods[c] for c in CALLS if c in self.methods), None)
 
     def read(self) -> tuple[Described, Interface] | None:
@@ -231,12 +234,7 @@ class ClassReader(AddedFields):
             text = ast.unparse(node.value)
             target = node.targets[0]
             bound = [n.id for n in ast.walk(target) if isinstance(n, ast.Name)]
-            if (
-                splits(self.builder.origin, node.value)
-                or "random.split(" in text
-                or "make_rng(" in text
-                or "next_rng_key(" in text
-            ):
+            if holds_keys(self.builder.origin, node.value):
                 around.keys |= set(bound)
                 for local in bound:
                     around.locals[local] = expression("self.key()")

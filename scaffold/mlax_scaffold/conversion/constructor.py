@@ -315,7 +315,8 @@ class Constructor(BuilderMethods):
             around.attributes.pop(attribute, None)
             return
         made = self.translator.expression(value)
-        if _is_function(made):
+        made = self._initializer(made)
+        if _is_function(made) or self._is_initializer(made):
             around.attributes[attribute] = made
             return
         if attribute in builder.fields:

@@ -56,10 +56,16 @@ class Declaring(Reading):
         if isinstance(value, ast.JoinedStr) and isinstance(
             value.values[0], ast.Constant
         ):
-            value = ast.Constant(str(value.values[0].value).rstrip("_"))
+            # `f"h{i}_norm"` in a loop
+            parts = [p.value for p in value.values if isinstance(p, ast.Constant)]
+            joined = "".join(map(str, parts)).replace("__", "_")
+            value = ast.Constant(joined.rstrip("_"))
         text = literal(value)
         if isinstance(text, str):
-            return module_name(text) if text != text.lower() else text
+            made = module_name(text) if text != text.lower() else text
+            # What a loop calls the layer is no name of an array.
+            named = self.loop is not None and made in self.env
+            return f"{made}_layer" if named else made
         if wanted:
             return wanted
         plain = module_name(layer)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import copy
 import os
 
 from mlax_scaffold.conversion.annotations import annotated, symbols_named
@@ -53,9 +54,11 @@ def function_definition(
     symbols = Symbols()
     bodies = Bodies(builder, symbols, {})
     bodies.arrays.divides = True
-    env: dict[str, Value] = {
-        a.arg: Array([], True, "Float") for a, _ in inputs if not is_key(node, a.arg)
-    }
+    given = [a.arg for a, _ in inputs if not is_key(node, a.arg)]
+    env: dict[str, Value] = {a: Array([], True, "Float") for a in given}
+    for argument, hints in _ranks(builder, body, given).items():
+        # What is read of a shape above the line that tells the rank is known, too.
+        symbols.ranked(env[argument], hints)  # type: ignore[arg-type]
     made = ast.FunctionDef(
         name, ast.arguments([], [], None, [], [], None, []), body, [], None
     )
@@ -89,6 +92,25 @@ def function_definition(
         tried = trial(symbols, fields, env, (), [made], same, (), single=False)
     described = Function(name, doc, made, tuple(fields), tried)
     return SpecText((described,), tuple(beside))
+
+
+def _ranks(
+    builder: Builder, body: list[ast.stmt], inputs: list[str]
+) -> dict[str, list[str]]:
+    """The names of the axes of those inputs whose number of axes the whole body tells."""
+    symbols = Symbols()
+    bodies = Bodies(builder, symbols, {})
+    bodies.arrays.divides = True
+    env: dict[str, Value] = {a: Array([], True, "Float") for a in inputs}
+    none = ast.arguments([], [], None, [], [], None, [])
+    bodies.run(ast.FunctionDef("ranks", none, copy.deepcopy(body), []), env)
+    found: dict[str, list[str]] = {}
+    for given, value in env.items():
+        if isinstance(value, Array) and not value.lead and value.axes:
+            axes = [symbols.find(axis) for axis in value.axes]
+            named = [a.id if isinstance(a, ast.Name) else "" for a in axes]
+            found[given] = [symbols.hints.get(n, "_") for n in named]
+    return found
 
 
 def library_of(origin: Origin, node: ast.FunctionDef) -> str:

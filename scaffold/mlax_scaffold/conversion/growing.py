@@ -35,6 +35,10 @@ class Growing(Indexing):
             return array.like(list(shape.array.axes))
         if not isinstance(shape, Several):
             return None
+        sizes = [literal(i.value) for i in shape.items if isinstance(i, Number)]
+        if sizes == [1] and len(shape.items) == 1:
+            # A number, such as the time of a vector field.
+            self.symbols.ranked(array, ())
         axes = [
             i.value if isinstance(i, Number) else self.symbols.fresh("_")
             for i in shape.items

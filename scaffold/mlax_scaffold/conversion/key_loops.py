@@ -9,12 +9,34 @@ from mlax_scaffold.conversion.trees import is_name, targets, with_names
 from mlax_scaffold.conversion.vocabulary import KEYS
 
 _SPLIT = "jax.random.split"
+_KEYS = (
+    *("random.split", "random.fold_in", "random.PRNGKey", "random.key"),
+    *("make_rng", "next_rng_key", "next_rng_keys"),
+)
+"""What makes keys, as names of it end."""
 
 
 def splits(origin: Origin, node: ast.AST) -> bool:
     """Whether an expression splits a key."""
     calls = (n for n in ast.walk(node) if isinstance(n, ast.Call))
     return any(origin.qualified(call.func) == _SPLIT for call in calls)
+
+
+def holds_keys(origin: Origin, node: ast.expr) -> bool:
+    """Whether a value is a key, or several, and nothing that is computed of them."""
+    match node:
+        case ast.Subscript(value=value):
+            return holds_keys(origin, value)
+        case ast.IfExp(body=body, orelse=orelse):
+            return holds_keys(origin, body) or holds_keys(origin, orelse)
+        case ast.Tuple(elts=[*elts]) if elts:
+            return all(holds_keys(origin, e) for e in elts)
+        case ast.Call(func=ast.Name(id="iter" | "list" | "tuple"), args=[inner]):
+            return holds_keys(origin, inner)
+        case ast.Call(func=func):
+            text = origin.qualified(func) or ast.unparse(func)
+            return text.endswith(_KEYS)
+    return False
 
 
 def without_key_loops(origin: Origin, node: ast.ClassDef) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
+from collections.abc import Collection
 
 from mlax_scaffold.conversion.building import Attribute, Builder
 from mlax_scaffold.conversion.list_loops import ListLoops, Loop
@@ -14,7 +15,10 @@ from mlax_scaffold.conversion.modules import (
     is_layer,
 )
 from mlax_scaffold.conversion.trees import (
+    expression,
+    folded,
     is_name,
+    literal,
     name,
     self_attribute,
     statement,
@@ -246,6 +250,12 @@ class Lists(ListLoops):
             number = source.args[1] if len(source.args) > 1 else ast.Constant(2)
             generator.iter = ast.Call(name("range"), [number], [])
             generator.target = ast.Name("_", ast.Store())
+        if isinstance(source, ast.Subscript) and _is_one_of(source.value, self.keys):
+            assert isinstance(source.value, ast.Name)
+            number = _length(self.keys[source.value.id], source.slice)
+            if number is not None:
+                generator.iter = ast.Call(name("range"), [number], [])
+                generator.target = ast.Name("_", ast.Store())
         if isinstance(source, ast.Name) and source.id in self.keys:
             number = copy.deepcopy(self.keys[source.id])
             generator.iter = ast.Call(name("range"), [number], [])
@@ -307,6 +317,25 @@ class Lists(ListLoops):
             elements = []
         builder.attributes[attribute] = Attribute("sequence", elements=elements)
         self.translator.around.items[attribute] = elements
+
+
+def _is_one_of(node: ast.expr, known: Collection[str]) -> bool:
+    return isinstance(node, ast.Name) and node.id in known
+
+
+def _length(number: ast.expr, part: ast.expr) -> ast.expr | None:
+    """How many of so many elements a slice takes."""
+    if not isinstance(part, ast.Slice) or part.step is not None:
+        return None
+    ends = [copy.deepcopy(number), copy.deepcopy(number)]
+    ends[0] = ast.Constant(0)
+    for i, end in enumerate((part.lower, part.upper)):
+        at = literal(end) if end is not None else None
+        if isinstance(at, int) and at < 0:
+            ends[i] = expression("n + at", n=number, at=ast.Constant(at))
+        elif end is not None:
+            ends[i] = copy.deepcopy(end)
+    return folded(expression("b - a", a=ends[0], b=ends[1]))
 
 
 def _extended(node: ast.AST) -> tuple[str, ast.expr | None]:

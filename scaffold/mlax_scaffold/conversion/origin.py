@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from mlax_scaffold.conversion.deletions import without_deletions
 from mlax_scaffold.errors import UsageError, did_you_mean
 
 Thing = ast.ClassDef | ast.FunctionDef
@@ -40,13 +41,15 @@ class Origin:
             UsageError: it is not Python.
         """
         try:
-            return cls(path, text, ast.parse(text))
+            tree = ast.parse(text)
         except (SyntaxError, ValueError, RecursionError) as error:
             line = getattr(error, "lineno", None) or 1
             raise UsageError(
                 f"{path}:{line}: this is not Python {_version()}: {error}; give a file "
                 "that Python can read"
             ) from error
+        without_deletions(tree)
+        return cls(path, text, tree)
 
     @cached_property
     def imports(self) -> Mapping[str, str]:

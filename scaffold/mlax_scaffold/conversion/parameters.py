@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
+from dataclasses import replace
 
 from mlax_scaffold.conversion.building import Builder
 from mlax_scaffold.conversion.description import Field
@@ -82,6 +83,23 @@ class Parameters:
             )
         numbers = {f.name for f in builder.fields.values()}
         self.translator.numbers = frozenset(numbers)
+
+    def _initializer(self, made: ast.expr) -> ast.expr:
+        """The field of `given or default`, which has that default; anything else as it is."""
+        fields = self.builder.fields
+        match made:
+            case ast.BoolOp(op=ast.Or(), values=[given, default]):
+                field = fields.get(self_attribute(given) or "")
+                if field is not None and field.word.startswith("Initializer"):
+                    fields[field.name] = replace(
+                        field, word="Initializer", default=default
+                    )
+                    return given
+        return made
+
+    def _is_initializer(self, made: ast.expr) -> bool:
+        field = self.builder.fields.get(self_attribute(made) or "")
+        return field is not None and field.word.startswith("Initializer")
 
     def _conflicts(self, function: ast.FunctionDef) -> dict[str, str]:
         """New names of parameters whose names attributes of another kind have."""

@@ -31,6 +31,7 @@ class Printer:
         self.words: set[str] = set()
         self.modules: set[str] = set()
         self.layers: set[str] = set()
+        self.losses: set[str] = set()
 
     def text(self, spec: SpecText) -> str:
         """The whole spec, as it is before it is formatted."""
@@ -51,6 +52,10 @@ class Printer:
         lines += [
             f"from {self.library}.{layer_place(layer)} import {layer}"
             for layer in sorted(self.layers)
+        ]
+        lines += [
+            f"from {self.library}.loss.{loss} import {loss}"
+            for loss in sorted(self.losses)
         ]
         for text in self._carried(body):
             if text not in lines:
@@ -224,15 +229,19 @@ class Printer:
 
     def _unmarked(self, text: str) -> str:
         """The text with words, layers and modules by their names; what they are is imported."""
+        kinds = {
+            "word": self.words,
+            "layer": self.layers,
+            "loss": self.losses,
+            "module": self.modules,
+        }
 
         def name(match: re.Match[str]) -> str:
             kind, given = match[1], match[2]
-            {"word": self.words, "layer": self.layers, "module": self.modules}.get(
-                kind, set()
-            ).add(given)
+            kinds.get(kind, set()).add(given)
             return given
 
-        made = re.sub(r"@(word|layer|module|own):(\w+)", name, text)
+        made = re.sub(r"@(word|layer|loss|module|own):(\w+)", name, text)
         # What is left is a size that nothing tells, beside a note that says so.
         return re.sub(r"@\w+:(\d+)", r"unknown_\1", made)
 
@@ -260,7 +269,7 @@ def renamed_locals(methods: Iterable[ast.FunctionDef]) -> None:
             n.id.partition(":")[2]
             for n in ast.walk(method)
             if isinstance(n, ast.Name)
-            and n.id.startswith(("@word:", "@layer:", "@module:"))
+            and n.id.startswith(("@word:", "@layer:", "@loss:", "@module:"))
         }
         bound = {
             n.id

@@ -56,6 +56,9 @@ class Calculating(Protocol):
     def __getitem__(self, key: str, /) -> Calculation: ...
 
 
+_MARKED = ("word", "layer", "loss")
+"""What names of the library are marked with in rows."""
+
 MODULES = {"jnp": "jax.numpy", "jax": "jax", "lax": "jax.lax", "math": "math"}
 """Modules that rows name."""
 
@@ -185,7 +188,7 @@ class _Fill(ast.NodeTransformer):
         return node
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
-        if isinstance(node.value, ast.Name) and node.value.id in ("word", "layer"):
+        if isinstance(node.value, ast.Name) and node.value.id in _MARKED:
             return ast.Name(f"@{node.value.id}:{node.attr}", ast.Load())
         self.generic_visit(node)
         return node

@@ -13,6 +13,9 @@ class Scanning(Declaring):
         """What a scan makes, whose step is a function of the body."""
         if isinstance(x, Array) and x.lead and self.builder.framework == "equinox":
             self.symbols.ranked(x, ("time", "features"))
+        if isinstance(x, Array):
+            # What is read of its shape by number tells how many axes there are.
+            self.symbols.settled(x)
         item = None
         if isinstance(x, Array) and not x.lead:
             item = x.like(x.axes[1:]) if not x.prefix.axes else Array(x.axes[1:], False)

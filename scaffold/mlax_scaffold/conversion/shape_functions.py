@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from itertools import pairwise
 
 from mlax_scaffold.conversion.sizes import (
     Array,
@@ -11,7 +12,29 @@ from mlax_scaffold.conversion.sizes import (
     Value,
     is_symbol,
 )
-from mlax_scaffold.conversion.trees import expression, folded, literal
+from mlax_scaffold.conversion.trees import expression, folded, literal, same
+
+
+def _difference(end: ast.expr, start: ast.expr) -> ast.expr:
+    """What is between two places; of multiples of one size, a multiple of that."""
+    if literal(start) == 0:
+        return end
+    found = [_multiple(end), _multiple(start)]
+    (many, size), (less, other) = found
+    if same(size, other):
+        number = ast.Constant(many - less)
+        return folded(expression("n * a", n=number, a=size))
+    return folded(expression("a - b", a=end, b=start))
+
+
+def _multiple(node: ast.expr) -> tuple[int, ast.expr]:
+    """How many of what a size is."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+        for one, other in ((node.left, node.right), (node.right, node.left)):
+            number = literal(one)
+            if isinstance(number, int):
+                return number, other
+    return 1, node
 
 
 class ShapeFunctions:
@@ -100,6 +123,9 @@ class ShapeFunctions:
             and all(isinstance(n, int) for n in numbers)
         ):
             a, b = int(numbers[0]), int(numbers[1])  # type: ignore[arg-type]
+            if array.lead and {a, b} == {1, 2}:
+                # Positions and features, where heads are nothing that is known of.
+                self.symbols.ranked(array, ("batch", "positions", "features"))
             if array.lead:
                 if a >= 0 or b >= 0:
                     return None
@@ -125,8 +151,14 @@ class ShapeFunctions:
         arrays = [i for i in several.items if isinstance(i, Array)]
         if len(arrays) != len(several.items) or not arrays or not isinstance(axis, int):
             return None
+        ranks = {len(a.axes) for a in arrays if not a.lead}
+        if axis >= 0 and len(ranks) == 1:
+            for array in arrays:
+                self.symbols.ranked(array, ["_"] * max(ranks))
         if any(a.lead for a in arrays) and axis >= 0:
-            return None
+            made = Array([], True, arrays[0].kind)
+            made.parts, made.along = arrays, axis
+            return made
         sizes = [self.symbols.axis(a, axis) for a in arrays]
         if any(s is None for s in sizes):
             return None
@@ -162,7 +194,13 @@ class ShapeFunctions:
     def _split(self, array: Array, node: ast.Call) -> Value:
         axis = self._axis(node, 2)
         axis = 0 if axis is None else axis
-        parts = literal(node.args[1]) if len(node.args) > 1 else None
+        given = node.args[1] if len(node.args) > 1 else None
+        for keyword in node.keywords:
+            if keyword.arg == "indices_or_sections":
+                given = keyword.value
+        if isinstance(given, ast.List | ast.Tuple) and isinstance(axis, int):
+            return self._split_at(array, given.elts, axis)
+        parts = literal(given)
         if not isinstance(axis, int) or (array.lead and axis >= 0):
             return None
         size = self.symbols.axis(array, axis)
@@ -181,6 +219,21 @@ class ShapeFunctions:
         axes = list(array.axes)
         axes[axis] = share
         return Several([array.like(list(axes)) for _ in range(parts)])
+
+    def _split_at(self, array: Array, ends: list[ast.expr], axis: int) -> Value:
+        """The parts between places along an axis."""
+        if array.lead and axis >= 0:
+            return None
+        size = self.symbols.axis(array, axis)
+        if size is None:
+            return None
+        places = [ast.Constant(0), *ends, self.symbols.find(size)]
+        parts: list[Value] = []
+        for start, end in pairwise(places):
+            axes = list(array.axes)
+            axes[axis] = _difference(end, start)
+            parts.append(array.like(axes))
+        return Several(parts)
 
     def _expanded(self, array: Array, axis: object) -> Value:
         if isinstance(axis, int) and array.lead and not array.axes:

@@ -6,6 +6,7 @@ import ast
 import copy
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import TypeGuard
 
 from mlax_scaffold.conversion.trees import expression, folded, literal, name, same
 
@@ -40,6 +41,10 @@ class Array:
         """What it is with one more axis, and which, where nothing else is known of that."""
         self.behind: list[Array] = []
         """Those that are broadcast to this one, of which nothing else is known."""
+        self.parts: list[Array] = []
+        """What it is joined of, where nothing else is known of it."""
+        self.along = 0
+        """The axis along which those are joined."""
         self.asked = 0
         """The axis from the first one whose size the code reads, the furthest of them."""
         self.whole = ""
@@ -174,7 +179,7 @@ class Symbols:
 
     def equal(self, left: ast.expr, right: ast.expr) -> None:
         """Take two sizes to be the same, where one of them is unknown."""
-        left, right = self.find(left), self.find(right)
+        left, right = _without_common(self.find(left), self.find(right))
         if same(left, right):
             return
         one, other = _symbol(left), _symbol(right)
@@ -218,6 +223,15 @@ class Symbols:
                 self.hints.setdefault(axis.id, hint)
         array.prefix.axes[:0] = [self.fresh(h) for h in missing]
         array.prefix.open = False
+        for part in array.parts:
+            if self.ranked(part, wanted):
+                pairs = zip(array.axes, part.axes, strict=True)
+                for i, (mine, axis) in enumerate(pairs):
+                    if i != array.along:
+                        self.equal(mine, axis)
+        if array.parts and all(not part.lead for part in array.parts):
+            sizes = [part.axes[array.along] for part in array.parts]
+            self.equal(array.axes[array.along], _sum(sizes))
         return True
 
     def together(self, left: Array, right: Array) -> Array:
@@ -233,6 +247,13 @@ class Symbols:
                 axis = self.axis(one, -1)
                 if axis is not None:
                     self.equal(axis, other.axes[0])
+                return one
+            if one.lead and not one.axes and _is_of_channels(other):
+                # A weight for each channel, before axes that are of no matter to it.
+                for i in range(1, len(other.axes) + 1):
+                    axis = self.axis(one, -i)
+                    if axis is not None and literal(other.axes[-i]) != 1:
+                        self.equal(axis, other.axes[-i])
                 return one
             if one.lead and not one.axes and other.axes:
                 if 0 < one.asked < len(other.axes) and not other.lead:
@@ -289,8 +310,52 @@ class Symbols:
         self.ranked(array, hints[:count])
 
 
+def _without_common(left: ast.expr, right: ast.expr) -> tuple[ast.expr, ast.expr]:
+    """Two sizes without what is added to both."""
+    one, other = _doubled(left), _doubled(right)
+    if not (_is_sum(one) and _is_sum(other)):
+        return left, right
+    pairs = ((one.left, one.right), (one.right, one.left))
+    rest = ((other.left, other.right), (other.right, other.left))
+    found = [(b, d) for a, b in pairs for c, d in rest if same(a, c)]
+    return _without_common(*found[0]) if found else (left, right)
+
+
+def _is_sum(node: ast.expr) -> TypeGuard[ast.BinOp]:
+    return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add)
+
+
+def _is_of_channels(array: Array) -> bool:
+    """Whether an array is of one axis, and others are added behind it: `w[:, None, None]`."""
+    sizes = [literal(axis) for axis in array.axes]
+    return (
+        not array.lead
+        and len(sizes) > 1
+        and sizes[-1] == 1
+        and sum(size != 1 for size in sizes) == 1
+    )
+
+
+def _doubled(node: ast.expr) -> ast.expr:
+    """Twice a size, as it added to itself."""
+    match node:
+        case ast.BinOp(left=ast.Constant(value=2), op=ast.Mult(), right=size):
+            return ast.BinOp(size, ast.Add(), size)
+    return node
+
+
+def _sum(sizes: Iterable[ast.expr]) -> ast.expr:
+    made: ast.expr = ast.Constant(0)
+    for size in sizes:
+        made = expression("a + b", a=made, b=size) if literal(made) != 0 else size
+    return made
+
+
 def _symbol(node: ast.expr) -> ast.Name | None:
     return node if isinstance(node, ast.Name) and is_symbol(node) else None
+
+
+_MARKS = ("word", "layer", "loss", "module", "own")
 
 
 def is_symbol(node: ast.AST) -> bool:
@@ -298,7 +363,7 @@ def is_symbol(node: ast.AST) -> bool:
     return (
         isinstance(node, ast.Name)
         and node.id.startswith("@")
-        and node.id.partition(":")[0][1:] not in ("word", "layer", "module", "own")
+        and node.id.partition(":")[0][1:] not in _MARKS
     )
 
 

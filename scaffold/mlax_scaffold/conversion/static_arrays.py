@@ -6,6 +6,8 @@ import ast
 from typing import TypeVar
 
 from mlax_scaffold.conversion.trees import (
+    expression,
+    folded,
     literal,
     name,
 )
@@ -60,19 +62,28 @@ def static_shape(setup: list[ast.stmt], node: ast.expr) -> list[ast.expr] | None
             return [ast.Constant(1), *inner] if inner is not None else None
         case ast.Constant(value=int() | float()):
             return []
-        case ast.Call(func=func, args=[first, *rest]):
-            return _called_shape(setup, ast.unparse(func), first, rest)
+        case ast.Call(func=func, args=[first, *rest], keywords=keywords):
+            axis = next((literal(k.value) for k in keywords if k.arg == "axis"), 0)
+            return _called_shape(setup, ast.unparse(func), first, rest, axis)
     return None
 
 
 def _called_shape(
-    setup: list[ast.stmt], text: str, first: ast.expr, rest: list[ast.expr]
+    setup: list[ast.stmt],
+    text: str,
+    first: ast.expr,
+    rest: list[ast.expr],
+    axis: object,
 ) -> list[ast.expr] | None:
     last = text.rpartition(".")[2]
     if last in _MADE:
         return list(first.elts) if isinstance(first, ast.Tuple) else [first]
     if last == "arange" and not rest:
         return [first]
+    if last == "arange" and len(rest) == 2 and literal(first) == 0:
+        return [expression("n // s", n=rest[0], s=rest[1])]
+    if last == "concatenate" and isinstance(first, ast.Tuple | ast.List):
+        return _joined(setup, first.elts, axis)
     inner = static_shape(setup, first)
     if last == "expand_dims" and inner is not None and rest:
         at = literal(rest[0])
@@ -84,6 +95,28 @@ def _called_shape(
         other = static_shape(setup, rest[0])
         return [*inner, *other] if inner is not None and other is not None else None
     return inner if last in _SAME else None
+
+
+def _joined(
+    setup: list[ast.stmt], parts: list[ast.expr], axis: object
+) -> list[ast.expr] | None:
+    """The shape of arrays of one shape that are joined along their last axis."""
+    shapes = [static_shape(setup, part) for part in parts]
+    first = shapes[0]
+    if axis != -1 or not first or any(s is None for s in shapes):
+        return None
+    texts = {ast.unparse(s[-1]) for s in shapes if s}
+    if len(texts) != 1:
+        return None
+    return [*first[:-1], _times(len(shapes), first[-1])]
+
+
+def _times(count: int, size: ast.expr) -> ast.expr:
+    """A size so many times; of halves, the whole."""
+    match size:
+        case ast.BinOp(left=whole, op=ast.FloorDiv(), right=by) if literal(by) == count:
+            return whole
+    return folded(expression("n * a", n=ast.Constant(count), a=size))
 
 
 def _assigned_shape(setup: list[ast.stmt], text: str) -> list[ast.expr] | None:

@@ -154,7 +154,8 @@ class TranslatedCalls(ast.NodeTransformer):
             return expression("x.dot(e.embedding.T)", x=x, e=table)
         table = METHODS if self.framework == "torch" else REDUCTIONS
         row = table.get(func.attr)
-        if row is None or is_name(func.value, "self"):
+        marked = isinstance(func.value, ast.Name) and func.value.id.startswith("@")
+        if row is None or marked or is_name(func.value, "self"):
             return None
         if self_attribute(func.value) is None and not self._array(func.value):
             return None

@@ -87,6 +87,9 @@ def _typed(parameter: str, text: str, default: ast.expr | None) -> str:
         if isinstance(value, tuple | list) and any(v == 0 for v in value):
             return "Shape"
         return "Sizes"
+    if isinstance(value, bool):
+        # `activate_final: int = False`
+        return "bool"
     if plain == "int" or plain.startswith("int"):
         return _integer(parameter, value)
     if plain == "float" or plain.startswith("float"):

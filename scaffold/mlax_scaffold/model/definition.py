@@ -289,6 +289,11 @@ class Definition:
             or (tree is not None and "params" in tree.names)
         )
 
+    @property
+    def has_optimizers(self) -> bool:
+        """Whether it is an optimizer that is given or makes others."""
+        return bool(self.structural() or self.declared(Role.OPTIMIZER))
+
     def structural(self) -> tuple[Hyperparameter, ...]:
         """The hyperparameters that are initialized layers or optimizers."""
         return tuple(h for h in self.hyperparameters if h.type.word.structural)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mlax_scaffold.errors import (
     ConflictError,
@@ -30,6 +30,7 @@ from mlax_scaffold.project.progress import plural, progress
 from mlax_scaffold.project.running import missing_packages
 from mlax_scaffold.project.signatures import calls
 from mlax_scaffold.project.staging import IMPORT_FAILED, Helper, Outcome, helper, staged
+from mlax_scaffold.project.trial import try_out
 from mlax_scaffold.project.workspace import Generation, Workspace, name_in
 from mlax_scaffold.reader.files import SpecFile
 from mlax_scaffold.reader.homes import module_name
@@ -111,6 +112,22 @@ class Creation:
         texts = {o.path: o.text for o in made.of(spec.path)} | self._parity(spec)
         lines = calls(definition, made.library, self.workspace.project)
         return Created(definition.name, spec.path, texts, lines, proof, report)
+
+    def check(self) -> None:
+        """Generate and trace, and say nothing; what is made is not kept.
+
+        Raises:
+            FindingsError: what code became is no valid spec, with the lines of that code.
+        """
+        quiet = replace(self, say=lambda text: None)
+        spec, made = quiet._made()
+        try:
+            try_out(self.workspace, made, quiet._plan(spec, made))
+        except SpecError as error:
+            source = self.request.source
+            if source is None:
+                raise
+            raise located(Source.read(source), error) from error
 
     def _made(self) -> tuple[SpecFile, Generation]:
         spec = self._spec()

@@ -52,6 +52,7 @@ RESERVED_IN_MODULES = frozenset(
         "pure",
         "rng",
         "set_param",
+        "sow",
         "structural",
         "x",
     ]

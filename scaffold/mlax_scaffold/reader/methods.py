@@ -114,6 +114,7 @@ def read_method(
         tuple(_parameters(method)),
         inside=inside(method),
         handed=_handed(method, attributes),
+        taken_apart=tuple(dict.fromkeys(facts.taken_apart)),
     )
 
 
@@ -224,6 +225,15 @@ class _Facts(ast.NodeVisitor):
         self.reads: set[str] = set()
         self.stored: set[str] = set()
         self.compared: set[str] = set()
+        self.taken_apart: list[tuple[str, int]] = []
+
+    def visit_Assign(self, node: ast.Assign) -> None:
+        name = self_attribute(node.value)
+        match node.targets:
+            case [ast.Tuple(elts=names)] if name:
+                if all(isinstance(n, ast.Name) for n in names):
+                    self.taken_apart.append((name, len(names)))
+        self.generic_visit(node)
 
     def visit_comprehension(self, node: ast.comprehension) -> None:
         self.visit_For(node)

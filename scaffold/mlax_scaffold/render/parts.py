@@ -20,6 +20,11 @@ def has_optimizers(library: Library) -> bool:
     return bool(library.within(Kind.OPTIMIZER.section))
 
 
+def has_blocks(library: Library) -> bool:
+    """Whether it has layers of layers, which surgery is about."""
+    return bool(library.within(Kind.BLOCK.section))
+
+
 def has_metrics(library: Library) -> bool:
     """Whether it has all that running metrics are built on."""
     return all(reference in library.definitions for reference in _OF_METRICS)
@@ -27,5 +32,9 @@ def has_metrics(library: Library) -> bool:
 
 def parts_of(library: Library) -> list[str]:
     """The folders that are there, beside initializers and what is common to all."""
-    conditions = {"metric": has_metrics, "train": has_optimizers}
+    conditions = {
+        "metric": has_metrics,
+        "surgery": has_blocks,
+        "train": has_optimizers,
+    }
     return [part for part, holds in conditions.items() if holds(library)]

@@ -81,6 +81,7 @@ PASSES: Mapping[MethodRole, tuple[Pass, ...]] = {
     MethodRole.SETUP: (requirements.rewrite, locals.rewrite, setup.rewrite),
     MethodRole.SETUP_TREE: (requirements.rewrite, locals.rewrite, setup.rewrite),
     MethodRole.PREPARE: (
+        closures.rewrite,
         requirements.rewrite,
         locals.rewrite,
         keys.rewrite,
@@ -88,6 +89,7 @@ PASSES: Mapping[MethodRole, tuple[Pass, ...]] = {
         optimizer.tree,
     ),
     MethodRole.UPDATE: (
+        closures.rewrite,
         requirements.rewrite,
         locals.rewrite,
         keys.rewrite,
@@ -96,6 +98,7 @@ PASSES: Mapping[MethodRole, tuple[Pass, ...]] = {
     ),
     MethodRole.FINISH: (requirements.rewrite, locals.rewrite, optimizer.tree),
     MethodRole.STEP: (
+        closures.rewrite,
         requirements.rewrite,
         locals.rewrite,
         keys.rewrite,

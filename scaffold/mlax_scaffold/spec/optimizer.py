@@ -21,6 +21,7 @@ from mlax_scaffold.spec.optimizer_moments import (
     stored,
     together,
 )
+from mlax_scaffold.spec.running import Run
 from mlax_scaffold.spec.step_numbers import dither, incremented
 from mlax_scaffold.spec.steps import at_step
 from mlax_scaffold.spec.sub_optimizers import (
@@ -29,12 +30,13 @@ from mlax_scaffold.spec.sub_optimizers import (
     SubOptimizer,
     made_optimizers,
 )
+from mlax_scaffold.spec.threads import Threads
 from mlax_scaffold.spec.trees import path_name
 
 _INPUTS = ("value", "value_and_gradients", "key")
 
 
-class Optimizer:
+class Optimizer(Threads):
     """Base class of optimizers. See docs/spec-language.md for what a spec may say.
 
     >>> optimizer = Adam(learning_rate=1e-3)
@@ -56,14 +58,14 @@ class Optimizer:
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self._hyperparameters = self._fields.bind(args, kwargs)
-        self._made: dict[str, SubOptimizer] = {}
+        self._inner: dict[str, SubOptimizer] = {}
         """The optimizers that `setup_tree` makes."""
         # What `self.name` is during a step: scalars, moments, the number of the step.
         self._values: dict[str, Any] = {}
         self._state: dict[str, Any] = {}
         self._moments: tuple[str, ...] = ()
         self._held: tuple[str, ...] = ()
-        self._draws = Draws(None, 0)
+        self._run = Run(True, None, Draws(None, 0))
         self._inputs: dict[str, Any] = {}
         # Whether assigning to a name of the state is one: not in `update`.
         self._stepping = False
@@ -85,8 +87,8 @@ class Optimizer:
         declared = {n: v for n, v in self._values.items() if n not in masks}
         self._values = {}
         for name in made_optimizers(type(self)):
-            self._made[name] = SubOptimizer.of(declared.pop(name))
-            self._made[name].initialize(params)
+            self._inner[name] = SubOptimizer.of(declared.pop(name))
+            self._inner[name].initialize(params)
         wide = jnp.result_type(float)
         self._state = {name: created(d, wide) for name, d in declared.items()}
         leaves, structure = jax.tree.flatten(params)
@@ -105,10 +107,10 @@ class Optimizer:
         """Installs a state by the names of its fields: a named tuple, or a mapping."""
         fields = state if isinstance(state, Mapping) else state._asdict()
         for name in made_optimizers(type(self)):
-            self._made.setdefault(name, SubOptimizer(None, None))
+            self._inner.setdefault(name, SubOptimizer(None, None))
         for optimizer, own in self._nested(fields):
             optimizer.state = own
-        inner = {*self._hyperparameters, *self._made}
+        inner = {*self._hyperparameters, *self._inner}
         self._state = {n: value for n, value in fields.items() if n not in inner}
         # Which of them are moments, a leaf of any shape tells.
         self._moments = tuple(self._names_of_moments([], self._masks({})))
@@ -120,7 +122,7 @@ class Optimizer:
             pairs += zip(self._hyperparameters[name], fields[name], strict=True)
         for name in self._fields.holding("optimizer"):
             pairs.append((self._hyperparameters[name], fields[name]))
-        return pairs + [(made, fields[name]) for name, made in self._made.items()]
+        return pairs + [(made, fields[name]) for name, made in self._inner.items()]
 
     @property
     def state(self) -> dict[str, Any]:
@@ -133,7 +135,7 @@ class Optimizer:
             name: self._hyperparameters[name].state
             for name in self._fields.holding("optimizer")
         }
-        made = {name: optimizer.state for name, optimizer in self._made.items()}
+        made = {name: optimizer.state for name, optimizer in self._inner.items()}
         return {**many, **one, **made, **self._state}
 
     def _clone(self) -> Optimizer:
@@ -151,12 +153,12 @@ class Optimizer:
 
     def _make(self, params: Any) -> None:
         """Makes the optimizers of `setup_tree` whose state was loaded."""
-        missing = [n for n, made in self._made.items() if made.hyperparams is None]
+        missing = [n for n, made in self._inner.items() if made.hyperparams is None]
         if missing:
             self.setup_tree(params)
         for name in missing:
             made = SubOptimizer.of(self._values[name])
-            self._made[name].hyperparams = made.hyperparams
+            self._inner[name].hyperparams = made.hyperparams
 
     def _begin(self, params: Any, inputs: dict[str, Any]) -> None:
         """Sets what `self.name` is in the methods that are called once a step."""
@@ -293,21 +295,27 @@ class Optimizer:
         if function is None:
             return getattr(self, name)
         method = numbered(type(self), function)
-        self._draws = Draws(key, method.places)
+        self._run = Run(True, None, Draws(key, method.places))
         return functools.partial(method.run, self)
 
+    def _current(self) -> Run:
+        return self._run
+
+    def _drawn(self, number: int | None) -> jax.Array | None:
+        return None if number is None else self._run.draws[number]
+
     def _key(self, number: int) -> jax.Array:
-        key = self._draws[number]
+        key = self._drawn(number)
         if key is None:
             raise ValueError(f"{type(self).__name__}: step needs key, which is None")
         return key
 
     def _passes(self, number: int, places: int, items: Any, most: int | None) -> Any:
-        return self._draws.passes(number, places, items, most)
+        return self._run.draws.passes(number, places, items, most)
 
     def _given(self, number: int, optimizer: SubOptimizer) -> Given:
         """An inner optimizer, with the inputs of the step and the key of its place."""
-        return Given(optimizer, self._inputs | {"key": self._draws[number]})
+        return Given(optimizer, self._inputs | {"key": self._drawn(number)})
 
     if TYPE_CHECKING:
         # Both the method below and, in the methods of a spec, the number of the step.
@@ -361,7 +369,12 @@ class Optimizer:
         def __getattr__(self, name):
             if name.startswith("_"):
                 raise AttributeError(name)
-            for known in (self._values, self._state, self._made, self._hyperparameters):
+            for known in (
+                self._values,
+                self._state,
+                self._inner,
+                self._hyperparameters,
+            ):
                 if name in known:
                     return known[name]
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")

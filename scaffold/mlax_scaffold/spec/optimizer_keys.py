@@ -8,11 +8,15 @@ import inspect
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from mlax_scaffold.reader.closures import Closures, closures, effects_in
+from mlax_scaffold.reader.constructs import Effect
+from mlax_scaffold.reader.evaluation import COMPREHENSIONS
 from mlax_scaffold.reader.numbering import Numbering, loop_fields
 from mlax_scaffold.reader.numbering import numbered as places_of
 from mlax_scaffold.reader.source import self_attribute
 from mlax_scaffold.spec.declared import parse
-from mlax_scaffold.spec.occurrences import Method, routed
+from mlax_scaffold.spec.nested import NestedRoutes, routed
+from mlax_scaffold.spec.occurrences import Method
 from mlax_scaffold.spec.sub_optimizers import made_optimizers
 
 if TYPE_CHECKING:
@@ -23,12 +27,29 @@ if TYPE_CHECKING:
 def numbered(owner: type[Optimizer], function: Any) -> Method:
     """A method that asks for keys by number."""
     tree = parse(function)
-    found = places_of(tree, lambda call, loops: _kind(owner, call, loops) is not None)
+
+    def draws(call: ast.Call, loops: Mapping[str, str]) -> bool:
+        return _kind(owner, call, loops) is not None
+
+    found = places_of(tree, draws, _closures(owner, tree))
     tree = ast.fix_missing_locations(_Routes(owner, found).visit(tree))
     namespace: dict[str, Any] = {}
     code = compile(tree, inspect.getsourcefile(function) or "<spec>", "exec")
     exec(code, function.__globals__, namespace)
     return Method(namespace[function.__name__], found.places)
+
+
+def _closures(owner: type[Optimizer], tree: ast.Module) -> Closures | None:
+    """The functions inside of a method that draw; none where it has optimizers in it."""
+    fields = owner._fields
+    if fields.holding("optimizer") or fields.holding("optimizers"):
+        return None
+    if made_optimizers(owner):
+        return None
+    (definition,) = tree.body
+    assert isinstance(definition, ast.FunctionDef)
+    effects = {"key": Effect(draws=True)}
+    return closures(definition, effects_in(definition, effects, (), ()))
 
 
 def _kind(
@@ -52,14 +73,17 @@ def _kind(
     return None
 
 
-class _Routes(ast.NodeTransformer):
+class _Routes(NestedRoutes, ast.NodeTransformer):
     def __init__(self, owner: type[Optimizer], found: Numbering) -> None:
+        super().__init__(found, {})
         self.owner = owner
-        self.found = found
         # The variables of the loops around, with the fields that they come from.
         self.loops: Mapping[str, str] = {}
 
-    def visit_Call(self, node: ast.Call) -> ast.Call:
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        run = self.found.closures.calls.get(id(node))
+        if run is not None:
+            return self.run(node, run)
         kind = _kind(self.owner, node, self.loops)
         number = ast.Constant(self.found.numbers.get(id(node)))
         self.generic_visit(node)
@@ -90,3 +114,26 @@ class _Routes(ast.NodeTransformer):
         self.loops = outer
         node.orelse = [self.visit(statement) for statement in node.orelse]
         return node
+
+    def _comprehension(self, node: Any) -> Any:
+        number = self.found.numbers.get(id(node))
+        if number is None:
+            return self.generic_visit(node)
+        for place, generator in enumerate(node.generators):
+            own = ast.Constant(0 if place else number)
+            places = ast.Constant(self.found.passes[id(generator)])
+            given = [own, places, self.visit(generator.iter), ast.Constant(None)]
+            generator.iter = routed(generator.iter, "_passes", given, [])
+            generator.ifs = [self.visit(test) for test in generator.ifs]
+        for name in ("elt", "key", "value"):
+            if hasattr(node, name):
+                setattr(node, name, self.visit(getattr(node, name)))
+        if isinstance(node, ast.GeneratorExp):
+            # What is drawn is drawn in order, whenever it is used.
+            return ast.copy_location(ast.ListComp(node.elt, node.generators), node)
+        return node
+
+    def visit(self, node: ast.AST) -> Any:
+        if isinstance(node, COMPREHENSIONS):
+            return self._comprehension(node)
+        return super().visit(node)

@@ -78,7 +78,7 @@ class Threads:
                 current = self._current()
                 draws, cast = current.draws, current.cast
                 current.draws, current.cast = Draws(key, places), dict(cast)
-                before = self.non_trainables
+                before = self.non_trainables if changes else None
                 try:
                     if not changes:
                         return function(*args, **inputs)

@@ -76,6 +76,28 @@ def test_a_dry_run_prints_the_spec_and_writes_nothing(model):
     assert model.files() == before
 
 
+def test_a_dry_run_tells_what_generate_would_refuse(model):
+    body = """\
+import torch.nn as nn
+
+
+class Wrong(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.first = nn.Linear(dim, 4)
+        self.second = nn.Linear(5, dim)
+
+    def forward(self, x):
+        return self.first(x) + self.second.weight
+"""
+    model.write("wrong.py", body)
+    done = model.run("new-layer", "ProbeWrong", "--from", "wrong.py:Wrong", "--dry-run")
+    assert done.exit_code == 1
+    assert "return self.first(x) + self.second.kernel.T" in done.output
+    assert "becomes a spec that is not valid as it is:\nwrong.py:11: " in done.output
+    assert not model.run("check").exit_code
+
+
 @pytest.mark.usefixtures("tried")
 def test_a_layer_is_created_of_the_spec_and_can_be_undone(model):
     before = model.files()

@@ -27,6 +27,7 @@ API = {
     "initializers": {*mlax.initializers.__all__} - {"ones", "zeros"},
     "weights": {name for name in mlax.__all__ if isfunction(getattr(mlax, name))},
     "metric": {*mlax.metric.__all__},
+    "surgery": {*mlax.surgery.__all__},
     "train": {*mlax.train.__all__},
     "updates": {n for n in mlax.optim.__all__ if isfunction(getattr(mlax.optim, n))},
 }

@@ -258,3 +258,97 @@ class Example(Layer):
     assert problems == ()
     assert read is not None
     assert check_shapes(read) == []
+
+
+CELL = """
+import jax.numpy as jnp
+
+from mlax_scaffold.spec import Float, Layer, Size
+
+
+class Example(Layer):
+    features: Size
+    slots: Size = 2
+
+    def forward(self, x: Float["{shape}"], carry):
+        return x, carry
+
+    def initial_carry(self, input_shape, dtype):
+{body}
+"""
+
+
+@pytest.mark.parametrize(
+    ("shape", "body", "expected"),
+    [
+        ("batch n", "return jnp.zeros(input_shape, dtype)", 'Float["batch n"]'),
+        (
+            "*batch n",
+            "return jnp.zeros((*input_shape[:-1], self.features), dtype)",
+            'Float["*batch features"]',
+        ),
+        (
+            "*batch n",
+            "shape = input_shape[:-1] + (2 * self.features,)\nreturn jnp.ones(shape)",
+            'Float["*batch 2*features"]',
+        ),
+        (
+            "batch n",
+            "size = input_shape[0]\nh = jnp.zeros((size, self.features), dtype)\n"
+            "return (h, h), jnp.full((size, 3), -1, jnp.int32), jnp.zeros(size, bool)",
+            'tuple[tuple[Float["batch features"], Float["batch features"]], '
+            'Int["batch 3"], Bool["batch"]]',
+        ),
+        (
+            "batch n",
+            "return jnp.zeros((input_shape[0], self.slots), dtype).at[:, 0].set(1.0)",
+            'Float["batch slots"]',
+        ),
+        # What the text does not tell.
+        ("*batch n", "return jnp.zeros((input_shape[0], 2), dtype)", 'Float["..."]'),
+        ("batch *n", "return jnp.zeros(input_shape[:-1], dtype)", 'Float["..."]'),
+        ("batch n", "return jnp.zeros(input_shape[1:], dtype)", 'Float["..."]'),
+        ("batch n", "return self.made(input_shape), 0", 'Float["..."]'),
+        (
+            "batch n",
+            "size = 1\nsize = 2\nreturn jnp.zeros((size,), dtype)",
+            'Float["..."]',
+        ),
+        ("batch n", "return jnp.zeros((3,), self.other)", 'Float["..."]'),
+    ],
+)
+def test_what_a_cell_begins_with_is_the_type_of_its_carry(shape, body, expected):
+    text = CELL.format(shape=shape, body=textwrap.indent(body, " " * 8))
+    source = Source("specs/nn/example.py", text)
+    forward = next(
+        n
+        for n in ast.walk(source.tree)
+        if isinstance(n, ast.FunctionDef) and n.name == "forward"
+    )
+    assert type_of(source, forward, "carry") == expected
+
+
+def test_an_axis_of_a_result_may_have_the_words_of_a_field_and_others():
+    text = """
+from mlax_scaffold.spec import Float, Layer, Size
+
+
+class Example(Layer):
+    \"\"\"A spec of a test.\"\"\"
+
+    in_features: Size
+
+    def forward(self, x: Float["*batch in_features"]) -> Float["*batch {axis}"]:
+        return x
+"""
+
+    def messages(axis: str) -> list[str]:
+        read, problems = read_spec("specs/nn/example.py", text.format(axis=axis))
+        assert problems == ()
+        assert read is not None
+        return [d.message for d in check_shapes(read)]
+
+    assert messages("features") == []
+    assert messages("all_in_features") == []
+    [message] = messages("in_featurs")
+    assert "neither a hyperparameter nor an axis" in message

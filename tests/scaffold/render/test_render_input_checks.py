@@ -195,6 +195,11 @@ FITS = {
         "last: bool; a: Size",
         {"x": None, "last": False, "a": 3},
     ),
+    "tuple of tuples": (
+        'c: tuple[tuple[Float["n"], Int["m"]], tuple[PyTree, PyTree], Float["n"]]',
+        "",
+        {"c": ([array(3), array(2, dtype="int32")], (None, 1), array(3))},
+    ),
     "any number of elements": ("c: tuple[PyTree, ...]", "", {"c": ()}),
     "names of parameters": (
         'owner: Float["name given"], message: Float["name expected"]',
@@ -366,6 +371,25 @@ REFUSED = {
         "",
         {"c": array(2, 3)},
         "c must be a tuple of 2, got ArrayImpl",
+    ),
+    "kind in a tuple of tuples": (
+        'c: tuple[tuple[Float["n"], Int["n"]], Float["n"]]',
+        "",
+        {"c": ((array(3, dtype="int32"), array(3, dtype="int32")), array(3))},
+        "c[0][0] must be a floating array, got int32; cast it first, for example "
+        "c[0][0].astype(jnp.float32)",
+    ),
+    "kind in the one tuple of a tuple": (
+        'c: tuple[tuple[Int["n"], Int["n"]]]',
+        "",
+        {"c": ((array(3, dtype="int32"), array(3)),)},
+        "c[0][1] must be an integer array, got float32",
+    ),
+    "length of a tuple in a tuple": (
+        'c: tuple[tuple[Float["n"], Float["n"]], Float["n"]]',
+        "",
+        {"c": ((array(3),), array(3))},
+        "c[0] must be a tuple of 2, got 1",
     ),
 }
 

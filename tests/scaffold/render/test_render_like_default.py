@@ -69,3 +69,35 @@ def test_as_many_sizes_as_the_default_has(field: str, expected: str):
 def test_where_requirements_are_stated_a_float_is_any():
     stated = dataclasses.replace(PROJECT, state_requirements=True)
     assert drawn("float = 0.999", stated) == "finite_floats()"
+
+
+OPTIMIZER = '''
+from mlax_scaffold.spec import Optimizer, Probability, Sizes
+
+
+class Averaged(Optimizer):
+    """A spec of a test."""
+
+    betas: tuple[Probability, ...] = (0.9, 0.99)
+
+    def update(self, grad, param):
+        {taken} = self.betas
+        return -grad * first
+'''
+
+
+@pytest.mark.parametrize(
+    ("taken", "expected"),
+    [
+        ("first, second", "sequences(probabilities(), min_size=2, max_size=2)"),
+        ("first, b, c", "sequences(probabilities(), min_size=3, max_size=3)"),
+        ("first, *others", "sequences(probabilities())"),
+        ("all_ = first", "sequences(probabilities())"),
+    ],
+)
+def test_a_sequence_that_is_taken_apart_has_as_many_elements(taken: str, expected: str):
+    text = OPTIMIZER.format(taken=taken)
+    library = read_library((SpecFile("specs/optim/averaged.py", "optim", text),))
+    [definition] = library
+    found = tests.test_module(definition, library, PROJECT).text
+    assert f'pick("betas", {expected})' in found

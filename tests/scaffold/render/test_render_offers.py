@@ -14,7 +14,7 @@ import mlax.graph
 
 SECTIONS = (
     *("block", "functional", "initializers", "loss"),
-    *("metric", "nn", "optim", "schedule", "train"),
+    *("metric", "nn", "optim", "schedule", "surgery", "train"),
 )
 MODULES = [
     (section, name)

@@ -9,8 +9,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import jax
 import pytest
 
+from mlax import nn
 from mlax_scaffold.model.definition import Reference
 from mlax_scaffold.model.library import Library
 from mlax_scaffold.model.project import Project, Rendered, template_root
@@ -72,7 +74,7 @@ def test_it_is_copied_under_a_header_whatever_the_package_is_called():
 def test_a_package_has_the_parts_that_it_needs():
     files = rendered(read_library(()))
     assert "_core/paths.py" in files
-    absent = ("graph/", "metric/", "train/")
+    absent = ("graph/", "metric/", "surgery/", "train/")
     assert not any(name.startswith(absent) for name in files)
     assert "train/__init__.py" not in rendered(read_library(LINEAR))
     assert "graph/__init__.py" not in rendered(read_library(CLIP))
@@ -86,7 +88,7 @@ def test_metrics_are_there_where_all_that_they_call_is():
     every = [*some, library[Reference("loss", loss)]]
     assert not has_metrics(Library({d.reference: d for d in some}))
     assert has_metrics(Library({d.reference: d for d in every}))
-    assert parts_of(library) == ["metric", "train"]
+    assert parts_of(library) == ["metric", "surgery", "train"]
 
 
 def test_a_module_of_it_fits_on_a_few_screens():
@@ -117,3 +119,18 @@ def test_the_formatter_leaves_it_alone():
     (formatted,) = format_python([replace(file, copied=False)], "mlax")
     assert left.text == text
     assert formatted.text == "x = [1, 2]\n"
+
+
+def test_a_block_is_told_what_it_does_not_reach_in_a_layer_that_it_is_given():
+    _, _, hyperparams = nn.Embed.init(jax.random.key(0), 5, 3)
+    with pytest.raises(AttributeError) as error:
+        _ = hyperparams.attend
+    assert str(error.value) == (
+        "EmbedHyperparams has no attribute 'attend': attend is a function of mlax.nn.embed, which "
+        "a block does not reach in a layer that it is given. Declare the layer in setup, where "
+        "self.layer.attend(x) calls it"
+    )
+    for name in ("attends", "take_rows", "_attend"):
+        assert not hasattr(hyperparams, name)
+        with pytest.raises(AttributeError, match=f"no attribute '{name}'$"):
+            getattr(hyperparams, name)

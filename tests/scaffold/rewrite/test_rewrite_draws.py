@@ -230,6 +230,58 @@ OPTIMIZERS = {
             )
         """,
     ),
+    "a_function_inside_of_update": (
+        3,
+        """
+        def update(self, grad, param):
+            def dropped(g):
+                return dropout(g, self.key(), rate=0.5)
+
+            return dropped(dropped(dropout(grad, self.key(), rate=0.5)))
+        """,
+    ),
+    "loops_of_jax_inside_of_update": (
+        6,
+        """
+        def update(self, grad, param):
+            def body(i, g):
+                return dropout(g, self.key(), rate=0.5)
+
+            grad = lax.fori_loop(0, 2, body, grad)
+            masks = [dropout(jnp.ones_like(grad), self.key(), rate=0.5) for _ in range(3)]
+            for mask in masks:
+                grad = grad * mask
+            return lax.cond(
+                grad.ndim > 0, lambda g: dropout(g, self.key(), rate=0.5), lambda g: g, grad
+            )
+        """,
+    ),
+    "leaves_of_a_step": (
+        3,
+        """
+        def step(self, grads, params):
+            grads = jax.tree.map(lambda g: dropout(g, self.key(), rate=0.5), grads)
+
+            def dropped(g):
+                g = dropout(g, self.key(), rate=0.5)
+                return dropout(g, self.key(), rate=0.5)
+
+            return jax.tree.map(dropped, grads)
+        """,
+    ),
+    "a_generator_in_a_step": (
+        2,
+        """
+        def step(self, grads, params):
+            draws = tuple(self.key() for _ in range(2))
+            once = jax.tree.map(
+                lambda g: dropout(g, jax.random.fold_in(draws[0], 1), rate=0.5), grads
+            )
+            return jax.tree.map(
+                lambda g: dropout(g, jax.random.fold_in(draws[1], 1), rate=0.5), once
+            )
+        """,
+    ),
 }
 SECTIONS = {"Layer": "nn", "Block": "block", "Optimizer": "optim"}
 KEY = jax.random.key(7)

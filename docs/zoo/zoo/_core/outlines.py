@@ -74,9 +74,61 @@ def of(hyperparams: Any) -> Outline:
         return hyperparams.__dict__["_outline"]
     except KeyError:
         trainables, non_trainables, _ = hyperparams.outline()
-        outline = Outline(trainables, non_trainables)
+        outline = Outline(*_as_they_stand(hyperparams, trainables, non_trainables))
         object.__setattr__(hyperparams, "_outline", outline)
         return outline
+
+
+def _as_they_stand(
+    hyperparams: Any, trainables: Any, non_trainables: Any
+) -> tuple[Any, Any]:
+    """The trees of a layer, with those of what stands in the places of layers in it."""
+    trees = trainables, non_trainables
+    if runs_any(hyperparams):
+        return trees  # It asks its layers.
+    for name in getattr(hyperparams, "__dataclass_fields__", ()):
+        value = getattr(hyperparams, name)
+        if _is_altered(value):
+            trees = tuple(
+                tree._replace(**{name: _standing(value, getattr(tree, name), i)})
+                if name in getattr(tree, "_fields", ())
+                else tree
+                for i, tree in enumerate(trees)
+            )
+    return trees  # type: ignore[return-value]
+
+
+def runs_any(hyperparams: Any) -> bool:
+    """Whether these are of a block, which runs any layer by its `apply`."""
+    return "outline" in vars(type(hyperparams))
+
+
+def _is_altered(value: Any) -> bool:
+    """Whether something stands in the place of a layer in hyperparameters."""
+    if type(value) is tuple:
+        return any(map(_is_altered, value))
+    if type(value) is dict:
+        return any(map(_is_altered, value.values()))
+    kind = type(value)
+    if getattr(kind, "stands_in", False):
+        return True
+    fields = (
+        getattr(value, "__dataclass_fields__", ()) if hasattr(kind, "outline") else ()
+    )
+    return any(_is_altered(getattr(value, name)) for name in fields)
+
+
+def _standing(value: Any, tree: Any, part: int) -> Any:
+    """One of the trees of a layer, or of several, as it is with what stands in them."""
+    if tree is ANYTHING or not _is_altered(value):
+        return tree
+    if type(value) is tuple:
+        trees = (None,) * len(value) if tree is None else tree
+        made = tuple(_standing(*item, part) for item in zip(value, trees, strict=True))
+        return None if tree is None and not any(x is not None for x in made) else made
+    if type(value) is dict:
+        return {name: _standing(value[name], tree[name], part) for name in value}
+    return layer(value)[part]
 
 
 def layer(hyperparams: Any, depth: int | None = None) -> tuple[Any, Any, Any]:

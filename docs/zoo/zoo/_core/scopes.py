@@ -39,7 +39,7 @@ def applied_by(
 
     def bind(function: F) -> F:
         name = cls.__name__.removesuffix("Hyperparams")
-        run = scoped(name)(function)
+        run = _with_stand_ins(cls, scoped(name)(function))
         cls._function = staticmethod(run)
         cls._bare = (function, name)
         if init is not None:
@@ -47,6 +47,20 @@ def applied_by(
         return run
 
     return bind
+
+
+def _with_stand_ins(cls: type[Any], function: F) -> F:
+    """Hand a call to the layer that stands in the place of this one, where one does."""
+
+    @functools.wraps(function)
+    def run(*args: Any, **inputs: Any) -> Any:
+        given: Any = args[3] if len(args) > 3 else inputs.get("hyperparams")
+        if type(given) is not cls and getattr(type(given), "stands_in", False):
+            inputs.pop("hyperparams", None)
+            return given.apply(*args[:3], *args[4:], **inputs)
+        return function(*args, **inputs)
+
+    return run  # type: ignore[return-value]
 
 
 def scoped(name: str) -> Callable[[F], F]:

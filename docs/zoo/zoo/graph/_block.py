@@ -21,6 +21,7 @@ from ._graph import Graph, Path, shown_path
 from ._module import Module
 from ._params import Params
 from ._part import own_params
+from ._recorded import kept
 from ._rng import NotSeeded, Rng
 from ._run import Run
 from ._stacks import map_params, of_all, of_one
@@ -118,7 +119,7 @@ class BlockModule(Module):
                 key, params = rng(params)
             else:
                 after = self._finished(run, new)
-                return y, after if params.is_locked else after.unlocked()
+                return kept(self, (y, after if params.is_locked else after.unlocked()))
 
     @property
     def _draws(self) -> bool:

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 import jax.numpy as jnp
 from jax.typing import DTypeLike
 
+from .._core import recording
 from .._core.arrays import Initializer, create
 from .._core.outlines import fits
+from .._core.paths import path_name
 from ._given import checked_params
 from ._graph import Path, shown_path
 from ._params import Params
@@ -109,6 +111,15 @@ class Module(Part):
                 f"{tuple(shape)}, got {jnp.shape(value)}"
             )
         return value, params
+
+    def sow(self, name: str, value: Any) -> None:
+        """Keep a value for whoever looks: see `recorded`. Otherwise this does nothing.
+
+        Args:
+            name: its name in this module.
+            value: any tree of arrays.
+        """
+        recording.keep(path_name((self.param_path(name),)), value)
 
     def _created_value(
         self,

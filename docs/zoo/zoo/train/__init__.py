@@ -7,6 +7,7 @@ of a loss; `run` calls it in a loop; `save` and `restore` keep it, to the bit; `
 says where it lies. Pairs and modules are trained alike.
 """
 
+from ._average import MovingAverage
 from ._checkpoints import latest, restore, save
 from ._evaluate import evaluate
 from ._run import run
@@ -17,6 +18,7 @@ from ._stopping import EarlyStopping
 
 __all__ = [
     "EarlyStopping",
+    "MovingAverage",
     "State",
     "averaged",
     "evaluate",

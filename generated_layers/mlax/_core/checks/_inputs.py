@@ -81,12 +81,12 @@ def _array(owner: str, name: str, expected: str, given: Any) -> jax.Array:
         ) from error
 
 
+Element = Callable[..., Any] | tuple["Element", ...] | None
+"""What checks a part of a tuple: another check, those of a tuple's own parts, or nothing."""
+
+
 def items(
-    owner: str,
-    count: int,
-    element: Callable[..., Any] | tuple[Callable[..., Any] | None, ...] | None = None,
-    /,
-    **value: Any,
+    owner: str, count: int, element: Element = None, /, **value: Any
 ) -> tuple[Any, ...]:
     """A tuple of so many elements, each of which another check takes, or one of its own."""
     name, given = named(value)
@@ -99,15 +99,23 @@ def items(
         return tuple(given)
     each = element if isinstance(element, tuple) else (element,) * count
     return tuple(
-        part if check is None else check(owner, **{f"{name}[{i}]": part})
+        _element(owner, check, f"{name}[{i}]", part)
         for i, (check, part) in enumerate(zip(each, given, strict=True))
     )
+
+
+def _element(owner: str, check: Any, name: str, given: Any) -> Any:
+    if check is None:
+        return given
+    if isinstance(check, tuple):
+        return items(owner, len(check), check, **{name: given})
+    return check(owner, **{name: given})
 
 
 def entries(
     owner: str,
     keys: tuple[str, ...],
-    element: Callable[..., Any] | tuple[Callable[..., Any] | None, ...] | None = None,
+    element: Element = None,
     /,
     **value: Any,
 ) -> dict[str, Any]:
@@ -120,9 +128,7 @@ def entries(
         )
     each = element if isinstance(element, tuple) else (element,) * len(keys)
     parts = {
-        key: given[key]
-        if check is None
-        else check(owner, **{f"{name}[{key!r}]": given[key]})
+        key: _element(owner, check, f"{name}[{key!r}]", given[key])
         for key, check in zip(keys, each, strict=True)
     }
     return {**given, **parts}

@@ -12,6 +12,7 @@ from mlax_scaffold.conversion.tables import (
     flax,
     haiku,
     initializers,
+    losses,
     nnx,
     torch,
     torch_tensors,
@@ -27,6 +28,7 @@ FUNCTIONS: Mapping[str, Row] = MappingProxyType(
         **arrays.FUNCTIONS,
         **flax.FUNCTIONS,
         **haiku.FUNCTIONS,
+        **losses.FUNCTIONS,
         **torch_tensors.FUNCTIONS,
     }
 )

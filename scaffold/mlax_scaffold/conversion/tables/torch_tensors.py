@@ -237,7 +237,25 @@ _TENSORS = {
         "(abs, angle)", "lax.complex(abs * jnp.cos(angle), abs * jnp.sin(angle))"
     ),
 }
+_REDUCED = "(input, target, reduction='mean')"
+_LOSSES = {
+    "mse_loss": Row(
+        _REDUCED, "calc.reduced(loss.squared_error(input, target), reduction)"
+    ),
+    "l1_loss": Row(
+        _REDUCED, "calc.reduced(loss.absolute_error(input, target), reduction)"
+    ),
+    "binary_cross_entropy_with_logits": Row(
+        _REDUCED,
+        "calc.reduced(loss.sigmoid_binary_cross_entropy(input, target), reduction)",
+    ),
+    "huber_loss": Row(
+        "(input, target, reduction='mean', delta=_)",
+        "calc.reduced(loss.huber_loss(input, target, delta=delta), reduction)",
+    ),
+}
 FUNCTIONS = {
+    **{f"torch.nn.functional.{name}": row for name, row in _LOSSES.items()},
     **{f"torch.{name}": row for name, row in _TENSORS.items()},
     **{f"torch.nn.functional.{name}": row for name, row in _FUNCTIONAL.items()},
     "torch.special.erf": METHODS["erf"],

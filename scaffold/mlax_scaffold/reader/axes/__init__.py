@@ -1,7 +1,7 @@
 """The types of inputs that have none, from what reads them.
 
 `evidence` walks the methods, `layers` says what a layer that is called takes, `sizes` writes sizes as shapes
-do, and `known` gathers what each input is.
+do, `carries` reads what a cell begins with, and `known` gathers what each input is.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import ast
 import re
 from collections.abc import Iterator, Mapping
 
+from mlax_scaffold.reader.axes.carries import carried
 from mlax_scaffold.reader.axes.evidence import Evidence
 from mlax_scaffold.reader.axes.known import Known
 from mlax_scaffold.reader.axes.sizes import Scope
@@ -25,11 +26,22 @@ def type_of(source: Source, method: ast.FunctionDef, name: str) -> str:
         known = inputs.get(name)
         if known is None:
             continue
+        if carry := carried(scope, part, name, _first(source, part, name)):
+            return carry
         if scope.owner and not known.told and _is_block(scope.owner):
             return "PyTree"
         others = [k.annotation(scope.fields) for k in inputs.values()]
         return _told_apart(known.annotation(scope.fields), others, part)
     return ANY
+
+
+def _first(source: Source, method: ast.FunctionDef, name: str) -> str:
+    """The type of the first input of a method, as it is written or by what the body does with it."""
+    first = next((a for a in method.args.args if a.arg != "self"), None)
+    if first is None or first.arg == name:
+        return ANY
+    written = first.annotation
+    return ast.unparse(written) if written else type_of(source, method, first.arg)
 
 
 def parts_of(

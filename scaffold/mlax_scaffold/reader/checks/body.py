@@ -10,7 +10,9 @@ from mlax_scaffold.errors import Fix, did_you_mean
 from mlax_scaffold.model.definition import Import
 from mlax_scaffold.model.reserved import RESERVED
 from mlax_scaffold.model.unparsing import unparsed
+from mlax_scaffold.reader.checks.coefficients import check_coefficients
 from mlax_scaffold.reader.checks.complex_dtypes import check_complex_dtypes
+from mlax_scaffold.reader.checks.draws import draws_inside, several_keys
 from mlax_scaffold.reader.checks.given_dtype import check_given_dtype
 from mlax_scaffold.reader.checks.half_precision import check_half_precision
 from mlax_scaffold.reader.checks.numpy_arrays import check_numpy_arrays
@@ -75,6 +77,7 @@ _CHECKS = (
     check_scatters,
     check_half_precision,
     check_given_dtype,
+    check_coefficients,
 )
 """What looks at whole bodies."""
 
@@ -162,7 +165,7 @@ class BodyChecker:
                 return
             case ast.Attribute(ctx=ast.Load()):
                 self._attribute(node)
-        keyed = "keys" in self.attributes
+        keyed = draws_inside(self.attributes)
         for child, inner in parts(node, context, keyed=keyed):
             self._visit(child, inner)
 
@@ -227,8 +230,8 @@ class BodyChecker:
         draws = is_key or what in ("layer", "optimizer")
         if is_layer or is_key:
             what = f"`{unparsed(node.func)}`"
-            # A function inside of a method of a layer is known to draw later: see `places`.
-            later = "keys" in self.attributes and context == REPEATED[0]
+            # A function inside of a method is known to draw later: see `places`.
+            later = draws_inside(self.attributes) and context == REPEATED[0]
             if context and (is_layer or context in REPEATED) and not later:
                 self.source.report(
                     node,
@@ -365,14 +368,6 @@ class BodyChecker:
         """The one attribute that is almost spelt so."""
         close = did_you_mean(name, sorted(self.attributes), cutoff=0.8)
         return attribute(self.source, node, close.split('"')[1]) if close else None
-
-
-def several_keys(attributes: Mapping[str, str]) -> str:
-    """What to write where a key is needed several times, by what self has."""
-    taken = (
-        "self.keys(n)" if "keys" in attributes else "jax.random.split(self.key(), n)"
-    )
-    return f"Take a key for each before: `draws = {taken}`, and loop, map or scan over them."
 
 
 def ends_in_return(body: list[ast.stmt]) -> bool:

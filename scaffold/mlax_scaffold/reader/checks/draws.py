@@ -1,8 +1,9 @@
-"""Finds sub-layers that draw keys in a while loop: every pass would get the same key."""
+"""Where keys may be drawn: sub-layers that draw in a while loop would get the same key in every pass."""
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 
 from mlax_scaffold.errors import Diagnostic
 from mlax_scaffold.model.definition import Definition
@@ -52,3 +53,20 @@ def _check(source: Source, tree: ast.AST, drawing: set[str]) -> None:
                     "the same key",
                     "Write a for loop, whose passes have keys of their own.",
                 )
+
+
+def draws_inside(attributes: Mapping[str, str]) -> bool:
+    """Whether functions and comprehensions in a method have keys of their own, by what self has.
+
+    Those of an optimizer do, but where it calls others.
+    """
+    calls = {"optimizer", "optimizers"} & set(attributes.values())
+    return "keys" in attributes or ("key" in attributes and not calls)
+
+
+def several_keys(attributes: Mapping[str, str]) -> str:
+    """What to write where a key is needed several times, by what self has."""
+    taken = (
+        "self.keys(n)" if "keys" in attributes else "jax.random.split(self.key(), n)"
+    )
+    return f"Take a key for each before: `draws = {taken}`, and loop, map or scan over them."

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator, Mapping
 
 from mlax_scaffold.model.unparsing import unparsed
-from mlax_scaffold.reader.checks.body import several_keys
+from mlax_scaffold.reader.checks.draws import draws_inside, several_keys
 from mlax_scaffold.reader.source import Source, dotted, self_attribute
 
 _REPEATING = frozenset(
@@ -54,7 +54,7 @@ def check_keys(
         drawn = not isinstance(bound[node.id][0], ast.arg)
         if drawn and isinstance(repeat, ast.For):
             hint = "Call `self.key()` in the loop: each pass gets a key of its own."
-        elif drawn and "keys" in attributes and isinstance(repeat, _FUNCTIONS):
+        elif drawn and draws_inside(attributes) and isinstance(repeat, _FUNCTIONS):
             hint = "Call `self.key()` in the function: each call gets a key of its own."
         elif drawn:
             hint = several_keys(attributes)

@@ -8,7 +8,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from mlax_scaffold.errors import Diagnostic
-from mlax_scaffold.model.definition import Definition, MethodRole, Reference, Role
+from mlax_scaffold.model.definition import (
+    Definition,
+    Kind,
+    MethodRole,
+    Reference,
+    Role,
+)
 from mlax_scaffold.model.library import Library, Traits
 from mlax_scaffold.model.needs import needs
 from mlax_scaffold.model.places import STRUCTURAL, Member, meets
@@ -33,12 +39,20 @@ _FUNCTION = re.compile(
     re.M,
 )
 """What stands in a text that may have functions inside of its methods, or methods as values."""
+_ROLES = (
+    MethodRole.ENTRY,
+    MethodRole.OWN,
+    MethodRole.PREPARE,
+    MethodRole.UPDATE,
+    MethodRole.STEP,
+)
+"""The methods that may draw."""
 _SEVERAL = (*REPEATED, "a function that is a value")
 
 
 def check_places(definition: Definition, library: Library) -> list[Diagnostic]:
-    """Every finding in the methods of a layer or a block."""
-    if not definition.kind.is_layer:
+    """Every finding in the methods of a layer, a block or an optimizer."""
+    if not _threads(definition.kind):
         return []
     effects = effects_of(definition, library)
     if not any(effects.values()):
@@ -67,7 +81,7 @@ def check_places(definition: Definition, library: Library) -> list[Diagnostic]:
 def marks_of(definition: Definition, library: Library) -> Mapping[str, Marks]:
     """The functions inside of methods that draw or change states, by method; none for most."""
     # Most methods have no function in them: finding out is cheaper than reading them again.
-    if not definition.kind.is_layer or not _FUNCTION.search(definition.core):
+    if not _threads(definition.kind) or not _FUNCTION.search(definition.core):
         return {}
     effects = effects_of(definition, library)
     return {
@@ -77,14 +91,19 @@ def marks_of(definition: Definition, library: Library) -> Mapping[str, Marks]:
     }
 
 
+def _threads(kind: Kind) -> bool:
+    """Whether functions inside of the methods of a kind of definition may draw."""
+    return kind.is_layer or kind is Kind.OPTIMIZER
+
+
 def _methods(definition: Definition) -> Iterator[ast.FunctionDef]:
     roles = {m.name: m.role for m in definition.methods}
     for node in parsed(definition.core).body:
         if isinstance(node, ast.ClassDef) and node.name == definition.name:
             for method in node.body:
-                if isinstance(method, ast.FunctionDef) and roles.get(method.name) in (
-                    MethodRole.ENTRY,
-                    MethodRole.OWN,
+                if (
+                    isinstance(method, ast.FunctionDef)
+                    and roles.get(method.name) in _ROLES
                 ):
                     yield method
 
@@ -104,13 +123,19 @@ def _sequences(definition: Definition) -> set[str]:
 def _closures(
     definition: Definition, method: ast.FunctionDef, effects: Mapping[str, Effect]
 ) -> Closures:
-    states = {d.name for d in definition.declared(Role.STATE)}
+    layer = definition.kind.is_layer
+    states = {d.name for d in definition.declared(Role.STATE) if layer}
     found = effects_in(method, effects, _sequences(definition), states)
     return closures(method, found)
 
 
 def effects_of(definition: Definition, library: Library) -> Mapping[str, Effect]:
-    """What a call of each attribute of self does: of sub-layers, of methods, and of layers in a list."""
+    """What a call of each attribute of self does: of sub-layers, of methods, and of layers in a list.
+
+    Of an optimizer `self.key` alone, where it has no optimizers in it, which take keys in order.
+    """
+    if definition.kind is Kind.OPTIMIZER:
+        return {} if definition.has_optimizers else {"key": Effect(False, True)}
     found = {
         name: Effect(traits.stateful, traits.draws)
         for name, traits in library.sub_layers(definition).items()

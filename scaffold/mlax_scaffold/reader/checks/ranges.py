@@ -1,10 +1,11 @@
-"""Ranges of integers that meet numbers in a body: the result is of float32, whatever the input is."""
+"""Ranges of integers that become numbers in a body: the result is of float32, whatever the input is."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
 
+from mlax_scaffold.errors import Fix
 from mlax_scaffold.model.definition import Import
 from mlax_scaffold.reader.axes.evidence import Evidence
 from mlax_scaffold.reader.axes.sizes import Scope
@@ -31,6 +32,8 @@ def check_ranges(
     """
     like = None
     for node in ast.walk(method):
+        if (dtype := _stepped(node, imports)) is not None:
+            _report_step(source, node, dtype)
         for made in _widened(node, imports, method):
             like = like or _like(source, method)
             if like is None:
@@ -43,6 +46,38 @@ def check_ranges(
                 "cast by a field of the word DType.",
                 fix=typed_like(source, made, like),
             )
+
+
+def _stepped(node: ast.AST, imports: Mapping[str, Import]) -> ast.expr | None:
+    """The dtype of `jnp.arange(start, stop, step, dtype)` of integers, which jax computes in float32."""
+    if not isinstance(node, ast.Call):
+        return None
+    if qualified(node.func, imports) != "jax.numpy.arange":
+        return None
+    names = [k.arg for k in node.keywords]
+    given = [*node.args, *(k.value for k in node.keywords if k.arg != "dtype")]
+    dtypes = [*node.args[3:], *(k.value for k in node.keywords if k.arg == "dtype")]
+    steps = len(node.args) > 2 or "step" in names
+    if not steps or len(dtypes) != 1 or any(_number(part, imports) for part in given):
+        return None
+    match dtypes[0]:
+        case ast.Name(id="dtype") | ast.Attribute(attr="dtype"):
+            return dtypes[0]
+    return None
+
+
+def _report_step(source: Source, node: ast.AST, dtype: ast.expr) -> None:
+    assert isinstance(node, ast.Call)
+    numbers = [*node.args[:3], *(k for k in node.keywords if k.arg != "dtype")]
+    inner = ", ".join(map(source.text_of, numbers))
+    called = source.text_of(node.func)
+    text = f"{called}({inner}).astype({source.text_of(dtype)})"
+    source.report(
+        node,
+        f"`{called}` with a step computes in float32, whatever its dtype is",
+        f"Cast the integers: `{text}`.",
+        fix=Fix((source.edit(node, text),)),
+    )
 
 
 def _widened(

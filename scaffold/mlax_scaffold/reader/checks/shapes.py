@@ -84,7 +84,8 @@ class _Checker:
                     if name in bound | self._counted(shape) or self._known(name):
                         continue
                     known = [*self.sizes, *self.tuples, *bound]
-                    if name in free and not did_you_mean(name, known, cutoff=0.8):
+                    near = [other for other in known if not _extends(name, other)]
+                    if name in free and not did_you_mean(name, near, cutoff=0.8):
                         continue  # an axis of any size, with a name for the reader
                     message = "names neither a hyperparameter nor an axis of an input"
                     other = (
@@ -151,6 +152,12 @@ class _Checker:
 def _one_of(name: str, several: Iterable[str]) -> bool:
     """Whether an axis is called like one of what a field has several of: `width` beside `widths`."""
     return bool({f"{name}s", f"{name}es"} & {*several})
+
+
+def _extends(name: str, other: str) -> bool:
+    """Whether one name has the words of the other and more, as `features` and `in_features`."""
+    words, others = {*name.split("_")}, {*other.split("_")}
+    return words < others or others < words
 
 
 def _only_broadcast(shape: Shape | Conditional) -> bool:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from mlax_scaffold.errors import Edit, Fix
+from mlax_scaffold.errors import Edit, Fix, Needed
 from mlax_scaffold.model.unparsing import unparsed
+from mlax_scaffold.reader.remedies.names import of_jax
 from mlax_scaffold.reader.remedies.names import word as import_of
 from mlax_scaffold.reader.source import Source
 
@@ -76,6 +77,8 @@ def strict_call(source: Source, call: ast.Call, word: str) -> Fix | None:
     needed = import_of(source, word)
     function = call.func
     name = _last(source, function)
+    if name == "rademacher":
+        return _signs(source, call, needed)
     form = _FORMS.get(name)
     method = isinstance(function, ast.Attribute) and not _of_module(source, function)
     if form is None or any(isinstance(a, ast.Starred) for a in call.args):
@@ -114,6 +117,22 @@ def strict_call(source: Source, call: ast.Call, word: str) -> Fix | None:
     else:
         edits.append(source.edit(function, needed.bound))
     return Fix(_joined(edits), (needed,))
+
+
+def _signs(source: Source, call: ast.Call, needed: Needed) -> Fix | None:
+    """`rademacher(key, shape, dtype)` by the strict `bernoulli`: integers where no dtype is given."""
+    names = ("key", "shape", "dtype")
+    given = dict(zip(names, call.args, strict=False))
+    given |= {k.arg or "": k.value for k in call.keywords}
+    if len(call.args) > len(names) or "key" not in given or not {*given} <= {*names}:
+        return None
+    texts = {name: source.text_of(value) for name, value in given.items()}
+    numpy = of_jax(source, "jnp")
+    drawn = f"{needed.bound}({texts['key']}, p=0.5, shape={texts.get('shape', '()')})"
+    text = f"{numpy.bound}.where({drawn}, 1, -1)"
+    if "dtype" in texts:
+        text += f".astype({texts['dtype']})"
+    return Fix((source.edit(call, text),), (needed, numpy))
 
 
 def _joined(edits: list[Edit]) -> tuple[Edit, ...]:

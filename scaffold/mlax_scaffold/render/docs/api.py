@@ -13,7 +13,7 @@ from mlax_scaffold.model.project import Project, Rendered
 from mlax_scaffold.render.docs.markdown import block, code, paragraphs, prose, table
 from mlax_scaffold.render.environment import copied_modules, render_template
 from mlax_scaffold.render.formatting import format_python
-from mlax_scaffold.render.parts import has_metrics, has_optimizers
+from mlax_scaffold.render.parts import has_blocks, has_metrics, has_optimizers
 
 _SECTION = re.compile(r"(Args|Returns|Raises):\n", re.ASCII)
 _ENTRY = re.compile(r"^    (\S.*?): (.*)$")
@@ -52,6 +52,7 @@ _GROUPS = "_core/groups"
 _INJECTED = "_core/injected"
 _TRAIN = "train"
 _METRIC = "metric"
+_SURGERY = "surgery"
 
 PAGES = (
     ApiPage(
@@ -110,12 +111,23 @@ PAGES = (
         dict.fromkeys(
             (
                 *("State", "init", "step", "loss_of_params", "averaged", "run"),
-                *("evaluate", "EarlyStopping", "save", "latest", "restore"),
-                "shardings",
+                *("evaluate", "EarlyStopping", "MovingAverage"),
+                *("save", "latest", "restore", "shardings"),
             ),
             _TRAIN,
         ),
         has_optimizers,
+    ),
+    ApiPage(
+        "surgery",
+        "Surgery",
+        "Trained models with other layers in them, other weights, or a look inside.",
+        ".surgery",
+        dict.fromkeys(
+            ("parts", "replace", "reparametrized", "recorded", "split", "merge"),
+            _SURGERY,
+        ),
+        has_blocks,
     ),
     ApiPage(
         "metric",
@@ -127,6 +139,7 @@ PAGES = (
                 *("Metric", "Mean", "Accuracy", "Perplexity", "ConfusionMatrix"),
                 *("Precision", "Recall", "F1", "AUC", "MeanSquaredError"),
                 *("MeanAbsoluteError", "R2", "Variance", "Count", "Total", "Moments"),
+                *("area_under_roc", "average_precision"),
             ),
             _METRIC,
         ),

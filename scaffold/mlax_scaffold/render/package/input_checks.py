@@ -47,9 +47,9 @@ class InputChecks:
         elements = _elements(item.type)
         if elements:
             # One check for all, or one for each; None would pass none.
-            kinds = ["" if e.optional else e.kind for e in elements]
-            each = [f"checks.{_KINDS[k]}" if k in _KINDS else "None" for k in kinds]
-            element = f", {each[0]}" if len({*each}) == 1 else f", ({', '.join(each)})"
+            each = [_element(e) for e in elements]
+            plain = len({*each}) == 1 and not each[0].startswith("(")
+            element = f", {each[0] if plain else _tuple(each)}"
             element = "" if {*each} == {"None"} else element
             keys = item.type.keys
             check, parts = ("entries", keys) if keys else ("items", len(elements))
@@ -198,6 +198,21 @@ def _floating_parts(
         guard = " and ".join(filter(None, (guard, f"{expression} is not None")))
     for name, at, part in array.parts if _elements(array) else ():
         yield from _floating_parts(f"{label}_{name}", f"{expression}{at}", part, guard)
+
+
+def _element(array: ArrayType) -> str:
+    """What checks the kind of a part of a tuple: for a tuple in it, a tuple of what checks its parts."""
+    if array.optional:
+        return "None"
+    if array.kind in _KINDS:
+        return f"checks.{_KINDS[array.kind]}"
+    # One of a class of its own stays what it is given as.
+    parts = [] if array.keys or array.name else [*map(_element, _elements(array))]
+    return "None" if {*parts} <= {"None"} else _tuple(parts)
+
+
+def _tuple(texts: list[str]) -> str:
+    return f"({', '.join(texts)}{',' * (len(texts) == 1)})"
 
 
 def _elements(array: ArrayType) -> tuple[ArrayType, ...]:

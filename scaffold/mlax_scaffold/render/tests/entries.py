@@ -133,7 +133,11 @@ def _draws(definition: Definition, method: Method, unsaid: bool) -> Iterator[str
             )
         if h.type.word.mapped and h.type.optional and not _is_mapped(definition.kind):
             strategy = "nothing()"
-        domain = (unsaid and like_default(h)) or dividing(definition, h) or strategy
+        domain = (
+            (unsaid and like_default(definition, h))
+            or dividing(definition, h)
+            or strategy
+        )
         yield f'{local(h.name)} = pick("{h.name}", {domain})'
 
 

@@ -49,8 +49,16 @@ def kept_sizes(definition: Definition, method: Method) -> dict[str, str]:
     return found
 
 
-def like_default(h: Hyperparameter) -> str | None:
-    """A strategy of a `float`, or of sizes, that says no more of itself than a default does."""
+def like_default(definition: Definition, h: Hyperparameter) -> str | None:
+    """A strategy of a `float`, or of a sequence, that says no more of itself than a default does.
+
+    One of numbers that the code takes apart, `b1, b2 = self.betas`, has as many as there are names.
+    """
+    counts = [
+        n for m in definition.methods for name, n in m.taken_apart if name == h.name
+    ]
+    if counts and h.type.strategy.startswith("sequences("):
+        return f"{h.type.strategy[:-1]}, min_size={counts[0]}, max_size={counts[0]})"
     try:
         value = None if h.default is None else ast.literal_eval(h.default.tree)
     except ValueError:

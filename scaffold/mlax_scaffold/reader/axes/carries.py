@@ -1,0 +1,177 @@
+"""The type of a cell's carry, by what `initial_carry` makes."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from mlax_scaffold.reader.axes.sizes import Scope
+
+_MADE = ("empty", "full", "ones", "zeros")
+"""Functions that make an array of a shape, which is their first argument."""
+_KINDS = {"bool": "Bool", "int": "Int", "uint": "Int"}
+_DEPTH = 6
+"""So many values are looked up, one in the other."""
+
+
+def carried(scope: Scope, method: ast.FunctionDef, name: str, first: str) -> str | None:
+    """The type of the carry; None for any other input, and where it is not plain.
+
+    Args:
+        scope: the class.
+        method: its method.
+        name: of the input.
+        first: the type of the first input, whose axes `input_shape` are.
+    """
+    making = scope.methods.get("initial_carry")
+    inputs = [a.arg for a in method.args.args if a.arg != "self"]
+    if making is None or method.name != "forward" or inputs[1:] != [name]:
+        return None
+    given = [a.arg for a in making.args.args if a.arg != "self"]
+    returned = [n.value for n in ast.walk(making) if isinstance(n, ast.Return)]
+    if len(given) != 2 or len(returned) != 1 or returned[0] is None:
+        return None
+    reader = _Reader(scope, _locals(making), given[0], given[1], _words(first))
+    return reader.type(returned[0])
+
+
+def _locals(function: ast.FunctionDef) -> dict[str, ast.expr]:
+    """The values of names that are bound once, also `a, b = ...` element by element."""
+    found: dict[str, list[ast.expr | None]] = {}
+    for node in ast.walk(function):
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                found.setdefault(name, []).append(value)
+            case ast.Name(id=name, ctx=ast.Store()):
+                found.setdefault(name, []).append(None)
+    # Each assignment is met as a statement, and as a name.
+    return {n: v[0] for n, v in found.items() if len(v) == 2 and v[0] is not None}
+
+
+def _words(text: str) -> tuple[str, ...]:
+    """The axes of the type of one array; none of any other type."""
+    match ast.parse(text, mode="eval").body:
+        case ast.Subscript(value=ast.Name(), slice=ast.Constant(value=str(shape))):
+            return tuple(shape.split())
+    return ()
+
+
+@dataclass(frozen=True)
+class _Reader:
+    scope: Scope
+    locals: Mapping[str, ast.expr]
+    shape: str
+    """What the shape of the input is called, and its dtype."""
+    dtype: str
+    words: tuple[str, ...]
+    """The axes of the input."""
+
+    def type(self, node: ast.expr, depth: int = 0) -> str | None:
+        """The type of an array, or of a tuple of them."""
+        if depth > _DEPTH:
+            return None
+        match node:
+            case ast.Name(id=name) if name in self.locals:
+                return self.type(self.locals[name], depth + 1)
+            case ast.Tuple(elts=parts) if parts:
+                inner = [self.type(part, depth + 1) for part in parts]
+                known = [text for text in inner if text is not None]
+                if len(known) < len(inner):
+                    return None
+                return f"tuple[{', '.join(known)}]"
+            case ast.Call(
+                func=ast.Attribute(
+                    value=ast.Subscript(value=ast.Attribute(value=owner, attr="at"))
+                )
+            ):
+                return self.type(owner, depth + 1)
+            case ast.Call(func=ast.Attribute(attr=made), args=[shape, *others]) if (
+                made in _MADE
+            ):
+                axes = self._axes(shape, depth + 1)
+                dtypes = [k.value for k in node.keywords if k.arg == "dtype"]
+                dtypes += others[1:] if made == "full" else others
+                kind = self._kind(dtypes)
+                if axes is None or kind is None:
+                    return None
+                return f'{kind}["{" ".join(axes)}"]'
+        return None
+
+    def _kind(self, dtypes: list[ast.expr]) -> str | None:
+        match dtypes:
+            case [] | [ast.Name(id=self.dtype)]:
+                return "Float"
+            case [ast.Name(id=name) | ast.Attribute(attr=name)]:
+                return _KINDS.get(name.rstrip("_0123456789"))
+        return None
+
+    def _axes(self, node: ast.expr, depth: int) -> list[str] | None:
+        """The axes of a shape."""
+        if depth > _DEPTH:
+            return None
+        match node:
+            case ast.Name(id=name) if name == self.shape:
+                return [*self.words] or None
+            case ast.Name(id=name) if name in self.locals:
+                return self._axes(self.locals[name], depth + 1)
+            case ast.Subscript(value=inner, slice=ast.Slice(lower, upper, None)):
+                axes = self._axes(inner, depth + 1)
+                bounds = [_number(bound) for bound in (lower, upper)]
+                plain = axes is not None and _counted(axes, bounds[1])
+                if not plain or bounds[0] not in (None, 0) or axes is None:
+                    return None
+                return axes[: bounds[1]]
+            case ast.BinOp(left=left, op=ast.Add(), right=right):
+                parts = [self._axes(part, depth + 1) for part in (left, right)]
+                known = [part for part in parts if part is not None]
+                return [w for p in known for w in p] if len(known) == 2 else None
+            case ast.Tuple(elts=parts) | ast.List(elts=parts):
+                found: list[str] = []
+                for part in parts:
+                    inner = (
+                        self._axes(part.value, depth + 1)
+                        if isinstance(part, ast.Starred)
+                        else self._axis(part, depth + 1)
+                    )
+                    if inner is None:
+                        return None
+                    found += inner
+                return found
+        axis = self._axis(node, depth + 1)
+        return axis
+
+    def _axis(self, node: ast.expr, depth: int) -> list[str] | None:
+        """The one axis that a size is."""
+        if depth > _DEPTH:
+            return None
+        match node:
+            case ast.Name(id=name) if name in self.locals:
+                return self._axis(self.locals[name], depth + 1)
+            case ast.Subscript(value=ast.Name(id=self.shape), slice=index):
+                place = _number(index)
+                words = self.words
+                if place is None or not -len(words) <= place < len(words):
+                    return None
+                passed = words[: place + 1] if place >= 0 else words[place:]
+                open_ = any(word.startswith(("*", ".")) for word in passed)
+                return None if open_ else [words[place]]
+        size = self.scope.size(node)
+        return [size] if size else None
+
+
+def _number(node: ast.expr | None) -> int | None:
+    match node:
+        case ast.Constant(value=int(number)):
+            return number
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(number))):
+            return -number
+    return None
+
+
+def _counted(axes: list[str], upper: int | None) -> bool:
+    """Whether so many axes are cut off that have one size each."""
+    if upper is None:
+        return True
+    cut = axes[upper:] if upper < 0 else axes[:upper]
+    return not any(word.startswith(("*", ".")) for word in cut)

@@ -1,0 +1,128 @@
+"""Finds numbers of a step, which are of the default float dtype, beside leaves of another one."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterator, Mapping
+
+from mlax_scaffold.errors import Fix
+from mlax_scaffold.model.definition import Import
+from mlax_scaffold.model.unparsing import unparsed
+from mlax_scaffold.reader.checks.exactness import only_value
+from mlax_scaffold.reader.constructs import construct, functions_of
+from mlax_scaffold.reader.source import Source, self_attribute
+
+_KINDS = ("scheduled", "state", "step", "coefficient")
+"""What attributes are that are such numbers."""
+_DEPTH = 8
+"""So many values are looked up, one in the other."""
+_KEEPS = ("abs", "exp", "log", "maximum", "minimum", "power", "sqrt", "square", "where")
+"""Functions whose result is such a number where an argument is."""
+
+
+def check_coefficients(
+    source: Source,
+    method: ast.FunctionDef,
+    attributes: Mapping[str, str],
+    imports: Mapping[str, Import],
+) -> None:
+    """Report each that stands beside a leaf in a function of `jax.tree.map`.
+
+    In the methods over whole trees: `update` gets them in the dtype of its leaf.
+    """
+    if "step_number" not in attributes:
+        return
+    named = {n.name: n for n in ast.walk(method) if isinstance(n, ast.FunctionDef)}
+    seen: set[ast.AST] = set()
+    for call in ast.walk(method):
+        made = construct(call)
+        if made is None or made.name != "tree_map" or not isinstance(call, ast.Call):
+            continue
+        for given in functions_of(call, made):
+            function = named.get(given.id) if isinstance(given, ast.Name) else given
+            if not isinstance(function, ast.FunctionDef | ast.Lambda):
+                continue
+            leaves = [a.arg for a in function.args.args if a.arg != "self"]
+            if not leaves or function in seen:
+                continue
+            seen.add(function)
+            for number, leaf in _beside(function, leaves, method, attributes):
+                _report(source, number, leaf)
+
+
+def _beside(
+    function: ast.FunctionDef | ast.Lambda,
+    leaves: Collection[str],
+    method: ast.FunctionDef,
+    attributes: Mapping[str, str],
+) -> Iterator[tuple[ast.expr, str]]:
+    """The numbers of the step that are operands beside what leaves make, with the first of these."""
+    for node in ast.walk(function):
+        if not isinstance(node, ast.BinOp):
+            continue
+        for one, other in ((node.left, node.right), (node.right, node.left)):
+            names = {n.id for n in ast.walk(other) if isinstance(n, ast.Name)}
+            beside = [leaf for leaf in leaves if leaf in names]
+            if beside and _is_number(one, method, attributes):
+                yield one, beside[0]
+
+
+def _is_number(
+    node: ast.expr,
+    method: ast.FunctionDef,
+    attributes: Mapping[str, str],
+    depth: int = 0,
+) -> bool:
+    """Whether an expression is certain to be an array that one number of the step makes."""
+    if depth > _DEPTH:
+        return False
+
+    def inner(part: ast.expr) -> bool:
+        return _is_number(part, method, attributes, depth + 1)
+
+    match node:
+        case ast.Attribute() if name := self_attribute(node):
+            return attributes.get(name) in _KINDS
+        case ast.Name(id=name):
+            return any(map(inner, only_value(name, method)))
+        case ast.UnaryOp(operand=operand):
+            return inner(operand)
+        case ast.BinOp(left=left, right=right):
+            both = [inner(left), inner(right)]
+            plain = [_is_plain(part) for part in (left, right)]
+            return any(both) and all(
+                number or constant for number, constant in zip(both, plain, strict=True)
+            )
+        case ast.Call(func=ast.Attribute(value=ast.Name(), attr=called), args=args):
+            return called in _KEEPS and any(map(inner, args))
+    return False
+
+
+def _is_plain(node: ast.expr) -> bool:
+    """Whether an expression is made of numbers and attributes of self alone."""
+    match node:
+        case ast.Constant(value=int() | float()):
+            return True
+        case ast.Attribute():
+            return self_attribute(node) is not None
+        case ast.UnaryOp(operand=inner):
+            return _is_plain(inner)
+        case ast.BinOp(left=left, right=right):
+            return _is_plain(left) and _is_plain(right)
+    return False
+
+
+def _report(source: Source, number: ast.expr, leaf: str) -> None:
+    if isinstance(number, ast.UnaryOp):
+        number = number.operand
+    text = source.text_of(number)
+    whole = isinstance(number, ast.Name | ast.Attribute | ast.Call)
+    shown = text if whole or text.startswith("(") else f"({text})"
+    written = f"{shown}.astype({leaf}.dtype)"
+    source.report(
+        number,
+        f"`{unparsed(number)}` is a number of the step: with a leaf of half precision "
+        "it makes float32",
+        f"Give it the dtype of the leaf: `{written}`.",
+        fix=Fix((source.edit(number, written),)),
+    )
