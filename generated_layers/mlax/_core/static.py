@@ -4,9 +4,17 @@
 
 import functools
 import inspect
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, Protocol, TypeVar, dataclass_transform
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Protocol,
+    TypeVar,
+    dataclass_transform,
+)
 
 import jax
 import numpy as np
@@ -73,6 +81,22 @@ class OfLayer:
         return self._function(
             x, trainables, non_trainables, self, inference_mode, key, **inputs
         )
+
+    if not TYPE_CHECKING:  # what there is none of, is an error of types
+
+        def __getattr__(self, name):
+            place = type(self).__module__
+            missing = f"{type(self).__name__} has no attribute {name!r}"
+            # What a class has is found before.
+            module = None if name.startswith("_") else sys.modules.get(place)
+            other = getattr(module, name, None)
+            if inspect.isfunction(other) and other.__module__ == place:
+                missing += (
+                    f": {name} is a function of {place}, which a block does not reach in a layer "
+                    "that it is given. Declare the layer in setup, where "
+                    f"self.layer.{name}(x) calls it"
+                )
+            raise AttributeError(missing, name=name, obj=self)
 
     def outline(self) -> tuple[Any, Any, Any]:
         """`init` with these hyperparameters: shapes in the place of arrays."""

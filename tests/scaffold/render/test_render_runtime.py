@@ -9,8 +9,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import jax
 import pytest
 
+from mlax import nn
 from mlax_scaffold.model.definition import Reference
 from mlax_scaffold.model.library import Library
 from mlax_scaffold.model.project import Project, Rendered, template_root
@@ -117,3 +119,18 @@ def test_the_formatter_leaves_it_alone():
     (formatted,) = format_python([replace(file, copied=False)], "mlax")
     assert left.text == text
     assert formatted.text == "x = [1, 2]\n"
+
+
+def test_a_block_is_told_what_it_does_not_reach_in_a_layer_that_it_is_given():
+    _, _, hyperparams = nn.Embed.init(jax.random.key(0), 5, 3)
+    with pytest.raises(AttributeError) as error:
+        _ = hyperparams.attend
+    assert str(error.value) == (
+        "EmbedHyperparams has no attribute 'attend': attend is a function of mlax.nn.embed, which "
+        "a block does not reach in a layer that it is given. Declare the layer in setup, where "
+        "self.layer.attend(x) calls it"
+    )
+    for name in ("attends", "take_rows", "_attend"):
+        assert not hasattr(hyperparams, name)
+        with pytest.raises(AttributeError, match=f"no attribute '{name}'$"):
+            getattr(hyperparams, name)

@@ -10,8 +10,18 @@ from made import assert_same, drawn
 from mlax_scaffold.testing.audit import assert_dtypes
 from mlax_scaffold.testing.dtypes import x64
 
+from references.soft_dtw import soft_dtw
 from references.sparsemax import sparsemax
 from zoo import functional
+
+
+@pytest.mark.parametrize("gamma", [1.0, 0.1])
+def test_soft_dtw(gamma):
+    x, y = drawn(5, 2), drawn(4, 2)
+    with x64():
+        given = jnp.asarray(x), jnp.asarray(y)
+        found = np.asarray(functional.soft_dtw(*given, gamma=gamma))
+    assert_same(found, np.asarray(soft_dtw(x, y, gamma)), 1e-6)
 
 
 @pytest.mark.parametrize("axis", [-1, 0])

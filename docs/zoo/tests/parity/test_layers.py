@@ -13,6 +13,7 @@ from references.adaptive_computation_time import adaptive_computation_time
 from references.affine_coupling import affine_coupling
 from references.arc_face import arc_face
 from references.axial_attention import axial_attention
+from references.b_spline_kan import b_spline_kan
 from references.capsule_routing import capsule_routing
 from references.cbam import cbam
 from references.cheby_kan import cheby_kan
@@ -24,6 +25,7 @@ from references.evo_norm import evo_norm
 from references.film import film
 from references.filter_response_norm import filter_response_norm
 from references.fnet_mixing import fnet_mixing
+from references.gated_delta_net import gated_delta_net
 from references.gmlp_block import gmlp_block
 from references.highway import highway
 from references.hopfield import hopfield
@@ -42,6 +44,7 @@ from references.rbf import rbf
 from references.relative_position_bias import relative_position_bias
 from references.reversible import inverse as inverse_of_reversible
 from references.reversible import reversible
+from references.set2set import set2set
 from references.siren import siren
 from references.swin_attention import swin_attention
 from references.switchable_norm import switchable_norm
@@ -82,6 +85,13 @@ def test_axial_attention():
     layer, x = made(nn.AxialAttention, features=4, num_heads=2), drawn(2, 3, 2, 4)
     maps = [attention[:4] for attention in layer.w.attentions]
     assert_same(layer(x), axial_attention(x, maps, heads=2))
+
+
+def test_b_spline_kan():
+    layer = made(nn.BSplineKAN, in_features=3, out_features=2, grid_size=4, order=2)
+    x, w = drawn(5, 3), layer.w
+    expected = b_spline_kan(x, w.base, w.coef, grid_size=4, order=2)
+    assert_same(layer(x), expected)
 
 
 def test_capsule_routing():
@@ -151,6 +161,13 @@ def test_fnet_mixing():
     layer = Made(nn.FNetMixing, nn.FNetMixing.init, dtypes)
     x = drawn(2, 5, 4)
     assert_same(layer(x), fnet_mixing(x))
+
+
+def test_gated_delta_net():
+    layer = made(nn.GatedDeltaNet, dim=4, num_heads=2, head_dim=3)
+    x, w = drawn(2, 5, 4), layer.w
+    maps = w.qkv.kernel, w.gates, w.out_norm.scale, w.out.kernel
+    assert_same(layer(x), gated_delta_net(x, *maps, heads=2))
 
 
 def test_gmlp_block():
@@ -269,6 +286,15 @@ def test_rbf(kernel):
     layer = made(nn.RBF, in_features=3, out_features=2, centers=4, kernel=kernel)
     x = drawn(5, 3)
     assert_same(layer(x), rbf(x, *layer.w, kernel=kernel), 1e-6)
+
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_set2set(masked):
+    layer = made(nn.Set2Set, features=3, processing_steps=4)
+    x, cell = drawn(2, 5, 3), layer.w.lstm
+    mask = np.array([[1, 0, 1, 1, 0], [0, 1, 1, 1, 1]], bool) if masked else None
+    lstm = cell.kernel, cell.recurrent_kernel, cell.bias
+    assert_same(layer(x, mask=mask), set2set(x, lstm, steps=4, mask=mask))
 
 
 def test_siren():

@@ -22,6 +22,7 @@ from references.nosadam import nosadam
 from references.pid import pid
 from references.qhadam import qhadam
 from references.ranger import ranger
+from references.shampoo import shampoo
 from references.swats import swats
 from zoo import optim
 
@@ -37,6 +38,7 @@ OPTIMIZERS: dict[str, tuple[Any, Steps, dict[str, Any]]] = {
     "pid": (optim.PID, pid, {}),
     "qhadam": (optim.QHAdam, qhadam, {"nu2": 0.9}),
     "ranger": (optim.Ranger, ranger, {"k": 2, "alpha": 0.25}),
+    "shampoo": (optim.Shampoo, shampoo, {"weight_decay": 0.1, "epsilon": 0.1}),
     "swats": (optim.SWATS, swats, {}),
     "swats that switches": (optim.SWATS, swats, {"epsilon": 0.1}),
 }

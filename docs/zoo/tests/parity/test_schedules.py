@@ -12,6 +12,7 @@ from references.budgeted import budgeted
 from references.cosine_restarts import cosine_restarts
 from references.cyclic import cyclic
 from references.noam import noam
+from references.rex import rex
 from references.trapezoid import trapezoid
 from zoo import schedule
 
@@ -42,6 +43,10 @@ SCHEDULES = {
     "noam": (
         schedule.Noam(16, warmup_steps=10),
         lambda step: noam(step, 16, warmup_steps=10),
+    ),
+    "rex": (
+        schedule.REX(0.3, 40, warmup=10, min_lr=0.1, d=0.8),
+        lambda step: rex(step, 0.3, 40, warmup=10, min_lr=0.1, d=0.8),
     ),
     "trapezoid": (
         schedule.Trapezoid(0.3, 40, warmup_steps=5),

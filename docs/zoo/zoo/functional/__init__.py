@@ -33,6 +33,7 @@ from zoo.functional._rms_norm import rms_norm
 from zoo.functional._running_sum import running_sum
 from zoo.functional._saturate import saturate
 from zoo.functional._scaled_scores import scaled_scores
+from zoo.functional._soft_dtw import soft_dtw
 from zoo.functional._softmax import softmax
 from zoo.functional._sparsemax import sparsemax
 from zoo.functional._standardize import standardize
@@ -75,6 +76,7 @@ __all__ = [
     "running_sum",
     "saturate",
     "scaled_scores",
+    "soft_dtw",
     "softmax",
     "sparsemax",
     "standardize",

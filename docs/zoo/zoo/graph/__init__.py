@@ -33,6 +33,7 @@ from zoo.graph.nn.act_norm import ActNorm
 from zoo.graph.nn.affine_coupling import AffineCoupling
 from zoo.graph.nn.arc_face import ArcFace
 from zoo.graph.nn.axial_attention import AxialAttention
+from zoo.graph.nn.b_spline_kan import BSplineKAN
 from zoo.graph.nn.capsule_routing import CapsuleRouting
 from zoo.graph.nn.cbam import CBAM
 from zoo.graph.nn.cheby_kan import ChebyKAN
@@ -44,6 +45,7 @@ from zoo.graph.nn.evo_norm_s0 import EvoNormS0
 from zoo.graph.nn.f_net_mixing import FNetMixing
 from zoo.graph.nn.fi_lm import FiLM
 from zoo.graph.nn.filter_response_norm import FilterResponseNorm
+from zoo.graph.nn.gated_delta_net import GatedDeltaNet
 from zoo.graph.nn.highway import Highway
 from zoo.graph.nn.hopfield import Hopfield
 from zoo.graph.nn.hyper_linear import HyperLinear
@@ -62,6 +64,8 @@ from zoo.graph.nn.pointer_head import PointerHead
 from zoo.graph.nn.random_fourier_features import RandomFourierFeatures
 from zoo.graph.nn.rbf import RBF
 from zoo.graph.nn.relative_position_bias import RelativePositionBias
+from zoo.graph.nn.rms_norm import RMSNorm
+from zoo.graph.nn.set2_set import Set2Set
 from zoo.graph.nn.siren import SIREN
 from zoo.graph.nn.swin_attention import SwinAttention
 from zoo.graph.nn.switchable_norm import SwitchableNorm
@@ -81,6 +85,7 @@ __all__ = [
     "AffineCoupling",
     "ArcFace",
     "AxialAttention",
+    "BSplineKAN",
     "CapsuleRouting",
     "ChebyKAN",
     "Conv",
@@ -92,6 +97,7 @@ __all__ = [
     "FilterResponseNorm",
     "FromPair",
     "GMLPBlock",
+    "GatedDeltaNet",
     "Graph",
     "Highway",
     "Hopfield",
@@ -112,6 +118,7 @@ __all__ = [
     "PerceiverCrossAttention",
     "PoincareLinear",
     "PointerHead",
+    "RMSNorm",
     "RandomFourierFeatures",
     "RecurrenceBase",
     "RelativePositionBias",
@@ -121,6 +128,7 @@ __all__ = [
     "Rng",
     "SequenceBase",
     "Sequential",
+    "Set2Set",
     "SwinAttention",
     "SwitchableNorm",
     "TalkingHeadsAttention",

@@ -6,6 +6,7 @@ from zoo.nn import act_norm as ActNorm
 from zoo.nn import affine_coupling as AffineCoupling
 from zoo.nn import arc_face as ArcFace
 from zoo.nn import axial_attention as AxialAttention
+from zoo.nn import b_spline_kan as BSplineKAN
 from zoo.nn import capsule_routing as CapsuleRouting
 from zoo.nn import cbam as CBAM
 from zoo.nn import cheby_kan as ChebyKAN
@@ -17,6 +18,7 @@ from zoo.nn import evo_norm_s0 as EvoNormS0
 from zoo.nn import f_net_mixing as FNetMixing
 from zoo.nn import fi_lm as FiLM
 from zoo.nn import filter_response_norm as FilterResponseNorm
+from zoo.nn import gated_delta_net as GatedDeltaNet
 from zoo.nn import highway as Highway
 from zoo.nn import hopfield as Hopfield
 from zoo.nn import hyper_linear as HyperLinear
@@ -35,6 +37,8 @@ from zoo.nn import pointer_head as PointerHead
 from zoo.nn import random_fourier_features as RandomFourierFeatures
 from zoo.nn import rbf as RBF
 from zoo.nn import relative_position_bias as RelativePositionBias
+from zoo.nn import rms_norm as RMSNorm
+from zoo.nn import set2_set as Set2Set
 from zoo.nn import siren as SIREN
 from zoo.nn import swin_attention as SwinAttention
 from zoo.nn import switchable_norm as SwitchableNorm
@@ -52,6 +56,7 @@ __all__ = [
     "AffineCoupling",
     "ArcFace",
     "AxialAttention",
+    "BSplineKAN",
     "CapsuleRouting",
     "ChebyKAN",
     "Conv",
@@ -61,6 +66,7 @@ __all__ = [
     "FNetMixing",
     "FiLM",
     "FilterResponseNorm",
+    "GatedDeltaNet",
     "Highway",
     "Hopfield",
     "HyperLinear",
@@ -75,8 +81,10 @@ __all__ = [
     "PerceiverCrossAttention",
     "PoincareLinear",
     "PointerHead",
+    "RMSNorm",
     "RandomFourierFeatures",
     "RelativePositionBias",
+    "Set2Set",
     "SwinAttention",
     "SwitchableNorm",
     "TalkingHeadsAttention",

@@ -18,6 +18,7 @@ from zoo.optim import pid as PID
 from zoo.optim import qh_adam as QHAdam
 from zoo.optim import r_adam as RAdam
 from zoo.optim import ranger as Ranger
+from zoo.optim import shampoo as Shampoo
 from zoo.optim import swats as SWATS
 
 # A line for each name, here and above: branches that each add one merge by
@@ -35,6 +36,7 @@ __all__ = [
     "QHAdam",
     "RAdam",
     "Ranger",
+    "Shampoo",
     "apply_updates",
     "from_optax",
     "inject",

@@ -6,11 +6,13 @@ from zoo.schedule._budgeted import Budgeted
 from zoo.schedule._cosine_restarts import CosineRestarts
 from zoo.schedule._cyclic import Cyclic
 from zoo.schedule._noam import Noam
+from zoo.schedule._rex import REX
 from zoo.schedule._trapezoid import Trapezoid
 
 # A line for each name, here and above: branches that each add one merge by
 # themselves.
 __all__ = [
+    "REX",
     "Budgeted",
     "CosineRestarts",
     "Cyclic",
