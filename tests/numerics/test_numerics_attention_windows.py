@@ -205,7 +205,7 @@ def _near(before: int, after: int | None) -> Any:
 
 def test_transformer_layers_have_windows_and_caps():
     """As a mask of what is near, and as the attention in them with a cap."""
-    x = _RANDOM.normal(size=(2, _LENGTH, 8))
+    x: Any = _RANDOM.normal(size=(2, _LENGTH, 8))
     given: Any = {"dtype": jnp.float64}
     layers = [
         (TransformerEncoderLayer, {"keys_before": 2, "keys_after": 1}, _near(2, 1)),
@@ -227,7 +227,19 @@ def test_transformer_layers_have_windows_and_caps():
         y, _ = layer.fwd(x, trainables, state, capped)
         np.testing.assert_allclose(y, layer.fwd(x, *changed)[0], rtol=1e-12)
         assert not np.allclose(y, far)
-    context = _RANDOM.normal(size=(2, 5, 8))
+
+
+def test_a_decoder_caps_what_attends_to_a_context():
+    x: Any = _RANDOM.normal(size=(2, _LENGTH, 8))
+    context: Any = _RANDOM.normal(size=(2, 5, 8))
+    init = functools.partial(TransformerDecoderLayer.init, dtype=jnp.float64)
+    trainables, state, plain = init(jax.random.key(0), 8, 2, 16)
+    capped = init(jax.random.key(0), 8, 2, 16, soft_cap=0.5)[2]
     y, _ = TransformerDecoderLayer.fwd(x, trainables, state, capped, context=context)
-    expected, _ = TransformerDecoderLayer.fwd(x, *changed, context=context)
-    assert not np.allclose(y, expected)
+    part = trainables.context_attention, state.context_attention
+    for hyperparams, same in ((capped, True), (plain, False)):
+        layer = (trainables, state, capped)
+        change = {"context_attention": (*part, hyperparams.context_attention)}
+        changed = surgery.replace(layer, change)
+        again, _ = TransformerDecoderLayer.fwd(x, *changed, context=context)
+        assert np.allclose(y, again, rtol=1e-12, atol=1e-14) == same
