@@ -13,6 +13,7 @@ from ._errors import R2, MeanAbsoluteError, MeanSquaredError, Variance
 from ._means import Accuracy, Mean, Perplexity
 from ._metric import Metric
 from ._ranking import AUC
+from ._scores import area_under_roc, average_precision
 from ._states import Count, Moments, Total
 
 __all__ = [
@@ -32,6 +33,8 @@ __all__ = [
     "Recall",
     "Total",
     "Variance",
+    "area_under_roc",
+    "average_precision",
 ]
 
 

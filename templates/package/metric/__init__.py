@@ -11,6 +11,7 @@ from ._errors import R2, MeanAbsoluteError, MeanSquaredError, Variance
 from ._means import Accuracy, Mean, Perplexity
 from ._metric import Metric
 from ._ranking import AUC
+from ._scores import area_under_roc, average_precision
 from ._states import Count, Moments, Total
 
 __all__ = [
@@ -30,6 +31,8 @@ __all__ = [
     "Recall",
     "Total",
     "Variance",
+    "area_under_roc",
+    "average_precision",
 ]
 
 

@@ -139,6 +139,7 @@ PAGES = (
                 *("Metric", "Mean", "Accuracy", "Perplexity", "ConfusionMatrix"),
                 *("Precision", "Recall", "F1", "AUC", "MeanSquaredError"),
                 *("MeanAbsoluteError", "R2", "Variance", "Count", "Total", "Moments"),
+                *("area_under_roc", "average_precision"),
             ),
             _METRIC,
         ),
