@@ -36,8 +36,38 @@ LAYERS: dict[str, tuple[Any, str]] = {
     ),
     "MaxPool": (nn.MaxPool.init(2, 2, strides=2), "b, 3, 2*h, 2*w"),
     "AvgPool": (nn.AvgPool.init(2, 2, strides=2), "b, 3, 2*h, 2*w"),
+    "Conv with strides and SAME": (
+        nn.Conv.init(KEY, 2, 3, 4, 3, strides=2, padding="SAME"),
+        "b, 3, 2*h, 2*w",
+    ),
+    "ConvTranspose": (nn.ConvTranspose.init(KEY, 2, 3, 4, 3, strides=2), "b, 3, h, w"),
+    "causal Conv": (nn.Conv.init(KEY, 1, 3, 4, 3, padding="CAUSAL"), "b, 3, t"),
+    "DepthwiseConv": (nn.DepthwiseConv.init(KEY, 2, 3, 3), "b, 3, h, w"),
+    "SeparableConv": (nn.SeparableConv.init(KEY, 2, 3, 4, 3), "b, 3, h, w"),
+    "SumPool": (nn.SumPool.init(2, 2, strides=2), "b, 3, 2*h, 2*w"),
+    "MinPool": (nn.MinPool.init(2, 2, strides=2), "b, 3, 2*h, 2*w"),
+    "AdaptiveAvgPool": (nn.AdaptiveAvgPool.init(2, 2), "b, 3, 2*h, 2*w"),
+    "AdaptiveMaxPool": (nn.AdaptiveMaxPool.init(2, 2), "b, 3, 2*h, 2*w"),
     "GlobalAvgPool": (nn.GlobalAvgPool.init(2), "b, 3, h, w"),
+    "GlobalMaxPool": (nn.GlobalMaxPool.init(2), "b, 3, h, w"),
     "Recurrent": (block.Recurrent.init(nn.GRUCell.init(KEY, 8, 4)), "b, t, 8"),
+    "Recurrent in reverse": (
+        block.Recurrent.init(nn.LSTMCell.init(KEY, 8, 4), reverse=True),
+        "b, t, 8",
+    ),
+    "Bidirectional": (
+        block.Bidirectional.init(
+            block.Recurrent.init(nn.GRUCell.init(KEY, 8, 4)),
+            block.Recurrent.init(nn.GRUCell.init(KEY, 8, 4)),
+        ),
+        "b, t, 8",
+    ),
+    # Positions are b * t: an expert has room for 1.25 * 2 / 4 of them.
+    "MixtureOfExperts": (block.MixtureOfExperts.init(KEY, 8, 16, 4), "b, t, 8"),
+    "MixtureOfExperts without a bound": (
+        block.MixtureOfExperts.init(KEY, 8, 16, 4, capacity_factor=None),
+        "b, t, 8",
+    ),
     "LRU": (nn.LRU.init(KEY, 8, 4), "b, 7, 8"),
     "attention": (nn.MultiHeadAttention.init(KEY, 8, 2, causal=True), "b, t, 8"),
     "rotary attention": (

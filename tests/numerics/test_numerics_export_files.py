@@ -56,6 +56,7 @@ def tree_types() -> dict[str, type]:
         "Cosine": type(mlax.schedule.Cosine(0.1, 10)),
         "Count": metric.Count,
         "EarlyStopping": train.EarlyStopping,
+        "MovingAverage": train.MovingAverage,
     }
 
 

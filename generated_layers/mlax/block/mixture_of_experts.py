@@ -260,14 +260,15 @@ def fwd(
     places = jnp.cumsum(taken, axis=0) - 1
     place = jnp.take_along_axis(places, chosen[:, None], axis=1)[:, 0]
     room = count
-    if hyperparams.capacity_factor is not None:
-        share = (
-            hyperparams.capacity_factor
-            * hyperparams.top_k
-            * count
-            / hyperparams.experts
-        )
-        room = min(count, math.ceil(share))
+    if (
+        hyperparams.capacity_factor is not None
+        and hyperparams.capacity_factor * hyperparams.top_k < hyperparams.experts
+    ):
+        # In whole numbers, and small ones: the count may be a symbol.
+        share = round(1e6 * hyperparams.capacity_factor) * hyperparams.top_k
+        whole = 1000000 * hyperparams.experts
+        common = math.gcd(share, whole)
+        room = -(-count * (share // common) // (whole // common))
 
     inputs = jnp.zeros((hyperparams.experts, room, hyperparams.features), x.dtype)
     given = jnp.concatenate([tokens] * hyperparams.top_k)

@@ -668,7 +668,9 @@ def fwd(
     )
     if hyperparams.max_length is not None and inference_mode:
         fits = first + x.shape[-2] <= length
-        y = jnp.where(fits, y, jnp.full_like(y, jnp.nan))
+        # NaN where it does not; where it does, `jax_debug_nans` meets none.
+        one = fits.astype(y.dtype)
+        y = y * (one / one)
     size = hyperparams.heads * hyperparams.value_shape[1]
     y, _ = Linear.fwd(
         y.reshape(*x.shape[:-1], size),

@@ -193,6 +193,11 @@ class Case:
         given = self.hyperparameters or {}
         return {n: v for n, v in given.items() if not isinstance(v, toys.Toy)}
 
+    def has_layers(self) -> bool:
+        """Whether layers are among the hyperparameters."""
+        given = (self.hyperparameters or {}).values()
+        return any(isinstance(v, toys.Toy) and v.count != 0 for v in given)
+
     def refuses(self, error: Exception) -> bool:
         """Whether an error is that of a requirement of the spec."""
         return any(message in str(error) for message in self.requirements)

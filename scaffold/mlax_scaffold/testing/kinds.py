@@ -63,6 +63,7 @@ _CALLED_ONCE: tuple[Any, ...] = (
     refusals.refuse_half_precision,
     layers.compute_the_same_compiled_and_mapped,
     refusals.refuse_another_mode,
+    refusals.refuse_unknown_inputs,
     layers.have_finite_gradients,
 )
 """Of each entry point, in one case."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -22,6 +23,7 @@ from mlax_scaffold.testing.modes import (
     assert_module_rejects_other_modes,
     assert_rejects_other_modes,
 )
+from mlax_scaffold.testing.module import call_module, make_module
 from mlax_scaffold.testing.situation import Situation
 from mlax_scaffold.testing.weights import (
     assert_module_rejects_other_weights,
@@ -36,6 +38,42 @@ def refuse_another_mode(situation: Situation) -> None:
     assert_rejects_other_modes(situation.case)
     if situation.case.module is not None:
         assert_module_rejects_other_modes(situation.case)
+
+
+def refuse_unknown_inputs(situation: Situation) -> None:
+    """A keyword input that nothing takes is a TypeError that names it, and the block that hands it on."""
+    case = situation.case
+    x, trainables, non_trainables, hyperparams, inputs = case.arguments(jnp.float32)
+    unknown = {**inputs, _UNKNOWN: jnp.ones(())}
+
+    def layer() -> Any:
+        return case.fwd(x, trainables, non_trainables, hyperparams, **unknown)
+
+    kinds = {p.kind for p in inspect.signature(case.fwd).parameters.values()}
+    said = f"{case.name}: " if inspect.Parameter.VAR_KEYWORD in kinds else ""
+    _assert_names_unknown(case.name, lambda: case.on_devices(layer), said)
+    if case.module is not None:
+        module, _, params = make_module(case)
+        _assert_names_unknown(
+            type(module).__name__,
+            lambda: call_module(case, module, params, True, x, unknown),
+        )
+
+
+_UNKNOWN = "no_such_input"
+
+
+def _assert_names_unknown(owner: str, call: Callable[[], Any], begin: str = "") -> None:
+    try:
+        call()
+    except TypeError as error:
+        if _UNKNOWN not in str(error) or not str(error).startswith(begin):
+            raise AssertionError(
+                f"{owner}: the error for a keyword input that nothing takes does not name "
+                f"it, or not {owner}: {error}"
+            ) from error
+        return
+    raise AssertionError(f"{owner} takes a keyword input that nothing uses")
 
 
 def refuse_other_weights(situation: Situation) -> None:

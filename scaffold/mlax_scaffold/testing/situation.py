@@ -88,8 +88,9 @@ class Situation:
                 ) from error
             raise Unfit from error
         except TypeError as error:
-            # A block was given an input for its layers that these layers do not have.
-            if NOT_TAKEN in str(error) or self._unsaid():
+            # A block that happens to have no layers was given an input for them.
+            empty = NOT_TAKEN in str(error) and not self.case.has_layers()
+            if empty or self._unsaid():
                 raise Unfit from error
             raise
         except REFUSALS as error:

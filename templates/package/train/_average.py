@@ -84,6 +84,9 @@ class MovingAverage:
         )
 
 
+MovingAverage._has_static_part = True  # type: ignore[attr-defined]  # See `exports`.
+
+
 def _widened(leaf: Any) -> Any:
     # A copy, so that the tree and its average can both be donated.
     return jnp.array(leaf, wide(leaf.dtype), copy=True) if _is_floating(leaf) else leaf

@@ -11,6 +11,8 @@ _CAST_ANYWAY = (
 
 _NOT_UPDATED = "what the update of a leaf returns is what it was given"
 
+_FAN_IN = "the fan-in is the product of all axes but that of the outputs, whichever is the input's"
+
 EQUIVALENT: tuple[tuple[str, str, str], ...] = (
     (
         "functional/deviations",
@@ -25,8 +27,21 @@ EQUIVALENT: tuple[tuple[str, str, str], ...] = (
         "range(batch, last)",
         "the fan-in is what neither the outputs nor the batch have, however many axes it is of",
     ),
+    ("nn/conv", "-1 if channel_last else 1", _FAN_IN),
+    (
+        "nn/linear",
+        "1",
+        "an input with one axis in front is the same matrix after reshaping",
+    ),
+    (
+        "nn/multi_head_attention",
+        "keys[7]",
+        "an initializer of zeros does not use its key",
+    ),
+    ("loss/binary_dice_loss", "0", "the axis that is taken away has one element"),
     ("optim/do_g", "first=first", _NOT_UPDATED),
     ("optim/mad_grad", "first=first", _NOT_UPDATED),
+    ("optim/momo", "mean=mean", _NOT_UPDATED),
     ("optim/momo_adam", "mean=mean", _NOT_UPDATED),
     (
         "schedule/cosine_one_cycle",

@@ -81,9 +81,15 @@ class MixtureOfExperts(Layer):
         places = jnp.cumsum(taken, axis=0) - 1
         place = jnp.take_along_axis(places, chosen[:, None], axis=1)[:, 0]
         room = count
-        if self.capacity_factor is not None:
-            share = self.capacity_factor * self.top_k * count / self.experts
-            room = min(count, math.ceil(share))
+        if (
+            self.capacity_factor is not None
+            and self.capacity_factor * self.top_k < self.experts
+        ):
+            # In whole numbers, and small ones: the count may be a symbol.
+            share = round(1e6 * self.capacity_factor) * self.top_k
+            whole = 1000000 * self.experts
+            common = math.gcd(share, whole)
+            room = -(-count * (share // common) // (whole // common))
 
         inputs = jnp.zeros((self.experts, room, self.features), x.dtype)
         given = jnp.concatenate([tokens] * self.top_k)

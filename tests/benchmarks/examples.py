@@ -1,0 +1,76 @@
+"""Steps of the programs in docs/examples, in both surfaces beside flax and optax.
+
+PYTHONPATH=generated_layers python -m tests.benchmarks.examples [digits language]
+    [--steps 60] [--rounds 5]
+
+Each program trains on the same batches; the time of a step is that from one batch to the
+next, without the first steps, which compile. The programs take turns, and the median of
+all steps of all rounds is compared.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import statistics
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
+FORMS = ("pairs", "modules", "nnx")
+FIRST = 5
+
+
+def main() -> None:
+    """Print the median time of a step, and its ratio to that of flax."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", default=["digits", "language"])
+    parser.add_argument("--steps", type=int, default=60)
+    parser.add_argument("--rounds", type=int, default=5)
+    arguments = parser.parse_args()
+    sys.path.insert(0, str(EXAMPLES))
+    print(f"{'program':10} {'form':8} {'step':>9} {'of nnx':>7}")
+    for name in arguments.names:
+        times: dict[str, list[float]] = {form: [] for form in FORMS}
+        for _ in range(arguments.rounds):
+            for form in FORMS:
+                times[form] += _steps(name, form, arguments.steps)
+        medians = {form: statistics.median(each) for form, each in times.items()}
+        for form, median in medians.items():
+            ratio = median / medians["nnx"]
+            print(f"{name:10} {form:8} {1e3 * median:6.2f} ms {ratio:7.2f}")
+
+
+def _steps(name: str, form: str, steps: int) -> list[float]:
+    """The seconds of each step of one run, without the first ones."""
+    data = importlib.import_module("data")
+    program = importlib.import_module(f"{name}_{form}")
+    at: list[float] = []
+
+    def timed(batches: Iterable[Any]) -> Iterator[Any]:
+        for batch in list(batches):
+            at.append(time.perf_counter())
+            yield batch
+
+    if name == "digits":
+        program.fit(*program.create(0), timed(data.digits(steps, 128)), "float32")
+    else:
+        batches = timed(data.characters(steps, 64))
+        size = len(data.VOCABULARY)
+        if form == "nnx":
+            from flax import nnx
+
+            program.fit(program.Model(size, nnx.Rngs(0)), batches)
+        elif form == "modules":
+            [(tokens, _)] = data.characters(1, 64)
+            program.fit(*program.model(0, size, tokens), batches)
+        else:
+            program.fit(*program.model(0, size), batches)
+    return [b - a for a, b in zip(at[FIRST:-1], at[FIRST + 1 :], strict=True)]
+
+
+if __name__ == "__main__":
+    main()
