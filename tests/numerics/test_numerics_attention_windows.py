@@ -10,7 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from mlax import functional
+from mlax import functional, surgery
+from mlax.block import TransformerDecoderLayer, TransformerEncoderLayer
 from mlax.nn import MultiHeadAttention
 
 _RANDOM = np.random.default_rng(11)
@@ -195,3 +196,50 @@ def test_one_map_may_have_a_bias_of_its_own_mind(part, use_bias):
     a, _ = MultiHeadAttention.fwd(x, trainables._replace(**mixed), none, hyperparams)
     b, _ = MultiHeadAttention.fwd(x, trainables._replace(**alike), none, every)
     np.testing.assert_allclose(a, b, rtol=1e-12)
+
+
+def _near(before: int, after: int | None) -> Any:
+    offset = np.arange(_LENGTH)[:, None] - np.arange(_LENGTH)
+    return (offset <= before) & ((after is None) | (-offset <= (after or 0)))
+
+
+def test_transformer_layers_have_windows_and_caps():
+    """As a mask of what is near, and as the attention in them with a cap."""
+    x: Any = _RANDOM.normal(size=(2, _LENGTH, 8))
+    given: Any = {"dtype": jnp.float64}
+    layers = [
+        (TransformerEncoderLayer, {"keys_before": 2, "keys_after": 1}, _near(2, 1)),
+        (TransformerDecoderLayer, {"keys_before": 3}, _near(3, None)),
+    ]
+    for layer, window, mask in layers:
+        trainables, state, plain = layer.init(jax.random.key(0), 8, 2, 16, **given)
+        _, _, near = layer.init(jax.random.key(0), 8, 2, 16, **window, **given)
+        y, _ = layer.fwd(x, trainables, state, near)
+        expected, _ = layer.fwd(x, trainables, state, plain, mask=mask)
+        np.testing.assert_allclose(y, expected, rtol=1e-12, atol=1e-14)
+        far, _ = layer.fwd(x, trainables, state, plain)
+        assert not np.allclose(y, far)
+        _, _, capped = layer.init(jax.random.key(0), 8, 2, 16, soft_cap=0.5, **given)
+        changed = surgery.replace(
+            (trainables, state, plain),
+            {"attention": (trainables.attention, state.attention, capped.attention)},
+        )
+        y, _ = layer.fwd(x, trainables, state, capped)
+        np.testing.assert_allclose(y, layer.fwd(x, *changed)[0], rtol=1e-12)
+        assert not np.allclose(y, far)
+
+
+def test_a_decoder_caps_what_attends_to_a_context():
+    x: Any = _RANDOM.normal(size=(2, _LENGTH, 8))
+    context: Any = _RANDOM.normal(size=(2, 5, 8))
+    init = functools.partial(TransformerDecoderLayer.init, dtype=jnp.float64)
+    trainables, state, plain = init(jax.random.key(0), 8, 2, 16)
+    capped = init(jax.random.key(0), 8, 2, 16, soft_cap=0.5)[2]
+    y, _ = TransformerDecoderLayer.fwd(x, trainables, state, capped, context=context)
+    part = trainables.context_attention, state.context_attention
+    for hyperparams, same in ((capped, True), (plain, False)):
+        layer = (trainables, state, capped)
+        change = {"context_attention": (*part, hyperparams.context_attention)}
+        changed = surgery.replace(layer, change)
+        again, _ = TransformerDecoderLayer.fwd(x, *changed, context=context)
+        assert np.allclose(y, again, rtol=1e-12, atol=1e-14) == same

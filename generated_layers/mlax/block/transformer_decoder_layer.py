@@ -93,6 +93,10 @@ class TransformerDecoderLayerHyperparams(OfLayer):
     """Of softmax and norms; None: that of x."""
     precision: PrecisionLike | None
     """Of the products, see jax.lax.Precision."""
+    keys_before: int | None
+    """How far back a position reaches; None: to all."""
+    soft_cap: float | None
+    """See `cap_softly`; None: logits are not capped."""
     source_features: int
     attention: MultiHeadAttention.MultiHeadAttentionHyperparams
     context_attention: MultiHeadAttention.MultiHeadAttentionHyperparams
@@ -123,6 +127,8 @@ def init(
     use_bias: bool = True,
     accum_dtype: DTypeLike | None = None,
     precision: PrecisionLike | None = None,
+    keys_before: int | None = None,
+    soft_cap: float | None = None,
     kernel_initializer: arrays.Initializer = lecun_normal(),
     bias_initializer: arrays.Initializer = zeros,
     dtype: DTypeLike | None = None,
@@ -158,6 +164,10 @@ def init(
         accum_dtype: of softmax and norms; None: that of x (a floating dtype, or None).
         precision: of the products, see jax.lax.Precision (what `jax.lax` takes as
             precision, or None).
+        keys_before: how far back a position reaches; None: to all (an integer of at
+            least 0, or None).
+        soft_cap: see `cap_softly`; None: logits are not capped (a finite number above
+            0, or None).
         kernel_initializer: of the kernels (an initializer, called `initializer(key,
             shape, dtype)`).
         bias_initializer: of the biases (an initializer, called `initializer(key, shape,
@@ -201,6 +211,12 @@ def init(
     precision = checks.optional(
         checks.precision, "TransformerDecoderLayer", precision=precision
     )
+    keys_before = checks.optional(
+        checks.count, "TransformerDecoderLayer", keys_before=keys_before
+    )
+    soft_cap = checks.optional(
+        checks.positive, "TransformerDecoderLayer", soft_cap=soft_cap
+    )
     keys = arrays.declared_keys(key, 7)
     size, bias, wide = features, use_bias, accum_dtype
     inner = {
@@ -210,7 +226,7 @@ def init(
         "kernel_initializer": kernel_initializer,
         "bias_initializer": bias_initializer,
     }
-    shared = {**inner, "accum_dtype": wide, "kv_heads": kv_heads}
+    shared = {**inner, "accum_dtype": wide, "kv_heads": kv_heads, "soft_cap": soft_cap}
     norm = {"use_bias": bias, "accum_dtype": wide}
     source_features = context_features or size
     attention_weights, attention_state, attention_hyperparams = MultiHeadAttention.init(
@@ -222,6 +238,7 @@ def init(
         max_length=max_length,
         batch=batch,
         cache_dtype=cache_dtype,
+        keys_before=keys_before,
         **shared,
         dtype=dtype,
     )
@@ -272,6 +289,8 @@ def init(
         use_bias=use_bias,
         accum_dtype=accum_dtype,
         precision=precision,
+        keys_before=keys_before,
+        soft_cap=soft_cap,
         source_features=source_features,
         attention=attention_hyperparams,
         context_attention=context_attention_hyperparams,

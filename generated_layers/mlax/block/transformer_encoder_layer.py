@@ -90,6 +90,12 @@ class TransformerEncoderLayerHyperparams(OfLayer):
     """Of softmax and norms; None: that of x."""
     precision: PrecisionLike | None
     """Of the products, see jax.lax.Precision."""
+    keys_before: int | None
+    """How far back a query reaches; None: to all."""
+    keys_after: int | None
+    """How far it reaches ahead; None: to all."""
+    soft_cap: float | None
+    """See `cap_softly`; None: logits are not capped."""
     attention: MultiHeadAttention.MultiHeadAttentionHyperparams
     feed_forward: FeedForward.FeedForwardHyperparams
     attention_norm: LayerNorm.LayerNormHyperparams
@@ -117,6 +123,9 @@ def init(
     use_bias: bool = True,
     accum_dtype: DTypeLike | None = None,
     precision: PrecisionLike | None = None,
+    keys_before: int | None = None,
+    keys_after: int | None = None,
+    soft_cap: float | None = None,
     kernel_initializer: arrays.Initializer = lecun_normal(),
     bias_initializer: arrays.Initializer = zeros,
     dtype: DTypeLike | None = None,
@@ -152,6 +161,12 @@ def init(
         accum_dtype: of softmax and norms; None: that of x (a floating dtype, or None).
         precision: of the products, see jax.lax.Precision (what `jax.lax` takes as
             precision, or None).
+        keys_before: how far back a query reaches; None: to all (an integer of at least
+            0, or None).
+        keys_after: how far it reaches ahead; None: to all (an integer of at least 0, or
+            None).
+        soft_cap: see `cap_softly`; None: logits are not capped (a finite number above
+            0, or None).
         kernel_initializer: of the kernels (an initializer, called `initializer(key,
             shape, dtype)`).
         bias_initializer: of the biases (an initializer, called `initializer(key, shape,
@@ -193,6 +208,15 @@ def init(
     precision = checks.optional(
         checks.precision, "TransformerEncoderLayer", precision=precision
     )
+    keys_before = checks.optional(
+        checks.count, "TransformerEncoderLayer", keys_before=keys_before
+    )
+    keys_after = checks.optional(
+        checks.count, "TransformerEncoderLayer", keys_after=keys_after
+    )
+    soft_cap = checks.optional(
+        checks.positive, "TransformerEncoderLayer", soft_cap=soft_cap
+    )
     keys = arrays.declared_keys(key, 5)
     common = {"use_bias": use_bias}
     inner = {
@@ -212,6 +236,9 @@ def init(
         max_length=max_length,
         batch=batch,
         cache_dtype=cache_dtype,
+        keys_before=keys_before,
+        keys_after=keys_after,
+        soft_cap=soft_cap,
         accum_dtype=accum_dtype,
         **inner,
         dtype=dtype,
@@ -250,6 +277,9 @@ def init(
         use_bias=use_bias,
         accum_dtype=accum_dtype,
         precision=precision,
+        keys_before=keys_before,
+        keys_after=keys_after,
+        soft_cap=soft_cap,
         attention=attention_hyperparams,
         feed_forward=feed_forward_hyperparams,
         attention_norm=attention_norm_hyperparams,

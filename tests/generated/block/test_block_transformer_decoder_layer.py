@@ -21,8 +21,10 @@ from mlax_scaffold.testing.strategies import (
     activations,
     array_shapes,
     booleans,
+    counts,
     functions,
     optional,
+    positives,
     precisions,
     probabilities,
     sizes,
@@ -96,6 +98,13 @@ SPEC = find_spec(
         ("accum_dtype", "int32"),
         ("accum_dtype", "no dtype"),
         ("precision", "exact"),
+        ("keys_before", -1),
+        ("keys_before", 2.5),
+        ("keys_before", "1"),
+        ("soft_cap", 0.0),
+        ("soft_cap", -1.0),
+        ("soft_cap", float("inf")),
+        ("soft_cap", "1"),
     ],
     creates=True,
 )
@@ -116,6 +125,8 @@ def cases(pick: Pick) -> Case:
     use_bias = pick("use_bias", booleans())
     accum_dtype = pick("accum_dtype", optional(accum_dtypes()))
     precision = pick("precision", optional(precisions()))
+    keys_before = pick("keys_before", optional(counts()))
+    soft_cap = pick("soft_cap", optional(positives()))
     hyperparameters = {
         "features": features,
         "heads": heads,
@@ -132,6 +143,8 @@ def cases(pick: Pick) -> Case:
         "use_bias": use_bias,
         "accum_dtype": accum_dtype,
         "precision": precision,
+        "keys_before": keys_before,
+        "soft_cap": soft_cap,
     }
     requirements = (
         "heads must divide features, or head_features is given",

@@ -123,14 +123,15 @@ def test_the_formatter_leaves_it_alone():
 
 def test_a_block_is_told_what_it_does_not_reach_in_a_layer_that_it_is_given():
     _, _, hyperparams = nn.Embed.init(jax.random.key(0), 5, 3)
+    absent, *others = "attend", "attends", "take_rows", "_attend"
     with pytest.raises(AttributeError) as error:
-        _ = hyperparams.attend
+        getattr(hyperparams, absent)
     assert str(error.value) == (
         "EmbedHyperparams has no attribute 'attend': attend is a function of mlax.nn.embed, which "
         "a block does not reach in a layer that it is given. Declare the layer in setup, where "
         "self.layer.attend(x) calls it"
     )
-    for name in ("attends", "take_rows", "_attend"):
+    for name in others:
         assert not hasattr(hyperparams, name)
         with pytest.raises(AttributeError, match=f"no attribute '{name}'$"):
             getattr(hyperparams, name)

@@ -58,6 +58,10 @@ class TransformerDecoderLayer(LayerModule):
         accum_dtype: of softmax and norms; None: that of x (a floating dtype, or None).
         precision: of the products, see jax.lax.Precision (what `jax.lax` takes as
             precision, or None).
+        keys_before: how far back a position reaches; None: to all (an integer of at
+            least 0, or None).
+        soft_cap: see `cap_softly`; None: logits are not capped (a finite number above
+            0, or None).
         features: size of the last axis of the input and of the output (an integer of at
             least 1); None: that of the first input.
         kernel_initializer: of the kernels (an initializer, called `initializer(key,
@@ -103,6 +107,8 @@ class TransformerDecoderLayer(LayerModule):
         use_bias: bool = True,
         accum_dtype: DTypeLike | None = None,
         precision: PrecisionLike | None = None,
+        keys_before: int | None = None,
+        soft_cap: float | None = None,
         *,
         features: int | None = None,
         kernel_initializer: arrays.Initializer = lecun_normal(),
@@ -152,6 +158,12 @@ class TransformerDecoderLayer(LayerModule):
         )
         self.precision = checks.optional(
             checks.precision, "TransformerDecoderLayer", precision=precision
+        )
+        self.keys_before = checks.optional(
+            checks.count, "TransformerDecoderLayer", keys_before=keys_before
+        )
+        self.soft_cap = checks.optional(
+            checks.positive, "TransformerDecoderLayer", soft_cap=soft_cap
         )
         self.kernel_initializer = kernel_initializer
         self.bias_initializer = bias_initializer

@@ -58,6 +58,12 @@ class TransformerEncoderLayer(LayerModule):
         accum_dtype: of softmax and norms; None: that of x (a floating dtype, or None).
         precision: of the products, see jax.lax.Precision (what `jax.lax` takes as
             precision, or None).
+        keys_before: how far back a query reaches; None: to all (an integer of at least
+            0, or None).
+        keys_after: how far it reaches ahead; None: to all (an integer of at least 0, or
+            None).
+        soft_cap: see `cap_softly`; None: logits are not capped (a finite number above
+            0, or None).
         features: size of the last axis of the input and of the output (an integer of at
             least 1); None: that of the first input.
         kernel_initializer: of the kernels (an initializer, called `initializer(key,
@@ -101,6 +107,9 @@ class TransformerEncoderLayer(LayerModule):
         use_bias: bool = True,
         accum_dtype: DTypeLike | None = None,
         precision: PrecisionLike | None = None,
+        keys_before: int | None = None,
+        keys_after: int | None = None,
+        soft_cap: float | None = None,
         *,
         features: int | None = None,
         kernel_initializer: arrays.Initializer = lecun_normal(),
@@ -148,6 +157,15 @@ class TransformerEncoderLayer(LayerModule):
         )
         self.precision = checks.optional(
             checks.precision, "TransformerEncoderLayer", precision=precision
+        )
+        self.keys_before = checks.optional(
+            checks.count, "TransformerEncoderLayer", keys_before=keys_before
+        )
+        self.keys_after = checks.optional(
+            checks.count, "TransformerEncoderLayer", keys_after=keys_after
+        )
+        self.soft_cap = checks.optional(
+            checks.positive, "TransformerEncoderLayer", soft_cap=soft_cap
         )
         self.kernel_initializer = kernel_initializer
         self.bias_initializer = bias_initializer

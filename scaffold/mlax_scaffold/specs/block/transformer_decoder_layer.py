@@ -1,11 +1,13 @@
 from mlax_scaffold.spec import (
     Activation,
     Bool,
+    Count,
     DType,
     Float,
     Function,
     Initializer,
     Layer,
+    Positive,
     Precision,
     Probability,
     Shape,
@@ -46,6 +48,8 @@ class TransformerDecoderLayer(Layer):
     precision: Precision | None = None  #: of the products, see jax.lax.Precision
     kernel_initializer: Initializer = lecun_normal()  #: of the kernels
     bias_initializer: Initializer = zeros  #: of the biases
+    keys_before: Count | None = None  #: how far back a position reaches; None: to all
+    soft_cap: Positive | None = None  #: see `cap_softly`; None: logits are not capped
 
     def setup(self):
         size, bias, wide = self.features, self.use_bias, self.accum_dtype
@@ -60,6 +64,7 @@ class TransformerDecoderLayer(Layer):
             **inner,
             "accum_dtype": wide,
             "kv_heads": self.kv_heads,
+            "soft_cap": self.soft_cap,
         }
         norm = {"use_bias": bias, "accum_dtype": wide}
         self.source_features: int = self.context_features or size
@@ -71,6 +76,7 @@ class TransformerDecoderLayer(Layer):
             max_length=self.max_length,
             batch=self.batch,
             cache_dtype=self.cache_dtype,
+            keys_before=self.keys_before,
             **shared,
         )
         self.context_attention = MultiHeadAttention(

@@ -1,11 +1,13 @@
 from mlax_scaffold.spec import (
     Activation,
     Bool,
+    Count,
     DType,
     Float,
     Function,
     Initializer,
     Layer,
+    Positive,
     Precision,
     Probability,
     Shape,
@@ -46,6 +48,9 @@ class TransformerEncoderLayer(Layer):
     precision: Precision | None = None  #: of the products, see jax.lax.Precision
     kernel_initializer: Initializer = lecun_normal()  #: of the kernels
     bias_initializer: Initializer = zeros  #: of the biases
+    keys_before: Count | None = None  #: how far back a query reaches; None: to all
+    keys_after: Count | None = None  #: how far it reaches ahead; None: to all
+    soft_cap: Positive | None = None  #: see `cap_softly`; None: logits are not capped
 
     def setup(self):
         common = {"use_bias": self.use_bias}
@@ -65,6 +70,9 @@ class TransformerEncoderLayer(Layer):
             max_length=self.max_length,
             batch=self.batch,
             cache_dtype=self.cache_dtype,
+            keys_before=self.keys_before,
+            keys_after=self.keys_after,
+            soft_cap=self.soft_cap,
             accum_dtype=self.accum_dtype,
             **inner,
         )
