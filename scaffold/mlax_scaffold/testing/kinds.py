@@ -25,6 +25,7 @@ from mlax_scaffold.testing.defaults import (
     assert_optimizer_defaults,
     assert_schedule_defaults,
 )
+from mlax_scaffold.testing.held import hold_what_it_is_given
 from mlax_scaffold.testing.invariances import claim_of
 from mlax_scaffold.testing.optimizer import OptimizerCase
 from mlax_scaffold.testing.optimizer_situation import OptimizerSituation
@@ -103,7 +104,7 @@ def layer(
         every += [layers.create_what_the_spec_declares]
     if cell:
         every += [layers.make_the_first_carry]
-    options: list[Any] = [*_CALLED_WITH_OPTIONS]
+    options: list[Any] = [hold_what_it_is_given, *_CALLED_WITH_OPTIONS]
     if module:
         options += [
             modules.have_a_module_that_equals_the_layer,
@@ -249,6 +250,7 @@ def optimizer(
         optimizers.use_no_key_twice,
     ]
     options: list[Any] = [
+        hold_what_it_is_given,
         optimizers.keep_the_dtype_of_each_weight,
     ]
     one: list[Any] = [

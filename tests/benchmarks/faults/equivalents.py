@@ -20,6 +20,11 @@ EQUIVALENT: tuple[tuple[str, str, str], ...] = (
         "no floating dtype has 17 bits, or 17 for its largest exponent",
     ),
     ("schedule/exponential", "begun.astype(step.dtype)", _CAST_ANYWAY),
+    (
+        "schedule/polynomial",
+        "steps_since(step_number, self.transition_begin).astype(step.dtype)",
+        _CAST_ANYWAY,
+    ),
     ("schedule/warmup_cosine", "since.astype(step.dtype)", _CAST_ANYWAY),
     ("schedule/piecewise_interpolated", "since.astype(step.dtype)", _CAST_ANYWAY),
     (
@@ -58,6 +63,12 @@ EQUIVALENT: tuple[tuple[str, str, str], ...] = (
         "calls.astype(state.loss.dtype)",
         "a quotient of a floating number and an integer has the dtype of the number",
     ),
+    (
+        "optim/reduce_on_plateau",
+        "losses.astype(state.mean.dtype)",
+        "a quotient of a floating number and an integer has the dtype of the number",
+    ),
+    ("nn/rotary_embedding", "size % 2", "minus nothing is nothing"),
     (
         "optim/apply_if_finite",
         "ApplyIfFiniteState(errors=errors, total=total, optimizer=optimizer_state)",
