@@ -258,7 +258,7 @@ class MultiHeadAttention(Layer, invariances=["causal queries if causal"]):
             precision=self.precision,
         )
         if self.max_length is not None and not self.training:
-            fits = first + x.shape[-2] <= length
+            fits = jnp.less_equal(first + x.shape[-2], length)
             # NaN where it does not; where it does, `jax_debug_nans` meets none.
             one = fits.astype(y.dtype)
             y = y * (one / one)
