@@ -7,7 +7,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterator, Mapping
 from functools import cache
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from .._core.pickles import from_pickle, to_pickle
 from ._graph import Graph, Path
@@ -28,10 +28,12 @@ class Node:
         graph.claim(self)
         self._graph = graph
 
-    @property
-    def __name__(self) -> str:
-        """What profiles, and messages of jax, call a module that is compiled: its path."""
-        return "/".join(self.path)
+    if not TYPE_CHECKING:  # The name of a class is still that of the class.
+
+        @property
+        def __name__(self) -> str:
+            """What profiles, and messages of jax, call a module that is compiled: its path."""
+            return "/".join(self.path)
 
     @property
     def graph(self) -> Graph:

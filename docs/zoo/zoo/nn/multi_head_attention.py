@@ -667,7 +667,7 @@ def fwd(
         precision=hyperparams.precision,
     )
     if hyperparams.max_length is not None and inference_mode:
-        fits = first + x.shape[-2] <= length
+        fits = jnp.less_equal(first + x.shape[-2], length)
         # NaN where it does not; where it does, `jax_debug_nans` meets none.
         one = fits.astype(y.dtype)
         y = y * (one / one)
