@@ -114,6 +114,7 @@ def read_method(
         tuple(_parameters(method)),
         inside=inside(method),
         handed=_handed(method, attributes),
+        always=facts.always,
         taken_apart=tuple(dict.fromkeys(facts.taken_apart)),
     )
 
@@ -218,6 +219,7 @@ class _Facts(ast.NodeVisitor):
     def __init__(self, attributes: dict[str, str]):
         self.attributes = attributes
         self.training = False
+        self.always = False
         self.consumers: list[str] = []
         self.places: list[tuple[str, tuple[Step, ...]]] = []
         self.calls: list[str] = []
@@ -248,6 +250,7 @@ class _Facts(ast.NodeVisitor):
 
     def visit_Call(self, node: ast.Call) -> None:
         name = self_attribute(node.func)
+        self.always |= name in ("key", "keys") and not self.training
         if name in ("key", "keys") or (
             name and self.attributes.get(name) == "optimizer"
         ):

@@ -299,7 +299,7 @@ class Layer(Holder, Threads):
         key = self._current().draws[number]
         if key is None:
             raise ValueError(
-                f"{type(self).__name__} draws random numbers in training: "
+                f"{type(self).__name__} draws random numbers: "
                 "pass key=jax.random.key(...) to fwd, or rng=... to its module"
             )
         return key

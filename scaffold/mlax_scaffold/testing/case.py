@@ -241,6 +241,30 @@ class Case:
         """Values of "training" that make a difference: inference first."""
         return (False, True) if self.trains or self.draws_keys else (False,)
 
+    def takes_key(self, training: bool) -> bool:
+        """Whether it is given a key: in training where it draws, and at inference where it asks."""
+        return self.draws_keys and (training or self._asks_at_inference)
+
+    @functools.cached_property
+    def _asks_at_inference(self) -> bool:
+        """Whether it asks for a key at inference, too. Compiles nothing."""
+        x, trainables, non_trainables, hyperparams, inputs = self.abstract_arguments(
+            jnp.float32, jnp.float32
+        )
+
+        def run(*arrays: PyTree) -> PyTree:
+            x, trainables, non_trainables, inputs = arrays
+            given = x, trainables, non_trainables, hyperparams
+            return self.on_devices(
+                lambda: self.fwd(*given, inference_mode=True, **inputs)
+            )
+
+        try:
+            jax.eval_shape(run, x, trainables, non_trainables, inputs)
+        except ValueError as error:
+            return "draws random numbers" in str(error)
+        return False
+
     def abstract(self, weights_dtype: DTypeLike | None) -> Triple:
         """What `init` returns, arrays as `jax.ShapeDtypeStruct`. Compiles nothing."""
         if self.layer is None:
@@ -279,7 +303,7 @@ class Case:
     def call(
         self, arguments: Arguments, *, training: bool = False, key: Any = None
     ) -> tuple[PyTree, PyTree]:
-        """`fwd` with these arguments; the key is passed on in training only."""
+        """`fwd` with these arguments; the key is passed on where it may draw."""
         x, trainables, non_trainables, hyperparams, inputs = arguments
         run = functools.partial(
             self.fwd,
@@ -288,7 +312,7 @@ class Case:
             non_trainables,
             hyperparams,
             inference_mode=not training,
-            key=key if training and self.draws_keys else None,
+            key=key if self.takes_key(training) else None,
             **inputs,
         )
         return self.on_devices(run)

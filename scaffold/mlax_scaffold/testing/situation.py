@@ -151,7 +151,7 @@ class Situation:
     def arrays(self) -> tuple[PyTree, ...]:
         """What every program takes: x, weights, state, keyword inputs, a key."""
         a = self.arguments
-        key = abstract_key() if self.training and self.case.draws_keys else None
+        key = abstract_key() if self.case.takes_key(self.training) else None
         return a.x, a.trainables, a.non_trainables, a.inputs, key
 
     def drawn(self, seed: int = 1) -> list[Any]:

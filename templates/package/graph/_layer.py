@@ -27,7 +27,7 @@ class LayerModule(OutlinedModule):
     """
 
     draws_keys: ClassVar[bool] = False
-    """Whether it draws random numbers in training."""
+    """Whether it draws random numbers."""
 
     # Running
 
@@ -38,7 +38,7 @@ class LayerModule(OutlinedModule):
 
     @property
     def _draws(self) -> bool:
-        """Whether a call draws random numbers in training."""
+        """Whether a call draws random numbers."""
         return self.draws_keys
 
     def call(
@@ -54,15 +54,17 @@ class LayerModule(OutlinedModule):
         checked_call(self, params, x)
         sizes = self.sizes_for(entry, x)
         params, key = self._made(params, sizes), None
-        rng = self.rng if self.draws_keys and is_training else None
-        if rng is not None and rng.is_seeded(params):
+        rng = self.rng if self.draws_keys else None
+        if rng is not None and is_training and rng.is_seeded(params):
             key, params = rng(params)
         try:
             return self._run_entry(entry, sizes, params, x, is_training, key, inputs)
         except checks.KeyRequired:
-            if rng is not None:
-                rng(params)  # It says how to seed.
-            raise
+            if rng is None:
+                raise
+        # What draws at inference, too, has asked; without a seed, the error says how to seed.
+        key, params = rng(params)
+        return self._run_entry(entry, sizes, params, x, is_training, key, inputs)
 
     def _run(
         self, params: Params, x: Any, is_training: bool, key: Any, **inputs: Any

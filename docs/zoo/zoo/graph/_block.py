@@ -45,7 +45,7 @@ class BlockModule(Module):
     hands_on: ClassVar[bool] = False
     """Whether its modules get the keyword inputs that it is given."""
     draws_keys: ClassVar[bool] = False
-    """Whether it draws random numbers in training, beside its modules."""
+    """Whether it draws random numbers, beside its modules."""
     _passes_calls = True
     depth: int
     """How many times a module with stacked weights is applied, where there is one."""
@@ -74,15 +74,17 @@ class BlockModule(Module):
         checks.static_flag(type(self).__name__, is_training=is_training)
         checked_call(self, params, x)
         params = self._made(params, x, is_training, **inputs)
-        key, rng = None, self._rng() if is_training and self._draws else None
-        if rng is not None and rng.is_seeded(params):
+        key, rng = None, self._rng() if self._draws else None
+        if rng is not None and is_training and rng.is_seeded(params):
             key, params = rng(params)
         try:
             return self._run_entry(entry, params, x, is_training, key, inputs)
         except checks.KeyRequired:
-            if rng is not None:
-                rng(params)  # It says how to seed.
-            raise
+            if rng is None:
+                raise
+        # What draws at inference, too, has asked; without a seed, the error says how to seed.
+        key, params = rng(params)
+        return self._run_entry(entry, params, x, is_training, key, inputs)
 
     def _run(
         self, params: Params, x: Any, is_training: bool, key: Any, **inputs: Any
@@ -123,7 +125,7 @@ class BlockModule(Module):
 
     @property
     def _draws(self) -> bool:
-        """Whether a call draws random numbers in training."""
+        """Whether a call draws random numbers."""
         return self.draws_keys or any(
             module._draws for name in self.structural for module in self._of(name)
         )

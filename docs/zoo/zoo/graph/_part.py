@@ -43,7 +43,7 @@ class Part(Node):
 
     @property
     def _draws(self) -> bool:
-        """Whether a call draws random numbers in training: an `Rng` is among its attributes."""
+        """Whether a call draws random numbers: an `Rng` is among its attributes."""
         return any(module._gives_keys for module in self.modules())
 
     @property

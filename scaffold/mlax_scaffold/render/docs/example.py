@@ -149,8 +149,11 @@ class _Example:
         yield from self._assertions()
         if traits.training:
             yield ""
-            yield "# At inference nothing is random, and the state stays as it is."
-            yield f"y, _ = {self.path}.fwd({given}, inference_mode=True)"
+            always = self.definition.entry.always and not self._is_block
+            random = "" if always else "nothing is random, and "
+            drawn = drawn if always else ""
+            yield f"# At inference {random}the state stays as it is."
+            yield f"y, _ = {self.path}.fwd({given}, inference_mode=True{drawn})"
 
     def _layers(self, h: Hyperparameter) -> str:
         """Expression of initialized layers for a field of a block."""

@@ -117,9 +117,11 @@ def settings(definition: Definition, library: Library) -> Iterator[Parameter]:
             yield initializer(definition, d)
         yield DTYPE
         yield _METADATA
+    always = definition.entry.always or not traits.training
+    when = "" if always else " in training"
     uses = [
         *(["the keys of the weights"] if weighted else []),
-        *(["that of each call in training"] if traits.draws else []),
+        *([f"that of each call{when}"] if traits.draws else []),
     ]
     doc = f"gives {' and '.join(uses)}."
     if definition.kind is Kind.BLOCK:

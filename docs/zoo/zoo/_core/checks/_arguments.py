@@ -71,7 +71,7 @@ def require_key(owner: str, key: Any) -> jax.Array:
     """The key, which must be there."""
     if key is None:
         raise KeyRequired(
-            f"{owner} draws random numbers in training: "
+            f"{owner} draws random numbers: "
             "pass key=jax.random.key(...) to fwd, or rng=... to its module"
         )
     return key
