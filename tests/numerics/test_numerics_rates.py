@@ -43,7 +43,7 @@ NAMES = [*LAYERS, "function", "attention", "attention in chunks"]
 
 
 def test_every_layer_that_draws_is_tried():
-    draws = {n for n, c in vars(bx).items() if getattr(c, "draws_keys", False)}
+    draws = {n for n, c in vars(bx).items() if getattr(c, "draws_keys", False) is True}
     composite = {
         "F",
         "FeedForward",

@@ -251,7 +251,8 @@ def _survives(
         recover(project.root)
         assert project.files() in allowed, f"seed {seed}, kill {kill}"
         seen.add((allowed.index(project.files()), status))
-    assert len(seen) > 1 or kills < KILLS
+    # Few of them may all fall into one part of the time.
+    assert len(seen) > 1 or kills < 20
     _wait_until(lambda: not os.listdir(server.temporary))
     return len(allowed)
 
