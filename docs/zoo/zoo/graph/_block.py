@@ -82,8 +82,7 @@ class BlockModule(Module):
         except checks.KeyRequired:
             if rng is None:
                 raise
-        # What draws at inference, too, has asked; without a seed, the error says how to seed.
-        key, params = rng(params)
+        key, params = rng(params)  # What draws at inference has asked, or has no seed.
         return self._run_entry(entry, params, x, is_training, key, inputs)
 
     def _run(
@@ -126,9 +125,8 @@ class BlockModule(Module):
     @property
     def _draws(self) -> bool:
         """Whether a call draws random numbers."""
-        return self.draws_keys or any(
-            module._draws for name in self.structural for module in self._of(name)
-        )
+        modules = (m for name in self.structural for m in self._of(name))
+        return self.draws_keys or any(m._draws for m in modules)
 
     @property
     def keyword_inputs(self) -> tuple[str, ...]:

@@ -64,8 +64,7 @@ class LayerModule(OutlinedModule):
         except checks.KeyRequired:
             if rng is None:
                 raise
-        # What draws at inference, too, has asked; without a seed, the error says how to seed.
-        key, params = rng(params)
+        key, params = rng(params)  # What draws at inference has asked, or has no seed.
         return self._run_entry(entry, sizes, params, x, is_training, key, inputs)
 
     def _run(
