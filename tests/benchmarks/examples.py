@@ -1,11 +1,12 @@
 """Steps of the programs in docs/examples, in both surfaces beside flax and optax.
 
-PYTHONPATH=generated_layers python -m tests.benchmarks.examples [digits language]
+PYTHONPATH=generated_layers python -m tests.benchmarks.examples [digits language ...]
     [--steps 60] [--rounds 5]
 
 Each program trains on the same batches; the time of a step is that from one batch to the
 next, without the first steps, which compile. The programs take turns, and the median of
-all steps of all rounds is compared.
+all steps of all rounds is compared. `devices` needs eight of them, such as those of
+XLA_FLAGS=--xla_force_host_platform_device_count=8.
 """
 
 from __future__ import annotations
@@ -14,20 +15,25 @@ import argparse
 import importlib
 import statistics
 import sys
+import tempfile
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+import jax
+
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 FORMS = ("pairs", "modules", "nnx")
+NAMES = ("digits", "language", "lengths", "half", "resume", "devices")
 FIRST = 5
 
 
 def main() -> None:
     """Print the median time of a step, and its ratio to that of flax."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("names", nargs="*", default=["digits", "language"])
+    default = [name for name in NAMES if name != "devices" or jax.device_count() == 8]
+    parser.add_argument("names", nargs="*", default=default)
     parser.add_argument("--steps", type=int, default=60)
     parser.add_argument("--rounds", type=int, default=5)
     arguments = parser.parse_args()
@@ -41,7 +47,7 @@ def main() -> None:
         medians = {form: statistics.median(each) for form, each in times.items()}
         for form, median in medians.items():
             ratio = median / medians["nnx"]
-            print(f"{name:10} {form:8} {1e3 * median:6.2f} ms {ratio:7.2f}")
+            print(f"{name:10} {form:8} {1e3 * median:6.2f} ms {ratio:7.2f}", flush=True)
 
 
 def _steps(name: str, form: str, steps: int) -> list[float]:
@@ -57,19 +63,46 @@ def _steps(name: str, form: str, steps: int) -> list[float]:
 
     if name == "digits":
         program.fit(*program.create(0), timed(data.digits(steps, 128)), "float32")
+    elif name == "lengths":
+        program.fit(*program.create(0), timed(data.walks(steps, 128)))
+    elif name == "half":
+        batches = timed(data.digits(steps, 128))
+        program.fit(*_half(program, form), batches)
+    elif name == "resume":
+        digits, data.digits = data.digits, lambda count: timed(digits(count, 128))
+        with tempfile.TemporaryDirectory() as folder:
+            program.fit(*program.create(0, 0.5), Path(folder), steps)
+        data.digits = digits
+    elif name == "devices":
+        auto = (jax.sharding.AxisType.Auto,) * 2
+        mesh = jax.make_mesh((2, 4), ("data", "model"), axis_types=auto)
+        batches = timed(data.digits(steps, 128))
+        program.fit(*program.create(0, mesh), mesh, batches)
     else:
         batches = timed(data.characters(steps, 64))
-        size = len(data.VOCABULARY)
-        if form == "nnx":
-            from flax import nnx
-
-            program.fit(program.Model(size, nnx.Rngs(0)), batches)
-        elif form == "modules":
-            [(tokens, _)] = data.characters(1, 64)
-            program.fit(*program.model(0, size, tokens), batches)
-        else:
-            program.fit(*program.model(0, size), batches)
+        program.fit(*_language(program, form), batches)
     return [b - a for a, b in zip(at[FIRST:-1], at[FIRST + 1 :], strict=True)]
+
+
+def _half(program: Any, form: str) -> tuple[Any, ...]:
+    if form != "nnx":
+        return program.create(0)
+    from flax import nnx
+
+    return (program.Net(nnx.Rngs(0)),)
+
+
+def _language(program: Any, form: str) -> tuple[Any, ...]:
+    data = importlib.import_module("data")
+    size = len(data.VOCABULARY)
+    if form == "nnx":
+        from flax import nnx
+
+        return (program.Model(size, nnx.Rngs(0)),)
+    if form == "modules":
+        [(tokens, _)] = data.characters(1, 64)
+        return program.model(0, size, tokens)
+    return program.model(0, size)
 
 
 if __name__ == "__main__":

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import ast
 import importlib
+import json
+import os
+import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from docs_blocks import ROOT
+from docs_examples import EXAMPLES, FORMS, alike, in_pairs, in_params, weights_of
 from flax import nnx
 
-import mlax
-
-EXAMPLES = ROOT / "docs" / "examples"
-FORMS = ("pairs", "modules", "nnx")
 NAMES = sorted({path.stem.partition("_")[0] for path in EXAMPLES.glob("*_*.py")})
 
 
@@ -30,28 +31,6 @@ def program(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     for name in set(sys.modules) - before:
         if str(getattr(sys.modules[name], "__file__", "")).startswith(str(EXAMPLES)):
             del sys.modules[name]
-
-
-def weights_of(trainables: Any) -> list[np.ndarray]:
-    return [np.array(value) for value in mlax.flatten(trainables).values()]
-
-
-def with_weights(trainables: Any, weights: list[np.ndarray]) -> Any:
-    """The weights in the place of others, which lie in the same order."""
-    given = dict(zip(mlax.flatten(trainables), map(jnp.asarray, weights), strict=True))
-    return mlax.unflatten(given, trainables)
-
-
-def set_weights(model: nnx.Module, given: dict[str, np.ndarray]) -> None:
-    """The weights by their path, in the shapes that flax has."""
-    state = nnx.state(model, nnx.Param)
-    flat = dict(nnx.to_flat_state(state))
-    names = {".".join(map(str, path)): path for path in flat}
-    assert set(names) == set(given)
-    for name, value in given.items():
-        leaf = flat[names[name]]
-        leaf.set_value(jnp.asarray(value).reshape(leaf.shape))
-    nnx.update(model, state)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -72,20 +51,11 @@ def test_ours_are_no_longer_than_theirs(name):
 def test_digits(program, dtype, rtol):
     data = program("data")
     pairs, modules, flax = (program(f"digits_{form}") for form in FORMS)
-    state, hyperparams, adam = pairs.create(0)
-    weights = weights_of(state.trainables)
-    other, net, module_adam = modules.create(0)
-    other = other._replace(trainables=with_weights(other.trainables, weights))
     model, optimizer = flax.create(0)
-    kernels = [np.moveaxis(w, 0, -1) if w.ndim == 4 else w for w in weights]
-    places = [
-        f"{layer}.{n}"
-        for layer in ("first", "second", "last")
-        for n in ("kernel", "bias")
-    ]
-    set_weights(model, dict(zip(places, kernels, strict=True)))
+    state, hyperparams, adam = in_pairs(model, *pairs.create(0))
+    other, net, module_adam = in_params(state, *modules.create(0))
 
-    steps = 40
+    steps = 60
     state, ours = pairs.fit(state, hyperparams, adam, data.digits(steps), dtype)
     other, of_modules = modules.fit(other, net, module_adam, data.digits(steps), dtype)
     theirs = flax.fit(model, optimizer, data.digits(steps), dtype)
@@ -100,26 +70,119 @@ def test_digits(program, dtype, rtol):
     assert found > flax.accuracy(model, unseen) - 0.05
 
 
+def test_lengths(program):
+    data = program("data")
+    pairs, modules, flax = (program(f"lengths_{form}") for form in FORMS)
+    model, optimizer = flax.create(0)
+    state, hyperparams, adam = in_pairs(model, *pairs.create(0))
+    other, net, module_adam = in_params(state, *modules.create(0))
+
+    *batches, (x, lengths, labels) = data.walks(41, 64)
+    state, ours = pairs.fit(state, hyperparams, adam, batches)
+    other, of_modules = modules.fit(other, net, module_adam, batches)
+    theirs = flax.fit(model, optimizer, batches)
+    np.testing.assert_allclose(of_modules, ours, rtol=1e-5)
+    np.testing.assert_allclose(ours[:20], theirs[:20], rtol=2e-4)
+
+    # What is beyond the length is not seen.
+    beyond = np.arange(20) >= lengths[:, None]
+    unseen = np.where(beyond[..., None], 100, x), lengths, labels
+    found = pairs.accuracy(state, hyperparams, unseen)
+    assert found == pairs.accuracy(state, hyperparams, (x, lengths, labels))
+    assert found == modules.accuracy(other, net, unseen)
+    assert found > 0.8
+    assert found > flax.accuracy(model, unseen) - 0.05
+
+
+def test_half(program):
+    data = program("data")
+    pairs, modules, flax = (program(f"half_{form}") for form in FORMS)
+    model = flax.Net(nnx.Rngs(0))
+    state, hyperparams, optimizer = in_pairs(model, *pairs.create(0))
+    other, net, module_optimizer = in_params(state, *modules.create(0))
+
+    batches = list(data.digits(60))
+    [*_, unseen] = data.digits(61, 256)
+    state, ours = pairs.fit(state, hyperparams, optimizer, batches)
+    other, of_modules = modules.fit(other, net, module_optimizer, batches)
+    model, theirs = flax.fit(model, batches)
+    np.testing.assert_allclose(of_modules, ours, rtol=1e-4)
+    np.testing.assert_allclose(ours[:20], theirs[:20], rtol=2e-3)
+
+    found = pairs.accuracy(state, hyperparams, unseen)
+    assert found == pytest.approx(modules.accuracy(other, net, unseen), abs=0.04)
+    assert found > 0.7
+    assert found > flax.accuracy(model, unseen) - 0.05
+
+    # Gradients overflow with this scale: the step is skipped.
+    before = jax.tree.map(np.array, state.trainables)
+    scale = jnp.array(2.0**24)
+    state = state._replace(optimizer=state.optimizer._replace(scale=scale))
+    state, _ = pairs.fit(state, hyperparams, optimizer, batches[:1])
+    jax.tree.map(np.testing.assert_array_equal, state.trainables, before)
+    assert state.optimizer.scale == 2.0**23
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.5])
+def test_resume(program, tmp_path, rate):
+    pairs, modules, flax = (program(f"resume_{form}") for form in FORMS)
+
+    def losses(folder: str, steps: int) -> Any:
+        model, optimizer = flax.create(0, rate)
+        created = in_pairs(model, *pairs.create(0, rate))
+        of_modules = in_params(created[0], *modules.create(0, rate))
+        _, ours = pairs.fit(*created, tmp_path / folder / "pairs", steps)
+        _, same = modules.fit(*of_modules, tmp_path / folder / "modules", steps)
+        theirs = flax.fit(model, optimizer, tmp_path / folder / "nnx", steps)
+        return np.array([ours, same, theirs])
+
+    whole = losses("whole", 14)
+    assert losses("parts", 10).shape == (3, 10)
+    np.testing.assert_array_equal(losses("parts", 14), whole[:, 10:])
+    if not rate:  # The draws of two libraries differ.
+        np.testing.assert_allclose(whole[1], whole[0], rtol=1e-5)
+        np.testing.assert_allclose(whole[0], whole[2], rtol=2e-4)
+
+
+def test_devices():
+    """On 2 x 4 devices, in a process that has eight."""
+    flags = os.environ.get("XLA_FLAGS", "")
+    flags += " --xla_force_host_platform_device_count=8"
+    done = subprocess.run(
+        [sys.executable, "docs_devices.py"],
+        env=os.environ | {"XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu"},
+        cwd=Path(__file__).parent,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    ours, of_modules, theirs = json.loads(done.stdout)["losses"]
+    np.testing.assert_allclose(of_modules, ours, rtol=1e-5)
+    np.testing.assert_allclose(ours, theirs, rtol=2e-4)
+    assert ours[-1] < ours[0]
+    for places in json.loads(done.stdout)["places"]:
+        assert places == ["data model", "model data"]
+
+
 def test_language(program):
     data = program("data")
     pairs, modules, flax = (program(f"language_{form}") for form in FORMS)
     characters = len(data.VOCABULARY)
     prompt = np.array([[data.VOCABULARY.index(c) for c in "the layer"]])
-    weights, state, hyperparams = pairs.model(0, characters)
-    initial = weights_of(weights)
+    model = flax.Model(characters, nnx.Rngs(0))
+    weights, state, hyperparams = weights_of(model, pairs.model(0, characters))
     net, params = modules.model(0, characters, prompt)
     trainables, rest = params.split()
-    params = with_weights(trainables, initial).merge(rest)
-    model = flax.Model(characters, nnx.Rngs(0))
-    set_weights(model, _flax_names(mlax.flatten(weights)))
+    params = alike(trainables, weights).merge(rest)
 
-    steps = 60
+    steps = 40
     weights, ours = pairs.fit(weights, state, hyperparams, data.characters(steps, 32))
     trainables, of_modules = modules.fit(net, params, data.characters(steps, 32))
     theirs = flax.fit(model, data.characters(steps, 32))
     np.testing.assert_allclose(of_modules, ours, rtol=1e-5)
-    np.testing.assert_allclose(ours[:8], theirs[:8], rtol=2e-4)
-    assert ours[-1] < 0.5
+    np.testing.assert_allclose(ours[:5], theirs[:5], rtol=2e-4)
+    assert ours[-1] < 0.7
     assert ours[-1] < 1.2 * theirs[-1]
 
     text = pairs.write(weights, 0, characters, prompt, 12)
@@ -132,28 +195,3 @@ def test_language(program):
         logits, _ = hyperparams.apply(whole, weights, state, True)
         whole = np.concatenate([whole, np.argmax(logits[:, -1:], axis=-1)], axis=1)
     np.testing.assert_array_equal(whole[:, prompt.shape[1] :], text)
-
-
-def _flax_names(weights: dict[str, Any]) -> dict[str, np.ndarray]:
-    """Names of the language model's weights in flax."""
-    parts = {
-        "layers/0": "embed",
-        "layers/1": "blocks.0",
-        "layers/2": "blocks.1",
-        "layers/3": "norm",
-        "layers/4": "last",
-        "to_query": "query",
-        "to_key": "key",
-        "to_value": "value",
-        "to_output": "out",
-        "feed_forward/widen": "up",
-        "feed_forward/narrow": "down",
-        "feed_forward_norm": "network_norm",
-    }
-
-    def renamed(name: str) -> str:
-        for ours, theirs in parts.items():
-            name = name.replace(ours, theirs)
-        return name.replace("/", ".")
-
-    return {renamed(name): np.asarray(value) for name, value in weights.items()}
