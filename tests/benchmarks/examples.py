@@ -52,7 +52,7 @@ def main() -> None:
 
 def _steps(name: str, form: str, steps: int) -> list[float]:
     """The seconds of each step of one run, without the first ones."""
-    data = importlib.import_module("data")
+    data: Any = importlib.import_module("data")
     program = importlib.import_module(f"{name}_{form}")
     at: list[float] = []
 
