@@ -204,6 +204,17 @@ def test_the_norm_of_huge_and_of_tiny_vectors():
         np.testing.assert_allclose(numpy(y), 5.0 * size, rtol=1e-6)
 
 
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+def test_the_gradient_of_the_root_mean_square(dtype):
+    gradient = jax.grad(functional("rms"))
+    assert not gradient(jnp.zeros((2, 3), dtype)).any()
+    x = np.asarray([3.0, 0.0, -4.0, 1.0])
+    wanted = x / (x.size * np.sqrt(np.mean(x**2)))
+    np.testing.assert_allclose(
+        numpy(gradient(jnp.asarray(x, dtype))), wanted, rtol=2e-3, atol=1e-7
+    )
+
+
 @pytest.mark.parametrize("name", ["var", "std", "standardize"])
 def test_nothing_cancels(name):
     a = 1e4 + np.random.default_rng(0).uniform(-1.0, 1.0, 1000)

@@ -97,6 +97,8 @@ class TransformerDecoderLayerHyperparams(OfLayer):
     """How far back a position reaches; None: to all."""
     soft_cap: float | None
     """See `cap_softly`; None: logits are not capped."""
+    attention_function: Callable[..., Any] | None
+    """Of the attention, see MultiHeadAttention; None: `dot_product_attention`."""
     source_features: int
     attention: MultiHeadAttention.MultiHeadAttentionHyperparams
     context_attention: MultiHeadAttention.MultiHeadAttentionHyperparams
@@ -129,6 +131,7 @@ def init(
     precision: PrecisionLike | None = None,
     keys_before: int | None = None,
     soft_cap: float | None = None,
+    attention_function: Callable[..., Any] | None = None,
     kernel_initializer: arrays.Initializer = lecun_normal(),
     bias_initializer: arrays.Initializer = zeros,
     dtype: DTypeLike | None = None,
@@ -168,6 +171,8 @@ def init(
             least 0, or None).
         soft_cap: see `cap_softly`; None: logits are not capped (a finite number above
             0, or None).
+        attention_function: of the attention, see MultiHeadAttention; None:
+            `dot_product_attention` (a hashable function, or None).
         kernel_initializer: of the kernels (an initializer, called `initializer(key,
             shape, dtype)`).
         bias_initializer: of the biases (an initializer, called `initializer(key, shape,
@@ -217,6 +222,11 @@ def init(
     soft_cap = checks.optional(
         checks.positive, "TransformerDecoderLayer", soft_cap=soft_cap
     )
+    attention_function = checks.optional(
+        checks.function,
+        "TransformerDecoderLayer",
+        attention_function=attention_function,
+    )
     keys = arrays.declared_keys(key, 7)
     size, bias, wide = features, use_bias, accum_dtype
     inner = {
@@ -226,7 +236,13 @@ def init(
         "kernel_initializer": kernel_initializer,
         "bias_initializer": bias_initializer,
     }
-    shared = {**inner, "accum_dtype": wide, "kv_heads": kv_heads, "soft_cap": soft_cap}
+    shared = {
+        **inner,
+        "accum_dtype": wide,
+        "kv_heads": kv_heads,
+        "soft_cap": soft_cap,
+        "attention_function": attention_function,
+    }
     norm = {"use_bias": bias, "accum_dtype": wide}
     source_features = context_features or size
     attention_weights, attention_state, attention_hyperparams = MultiHeadAttention.init(
@@ -291,6 +307,7 @@ def init(
         precision=precision,
         keys_before=keys_before,
         soft_cap=soft_cap,
+        attention_function=attention_function,
         source_features=source_features,
         attention=attention_hyperparams,
         context_attention=context_attention_hyperparams,

@@ -5,7 +5,8 @@
 With `norm_first` y = x + f(norm(x)) for both (Xiong et al., 2020, arXiv:2002.04745,
 which trains without warm-up), else y = norm(x + f(x)) as in Vaswani et al., 2017,
 arXiv:1706.03762. With `causal` it is the layer of a decoder without context.
-With `max_length` it decodes token by token, see MultiHeadAttention.
+With `max_length` it decodes token by token, and with `segments` sequences are packed
+into one, see MultiHeadAttention.
 """
 
 from __future__ import annotations
@@ -96,13 +97,15 @@ class TransformerEncoderLayerHyperparams(OfLayer):
     """How far it reaches ahead; None: to all."""
     soft_cap: float | None
     """See `cap_softly`; None: logits are not capped."""
+    attention_function: Callable[..., Any] | None
+    """Of the attention, see MultiHeadAttention; None: `dot_product_attention`."""
     attention: MultiHeadAttention.MultiHeadAttentionHyperparams
     feed_forward: FeedForward.FeedForwardHyperparams
     attention_norm: LayerNorm.LayerNormHyperparams
     feed_forward_norm: LayerNorm.LayerNormHyperparams
     dropout: Dropout.DropoutHyperparams
 
-    keyword_inputs: ClassVar[tuple[str, ...]] = ("mask",)
+    keyword_inputs: ClassVar[tuple[str, ...]] = ("mask", "segments", "key_segments")
     """Keyword inputs of `fwd`."""
 
 
@@ -126,6 +129,7 @@ def init(
     keys_before: int | None = None,
     keys_after: int | None = None,
     soft_cap: float | None = None,
+    attention_function: Callable[..., Any] | None = None,
     kernel_initializer: arrays.Initializer = lecun_normal(),
     bias_initializer: arrays.Initializer = zeros,
     dtype: DTypeLike | None = None,
@@ -167,6 +171,8 @@ def init(
             None).
         soft_cap: see `cap_softly`; None: logits are not capped (a finite number above
             0, or None).
+        attention_function: of the attention, see MultiHeadAttention; None:
+            `dot_product_attention` (a hashable function, or None).
         kernel_initializer: of the kernels (an initializer, called `initializer(key,
             shape, dtype)`).
         bias_initializer: of the biases (an initializer, called `initializer(key, shape,
@@ -217,6 +223,11 @@ def init(
     soft_cap = checks.optional(
         checks.positive, "TransformerEncoderLayer", soft_cap=soft_cap
     )
+    attention_function = checks.optional(
+        checks.function,
+        "TransformerEncoderLayer",
+        attention_function=attention_function,
+    )
     keys = arrays.declared_keys(key, 5)
     common = {"use_bias": use_bias}
     inner = {
@@ -239,6 +250,7 @@ def init(
         keys_before=keys_before,
         keys_after=keys_after,
         soft_cap=soft_cap,
+        attention_function=attention_function,
         accum_dtype=accum_dtype,
         **inner,
         dtype=dtype,
@@ -280,6 +292,7 @@ def init(
         keys_before=keys_before,
         keys_after=keys_after,
         soft_cap=soft_cap,
+        attention_function=attention_function,
         attention=attention_hyperparams,
         feed_forward=feed_forward_hyperparams,
         attention_norm=attention_norm_hyperparams,
@@ -299,6 +312,8 @@ def fwd(
     key: jax.Array | None = None,
     *,
     mask: jax.Array | None = None,
+    segments: jax.Array | None = None,
+    key_segments: jax.Array | None = None,
 ) -> tuple[jax.Array, TransformerEncoderLayerNonTrainables]:
     """Self-attention and a feed-forward network, each with a norm and a residual.
 
@@ -310,6 +325,8 @@ def fwd(
         inference_mode: static; whether state is kept and nothing is random.
         key: PRNG key; needed in training only.
         mask: boolean that broadcasts to (*batch, heads, positions, keys), or None.
+        segments: integer (*batch, positions), or None.
+        key_segments: integer (*batch, _), or None.
 
     Returns:
         `(y, non_trainables)`; y is floating (*batch, positions, features), in the dtype
@@ -328,26 +345,36 @@ def fwd(
     x = checks.floating("TransformerEncoderLayer", x=x)
     if mask is not None:
         mask = checks.logical("TransformerEncoderLayer", mask=mask)
+    if segments is not None:
+        segments = checks.integral("TransformerEncoderLayer", segments=segments)
+    if key_segments is not None:
+        key_segments = checks.integral(
+            "TransformerEncoderLayer", key_segments=key_segments
+        )
     checks.shapes(
         "TransformerEncoderLayer",
         hyperparams,
         x=(x, "*batch positions features"),
         mask=(mask, "# *batch heads positions keys | None"),
+        segments=(segments, "*batch positions | None"),
+        key_segments=(key_segments, "*batch _ | None"),
     )
 
     keys = arrays.split_keys(key, 8)
     if hyperparams.norm_first:
-        attention_norm, _ = LayerNorm.fwd(
+        y, _ = LayerNorm.fwd(
             x, trainables.attention_norm, None, hyperparams.attention_norm
         )
         y, attention_state = MultiHeadAttention.fwd(
-            attention_norm,
+            y,
             trainables.attention,
             non_trainables.attention,
             hyperparams.attention,
             inference_mode,
             keys[0],
             mask=mask,
+            segments=segments,
+            key_segments=key_segments,
         )
         non_trainables = non_trainables._replace(attention=attention_state)
         dropout, _ = Dropout.fwd(
@@ -369,7 +396,7 @@ def fwd(
             y, None, None, hyperparams.dropout, inference_mode, keys[3]
         )
         return x + dropout, non_trainables
-    attention, attention_state = MultiHeadAttention.fwd(
+    y, attention_state = MultiHeadAttention.fwd(
         x,
         trainables.attention,
         non_trainables.attention,
@@ -377,10 +404,12 @@ def fwd(
         inference_mode,
         keys[4],
         mask=mask,
+        segments=segments,
+        key_segments=key_segments,
     )
     non_trainables = non_trainables._replace(attention=attention_state)
     dropout, _ = Dropout.fwd(
-        attention, None, None, hyperparams.dropout, inference_mode, keys[5]
+        y, None, None, hyperparams.dropout, inference_mode, keys[5]
     )
     x, _ = LayerNorm.fwd(
         x + dropout, trainables.attention_norm, None, hyperparams.attention_norm

@@ -5,6 +5,7 @@
 from mlax.functional._adaptive_pool import adaptive_pool
 from mlax.functional._apply_attention_mask import apply_attention_mask
 from mlax.functional._apply_attention_weights import apply_attention_weights
+from mlax.functional._attention_weights import attention_weights
 from mlax.functional._attention_window import attention_window
 from mlax.functional._avg_pool import avg_pool
 from mlax.functional._bernoulli import bernoulli
@@ -24,6 +25,7 @@ from mlax.functional._dot_product_attention_logits import dot_product_attention_
 from mlax.functional._double_sum import double_sum
 from mlax.functional._dropout import dropout
 from mlax.functional._ema import ema
+from mlax.functional._fused_attention import fused_attention
 from mlax.functional._gelu import gelu
 from mlax.functional._group_norm import group_norm
 from mlax.functional._identity import identity
@@ -79,6 +81,7 @@ __all__ = [
     "adaptive_pool",
     "apply_attention_mask",
     "apply_attention_weights",
+    "attention_weights",
     "attention_window",
     "avg_pool",
     "bernoulli",
@@ -98,6 +101,7 @@ __all__ = [
     "double_sum",
     "dropout",
     "ema",
+    "fused_attention",
     "gelu",
     "group_norm",
     "identity",

@@ -5,20 +5,14 @@
 from __future__ import annotations
 
 import jax
-import jax.numpy as jnp
 from jax.typing import DTypeLike
 
 from mlax._core import checks
 from mlax._core.checks import PrecisionLike
-from mlax._core.sums import spread
-from mlax.functional._apply_attention_mask import apply_attention_mask
 from mlax.functional._apply_attention_weights import apply_attention_weights
-from mlax.functional._attention_window import attention_window
-from mlax.functional._cap_softly import cap_softly
+from mlax.functional._attention_weights import attention_weights
 from mlax.functional._chunked_attention import chunked_attention
-from mlax.functional._dot_product_attention_logits import dot_product_attention_logits
 from mlax.functional._dropout import dropout
-from mlax.functional._softmax import softmax
 
 
 def dot_product_attention(
@@ -147,25 +141,19 @@ def dot_product_attention(
             accum_dtype=accum_dtype,
             precision=precision,
         )
-    logits = dot_product_attention_logits(query, key, scale=scale, precision=precision)
-    if soft_cap is not None:
-        logits = cap_softly(logits, cap=soft_cap)
-    if bias is not None:
-        logits = logits + spread(bias, logits.shape)
-    if causal:
-        allowed = jnp.tri(logits.shape[-2], logits.shape[-1], dtype=bool)
-        mask = allowed if mask is None else mask & allowed
-    if keys_before is not None or keys_after is not None:
-        near = attention_window(
-            jnp.arange(logits.shape[-2]),
-            jnp.arange(logits.shape[-1]),
-            keys_before=keys_before,
-            keys_after=keys_after,
-        )
-        mask = near if mask is None else mask & near
-    if mask is not None:
-        logits = apply_attention_mask(logits, mask)
-    weights = softmax(logits, axis=-1, accum_dtype=accum_dtype)
+    weights = attention_weights(
+        query,
+        key,
+        mask,
+        bias,
+        causal=causal,
+        keys_before=keys_before,
+        keys_after=keys_after,
+        soft_cap=soft_cap,
+        scale=scale,
+        accum_dtype=accum_dtype,
+        precision=precision,
+    )
     if dropout_key is not None and dropout_rate > 0.0:
         shared = tuple(range(weights.ndim - 2)) if broadcast_dropout else ()
         weights = dropout(

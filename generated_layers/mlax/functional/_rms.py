@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import jax
+import jax.numpy as jnp
 from jax import lax
 
 from mlax._core import checks
@@ -16,6 +17,7 @@ def rms(x: jax.Array) -> jax.Array:
     """Root mean square of all elements: sqrt(mean(x^2)), in the dtype of x.
 
     It is finite where squares are not, as those above 256 in float16, and 0 of nothing.
+    Its gradient at zeros is zero.
 
     Args:
         x: floating of any shape.
@@ -29,5 +31,8 @@ def rms(x: jax.Array) -> jax.Array:
     x = checks.floating("rms", x=x)
 
     scale = range_scale(x)
-    root = scale * lax.sqrt(mean(lax.square(x / scale), keepdims=True))
-    return lax.squeeze(root, range(x.ndim))
+    square = mean(lax.square(x / scale), keepdims=True)
+    # The root of zero has no derivative, and NaN would come of it.
+    positive = square > 0.0
+    root = jnp.where(positive, lax.sqrt(jnp.where(positive, square, 1.0)), square)
+    return lax.squeeze(scale * root, range(x.ndim))

@@ -18,8 +18,13 @@ come with x, position by position. Positions beyond `max_length` are NaN. The we
 of a layer without a cache fit one with a cache.
 
 With `keys_before` a query attends to so many positions before its own (sliding-window
-attention). `functional.make_segment_mask` makes the mask of sequences that are packed
-into one.
+attention). Of sequences that are packed into one, `segments` has the number of its
+sequence for each position, and `key_segments` for each key, of the cache where there
+is one; a query attends to its own segment.
+
+`attention_function` is called as `functional.dot_product_attention` is, in its place:
+`functional.fused_attention`, or one's own. `with_weights` also returns the attention
+weights of each head, those that values were multiplied by.
 """
 
 from __future__ import annotations
@@ -35,9 +40,17 @@ from jax.typing import DTypeLike
 
 from mlax._core import arrays, checks
 from mlax._core.checks import PrecisionLike
-from mlax._core.scopes import applied_by
+from mlax._core.scopes import applied_by, scoped
 from mlax._core.static import OfLayer, static
-from mlax.functional import dot_product_attention, layer_norm, rms_norm
+from mlax.functional import (
+    apply_attention_weights,
+    attention_weights,
+    dot_product_attention,
+    dropout,
+    layer_norm,
+    make_segment_mask,
+    rms_norm,
+)
 from mlax.initializers import lecun_normal
 from mlax.nn import linear as Linear
 
@@ -47,6 +60,7 @@ __all__ = [
     "MultiHeadAttentionTrainables",
     "fwd",
     "init",
+    "with_weights",
 ]
 
 
@@ -140,6 +154,8 @@ class MultiHeadAttentionHyperparams(OfLayer):
     """The same of values."""
     out_bias: bool | None
     """The same of the output."""
+    attention_function: Callable[..., Any] | None
+    """In the place of `dot_product_attention`, called as that is; None: that."""
     source_features: int
     value_source_features: int
     result_features: int
@@ -157,6 +173,8 @@ class MultiHeadAttentionHyperparams(OfLayer):
         "mask",
         "bias",
         "positions",
+        "segments",
+        "key_segments",
     )
     """Keyword inputs of `fwd`."""
 
@@ -190,6 +208,7 @@ def init(
     key_bias: bool | None = None,
     value_bias: bool | None = None,
     out_bias: bool | None = None,
+    attention_function: Callable[..., Any] | None = None,
     kernel_initializer: arrays.Initializer = lecun_normal(),
     bias_initializer: arrays.Initializer = zeros,
     out_kernel_initializer: arrays.Initializer | None = None,
@@ -248,6 +267,8 @@ def init(
         key_bias: the same of keys (True or False, or None).
         value_bias: the same of values (True or False, or None).
         out_bias: the same of the output (True or False, or None).
+        attention_function: in the place of `dot_product_attention`, called as that is;
+            None: that (a hashable function, or None).
         kernel_initializer: of the kernels (an initializer, called `initializer(key,
             shape, dtype)`).
         bias_initializer: of the biases (an initializer, called `initializer(key, shape,
@@ -330,6 +351,9 @@ def init(
         checks.boolean, "MultiHeadAttention", value_bias=value_bias
     )
     out_bias = checks.optional(checks.boolean, "MultiHeadAttention", out_bias=out_bias)
+    attention_function = checks.optional(
+        checks.function, "MultiHeadAttention", attention_function=attention_function
+    )
     keys = arrays.declared_keys(key, 9)
     checks.require(
         "MultiHeadAttention",
@@ -473,6 +497,7 @@ def init(
         key_bias=key_bias,
         value_bias=value_bias,
         out_bias=out_bias,
+        attention_function=attention_function,
         source_features=source_features,
         value_source_features=value_source_features,
         result_features=result_features,
@@ -487,80 +512,24 @@ def init(
     return trainables, non_trainables, hyperparams
 
 
-@applied_by(MultiHeadAttentionHyperparams, init)
-def fwd(
-    x: jax.Array,
+def _prepared(
+    query_scale: jax.Array | None,
+    key_scale: jax.Array | None,
     trainables: MultiHeadAttentionTrainables,
     non_trainables: MultiHeadAttentionNonTrainables,
     hyperparams: MultiHeadAttentionHyperparams,
-    inference_mode: bool = False,
-    key: jax.Array | None = None,
-    *,
-    context: jax.Array | None = None,
-    values: jax.Array | None = None,
-    mask: jax.Array | None = None,
-    bias: jax.Array | None = None,
-    positions: jax.Array | None = None,
-) -> tuple[jax.Array, MultiHeadAttentionNonTrainables]:
-    """Multi-head attention: of a sequence to itself, or to a context.
-
-    Args:
-        x: floating (*batch, queries, features).
-        trainables: weights, cast to the dtype of the input.
-        non_trainables: state, kept in its own dtype.
-        hyperparams: what `init` returned.
-        inference_mode: static; whether state is kept and nothing is random.
-        key: PRNG key; needed in training only.
-        context: floating (*batch, keys, source_features), or None.
-        values: floating (*batch, keys, value_source_features), or None.
-        mask: boolean that broadcasts to (*batch, heads, queries, keys), or None.
-        bias: floating that broadcasts to (*batch, heads, queries, keys), or None.
-        positions: integer that broadcasts to (*batch, queries), or None.
-
-    Returns:
-        `(y, non_trainables)`; y is floating (*batch, queries, result_features), in the
-        dtype of the input.
-
-    Raises:
-        ValueError, TypeError: where an input or a weight does not fit.
-        ValueError: without a context, context_features must be features.
-        ValueError: without values, value_features must be the size of the context's
-            axis.
-        ValueError: there must be a value for each key.
-        ValueError: with a cache the context has the positions of x.
-        ValueError: there are at most max_length positions at a time.
-        ValueError: the last axis of mask and bias is that of the keys.
-    """
-    checks.arguments(
-        "MultiHeadAttention", trainables, non_trainables, hyperparams, inference_mode
-    )
-    x = checks.floating("MultiHeadAttention", x=x)
-    if context is not None:
-        context = checks.floating("MultiHeadAttention", context=context)
-    if values is not None:
-        values = checks.floating("MultiHeadAttention", values=values)
-    if mask is not None:
-        mask = checks.logical("MultiHeadAttention", mask=mask)
-    if bias is not None:
-        bias = checks.floating("MultiHeadAttention", bias=bias)
-    if positions is not None:
-        positions = checks.integral("MultiHeadAttention", positions=positions)
-    checks.same_dtype(
-        "MultiHeadAttention", x=x, context=context, values=values, bias=bias
-    )
-    checks.shapes(
-        "MultiHeadAttention",
-        hyperparams,
-        x=(x, "*batch queries features"),
-        context=(context, "*batch keys source_features | None"),
-        values=(values, "*batch keys value_source_features | None"),
-        mask=(mask, "# *batch heads queries keys | None"),
-        bias=(bias, "# *batch heads queries keys | None"),
-        positions=(positions, "# *batch queries | None"),
-    )
-
-    query_scale = arrays.in_dtype(trainables.query_scale, x.dtype)
-    key_scale = arrays.in_dtype(trainables.key_scale, x.dtype)
+    inference_mode: bool,
+    dtype: DTypeLike | None,
+    x,
+    context,
+    values,
+    mask,
+    bias,
+    positions,
+    segments,
+    key_segments,
+):
+    """Queries, keys and values of each head, and what may attend to what."""
     # Where there is a cache, its length is that of the keys in mask and bias.
     source = x if context is None else context
     value_source = source if values is None else values
@@ -584,7 +553,6 @@ def fwd(
         hyperparams.max_length is None or source.shape[-2] == x.shape[-2],
         "with a cache the context has the positions of x",
         max_length=hyperparams.max_length,
-        x=x.shape,
     )
     first, length = 0, source.shape[-2]
     if non_trainables.cached is not None and hyperparams.max_length is not None:
@@ -595,7 +563,6 @@ def fwd(
             not inference_mode or x.shape[-2] <= hyperparams.max_length,
             "there are at most max_length positions at a time",
             max_length=hyperparams.max_length,
-            x=x.shape,
         )
     for part in (mask, bias):
         checks.require(
@@ -603,6 +570,15 @@ def fwd(
             part is None or part.shape[-1:] in ((), (1,), (length,)),
             "the last axis of mask and bias is that of the keys",
         )
+    if segments is not None:
+        others = segments if key_segments is None else key_segments
+        checks.require(
+            "MultiHeadAttention",
+            others.shape[-1] == length,
+            "without key_segments there are as many keys as queries",
+        )
+        same = make_segment_mask(segments, others)
+        mask = same if mask is None else mask & same
     q, _ = Linear.fwd(x, trainables.to_query, None, hyperparams.to_query)
     q = q.reshape(*x.shape[:-1], *hyperparams.query_shape)
     k, _ = Linear.fwd(source, trainables.to_key, None, hyperparams.to_key)
@@ -631,10 +607,10 @@ def fwd(
     ):
         # A narrower cache rounds what is kept, and not what is attended to now.
         k = lax.dynamic_update_slice_in_dim(
-            arrays.cast(non_trainables.cached_keys, x.dtype), k, first, axis=-3
+            arrays.cast(non_trainables.cached_keys, dtype), k, first, axis=-3
         )
         v = lax.dynamic_update_slice_in_dim(
-            arrays.cast(non_trainables.cached_values, x.dtype), v, first, axis=-3
+            arrays.cast(non_trainables.cached_values, dtype), v, first, axis=-3
         )
         non_trainables = non_trainables._replace(
             cached_keys=jnp.asarray(k, non_trainables.cached_keys.dtype),
@@ -646,19 +622,144 @@ def fwd(
             allowed = allowed & (jnp.arange(length) >= at[:, None] - before)
         mask = allowed if mask is None else mask & allowed
         causal, before, after = False, None, None
+    reach = {"causal": causal, "keys_before": before, "keys_after": after}
+    return (q, k, v, mask, reach), non_trainables
+
+
+def _joined(
+    trainables: MultiHeadAttentionTrainables,
+    non_trainables: MultiHeadAttentionNonTrainables,
+    hyperparams: MultiHeadAttentionHyperparams,
+    inference_mode: bool,
+    dtype: DTypeLike | None,
+    y,
+):
+    """The heads of each position, mapped to the output."""
+    if (
+        non_trainables.cached is not None
+        and hyperparams.max_length is not None
+        and inference_mode
+    ):
+        fits = jnp.less_equal(non_trainables.cached, hyperparams.max_length)
+        # NaN where it does not; where it does, `jax_debug_nans` meets none.
+        one = fits.astype(y.dtype)
+        y = y * (one / one)
+    size = hyperparams.heads * hyperparams.value_shape[1]
+    y, _ = Linear.fwd(
+        y.reshape(*y.shape[:-2], size),
+        trainables.to_output,
+        None,
+        hyperparams.to_output,
+    )
+    return y
+
+
+@applied_by(MultiHeadAttentionHyperparams, init)
+def fwd(
+    x: jax.Array,
+    trainables: MultiHeadAttentionTrainables,
+    non_trainables: MultiHeadAttentionNonTrainables,
+    hyperparams: MultiHeadAttentionHyperparams,
+    inference_mode: bool = False,
+    key: jax.Array | None = None,
+    *,
+    context: jax.Array | None = None,
+    values: jax.Array | None = None,
+    mask: jax.Array | None = None,
+    bias: jax.Array | None = None,
+    positions: jax.Array | None = None,
+    segments: jax.Array | None = None,
+    key_segments: jax.Array | None = None,
+) -> tuple[jax.Array, MultiHeadAttentionNonTrainables]:
+    """Multi-head attention: of a sequence to itself, or to a context.
+
+    Args:
+        x: floating (*batch, queries, features).
+        trainables: weights, cast to the dtype of the input.
+        non_trainables: state, kept in its own dtype.
+        hyperparams: what `init` returned.
+        inference_mode: static; whether state is kept and nothing is random.
+        key: PRNG key; needed in training only.
+        context: floating (*batch, keys, source_features), or None.
+        values: floating (*batch, keys, value_source_features), or None.
+        mask: boolean that broadcasts to (*batch, heads, queries, keys), or None.
+        bias: floating that broadcasts to (*batch, heads, queries, keys), or None.
+        positions: integer that broadcasts to (*batch, queries), or None.
+        segments: integer (*batch, queries), or None.
+        key_segments: integer (*batch, _), or None.
+
+    Returns:
+        `(y, non_trainables)`; y is floating (*batch, queries, result_features), in the
+        dtype of the input.
+
+    Raises:
+        ValueError, TypeError: where an input or a weight does not fit.
+    """
+    checks.arguments(
+        "MultiHeadAttention", trainables, non_trainables, hyperparams, inference_mode
+    )
+    x = checks.floating("MultiHeadAttention", x=x)
+    if context is not None:
+        context = checks.floating("MultiHeadAttention", context=context)
+    if values is not None:
+        values = checks.floating("MultiHeadAttention", values=values)
+    if mask is not None:
+        mask = checks.logical("MultiHeadAttention", mask=mask)
+    if bias is not None:
+        bias = checks.floating("MultiHeadAttention", bias=bias)
+    if positions is not None:
+        positions = checks.integral("MultiHeadAttention", positions=positions)
+    if segments is not None:
+        segments = checks.integral("MultiHeadAttention", segments=segments)
+    if key_segments is not None:
+        key_segments = checks.integral("MultiHeadAttention", key_segments=key_segments)
+    checks.same_dtype(
+        "MultiHeadAttention", x=x, context=context, values=values, bias=bias
+    )
+    checks.shapes(
+        "MultiHeadAttention",
+        hyperparams,
+        x=(x, "*batch queries features"),
+        context=(context, "*batch keys source_features | None"),
+        values=(values, "*batch keys value_source_features | None"),
+        mask=(mask, "# *batch heads queries keys | None"),
+        bias=(bias, "# *batch heads queries keys | None"),
+        positions=(positions, "# *batch queries | None"),
+        segments=(segments, "*batch queries | None"),
+        key_segments=(key_segments, "*batch _ | None"),
+    )
+
+    query_scale = arrays.in_dtype(trainables.query_scale, x.dtype)
+    key_scale = arrays.in_dtype(trainables.key_scale, x.dtype)
+    (q, k, v, mask, reach), non_trainables = _prepared(
+        query_scale,
+        key_scale,
+        trainables,
+        non_trainables,
+        hyperparams,
+        inference_mode,
+        x.dtype,
+        x,
+        context,
+        values,
+        mask,
+        bias,
+        positions,
+        segments,
+        key_segments,
+    )
     dropout_key = None
     if not inference_mode and hyperparams.dropout_rate > 0.0:
         dropout_key = checks.require_key("MultiHeadAttention", key)
-    y = dot_product_attention(
+    attend = hyperparams.attention_function or dot_product_attention
+    y = attend(
         q,
         k,
         v,
         mask,
         bias,
         dropout_key,
-        causal=causal,
-        keys_before=before,
-        keys_after=after,
+        **reach,
         soft_cap=hyperparams.soft_cap,
         dropout_rate=hyperparams.dropout_rate,
         broadcast_dropout=hyperparams.broadcast_dropout,
@@ -666,16 +767,134 @@ def fwd(
         accum_dtype=hyperparams.accum_dtype,
         precision=hyperparams.precision,
     )
-    if hyperparams.max_length is not None and inference_mode:
-        fits = jnp.less_equal(first + x.shape[-2], length)
-        # NaN where it does not; where it does, `jax_debug_nans` meets none.
-        one = fits.astype(y.dtype)
-        y = y * (one / one)
-    size = hyperparams.heads * hyperparams.value_shape[1]
-    y, _ = Linear.fwd(
-        y.reshape(*x.shape[:-1], size),
-        trainables.to_output,
-        None,
-        hyperparams.to_output,
+    return _joined(
+        trainables, non_trainables, hyperparams, inference_mode, x.dtype, y
+    ), non_trainables
+
+
+@scoped("MultiHeadAttention")
+def with_weights(
+    x: jax.Array,
+    trainables: MultiHeadAttentionTrainables,
+    non_trainables: MultiHeadAttentionNonTrainables,
+    hyperparams: MultiHeadAttentionHyperparams,
+    inference_mode: bool = False,
+    key: jax.Array | None = None,
+    *,
+    context: jax.Array | None = None,
+    values: jax.Array | None = None,
+    mask: jax.Array | None = None,
+    bias: jax.Array | None = None,
+    positions: jax.Array | None = None,
+    segments: jax.Array | None = None,
+    key_segments: jax.Array | None = None,
+) -> tuple[tuple[jax.Array, jax.Array], MultiHeadAttentionNonTrainables]:
+    """The result, and the attention weights that values were multiplied by.
+
+    Args:
+        x: floating (*batch, queries, features).
+        trainables: weights, cast to the dtype of the input.
+        non_trainables: state, kept in its own dtype.
+        hyperparams: what `init` returned.
+        inference_mode: static; whether state is kept and nothing is random.
+        key: PRNG key; needed in training only.
+        context: floating (*batch, keys, source_features), or None.
+        values: floating (*batch, keys, value_source_features), or None.
+        mask: boolean that broadcasts to (*batch, heads, queries, keys), or None.
+        bias: floating that broadcasts to (*batch, heads, queries, keys), or None.
+        positions: integer that broadcasts to (*batch, queries), or None.
+        segments: integer (*batch, queries), or None.
+        key_segments: integer (*batch, _), or None.
+
+    Returns:
+        `(y, non_trainables)`; y is tuple of floating (*batch, queries,
+        result_features), floating (*batch, heads, queries, _), in the dtype of the
+        input.
+
+    Raises:
+        ValueError, TypeError: where an input or a weight does not fit.
+        ValueError: an attention_function has no weights to return.
+    """
+    checks.arguments(
+        "MultiHeadAttention", trainables, non_trainables, hyperparams, inference_mode
     )
-    return y, non_trainables
+    x = checks.floating("MultiHeadAttention", x=x)
+    if context is not None:
+        context = checks.floating("MultiHeadAttention", context=context)
+    if values is not None:
+        values = checks.floating("MultiHeadAttention", values=values)
+    if mask is not None:
+        mask = checks.logical("MultiHeadAttention", mask=mask)
+    if bias is not None:
+        bias = checks.floating("MultiHeadAttention", bias=bias)
+    if positions is not None:
+        positions = checks.integral("MultiHeadAttention", positions=positions)
+    if segments is not None:
+        segments = checks.integral("MultiHeadAttention", segments=segments)
+    if key_segments is not None:
+        key_segments = checks.integral("MultiHeadAttention", key_segments=key_segments)
+    checks.same_dtype(
+        "MultiHeadAttention", x=x, context=context, values=values, bias=bias
+    )
+    checks.shapes(
+        "MultiHeadAttention",
+        hyperparams,
+        x=(x, "*batch queries features"),
+        context=(context, "*batch keys source_features | None"),
+        values=(values, "*batch keys value_source_features | None"),
+        mask=(mask, "# *batch heads queries keys | None"),
+        bias=(bias, "# *batch heads queries keys | None"),
+        positions=(positions, "# *batch queries | None"),
+        segments=(segments, "*batch queries | None"),
+        key_segments=(key_segments, "*batch _ | None"),
+    )
+
+    query_scale = arrays.in_dtype(trainables.query_scale, x.dtype)
+    key_scale = arrays.in_dtype(trainables.key_scale, x.dtype)
+    checks.require(
+        "MultiHeadAttention",
+        hyperparams.attention_function is None,
+        "an attention_function has no weights to return",
+        attention_function=hyperparams.attention_function,
+    )
+    (q, k, v, mask, reach), non_trainables = _prepared(
+        query_scale,
+        key_scale,
+        trainables,
+        non_trainables,
+        hyperparams,
+        inference_mode,
+        x.dtype,
+        x,
+        context,
+        values,
+        mask,
+        bias,
+        positions,
+        segments,
+        key_segments,
+    )
+    weights = attention_weights(
+        q,
+        k,
+        mask,
+        bias,
+        **reach,
+        soft_cap=hyperparams.soft_cap,
+        accum_dtype=hyperparams.accum_dtype,
+        precision=hyperparams.precision,
+    )
+    if not inference_mode and hyperparams.dropout_rate > 0.0:
+        weights = dropout(
+            weights,
+            checks.require_key("MultiHeadAttention", key),
+            rate=hyperparams.dropout_rate,
+            broadcast_axis=tuple(range(weights.ndim - 2))
+            if hyperparams.broadcast_dropout
+            else (),
+        )
+    y = apply_attention_weights(weights, v, precision=hyperparams.precision)
+    return (
+        _joined(trainables, non_trainables, hyperparams, inference_mode, x.dtype, y),
+        weights,
+    ), non_trainables

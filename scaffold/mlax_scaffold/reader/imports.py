@@ -31,6 +31,7 @@ CORE = {
     "all_finite": "trees",
     "at_step": "steps",
     "cast": "arrays",
+    "cudnn_attention": "kernels",
     "explicit_padding": "windows",
     "map_chunks": "loops",
     "scan": "loops",

@@ -27,6 +27,7 @@ _HOMES = {
     "at_step": "steps",
     "cast": "arrays",
     "constant": "initializers",
+    "cudnn_attention": "arrays",
     "explicit_padding": "arrays",
     "function": "functions",
     "glorot_normal": "initializers",
@@ -100,6 +101,7 @@ def __dir__() -> list[str]:
 
 if TYPE_CHECKING:
     from mlax_scaffold.spec.arrays import cast as cast
+    from mlax_scaffold.spec.arrays import cudnn_attention as cudnn_attention
     from mlax_scaffold.spec.arrays import explicit_padding as explicit_padding
     from mlax_scaffold.spec.arrays import segment_sum as segment_sum
     from mlax_scaffold.spec.arrays import selected as selected

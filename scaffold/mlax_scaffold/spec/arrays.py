@@ -10,6 +10,9 @@ import jax
 from mlax_scaffold.spec.runtime import runtime
 
 cast: Callable[..., Any] = runtime("_core.arrays").cast
+cudnn_attention: Callable[..., jax.Array | None] = runtime(
+    "_core.kernels"
+).cudnn_attention
 explicit_padding: Callable[..., tuple[tuple[int, int], ...]] = runtime(
     "_core.windows"
 ).explicit_padding

@@ -242,17 +242,27 @@ def activations(smooth: bool = False) -> Domain[Callable[[Any], Any]]:
 def functions() -> Domain[Callable[..., Any]]:
     """`Function`: functions of an array, which use a PRNG key where they are given one.
 
-    Another second argument, such as positions, is added.
+    Another second argument, such as positions, is added. Of a query, a key and a value it
+    makes what attention has the shape of.
     """
     return just(_halve, _bend)
 
 
-def _halve(x: Any, second: Any = None) -> Any:
-    return _with(0.5 * x, second)
+def _halve(x: Any, second: Any = None, third: Any = None, *_: Any, **__: Any) -> Any:
+    return _with(0.5 * x, second) if third is None else _attend(0.5 * x, second, third)
 
 
-def _bend(x: Any, second: Any = None) -> Any:
-    return _with(jnp.tanh(x), second)
+def _bend(x: Any, second: Any = None, third: Any = None, *_: Any, **__: Any) -> Any:
+    y = jnp.tanh(x)
+    return _with(y, second) if third is None else _attend(y, second, third)
+
+
+def _attend(query: Any, key: Any, value: Any) -> Any:
+    """The value at the first key, by its product with the first feature of each query."""
+    if key.size == 0 or value.size == 0:
+        return jnp.zeros((*query.shape[:-1], value.shape[-1]), query.dtype)
+    product = query[..., :1] * key[..., :1, :1, :1]
+    return (1.0 + product) * value[..., :1, :1, :]
 
 
 def _with(x: Any, second: Any) -> Any:

@@ -105,6 +105,8 @@ SPEC = find_spec(
         ("soft_cap", -1.0),
         ("soft_cap", float("inf")),
         ("soft_cap", "1"),
+        ("attention_function", 1),
+        ("attention_function", []),
     ],
     creates=True,
 )
@@ -127,6 +129,7 @@ def cases(pick: Pick) -> Case:
     precision = pick("precision", optional(precisions()))
     keys_before = pick("keys_before", optional(counts()))
     soft_cap = pick("soft_cap", optional(positives()))
+    attention_function = pick("attention_function", optional(functions()))
     hyperparameters = {
         "features": features,
         "heads": heads,
@@ -145,17 +148,20 @@ def cases(pick: Pick) -> Case:
         "precision": precision,
         "keys_before": keys_before,
         "soft_cap": soft_cap,
+        "attention_function": attention_function,
     }
     requirements = (
         "heads must divide features, or head_features is given",
         "kv_heads must divide heads",
         "a cache of max_length needs batch, the axes before the positions",
+        "an attention_function has no weights to return",
         "without a context, context_features must be features",
         "without values, value_features must be the size of the context's axis",
         "there must be a value for each key",
         "with a cache the context has the positions of x",
         "there are at most max_length positions at a time",
         "the last axis of mask and bias is that of the keys",
+        "without key_segments there are as many keys as queries",
         "the heads of the values must divide the weights'",
         "the heads of the keys must divide the query's",
     )

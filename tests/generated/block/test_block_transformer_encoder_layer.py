@@ -11,7 +11,13 @@ from mlax.block import transformer_encoder_layer as TransformerEncoderLayer
 from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.contract import claims, examples
 from mlax_scaffold.testing.dims import shapes_of
-from mlax_scaffold.testing.fitting import declared, exact, hyperparams_of, known
+from mlax_scaffold.testing.fitting import (
+    declared,
+    exact,
+    hyperparams_of,
+    known,
+    smallest,
+)
 from mlax_scaffold.testing.kinds import layer
 from mlax_scaffold.testing.oracle import find_spec
 from mlax_scaffold.testing.picks import Pick
@@ -106,6 +112,8 @@ SPEC = find_spec(
         ("soft_cap", -1.0),
         ("soft_cap", float("inf")),
         ("soft_cap", "1"),
+        ("attention_function", 1),
+        ("attention_function", []),
     ],
     creates=True,
 )
@@ -129,6 +137,7 @@ def cases(pick: Pick) -> Case:
     keys_before = pick("keys_before", optional(counts()))
     keys_after = pick("keys_after", optional(counts()))
     soft_cap = pick("soft_cap", optional(positives()))
+    attention_function = pick("attention_function", optional(functions()))
     hyperparameters = {
         "features": features,
         "heads": heads,
@@ -148,29 +157,41 @@ def cases(pick: Pick) -> Case:
         "keys_before": keys_before,
         "keys_after": keys_after,
         "soft_cap": soft_cap,
+        "attention_function": attention_function,
     }
     requirements = (
         "heads must divide features, or head_features is given",
         "kv_heads must divide heads",
         "a cache of max_length needs batch, the axes before the positions",
+        "an attention_function has no weights to return",
         "without a context, context_features must be features",
         "without values, value_features must be the size of the context's axis",
         "there must be a value for each key",
         "with a cache the context has the positions of x",
         "there are at most max_length positions at a time",
         "the last axis of mask and bias is that of the keys",
+        "without key_segments there are as many keys as queries",
         "the heads of the values must divide the weights'",
         "the heads of the keys must divide the query's",
     )
     hyperparams = hyperparams_of(TransformerEncoderLayer, hyperparameters, requirements)
     shapes = shapes_of(
         pick,
-        {"x": "*batch positions features", "mask": "# *batch heads positions keys"},
+        {
+            "x": "*batch positions features",
+            "mask": "# *batch heads positions keys",
+            "segments": "*batch positions",
+            "key_segments": "*batch _",
+        },
         known(hyperparams),
     )
     inputs = {}
     if pick("mask is given", booleans()):
         inputs["mask"] = shapes.array("mask", jnp.bool_)
+    if pick("segments is given", booleans()):
+        inputs["segments"] = shapes.array("segments", jnp.int32)
+    if pick("key_segments is given", booleans()):
+        inputs["key_segments"] = shapes.array("key_segments", jnp.int32)
     return Case.of_layer(
         "TransformerEncoderLayer",
         TransformerEncoderLayer,
@@ -183,6 +204,16 @@ def cases(pick: Pick) -> Case:
         y=shapes.expected("*batch positions features"),
         allow=declared(cache_dtype, accum_dtype),
         smooth=exact(cache_dtype, accum_dtype),
+        ranges={
+            "segments": (
+                0,
+                smallest(features, heads, hidden_features, kv_heads, max_length),
+            ),
+            "key_segments": (
+                0,
+                smallest(features, heads, hidden_features, kv_heads, max_length),
+            ),
+        },
         draws_keys=True,
         trains=True,
         keys=21,

@@ -18,7 +18,7 @@ from mlax_scaffold.testing.fitting import (
     known,
     smallest,
 )
-from mlax_scaffold.testing.kinds import layer
+from mlax_scaffold.testing.kinds import entry, layer
 from mlax_scaffold.testing.oracle import find_spec
 from mlax_scaffold.testing.picks import Pick
 from mlax_scaffold.testing.profiles import each_dtype
@@ -143,6 +143,8 @@ SPEC = find_spec(
         ("value_bias", "yes"),
         ("out_bias", 1),
         ("out_bias", "yes"),
+        ("attention_function", 1),
+        ("attention_function", []),
     ],
     creates=True,
     invariances=["causal queries if causal"],
@@ -177,6 +179,7 @@ def cases(pick: Pick) -> Case:
     key_bias = pick("key_bias", optional(booleans()))
     value_bias = pick("value_bias", optional(booleans()))
     out_bias = pick("out_bias", optional(booleans()))
+    attention_function = pick("attention_function", optional(functions()))
     hyperparameters = {
         "features": features,
         "heads": heads,
@@ -205,17 +208,20 @@ def cases(pick: Pick) -> Case:
         "key_bias": key_bias,
         "value_bias": value_bias,
         "out_bias": out_bias,
+        "attention_function": attention_function,
     }
     requirements = (
         "heads must divide features, or head_features is given",
         "kv_heads must divide heads",
         "a cache of max_length needs batch, the axes before the positions",
+        "an attention_function has no weights to return",
         "without a context, context_features must be features",
         "without values, value_features must be the size of the context's axis",
         "there must be a value for each key",
         "with a cache the context has the positions of x",
         "there are at most max_length positions at a time",
         "the last axis of mask and bias is that of the keys",
+        "without key_segments there are as many keys as queries",
         "the heads of the values must divide the weights'",
         "the heads of the keys must divide the query's",
     )
@@ -229,6 +235,8 @@ def cases(pick: Pick) -> Case:
             "mask": "# *batch heads queries keys",
             "bias": "# *batch heads queries keys",
             "positions": "# *batch queries",
+            "segments": "*batch queries",
+            "key_segments": "*batch _",
         },
         known(hyperparams),
     )
@@ -243,6 +251,10 @@ def cases(pick: Pick) -> Case:
         inputs["bias"] = shapes.array("bias")
     if pick("positions is given", booleans()):
         inputs["positions"] = shapes.array("positions", jnp.int32)
+    if pick("segments is given", booleans()):
+        inputs["segments"] = shapes.array("segments", jnp.int32)
+    if pick("key_segments is given", booleans()):
+        inputs["key_segments"] = shapes.array("key_segments", jnp.int32)
     return Case.of_layer(
         "MultiHeadAttention",
         MultiHeadAttention,
@@ -270,7 +282,212 @@ def cases(pick: Pick) -> Case:
                     max_length,
                     chunk_size,
                 ),
-            )
+            ),
+            "segments": (
+                0,
+                smallest(
+                    features,
+                    heads,
+                    context_features,
+                    value_features,
+                    kv_heads,
+                    head_features,
+                    value_head_features,
+                    out_features,
+                    max_length,
+                    chunk_size,
+                ),
+            ),
+            "key_segments": (
+                0,
+                smallest(
+                    features,
+                    heads,
+                    context_features,
+                    value_features,
+                    kv_heads,
+                    head_features,
+                    value_head_features,
+                    out_features,
+                    max_length,
+                    chunk_size,
+                ),
+            ),
+        },
+        draws_keys=True,
+        trains=True,
+        keys=13,
+    )
+
+
+@entry("with_weights", "MultiHeadAttention", SPEC)
+def with_weights_cases(pick: Pick) -> Case:
+    """Hyperparameters and inputs of MultiHeadAttention.with_weights that fit each other."""
+    features = pick("features", sizes())
+    heads = pick("heads", sizes())
+    context_features = pick("context_features", optional(sizes()))
+    value_features = pick("value_features", optional(sizes()))
+    kv_heads = pick("kv_heads", optional(sizes()))
+    head_features = pick("head_features", optional(sizes()))
+    value_head_features = pick("value_head_features", optional(sizes()))
+    out_features = pick("out_features", optional(sizes()))
+    use_bias = pick("use_bias", booleans())
+    causal = pick("causal", booleans())
+    dropout_rate = pick("dropout_rate", probabilities())
+    broadcast_dropout = pick("broadcast_dropout", booleans())
+    qk_norm = pick("qk_norm", optional(choices("layer", "rms")))
+    rotary = pick("rotary", optional(functions()))
+    max_length = pick("max_length", optional(sizes()))
+    batch = pick("batch", optional(array_shapes()))
+    cache_dtype = pick("cache_dtype", optional(accum_dtypes()))
+    chunk_size = pick("chunk_size", optional(sizes()))
+    accum_dtype = pick("accum_dtype", optional(accum_dtypes()))
+    precision = pick("precision", optional(precisions()))
+    keys_before = pick("keys_before", optional(counts()))
+    keys_after = pick("keys_after", optional(counts()))
+    soft_cap = pick("soft_cap", optional(positives()))
+    query_bias = pick("query_bias", optional(booleans()))
+    key_bias = pick("key_bias", optional(booleans()))
+    value_bias = pick("value_bias", optional(booleans()))
+    out_bias = pick("out_bias", optional(booleans()))
+    attention_function = pick("attention_function", optional(functions()))
+    hyperparameters = {
+        "features": features,
+        "heads": heads,
+        "context_features": context_features,
+        "value_features": value_features,
+        "kv_heads": kv_heads,
+        "head_features": head_features,
+        "value_head_features": value_head_features,
+        "out_features": out_features,
+        "use_bias": use_bias,
+        "causal": causal,
+        "dropout_rate": dropout_rate,
+        "broadcast_dropout": broadcast_dropout,
+        "qk_norm": qk_norm,
+        "rotary": rotary,
+        "max_length": max_length,
+        "batch": batch,
+        "cache_dtype": cache_dtype,
+        "chunk_size": chunk_size,
+        "accum_dtype": accum_dtype,
+        "precision": precision,
+        "keys_before": keys_before,
+        "keys_after": keys_after,
+        "soft_cap": soft_cap,
+        "query_bias": query_bias,
+        "key_bias": key_bias,
+        "value_bias": value_bias,
+        "out_bias": out_bias,
+        "attention_function": attention_function,
+    }
+    requirements = (
+        "heads must divide features, or head_features is given",
+        "kv_heads must divide heads",
+        "a cache of max_length needs batch, the axes before the positions",
+        "an attention_function has no weights to return",
+        "without a context, context_features must be features",
+        "without values, value_features must be the size of the context's axis",
+        "there must be a value for each key",
+        "with a cache the context has the positions of x",
+        "there are at most max_length positions at a time",
+        "the last axis of mask and bias is that of the keys",
+        "without key_segments there are as many keys as queries",
+        "the heads of the values must divide the weights'",
+        "the heads of the keys must divide the query's",
+    )
+    hyperparams = hyperparams_of(MultiHeadAttention, hyperparameters, requirements)
+    shapes = shapes_of(
+        pick,
+        {
+            "x": "*batch queries features",
+            "context": "*batch keys source_features",
+            "values": "*batch keys value_source_features",
+            "mask": "# *batch heads queries keys",
+            "bias": "# *batch heads queries keys",
+            "positions": "# *batch queries",
+            "segments": "*batch queries",
+            "key_segments": "*batch _",
+        },
+        known(hyperparams),
+    )
+    inputs = {}
+    if pick("context is given", booleans()):
+        inputs["context"] = shapes.array("context")
+    if pick("values is given", booleans()):
+        inputs["values"] = shapes.array("values")
+    if pick("mask is given", booleans()):
+        inputs["mask"] = shapes.array("mask", jnp.bool_)
+    if pick("bias is given", booleans()):
+        inputs["bias"] = shapes.array("bias")
+    if pick("positions is given", booleans()):
+        inputs["positions"] = shapes.array("positions", jnp.int32)
+    if pick("segments is given", booleans()):
+        inputs["segments"] = shapes.array("segments", jnp.int32)
+    if pick("key_segments is given", booleans()):
+        inputs["key_segments"] = shapes.array("key_segments", jnp.int32)
+    return Case.of_layer(
+        "MultiHeadAttention",
+        MultiHeadAttention,
+        graph.MultiHeadAttention,
+        hyperparameters,
+        entry="with_weights",
+        requirements=requirements,
+        shapes=shapes,
+        x=shapes.array("x"),
+        inputs=inputs,
+        y=(
+            shapes.expected("*batch queries result_features"),
+            shapes.expected("*batch heads queries _"),
+        ),
+        allow=declared(cache_dtype, accum_dtype),
+        smooth=exact(cache_dtype, accum_dtype),
+        ranges={
+            "positions": (
+                0,
+                smallest(
+                    features,
+                    heads,
+                    context_features,
+                    value_features,
+                    kv_heads,
+                    head_features,
+                    value_head_features,
+                    out_features,
+                    max_length,
+                    chunk_size,
+                ),
+            ),
+            "segments": (
+                0,
+                smallest(
+                    features,
+                    heads,
+                    context_features,
+                    value_features,
+                    kv_heads,
+                    head_features,
+                    value_head_features,
+                    out_features,
+                    max_length,
+                    chunk_size,
+                ),
+            ),
+            "key_segments": (
+                0,
+                smallest(
+                    features,
+                    heads,
+                    context_features,
+                    value_features,
+                    kv_heads,
+                    head_features,
+                    value_head_features,
+                    out_features,
+                    max_length,
+                    chunk_size,
+                ),
+            ),
         },
         draws_keys=True,
         trains=True,
@@ -279,11 +496,11 @@ def cases(pick: Pick) -> Case:
 
 
 @each_dtype
-@given(examples(cases))
+@given(examples(cases, with_weights_cases))
 def test_keeps_the_dtype(example):
     example()
 
 
-@pytest.mark.parametrize("claim", claims(cases))
+@pytest.mark.parametrize("claim", claims(cases, with_weights_cases))
 def test_keeps_its_contract(claim):
     claim()

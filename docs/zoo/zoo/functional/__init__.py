@@ -4,6 +4,7 @@
 
 from zoo.functional._apply_attention_mask import apply_attention_mask
 from zoo.functional._apply_attention_weights import apply_attention_weights
+from zoo.functional._attention_weights import attention_weights
 from zoo.functional._attention_window import attention_window
 from zoo.functional._bernoulli import bernoulli
 from zoo.functional._bias_correction import bias_correction
@@ -24,6 +25,7 @@ from zoo.functional._l2_normalize import l2_normalize
 from zoo.functional._layer_norm import layer_norm
 from zoo.functional._log_softmax import log_softmax
 from zoo.functional._logsumexp import logsumexp
+from zoo.functional._make_segment_mask import make_segment_mask
 from zoo.functional._mean import mean
 from zoo.functional._moments import moments
 from zoo.functional._range_scale import range_scale
@@ -47,6 +49,7 @@ from zoo.functional._var import var
 __all__ = [
     "apply_attention_mask",
     "apply_attention_weights",
+    "attention_weights",
     "attention_window",
     "bernoulli",
     "bias_correction",
@@ -67,6 +70,7 @@ __all__ = [
     "layer_norm",
     "log_softmax",
     "logsumexp",
+    "make_segment_mask",
     "mean",
     "moments",
     "range_scale",

@@ -62,6 +62,8 @@ class TransformerDecoderLayer(LayerModule):
             least 0, or None).
         soft_cap: see `cap_softly`; None: logits are not capped (a finite number above
             0, or None).
+        attention_function: of the attention, see MultiHeadAttention; None:
+            `dot_product_attention` (a hashable function, or None).
         features: size of the last axis of the input and of the output (an integer of at
             least 1); None: that of the first input.
         kernel_initializer: of the kernels (an initializer, called `initializer(key,
@@ -109,6 +111,7 @@ class TransformerDecoderLayer(LayerModule):
         precision: PrecisionLike | None = None,
         keys_before: int | None = None,
         soft_cap: float | None = None,
+        attention_function: Callable[..., Any] | None = None,
         *,
         features: int | None = None,
         kernel_initializer: arrays.Initializer = lecun_normal(),
@@ -164,6 +167,11 @@ class TransformerDecoderLayer(LayerModule):
         )
         self.soft_cap = checks.optional(
             checks.positive, "TransformerDecoderLayer", soft_cap=soft_cap
+        )
+        self.attention_function = checks.optional(
+            checks.function,
+            "TransformerDecoderLayer",
+            attention_function=attention_function,
         )
         self.kernel_initializer = kernel_initializer
         self.bias_initializer = bias_initializer

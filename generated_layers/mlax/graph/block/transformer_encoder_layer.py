@@ -33,7 +33,8 @@ class TransformerEncoderLayer(LayerModule):
     With `norm_first` y = x + f(norm(x)) for both (Xiong et al., 2020, arXiv:2002.04745,
     which trains without warm-up), else y = norm(x + f(x)) as in Vaswani et al., 2017,
     arXiv:1706.03762. With `causal` it is the layer of a decoder without context.
-    With `max_length` it decodes token by token, see MultiHeadAttention.
+    With `max_length` it decodes token by token, and with `segments` sequences are packed
+    into one, see MultiHeadAttention.
 
     Args:
         graph: a node of its own, `graph.child(...)`.
@@ -64,6 +65,8 @@ class TransformerEncoderLayer(LayerModule):
             None).
         soft_cap: see `cap_softly`; None: logits are not capped (a finite number above
             0, or None).
+        attention_function: of the attention, see MultiHeadAttention; None:
+            `dot_product_attention` (a hashable function, or None).
         features: size of the last axis of the input and of the output (an integer of at
             least 1); None: that of the first input.
         kernel_initializer: of the kernels (an initializer, called `initializer(key,
@@ -110,6 +113,7 @@ class TransformerEncoderLayer(LayerModule):
         keys_before: int | None = None,
         keys_after: int | None = None,
         soft_cap: float | None = None,
+        attention_function: Callable[..., Any] | None = None,
         *,
         features: int | None = None,
         kernel_initializer: arrays.Initializer = lecun_normal(),
@@ -167,6 +171,11 @@ class TransformerEncoderLayer(LayerModule):
         self.soft_cap = checks.optional(
             checks.positive, "TransformerEncoderLayer", soft_cap=soft_cap
         )
+        self.attention_function = checks.optional(
+            checks.function,
+            "TransformerEncoderLayer",
+            attention_function=attention_function,
+        )
         self.kernel_initializer = kernel_initializer
         self.bias_initializer = bias_initializer
 
@@ -180,6 +189,8 @@ class TransformerEncoderLayer(LayerModule):
         x: jax.Array,
         *,
         mask: jax.Array | None = None,
+        segments: jax.Array | None = None,
+        key_segments: jax.Array | None = None,
         is_training: bool = True,
     ) -> tuple[jax.Array, Params]:
         """Apply the module.
@@ -188,6 +199,8 @@ class TransformerEncoderLayer(LayerModule):
             params: the parameters: those that are missing are created.
             x: floating (*batch, positions, features).
             mask: boolean that broadcasts to (*batch, heads, positions, keys), or None.
+            segments: integer (*batch, positions), or None.
+            key_segments: integer (*batch, _), or None.
             is_training: static; whether state changes and something may be random.
 
         Returns:
@@ -197,4 +210,12 @@ class TransformerEncoderLayer(LayerModule):
             LockedError: where locked params lack a parameter.
             ValueError, TypeError: where an input does not fit.
         """
-        return self.call(pure.fwd, params, x, is_training, mask=mask)
+        return self.call(
+            pure.fwd,
+            params,
+            x,
+            is_training,
+            mask=mask,
+            segments=segments,
+            key_segments=key_segments,
+        )

@@ -50,6 +50,8 @@ class TransformerDecoderLayer(Layer):
     bias_initializer: Initializer = zeros  #: of the biases
     keys_before: Count | None = None  #: how far back a position reaches; None: to all
     soft_cap: Positive | None = None  #: see `cap_softly`; None: logits are not capped
+    #: of the attention, see MultiHeadAttention; None: `dot_product_attention`
+    attention_function: Function | None = None
 
     def setup(self):
         size, bias, wide = self.features, self.use_bias, self.accum_dtype
@@ -65,6 +67,7 @@ class TransformerDecoderLayer(Layer):
             "accum_dtype": wide,
             "kv_heads": self.kv_heads,
             "soft_cap": self.soft_cap,
+            "attention_function": self.attention_function,
         }
         norm = {"use_bias": bias, "accum_dtype": wide}
         self.source_features: int = self.context_features or size

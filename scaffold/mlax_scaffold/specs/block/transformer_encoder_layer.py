@@ -6,6 +6,7 @@ from mlax_scaffold.spec import (
     Float,
     Function,
     Initializer,
+    Int,
     Layer,
     Positive,
     Precision,
@@ -28,7 +29,8 @@ class TransformerEncoderLayer(Layer):
     With `norm_first` y = x + f(norm(x)) for both (Xiong et al., 2020, arXiv:2002.04745,
     which trains without warm-up), else y = norm(x + f(x)) as in Vaswani et al., 2017,
     arXiv:1706.03762. With `causal` it is the layer of a decoder without context.
-    With `max_length` it decodes token by token, see MultiHeadAttention.
+    With `max_length` it decodes token by token, and with `segments` sequences are packed
+    into one, see MultiHeadAttention.
     """
 
     features: Size  #: size of the last axis of the input and of the output
@@ -51,6 +53,8 @@ class TransformerEncoderLayer(Layer):
     keys_before: Count | None = None  #: how far back a query reaches; None: to all
     keys_after: Count | None = None  #: how far it reaches ahead; None: to all
     soft_cap: Positive | None = None  #: see `cap_softly`; None: logits are not capped
+    #: of the attention, see MultiHeadAttention; None: `dot_product_attention`
+    attention_function: Function | None = None
 
     def setup(self):
         common = {"use_bias": self.use_bias}
@@ -73,6 +77,7 @@ class TransformerEncoderLayer(Layer):
             keys_before=self.keys_before,
             keys_after=self.keys_after,
             soft_cap=self.soft_cap,
+            attention_function=self.attention_function,
             accum_dtype=self.accum_dtype,
             **inner,
         )
@@ -89,11 +94,17 @@ class TransformerEncoderLayer(Layer):
         x: Float["*batch positions features"],
         *,
         mask: Bool["# *batch heads positions keys"] | None = None,
+        segments: Int["*batch positions"] | None = None,
+        key_segments: Int["*batch _"] | None = None,
     ) -> Float["*batch positions features"]:
         if self.norm_first:
-            y = self.attention(self.attention_norm(x), mask=mask)
+            y = self.attention_norm(x)
+            y = self.attention(
+                y, mask=mask, segments=segments, key_segments=key_segments
+            )
             x = x + self.dropout(y)
             y = self.feed_forward(self.feed_forward_norm(x))
             return x + self.dropout(y)
-        x = self.attention_norm(x + self.dropout(self.attention(x, mask=mask)))
+        y = self.attention(x, mask=mask, segments=segments, key_segments=key_segments)
+        x = self.attention_norm(x + self.dropout(y))
         return self.feed_forward_norm(x + self.dropout(self.feed_forward(x)))

@@ -1,5 +1,3 @@
-import jax.numpy as jnp
-
 from mlax_scaffold.spec import (
     Bool,
     Count,
@@ -10,16 +8,11 @@ from mlax_scaffold.spec import (
     Precision,
     Probability,
     Size,
-    apply_attention_mask,
     apply_attention_weights,
-    attention_window,
-    cap_softly,
+    attention_weights,
     chunked_attention,
-    dot_product_attention_logits,
     dropout,
     function,
-    softmax,
-    spread,
 )
 
 
@@ -72,25 +65,19 @@ def dot_product_attention(
             accum_dtype=accum_dtype,
             precision=precision,
         )
-    logits = dot_product_attention_logits(query, key, scale=scale, precision=precision)
-    if soft_cap is not None:
-        logits = cap_softly(logits, cap=soft_cap)
-    if bias is not None:
-        logits = logits + spread(bias, logits.shape)
-    if causal:
-        allowed = jnp.tri(logits.shape[-2], logits.shape[-1], dtype=bool)
-        mask = allowed if mask is None else mask & allowed
-    if keys_before is not None or keys_after is not None:
-        near = attention_window(
-            jnp.arange(logits.shape[-2]),
-            jnp.arange(logits.shape[-1]),
-            keys_before=keys_before,
-            keys_after=keys_after,
-        )
-        mask = near if mask is None else mask & near
-    if mask is not None:
-        logits = apply_attention_mask(logits, mask)
-    weights = softmax(logits, axis=-1, accum_dtype=accum_dtype)
+    weights = attention_weights(
+        query,
+        key,
+        mask,
+        bias,
+        causal=causal,
+        keys_before=keys_before,
+        keys_after=keys_after,
+        soft_cap=soft_cap,
+        scale=scale,
+        accum_dtype=accum_dtype,
+        precision=precision,
+    )
     if dropout_key is not None and dropout_rate > 0.0:
         shared = tuple(range(weights.ndim - 2)) if broadcast_dropout else ()
         weights = dropout(

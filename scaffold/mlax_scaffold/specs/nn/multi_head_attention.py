@@ -16,9 +16,13 @@ from mlax_scaffold.spec import (
     Probability,
     Shape,
     Size,
+    apply_attention_weights,
+    attention_weights,
     dot_product_attention,
+    dropout,
     layer_norm,
     lecun_normal,
+    make_segment_mask,
     ones,
     require,
     rms_norm,
@@ -48,8 +52,13 @@ class MultiHeadAttention(Layer, invariances=["causal queries if causal"]):
     of a layer without a cache fit one with a cache.
 
     With `keys_before` a query attends to so many positions before its own (sliding-window
-    attention). `functional.make_segment_mask` makes the mask of sequences that are packed
-    into one.
+    attention). Of sequences that are packed into one, `segments` has the number of its
+    sequence for each position, and `key_segments` for each key, of the cache where there
+    is one; a query attends to its own segment.
+
+    `attention_function` is called as `functional.dot_product_attention` is, in its place:
+    `functional.fused_attention`, or one's own. `with_weights` also returns the attention
+    weights of each head, those that values were multiplied by.
     """
 
     features: Size  #: size of the last axis of the input
@@ -80,6 +89,8 @@ class MultiHeadAttention(Layer, invariances=["causal queries if causal"]):
     key_bias: bool | None = None  #: the same of keys
     value_bias: bool | None = None  #: the same of values
     out_bias: bool | None = None  #: the same of the output
+    #: in the place of `dot_product_attention`, called as that is; None: that
+    attention_function: Function | None = None
     kernel_initializer: Initializer = lecun_normal()  #: of the kernels
     bias_initializer: Initializer = zeros  #: of the biases
     out_kernel_initializer: Initializer | None = None  #: None: kernel_initializer
@@ -169,7 +180,81 @@ class MultiHeadAttention(Layer, invariances=["causal queries if causal"]):
         mask: Bool["# *batch heads queries keys"] | None = None,
         bias: Float["# *batch heads queries keys"] | None = None,
         positions: Int["# *batch queries"] | None = None,
+        segments: Int["*batch queries"] | None = None,
+        key_segments: Int["*batch _"] | None = None,
     ) -> Float["*batch queries result_features"]:
+        q, k, v, mask, reach = self._prepared(
+            x, context, values, mask, bias, positions, segments, key_segments
+        )
+        dropout_key = None
+        if self.training and self.dropout_rate > 0.0:
+            dropout_key = self.key()
+        attend = self.attention_function or dot_product_attention
+        y = attend(
+            q,
+            k,
+            v,
+            mask,
+            bias,
+            dropout_key,
+            **reach,
+            soft_cap=self.soft_cap,
+            dropout_rate=self.dropout_rate,
+            broadcast_dropout=self.broadcast_dropout,
+            chunk_size=self.chunk_size,
+            accum_dtype=self.accum_dtype,
+            precision=self.precision,
+        )
+        return self._joined(y)
+
+    def with_weights(
+        self,
+        x: Float["*batch queries features"],
+        *,
+        context: Float["*batch keys source_features"] | None = None,
+        values: Float["*batch keys value_source_features"] | None = None,
+        mask: Bool["# *batch heads queries keys"] | None = None,
+        bias: Float["# *batch heads queries keys"] | None = None,
+        positions: Int["# *batch queries"] | None = None,
+        segments: Int["*batch queries"] | None = None,
+        key_segments: Int["*batch _"] | None = None,
+    ) -> tuple[
+        Float["*batch queries result_features"], Float["*batch heads queries _"]
+    ]:
+        """The result, and the attention weights that values were multiplied by."""
+        require(
+            self.attention_function is None,
+            "an attention_function has no weights to return",
+        )
+        q, k, v, mask, reach = self._prepared(
+            x, context, values, mask, bias, positions, segments, key_segments
+        )
+        weights = attention_weights(
+            q,
+            k,
+            mask,
+            bias,
+            **reach,
+            soft_cap=self.soft_cap,
+            accum_dtype=self.accum_dtype,
+            precision=self.precision,
+        )
+        if self.training and self.dropout_rate > 0.0:
+            weights = dropout(
+                weights,
+                self.key(),
+                rate=self.dropout_rate,
+                broadcast_axis=tuple(range(weights.ndim - 2))
+                if self.broadcast_dropout
+                else (),
+            )
+        y = apply_attention_weights(weights, v, precision=self.precision)
+        return self._joined(y), weights
+
+    def _prepared(
+        self, x, context, values, mask, bias, positions, segments, key_segments
+    ):
+        """Queries, keys and values of each head, and what may attend to what."""
         # Where there is a cache, its length is that of the keys in mask and bias.
         source = x if context is None else context
         value_source = source if values is None else values
@@ -202,6 +287,14 @@ class MultiHeadAttention(Layer, invariances=["causal queries if causal"]):
                 part is None or part.shape[-1:] in ((), (1,), (length,)),
                 "the last axis of mask and bias is that of the keys",
             )
+        if segments is not None:
+            others = segments if key_segments is None else key_segments
+            require(
+                others.shape[-1] == length,
+                "without key_segments there are as many keys as queries",
+            )
+            same = make_segment_mask(segments, others)
+            mask = same if mask is None else mask & same
         q = self.to_query(x).reshape(*x.shape[:-1], *self.query_shape)
         k = self.to_key(source).reshape(*source.shape[:-1], *self.key_shape)
         v = self.to_value(value_source)
@@ -237,30 +330,19 @@ class MultiHeadAttention(Layer, invariances=["causal queries if causal"]):
                 allowed = allowed & (jnp.arange(length) >= at[:, None] - before)
             mask = allowed if mask is None else mask & allowed
             causal, before, after = False, None, None
-        dropout_key = None
-        if self.training and self.dropout_rate > 0.0:
-            dropout_key = self.key()
-        y = dot_product_attention(
-            q,
-            k,
-            v,
-            mask,
-            bias,
-            dropout_key,
-            causal=causal,
-            keys_before=before,
-            keys_after=after,
-            soft_cap=self.soft_cap,
-            dropout_rate=self.dropout_rate,
-            broadcast_dropout=self.broadcast_dropout,
-            chunk_size=self.chunk_size,
-            accum_dtype=self.accum_dtype,
-            precision=self.precision,
-        )
-        if self.max_length is not None and not self.training:
-            fits = jnp.less_equal(first + x.shape[-2], length)
+        reach = {"causal": causal, "keys_before": before, "keys_after": after}
+        return q, k, v, mask, reach
+
+    def _joined(self, y):
+        """The heads of each position, mapped to the output."""
+        if (
+            self.cached is not None
+            and self.max_length is not None
+            and not self.training
+        ):
+            fits = jnp.less_equal(self.cached, self.max_length)
             # NaN where it does not; where it does, `jax_debug_nans` meets none.
             one = fits.astype(y.dtype)
             y = y * (one / one)
         size = self.heads * self.value_shape[1]
-        return self.to_output(y.reshape(*x.shape[:-1], size))
+        return self.to_output(y.reshape(*y.shape[:-2], size))

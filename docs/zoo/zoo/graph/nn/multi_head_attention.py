@@ -42,8 +42,13 @@ class MultiHeadAttention(LayerModule):
     of a layer without a cache fit one with a cache.
 
     With `keys_before` a query attends to so many positions before its own (sliding-window
-    attention). `functional.make_segment_mask` makes the mask of sequences that are packed
-    into one.
+    attention). Of sequences that are packed into one, `segments` has the number of its
+    sequence for each position, and `key_segments` for each key, of the cache where there
+    is one; a query attends to its own segment.
+
+    `attention_function` is called as `functional.dot_product_attention` is, in its place:
+    `functional.fused_attention`, or one's own. `with_weights` also returns the attention
+    weights of each head, those that values were multiplied by.
 
     Args:
         graph: a node of its own, `graph.child(...)`.
@@ -88,6 +93,8 @@ class MultiHeadAttention(LayerModule):
         key_bias: the same of keys (True or False, or None).
         value_bias: the same of values (True or False, or None).
         out_bias: the same of the output (True or False, or None).
+        attention_function: in the place of `dot_product_attention`, called as that is;
+            None: that (a hashable function, or None).
         features: size of the last axis of the input (an integer of at least 1); None:
             that of the first input.
         kernel_initializer: of the kernels (an initializer, called `initializer(key,
@@ -155,6 +162,7 @@ class MultiHeadAttention(LayerModule):
         key_bias: bool | None = None,
         value_bias: bool | None = None,
         out_bias: bool | None = None,
+        attention_function: Callable[..., Any] | None = None,
         *,
         features: int | None = None,
         kernel_initializer: arrays.Initializer = lecun_normal(),
@@ -241,6 +249,9 @@ class MultiHeadAttention(LayerModule):
         self.out_bias = checks.optional(
             checks.boolean, "MultiHeadAttention", out_bias=out_bias
         )
+        self.attention_function = checks.optional(
+            checks.function, "MultiHeadAttention", attention_function=attention_function
+        )
         self.kernel_initializer = kernel_initializer
         self.bias_initializer = bias_initializer
         self.out_kernel_initializer = out_kernel_initializer
@@ -262,6 +273,8 @@ class MultiHeadAttention(LayerModule):
         mask: jax.Array | None = None,
         bias: jax.Array | None = None,
         positions: jax.Array | None = None,
+        segments: jax.Array | None = None,
+        key_segments: jax.Array | None = None,
         is_training: bool = True,
     ) -> tuple[jax.Array, Params]:
         """Apply the module.
@@ -274,6 +287,8 @@ class MultiHeadAttention(LayerModule):
             mask: boolean that broadcasts to (*batch, heads, queries, keys), or None.
             bias: floating that broadcasts to (*batch, heads, queries, keys), or None.
             positions: integer that broadcasts to (*batch, queries), or None.
+            segments: integer (*batch, queries), or None.
+            key_segments: integer (*batch, _), or None.
             is_training: static; whether state changes and something may be random.
 
         Returns:
@@ -293,4 +308,56 @@ class MultiHeadAttention(LayerModule):
             mask=mask,
             bias=bias,
             positions=positions,
+            segments=segments,
+            key_segments=key_segments,
+        )
+
+    def with_weights(
+        self,
+        params: Params,
+        x: jax.Array,
+        *,
+        context: jax.Array | None = None,
+        values: jax.Array | None = None,
+        mask: jax.Array | None = None,
+        bias: jax.Array | None = None,
+        positions: jax.Array | None = None,
+        segments: jax.Array | None = None,
+        key_segments: jax.Array | None = None,
+        is_training: bool = True,
+    ) -> tuple[tuple[jax.Array, jax.Array], Params]:
+        """The result, and the attention weights that values were multiplied by.
+
+        Args:
+            params: the parameters: those that are missing are created.
+            x: floating (*batch, queries, features).
+            context: floating (*batch, keys, source_features), or None.
+            values: floating (*batch, keys, value_source_features), or None.
+            mask: boolean that broadcasts to (*batch, heads, queries, keys), or None.
+            bias: floating that broadcasts to (*batch, heads, queries, keys), or None.
+            positions: integer that broadcasts to (*batch, queries), or None.
+            segments: integer (*batch, queries), or None.
+            key_segments: integer (*batch, _), or None.
+            is_training: static; whether state changes and something may be random.
+
+        Returns:
+            `(y, params)`; y is tuple of floating (*batch, queries, result_features),
+                floating (*batch, heads, queries, _).
+
+        Raises:
+            LockedError: where locked params lack a parameter.
+            ValueError, TypeError: where an input does not fit.
+        """
+        return self.call(
+            pure.with_weights,
+            params,
+            x,
+            is_training,
+            context=context,
+            values=values,
+            mask=mask,
+            bias=bias,
+            positions=positions,
+            segments=segments,
+            key_segments=key_segments,
         )
