@@ -16,7 +16,7 @@ from mlax.block import TransformerEncoderLayer
 from mlax.nn import MultiHeadAttention
 
 _RANDOM = np.random.default_rng(5)
-_SEGMENTS = np.array([[1, 1, 1, 2, 2, 0], [3, 4, 4, 4, 4, 4]])
+_SEGMENTS: Any = np.array([[1, 1, 1, 2, 2, 0], [3, 4, 4, 4, 4, 4]])
 _X: Any = _RANDOM.normal(size=(2, 6, 6))
 
 
@@ -147,9 +147,8 @@ def test_weights_are_what_values_are_multiplied_by():
     np.testing.assert_allclose(y, expected, rtol=1e-11)
     assert 0.3 < (np.asarray(weights) == 0.0).mean() < 0.9
 
-    weights = functional.attention_weights(
-        *(_X.reshape(2, 6, 2, 3),) * 2, jnp.arange(6)[:, None] > 0
-    )
+    heads = _X.reshape(2, 6, 2, 3)
+    weights = functional.attention_weights(heads, heads, jnp.arange(6)[:, None] > 0)
     total = jnp.sum(weights, axis=-1)
     np.testing.assert_allclose(total[..., 1:], 1.0)
     assert not total[..., 0].any()
@@ -283,7 +282,7 @@ def test_elsewhere_it_is_dot_product_attention(kernel, given):
 
 
 def test_layers_take_it():
-    hyper = {"attention_function": functional.fused_attention}
+    hyper: Any = {"attention_function": functional.fused_attention}
     made = TransformerEncoderLayer.init(jax.random.key(0), 6, 2, 8, **hyper)
     same = TransformerEncoderLayer.init(jax.random.key(0), 6, 2, 8)
     x = _X.astype(jnp.float32)
