@@ -383,3 +383,122 @@ def test_log1mexp(dtype):
     a = numpy(x)
     wanted = np.where(a < 0.5, np.log(-np.expm1(-a)), np.log1p(-np.exp(-a)))
     assert_close(functional("log1mexp")(x), wanted, dtype)
+
+
+def test_layer_norm_with_weights_of_several_axes_as_of_equinox(dtype):
+    shape = (3, 4)
+    weights = {n: draw(i, shape, dtype) for i, n in enumerate(("scale", "bias"))}
+    module = eqx.nn.LayerNorm(shape, dtype=dtype)
+    hyper = {"features": 4, "leading_features": (3,), "axis": (-2, -1)}
+
+    def theirs(weights, x):
+        given = weights["scale"], weights["bias"]
+        return jax.vmap(eqx.tree_at(lambda m: (m.weight, m.bias), module, given))(x)
+
+    assert_same_vjp(
+        lambda w, x: apply_layer("nn/layer_norm", hyper, w, x)[0],
+        theirs,
+        (weights, draw(2, (5, *shape), dtype) + 2.0),
+        dtype,
+    )
+
+
+def test_rms_norm_with_weights_of_several_axes_as_of_flax(dtype):
+    weights, x = {"scale": draw(0, (3, 4), dtype)}, draw(1, (5, 3, 4), dtype)
+    axes = {"reduction_axes": (-2, -1), "feature_axes": (-2, -1)}
+    module = nn.RMSNorm(dtype=dtype, param_dtype=dtype, **axes)
+    hyper = {"features": 4, "leading_features": (3,), "axis": (-2, -1)}
+    assert_same_vjp(
+        lambda w, x: apply_layer("nn/rms_norm", hyper, w, x)[0],
+        lambda w, x: module.apply({"params": w}, x),
+        (weights, x),
+        dtype,
+    )
+
+
+def batch_norm_of_flax(axis, momentum, dtype):
+    module = nn.BatchNorm(
+        axis=axis,
+        momentum=momentum,
+        epsilon=1e-5,
+        dtype=dtype,
+        param_dtype=dtype,
+        use_fast_variance=False,
+    )
+
+    def run(weights, states, x, training):
+        y, new = module.apply(
+            {"params": weights, "batch_stats": states},
+            x,
+            use_running_average=not training,
+            mutable=["batch_stats"],
+        )
+        return y, dict(new["batch_stats"])
+
+    return run
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_batch_norm_of_any_axis(training, dtype):
+    weights, x = channels(("scale", "bias"), dtype, 4), draw(4, (5, 3, 4, 2), dtype)
+    states = {"mean": draw(2, (4,), dtype), "var": draw(3, (4,), dtype) ** 2}
+    theirs = batch_norm_of_flax(2, 0.8, dtype)
+    hyper = {"channels": 4, "batch_dims": 2, "momentum": 0.8}
+    assert_same_vjp(
+        lambda w, x: apply_layer(
+            "nn/batch_norm", hyper, w, x, states=states, training=training
+        ),
+        lambda w, x: theirs(w, states, x, training),
+        (weights, x),
+        dtype,
+    )
+
+
+@pytest.mark.parametrize("channel_last", [False, True])
+@pytest.mark.parametrize("size", [(), (3, 2)], ids=str)
+def test_batch_norm_of_an_example_that_is_mapped(size, channel_last, dtype):
+    """As of a batch that is there at once, in flax; states are the same for all examples."""
+    weights, x = channels(("scale", "bias"), dtype, 4), draw(4, (5, *size, 4), dtype)
+    states = {"mean": draw(2, (4,), dtype), "var": draw(3, (4,), dtype) ** 2}
+    hyper = {"channels": 4, "channel_last": channel_last, "momentum": 0.8}
+    hyper |= {"batch_dims": 0, "axis_name": "batch"}
+
+    def ours(weights, x):
+        def example(x):
+            return apply_layer(
+                "nn/batch_norm", hyper, weights, x, states=states, training=True
+            )
+
+        x = x if channel_last else jnp.moveaxis(x, -1, 1)
+        y, new = jax.vmap(example, axis_name="batch", out_axes=(0, None))(x)
+        return y if channel_last else jnp.moveaxis(y, 1, -1), new
+
+    theirs = batch_norm_of_flax(-1, 0.8, dtype)
+    assert_same_vjp(
+        ours, lambda w, x: theirs(w, states, x, training=True), (weights, x), dtype
+    )
+
+
+def test_batch_norm_over_groups_of_devices(dtype):
+    """Devices of a group are an axis of their own: each group is a batch, as in flax."""
+    weights, x = channels(("scale", "bias"), dtype, 4), draw(4, (2, 3, 5, 4), dtype)
+    states = {"mean": draw(2, (4,), dtype), "var": draw(3, (4,), dtype) ** 2}
+    hyper = {"channels": 4, "channel_last": True, "axis_name": "member"}
+
+    def ours(weights, x):
+        def device(x):
+            return apply_layer(
+                "nn/batch_norm", hyper, weights, x, states=states, training=True
+            )
+
+        group = jax.vmap(device, axis_name="member", out_axes=(0, None))
+        return jax.vmap(group, axis_name="group")(x)
+
+    theirs = batch_norm_of_flax(-1, 0.9, dtype)
+
+    def expected(weights, x):
+        whole = jax.vmap(lambda x: theirs(weights, states, x, training=True))
+        y, new = whole(x.reshape(2, 15, 4))
+        return y.reshape(x.shape), new
+
+    assert_same_vjp(ours, expected, (weights, x), dtype)

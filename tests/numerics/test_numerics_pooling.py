@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax import lax
 from numerics_adapter import apply_layer, functional
 from numerics_arrays import assert_close, draw, numpy
 from numerics_parity import assert_parity
@@ -154,3 +155,91 @@ def test_empty_batches(place, options):
     y, gradient = jax.vjp(layer(place, {"spatial_dims": 2, **options}), x)
     assert y.shape[:2] == (0, 3)
     assert gradient(y)[0].shape == x.shape
+
+
+@pytest.mark.parametrize("name", ["max", "min", "sum", "avg"])
+@pytest.mark.parametrize("padding", ["SAME", ((1, 2), (0, 1))], ids=str)
+def test_a_dilated_input(name, padding, dtype):
+    """Elements with others between them, of which there are none: by NumPy."""
+    hyper = {"spatial_dims": 2, "window": 3, "strides": (1, 2), "padding": padding}
+    x = draw(0, (2, 4, 3), dtype)
+    empty = {"max": -np.inf, "min": np.inf}.get(name, 0.0)
+    reduce = {"max": np.max, "min": np.min, "sum": np.sum, "avg": np.mean}[name]
+    spread = np.full((2, 7, 7), empty)
+    spread[:, ::2, ::3] = numpy(x)
+    pairs = ((1, 1), (1, 1)) if padding == "SAME" else padding
+    wide = np.pad(spread, ((0, 0), *pairs), constant_values=empty)
+    parts = np.lib.stride_tricks.sliding_window_view(wide, (3, 3), (1, 2))[:, :, ::2]
+    given = {**hyper, "input_dilation": (2, 3)}
+    y = jax.jit(layer(f"nn/{name}_pool", given))(x)
+    assert_close(y, reduce(parts, (-2, -1)), dtype)
+
+
+def test_a_mean_over_a_dilated_input_counts_what_is_there(dtype):
+    x = draw(0, (4,), dtype)
+    hyper = {"spatial_dims": 1, "window": 3, "padding": 1, "input_dilation": 2}
+    y = layer("nn/avg_pool", {**hyper, "count_include_pad": False})(x)
+    a = numpy(x)
+    expected = np.empty(7)
+    expected[::2], expected[1::2] = a, (a[1:] + a[:-1]) / 2
+    assert_close(y, expected, dtype)
+
+
+def test_what_a_dilated_input_is_refused_for():
+    hyper = {"spatial_dims": 1, "window": 2, "input_dilation": 3}
+    with pytest.raises(ValueError, match="must reach from element to element"):
+        layer("nn/max_pool", hyper)(jnp.ones(5))
+    with pytest.raises(ValueError, match="dilation of the window or of the input"):
+        layer("nn/max_pool", {**hyper, "window": 3, "dilation": 2})(jnp.ones(5))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"window": (3, 2), "strides": 2, "padding": "SAME"},
+        {"window": 5, "padding": 3, "dilation": (1, 2), "input_dilation": (3, 1)},
+        {"window": (1, 4), "padding": ((0, 0), (2, 1)), "strides": (2, 3)},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize(
+    ("reduction", "initial"), [(jnp.logaddexp, -1e30), (lax.mul, 1.0)], ids=str
+)
+def test_any_reduction_as_of_lax(reduction, initial, options, dtype):
+    hyper = {"spatial_dims": 2, "channel_last": True, **options}
+    wide = {
+        name: (1, *(v if isinstance(v, tuple) else (v, v)), 1)
+        for name, v in options.items()
+        if name != "padding"
+    }
+    padding = options["padding"]
+    if padding == 3:
+        padding = ((3, 3), (3, 3))
+    if padding != "SAME":
+        padding = ((0, 0), *padding, (0, 0))
+    x = draw(0, (2, 6, 7, 3), dtype)
+    y = functional("reduce_windows")(x, reduction=reduction, initial=initial, **hyper)
+    expected = lax.reduce_window(
+        x,
+        x.dtype.type(initial),
+        reduction,
+        wide["window"],
+        wide.get("strides", (1, 1, 1, 1)),
+        padding,
+        wide.get("input_dilation"),
+        wide.get("dilation"),
+    )
+    assert_close(y, expected, dtype)
+
+
+def test_the_gradient_of_any_reduction(dtype):
+    """A soft maximum hands the gradient on by the softmax of each window."""
+    x = draw(0, (7,), dtype)
+    hyper = {"reduction": jnp.logaddexp, "initial": -1e30, "spatial_dims": 1}
+    hyper |= {"window": 3, "strides": 2}
+    assert_parity(
+        lambda x: functional("reduce_windows")(x, **hyper),
+        lambda x: jnp.stack([jax.nn.logsumexp(x[i : i + 3]) for i in (0, 2, 4)]),
+        dtype,
+        x,
+    )

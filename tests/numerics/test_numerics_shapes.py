@@ -64,7 +64,9 @@ def test_reshape_refuses_another_number_of_elements():
 
 
 @pytest.mark.parametrize("channel_last", [False, True])
-@pytest.mark.parametrize("method", ["nearest", "linear"])
+@pytest.mark.parametrize(
+    "method", ["nearest", "linear", "cubic", "lanczos3", "lanczos5"]
+)
 def test_upsample(method, channel_last, dtype):
     hyper = {"spatial_dims": 2, "factor": (2, 3), "method": method}
     shape, out = (

@@ -2,6 +2,7 @@
 # To change this file, edit the specs and run `mlax-scaffold generate`.
 """Blocks: layers that are built of layers."""
 
+from mlax.block import batch_apply as BatchApply
 from mlax.block import bidirectional as Bidirectional
 from mlax.block import feed_forward as FeedForward
 from mlax.block import mixture_of_experts as MixtureOfExperts
@@ -13,6 +14,7 @@ from mlax.block import repeat as Repeat
 from mlax.block import res_net_block as ResNetBlock
 from mlax.block import residual as Residual
 from mlax.block import series as Series
+from mlax.block import stacked_cells as StackedCells
 from mlax.block import transformer_decoder_layer as TransformerDecoderLayer
 from mlax.block import transformer_encoder_layer as TransformerEncoderLayer
 
@@ -20,6 +22,7 @@ from mlax.block import transformer_encoder_layer as TransformerEncoderLayer
 # themselves.
 __all__ = [
     "MLP",
+    "BatchApply",
     "Bidirectional",
     "FeedForward",
     "MixtureOfExperts",
@@ -30,6 +33,7 @@ __all__ = [
     "ResNetBlock",
     "Residual",
     "Series",
+    "StackedCells",
     "TransformerDecoderLayer",
     "TransformerEncoderLayer",
 ]

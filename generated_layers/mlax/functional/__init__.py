@@ -53,6 +53,7 @@ from mlax.functional._pool import pool
 from mlax.functional._prod import prod
 from mlax.functional._range_scale import range_scale
 from mlax.functional._rectification import rectification
+from mlax.functional._reduce_windows import reduce_windows
 from mlax.functional._repetition_penalty import repetition_penalty
 from mlax.functional._reset_carry import reset_carry
 from mlax.functional._rms import rms
@@ -129,6 +130,7 @@ __all__ = [
     "prod",
     "range_scale",
     "rectification",
+    "reduce_windows",
     "repetition_penalty",
     "reset_carry",
     "rms",

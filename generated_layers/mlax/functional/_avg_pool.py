@@ -31,6 +31,7 @@ def avg_pool(
     channel_last: bool = False,
     count_include_pad: bool = True,
     accum_dtype: DTypeLike | None = None,
+    input_dilation: int | Sequence[int] = 1,
 ) -> jax.Array:
     """Mean of each window of the spatial axes, see `pool`.
 
@@ -52,6 +53,8 @@ def avg_pool(
         channel_last: whether an axis of channels follows the spatial axes.
         count_include_pad: whether padding counts as elements.
         accum_dtype: dtype of the sum; None: that of x (a floating dtype, or None).
+        input_dilation: steps between elements of the input (an integer of at least 1,
+            or a sequence of one for each spatial axis).
 
     Returns:
         Floating (*batch, *out_spatial, channels) where channel_last, else (*batch,
@@ -69,6 +72,9 @@ def avg_pool(
     channel_last = checks.boolean("avg_pool", channel_last=channel_last)
     count_include_pad = checks.boolean("avg_pool", count_include_pad=count_include_pad)
     accum_dtype = checks.optional(checks.dtype, "avg_pool", accum_dtype=accum_dtype)
+    input_dilation = checks.per_dim(
+        "avg_pool", checks.size, spatial_dims, input_dilation=input_dilation
+    )
     x = checks.floating("avg_pool", x=x)
     checks.shapes(
         "avg_pool",
@@ -86,14 +92,20 @@ def avg_pool(
         dilation=dilation,
         ceil_mode=ceil_mode,
         channel_last=channel_last,
+        input_dilation=input_dilation,
     )
     if not count_include_pad:
         after = 1 if channel_last else 0
         before = x.ndim - spatial_dims - after
-        size = x.shape[before : x.ndim - after]
         # Integers: 16 bits of floating point do not count far.
+        ones = lax.pad(
+            jnp.ones(x.shape[before : x.ndim - after], jnp.int32),
+            jnp.int32(0),
+            [(0, 0, e - 1) for e in input_dilation],
+        )
+        size = ones.shape
         elements = lax.reduce_window(
-            jnp.ones(size, jnp.int32),
+            ones,
             0,
             lax.add,
             window,

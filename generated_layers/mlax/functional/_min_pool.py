@@ -23,6 +23,7 @@ def min_pool(
     dilation: int | Sequence[int] = 1,
     ceil_mode: bool = False,
     channel_last: bool = False,
+    input_dilation: int | Sequence[int] = 1,
 ) -> jax.Array:
     """Smallest element of each window of the spatial axes, see `pool`.
 
@@ -40,6 +41,8 @@ def min_pool(
             or a sequence of one for each spatial axis).
         ceil_mode: whether a last window may end beyond the padding.
         channel_last: whether an axis of channels follows the spatial axes.
+        input_dilation: steps between elements of the input (an integer of at least 1,
+            or a sequence of one for each spatial axis).
 
     Returns:
         Floating (*batch, *out_spatial, channels) where channel_last, else (*batch,
@@ -55,6 +58,9 @@ def min_pool(
     dilation = checks.per_dim("min_pool", checks.size, spatial_dims, dilation=dilation)
     ceil_mode = checks.boolean("min_pool", ceil_mode=ceil_mode)
     channel_last = checks.boolean("min_pool", channel_last=channel_last)
+    input_dilation = checks.per_dim(
+        "min_pool", checks.size, spatial_dims, input_dilation=input_dilation
+    )
     x = checks.floating("min_pool", x=x)
     checks.shapes(
         "min_pool",
@@ -72,4 +78,5 @@ def min_pool(
         dilation=dilation,
         ceil_mode=ceil_mode,
         channel_last=channel_last,
+        input_dilation=input_dilation,
     )

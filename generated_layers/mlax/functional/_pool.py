@@ -28,12 +28,14 @@ def pool(
     dilation: int | Sequence[int] = 1,
     ceil_mode: bool = False,
     channel_last: bool = False,
+    input_dilation: int | Sequence[int] = 1,
 ) -> jax.Array:
     """Reduces windows of the spatial axes, in the dtype of x.
 
     Channels that are first are among the batch axes. Where several elements of a window
     are the largest, the gradient goes to one of them, or in parts to all. A mean divides
-    before it adds, so that large elements do not overflow.
+    before it adds, so that large elements do not overflow. What `input_dilation` puts between
+    elements is what they are padded with.
 
     Args:
         x: floating (*batch, *spatial, channels) where channel_last, else (*batch,
@@ -50,6 +52,8 @@ def pool(
             or a sequence of one for each spatial axis).
         ceil_mode: whether a last window may end beyond the padding.
         channel_last: whether an axis of channels follows the spatial axes.
+        input_dilation: steps between elements of the input (an integer of at least 1,
+            or a sequence of one for each spatial axis).
 
     Returns:
         Floating (*batch, *out_spatial, channels) where channel_last, else (*batch,
@@ -66,6 +70,9 @@ def pool(
     dilation = checks.per_dim("pool", checks.size, spatial_dims, dilation=dilation)
     ceil_mode = checks.boolean("pool", ceil_mode=ceil_mode)
     channel_last = checks.boolean("pool", channel_last=channel_last)
+    input_dilation = checks.per_dim(
+        "pool", checks.size, spatial_dims, input_dilation=input_dilation
+    )
     x = checks.floating("pool", x=x)
     checks.shapes(
         "pool",
@@ -75,6 +82,32 @@ def pool(
 
     after = 1 if channel_last else 0
     before = x.ndim - spatial_dims - after
+    average = reduction == "avg"
+    reduce, identity = {"max": (lax.max, -math.inf), "min": (lax.min, math.inf)}.get(
+        reduction, (lax.add, 0.0)
+    )
+    if max(input_dilation) > 1:
+        checks.require(
+            "pool",
+            all(
+                e == 1 or d == 1 for d, e in zip(dilation, input_dilation, strict=True)
+            ),
+            "an axis has a dilation of the window or of the input",
+            dilation=dilation,
+            input_dilation=input_dilation,
+        )
+        checks.require(
+            "pool",
+            all(w >= e for w, e in zip(window, input_dilation, strict=True)),
+            "the window must reach from element to element of the input",
+            window=window,
+            input_dilation=input_dilation,
+        )
+        interior = tuple((0, 0, e - 1) for e in input_dilation)
+        around = ((0, 0, 0),)
+        x = lax.pad(
+            x, x.dtype.type(identity), around * before + interior + around * after
+        )
     size = x.shape[before : before + spatial_dims]
     pairs = explicit_padding(padding, size, window, strides, dilation, ceil_mode)
     checks.require(
@@ -97,10 +130,6 @@ def pool(
         dilation=dilation,
     )
     pairs = ((0, 0),) * before + pairs + ((0, 0),) * after
-    average = reduction == "avg"
-    reduce, identity = {"max": (lax.max, -math.inf), "min": (lax.min, math.inf)}.get(
-        reduction, (lax.add, 0.0)
-    )
     narrow = jnp.finfo(x.dtype).bits <= 16
     if max(dilation) == 1 if reduction in ("max", "min") else not narrow:
         return lax.reduce_window(

@@ -26,6 +26,7 @@ def sum_pool(
     ceil_mode: bool = False,
     channel_last: bool = False,
     accum_dtype: DTypeLike | None = None,
+    input_dilation: int | Sequence[int] = 1,
 ) -> jax.Array:
     """Sum of each window of the spatial axes, see `pool`.
 
@@ -44,6 +45,8 @@ def sum_pool(
         ceil_mode: whether a last window may end beyond the padding.
         channel_last: whether an axis of channels follows the spatial axes.
         accum_dtype: dtype of the sum; None: that of x (a floating dtype, or None).
+        input_dilation: steps between elements of the input (an integer of at least 1,
+            or a sequence of one for each spatial axis).
 
     Returns:
         Floating (*batch, *out_spatial, channels) where channel_last, else (*batch,
@@ -60,6 +63,9 @@ def sum_pool(
     ceil_mode = checks.boolean("sum_pool", ceil_mode=ceil_mode)
     channel_last = checks.boolean("sum_pool", channel_last=channel_last)
     accum_dtype = checks.optional(checks.dtype, "sum_pool", accum_dtype=accum_dtype)
+    input_dilation = checks.per_dim(
+        "sum_pool", checks.size, spatial_dims, input_dilation=input_dilation
+    )
     x = checks.floating("sum_pool", x=x)
     checks.shapes(
         "sum_pool",
@@ -77,5 +83,6 @@ def sum_pool(
         dilation=dilation,
         ceil_mode=ceil_mode,
         channel_last=channel_last,
+        input_dilation=input_dilation,
     )
     return cast(y, x.dtype)

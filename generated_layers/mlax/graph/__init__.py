@@ -23,6 +23,7 @@ from mlax.graph._scan import dynamic_scan, static_scan
 from mlax.graph._sequence import RecurrenceBase, SequenceBase
 from mlax.graph._sequential import Sequential
 from mlax.graph._sharding import partition_specs, shardings
+from mlax.graph.block.batch_apply import BatchApply
 from mlax.graph.block.bidirectional import Bidirectional
 from mlax.graph.block.feed_forward import FeedForward
 from mlax.graph.block.mixture_of_experts import MixtureOfExperts
@@ -34,6 +35,7 @@ from mlax.graph.block.repeat import Repeat
 from mlax.graph.block.res_net_block import ResNetBlock
 from mlax.graph.block.residual import Residual
 from mlax.graph.block.series import Series
+from mlax.graph.block.stacked_cells import StackedCells
 from mlax.graph.block.transformer_decoder_layer import TransformerDecoderLayer
 from mlax.graph.block.transformer_encoder_layer import TransformerEncoderLayer
 from mlax.graph.nn.adaptive_avg_pool import AdaptiveAvgPool
@@ -93,6 +95,8 @@ from mlax.graph.nn.spectral_norm import SpectralNorm
 from mlax.graph.nn.sum_pool import SumPool
 from mlax.graph.nn.swi_glu import SwiGLU
 from mlax.graph.nn.upsample import Upsample
+from mlax.graph.nn.vector_quantizer import VectorQuantizer
+from mlax.graph.nn.vector_quantizer_ema import VectorQuantizerEMA
 from mlax.graph.nn.weight_norm import WeightNorm
 from mlax.graph.nn.z_norm import ZNorm
 
@@ -111,6 +115,7 @@ __all__ = [
     "AlibiBias",
     "AlphaDropout",
     "AvgPool",
+    "BatchApply",
     "BatchNorm",
     "Bias",
     "Bidirectional",
@@ -176,11 +181,14 @@ __all__ = [
     "SimpleRNN",
     "SinusoidalEmbedding",
     "SpectralNorm",
+    "StackedCells",
     "SumPool",
     "SwiGLU",
     "TransformerDecoderLayer",
     "TransformerEncoderLayer",
     "Upsample",
+    "VectorQuantizer",
+    "VectorQuantizerEMA",
     "WeightNorm",
     "ZNorm",
     "display",

@@ -59,6 +59,8 @@ from mlax.nn import spectral_norm as SpectralNorm
 from mlax.nn import sum_pool as SumPool
 from mlax.nn import swi_glu as SwiGLU
 from mlax.nn import upsample as Upsample
+from mlax.nn import vector_quantizer as VectorQuantizer
+from mlax.nn import vector_quantizer_ema as VectorQuantizerEMA
 from mlax.nn import weight_norm as WeightNorm
 from mlax.nn import z_norm as ZNorm
 
@@ -122,6 +124,8 @@ __all__ = [
     "SumPool",
     "SwiGLU",
     "Upsample",
+    "VectorQuantizer",
+    "VectorQuantizerEMA",
     "WeightNorm",
     "ZNorm",
 ]

@@ -49,6 +49,8 @@ class AvgPoolHyperparams(OfLayer):
     """Whether padding counts as elements."""
     accum_dtype: DTypeLike | None
     """Dtype of the sum; None: that of x."""
+    input_dilation: tuple[int, ...]
+    """Steps between elements of the input."""
 
 
 def init(
@@ -61,6 +63,7 @@ def init(
     channel_last: bool = False,
     count_include_pad: bool = True,
     accum_dtype: DTypeLike | None = None,
+    input_dilation: int | Sequence[int] = 1,
 ) -> tuple[None, None, AvgPoolHyperparams]:
     """Create the hyperparameters of AvgPool, which has no weights.
 
@@ -78,6 +81,8 @@ def init(
         channel_last: whether an axis of channels follows the spatial axes.
         count_include_pad: whether padding counts as elements.
         accum_dtype: dtype of the sum; None: that of x (a floating dtype, or None).
+        input_dilation: steps between elements of the input (an integer of at least 1,
+            or a sequence of one for each spatial axis).
 
     Returns:
         `(trainables, non_trainables, hyperparams)`.
@@ -94,6 +99,9 @@ def init(
     channel_last = checks.boolean("AvgPool", channel_last=channel_last)
     count_include_pad = checks.boolean("AvgPool", count_include_pad=count_include_pad)
     accum_dtype = checks.optional(checks.dtype, "AvgPool", accum_dtype=accum_dtype)
+    input_dilation = checks.per_dim(
+        "AvgPool", checks.size, spatial_dims, input_dilation=input_dilation
+    )
     hyperparams = AvgPoolHyperparams(
         spatial_dims=spatial_dims,
         window=window,
@@ -104,6 +112,7 @@ def init(
         channel_last=channel_last,
         count_include_pad=count_include_pad,
         accum_dtype=accum_dtype,
+        input_dilation=input_dilation,
     )
     return None, None, hyperparams
 
@@ -158,6 +167,7 @@ def fwd(
             dilation=hyperparams.dilation,
             ceil_mode=hyperparams.ceil_mode,
             channel_last=hyperparams.channel_last,
+            input_dilation=hyperparams.input_dilation,
             count_include_pad=hyperparams.count_include_pad,
             accum_dtype=hyperparams.accum_dtype,
         )

@@ -11,6 +11,10 @@ Deviation: the moving average is that of the biased variance, as in flax; PyTorc
 is that of the unbiased one. `momentum` is the decay, as in flax and equinox, whose
 default is 0.99; 0.9 is the decay of PyTorch, which calls its complement momentum.
 The moments of the batch are of the elements that the mask selects.
+
+Where `jax.vmap(..., axis_name="batch")` maps over examples, `batch_dims` is 0, and
+`axis_name` has that name. For groups of devices make them an axis of the mesh, and
+name the other axis: devices of a group are then averaged over.
 """
 
 from __future__ import annotations
@@ -69,7 +73,7 @@ class BatchNormHyperparams(OfLayer):
     channels: int
     """Number of channels."""
     channel_last: bool
-    """Whether channels are the last axis, else the second."""
+    """Whether channels are last, else behind the batch."""
     use_scale: bool
     """Whether the result is multiplied by a weight."""
     use_bias: bool
@@ -82,6 +86,8 @@ class BatchNormHyperparams(OfLayer):
     """Mapped axes of devices, averaged over as well."""
     accum_dtype: DTypeLike | None
     """Dtype of the computation; None: that of x."""
+    batch_dims: int
+    """Number of axes before channels, or before the spatial axes."""
 
     keyword_inputs: ClassVar[tuple[str, ...]] = ("mask",)
     """Keyword inputs of `fwd`."""
@@ -97,6 +103,7 @@ def init(
     epsilon: float = 1e-05,
     axis_name: str | Sequence[str] | None = None,
     accum_dtype: DTypeLike | None = None,
+    batch_dims: int = 1,
     scale_initializer: arrays.Initializer = ones,
     bias_initializer: arrays.Initializer = zeros,
     dtype: DTypeLike | None = None,
@@ -106,7 +113,7 @@ def init(
     Args:
         key: PRNG key of the weights.
         channels: number of channels (an integer of at least 1).
-        channel_last: whether channels are the last axis, else the second.
+        channel_last: whether channels are last, else behind the batch.
         use_scale: whether the result is multiplied by a weight.
         use_bias: whether a bias is added.
         momentum: decay of the moving averages (a number from 0 to 1).
@@ -115,6 +122,8 @@ def init(
             axis, or a sequence of names, or None).
         accum_dtype: dtype of the computation; None: that of x (a floating dtype, or
             None).
+        batch_dims: number of axes before channels, or before the spatial axes (an
+            integer of at least 0).
         scale_initializer: initializer of `scale`, of shape (channels,).
         bias_initializer: initializer of `bias`, of shape (channels,).
         dtype: dtype of the weights; None: that of their initializers.
@@ -133,6 +142,7 @@ def init(
     epsilon = checks.positive("BatchNorm", epsilon=epsilon)
     axis_name = checks.optional(checks.axis_name, "BatchNorm", axis_name=axis_name)
     accum_dtype = checks.optional(checks.dtype, "BatchNorm", accum_dtype=accum_dtype)
+    batch_dims = checks.count("BatchNorm", batch_dims=batch_dims)
     keys = arrays.declared_keys(key, 4)
     scale = (
         arrays.create(scale_initializer, keys[0], (channels,), dtype)
@@ -159,6 +169,7 @@ def init(
         epsilon=epsilon,
         axis_name=axis_name,
         accum_dtype=accum_dtype,
+        batch_dims=batch_dims,
     )
     return trainables, non_trainables, hyperparams
 
@@ -179,18 +190,18 @@ def fwd(
     Every layer takes `key`; this one needs none.
 
     Args:
-        x: floating (batch, *spatial, channels) where channel_last, else (batch,
+        x: floating (*batch, *spatial, channels) where channel_last, else (*batch,
             channels, *spatial).
         trainables: weights, cast to the dtype of the input.
         non_trainables: state, kept in its own dtype.
         hyperparams: what `init` returned.
         inference_mode: static; whether state is kept and nothing is random.
-        mask: boolean (batch, *spatial, channels) where channel_last, else (batch,
+        mask: boolean (*batch, *spatial, channels) where channel_last, else (*batch,
             channels, *spatial), or None.
 
     Returns:
-        `(y, non_trainables)`; y is floating (batch, *spatial, channels) where
-        channel_last, else (batch, channels, *spatial), in the dtype of the input.
+        `(y, non_trainables)`; y is floating (*batch, *spatial, channels) where
+        channel_last, else (*batch, channels, *spatial), in the dtype of the input.
 
     Raises:
         ValueError, TypeError: where an input or a weight does not fit.
@@ -206,21 +217,21 @@ def fwd(
         hyperparams,
         x=(
             x,
-            "batch *spatial channels"
+            "*batch *spatial channels"
             if hyperparams.channel_last
-            else "batch channels *spatial",
+            else "*batch channels *spatial",
         ),
         mask=(
             mask,
-            "# batch *spatial channels | None"
+            "# *batch *spatial channels | None"
             if hyperparams.channel_last
-            else "# batch channels *spatial | None",
+            else "# *batch channels *spatial | None",
         ),
     )
 
     scale_weight = arrays.in_dtype(trainables.scale, x.dtype)
     bias = arrays.in_dtype(trainables.bias, x.dtype)
-    channel = x.ndim - 1 if hyperparams.channel_last else 1
+    channel = x.ndim - 1 if hyperparams.channel_last else hyperparams.batch_dims
     shape = [1] * x.ndim
     shape[channel] = hyperparams.channels
     wide = cast(x, dtype=hyperparams.accum_dtype or x.dtype)

@@ -4,14 +4,15 @@
 
 The kernel is (out_channels, patch, *output_size), and with `channel_last`
 (out_channels, *output_size, patch), where patch is in_channels * prod(kernel_size) in
-that order. Deviation from flax: at initialization, places do not count as inputs.
+that order; where `kernel_mask` is False, it counts as zero. Deviation from flax: at
+initialization, places do not count as inputs.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -38,10 +39,7 @@ class ConvLocalTrainables(NamedTuple):
     """Weights of ConvLocal."""
 
     kernel: jax.Array
-    """(out_channels, *output_size, in_channels * math.prod(kernel_size)) if
-    channel_last else (out_channels, in_channels * math.prod(kernel_size),
-    *output_size).
-    """
+    """kernel_shape."""
     bias: jax.Array | None
     """(*output_size, out_channels) if channel_last else (out_channels, *output_size),
     or None unless use_bias.
@@ -78,6 +76,10 @@ class ConvLocalHyperparams(OfLayer):
     """Of the products, see jax.lax.Precision."""
     pairs: Any
     output_size: Any
+    kernel_shape: tuple[int, ...]
+
+    keyword_inputs: ClassVar[tuple[str, ...]] = ("kernel_mask",)
+    """Keyword inputs of `fwd`."""
 
 
 def init(
@@ -121,9 +123,7 @@ def init(
         use_bias: whether a bias is added.
         precision: of the products, see jax.lax.Precision (what `jax.lax` takes as
             precision, or None).
-        kernel_initializer: initializer of `kernel`, of shape (out_channels,
-            *output_size, in_channels * math.prod(kernel_size)) if channel_last else
-            (out_channels, in_channels * math.prod(kernel_size), *output_size); None:
+        kernel_initializer: initializer of `kernel`, of shape kernel_shape; None:
             lecun_normal(in_axis=-1 if channel_last else 1, out_axis=0,
             batch_axis=tuple(range(1 if channel_last else 2, (1 if channel_last else 2)
             + spatial_dims))).
@@ -168,7 +168,7 @@ def init(
         "ConvLocal", min(output_size) > 0, "the kernel must fit into the padded input"
     )
     patch = in_channels * math.prod(kernel_size)
-    shape = (
+    kernel_shape = (
         (out_channels, *output_size, patch)
         if channel_last
         else (out_channels, patch, *output_size)
@@ -180,7 +180,7 @@ def init(
         kernel_initializer
         or lecun_normal(in_axis=in_axis, out_axis=0, batch_axis=places),
         keys[0],
-        shape,
+        kernel_shape,
         dtype,
     )
     bias_shape = (
@@ -207,6 +207,7 @@ def init(
         precision=precision,
         pairs=pairs,
         output_size=output_size,
+        kernel_shape=kernel_shape,
     )
     return trainables, None, hyperparams
 
@@ -219,6 +220,8 @@ def fwd(
     hyperparams: ConvLocalHyperparams,
     inference_mode: bool = False,
     key: jax.Array | None = None,
+    *,
+    kernel_mask: jax.Array | None = None,
 ) -> tuple[jax.Array, None]:
     """Convolution with a kernel and a bias of its own for each place of the output.
 
@@ -230,6 +233,7 @@ def fwd(
         trainables: weights, cast to the dtype of the input.
         non_trainables: None.
         hyperparams: what `init` returned.
+        kernel_mask: boolean that broadcasts to (*kernel_shape,), or None.
 
     Returns:
         `(y, None)`; y is floating (*batch, *output_size, out_channels) where
@@ -243,6 +247,8 @@ def fwd(
         "ConvLocal", trainables, non_trainables, hyperparams, inference_mode
     )
     x = checks.floating("ConvLocal", x=x)
+    if kernel_mask is not None:
+        kernel_mask = checks.logical("ConvLocal", kernel_mask=kernel_mask)
     checks.shapes(
         "ConvLocal",
         hyperparams,
@@ -252,6 +258,7 @@ def fwd(
             if hyperparams.channel_last
             else "*batch in_channels *input_size",
         ),
+        kernel_mask=(kernel_mask, "# *kernel_shape | None"),
     )
 
     kernel = arrays.in_dtype(trainables.kernel, x.dtype)
@@ -268,6 +275,11 @@ def fwd(
         images = jnp.pad(images, widths, mode[hyperparams.padding_mode])
         pairs = ((0, 0),) * n
     layout = (0, channel, *range(first, first + n))
+    kernel = (
+        kernel
+        if kernel_mask is None
+        else jnp.where(kernel_mask, kernel, jnp.zeros_like(kernel))
+    )
     y = lax.conv_general_dilated_local(
         images,
         kernel,

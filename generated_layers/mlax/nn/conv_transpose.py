@@ -11,13 +11,14 @@ The kernel is (out_channels, in_channels / groups, *kernel_size), and with
 `channel_last` (out_channels, *kernel_size, in_channels / groups), and is not flipped, as
 in flax and equinox. With `flip_kernel`, as in PyTorch, this is the gradient of Conv, whose
 kernel has the axes of channels exchanged. Dumoulin & Visin, 2016, arXiv:1603.07285.
+Where `kernel_mask` is False, the kernel counts as zero.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -43,9 +44,7 @@ class ConvTransposeTrainables(NamedTuple):
     """Weights of ConvTranspose."""
 
     kernel: jax.Array
-    """(out_channels, *kernel_size, in_channels // groups) if channel_last else
-    (out_channels, in_channels // groups, *kernel_size).
-    """
+    """kernel_shape."""
     bias: jax.Array | None
     """(out_channels,), or None unless use_bias."""
 
@@ -82,6 +81,10 @@ class ConvTransposeHyperparams(OfLayer):
     """Whether a bias is added."""
     precision: PrecisionLike | None
     """Of the products, see jax.lax.Precision."""
+    kernel_shape: tuple[int, ...]
+
+    keyword_inputs: ClassVar[tuple[str, ...]] = ("kernel_mask",)
+    """Keyword inputs of `fwd`."""
 
 
 def init(
@@ -129,10 +132,8 @@ def init(
         use_bias: whether a bias is added.
         precision: of the products, see jax.lax.Precision (what `jax.lax` takes as
             precision, or None).
-        kernel_initializer: initializer of `kernel`, of shape (out_channels,
-            *kernel_size, in_channels // groups) if channel_last else (out_channels,
-            in_channels // groups, *kernel_size); None: lecun_normal(in_axis=-1 if
-            channel_last else 1, out_axis=0).
+        kernel_initializer: initializer of `kernel`, of shape kernel_shape; None:
+            lecun_normal(in_axis=-1 if channel_last else 1, out_axis=0).
         bias_initializer: initializer of `bias`, of shape (out_channels,).
         dtype: dtype of the weights; None: that of their initializers.
 
@@ -184,12 +185,14 @@ def init(
         groups=groups,
     )
     out, inner = out_channels, in_channels // groups
-    shape = (out, *kernel_size, inner) if channel_last else (out, inner, *kernel_size)
+    kernel_shape = (
+        (out, *kernel_size, inner) if channel_last else (out, inner, *kernel_size)
+    )
     in_axis = -1 if channel_last else 1
     kernel = arrays.create(
         kernel_initializer or lecun_normal(in_axis=in_axis, out_axis=0),
         keys[0],
-        shape,
+        kernel_shape,
         dtype,
     )
     bias = arrays.create(bias_initializer, keys[1], (out,), dtype) if use_bias else None
@@ -209,6 +212,7 @@ def init(
         channel_last=channel_last,
         use_bias=use_bias,
         precision=precision,
+        kernel_shape=kernel_shape,
     )
     return trainables, None, hyperparams
 
@@ -221,6 +225,8 @@ def fwd(
     hyperparams: ConvTransposeHyperparams,
     inference_mode: bool = False,
     key: jax.Array | None = None,
+    *,
+    kernel_mask: jax.Array | None = None,
 ) -> tuple[jax.Array, None]:
     """Transposed convolution: each element of the input adds a kernel to the output.
 
@@ -232,6 +238,7 @@ def fwd(
         trainables: weights, cast to the dtype of the input.
         non_trainables: None.
         hyperparams: what `init` returned.
+        kernel_mask: boolean that broadcasts to (*kernel_shape,), or None.
 
     Returns:
         `(y, None)`; y is floating (*batch, *out_spatial, out_channels) where
@@ -247,6 +254,8 @@ def fwd(
         "ConvTranspose", trainables, non_trainables, hyperparams, inference_mode
     )
     x = checks.floating("ConvTranspose", x=x)
+    if kernel_mask is not None:
+        kernel_mask = checks.logical("ConvTranspose", kernel_mask=kernel_mask)
     checks.shapes(
         "ConvTranspose",
         hyperparams,
@@ -256,6 +265,7 @@ def fwd(
             if hyperparams.channel_last
             else "*batch in_channels *spatial",
         ),
+        kernel_mask=(kernel_mask, "# *kernel_shape | None"),
     )
 
     kernel = arrays.in_dtype(trainables.kernel, x.dtype)
@@ -300,7 +310,13 @@ def fwd(
             wrapped[first + axis] = (low // stride, high // stride)
             widths[axis] = (low % stride, high % stride)
         images = jnp.pad(images, wrapped, "wrap")
-    kernel = lax.rev(kernel, spatial) if hyperparams.flip_kernel else kernel
+    kernel = (
+        kernel
+        if kernel_mask is None
+        else jnp.where(kernel_mask, kernel, jnp.zeros_like(kernel))
+    )
+    if hyperparams.flip_kernel:
+        kernel = lax.rev(kernel, spatial)
     layout = (0, channel, *spatial)
     y = lax.conv_general_dilated(
         images,

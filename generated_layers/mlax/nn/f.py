@@ -3,7 +3,10 @@
 """F: makes a layer of a pure function: y = function(x).
 
 In inference mode it is `inference_function`, where there is one. A function that
-takes a key is called with (x, key), in training only.
+takes a key is called with (x, key).
+
+With `initial_carry` it is a recurrent cell, whose input is (inputs, carry) and whose
+result is (outputs, carry), so that Recurrent takes it.
 """
 
 from __future__ import annotations
@@ -33,13 +36,19 @@ class FHyperparams(OfLayer):
     inference_function: Callable[..., Any] | None
     """At inference; None: the same."""
     takes_key: bool
-    """Whether `function` draws random numbers."""
+    """Whether `function` draws random numbers in training."""
+    inference_takes_key: bool
+    """Whether what runs at inference draws them, too."""
+    initial_carry: Callable[..., Any] | None
+    """Of an input's shape and dtype: the first carry, where `function` is a cell."""
 
 
 def init(
     function: Callable[..., Any],
     inference_function: Callable[..., Any] | None = None,
     takes_key: bool = False,
+    inference_takes_key: bool = False,
+    initial_carry: Callable[..., Any] | None = None,
 ) -> tuple[None, None, FHyperparams]:
     """Create the hyperparameters of F, which has no weights.
 
@@ -47,29 +56,41 @@ def init(
         function: of the input; with takes_key, of the input and a key (a hashable
             function).
         inference_function: at inference; None: the same (a hashable function, or None).
-        takes_key: whether `function` draws random numbers.
+        takes_key: whether `function` draws random numbers in training.
+        inference_takes_key: whether what runs at inference draws them, too.
+        initial_carry: of an input's shape and dtype: the first carry, where `function`
+            is a cell (a hashable function, or None).
 
     Returns:
         `(trainables, non_trainables, hyperparams)`.
 
     Raises:
         ValueError: where a hyperparameter is not what it may be.
-        ValueError: a function that takes a key needs an inference_function.
+        ValueError: a function that takes a key needs an inference_function, or
+            inference_takes_key.
     """
     function = checks.function("F", function=function)
     inference_function = checks.optional(
         checks.function, "F", inference_function=inference_function
     )
     takes_key = checks.boolean("F", takes_key=takes_key)
+    inference_takes_key = checks.boolean("F", inference_takes_key=inference_takes_key)
+    initial_carry = checks.optional(checks.function, "F", initial_carry=initial_carry)
     checks.require(
         "F",
-        not takes_key or inference_function is not None,
-        "a function that takes a key needs an inference_function",
-        takes_key=takes_key,
+        inference_function is not None or takes_key == inference_takes_key,
+        "a function that takes a key needs an inference_function, or "
+        "inference_takes_key",
         inference_function=inference_function,
+        takes_key=takes_key,
+        inference_takes_key=inference_takes_key,
     )
     hyperparams = FHyperparams(
-        function=function, inference_function=inference_function, takes_key=takes_key
+        function=function,
+        inference_function=inference_function,
+        takes_key=takes_key,
+        inference_takes_key=inference_takes_key,
+        initial_carry=initial_carry,
     )
     return None, None, hyperparams
 
@@ -101,8 +122,10 @@ def fwd(
     """
     checks.arguments("F", trainables, non_trainables, hyperparams, inference_mode)
 
-    if hyperparams.inference_function is not None and inference_mode:
-        return hyperparams.inference_function(x), None
-    if hyperparams.takes_key:
-        return hyperparams.function(x, checks.require_key("F", key)), None
-    return hyperparams.function(x), None
+    function, takes_key = hyperparams.function, hyperparams.takes_key
+    if inference_mode:
+        function = hyperparams.inference_function or function
+        takes_key = hyperparams.inference_takes_key
+    if takes_key:
+        return function(x, checks.require_key("F", key)), None
+    return function(x), None

@@ -9,8 +9,8 @@ each index of the batch axes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import jax
 from jax import lax
@@ -58,6 +58,8 @@ class LinearGeneralHyperparams(OfLayer):
     """Whether a bias is added."""
     precision: PrecisionLike | None
     """Of the product, see jax.lax.Precision."""
+    dot_general: Callable[..., Any]
+    """What multiplies x and the kernel."""
 
 
 def init(
@@ -69,6 +71,7 @@ def init(
     batch_axis: int | Sequence[int] = (),
     use_bias: bool = True,
     precision: PrecisionLike | None = None,
+    dot_general: Callable[..., Any] = lax.dot_general,
     kernel_initializer: arrays.Initializer | None = None,
     bias_initializer: arrays.Initializer = zeros,
     dtype: DTypeLike | None = None,
@@ -88,6 +91,8 @@ def init(
         use_bias: whether a bias is added.
         precision: of the product, see jax.lax.Precision (what `jax.lax` takes as
             precision, or None).
+        dot_general: what multiplies x and the kernel (a hashable function that is
+            called as `jax.lax.dot_general`).
         kernel_initializer: initializer of `kernel`, of shape (*batch_features,
             *in_features, *out_features); None: variance_scaling(1.0, 'fan_in',
             'truncated_normal', in_axis=tuple(range(len(batch_axis), len(batch_axis) +
@@ -113,6 +118,7 @@ def init(
     batch_axis = checks.axes("LinearGeneral", batch_axis=batch_axis)
     use_bias = checks.boolean("LinearGeneral", use_bias=use_bias)
     precision = checks.optional(checks.precision, "LinearGeneral", precision=precision)
+    dot_general = checks.function("LinearGeneral", dot_general=dot_general)
     keys = arrays.declared_keys(key, 2)
     checks.require(
         "LinearGeneral",
@@ -160,6 +166,7 @@ def init(
         batch_axis=batch_axis,
         use_bias=use_bias,
         precision=precision,
+        dot_general=dot_general,
     )
     return trainables, None, hyperparams
 
@@ -228,7 +235,7 @@ def fwd(
     )
     batch = tuple(range(len(batch_axis)))
     summed = tuple(range(len(batch), count))
-    y = lax.dot_general(
+    y = hyperparams.dot_general(
         x,
         kernel,
         ((axis, summed), (batch_axis, batch)),

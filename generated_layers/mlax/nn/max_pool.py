@@ -44,6 +44,8 @@ class MaxPoolHyperparams(OfLayer):
     """Whether a last window may end beyond the padding."""
     channel_last: bool
     """Whether an axis of channels follows the spatial axes."""
+    input_dilation: tuple[int, ...]
+    """Steps between elements of the input."""
 
 
 def init(
@@ -54,6 +56,7 @@ def init(
     dilation: int | Sequence[int] = 1,
     ceil_mode: bool = False,
     channel_last: bool = False,
+    input_dilation: int | Sequence[int] = 1,
 ) -> tuple[None, None, MaxPoolHyperparams]:
     """Create the hyperparameters of MaxPool, which has no weights.
 
@@ -69,6 +72,8 @@ def init(
             or a sequence of one for each spatial axis).
         ceil_mode: whether a last window may end beyond the padding.
         channel_last: whether an axis of channels follows the spatial axes.
+        input_dilation: steps between elements of the input (an integer of at least 1,
+            or a sequence of one for each spatial axis).
 
     Returns:
         `(trainables, non_trainables, hyperparams)`.
@@ -83,6 +88,9 @@ def init(
     dilation = checks.per_dim("MaxPool", checks.size, spatial_dims, dilation=dilation)
     ceil_mode = checks.boolean("MaxPool", ceil_mode=ceil_mode)
     channel_last = checks.boolean("MaxPool", channel_last=channel_last)
+    input_dilation = checks.per_dim(
+        "MaxPool", checks.size, spatial_dims, input_dilation=input_dilation
+    )
     hyperparams = MaxPoolHyperparams(
         spatial_dims=spatial_dims,
         window=window,
@@ -91,6 +99,7 @@ def init(
         dilation=dilation,
         ceil_mode=ceil_mode,
         channel_last=channel_last,
+        input_dilation=input_dilation,
     )
     return None, None, hyperparams
 
@@ -145,5 +154,6 @@ def fwd(
             dilation=hyperparams.dilation,
             ceil_mode=hyperparams.ceil_mode,
             channel_last=hyperparams.channel_last,
+            input_dilation=hyperparams.input_dilation,
         )
     ), None

@@ -46,6 +46,8 @@ class SumPoolHyperparams(OfLayer):
     """Whether an axis of channels follows the spatial axes."""
     accum_dtype: DTypeLike | None
     """Dtype of the sum; None: that of x."""
+    input_dilation: tuple[int, ...]
+    """Steps between elements of the input."""
 
 
 def init(
@@ -57,6 +59,7 @@ def init(
     ceil_mode: bool = False,
     channel_last: bool = False,
     accum_dtype: DTypeLike | None = None,
+    input_dilation: int | Sequence[int] = 1,
 ) -> tuple[None, None, SumPoolHyperparams]:
     """Create the hyperparameters of SumPool, which has no weights.
 
@@ -73,6 +76,8 @@ def init(
         ceil_mode: whether a last window may end beyond the padding.
         channel_last: whether an axis of channels follows the spatial axes.
         accum_dtype: dtype of the sum; None: that of x (a floating dtype, or None).
+        input_dilation: steps between elements of the input (an integer of at least 1,
+            or a sequence of one for each spatial axis).
 
     Returns:
         `(trainables, non_trainables, hyperparams)`.
@@ -88,6 +93,9 @@ def init(
     ceil_mode = checks.boolean("SumPool", ceil_mode=ceil_mode)
     channel_last = checks.boolean("SumPool", channel_last=channel_last)
     accum_dtype = checks.optional(checks.dtype, "SumPool", accum_dtype=accum_dtype)
+    input_dilation = checks.per_dim(
+        "SumPool", checks.size, spatial_dims, input_dilation=input_dilation
+    )
     hyperparams = SumPoolHyperparams(
         spatial_dims=spatial_dims,
         window=window,
@@ -97,6 +105,7 @@ def init(
         ceil_mode=ceil_mode,
         channel_last=channel_last,
         accum_dtype=accum_dtype,
+        input_dilation=input_dilation,
     )
     return None, None, hyperparams
 
@@ -151,6 +160,7 @@ def fwd(
             dilation=hyperparams.dilation,
             ceil_mode=hyperparams.ceil_mode,
             channel_last=hyperparams.channel_last,
+            input_dilation=hyperparams.input_dilation,
             accum_dtype=hyperparams.accum_dtype,
         )
     ), None

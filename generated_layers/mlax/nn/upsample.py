@@ -3,16 +3,22 @@
 """Upsample: makes spatial axes larger by whole factors, by repetition or interpolation.
 
 Elements are the centers of pixels: "linear" over two axes is bilinear interpolation,
-as of jax.image.resize, and of PyTorch without align_corners.
+as of jax.image.resize, and of PyTorch without align_corners. "cubic" (Keys, 1981, IEEE
+Transactions on Acoustics, Speech, and Signal Processing 29(6), with a = -0.5) and
+"lanczos3" and "lanczos5" (Duchon, 1979, Journal of Applied Meteorology 18(8)) are those
+of jax.image.resize, too: at the ends, weights of what is not there are left out. PyTorch
+has a = -0.75, and repeats the ends.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Literal
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
 from mlax._core import checks
@@ -27,6 +33,56 @@ def __dir__() -> list[str]:
     return __all__
 
 
+def cubic(x):
+    """Keys' convolution kernel with a = -0.5."""
+    x = abs(x)
+    if x < 1:
+        return (1.5 * x - 2.5) * x * x + 1.0
+    return ((-0.5 * x + 2.5) * x - 4.0) * x + 2.0 if x < 2 else 0.0
+
+
+def lanczos(x, reach):
+    """A sinc, times one that is `reach` times as wide."""
+    if x == 0 or abs(x) >= reach:
+        return 1.0 if x == 0 else 0.0
+    angle = math.pi * x
+    return reach * math.sin(angle) * math.sin(angle / reach) / (angle * angle)
+
+
+def resampled(x, axis, factor, method):
+    """Elements between those of an axis, each a weighted mean of its neighbors."""
+    reach = {"cubic": 2, "lanczos3": 3, "lanczos5": 5}[method]
+    size = x.shape[axis]
+    inside = np.pad(np.ones(size), reach)
+    padded = [(0, 0, 0)] * x.ndim
+    padded[axis] = (reach, reach, 0)
+    neighbors = lax.pad(x, jnp.zeros((), x.dtype), padded)
+    behind = range(1, x.ndim - axis)
+    parts = []
+    for i in range(factor):
+        place = (i + 0.5) / factor - 0.5
+        shares = {}
+        for tap in range(-reach, reach + 1):
+            distance = tap - place
+            weight = cubic(distance) if reach == 2 else lanczos(distance, reach)
+            start = reach + tap
+            if weight != 0:
+                shares[start] = weight * inside[start : start + size]
+        # At the ends the weights of neighbors that are there are made to add up to one.
+        total = np.sum(list(shares.values()), axis=0)
+        terms = []
+        for start, share in shares.items():
+            weights = lax.expand_dims(jnp.asarray(share / total, x.dtype), behind)
+            near = lax.slice_in_dim(neighbors, start, start + size, axis=axis)
+            terms.append(near * spread(weights, near.shape))
+        y = terms[0]
+        for term in terms[1:]:
+            y = y + term
+        parts.append(y)
+    shape = (*x.shape[:axis], size * factor, *x.shape[axis + 1 :])
+    return jnp.stack(parts, axis + 1).reshape(shape)
+
+
 @static
 class UpsampleHyperparams(OfLayer):
     """Hyperparameters of Upsample: canonical, hashable, static."""
@@ -35,7 +91,7 @@ class UpsampleHyperparams(OfLayer):
     """Number of spatial axes."""
     factor: tuple[int, ...]
     """By which each spatial axis becomes larger."""
-    method: Literal["nearest", "linear"]
+    method: Literal["nearest", "linear", "cubic", "lanczos3", "lanczos5"]
     """How elements are found."""
     channel_last: bool
     """Whether an axis of channels follows the spatial axes."""
@@ -44,7 +100,7 @@ class UpsampleHyperparams(OfLayer):
 def init(
     spatial_dims: int,
     factor: int | Sequence[int],
-    method: Literal["nearest", "linear"] = "nearest",
+    method: Literal["nearest", "linear", "cubic", "lanczos3", "lanczos5"] = "nearest",
     channel_last: bool = False,
 ) -> tuple[None, None, UpsampleHyperparams]:
     """Create the hyperparameters of Upsample, which has no weights.
@@ -53,7 +109,8 @@ def init(
         spatial_dims: number of spatial axes (an integer of at least 1).
         factor: by which each spatial axis becomes larger (an integer of at least 1, or
             a sequence of one for each spatial axis).
-        method: how elements are found (one of "nearest", "linear").
+        method: how elements are found (one of "nearest", "linear", "cubic", "lanczos3",
+            "lanczos5").
         channel_last: whether an axis of channels follows the spatial axes.
 
     Returns:
@@ -64,7 +121,11 @@ def init(
     """
     spatial_dims = checks.size("Upsample", spatial_dims=spatial_dims)
     factor = checks.per_dim("Upsample", checks.size, spatial_dims, factor=factor)
-    method = checks.choice("Upsample", ("nearest", "linear"), method=method)
+    method = checks.choice(
+        "Upsample",
+        ("nearest", "linear", "cubic", "lanczos3", "lanczos5"),
+        method=method,
+    )
     channel_last = checks.boolean("Upsample", channel_last=channel_last)
     hyperparams = UpsampleHyperparams(
         spatial_dims=spatial_dims,
@@ -124,6 +185,9 @@ def fwd(
             repeated = spread(lax.expand_dims(x, (axis + 1,)), shape)
             repeated = jnp.broadcast_to(repeated, shape)
             x = lax.collapse(repeated, axis, axis + 2)
+            continue
+        if hyperparams.method != "linear":
+            x = resampled(x, axis, factor, hyperparams.method)
             continue
         # The neighbors of each element; at the ends, the element itself.
         start = lax.slice_in_dim(x, 0, 1, axis=axis)

@@ -67,7 +67,7 @@ class Contract(Generic[S]):
         cases = self._among(claim.among)
         if claim.where is not None:
             # Of the others each has more than the one before: the ends are unlike each other.
-            cases = [case for case in cases if claim.where(case[0])]
+            cases = self._that_show(claim.where, cases)
             cases = cases[:: max(len(cases) - 1, 1)]
             if not cases:
                 raise AssertionError(
@@ -147,6 +147,19 @@ class Contract(Generic[S]):
             lines = str(unfit.__cause__ or unfit).strip().splitlines()
             return lines[0] if lines else "it is not to be looked at."
         return "it is one of others."
+
+    def _that_show(
+        self, where: Callable[[S], bool], cases: Sequence[tuple[S, Mapping[str, Any]]]
+    ) -> Sequence[tuple[S, Mapping[str, Any]]]:
+        """Those of the cases that show something; where none does, other values are picked."""
+        found = [case for case in cases if where(case[0])]
+        if found:
+            return found
+        return [
+            case
+            for case in picks.covering(self.make, seeds=profiles.seeds() + 3)
+            if where(case[0])
+        ]
 
     @functools.cached_property
     def _options(self) -> list[tuple[S, Mapping[str, Any]]]:

@@ -256,7 +256,9 @@ def make_the_first_carry(situation: Situation) -> None:
         inputs, carry = situation.arguments.x
         given = inputs.shape, inputs.dtype
         made = situation.arguments.hyperparams.initial_carry(*given)
-        declared = first_carry(situation.case, situation.spec, *given)
+        declared = first_carry(
+            situation.case, situation.spec, situation.arguments, *given
+        )
     shapes = jax.tree.map(lambda v: jax.ShapeDtypeStruct(v.shape, v.dtype), made)
     assert shapes == carry, f"{situation}: initial_carry makes {shapes}, not {carry}"
     # A NamedTuple of the spec is another class than that of the module.

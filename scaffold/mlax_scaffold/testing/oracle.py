@@ -81,9 +81,13 @@ def _run_layer(
     return y, layer.non_trainables
 
 
-def first_carry(case: Case, spec: Spec, shape: tuple[int, ...], dtype: Any) -> Any:
+def first_carry(
+    case: Case, spec: Spec, arguments: Arguments, shape: tuple[int, ...], dtype: Any
+) -> Any:
     """The carry of a cell before its first step, as the spec makes it."""
-    layer = spec.load()(**case.plain_hyperparameters())
+    definition = spec.load()
+    given = _hyperparameters(definition, arguments) | case.plain_hyperparameters()
+    layer = definition(**given)
     return layer.initial_carry(shape, dtype)
 
 

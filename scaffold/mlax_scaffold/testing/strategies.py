@@ -248,6 +248,20 @@ def functions() -> Domain[Callable[..., Any]]:
     return just(_halve, _bend)
 
 
+def reductions() -> Domain[Callable[..., Any]]:
+    """`Reduction`: of two arrays."""
+    return choices(jax.lax.add, jax.lax.max)
+
+
+def dot_generals() -> Domain[Callable[..., Any]]:
+    """`DotGeneral`: that of jax, and one that computes something else."""
+    return choices(jax.lax.dot_general, _halved_product)
+
+
+def _halved_product(left: Any, right: Any, *arguments: Any, **options: Any) -> Any:
+    return jax.lax.dot_general(0.5 * left, right, *arguments, **options)
+
+
 def _halve(x: Any, second: Any = None, third: Any = None, *_: Any, **__: Any) -> Any:
     return _with(0.5 * x, second) if third is None else _attend(0.5 * x, second, third)
 

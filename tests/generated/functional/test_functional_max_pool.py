@@ -60,6 +60,12 @@ SPEC = find_spec("scaffold/mlax_scaffold/specs/functional/max_pool.py", near=__f
         ("channel_last", 1),
         ("channel_last", "yes"),
         ("channel_last", None),
+        ("input_dilation", 0),
+        ("input_dilation", -1),
+        ("input_dilation", 2.5),
+        ("input_dilation", "4"),
+        ("input_dilation", True),
+        ("input_dilation", None),
     ],
 )
 def cases(pick: Pick) -> Case:
@@ -71,6 +77,7 @@ def cases(pick: Pick) -> Case:
     dilation = pick("dilation", per_dim(sizes(), spatial_dims))
     ceil_mode = pick("ceil_mode", booleans())
     channel_last = pick("channel_last", booleans())
+    input_dilation = pick("input_dilation", per_dim(sizes(), spatial_dims))
     hyperparameters: dict[str, Any] = {
         "spatial_dims": spatial_dims,
         "window": window,
@@ -79,6 +86,7 @@ def cases(pick: Pick) -> Case:
         "dilation": dilation,
         "ceil_mode": ceil_mode,
         "channel_last": channel_last,
+        "input_dilation": input_dilation,
     }
     shapes = shapes_of(
         pick,
@@ -92,6 +100,8 @@ def cases(pick: Pick) -> Case:
         requirements=(
             "padding must be smaller than the window",
             "what is padded must be as large as the dilation",
+            "an axis has a dilation of the window or of the input",
+            "the window must reach from element to element of the input",
         ),
         shapes=shapes,
         y=shapes.expected(

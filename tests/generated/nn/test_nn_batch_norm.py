@@ -20,6 +20,7 @@ from mlax_scaffold.testing.strategies import (
     accum_dtypes,
     axis_names,
     booleans,
+    counts,
     optional,
     positives,
     probabilities,
@@ -65,10 +66,14 @@ SPEC = find_spec("scaffold/mlax_scaffold/specs/nn/batch_norm.py", near=__file__)
         ("axis_name", ()),
         ("accum_dtype", "int32"),
         ("accum_dtype", "no dtype"),
+        ("batch_dims", -1),
+        ("batch_dims", 2.5),
+        ("batch_dims", "1"),
+        ("batch_dims", None),
     ],
     creates=True,
     invariances=["independent batch if inference", "permutable batch"],
-    returns="batch *spatial channels if channel_last else batch channels *spatial",
+    returns="*batch *spatial channels if channel_last else *batch channels *spatial",
 )
 def cases(pick: Pick) -> Case:
     """Hyperparameters and inputs of BatchNorm that fit each other."""
@@ -80,6 +85,7 @@ def cases(pick: Pick) -> Case:
     epsilon = pick("epsilon", positives())
     axis_name = pick("axis_name", optional(axis_names()))
     accum_dtype = pick("accum_dtype", optional(accum_dtypes()))
+    batch_dims = pick("batch_dims", counts())
     hyperparameters = {
         "channels": channels,
         "channel_last": channel_last,
@@ -89,13 +95,14 @@ def cases(pick: Pick) -> Case:
         "epsilon": epsilon,
         "axis_name": axis_name,
         "accum_dtype": accum_dtype,
+        "batch_dims": batch_dims,
     }
     hyperparams = hyperparams_of(BatchNorm, hyperparameters)
     shapes = shapes_of(
         pick,
         {
-            "x": "batch *spatial channels if channel_last else batch channels *spatial",
-            "mask": "# batch *spatial channels if channel_last else # batch channels *spatial",
+            "x": "*batch *spatial channels if channel_last else *batch channels *spatial",
+            "mask": "# *batch *spatial channels if channel_last else # *batch channels *spatial",
         },
         known(hyperparams),
     )
@@ -112,7 +119,7 @@ def cases(pick: Pick) -> Case:
         x=shapes.array("x"),
         inputs=inputs,
         y=shapes.expected(
-            "batch *spatial channels if channel_last else batch channels *spatial"
+            "*batch *spatial channels if channel_last else *batch channels *spatial"
         ),
         allow=declared(accum_dtype),
         smooth=exact(accum_dtype),

@@ -2,6 +2,7 @@
 # To change this file, edit that spec and run `mlax-scaffold generate`.
 """Property tests of mlax.nn.ConvLocal."""
 
+import jax.numpy as jnp
 import pytest
 from hypothesis import given
 
@@ -134,10 +135,14 @@ def cases(pick: Pick) -> Case:
     shapes = shapes_of(
         pick,
         {
-            "x": "*batch *input_size in_channels if channel_last else *batch in_channels *input_size"
+            "x": "*batch *input_size in_channels if channel_last else *batch in_channels *input_size",
+            "kernel_mask": "# *kernel_shape",
         },
         known(hyperparams),
     )
+    inputs = {}
+    if pick("kernel_mask is given", booleans()):
+        inputs["kernel_mask"] = shapes.array("kernel_mask", jnp.bool_)
     return Case.of_layer(
         "ConvLocal",
         ConvLocal,
@@ -146,6 +151,7 @@ def cases(pick: Pick) -> Case:
         requirements=requirements,
         shapes=shapes,
         x=shapes.array("x"),
+        inputs=inputs,
         y=shapes.expected(
             "*batch *output_size out_channels if channel_last else *batch out_channels *output_size"
         ),

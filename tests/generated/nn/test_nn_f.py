@@ -35,6 +35,11 @@ SPEC = find_spec("scaffold/mlax_scaffold/specs/nn/f.py", near=__file__)
         ("takes_key", 1),
         ("takes_key", "yes"),
         ("takes_key", None),
+        ("inference_takes_key", 1),
+        ("inference_takes_key", "yes"),
+        ("inference_takes_key", None),
+        ("initial_carry", 1),
+        ("initial_carry", []),
     ],
 )
 def cases(pick: Pick) -> Case:
@@ -42,12 +47,18 @@ def cases(pick: Pick) -> Case:
     function_ = pick("function", functions())
     inference_function = pick("inference_function", optional(functions()))
     takes_key = pick("takes_key", booleans())
+    inference_takes_key = pick("inference_takes_key", booleans())
+    initial_carry = pick("initial_carry", optional(functions()))
     hyperparameters = {
         "function": function_,
         "inference_function": inference_function,
         "takes_key": takes_key,
+        "inference_takes_key": inference_takes_key,
+        "initial_carry": initial_carry,
     }
-    requirements = ("a function that takes a key needs an inference_function",)
+    requirements = (
+        "a function that takes a key needs an inference_function, or inference_takes_key",
+    )
     hyperparams = hyperparams_of(F, hyperparameters, requirements)
     shapes = shapes_of(pick, {"x": "*batch features"}, known(hyperparams), trees=("x",))
     return Case.of_layer(

@@ -15,7 +15,13 @@ from mlax_scaffold.testing.kinds import layer
 from mlax_scaffold.testing.oracle import find_spec
 from mlax_scaffold.testing.picks import Pick
 from mlax_scaffold.testing.profiles import each_dtype
-from mlax_scaffold.testing.strategies import booleans, choices, optional, precisions
+from mlax_scaffold.testing.strategies import (
+    booleans,
+    choices,
+    dot_generals,
+    optional,
+    precisions,
+)
 
 SPEC = find_spec("scaffold/mlax_scaffold/specs/nn/linear_general.py", near=__file__)
 
@@ -56,6 +62,9 @@ SPEC = find_spec("scaffold/mlax_scaffold/specs/nn/linear_general.py", near=__fil
         ("use_bias", "yes"),
         ("use_bias", None),
         ("precision", "exact"),
+        ("dot_general", 1),
+        ("dot_general", []),
+        ("dot_general", None),
     ],
     creates=True,
 )
@@ -100,6 +109,7 @@ def cases(pick: Pick) -> Case:
     batch_axis = example["batch_axis"]
     use_bias = pick("use_bias", booleans())
     precision = pick("precision", optional(precisions()))
+    dot_general = pick("dot_general", dot_generals())
     hyperparameters = {
         "in_features": in_features,
         "out_features": out_features,
@@ -108,6 +118,7 @@ def cases(pick: Pick) -> Case:
         "batch_axis": batch_axis,
         "use_bias": use_bias,
         "precision": precision,
+        "dot_general": dot_general,
     }
     requirements = (
         "in_features has a size for each axis",

@@ -28,6 +28,7 @@ from mlax_scaffold.testing.strategies import (
     booleans,
     choices,
     counts,
+    dot_generals,
     functions,
     optional,
     positives,
@@ -145,6 +146,9 @@ SPEC = find_spec(
         ("out_bias", "yes"),
         ("attention_function", 1),
         ("attention_function", []),
+        ("dot_general", 1),
+        ("dot_general", []),
+        ("dot_general", None),
     ],
     creates=True,
     invariances=["causal queries if causal"],
@@ -180,6 +184,7 @@ def cases(pick: Pick) -> Case:
     value_bias = pick("value_bias", optional(booleans()))
     out_bias = pick("out_bias", optional(booleans()))
     attention_function = pick("attention_function", optional(functions()))
+    dot_general = pick("dot_general", dot_generals())
     hyperparameters = {
         "features": features,
         "heads": heads,
@@ -209,6 +214,7 @@ def cases(pick: Pick) -> Case:
         "value_bias": value_bias,
         "out_bias": out_bias,
         "attention_function": attention_function,
+        "dot_general": dot_general,
     }
     requirements = (
         "heads must divide features, or head_features is given",

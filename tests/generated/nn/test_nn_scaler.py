@@ -15,7 +15,7 @@ from mlax_scaffold.testing.kinds import layer
 from mlax_scaffold.testing.oracle import find_spec
 from mlax_scaffold.testing.picks import Pick
 from mlax_scaffold.testing.profiles import each_dtype
-from mlax_scaffold.testing.strategies import sizes
+from mlax_scaffold.testing.strategies import array_shapes, choices, sizes
 
 SPEC = find_spec("scaffold/mlax_scaffold/specs/nn/scaler.py", near=__file__)
 
@@ -32,15 +32,31 @@ SPEC = find_spec("scaffold/mlax_scaffold/specs/nn/scaler.py", near=__file__)
         ("features", "4"),
         ("features", True),
         ("features", None),
+        ("spatial_dims", -1),
+        ("spatial_dims", 2.5),
+        ("spatial_dims", "1"),
+        ("spatial_dims", None),
+        ("leading_features", (-1,)),
+        ("leading_features", 2.5),
+        ("leading_features", "23"),
+        ("leading_features", None),
     ],
     creates=True,
 )
 def cases(pick: Pick) -> Case:
     """Hyperparameters and inputs of Scaler that fit each other."""
     features = pick("features", sizes())
-    hyperparameters = {"features": features}
+    spatial_dims = pick("spatial_dims", choices(1, 2))
+    leading_features = pick("leading_features", array_shapes())
+    hyperparameters = {
+        "features": features,
+        "spatial_dims": spatial_dims,
+        "leading_features": leading_features,
+    }
     hyperparams = hyperparams_of(Scaler, hyperparameters)
-    shapes = shapes_of(pick, {"x": "*batch features"}, known(hyperparams))
+    shapes = shapes_of(
+        pick, {"x": "*batch *leading_features features *spatial"}, known(hyperparams)
+    )
     return Case.of_layer(
         "Scaler",
         Scaler,
@@ -48,7 +64,7 @@ def cases(pick: Pick) -> Case:
         hyperparameters,
         shapes=shapes,
         x=shapes.array("x"),
-        y=shapes.expected("*batch features"),
+        y=shapes.expected("*batch *leading_features features *spatial"),
         keys=1,
     )
 

@@ -70,6 +70,12 @@ SPEC = find_spec("scaffold/mlax_scaffold/specs/nn/sum_pool.py", near=__file__)
         ("channel_last", None),
         ("accum_dtype", "int32"),
         ("accum_dtype", "no dtype"),
+        ("input_dilation", 0),
+        ("input_dilation", -1),
+        ("input_dilation", 2.5),
+        ("input_dilation", "4"),
+        ("input_dilation", True),
+        ("input_dilation", None),
     ],
 )
 def cases(pick: Pick) -> Case:
@@ -82,6 +88,7 @@ def cases(pick: Pick) -> Case:
     ceil_mode = pick("ceil_mode", booleans())
     channel_last = pick("channel_last", booleans())
     accum_dtype = pick("accum_dtype", optional(accum_dtypes()))
+    input_dilation = pick("input_dilation", per_dim(sizes(), spatial_dims))
     hyperparameters = {
         "spatial_dims": spatial_dims,
         "window": window,
@@ -91,10 +98,13 @@ def cases(pick: Pick) -> Case:
         "ceil_mode": ceil_mode,
         "channel_last": channel_last,
         "accum_dtype": accum_dtype,
+        "input_dilation": input_dilation,
     }
     requirements = (
         "padding must be smaller than the window",
         "what is padded must be as large as the dilation",
+        "an axis has a dilation of the window or of the input",
+        "the window must reach from element to element of the input",
     )
     hyperparams = hyperparams_of(SumPool, hyperparameters, requirements)
     shapes = shapes_of(

@@ -50,7 +50,9 @@ def cases(pick: Pick) -> Case:
     """Hyperparameters and inputs of Upsample that fit each other."""
     spatial_dims = pick("spatial_dims", choices(1, 2))
     factor = pick("factor", per_dim(sizes(), spatial_dims))
-    method = pick("method", choices("nearest", "linear"))
+    method = pick(
+        "method", choices("nearest", "linear", "cubic", "lanczos3", "lanczos5")
+    )
     channel_last = pick("channel_last", booleans())
     hyperparameters = {
         "spatial_dims": spatial_dims,

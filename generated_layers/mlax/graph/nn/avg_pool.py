@@ -40,6 +40,8 @@ class AvgPool(LayerModule):
         channel_last: whether an axis of channels follows the spatial axes.
         count_include_pad: whether padding counts as elements.
         accum_dtype: dtype of the sum; None: that of x (a floating dtype, or None).
+        input_dilation: steps between elements of the input (an integer of at least 1,
+            or a sequence of one for each spatial axis).
 
     Raises:
         ValueError, TypeError: where an argument is not what it may be.
@@ -59,6 +61,7 @@ class AvgPool(LayerModule):
         channel_last: bool = False,
         count_include_pad: bool = True,
         accum_dtype: DTypeLike | None = None,
+        input_dilation: int | Sequence[int] = 1,
     ) -> None:
         super().__init__(graph)
         self.spatial_dims = checks.size("AvgPool", spatial_dims=spatial_dims)
@@ -79,6 +82,9 @@ class AvgPool(LayerModule):
         )
         self.accum_dtype = checks.optional(
             checks.dtype, "AvgPool", accum_dtype=accum_dtype
+        )
+        self.input_dilation = checks.per_dim(
+            "AvgPool", checks.size, spatial_dims, input_dilation=input_dilation
         )
 
     def __call__(

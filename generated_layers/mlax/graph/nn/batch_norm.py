@@ -33,9 +33,14 @@ class BatchNorm(LayerModule):
     default is 0.99; 0.9 is the decay of PyTorch, which calls its complement momentum.
     The moments of the batch are of the elements that the mask selects.
 
+    Where `jax.vmap(..., axis_name="batch")` maps over examples, `batch_dims` is 0, and
+    `axis_name` has that name. For groups of devices make them an axis of the mesh, and
+    name the other axis: devices of a group are then averaged over.
+
     Args:
         graph: a node of its own, `graph.child(...)`.
-        channel_last: whether channels are the last axis, else the second.
+        channels: number of channels (an integer of at least 1).
+        channel_last: whether channels are last, else behind the batch.
         use_scale: whether the result is multiplied by a weight.
         use_bias: whether a bias is added.
         momentum: decay of the moving averages (a number from 0 to 1).
@@ -44,8 +49,8 @@ class BatchNorm(LayerModule):
             axis, or a sequence of names, or None).
         accum_dtype: dtype of the computation; None: that of x (a floating dtype, or
             None).
-        channels: number of channels (an integer of at least 1); None: that of the first
-            input.
+        batch_dims: number of axes before channels, or before the spatial axes (an
+            integer of at least 0).
         scale_initializer: initializer of `scale`, of shape (channels,).
         bias_initializer: initializer of `bias`, of shape (channels,).
         dtype: dtype of the weights; None: that of their initializers.
@@ -64,11 +69,11 @@ class BatchNorm(LayerModule):
         "mean": None,
         "var": None,
     }
-    inferred: ClassVar[Mapping[str, str]] = {"channels": "channels"}
 
     def __init__(
         self,
         graph: Graph,
+        channels: int,
         channel_last: bool = False,
         use_scale: bool = True,
         use_bias: bool = True,
@@ -76,8 +81,8 @@ class BatchNorm(LayerModule):
         epsilon: float = 1e-05,
         axis_name: str | Sequence[str] | None = None,
         accum_dtype: DTypeLike | None = None,
+        batch_dims: int = 1,
         *,
-        channels: int | None = None,
         scale_initializer: arrays.Initializer = ones,
         bias_initializer: arrays.Initializer = zeros,
         dtype: DTypeLike | None = None,
@@ -85,7 +90,7 @@ class BatchNorm(LayerModule):
         rng: Rng | None = None,
     ) -> None:
         super().__init__(graph, rng=rng, dtype=dtype, metadata=metadata)
-        self.channels = checks.optional(checks.size, "BatchNorm", channels=channels)
+        self.channels = checks.size("BatchNorm", channels=channels)
         self.channel_last = checks.boolean("BatchNorm", channel_last=channel_last)
         self.use_scale = checks.boolean("BatchNorm", use_scale=use_scale)
         self.use_bias = checks.boolean("BatchNorm", use_bias=use_bias)
@@ -97,14 +102,9 @@ class BatchNorm(LayerModule):
         self.accum_dtype = checks.optional(
             checks.dtype, "BatchNorm", accum_dtype=accum_dtype
         )
+        self.batch_dims = checks.count("BatchNorm", batch_dims=batch_dims)
         self.scale_initializer = scale_initializer
         self.bias_initializer = bias_initializer
-
-    def inferred_sizes(self, x: Any) -> dict[str, Any]:
-        """The hyperparameters that the shape of an input decides."""
-        return {
-            "channels": self.axis_size("channels", x, -1 if self.channel_last else 1)
-        }
 
     def __call__(
         self,
@@ -118,15 +118,15 @@ class BatchNorm(LayerModule):
 
         Args:
             params: the parameters: those that are missing are created.
-            x: floating (batch, *spatial, channels) where channel_last, else (batch,
+            x: floating (*batch, *spatial, channels) where channel_last, else (*batch,
                 channels, *spatial).
-            mask: boolean (batch, *spatial, channels) where channel_last, else (batch,
+            mask: boolean (*batch, *spatial, channels) where channel_last, else (*batch,
                 channels, *spatial), or None.
             is_training: static; whether state changes and something may be random.
 
         Returns:
-            `(y, params)`; y is floating (batch, *spatial, channels) where channel_last,
-                else (batch, channels, *spatial).
+            `(y, params)`; y is floating (*batch, *spatial, channels) where channel_last,
+                else (*batch, channels, *spatial).
 
         Raises:
             LockedError: where locked params lack a parameter.

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import jax
@@ -23,11 +23,17 @@ from mlax.nn import bias as pure
 class Bias(LayerModule):
     """Adds a weight to the last axis: y = x + b.
 
+    Or the axis before `spatial_dims` others, where channels come first. With
+    `leading_features` each element of several axes has a weight of its own.
+
     Args:
         graph: a node of its own, `graph.child(...)`.
-        features: size of the last axis (an integer of at least 1); None: that of the
-            first input.
-        bias_initializer: initializer of `bias`, of shape (features,).
+        spatial_dims: number of axes behind the features (an integer of at least 0).
+        leading_features: sizes of axes before it that have weights, too (a sequence of
+            integers of at least 0).
+        features: size of the last axis, or of the one before the spatial axes (an
+            integer of at least 1); None: that of the first input.
+        bias_initializer: initializer of `bias`, of shape (*leading_features, features).
         dtype: dtype of the weights; None: that of their initializers.
         metadata: of the parameters, by their names, such as `{"kernel": {"sharding":
             P(None, "model")}}`.
@@ -44,6 +50,8 @@ class Bias(LayerModule):
     def __init__(
         self,
         graph: Graph,
+        spatial_dims: int = 0,
+        leading_features: Sequence[int] = (),
         *,
         features: int | None = None,
         bias_initializer: arrays.Initializer = zeros,
@@ -53,11 +61,13 @@ class Bias(LayerModule):
     ) -> None:
         super().__init__(graph, rng=rng, dtype=dtype, metadata=metadata)
         self.features = checks.optional(checks.size, "Bias", features=features)
+        self.spatial_dims = checks.count("Bias", spatial_dims=spatial_dims)
+        self.leading_features = checks.shape("Bias", leading_features=leading_features)
         self.bias_initializer = bias_initializer
 
     def inferred_sizes(self, x: Any) -> dict[str, Any]:
         """The hyperparameters that the shape of an input decides."""
-        return {"features": self.axis_size("features", x, -1)}
+        return {"features": self.axis_size("features", x, -1 - self.spatial_dims)}
 
     def __call__(
         self, params: Params, x: jax.Array, *, is_training: bool = True
@@ -66,11 +76,11 @@ class Bias(LayerModule):
 
         Args:
             params: the parameters: those that are missing are created.
-            x: floating (*batch, features).
+            x: floating (*batch, *leading_features, features, *spatial).
             is_training: static; whether state changes and something may be random.
 
         Returns:
-            `(y, params)`; y is floating (*batch, features).
+            `(y, params)`; y is floating (*batch, *leading_features, features, *spatial).
 
         Raises:
             LockedError: where locked params lack a parameter.

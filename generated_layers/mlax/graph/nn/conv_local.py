@@ -26,7 +26,8 @@ class ConvLocal(LayerModule):
 
     The kernel is (out_channels, patch, *output_size), and with `channel_last`
     (out_channels, *output_size, patch), where patch is in_channels * prod(kernel_size) in
-    that order. Deviation from flax: at initialization, places do not count as inputs.
+    that order; where `kernel_mask` is False, it counts as zero. Deviation from flax: at
+    initialization, places do not count as inputs.
 
     Args:
         graph: a node of its own, `graph.child(...)`.
@@ -50,9 +51,7 @@ class ConvLocal(LayerModule):
             first input.
         input_size: sizes of the spatial axes of the input (an integer of at least 1, or
             a sequence of one for each spatial axis); None: that of the first input.
-        kernel_initializer: initializer of `kernel`, of shape (out_channels,
-            *output_size, in_channels * math.prod(kernel_size)) if channel_last else
-            (out_channels, in_channels * math.prod(kernel_size), *output_size); None:
+        kernel_initializer: initializer of `kernel`, of shape kernel_shape; None:
             lecun_normal(in_axis=-1 if channel_last else 1, out_axis=0,
             batch_axis=tuple(range(1 if channel_last else 2, (1 if channel_last else 2)
             + spatial_dims))).
@@ -147,7 +146,12 @@ class ConvLocal(LayerModule):
         }
 
     def __call__(
-        self, params: Params, x: jax.Array, *, is_training: bool = True
+        self,
+        params: Params,
+        x: jax.Array,
+        *,
+        kernel_mask: jax.Array | None = None,
+        is_training: bool = True,
     ) -> tuple[jax.Array, Params]:
         """Apply the module.
 
@@ -155,6 +159,7 @@ class ConvLocal(LayerModule):
             params: the parameters: those that are missing are created.
             x: floating (*batch, *input_size, in_channels) where channel_last, else (*batch,
                 in_channels, *input_size).
+            kernel_mask: boolean that broadcasts to (*kernel_shape,), or None.
             is_training: static; whether state changes and something may be random.
 
         Returns:
@@ -165,4 +170,4 @@ class ConvLocal(LayerModule):
             LockedError: where locked params lack a parameter.
             ValueError, TypeError: where an input does not fit.
         """
-        return self.call(pure.fwd, params, x, is_training)
+        return self.call(pure.fwd, params, x, is_training, kernel_mask=kernel_mask)

@@ -19,14 +19,20 @@ class F(LayerModule):
     """Makes a layer of a pure function: y = function(x).
 
     In inference mode it is `inference_function`, where there is one. A function that
-    takes a key is called with (x, key), in training only.
+    takes a key is called with (x, key).
+
+    With `initial_carry` it is a recurrent cell, whose input is (inputs, carry) and whose
+    result is (outputs, carry), so that Recurrent takes it.
 
     Args:
         graph: a node of its own, `graph.child(...)`.
         function: of the input; with takes_key, of the input and a key (a hashable
             function).
         inference_function: at inference; None: the same (a hashable function, or None).
-        takes_key: whether `function` draws random numbers.
+        takes_key: whether `function` draws random numbers in training.
+        inference_takes_key: whether what runs at inference draws them, too.
+        initial_carry: of an input's shape and dtype: the first carry, where `function`
+            is a cell (a hashable function, or None).
         rng: gives that of each call in training.
 
     Raises:
@@ -42,6 +48,8 @@ class F(LayerModule):
         function: Callable[..., Any],
         inference_function: Callable[..., Any] | None = None,
         takes_key: bool = False,
+        inference_takes_key: bool = False,
+        initial_carry: Callable[..., Any] | None = None,
         *,
         rng: Rng | None = None,
     ) -> None:
@@ -51,6 +59,12 @@ class F(LayerModule):
             checks.function, "F", inference_function=inference_function
         )
         self.takes_key = checks.boolean("F", takes_key=takes_key)
+        self.inference_takes_key = checks.boolean(
+            "F", inference_takes_key=inference_takes_key
+        )
+        self.initial_carry = checks.optional(
+            checks.function, "F", initial_carry=initial_carry
+        )
 
     def __call__(
         self, params: Params, x: Any, *, is_training: bool = True

@@ -4,10 +4,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import jax
+from jax import lax
 from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
@@ -41,6 +42,8 @@ class LinearGeneral(LayerModule):
         use_bias: whether a bias is added.
         precision: of the product, see jax.lax.Precision (what `jax.lax` takes as
             precision, or None).
+        dot_general: what multiplies x and the kernel (a hashable function that is
+            called as `jax.lax.dot_general`).
         kernel_initializer: initializer of `kernel`, of shape (*batch_features,
             *in_features, *out_features); None: variance_scaling(1.0, 'fan_in',
             'truncated_normal', in_axis=tuple(range(len(batch_axis), len(batch_axis) +
@@ -71,6 +74,7 @@ class LinearGeneral(LayerModule):
         batch_axis: int | Sequence[int] = (),
         use_bias: bool = True,
         precision: PrecisionLike | None = None,
+        dot_general: Callable[..., Any] = lax.dot_general,
         *,
         kernel_initializer: arrays.Initializer | None = None,
         bias_initializer: arrays.Initializer = zeros,
@@ -90,6 +94,7 @@ class LinearGeneral(LayerModule):
         self.precision = checks.optional(
             checks.precision, "LinearGeneral", precision=precision
         )
+        self.dot_general = checks.function("LinearGeneral", dot_general=dot_general)
         self.kernel_initializer = kernel_initializer
         self.bias_initializer = bias_initializer
 

@@ -37,6 +37,8 @@ class MinPool(LayerModule):
             or a sequence of one for each spatial axis).
         ceil_mode: whether a last window may end beyond the padding.
         channel_last: whether an axis of channels follows the spatial axes.
+        input_dilation: steps between elements of the input (an integer of at least 1,
+            or a sequence of one for each spatial axis).
 
     Raises:
         ValueError, TypeError: where an argument is not what it may be.
@@ -54,6 +56,7 @@ class MinPool(LayerModule):
         dilation: int | Sequence[int] = 1,
         ceil_mode: bool = False,
         channel_last: bool = False,
+        input_dilation: int | Sequence[int] = 1,
     ) -> None:
         super().__init__(graph)
         self.spatial_dims = checks.size("MinPool", spatial_dims=spatial_dims)
@@ -69,6 +72,9 @@ class MinPool(LayerModule):
         )
         self.ceil_mode = checks.boolean("MinPool", ceil_mode=ceil_mode)
         self.channel_last = checks.boolean("MinPool", channel_last=channel_last)
+        self.input_dilation = checks.per_dim(
+            "MinPool", checks.size, spatial_dims, input_dilation=input_dilation
+        )
 
     def __call__(
         self, params: Params, x: jax.Array, *, is_training: bool = True

@@ -38,6 +38,8 @@ class SumPool(LayerModule):
         ceil_mode: whether a last window may end beyond the padding.
         channel_last: whether an axis of channels follows the spatial axes.
         accum_dtype: dtype of the sum; None: that of x (a floating dtype, or None).
+        input_dilation: steps between elements of the input (an integer of at least 1,
+            or a sequence of one for each spatial axis).
 
     Raises:
         ValueError, TypeError: where an argument is not what it may be.
@@ -56,6 +58,7 @@ class SumPool(LayerModule):
         ceil_mode: bool = False,
         channel_last: bool = False,
         accum_dtype: DTypeLike | None = None,
+        input_dilation: int | Sequence[int] = 1,
     ) -> None:
         super().__init__(graph)
         self.spatial_dims = checks.size("SumPool", spatial_dims=spatial_dims)
@@ -73,6 +76,9 @@ class SumPool(LayerModule):
         self.channel_last = checks.boolean("SumPool", channel_last=channel_last)
         self.accum_dtype = checks.optional(
             checks.dtype, "SumPool", accum_dtype=accum_dtype
+        )
+        self.input_dilation = checks.per_dim(
+            "SumPool", checks.size, spatial_dims, input_dilation=input_dilation
         )
 
     def __call__(

@@ -20,14 +20,19 @@ class Upsample(LayerModule):
     """Makes spatial axes larger by whole factors, by repetition or interpolation.
 
     Elements are the centers of pixels: "linear" over two axes is bilinear interpolation,
-    as of jax.image.resize, and of PyTorch without align_corners.
+    as of jax.image.resize, and of PyTorch without align_corners. "cubic" (Keys, 1981, IEEE
+    Transactions on Acoustics, Speech, and Signal Processing 29(6), with a = -0.5) and
+    "lanczos3" and "lanczos5" (Duchon, 1979, Journal of Applied Meteorology 18(8)) are those
+    of jax.image.resize, too: at the ends, weights of what is not there are left out. PyTorch
+    has a = -0.75, and repeats the ends.
 
     Args:
         graph: a node of its own, `graph.child(...)`.
         spatial_dims: number of spatial axes (an integer of at least 1).
         factor: by which each spatial axis becomes larger (an integer of at least 1, or
             a sequence of one for each spatial axis).
-        method: how elements are found (one of "nearest", "linear").
+        method: how elements are found (one of "nearest", "linear", "cubic", "lanczos3",
+            "lanczos5").
         channel_last: whether an axis of channels follows the spatial axes.
 
     Raises:
@@ -41,7 +46,9 @@ class Upsample(LayerModule):
         graph: Graph,
         spatial_dims: int,
         factor: int | Sequence[int],
-        method: Literal["nearest", "linear"] = "nearest",
+        method: Literal[
+            "nearest", "linear", "cubic", "lanczos3", "lanczos5"
+        ] = "nearest",
         channel_last: bool = False,
     ) -> None:
         super().__init__(graph)
@@ -49,7 +56,11 @@ class Upsample(LayerModule):
         self.factor = checks.per_dim(
             "Upsample", checks.size, spatial_dims, factor=factor
         )
-        self.method = checks.choice("Upsample", ("nearest", "linear"), method=method)
+        self.method = checks.choice(
+            "Upsample",
+            ("nearest", "linear", "cubic", "lanczos3", "lanczos5"),
+            method=method,
+        )
         self.channel_last = checks.boolean("Upsample", channel_last=channel_last)
 
     def __call__(

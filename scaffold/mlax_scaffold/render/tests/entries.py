@@ -161,8 +161,14 @@ def _known(
         yield f"given={{{given}}}"
     name = variadic(patterns)
     if name and ranked(definition, method):
-        fixed = len(patterns[0][1].split()) - 1
-        yield f'ranks={{"{name}": {f"max(rank - {fixed}, 0)" if fixed else "rank"}}}'
+        others = [word for word in patterns[0][1].split() if word != f"*{name}"]
+        fields = {f"*{h.name}" for h in definition.hyperparameters}
+        groups = [word[1:] for word in others if word in fields]
+        fixed = [f"len({group})" for group in groups]
+        if len(others) > len(groups):
+            fixed.append(str(len(others) - len(groups)))
+        left = f"max({' - '.join(['rank', *fixed])}, 0)" if fixed else "rank"
+        yield f'ranks={{"{name}": {left}}}'
 
 
 def _x(method: Method, definition: Definition) -> str:
@@ -194,11 +200,16 @@ def _abstract(
             for key, at, part in array.parts
         ]
         return f"{{{', '.join(pairs)}}}"
-    if array.kind == "PyTree" and not first and definition.structural():
+    if array.kind == "PyTree" and not first and _chooses(definition):
         return "None"
     if array.kind == "Key":
         return "abstract_key()"
     return f'shapes.array("{label}"{_DTYPES.get(array.kind, "")})'
+
+
+def _chooses(definition: Definition) -> bool:
+    """Whether its layers have a tree of their own where none is given: no cell does."""
+    return bool(definition.structural()) and definition.method("initial_carry") is None
 
 
 def _expected(array: ArrayType | None) -> str:

@@ -29,6 +29,7 @@ def avg_pool(
     channel_last: bool = False,  #: whether an axis of channels follows the spatial axes
     count_include_pad: bool = True,  #: whether padding counts as elements
     accum_dtype: DType | None = None,  #: dtype of the sum; None: that of x
+    input_dilation: PerDim[Size] = 1,  #: steps between elements of the input
 ) -> Float["*batch *out_spatial channels if channel_last else *batch *out_spatial"]:
     """Mean of each window of the spatial axes, see `pool`.
 
@@ -44,14 +45,20 @@ def avg_pool(
         dilation=dilation,
         ceil_mode=ceil_mode,
         channel_last=channel_last,
+        input_dilation=input_dilation,
     )
     if not count_include_pad:
         after = 1 if channel_last else 0
         before = x.ndim - spatial_dims - after
-        size = x.shape[before : x.ndim - after]
         # Integers: 16 bits of floating point do not count far.
+        ones = lax.pad(
+            jnp.ones(x.shape[before : x.ndim - after], jnp.int32),
+            jnp.int32(0),
+            [(0, 0, e - 1) for e in input_dilation],
+        )
+        size = ones.shape
         elements = lax.reduce_window(
-            jnp.ones(size, jnp.int32),
+            ones,
             0,
             lax.add,
             window,

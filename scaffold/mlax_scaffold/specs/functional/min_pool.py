@@ -12,6 +12,7 @@ def min_pool(
     dilation: PerDim[Size] = 1,  #: steps from element to element of the window
     ceil_mode: bool = False,  #: whether a last window may end beyond the padding
     channel_last: bool = False,  #: whether an axis of channels follows the spatial axes
+    input_dilation: PerDim[Size] = 1,  #: steps between elements of the input
 ) -> Float["*batch *out_spatial channels if channel_last else *batch *out_spatial"]:
     """Smallest element of each window of the spatial axes, see `pool`."""
     return pool(
@@ -24,4 +25,5 @@ def min_pool(
         dilation=dilation,
         ceil_mode=ceil_mode,
         channel_last=channel_last,
+        input_dilation=input_dilation,
     )

@@ -27,15 +27,38 @@ def pool(
     dilation: PerDim[Size] = 1,  #: steps from element to element of the window
     ceil_mode: bool = False,  #: whether a last window may end beyond the padding
     channel_last: bool = False,  #: whether an axis of channels follows the spatial axes
+    input_dilation: PerDim[Size] = 1,  #: steps between elements of the input
 ) -> Float["*batch *out_spatial channels if channel_last else *batch *out_spatial"]:
     """Reduces windows of the spatial axes, in the dtype of x.
 
     Channels that are first are among the batch axes. Where several elements of a window
     are the largest, the gradient goes to one of them, or in parts to all. A mean divides
-    before it adds, so that large elements do not overflow.
+    before it adds, so that large elements do not overflow. What `input_dilation` puts between
+    elements is what they are padded with.
     """
     after = 1 if channel_last else 0
     before = x.ndim - spatial_dims - after
+    average = reduction == "avg"
+    reduce, identity = {
+        "max": (lax.max, -math.inf),
+        "min": (lax.min, math.inf),
+    }.get(reduction, (lax.add, 0.0))
+    if max(input_dilation) > 1:
+        require(
+            all(
+                e == 1 or d == 1 for d, e in zip(dilation, input_dilation, strict=True)
+            ),
+            "an axis has a dilation of the window or of the input",
+        )
+        require(
+            all(w >= e for w, e in zip(window, input_dilation, strict=True)),
+            "the window must reach from element to element of the input",
+        )
+        interior = tuple((0, 0, e - 1) for e in input_dilation)
+        around = ((0, 0, 0),)
+        x = lax.pad(
+            x, x.dtype.type(identity), around * before + interior + around * after
+        )
     size = x.shape[before : before + spatial_dims]
     pairs = explicit_padding(padding, size, window, strides, dilation, ceil_mode)
     require(
@@ -53,11 +76,6 @@ def pool(
         "what is padded must be as large as the dilation",
     )
     pairs = ((0, 0),) * before + pairs + ((0, 0),) * after
-    average = reduction == "avg"
-    reduce, identity = {
-        "max": (lax.max, -math.inf),
-        "min": (lax.min, math.inf),
-    }.get(reduction, (lax.add, 0.0))
     narrow = jnp.finfo(x.dtype).bits <= 16
     if max(dilation) == 1 if reduction in ("max", "min") else not narrow:
         return lax.reduce_window(

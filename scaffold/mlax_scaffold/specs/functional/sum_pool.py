@@ -13,6 +13,7 @@ def sum_pool(
     ceil_mode: bool = False,  #: whether a last window may end beyond the padding
     channel_last: bool = False,  #: whether an axis of channels follows the spatial axes
     accum_dtype: DType | None = None,  #: dtype of the sum; None: that of x
+    input_dilation: PerDim[Size] = 1,  #: steps between elements of the input
 ) -> Float["*batch *out_spatial channels if channel_last else *batch *out_spatial"]:
     """Sum of each window of the spatial axes, see `pool`."""
     y = pool(
@@ -25,5 +26,6 @@ def sum_pool(
         dilation=dilation,
         ceil_mode=ceil_mode,
         channel_last=channel_last,
+        input_dilation=input_dilation,
     )
     return cast(y, x.dtype)

@@ -18,6 +18,7 @@ class AvgPool(Layer):
     channel_last: bool = False  #: whether an axis of channels follows the spatial axes
     count_include_pad: bool = True  #: whether padding counts as elements
     accum_dtype: DType | None = None  #: dtype of the sum; None: that of x
+    input_dilation: PerDim[Size] = 1  #: steps between elements of the input
 
     def forward(
         self, x: Float["*batch *spatial channels if channel_last else *batch *spatial"]
@@ -31,6 +32,7 @@ class AvgPool(Layer):
             dilation=self.dilation,
             ceil_mode=self.ceil_mode,
             channel_last=self.channel_last,
+            input_dilation=self.input_dilation,
             count_include_pad=self.count_include_pad,
             accum_dtype=self.accum_dtype,
         )

@@ -4,6 +4,7 @@ from jax import lax
 from mlax_scaffold.spec import (
     AxisName,
     Bool,
+    Count,
     DType,
     Float,
     Layer,
@@ -38,16 +39,21 @@ class BatchNorm(
     is that of the unbiased one. `momentum` is the decay, as in flax and equinox, whose
     default is 0.99; 0.9 is the decay of PyTorch, which calls its complement momentum.
     The moments of the batch are of the elements that the mask selects.
+
+    Where `jax.vmap(..., axis_name="batch")` maps over examples, `batch_dims` is 0, and
+    `axis_name` has that name. For groups of devices make them an axis of the mesh, and
+    name the other axis: devices of a group are then averaged over.
     """
 
     channels: Size  #: number of channels
-    channel_last: bool = False  #: whether channels are the last axis, else the second
+    channel_last: bool = False  #: whether channels are last, else behind the batch
     use_scale: bool = True  #: whether the result is multiplied by a weight
     use_bias: bool = True  #: whether a bias is added
     momentum: Probability = 0.9  #: decay of the moving averages
     epsilon: Positive = 1e-5  #: added to the variance
     axis_name: AxisName | None = None  #: mapped axes of devices, averaged over as well
     accum_dtype: DType | None = None  #: dtype of the computation; None: that of x
+    batch_dims: Count = 1  #: number of axes before channels, or before the spatial axes
 
     def setup(self):
         self.scale = trainable(ones, (self.channels,)) if self.use_scale else None
@@ -58,15 +64,17 @@ class BatchNorm(
     def forward(
         self,
         x: Float[
-            "batch *spatial channels if channel_last else batch channels *spatial"
+            "*batch *spatial channels if channel_last else *batch channels *spatial"
         ],
         *,
         mask: Bool[
-            "# batch *spatial channels if channel_last else # batch channels *spatial"
+            "# *batch *spatial channels if channel_last else # *batch channels *spatial"
         ]
         | None = None,
-    ) -> Float["batch *spatial channels if channel_last else batch channels *spatial"]:
-        channel = x.ndim - 1 if self.channel_last else 1
+    ) -> Float[
+        "*batch *spatial channels if channel_last else *batch channels *spatial"
+    ]:
+        channel = x.ndim - 1 if self.channel_last else self.batch_dims
         shape = [1] * x.ndim
         shape[channel] = self.channels
         wide = cast(x, dtype=self.accum_dtype or x.dtype)

@@ -1,6 +1,8 @@
+import jax.numpy as jnp
 from jax import lax
 
 from mlax_scaffold.spec import (
+    Bool,
     Float,
     Layer,
     Literal,
@@ -24,8 +26,8 @@ class Conv(Layer):
     `channel_last` (out_channels, *kernel_size, in_channels / groups).
 
     As flax's and equinox's. What flax calls the paddings "CIRCULAR" and "REFLECT" is a
-    padding of ((k - 1) // 2, k // 2) for kernels of size k, with that `padding_mode`. A
-    mask of the kernel, which flax and haiku take, is a product with `trainables.kernel`.
+    padding of ((k - 1) // 2, k // 2) for kernels of size k, with that `padding_mode`. Where
+    `kernel_mask` is False, the kernel counts as zero.
     """
 
     spatial_dims: Size  #: number of spatial axes
@@ -47,13 +49,15 @@ class Conv(Layer):
         require(self.in_channels % self.groups == 0, "groups must divide in_channels")
         require(self.out_channels % self.groups == 0, "groups must divide out_channels")
         out, inner = self.out_channels, self.in_channels // self.groups
-        shape = (
+        self.kernel_shape: tuple[int, ...] = (
             (out, *self.kernel_size, inner)
             if self.channel_last
             else (out, inner, *self.kernel_size)
         )
         in_axis = -1 if self.channel_last else 1
-        self.kernel = trainable(lecun_normal(in_axis=in_axis, out_axis=0), shape)
+        self.kernel = trainable(
+            lecun_normal(in_axis=in_axis, out_axis=0), self.kernel_shape
+        )
         self.bias = trainable(zeros, (out,)) if self.use_bias else None
 
     def forward(
@@ -61,12 +65,19 @@ class Conv(Layer):
         x: Float[
             "*batch *spatial in_channels if channel_last else *batch in_channels *spatial"
         ],
+        *,
+        kernel_mask: Bool["# *kernel_shape"] | None = None,
     ) -> Float[
         "*batch *out_spatial out_channels if channel_last else *batch out_channels *out_spatial"
     ]:
+        kernel = (
+            self.kernel
+            if kernel_mask is None
+            else jnp.where(kernel_mask, self.kernel, jnp.zeros_like(self.kernel))
+        )
         y = conv(
             x,
-            self.kernel,
+            kernel,
             spatial_dims=self.spatial_dims,
             strides=self.strides,
             padding=self.padding,

@@ -4,6 +4,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from mlax_scaffold.spec import (
+    Bool,
     Float,
     Layer,
     Literal,
@@ -25,7 +26,8 @@ class ConvLocal(Layer):
 
     The kernel is (out_channels, patch, *output_size), and with `channel_last`
     (out_channels, *output_size, patch), where patch is in_channels * prod(kernel_size) in
-    that order. Deviation from flax: at initialization, places do not count as inputs.
+    that order; where `kernel_mask` is False, it counts as zero. Deviation from flax: at
+    initialization, places do not count as inputs.
     """
 
     spatial_dims: Size  #: number of spatial axes
@@ -60,7 +62,7 @@ class ConvLocal(Layer):
         )
         require(min(self.output_size) > 0, "the kernel must fit into the padded input")
         patch = self.in_channels * math.prod(self.kernel_size)
-        shape = (
+        self.kernel_shape: tuple[int, ...] = (
             (self.out_channels, *self.output_size, patch)
             if self.channel_last
             else (self.out_channels, patch, *self.output_size)
@@ -69,7 +71,8 @@ class ConvLocal(Layer):
         first = 1 if self.channel_last else 2
         places = tuple(range(first, first + self.spatial_dims))
         self.kernel = trainable(
-            lecun_normal(in_axis=in_axis, out_axis=0, batch_axis=places), shape
+            lecun_normal(in_axis=in_axis, out_axis=0, batch_axis=places),
+            self.kernel_shape,
         )
         bias_shape = (
             (*self.output_size, self.out_channels)
@@ -83,6 +86,8 @@ class ConvLocal(Layer):
         x: Float[
             "*batch *input_size in_channels if channel_last else *batch in_channels *input_size"
         ],
+        *,
+        kernel_mask: Bool["# *kernel_shape"] | None = None,
     ) -> Float[
         "*batch *output_size out_channels if channel_last else *batch out_channels *output_size"
     ]:
@@ -98,9 +103,14 @@ class ConvLocal(Layer):
             images = jnp.pad(images, widths, mode[self.padding_mode])
             pairs = ((0, 0),) * n
         layout = (0, channel, *range(first, first + n))
+        kernel = (
+            self.kernel
+            if kernel_mask is None
+            else jnp.where(kernel_mask, self.kernel, jnp.zeros_like(self.kernel))
+        )
         y = lax.conv_general_dilated_local(
             images,
-            self.kernel,
+            kernel,
             self.strides,
             pairs,
             self.kernel_size,

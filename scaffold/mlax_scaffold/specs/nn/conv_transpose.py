@@ -4,6 +4,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from mlax_scaffold.spec import (
+    Bool,
     Count,
     Float,
     Layer,
@@ -32,6 +33,7 @@ class ConvTranspose(Layer):
     `channel_last` (out_channels, *kernel_size, in_channels / groups), and is not flipped, as
     in flax and equinox. With `flip_kernel`, as in PyTorch, this is the gradient of Conv, whose
     kernel has the axes of channels exchanged. Dumoulin & Visin, 2016, arXiv:1603.07285.
+    Where `kernel_mask` is False, the kernel counts as zero.
     """
 
     spatial_dims: Size  #: number of spatial axes
@@ -53,13 +55,15 @@ class ConvTranspose(Layer):
         require(self.in_channels % self.groups == 0, "groups must divide in_channels")
         require(self.out_channels % self.groups == 0, "groups must divide out_channels")
         out, inner = self.out_channels, self.in_channels // self.groups
-        shape = (
+        self.kernel_shape: tuple[int, ...] = (
             (out, *self.kernel_size, inner)
             if self.channel_last
             else (out, inner, *self.kernel_size)
         )
         in_axis = -1 if self.channel_last else 1
-        self.kernel = trainable(lecun_normal(in_axis=in_axis, out_axis=0), shape)
+        self.kernel = trainable(
+            lecun_normal(in_axis=in_axis, out_axis=0), self.kernel_shape
+        )
         self.bias = trainable(zeros, (out,)) if self.use_bias else None
 
     def forward(
@@ -67,6 +71,8 @@ class ConvTranspose(Layer):
         x: Float[
             "*batch *spatial in_channels if channel_last else *batch in_channels *spatial"
         ],
+        *,
+        kernel_mask: Bool["# *kernel_shape"] | None = None,
     ) -> Float[
         "*batch *out_spatial out_channels if channel_last else *batch out_channels *out_spatial"
     ]:
@@ -109,7 +115,12 @@ class ConvTranspose(Layer):
                 wrapped[first + axis] = (low // stride, high // stride)
                 widths[axis] = (low % stride, high % stride)
             images = jnp.pad(images, wrapped, "wrap")
-        kernel = lax.rev(self.kernel, spatial) if self.flip_kernel else self.kernel
+        kernel = (
+            self.kernel
+            if kernel_mask is None
+            else jnp.where(kernel_mask, self.kernel, jnp.zeros_like(self.kernel))
+        )
+        kernel = lax.rev(kernel, spatial) if self.flip_kernel else kernel
         layout = (0, channel, *spatial)
         y = lax.conv_general_dilated(
             images,

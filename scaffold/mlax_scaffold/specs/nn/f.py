@@ -5,22 +5,30 @@ class F(Layer):
     """Makes a layer of a pure function: y = function(x).
 
     In inference mode it is `inference_function`, where there is one. A function that
-    takes a key is called with (x, key), in training only.
+    takes a key is called with (x, key).
+
+    With `initial_carry` it is a recurrent cell, whose input is (inputs, carry) and whose
+    result is (outputs, carry), so that Recurrent takes it.
     """
 
     function: Function  #: of the input; with takes_key, of the input and a key
     inference_function: Function | None = None  #: at inference; None: the same
-    takes_key: bool = False  #: whether `function` draws random numbers
+    takes_key: bool = False  #: whether `function` draws random numbers in training
+    inference_takes_key: bool = False  #: whether what runs at inference draws them, too
+    #: of an input's shape and dtype: the first carry, where `function` is a cell
+    initial_carry: Function | None = None
 
     def setup(self):
         require(
-            not self.takes_key or self.inference_function is not None,
-            "a function that takes a key needs an inference_function",
+            self.inference_function is not None
+            or self.takes_key == self.inference_takes_key,
+            "a function that takes a key needs an inference_function, or "
+            "inference_takes_key",
         )
 
     def forward(self, x: PyTree) -> PyTree:
-        if self.inference_function is not None and not self.training:
-            return self.inference_function(x)
-        if self.takes_key:
-            return self.function(x, self.key())
-        return self.function(x)
+        function, takes_key = self.function, self.takes_key
+        if not self.training:
+            function = self.inference_function or function
+            takes_key = self.inference_takes_key
+        return function(x, self.key()) if takes_key else function(x)

@@ -6,6 +6,7 @@ from mlax_scaffold.spec import (
     Float,
     Layer,
     Positive,
+    Shape,
     Size,
     layer_norm,
     ones,
@@ -18,8 +19,8 @@ from mlax_scaffold.spec import (
 class LayerNorm(Layer, invariances=["permutable batch"]):
     """Normalizes the last axis: y = (x - mean) / sqrt(var + epsilon) * scale + bias.
 
-    Or several axes together; the weights belong to the last one. For weights of each
-    element of several axes, as in PyTorch and equinox, make one axis of them before.
+    Or several axes together; the weights belong to the last one, and with
+    `leading_features` to each element of several, as in PyTorch and equinox.
 
     Ba et al., 2016, arXiv:1607.06450. Epsilon is that of PyTorch, equinox and haiku
     (of flax: 1e-6). Mean and variance are of the elements that the mask
@@ -33,17 +34,19 @@ class LayerNorm(Layer, invariances=["permutable batch"]):
     epsilon: Positive = 1e-5  #: added to the variance
     axis_name: AxisName | None = None  #: mapped axes of devices, averaged over as well
     accum_dtype: DType | None = None  #: dtype of the statistics; None: that of x
+    leading_features: Shape = ()  #: sizes of axes before it that have weights, too
 
     def setup(self):
-        self.scale = trainable(ones, (self.features,)) if self.use_scale else None
-        self.bias = trainable(zeros, (self.features,)) if self.use_bias else None
+        shape = (*self.leading_features, self.features)
+        self.scale = trainable(ones, shape) if self.use_scale else None
+        self.bias = trainable(zeros, shape) if self.use_bias else None
 
     def forward(
         self,
-        x: Float["*batch features"],
+        x: Float["*batch *leading_features features"],
         *,
-        mask: Bool["# *batch features"] | None = None,
-    ) -> Float["*batch features"]:
+        mask: Bool["# *batch *leading_features features"] | None = None,
+    ) -> Float["*batch *leading_features features"]:
         y = layer_norm(
             x,
             mask,

@@ -2,6 +2,7 @@ from jax import lax
 
 from mlax_scaffold.spec import (
     Axis,
+    DotGeneral,
     Float,
     Layer,
     Precision,
@@ -29,6 +30,7 @@ class LinearGeneral(Layer):
     batch_axis: Axis = ()  #: axes for whose indices there are maps of their own
     use_bias: bool = True  #: whether a bias is added
     precision: Precision | None = None  #: of the product, see jax.lax.Precision
+    dot_general: DotGeneral = lax.dot_general  #: what multiplies x and the kernel
 
     examples = (
         {
@@ -103,7 +105,7 @@ class LinearGeneral(Layer):
         )
         batch = tuple(range(len(batch_axis)))
         summed = tuple(range(len(batch), count))
-        y = lax.dot_general(
+        y = self.dot_general(
             x,
             self.kernel,
             ((axis, summed), (batch_axis, batch)),

@@ -18,6 +18,7 @@ class MaxPool(Layer):
     dilation: PerDim[Size] = 1  #: steps from element to element of the window
     ceil_mode: bool = False  #: whether a last window may end beyond the padding
     channel_last: bool = False  #: whether an axis of channels follows the spatial axes
+    input_dilation: PerDim[Size] = 1  #: steps between elements of the input
 
     POOL = max_pool
 
@@ -33,4 +34,5 @@ class MaxPool(Layer):
             dilation=self.dilation,
             ceil_mode=self.ceil_mode,
             channel_last=self.channel_last,
+            input_dilation=self.input_dilation,
         )

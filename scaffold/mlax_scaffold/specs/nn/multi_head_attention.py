@@ -4,6 +4,7 @@ from jax import lax
 from mlax_scaffold.spec import (
     Bool,
     Count,
+    DotGeneral,
     DType,
     Float,
     Function,
@@ -91,6 +92,7 @@ class MultiHeadAttention(Layer, invariances=["causal queries if causal"]):
     out_bias: bool | None = None  #: the same of the output
     #: in the place of `dot_product_attention`, called as that is; None: that
     attention_function: Function | None = None
+    dot_general: DotGeneral = lax.dot_general  #: what multiplies in the four maps
     kernel_initializer: Initializer = lecun_normal()  #: of the kernels
     bias_initializer: Initializer = zeros  #: of the biases
     out_kernel_initializer: Initializer | None = None  #: None: kernel_initializer
@@ -122,6 +124,7 @@ class MultiHeadAttention(Layer, invariances=["causal queries if causal"]):
             self.heads * size,
             self.use_bias if self.query_bias is None else self.query_bias,
             self.precision,
+            dot_general=self.dot_general,
             kernel_initializer=self.kernel_initializer,
             bias_initializer=self.bias_initializer,
         )
@@ -130,6 +133,7 @@ class MultiHeadAttention(Layer, invariances=["causal queries if causal"]):
             groups * size,
             self.use_bias if self.key_bias is None else self.key_bias,
             self.precision,
+            dot_general=self.dot_general,
             kernel_initializer=self.kernel_initializer,
             bias_initializer=self.bias_initializer,
         )
@@ -138,6 +142,7 @@ class MultiHeadAttention(Layer, invariances=["causal queries if causal"]):
             groups * value_size,
             self.use_bias if self.value_bias is None else self.value_bias,
             self.precision,
+            dot_general=self.dot_general,
             kernel_initializer=self.kernel_initializer,
             bias_initializer=self.bias_initializer,
         )
@@ -146,6 +151,7 @@ class MultiHeadAttention(Layer, invariances=["causal queries if causal"]):
             self.result_features,
             self.use_bias if self.out_bias is None else self.out_bias,
             self.precision,
+            dot_general=self.dot_general,
             kernel_initializer=self.out_kernel_initializer or self.kernel_initializer,
             bias_initializer=self.out_bias_initializer or self.bias_initializer,
         )

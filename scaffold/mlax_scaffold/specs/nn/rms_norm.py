@@ -6,6 +6,7 @@ from mlax_scaffold.spec import (
     Float,
     Layer,
     Positive,
+    Shape,
     Size,
     ones,
     rms_norm,
@@ -18,7 +19,8 @@ from mlax_scaffold.spec import (
 class RMSNorm(Layer, invariances=["permutable batch"]):
     """Divides the last axis, or several, by the root mean square.
 
-    y = x / sqrt(mean(x^2) + epsilon) * scale + bias; the weights belong to the last axis.
+    y = x / sqrt(mean(x^2) + epsilon) * scale + bias; the weights belong to the last axis,
+    and with `leading_features` to each element of several.
     Zhang & Sennrich, 2019, arXiv:1910.07467. Epsilon is that of flax (of equinox and
     haiku: 1e-5). The mean square is of the elements that the mask selects.
     """
@@ -30,17 +32,19 @@ class RMSNorm(Layer, invariances=["permutable batch"]):
     epsilon: Positive = 1e-6  #: added to the mean square
     axis_name: AxisName | None = None  #: mapped axes of devices, averaged over as well
     accum_dtype: DType | None = None  #: dtype of the statistics; None: that of x
+    leading_features: Shape = ()  #: sizes of axes before it that have weights, too
 
     def setup(self):
-        self.scale = trainable(ones, (self.features,)) if self.use_scale else None
-        self.bias = trainable(zeros, (self.features,)) if self.use_bias else None
+        shape = (*self.leading_features, self.features)
+        self.scale = trainable(ones, shape) if self.use_scale else None
+        self.bias = trainable(zeros, shape) if self.use_bias else None
 
     def forward(
         self,
-        x: Float["*batch features"],
+        x: Float["*batch *leading_features features"],
         *,
-        mask: Bool["# *batch features"] | None = None,
-    ) -> Float["*batch features"]:
+        mask: Bool["# *batch *leading_features features"] | None = None,
+    ) -> Float["*batch *leading_features features"]:
         y = rms_norm(
             x,
             mask,

@@ -16,6 +16,7 @@ class SumPool(Layer):
     ceil_mode: bool = False  #: whether a last window may end beyond the padding
     channel_last: bool = False  #: whether an axis of channels follows the spatial axes
     accum_dtype: DType | None = None  #: dtype of the sum; None: that of x
+    input_dilation: PerDim[Size] = 1  #: steps between elements of the input
 
     def forward(
         self, x: Float["*batch *spatial channels if channel_last else *batch *spatial"]
@@ -29,5 +30,6 @@ class SumPool(Layer):
             dilation=self.dilation,
             ceil_mode=self.ceil_mode,
             channel_last=self.channel_last,
+            input_dilation=self.input_dilation,
             accum_dtype=self.accum_dtype,
         )
