@@ -6,16 +6,17 @@ The kernel is (out_channels, in_channels / groups, *kernel_size), and with
 `channel_last` (out_channels, *kernel_size, in_channels / groups).
 
 As flax's and equinox's. What flax calls the paddings "CIRCULAR" and "REFLECT" is a
-padding of ((k - 1) // 2, k // 2) for kernels of size k, with that `padding_mode`. A
-mask of the kernel, which flax and haiku take, is a product with `trainables.kernel`.
+padding of ((k - 1) // 2, k // 2) for kernels of size k, with that `padding_mode`. Where
+`kernel_mask` is False, the kernel counts as zero.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 import jax
+import jax.numpy as jnp
 from jax import lax
 from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
@@ -39,9 +40,7 @@ class ConvTrainables(NamedTuple):
     """Weights of Conv."""
 
     kernel: jax.Array
-    """(out_channels, *kernel_size, in_channels // groups) if channel_last else
-    (out_channels, in_channels // groups, *kernel_size).
-    """
+    """kernel_shape."""
     bias: jax.Array | None
     """(out_channels,), or None unless use_bias."""
 
@@ -76,6 +75,10 @@ class ConvHyperparams(OfLayer):
     """Whether a bias is added."""
     precision: PrecisionLike | None
     """Of the products, see jax.lax.Precision."""
+    kernel_shape: tuple[int, ...]
+
+    keyword_inputs: ClassVar[tuple[str, ...]] = ("kernel_mask",)
+    """Keyword inputs of `fwd`."""
 
 
 def init(
@@ -122,10 +125,8 @@ def init(
         use_bias: whether a bias is added.
         precision: of the products, see jax.lax.Precision (what `jax.lax` takes as
             precision, or None).
-        kernel_initializer: initializer of `kernel`, of shape (out_channels,
-            *kernel_size, in_channels // groups) if channel_last else (out_channels,
-            in_channels // groups, *kernel_size); None: lecun_normal(in_axis=-1 if
-            channel_last else 1, out_axis=0).
+        kernel_initializer: initializer of `kernel`, of shape kernel_shape; None:
+            lecun_normal(in_axis=-1 if channel_last else 1, out_axis=0).
         bias_initializer: initializer of `bias`, of shape (out_channels,).
         dtype: dtype of the weights; None: that of their initializers.
 
@@ -172,12 +173,14 @@ def init(
         groups=groups,
     )
     out, inner = out_channels, in_channels // groups
-    shape = (out, *kernel_size, inner) if channel_last else (out, inner, *kernel_size)
+    kernel_shape = (
+        (out, *kernel_size, inner) if channel_last else (out, inner, *kernel_size)
+    )
     in_axis = -1 if channel_last else 1
     kernel = arrays.create(
         kernel_initializer or lecun_normal(in_axis=in_axis, out_axis=0),
         keys[0],
-        shape,
+        kernel_shape,
         dtype,
     )
     bias = arrays.create(bias_initializer, keys[1], (out,), dtype) if use_bias else None
@@ -196,6 +199,7 @@ def init(
         channel_last=channel_last,
         use_bias=use_bias,
         precision=precision,
+        kernel_shape=kernel_shape,
     )
     return trainables, None, hyperparams
 
@@ -208,6 +212,8 @@ def fwd(
     hyperparams: ConvHyperparams,
     inference_mode: bool = False,
     key: jax.Array | None = None,
+    *,
+    kernel_mask: jax.Array | None = None,
 ) -> tuple[jax.Array, None]:
     """Convolution over any number of spatial axes (as a cross-correlation).
 
@@ -219,6 +225,7 @@ def fwd(
         trainables: weights, cast to the dtype of the input.
         non_trainables: None.
         hyperparams: what `init` returned.
+        kernel_mask: boolean that broadcasts to (*kernel_shape,), or None.
 
     Returns:
         `(y, None)`; y is floating (*batch, *out_spatial, out_channels) where
@@ -230,6 +237,8 @@ def fwd(
     """
     checks.arguments("Conv", trainables, non_trainables, hyperparams, inference_mode)
     x = checks.floating("Conv", x=x)
+    if kernel_mask is not None:
+        kernel_mask = checks.logical("Conv", kernel_mask=kernel_mask)
     checks.shapes(
         "Conv",
         hyperparams,
@@ -239,10 +248,16 @@ def fwd(
             if hyperparams.channel_last
             else "*batch in_channels *spatial",
         ),
+        kernel_mask=(kernel_mask, "# *kernel_shape | None"),
     )
 
     kernel = arrays.in_dtype(trainables.kernel, x.dtype)
     bias = arrays.in_dtype(trainables.bias, x.dtype)
+    kernel = (
+        kernel
+        if kernel_mask is None
+        else jnp.where(kernel_mask, kernel, jnp.zeros_like(kernel))
+    )
     y = conv(
         x,
         kernel,

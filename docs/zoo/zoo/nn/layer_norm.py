@@ -2,8 +2,8 @@
 # To change this file, edit that spec and run `mlax-scaffold generate`.
 """Normalizes the last axis: y = (x - mean) / sqrt(var + epsilon) * scale + bias.
 
-Or several axes together; the weights belong to the last one. For weights of each
-element of several axes, as in PyTorch and equinox, make one axis of them before.
+Or several axes together; the weights belong to the last one, and with
+`leading_features` to each element of several, as in PyTorch and equinox.
 
 Ba et al., 2016, arXiv:1607.06450. Epsilon is that of PyTorch, equinox and haiku
 (of flax: 1e-6). Mean and variance are of the elements that the mask
@@ -36,9 +36,9 @@ class LayerNormTrainables(NamedTuple):
     """Weights of LayerNorm."""
 
     scale: jax.Array | None
-    """(features,), or None unless use_scale."""
+    """(*leading_features, features), or None unless use_scale."""
     bias: jax.Array | None
-    """(features,), or None unless use_bias."""
+    """(*leading_features, features), or None unless use_bias."""
 
 
 @static
@@ -59,6 +59,8 @@ class LayerNormHyperparams(OfLayer):
     """Mapped axes of devices, averaged over as well."""
     accum_dtype: DTypeLike | None
     """Dtype of the statistics; None: that of x."""
+    leading_features: tuple[int, ...]
+    """Sizes of axes before it that have weights, too."""
 
     keyword_inputs: ClassVar[tuple[str, ...]] = ("mask",)
     """Keyword inputs of `fwd`."""
@@ -73,6 +75,7 @@ def init(
     epsilon: float = 1e-05,
     axis_name: str | Sequence[str] | None = None,
     accum_dtype: DTypeLike | None = None,
+    leading_features: Sequence[int] = (),
     scale_initializer: arrays.Initializer = ones,
     bias_initializer: arrays.Initializer = zeros,
     dtype: DTypeLike | None = None,
@@ -91,8 +94,11 @@ def init(
             axis, or a sequence of names, or None).
         accum_dtype: dtype of the statistics; None: that of x (a floating dtype, or
             None).
-        scale_initializer: initializer of `scale`, of shape (features,).
-        bias_initializer: initializer of `bias`, of shape (features,).
+        leading_features: sizes of axes before it that have weights, too (a sequence of
+            integers of at least 0).
+        scale_initializer: initializer of `scale`, of shape (*leading_features,
+            features).
+        bias_initializer: initializer of `bias`, of shape (*leading_features, features).
         dtype: dtype of the weights; None: that of their initializers.
 
     Returns:
@@ -108,17 +114,13 @@ def init(
     epsilon = checks.positive("LayerNorm", epsilon=epsilon)
     axis_name = checks.optional(checks.axis_name, "LayerNorm", axis_name=axis_name)
     accum_dtype = checks.optional(checks.dtype, "LayerNorm", accum_dtype=accum_dtype)
+    leading_features = checks.shape("LayerNorm", leading_features=leading_features)
     keys = arrays.declared_keys(key, 2)
+    shape = (*leading_features, features)
     scale = (
-        arrays.create(scale_initializer, keys[0], (features,), dtype)
-        if use_scale
-        else None
+        arrays.create(scale_initializer, keys[0], shape, dtype) if use_scale else None
     )
-    bias = (
-        arrays.create(bias_initializer, keys[1], (features,), dtype)
-        if use_bias
-        else None
-    )
+    bias = arrays.create(bias_initializer, keys[1], shape, dtype) if use_bias else None
     trainables = LayerNormTrainables(scale=scale, bias=bias)
     hyperparams = LayerNormHyperparams(
         features=features,
@@ -128,6 +130,7 @@ def init(
         epsilon=epsilon,
         axis_name=axis_name,
         accum_dtype=accum_dtype,
+        leading_features=leading_features,
     )
     return trainables, None, hyperparams
 
@@ -148,14 +151,15 @@ def fwd(
     Every layer takes `inference_mode` and `key`; this one needs neither.
 
     Args:
-        x: floating (*batch, features).
+        x: floating (*batch, *leading_features, features).
         trainables: weights, cast to the dtype of the input.
         non_trainables: None.
         hyperparams: what `init` returned.
-        mask: boolean that broadcasts to (*batch, features), or None.
+        mask: boolean that broadcasts to (*batch, *leading_features, features), or None.
 
     Returns:
-        `(y, None)`; y is floating (*batch, features), in the dtype of the input.
+        `(y, None)`; y is floating (*batch, *leading_features, features), in the dtype
+        of the input.
 
     Raises:
         ValueError, TypeError: where an input or a weight does not fit.
@@ -169,8 +173,8 @@ def fwd(
     checks.shapes(
         "LayerNorm",
         hyperparams,
-        x=(x, "*batch features"),
-        mask=(mask, "# *batch features | None"),
+        x=(x, "*batch *leading_features features"),
+        mask=(mask, "# *batch *leading_features features | None"),
     )
     checks.has_axes("LayerNorm", x.ndim, axis=hyperparams.axis)
 

@@ -2,15 +2,22 @@
 # To change this file, edit that spec and run `mlax-scaffold generate`.
 """Linear: affine map of the last axis: y = x W + b.
 
-The kernel is (in_features, out_features), not transposed. An input with more than
+The kernel is (in_features, out_features), or with `transposed_kernel` (out_features,
+in_features). Where `kernel_mask` is False, it counts as zero. An input with more than
 two axes is reshaped to a matrix for the product, and back.
+
+`dot_general` may multiply in a dtype of its own, such as an 8-bit float: it gets both
+factors in the dtype of x, and its result has that dtype.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, ClassVar, NamedTuple
 
 import jax
+import jax.numpy as jnp
+from jax import lax
 from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
@@ -32,7 +39,7 @@ class LinearTrainables(NamedTuple):
     """Weights of Linear."""
 
     kernel: jax.Array
-    """(in_features, out_features)."""
+    """kernel_shape."""
     bias: jax.Array | None
     """(out_features,), or None unless use_bias."""
 
@@ -49,6 +56,14 @@ class LinearHyperparams(OfLayer):
     """Whether a bias is added."""
     precision: PrecisionLike | None
     """Of the product, see jax.lax.Precision."""
+    transposed_kernel: bool
+    """Whether the first axis of the kernel is y's."""
+    dot_general: Callable[..., Any]
+    """What multiplies x and the kernel."""
+    kernel_shape: tuple[int, ...]
+
+    keyword_inputs: ClassVar[tuple[str, ...]] = ("kernel_mask",)
+    """Keyword inputs of `fwd`."""
 
 
 def init(
@@ -57,7 +72,9 @@ def init(
     out_features: int,
     use_bias: bool = True,
     precision: PrecisionLike | None = None,
-    kernel_initializer: arrays.Initializer = lecun_normal(),
+    transposed_kernel: bool = False,
+    dot_general: Callable[..., Any] = lax.dot_general,
+    kernel_initializer: arrays.Initializer | None = None,
     bias_initializer: arrays.Initializer = zeros,
     dtype: DTypeLike | None = None,
 ) -> tuple[LinearTrainables, None, LinearHyperparams]:
@@ -70,8 +87,12 @@ def init(
         use_bias: whether a bias is added.
         precision: of the product, see jax.lax.Precision (what `jax.lax` takes as
             precision, or None).
-        kernel_initializer: initializer of `kernel`, of shape (in_features,
-            out_features).
+        transposed_kernel: whether the first axis of the kernel is y's.
+        dot_general: what multiplies x and the kernel (a hashable function that is
+            called as `jax.lax.dot_general`).
+        kernel_initializer: initializer of `kernel`, of shape kernel_shape; None:
+            lecun_normal(in_axis=1 - (0 if transposed_kernel else 1), out_axis=0 if
+            transposed_kernel else 1).
         bias_initializer: initializer of `bias`, of shape (out_features,).
         dtype: dtype of the weights; None: that of their initializers.
 
@@ -85,9 +106,17 @@ def init(
     out_features = checks.size("Linear", out_features=out_features)
     use_bias = checks.boolean("Linear", use_bias=use_bias)
     precision = checks.optional(checks.precision, "Linear", precision=precision)
+    transposed_kernel = checks.boolean("Linear", transposed_kernel=transposed_kernel)
+    dot_general = checks.function("Linear", dot_general=dot_general)
     keys = arrays.declared_keys(key, 2)
+    shape = (in_features, out_features)
+    out_axis = 0 if transposed_kernel else 1
+    kernel_shape = shape[::-1] if out_axis == 0 else shape
     kernel = arrays.create(
-        kernel_initializer, keys[0], (in_features, out_features), dtype
+        kernel_initializer or lecun_normal(in_axis=1 - out_axis, out_axis=out_axis),
+        keys[0],
+        kernel_shape,
+        dtype,
     )
     bias = (
         arrays.create(bias_initializer, keys[1], (out_features,), dtype)
@@ -100,6 +129,9 @@ def init(
         out_features=out_features,
         use_bias=use_bias,
         precision=precision,
+        transposed_kernel=transposed_kernel,
+        dot_general=dot_general,
+        kernel_shape=kernel_shape,
     )
     return trainables, None, hyperparams
 
@@ -112,6 +144,8 @@ def fwd(
     hyperparams: LinearHyperparams,
     inference_mode: bool = False,
     key: jax.Array | None = None,
+    *,
+    kernel_mask: jax.Array | None = None,
 ) -> tuple[jax.Array, None]:
     """Affine map of the last axis: y = x W + b.
 
@@ -122,6 +156,7 @@ def fwd(
         trainables: weights, cast to the dtype of the input.
         non_trainables: None.
         hyperparams: what `init` returned.
+        kernel_mask: boolean that broadcasts to (*kernel_shape,), or None.
 
     Returns:
         `(y, None)`; y is floating (*batch, out_features), in the dtype of the input.
@@ -131,14 +166,29 @@ def fwd(
     """
     checks.arguments("Linear", trainables, non_trainables, hyperparams, inference_mode)
     x = checks.floating("Linear", x=x)
-    checks.shapes("Linear", hyperparams, x=(x, "*batch in_features"))
+    if kernel_mask is not None:
+        kernel_mask = checks.logical("Linear", kernel_mask=kernel_mask)
+    checks.shapes(
+        "Linear",
+        hyperparams,
+        x=(x, "*batch in_features"),
+        kernel_mask=(kernel_mask, "# *kernel_shape | None"),
+    )
 
     kernel = arrays.in_dtype(trainables.kernel, x.dtype)
     bias = arrays.in_dtype(trainables.bias, x.dtype)
     batch = x.shape[:-1]
     # One matrix product is faster than a batch of them.
     matrix = x.reshape(-1, hyperparams.in_features) if len(batch) > 1 else x
-    y = matrix.dot(kernel, precision=hyperparams.precision)
+    kernel = (
+        kernel
+        if kernel_mask is None
+        else jnp.where(kernel_mask, kernel, jnp.zeros_like(kernel))
+    )
+    summed = ((matrix.ndim - 1,), (1 if hyperparams.transposed_kernel else 0,))
+    y = hyperparams.dot_general(
+        matrix, kernel, (summed, ((), ())), precision=hyperparams.precision
+    )
     if bias is not None:
         y = y + spread(bias, y.shape)
     if len(batch) > 1:

@@ -156,6 +156,8 @@ class MultiHeadAttentionHyperparams(OfLayer):
     """The same of the output."""
     attention_function: Callable[..., Any] | None
     """In the place of `dot_product_attention`, called as that is; None: that."""
+    dot_general: Callable[..., Any]
+    """What multiplies in the four maps."""
     source_features: int
     value_source_features: int
     result_features: int
@@ -209,6 +211,7 @@ def init(
     value_bias: bool | None = None,
     out_bias: bool | None = None,
     attention_function: Callable[..., Any] | None = None,
+    dot_general: Callable[..., Any] = lax.dot_general,
     kernel_initializer: arrays.Initializer = lecun_normal(),
     bias_initializer: arrays.Initializer = zeros,
     out_kernel_initializer: arrays.Initializer | None = None,
@@ -269,6 +272,8 @@ def init(
         out_bias: the same of the output (True or False, or None).
         attention_function: in the place of `dot_product_attention`, called as that is;
             None: that (a hashable function, or None).
+        dot_general: what multiplies in the four maps (a hashable function that is
+            called as `jax.lax.dot_general`).
         kernel_initializer: of the kernels (an initializer, called `initializer(key,
             shape, dtype)`).
         bias_initializer: of the biases (an initializer, called `initializer(key, shape,
@@ -354,6 +359,7 @@ def init(
     attention_function = checks.optional(
         checks.function, "MultiHeadAttention", attention_function=attention_function
     )
+    dot_general = checks.function("MultiHeadAttention", dot_general=dot_general)
     keys = arrays.declared_keys(key, 9)
     checks.require(
         "MultiHeadAttention",
@@ -393,6 +399,7 @@ def init(
         heads * size,
         use_bias if query_bias is None else query_bias,
         precision,
+        dot_general=dot_general,
         kernel_initializer=kernel_initializer,
         bias_initializer=bias_initializer,
         dtype=dtype,
@@ -403,6 +410,7 @@ def init(
         groups * size,
         use_bias if key_bias is None else key_bias,
         precision,
+        dot_general=dot_general,
         kernel_initializer=kernel_initializer,
         bias_initializer=bias_initializer,
         dtype=dtype,
@@ -413,6 +421,7 @@ def init(
         groups * value_size,
         use_bias if value_bias is None else value_bias,
         precision,
+        dot_general=dot_general,
         kernel_initializer=kernel_initializer,
         bias_initializer=bias_initializer,
         dtype=dtype,
@@ -423,6 +432,7 @@ def init(
         result_features,
         use_bias if out_bias is None else out_bias,
         precision,
+        dot_general=dot_general,
         kernel_initializer=out_kernel_initializer or kernel_initializer,
         bias_initializer=out_bias_initializer or bias_initializer,
         dtype=dtype,
@@ -498,6 +508,7 @@ def init(
         value_bias=value_bias,
         out_bias=out_bias,
         attention_function=attention_function,
+        dot_general=dot_general,
         source_features=source_features,
         value_source_features=value_source_features,
         result_features=result_features,

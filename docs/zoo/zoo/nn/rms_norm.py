@@ -2,7 +2,8 @@
 # To change this file, edit that spec and run `mlax-scaffold generate`.
 """RMSNorm: divides the last axis, or several, by the root mean square.
 
-y = x / sqrt(mean(x^2) + epsilon) * scale + bias; the weights belong to the last axis.
+y = x / sqrt(mean(x^2) + epsilon) * scale + bias; the weights belong to the last axis,
+and with `leading_features` to each element of several.
 Zhang & Sennrich, 2019, arXiv:1910.07467. Epsilon is that of flax (of equinox and
 haiku: 1e-5). The mean square is of the elements that the mask selects.
 """
@@ -33,9 +34,9 @@ class RMSNormTrainables(NamedTuple):
     """Weights of RMSNorm."""
 
     scale: jax.Array | None
-    """(features,), or None unless use_scale."""
+    """(*leading_features, features), or None unless use_scale."""
     bias: jax.Array | None
-    """(features,), or None unless use_bias."""
+    """(*leading_features, features), or None unless use_bias."""
 
 
 @static
@@ -56,6 +57,8 @@ class RMSNormHyperparams(OfLayer):
     """Mapped axes of devices, averaged over as well."""
     accum_dtype: DTypeLike | None
     """Dtype of the statistics; None: that of x."""
+    leading_features: tuple[int, ...]
+    """Sizes of axes before it that have weights, too."""
 
     keyword_inputs: ClassVar[tuple[str, ...]] = ("mask",)
     """Keyword inputs of `fwd`."""
@@ -70,6 +73,7 @@ def init(
     epsilon: float = 1e-06,
     axis_name: str | Sequence[str] | None = None,
     accum_dtype: DTypeLike | None = None,
+    leading_features: Sequence[int] = (),
     scale_initializer: arrays.Initializer = ones,
     bias_initializer: arrays.Initializer = zeros,
     dtype: DTypeLike | None = None,
@@ -88,8 +92,11 @@ def init(
             axis, or a sequence of names, or None).
         accum_dtype: dtype of the statistics; None: that of x (a floating dtype, or
             None).
-        scale_initializer: initializer of `scale`, of shape (features,).
-        bias_initializer: initializer of `bias`, of shape (features,).
+        leading_features: sizes of axes before it that have weights, too (a sequence of
+            integers of at least 0).
+        scale_initializer: initializer of `scale`, of shape (*leading_features,
+            features).
+        bias_initializer: initializer of `bias`, of shape (*leading_features, features).
         dtype: dtype of the weights; None: that of their initializers.
 
     Returns:
@@ -105,17 +112,13 @@ def init(
     epsilon = checks.positive("RMSNorm", epsilon=epsilon)
     axis_name = checks.optional(checks.axis_name, "RMSNorm", axis_name=axis_name)
     accum_dtype = checks.optional(checks.dtype, "RMSNorm", accum_dtype=accum_dtype)
+    leading_features = checks.shape("RMSNorm", leading_features=leading_features)
     keys = arrays.declared_keys(key, 2)
+    shape = (*leading_features, features)
     scale = (
-        arrays.create(scale_initializer, keys[0], (features,), dtype)
-        if use_scale
-        else None
+        arrays.create(scale_initializer, keys[0], shape, dtype) if use_scale else None
     )
-    bias = (
-        arrays.create(bias_initializer, keys[1], (features,), dtype)
-        if use_bias
-        else None
-    )
+    bias = arrays.create(bias_initializer, keys[1], shape, dtype) if use_bias else None
     trainables = RMSNormTrainables(scale=scale, bias=bias)
     hyperparams = RMSNormHyperparams(
         features=features,
@@ -125,6 +128,7 @@ def init(
         epsilon=epsilon,
         axis_name=axis_name,
         accum_dtype=accum_dtype,
+        leading_features=leading_features,
     )
     return trainables, None, hyperparams
 
@@ -145,14 +149,15 @@ def fwd(
     Every layer takes `inference_mode` and `key`; this one needs neither.
 
     Args:
-        x: floating (*batch, features).
+        x: floating (*batch, *leading_features, features).
         trainables: weights, cast to the dtype of the input.
         non_trainables: None.
         hyperparams: what `init` returned.
-        mask: boolean that broadcasts to (*batch, features), or None.
+        mask: boolean that broadcasts to (*batch, *leading_features, features), or None.
 
     Returns:
-        `(y, None)`; y is floating (*batch, features), in the dtype of the input.
+        `(y, None)`; y is floating (*batch, *leading_features, features), in the dtype
+        of the input.
 
     Raises:
         ValueError, TypeError: where an input or a weight does not fit.
@@ -164,8 +169,8 @@ def fwd(
     checks.shapes(
         "RMSNorm",
         hyperparams,
-        x=(x, "*batch features"),
-        mask=(mask, "# *batch features | None"),
+        x=(x, "*batch *leading_features features"),
+        mask=(mask, "# *batch *leading_features features | None"),
     )
     checks.has_axes("RMSNorm", x.ndim, axis=hyperparams.axis)
 

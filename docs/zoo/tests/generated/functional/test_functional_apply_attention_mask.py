@@ -16,6 +16,7 @@ from mlax_scaffold.testing.kinds import function
 from mlax_scaffold.testing.oracle import find_spec
 from mlax_scaffold.testing.picks import Pick
 from mlax_scaffold.testing.profiles import each_dtype
+from mlax_scaffold.testing.strategies import finite_floats, optional
 from zoo import functional
 
 SPEC = find_spec(
@@ -23,10 +24,20 @@ SPEC = find_spec(
 )
 
 
-@function("apply_attention_mask", SPEC, functional.apply_attention_mask)
+@function(
+    "apply_attention_mask",
+    SPEC,
+    functional.apply_attention_mask,
+    refused=[
+        ("masked_value", "0.5"),
+        ("masked_value", float("nan")),
+        ("masked_value", float("inf")),
+    ],
+)
 def cases(pick: Pick) -> Case:
     """Hyperparameters and inputs of apply_attention_mask that fit each other."""
-    hyperparameters: dict[str, Any] = {}
+    masked_value = pick("masked_value", optional(finite_floats()))
+    hyperparameters: dict[str, Any] = {"masked_value": masked_value}
     shapes = shapes_of(
         pick,
         {"logits": "*batch heads queries keys", "mask": "# *batch heads queries keys"},

@@ -2,6 +2,7 @@
 # To change this file, edit that spec and run `mlax-scaffold generate`.
 """Property tests of zoo.nn.Conv."""
 
+import jax.numpy as jnp
 import pytest
 from hypothesis import given
 
@@ -142,10 +143,14 @@ def cases(pick: Pick) -> Case:
     shapes = shapes_of(
         pick,
         {
-            "x": "*batch *spatial in_channels if channel_last else *batch in_channels *spatial"
+            "x": "*batch *spatial in_channels if channel_last else *batch in_channels *spatial",
+            "kernel_mask": "# *kernel_shape",
         },
         known(hyperparams),
     )
+    inputs = {}
+    if pick("kernel_mask is given", booleans()):
+        inputs["kernel_mask"] = shapes.array("kernel_mask", jnp.bool_)
     return Case.of_layer(
         "Conv",
         Conv,
@@ -154,6 +159,7 @@ def cases(pick: Pick) -> Case:
         requirements=requirements,
         shapes=shapes,
         x=shapes.array("x"),
+        inputs=inputs,
         y=shapes.expected(
             "*batch *out_spatial out_channels if channel_last else *batch out_channels *out_spatial"
         ),

@@ -16,6 +16,7 @@ from mlax_scaffold.testing.picks import Pick
 from mlax_scaffold.testing.profiles import each_dtype
 from mlax_scaffold.testing.strategies import (
     accum_dtypes,
+    array_shapes,
     axes,
     axis_names,
     booleans,
@@ -62,10 +63,14 @@ SPEC = find_spec("mlax_scaffold/specs/nn/layer_norm.py", near=__file__)
         ("axis_name", ()),
         ("accum_dtype", "int32"),
         ("accum_dtype", "no dtype"),
+        ("leading_features", (-1,)),
+        ("leading_features", 2.5),
+        ("leading_features", "23"),
+        ("leading_features", None),
     ],
     creates=True,
     invariances=["permutable batch"],
-    returns="*batch features",
+    returns="*batch *leading_features features",
 )
 def cases(pick: Pick) -> Case:
     """Hyperparameters and inputs of LayerNorm that fit each other."""
@@ -77,6 +82,7 @@ def cases(pick: Pick) -> Case:
     epsilon = pick("epsilon", positives())
     axis_name = pick("axis_name", optional(axis_names()))
     accum_dtype = pick("accum_dtype", optional(accum_dtypes()))
+    leading_features = pick("leading_features", array_shapes())
     hyperparameters = {
         "features": features,
         "axis": axis,
@@ -85,13 +91,17 @@ def cases(pick: Pick) -> Case:
         "epsilon": epsilon,
         "axis_name": axis_name,
         "accum_dtype": accum_dtype,
+        "leading_features": leading_features,
     }
     hyperparams = hyperparams_of(LayerNorm, hyperparameters)
     shapes = shapes_of(
         pick,
-        {"x": "*batch features", "mask": "# *batch features"},
+        {
+            "x": "*batch *leading_features features",
+            "mask": "# *batch *leading_features features",
+        },
         known(hyperparams),
-        ranks={"batch": max(rank - 1, 0)},
+        ranks={"batch": max(rank - len(leading_features) - 1, 0)},
     )
     inputs = {}
     if pick("mask is given", booleans()):
@@ -105,7 +115,7 @@ def cases(pick: Pick) -> Case:
         shapes=shapes,
         x=shapes.array("x"),
         inputs=inputs,
-        y=shapes.expected("*batch features"),
+        y=shapes.expected("*batch *leading_features features"),
         allow=declared(accum_dtype),
         smooth=exact(accum_dtype),
         keys=2,

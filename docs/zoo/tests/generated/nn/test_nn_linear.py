@@ -2,6 +2,7 @@
 # To change this file, edit that spec and run `mlax-scaffold generate`.
 """Property tests of zoo.nn.Linear."""
 
+import jax.numpy as jnp
 import pytest
 from hypothesis import given
 
@@ -13,7 +14,13 @@ from mlax_scaffold.testing.kinds import layer
 from mlax_scaffold.testing.oracle import find_spec
 from mlax_scaffold.testing.picks import Pick
 from mlax_scaffold.testing.profiles import each_dtype
-from mlax_scaffold.testing.strategies import booleans, optional, precisions, sizes
+from mlax_scaffold.testing.strategies import (
+    booleans,
+    dot_generals,
+    optional,
+    precisions,
+    sizes,
+)
 from zoo import graph
 from zoo.nn import linear as Linear
 
@@ -42,6 +49,12 @@ SPEC = find_spec("mlax_scaffold/specs/nn/linear.py", near=__file__)
         ("use_bias", "yes"),
         ("use_bias", None),
         ("precision", "exact"),
+        ("transposed_kernel", 1),
+        ("transposed_kernel", "yes"),
+        ("transposed_kernel", None),
+        ("dot_general", 1),
+        ("dot_general", []),
+        ("dot_general", None),
     ],
     creates=True,
 )
@@ -51,14 +64,25 @@ def cases(pick: Pick) -> Case:
     out_features = pick("out_features", sizes())
     use_bias = pick("use_bias", booleans())
     precision = pick("precision", optional(precisions()))
+    transposed_kernel = pick("transposed_kernel", booleans())
+    dot_general = pick("dot_general", dot_generals())
     hyperparameters = {
         "in_features": in_features,
         "out_features": out_features,
         "use_bias": use_bias,
         "precision": precision,
+        "transposed_kernel": transposed_kernel,
+        "dot_general": dot_general,
     }
     hyperparams = hyperparams_of(Linear, hyperparameters)
-    shapes = shapes_of(pick, {"x": "*batch in_features"}, known(hyperparams))
+    shapes = shapes_of(
+        pick,
+        {"x": "*batch in_features", "kernel_mask": "# *kernel_shape"},
+        known(hyperparams),
+    )
+    inputs = {}
+    if pick("kernel_mask is given", booleans()):
+        inputs["kernel_mask"] = shapes.array("kernel_mask", jnp.bool_)
     return Case.of_layer(
         "Linear",
         Linear,
@@ -67,6 +91,7 @@ def cases(pick: Pick) -> Case:
         aliases={"output_size": "out_features"},
         shapes=shapes,
         x=shapes.array("x"),
+        inputs=inputs,
         y=shapes.expected("*batch out_features"),
         keys=2,
     )

@@ -26,6 +26,7 @@ from mlax_scaffold.testing.strategies import (
     booleans,
     choices,
     counts,
+    dot_generals,
     functions,
     optional,
     positives,
@@ -143,6 +144,9 @@ SPEC = find_spec("mlax_scaffold/specs/nn/multi_head_attention.py", near=__file__
         ("out_bias", "yes"),
         ("attention_function", 1),
         ("attention_function", []),
+        ("dot_general", 1),
+        ("dot_general", []),
+        ("dot_general", None),
     ],
     creates=True,
     invariances=["causal queries if causal"],
@@ -178,6 +182,7 @@ def cases(pick: Pick) -> Case:
     value_bias = pick("value_bias", optional(booleans()))
     out_bias = pick("out_bias", optional(booleans()))
     attention_function = pick("attention_function", optional(functions()))
+    dot_general = pick("dot_general", dot_generals())
     hyperparameters = {
         "features": features,
         "heads": heads,
@@ -207,6 +212,7 @@ def cases(pick: Pick) -> Case:
         "value_bias": value_bias,
         "out_bias": out_bias,
         "attention_function": attention_function,
+        "dot_general": dot_general,
     }
     requirements = (
         "heads must divide features, or head_features is given",

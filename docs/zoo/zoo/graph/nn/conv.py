@@ -28,8 +28,8 @@ class Conv(LayerModule):
     `channel_last` (out_channels, *kernel_size, in_channels / groups).
 
     As flax's and equinox's. What flax calls the paddings "CIRCULAR" and "REFLECT" is a
-    padding of ((k - 1) // 2, k // 2) for kernels of size k, with that `padding_mode`. A
-    mask of the kernel, which flax and haiku take, is a product with `trainables.kernel`.
+    padding of ((k - 1) // 2, k // 2) for kernels of size k, with that `padding_mode`. Where
+    `kernel_mask` is False, the kernel counts as zero.
 
     Args:
         graph: a node of its own, `graph.child(...)`.
@@ -55,10 +55,8 @@ class Conv(LayerModule):
             precision, or None).
         in_channels: channels of the input (an integer of at least 1); None: that of the
             first input.
-        kernel_initializer: initializer of `kernel`, of shape (out_channels,
-            *kernel_size, in_channels // groups) if channel_last else (out_channels,
-            in_channels // groups, *kernel_size); None: lecun_normal(in_axis=-1 if
-            channel_last else 1, out_axis=0).
+        kernel_initializer: initializer of `kernel`, of shape kernel_shape; None:
+            lecun_normal(in_axis=-1 if channel_last else 1, out_axis=0).
         bias_initializer: initializer of `bias`, of shape (out_channels,).
         dtype: dtype of the weights; None: that of their initializers.
         metadata: of the parameters, by their names, such as `{"kernel": {"sharding":
@@ -134,7 +132,12 @@ class Conv(LayerModule):
         }
 
     def __call__(
-        self, params: Params, x: jax.Array, *, is_training: bool = True
+        self,
+        params: Params,
+        x: jax.Array,
+        *,
+        kernel_mask: jax.Array | None = None,
+        is_training: bool = True,
     ) -> tuple[jax.Array, Params]:
         """Apply the module.
 
@@ -142,6 +145,7 @@ class Conv(LayerModule):
             params: the parameters: those that are missing are created.
             x: floating (*batch, *spatial, in_channels) where channel_last, else (*batch,
                 in_channels, *spatial).
+            kernel_mask: boolean that broadcasts to (*kernel_shape,), or None.
             is_training: static; whether state changes and something may be random.
 
         Returns:
@@ -152,4 +156,4 @@ class Conv(LayerModule):
             LockedError: where locked params lack a parameter.
             ValueError, TypeError: where an input does not fit.
         """
-        return self.call(pure.fwd, params, x, is_training)
+        return self.call(pure.fwd, params, x, is_training, kernel_mask=kernel_mask)

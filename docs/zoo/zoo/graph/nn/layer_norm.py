@@ -23,8 +23,8 @@ from zoo.nn import layer_norm as pure
 class LayerNorm(LayerModule):
     """Normalizes the last axis: y = (x - mean) / sqrt(var + epsilon) * scale + bias.
 
-    Or several axes together; the weights belong to the last one. For weights of each
-    element of several axes, as in PyTorch and equinox, make one axis of them before.
+    Or several axes together; the weights belong to the last one, and with
+    `leading_features` to each element of several, as in PyTorch and equinox.
 
     Ba et al., 2016, arXiv:1607.06450. Epsilon is that of PyTorch, equinox and haiku
     (of flax: 1e-6). Mean and variance are of the elements that the mask
@@ -40,10 +40,13 @@ class LayerNorm(LayerModule):
             axis, or a sequence of names, or None).
         accum_dtype: dtype of the statistics; None: that of x (a floating dtype, or
             None).
+        leading_features: sizes of axes before it that have weights, too (a sequence of
+            integers of at least 0).
         features: size of the last axis, each element of which has its weights (an
             integer of at least 1); None: that of the first input.
-        scale_initializer: initializer of `scale`, of shape (features,).
-        bias_initializer: initializer of `bias`, of shape (features,).
+        scale_initializer: initializer of `scale`, of shape (*leading_features,
+            features).
+        bias_initializer: initializer of `bias`, of shape (*leading_features, features).
         dtype: dtype of the weights; None: that of their initializers.
         metadata: of the parameters, by their names, such as `{"kernel": {"sharding":
             P(None, "model")}}`.
@@ -66,6 +69,7 @@ class LayerNorm(LayerModule):
         epsilon: float = 1e-05,
         axis_name: str | Sequence[str] | None = None,
         accum_dtype: DTypeLike | None = None,
+        leading_features: Sequence[int] = (),
         *,
         features: int | None = None,
         scale_initializer: arrays.Initializer = ones,
@@ -86,6 +90,9 @@ class LayerNorm(LayerModule):
         self.accum_dtype = checks.optional(
             checks.dtype, "LayerNorm", accum_dtype=accum_dtype
         )
+        self.leading_features = checks.shape(
+            "LayerNorm", leading_features=leading_features
+        )
         self.scale_initializer = scale_initializer
         self.bias_initializer = bias_initializer
 
@@ -105,12 +112,12 @@ class LayerNorm(LayerModule):
 
         Args:
             params: the parameters: those that are missing are created.
-            x: floating (*batch, features).
-            mask: boolean that broadcasts to (*batch, features), or None.
+            x: floating (*batch, *leading_features, features).
+            mask: boolean that broadcasts to (*batch, *leading_features, features), or None.
             is_training: static; whether state changes and something may be random.
 
         Returns:
-            `(y, params)`; y is floating (*batch, features).
+            `(y, params)`; y is floating (*batch, *leading_features, features).
 
         Raises:
             LockedError: where locked params lack a parameter.

@@ -4,10 +4,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 import jax
+from jax import lax
 from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
@@ -18,15 +19,18 @@ from zoo.graph._graph import Graph
 from zoo.graph._layer import LayerModule
 from zoo.graph._params import Params
 from zoo.graph._rng import Rng
-from zoo.initializers import lecun_normal
 from zoo.nn import linear as pure
 
 
 class Linear(LayerModule):
     """Affine map of the last axis: y = x W + b.
 
-    The kernel is (in_features, out_features), not transposed. An input with more than
+    The kernel is (in_features, out_features), or with `transposed_kernel` (out_features,
+    in_features). Where `kernel_mask` is False, it counts as zero. An input with more than
     two axes is reshaped to a matrix for the product, and back.
+
+    `dot_general` may multiply in a dtype of its own, such as an 8-bit float: it gets both
+    factors in the dtype of x, and its result has that dtype.
 
     Args:
         graph: a node of its own, `graph.child(...)`.
@@ -34,10 +38,14 @@ class Linear(LayerModule):
         use_bias: whether a bias is added.
         precision: of the product, see jax.lax.Precision (what `jax.lax` takes as
             precision, or None).
+        transposed_kernel: whether the first axis of the kernel is y's.
+        dot_general: what multiplies x and the kernel (a hashable function that is
+            called as `jax.lax.dot_general`).
         in_features: size of the last axis of the input (an integer of at least 1);
             None: that of the first input.
-        kernel_initializer: initializer of `kernel`, of shape (in_features,
-            out_features).
+        kernel_initializer: initializer of `kernel`, of shape kernel_shape; None:
+            lecun_normal(in_axis=1 - (0 if transposed_kernel else 1), out_axis=0 if
+            transposed_kernel else 1).
         bias_initializer: initializer of `bias`, of shape (out_features,).
         dtype: dtype of the weights; None: that of their initializers.
         metadata: of the parameters, by their names, such as `{"kernel": {"sharding":
@@ -59,9 +67,11 @@ class Linear(LayerModule):
         output_size: int,
         use_bias: bool = True,
         precision: PrecisionLike | None = None,
+        transposed_kernel: bool = False,
+        dot_general: Callable[..., Any] = lax.dot_general,
         *,
         in_features: int | None = None,
-        kernel_initializer: arrays.Initializer = lecun_normal(),
+        kernel_initializer: arrays.Initializer | None = None,
         bias_initializer: arrays.Initializer = zeros,
         dtype: DTypeLike | None = None,
         metadata: Mapping[str, Any] | None = None,
@@ -76,6 +86,10 @@ class Linear(LayerModule):
         self.precision = checks.optional(
             checks.precision, "Linear", precision=precision
         )
+        self.transposed_kernel = checks.boolean(
+            "Linear", transposed_kernel=transposed_kernel
+        )
+        self.dot_general = checks.function("Linear", dot_general=dot_general)
         self.kernel_initializer = kernel_initializer
         self.bias_initializer = bias_initializer
 
@@ -84,13 +98,19 @@ class Linear(LayerModule):
         return {"in_features": self.axis_size("in_features", x, -1)}
 
     def __call__(
-        self, params: Params, x: jax.Array, *, is_training: bool = True
+        self,
+        params: Params,
+        x: jax.Array,
+        *,
+        kernel_mask: jax.Array | None = None,
+        is_training: bool = True,
     ) -> tuple[jax.Array, Params]:
         """Apply the module.
 
         Args:
             params: the parameters: those that are missing are created.
             x: floating (*batch, in_features).
+            kernel_mask: boolean that broadcasts to (*kernel_shape,), or None.
             is_training: static; whether state changes and something may be random.
 
         Returns:
@@ -100,4 +120,4 @@ class Linear(LayerModule):
             LockedError: where locked params lack a parameter.
             ValueError, TypeError: where an input does not fit.
         """
-        return self.call(pure.fwd, params, x, is_training)
+        return self.call(pure.fwd, params, x, is_training, kernel_mask=kernel_mask)

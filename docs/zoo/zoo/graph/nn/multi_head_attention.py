@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
 import jax
+from jax import lax
 from jax.nn.initializers import ones, zeros
 from jax.typing import DTypeLike
 
@@ -95,6 +96,8 @@ class MultiHeadAttention(LayerModule):
         out_bias: the same of the output (True or False, or None).
         attention_function: in the place of `dot_product_attention`, called as that is;
             None: that (a hashable function, or None).
+        dot_general: what multiplies in the four maps (a hashable function that is
+            called as `jax.lax.dot_general`).
         features: size of the last axis of the input (an integer of at least 1); None:
             that of the first input.
         kernel_initializer: of the kernels (an initializer, called `initializer(key,
@@ -163,6 +166,7 @@ class MultiHeadAttention(LayerModule):
         value_bias: bool | None = None,
         out_bias: bool | None = None,
         attention_function: Callable[..., Any] | None = None,
+        dot_general: Callable[..., Any] = lax.dot_general,
         *,
         features: int | None = None,
         kernel_initializer: arrays.Initializer = lecun_normal(),
@@ -251,6 +255,8 @@ class MultiHeadAttention(LayerModule):
         )
         self.attention_function = checks.optional(
             checks.function, "MultiHeadAttention", attention_function=attention_function
+        self.dot_general = checks.function(
+            "MultiHeadAttention", dot_general=dot_general
         )
         self.kernel_initializer = kernel_initializer
         self.bias_initializer = bias_initializer

@@ -23,7 +23,8 @@ from zoo.nn import rms_norm as pure
 class RMSNorm(LayerModule):
     """Divides the last axis, or several, by the root mean square.
 
-    y = x / sqrt(mean(x^2) + epsilon) * scale + bias; the weights belong to the last axis.
+    y = x / sqrt(mean(x^2) + epsilon) * scale + bias; the weights belong to the last axis,
+    and with `leading_features` to each element of several.
     Zhang & Sennrich, 2019, arXiv:1910.07467. Epsilon is that of flax (of equinox and
     haiku: 1e-5). The mean square is of the elements that the mask selects.
 
@@ -37,10 +38,13 @@ class RMSNorm(LayerModule):
             axis, or a sequence of names, or None).
         accum_dtype: dtype of the statistics; None: that of x (a floating dtype, or
             None).
+        leading_features: sizes of axes before it that have weights, too (a sequence of
+            integers of at least 0).
         features: size of the last axis, each element of which has its weights (an
             integer of at least 1); None: that of the first input.
-        scale_initializer: initializer of `scale`, of shape (features,).
-        bias_initializer: initializer of `bias`, of shape (features,).
+        scale_initializer: initializer of `scale`, of shape (*leading_features,
+            features).
+        bias_initializer: initializer of `bias`, of shape (*leading_features, features).
         dtype: dtype of the weights; None: that of their initializers.
         metadata: of the parameters, by their names, such as `{"kernel": {"sharding":
             P(None, "model")}}`.
@@ -63,6 +67,7 @@ class RMSNorm(LayerModule):
         epsilon: float = 1e-06,
         axis_name: str | Sequence[str] | None = None,
         accum_dtype: DTypeLike | None = None,
+        leading_features: Sequence[int] = (),
         *,
         features: int | None = None,
         scale_initializer: arrays.Initializer = ones,
@@ -83,6 +88,9 @@ class RMSNorm(LayerModule):
         self.accum_dtype = checks.optional(
             checks.dtype, "RMSNorm", accum_dtype=accum_dtype
         )
+        self.leading_features = checks.shape(
+            "RMSNorm", leading_features=leading_features
+        )
         self.scale_initializer = scale_initializer
         self.bias_initializer = bias_initializer
 
@@ -102,12 +110,12 @@ class RMSNorm(LayerModule):
 
         Args:
             params: the parameters: those that are missing are created.
-            x: floating (*batch, features).
-            mask: boolean that broadcasts to (*batch, features), or None.
+            x: floating (*batch, *leading_features, features).
+            mask: boolean that broadcasts to (*batch, *leading_features, features), or None.
             is_training: static; whether state changes and something may be random.
 
         Returns:
-            `(y, params)`; y is floating (*batch, features).
+            `(y, params)`; y is floating (*batch, *leading_features, features).
 
         Raises:
             LockedError: where locked params lack a parameter.
