@@ -405,7 +405,7 @@ def test_layer_norm_with_weights_of_several_axes_as_of_equinox(dtype):
 
 def test_rms_norm_with_weights_of_several_axes_as_of_flax(dtype):
     weights, x = {"scale": draw(0, (3, 4), dtype)}, draw(1, (5, 3, 4), dtype)
-    axes = {"reduction_axes": (-2, -1), "feature_axes": (-2, -1)}
+    axes: Any = {"reduction_axes": (-2, -1), "feature_axes": (-2, -1)}
     module = nn.RMSNorm(dtype=dtype, param_dtype=dtype, **axes)
     hyper = {"features": 4, "leading_features": (3,), "axis": (-2, -1)}
     assert_same_vjp(

@@ -1,5 +1,7 @@
 """Cells of cells and of functions, layers over several axes, and functions that draw."""
 
+from typing import Any
+
 import haiku as hk
 import jax
 import jax.numpy as jnp
@@ -138,7 +140,8 @@ def test_functions_that_draw(given, in_training, at_inference, dtype):
 
 
 def test_a_function_that_draws_says_what_runs_at_inference():
-    for given in ({"takes_key": True}, {"inference_takes_key": True}):
+    cases: Any = ({"takes_key": True}, {"inference_takes_key": True})
+    for given in cases:
         with pytest.raises(ValueError, match="inference_takes_key"):
             F.init(noisy, **given)
 
