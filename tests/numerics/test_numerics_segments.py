@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from mlax._core.sums import segment_sum
+from mlax._core.sums import add_at, segment_sum
 from mlax_scaffold.testing.sums import narrow_sums
 
 HALF = [jnp.float16, jnp.bfloat16]
@@ -72,3 +72,56 @@ def test_is_mapped_and_compiled():
     run = jax.jit(jax.vmap(lambda d: segment_sum(d, jnp.asarray(ids), 4)))
     alone = segment_sum(given[0], jnp.asarray(ids), 4)
     np.testing.assert_array_equal(run(given)[1], alone)
+
+
+INDICES = {
+    "one": 2,
+    "several": jnp.asarray([0, 2, 2, -1, 9, -7]),
+    "bytes": jnp.asarray([0, 2, -1], jnp.int8),
+    "of two axes": (jnp.asarray([[0], [3]]), jnp.asarray([0, 2, 2])),
+    "of an axis and a number": (jnp.asarray([1, 1, 3]), -1),
+}
+
+
+@pytest.mark.parametrize("dtype", [*HALF, jnp.float32])
+@pytest.mark.parametrize("indices", INDICES.values(), ids=list(INDICES))
+def test_adding_at_indices_is_what_jax_does(indices, dtype):
+    x = jnp.asarray(np.random.default_rng(0).normal(size=(4, 3, 2)), dtype)
+    shape = x.at[indices].get().shape
+    for values in (1.5, jnp.ones(2, dtype), jnp.full(shape, 0.25, dtype)):
+        added, expected = add_at(x, indices, values), x.at[indices].add(values)
+        assert added.dtype == dtype
+        # Sums of at most three numbers, in another order.
+        eps = float(jnp.finfo(dtype).eps)
+        wide = [np.asarray(y, np.float64) for y in (added, expected)]
+        np.testing.assert_allclose(*wide, rtol=0, atol=4 * eps)
+
+
+@pytest.mark.parametrize("dtype", HALF)
+def test_the_error_of_adding_at_indices_does_not_grow_where_it_is_mapped(dtype):
+    values, ids = jnp.ones((2, 600), dtype), jnp.zeros((2, 600), jnp.int32)
+
+    def added(values, ids):
+        x = jnp.zeros((2, 3), dtype)
+        return jax.vmap(lambda x, i, v: add_at(x, i, v))(x, ids, values)
+
+    np.testing.assert_array_equal(added(values, ids)[:, 0], [600, 600])
+
+    def gradient(values, ids):
+        return jax.vjp(lambda v: added(v, ids), values)[1](jnp.ones((2, 3), dtype))
+
+    for program in (added, gradient):
+        assert not narrow_sums(jax.make_jaxpr(program)(values, ids))
+    np.testing.assert_array_equal(gradient(values, ids)[0], jnp.ones((2, 600)))
+
+
+def test_what_is_mapped_adds_to_places_of_its_own():
+    x, values = jnp.zeros((3, 4), jnp.float16), jnp.ones(3, jnp.float16)
+    places = jnp.zeros(3, jnp.int32)
+
+    def added(x, i, v):
+        return x.at[i].add(v)
+
+    assert not narrow_sums(jax.make_jaxpr(jax.vmap(added))(x, places, values))
+    several = jnp.zeros((3, 2), jnp.int32)
+    assert narrow_sums(jax.make_jaxpr(jax.vmap(added))(x, several, values))

@@ -32,6 +32,7 @@ from mlax_scaffold.reader.checks.names import (
     check_locals,
     check_returns_nothing,
 )
+from mlax_scaffold.reader.checks.parts_of_steps import check_parts_of_steps
 from mlax_scaffold.reader.checks.uses import UseChecker
 from mlax_scaffold.reader.examples import read_examples
 from mlax_scaffold.reader.fields import check_fields, read_hyperparameter
@@ -78,6 +79,8 @@ class ClassReader:
     imports: dict[str, Import]
     roles: dict[str, MethodRole] = field(default_factory=dict)
     """What becomes of the methods of a layer."""
+    told: frozenset[str] = frozenset()
+    """What methods of an optimizer read that only a step has: a finding of its own."""
 
     def read(self, node: ast.ClassDef) -> tuple[Kind, dict[str, Any]] | None:
         """The kind of the definition, and the parts of it that its class holds."""
@@ -165,6 +168,9 @@ class ClassReader:
         attributes = attempted(node) | attributes
         attributes |= dict.fromkeys(dict(constants), "hyperparameter")
         scope = Scope(self.source, self.imports, attributes)
+        if kind is Kind.OPTIMIZER:
+            own = [m for m in methods if m.name not in SPECIAL[kind]]
+            self.told = check_parts_of_steps(self.source, own, attributes)
         read_methods = [
             self._method(kind, m, attributes, setup.declarations) for m in methods
         ]
@@ -342,7 +348,7 @@ class ClassReader:
                 name: STATIC[what]
                 for name, what in attributes.items()
                 if what in STATIC
-            }
+            } | dict.fromkeys(self.told, "method")
         elif role in (MethodRole.ENTRY, MethodRole.OWN):
             known = {n: what for n, what in attributes.items() if what != "initializer"}
         elif role in ASSIGNABLE:

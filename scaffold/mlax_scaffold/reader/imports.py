@@ -28,6 +28,7 @@ BASES = {
     "Schedule": Kind.SCHEDULE,
 }
 CORE = {
+    "add_at": "sums",
     "all_finite": "trees",
     "at_step": "steps",
     "cast": "arrays",

@@ -23,6 +23,7 @@ _HOMES = {
     "Layer": "layer",
     "Optimizer": "optimizer",
     "Schedule": "schedule",
+    "add_at": "arrays",
     "all_finite": "trees",
     "at_step": "steps",
     "cast": "arrays",
@@ -100,6 +101,7 @@ def __dir__() -> list[str]:
 
 
 if TYPE_CHECKING:
+    from mlax_scaffold.spec.arrays import add_at as add_at
     from mlax_scaffold.spec.arrays import cast as cast
     from mlax_scaffold.spec.arrays import cudnn_attention as cudnn_attention
     from mlax_scaffold.spec.arrays import explicit_padding as explicit_padding

@@ -9,6 +9,7 @@ import jax
 
 from mlax_scaffold.spec.runtime import runtime
 
+add_at: Callable[..., jax.Array] = runtime("_core.sums").add_at
 cast: Callable[..., Any] = runtime("_core.arrays").cast
 cudnn_attention: Callable[..., jax.Array | None] = runtime(
     "_core.kernels"

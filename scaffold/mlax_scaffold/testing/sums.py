@@ -48,7 +48,7 @@ def assert_no_narrow_sums(closed_jaxpr: ClosedJaxpr, *, what: str) -> None:
             "that the error grows with their number. Write `sum`, `mean` and the like of "
             "mlax_scaffold.spec; where it is the gradient of a broadcast, as of the bias "
             "in y + bias, write y + spread(bias, y.shape), and of a weight in a loop, `scan` "
-            "or `map_chunks`; where rows are added at indices, `segment_sum`.\n  "
+            "or `map_chunks`; where rows are added at indices, `add_at` or `segment_sum`.\n  "
             + "\n  ".join(found)
         )
 
@@ -110,7 +110,10 @@ def _terms(eqn: JaxprEqn) -> int:
         return shape[eqn.params["axis"]]
     if "window_dimensions" in eqn.params:
         return math.prod(eqn.params["window_dimensions"])
-    return math.prod(eqn.invars[1].aval.shape[:-1])  # pyright: ignore[reportAttributeAccessIssue]
+    indices = eqn.invars[1].aval.shape[:-1]  # pyright: ignore[reportAttributeAccessIssue]
+    # What `jax.vmap` maps adds to places of its own.
+    mapped = eqn.params["dimension_numbers"].scatter_indices_batching_dims
+    return math.prod(n for axis, n in enumerate(indices) if axis not in mapped)
 
 
 def _told(eqn: JaxprEqn) -> str:

@@ -21,7 +21,7 @@ _BY_ELEMENT = frozenset(
     )
 )
 """Functions whose result has the shape of their first argument."""
-_INTEGERS = {"one_hot": 0, "take": 1, "segment_sum": 1, "take_rows": 1}
+_INTEGERS = {"add_at": 1, "one_hot": 0, "take": 1, "segment_sum": 1, "take_rows": 1}
 """Functions by the position of an argument that is an array of integers."""
 _ALL_AXES = ("transpose", "permute_dims")
 

@@ -1,4 +1,4 @@
-"""Finds calls of what a sub-layer does not offer: `self.embed.atend(x)`."""
+"""Finds calls of what a layer does not offer, of one that a block is given too: `self.embed.atend(x)`."""
 
 from __future__ import annotations
 
@@ -16,41 +16,57 @@ from mlax_scaffold.model.definition import (
 from mlax_scaffold.model.library import Library
 from mlax_scaffold.model.places import meets
 from mlax_scaffold.reader.containers.declared import step_of
+from mlax_scaffold.reader.looping import loop_layers
 from mlax_scaffold.reader.source import Source, self_attribute, source_of, tree_of
 
 _OFFERED = ("apply", "keyword_inputs", "non_trainables", "outline", "trainables")
 """What all hyperparameters have, and what another check refuses."""
+_CARRY = "initial_carry"
+"""What the hyperparameters of every cell have."""
 _READ = (MethodRole.HYPER, MethodRole.PROPERTY)
 
 
 def check_entries(definition: Definition, library: Library) -> list[Diagnostic]:
     """Every finding in the methods of a layer or a block."""
     declared = {d.name: d for d in definition.declared(Role.SUB_LAYER)}
-    if not declared:
+    given = {h.name: h.type.word.attribute for h in definition.structural()}
+    if not (definition.kind.is_layer and (declared or given)):
         return []
     source = source_of(definition)
-    for call, function, owner in _calls(definition):
-        for reference in _kinds(owner, declared):
-            layer = library[reference]
-            if not _offers(layer, function.attr):
-                _report(source, call, function, layer)
-                break
+    for method in _methods(definition):
+        several = {
+            name
+            for loop in ast.walk(method)
+            if isinstance(loop, ast.For | ast.comprehension)
+            for name, _ in loop_layers(loop, given)
+        }
+        for call, function, owner in _calls(method):
+            one = given.get(self_attribute(owner) or "") == "layer"
+            if one or (isinstance(owner, ast.Name) and owner.id in several):
+                _check_given(source, call, function, library)
+            for reference in _kinds(owner, declared):
+                layer = library[reference]
+                if not _offers(layer, function.attr):
+                    _report(source, call, function, layer)
+                    break
     return source.diagnostics
 
 
-def _calls(
-    definition: Definition,
-) -> Iterator[tuple[ast.Call, ast.Attribute, ast.expr]]:
-    """Calls of attributes, in all methods but `setup`."""
+def _methods(definition: Definition) -> list[ast.FunctionDef]:
+    """All methods but `setup`."""
     tree = tree_of(definition)
     body = tree.body if isinstance(tree, ast.ClassDef) else []
-    for method in body:
-        if not isinstance(method, ast.FunctionDef) or method.name == "setup":
-            continue
-        for node in ast.walk(method):
-            match node:
-                case ast.Call(func=ast.Attribute(value=owner) as function):
-                    yield node, function, owner
+    return [m for m in body if isinstance(m, ast.FunctionDef) and m.name != "setup"]
+
+
+def _calls(
+    method: ast.FunctionDef,
+) -> Iterator[tuple[ast.Call, ast.Attribute, ast.expr]]:
+    """Calls of attributes."""
+    for node in ast.walk(method):
+        match node:
+            case ast.Call(func=ast.Attribute(value=owner) as function):
+                yield node, function, owner
 
 
 def _kinds(owner: ast.expr, declared: Mapping[str, Declaration]) -> list[Reference]:
@@ -73,6 +89,24 @@ def _offers(layer: Definition, name: str) -> bool:
     arrays = layer.declared(Role.TRAINABLE, Role.STATE, Role.DERIVED)
     methods = {m.name for m in layer.methods if m.role in _READ}
     return name in fields | methods | {d.name for d in arrays} or name in _OFFERED
+
+
+def _check_given(
+    source: Source, call: ast.Call, function: ast.Attribute, library: Library
+) -> None:
+    """A layer that is given may be of any kind: methods of its hyperparameters alone can be called."""
+    name = function.attr
+    layers = [d for d in library if d.kind.is_layer]
+    if name in (*_OFFERED, _CARRY) or any(_offers(layer, name) for layer in layers):
+        return
+    having = [d.name for d in layers if name in {m.name for m in d.entries}]
+    made = f"self.layer = {having[0] if having else 'Layer'}(...)"
+    source.report(
+        call.func,
+        f"`{name}` is called of a layer that is given, which may be of any kind",
+        f"Declare the layer in `setup`, `{made}`, to call its `{name}`. One that is given "
+        "has a plain call, and the methods of its hyperparams.",
+    )
 
 
 def _report(

@@ -1,0 +1,175 @@
+"""Finds methods of an optimizer's hyperparameters that read what only a step has: `self.key()`, a moment.
+
+The remedy hands it to them: `def noise(self, grad, key)`, called as `self.noise(grad, self.key())`.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from graphlib import CycleError, TopologicalSorter
+
+from mlax_scaffold.errors import Edit, Fix
+from mlax_scaffold.reader.source import Source, self_attribute
+
+_OF_STEPS = {
+    "coefficient": "it",
+    "key": "a key",
+    "mask": "it",
+    "moment": "it",
+    "scheduled": "its value",
+    "state": "it",
+    "step": "it",
+    "step_number": "it",
+    "dither": "it",
+    "value": "it",
+}
+"""What only a step has, by what the reader calls such an attribute, and what is handed."""
+
+
+@dataclass
+class _Helper:
+    """A method, and what it is to be handed: its parameters by what they stand for."""
+
+    node: ast.FunctionDef
+    reads: list[ast.Attribute | ast.Call] = field(default_factory=list)
+    """What only a step has; calls of `self.key()`, each of which is a key of its own."""
+    calls: list[tuple[ast.Call, str]] = field(default_factory=list)
+    """Calls of other methods, with their names."""
+    given: dict[str, str] = field(default_factory=dict)
+    """What is handed to it, by parameter: the text of it in a step."""
+
+    @property
+    def can_take_more(self) -> bool:
+        """Whether parameters can stand behind those that it has, and a key serves each of its draws."""
+        arguments = self.node.args
+        others = (arguments.vararg, arguments.kwarg, *arguments.kwonlyargs)
+        inner = (ast.For, ast.While, ast.comprehension, ast.FunctionDef, ast.Lambda)
+        again = any(isinstance(n, inner) for s in self.node.body for n in ast.walk(s))
+        draws = any(text.endswith("()") for text in self.given.values())
+        decorated = bool(self.node.decorator_list or arguments.defaults)
+        return not (any(others) or decorated or (again and draws))
+
+    def parameter(self, text: str) -> str:
+        """The parameter for a text; each draw has one of its own."""
+        known = {given: name for name, given in self.given.items()}
+        if text in known and not text.endswith("()"):
+            return known[text]
+        nodes = [*ast.walk(self.node)]
+        taken = {n.id for n in nodes if isinstance(n, ast.Name)} | {*self.given}
+        taken |= {n.arg for n in nodes if isinstance(n, ast.arg)}
+        name = wanted = text.removeprefix("self.").removesuffix("()")
+        count = 1
+        while name in taken:
+            count += 1
+            name = f"{wanted}_{count}"
+        self.given[name] = text
+        return name
+
+
+def check_parts_of_steps(
+    source: Source, methods: Sequence[ast.FunctionDef], attributes: Mapping[str, str]
+) -> frozenset[str]:
+    """Report them; the attributes that are found so, which need no other finding.
+
+    Args:
+        source: the spec.
+        methods: those of the hyperparameters, properties among them.
+        attributes: what each attribute of self is in a step.
+    """
+    helpers = {m.name: _read(m, methods, attributes) for m in methods}
+    found = [h for h in helpers.values() if h.reads]
+    for number, helper in enumerate(found):
+        first = helper.reads[0]
+        attribute = first.func if isinstance(first, ast.Call) else first
+        name = self_attribute(attribute) or ""
+        shown = f"self.{name}{'()' if isinstance(first, ast.Call) else ''}"
+        source.report(
+            attribute,
+            f"`{shown}` is there in a step, and not in `{helper.node.name}`, a method of hyperparams",
+            f"{_hint(helper, _OF_STEPS[attributes[name]])}: `self.{helper.node.name}(..., {shown})`.",
+            fix=None if number else _handed(source, helpers),
+        )
+    reads = (r for h in found for r in h.reads)
+    names = (self_attribute(r.func if isinstance(r, ast.Call) else r) for r in reads)
+    return frozenset(filter(None, names))
+
+
+def _hint(helper: _Helper, what: str) -> str:
+    given = "Make it a method, and hand" if helper.node.decorator_list else "Hand"
+    return f"{given} {what} to it"
+
+
+def _read(
+    method: ast.FunctionDef,
+    methods: Sequence[ast.FunctionDef],
+    attributes: Mapping[str, str],
+) -> _Helper:
+    helper = _Helper(method)
+    others = {m.name for m in methods}
+    nodes = [*_in_order(method)]
+    draws = {id(n.func) for n in nodes if isinstance(n, ast.Call)}
+    for node in nodes:
+        match node:
+            case ast.Call(func=function) if name := self_attribute(function):
+                if name in others:
+                    helper.calls.append((node, name))
+                elif attributes.get(name) == "key":
+                    helper.reads.append(node)
+            case ast.Attribute(ctx=ast.Load()) if name := self_attribute(node):
+                what = attributes.get(name)
+                if what in _OF_STEPS and not (what == "key" and id(node) in draws):
+                    helper.reads.append(node)
+    return helper
+
+
+def _in_order(node: ast.AST) -> Iterator[ast.AST]:
+    yield node
+    for child in ast.iter_child_nodes(node):
+        yield from _in_order(child)
+
+
+def _handed(source: Source, helpers: Mapping[str, _Helper]) -> Fix | None:
+    """Each method with parameters for what it reads, and each call with what they stand for."""
+    called = {name: {callee for _, callee in h.calls} for name, h in helpers.items()}
+    try:
+        order = [*TopologicalSorter(called).static_order()]
+    except CycleError:
+        return None
+    edits, calls = [], set[ast.Call]()
+    for helper in map(helpers.__getitem__, order):
+        for read in helper.reads:
+            text = source.text_of(read)
+            edits.append(source.edit(read, helper.parameter(text)))
+        for call, name in helper.calls:
+            calls.add(call)
+            given = map(helper.parameter, helpers[name].given.values())
+            edits += _with_arguments(source, call, given)
+        if helper.given:
+            if not helper.can_take_more:
+                return None
+            added = "".join(f", {name}" for name in helper.given)
+            end = source.end(helper.node.args.args[-1])
+            edits.append(source.replace(end, end, added))
+    given = {name: h.given.values() for name, h in helpers.items() if h.given}
+    functions = set[ast.expr]()
+    for node in ast.walk(source.tree):
+        match node:
+            case ast.Call(func=function) if (name := self_attribute(function)) in given:
+                functions.add(function)
+                if node not in calls:
+                    edits += _with_arguments(source, node, given[name])
+            case ast.Attribute() if self_attribute(node) in given:
+                if node not in functions:
+                    return None
+    return Fix(tuple(edits))
+
+
+def _with_arguments(source: Source, call: ast.Call, given: Iterable[str]) -> list[Edit]:
+    """A call with further arguments at its end."""
+    line, column = source.end(call)
+    place = line, column - 1
+    before = [""] if call.args or call.keywords else []
+    added = ", ".join([*before, *given])
+    return [source.replace(place, place, added)] if added else []
