@@ -154,6 +154,20 @@ class Library:
             if not m.steps and isinstance(m.what, Reference)
         )
 
+    def asks(
+        self, definition: Definition, method: Method, seen: tuple[Method, ...] = ()
+    ) -> bool:
+        """Whether a method draws at inference, too, by itself or by what it calls."""
+        seen = (*seen, method)
+        own = {m.name: m for m in definition.methods if m not in seen}
+        subs = {d.name: d.references for d in definition.declared(Role.SUB_LAYER)}
+        return any(
+            name in ("key", "keys")
+            or (name in own and self.asks(definition, own[name], seen))
+            or any(self.asks(self[r], self[r].entry) for r in subs.get(name, ()))
+            for name in method.unasked
+        )
+
     def _together(self, d: Declaration) -> Traits:
         """What a container is, its members included."""
         held = [m for m in d.members if isinstance(m.what, Reference)]

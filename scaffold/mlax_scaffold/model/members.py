@@ -180,8 +180,8 @@ class Method:
     """Names of the attributes of `self` that functions in it call, and of those that are values."""
     handed: tuple[tuple[str, str], ...] = ()
     """The keyword inputs that it hands to layers that `init` is given: name of the field, and theirs."""
-    always: bool = False
-    """Whether it draws from a key before it looks at `self.training`: at inference, too."""
+    unasked: tuple[str, ...] = ()
+    """What it calls before it looks at `self.training`, and so at inference, too: of what may draw."""
     taken_apart: tuple[tuple[str, int], ...] = ()
     """Attributes of `self` that several names are assigned, as `a, b = self.pair`, and how many."""
 

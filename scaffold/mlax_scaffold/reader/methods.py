@@ -114,7 +114,7 @@ def read_method(
         tuple(_parameters(method)),
         inside=inside(method),
         handed=_handed(method, attributes),
-        always=facts.always,
+        unasked=tuple(dict.fromkeys(facts.unasked)),
         taken_apart=tuple(dict.fromkeys(facts.taken_apart)),
     )
 
@@ -213,13 +213,17 @@ def _handed(
     return tuple(sorted(found))
 
 
+_DRAWING = ("container", "entry", "key", "keys", "layers", "own", "sub-layer")
+"""What attributes are that may draw where they are called."""
+
+
 class _Facts(ast.NodeVisitor):
     """What a body uses of self, in the order of the text."""
 
     def __init__(self, attributes: dict[str, str]):
         self.attributes = attributes
         self.training = False
-        self.always = False
+        self.unasked: list[str] = []
         self.consumers: list[str] = []
         self.places: list[tuple[str, tuple[Step, ...]]] = []
         self.calls: list[str] = []
@@ -246,11 +250,16 @@ class _Facts(ast.NodeVisitor):
             name = self_attribute(part)
             if name and self.attributes.get(name) in ("layers", "optimizers"):
                 self.consumers.append(name)
+                self._draws(name)
         self.generic_visit(node)
+
+    def _draws(self, name: str | None) -> None:
+        if name and not self.training and self.attributes.get(name) in _DRAWING:
+            self.unasked.append(name)
 
     def visit_Call(self, node: ast.Call) -> None:
         name = self_attribute(node.func)
-        self.always |= name in ("key", "keys") and not self.training
+        self._draws(name or indexed_attribute(node.func))
         if name in ("key", "keys") or (
             name and self.attributes.get(name) == "optimizer"
         ):

@@ -191,7 +191,7 @@ def layer_entry(definition: Definition, library: Library, method: Method) -> Sig
     block = definition.kind is Kind.BLOCK
     mode = "static; whether state is kept and nothing is random."
     key = "PRNG key; needed in training only."
-    if method.always or not traits.training:
+    if library.asks(definition, method) or not traits.training:
         mode, key = "static; whether state is kept.", "PRNG key; needed."
     if block:
         mode, key = "handed to the layers.", "PRNG key, split over the layers."

@@ -9,6 +9,8 @@ import pytest
 from tests.library import PROJECT, library, rendered
 
 from mlax_scaffold.model.definition import Kind
+from mlax_scaffold.reader.files import LIBRARY_SPECS, SpecFile, find_specs
+from mlax_scaffold.reader.library import read_library
 from mlax_scaffold.render.graph.signatures import call, constructor
 from mlax_scaffold.render.modules import file_name
 from mlax_scaffold.render.signatures import Signature, signatures
@@ -99,3 +101,77 @@ def test_a_call_is_the_signature_without_types():
     assert fwd.call == (
         "fwd(x, trainables, non_trainables, hyperparams, inference_mode=False, key=None)"
     )
+
+
+DRAWING = '''
+import jax
+
+from mlax_scaffold.spec import Float, Layer, Size, dropout
+from mlax_scaffold.specs.nn.dropout import Dropout
+
+
+class Noise(Layer):
+    """Noise of a method."""
+
+    size: Size
+
+    def _drawn(self, x):
+        return x + jax.random.normal(self.key(), x.shape, x.dtype)
+
+    def _in_training(self, x):
+        return dropout(x, self.key(), rate=0.5) if self.training else x
+
+    def forward(self, x: Float["size"]) -> Float["size"]:
+        y = self._drawn(x)
+        return self._in_training(y)
+
+    def quiet(self, x: Float["size"]) -> Float["size"]:
+        return self._in_training(x)
+
+    def guarded(self, x: Float["size"]) -> Float["size"]:
+        if self.training:
+            x = self._drawn(x)
+        return x
+
+
+class Around(Layer):
+    """A layer whose parts draw."""
+
+    def setup(self):
+        self.noise = Noise(3)
+        self.drop = Dropout(0.5)
+        self.noises = [Noise(3), Noise(3)]
+
+    def forward(self, x: Float["3"]) -> Float["3"]:
+        return self.noise(self.drop(x))
+
+    def one(self, x: Float["3"]) -> Float["3"]:
+        return self.noises[1](x)
+
+    def each(self, x: Float["3"]) -> Float["3"]:
+        for noise in self.noises:
+            x = noise(x)
+        return x
+
+    def quiet(self, x: Float["3"]) -> Float["3"]:
+        return self.drop(x)
+'''
+
+
+def test_a_key_is_needed_at_inference_where_what_is_called_draws():
+    file = SpecFile("specs/nn/around.py", "nn", DRAWING)
+    read = read_library((file,), find_specs(LIBRARY_SPECS, "library"), foreign=True)
+    needed = {
+        (definition.name, signature.name)
+        for definition in read
+        if definition.name in ("Noise", "Around")
+        for signature in signatures(definition, read)
+        for parameter in signature.parameters
+        if signature.name != "init" and parameter.doc == "PRNG key; needed."
+    }
+    entries = [("Around", name) for name in ("each", "fwd", "one")]
+    assert needed == {("Noise", "fwd"), *entries}
+    for definition in read:
+        if definition.name in ("Noise", "Around"):
+            rng = [p.doc for p in constructor(definition, read).parameters]
+            assert "gives that of each call." in rng

@@ -149,7 +149,8 @@ class _Example:
         yield from self._assertions()
         if traits.training:
             yield ""
-            always = self.definition.entry.always and not self._is_block
+            entry = self.definition.entry
+            always = not self._is_block and self.library.asks(self.definition, entry)
             random = "" if always else "nothing is random, and "
             drawn = drawn if always else ""
             yield f"# At inference {random}the state stays as it is."

@@ -117,7 +117,7 @@ def settings(definition: Definition, library: Library) -> Iterator[Parameter]:
             yield initializer(definition, d)
         yield DTYPE
         yield _METADATA
-    always = definition.entry.always or not traits.training
+    always = library.asks(definition, definition.entry) or not traits.training
     when = "" if always else " in training"
     uses = [
         *(["the keys of the weights"] if weighted else []),
