@@ -255,14 +255,12 @@ class ClassReader:
             name = declaration.name
             assert declaration.location is not None
             if name in attributes or name in RESERVED | OF_HYPERPARAMS:
-                free = name not in attributes
+                fix = attribute_named(self.source, name, f"{name}_")
                 self.source.report(
                     declaration.location.line,
                     f"self.{name} is already something else",
                     "Choose another name.",
-                    fix=attribute_named(self.source, name, f"{name}_")
-                    if free
-                    else None,
+                    fix=None if name in attributes else fix,
                 )
             elif name.startswith("_"):
                 self.source.report(
@@ -299,12 +297,11 @@ class ClassReader:
                         "Choose another name.",
                     )
             attributes |= {name: name for name in OF_STEPS}
-            for method in methods:
-                if method.name == "prepare":
-                    for n in ast.walk(method):
-                        name = self_attribute(n)
-                        if name and isinstance(getattr(n, "ctx", None), ast.Store):
-                            attributes.setdefault(name, "coefficient")
+            for method in (m for m in methods if m.name == "prepare"):
+                for n in ast.walk(method):
+                    if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store):
+                        attributes.setdefault(self_attribute(n) or "", "coefficient")
+            attributes.pop("", None)
         return attributes
 
     def _method(
@@ -344,11 +341,8 @@ class ClassReader:
             known |= given_layers(attributes, declarations)
             assignable = {d.name for d in declarations}
         elif role in (MethodRole.HYPER, MethodRole.PROPERTY):
-            known = {
-                name: STATIC[what]
-                for name, what in attributes.items()
-                if what in STATIC
-            } | dict.fromkeys(self.told, "method")
+            static = {n: STATIC[w] for n, w in attributes.items() if w in STATIC}
+            known = static | dict.fromkeys(self.told, "method")
         elif role in (MethodRole.ENTRY, MethodRole.OWN):
             known = {n: what for n, what in attributes.items() if what != "initializer"}
         elif role in ASSIGNABLE:

@@ -19,6 +19,7 @@ from mlax_scaffold.reader.checks.defaults import check_defaults
 from mlax_scaffold.reader.checks.uses import PASSED
 from mlax_scaffold.reader.remedies.classes import (
     TOLD,
+    as_field,
     keyword_only,
     of_training,
     with_word,
@@ -162,6 +163,15 @@ def entry_inputs(
                 f"`{arg.arg}` is no input: every layer knows whether it is trained",
                 f"Read `{TOLD[arg.arg]}` in the body.",
                 fix=told,
+            )
+            continue
+        field = as_field(source, method, arg, default)
+        if field is not None:
+            source.report(
+                arg,
+                f"`{arg.arg}` is no array, as inputs are",
+                "Make it a field of the class, which is known when a call is compiled.",
+                fix=field,
             )
             continue
         hint = 'Annotate it, as in `x: Float["*batch features"]`.'

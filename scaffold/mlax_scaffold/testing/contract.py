@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import gc
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar
 
@@ -110,6 +110,7 @@ class Contract(Generic[S]):
             f"{shown(self.spec.path)}:{_line(self.spec, self.name)}: {self.name} is claimed to "
             f"{what}, but:\n{error}\n"
             f"The smallest case is {f'that of {case}' if case else 'the simplest one'}."
+            f"{''.join(_ends(self.spec, left))}"
         )
 
     def _among(self, among: Among) -> Sequence[tuple[S, Mapping[str, Any]]]:
@@ -256,6 +257,23 @@ def examples(*contracts: Contract[S]) -> st.SearchStrategy[Example[S]]:
 def _examples(contract: Contract[S]) -> st.SearchStrategy[Example[S]]:
     drawn = picks.examples(contract.make, lambda: contract.covering)
     return drawn.map(lambda case: Example(contract, *case))
+
+
+_WITHOUT = {0.0: ("above 0", "Fraction"), 1.0: ("below 1", "Decay")}
+"""What a share is that may not be one of its ends, and the word for it."""
+
+
+def _ends(spec: Spec, picked: Mapping[str, Any]) -> Iterator[str]:
+    """What is said where a `Probability` is 0 or 1 in a case that fails: it may not be meant to be."""
+    fields = getattr(spec.load(), "_fields", None)
+    for name, value in picked.items() if fields else ():
+        kind = fields.annotations.get(name)
+        if kind and kind.type.word.name == "Probability" and value in _WITHOUT:
+            meant, word = _WITHOUT[value]
+            yield (
+                f"\n`{name}` is a Probability, which may be {value:.0f}. If it has to be "
+                f"{meant}, its word is {word}: `{name}: {word}`."
+            )
 
 
 def _line(spec: Spec, name: str) -> int:

@@ -282,6 +282,7 @@ def schedule(
     spec: Spec,
     *,
     requirements: tuple[str, ...] = (),
+    unsaid: bool = False,
     valid: Mapping[str, Any] | None = None,
     refused: Invalid = (),
 ) -> Callable[[Callable[[Pick], Any]], Contract[ScheduleSituation]]:
@@ -291,6 +292,7 @@ def schedule(
         name: that of the schedule.
         spec: what it follows from.
         requirements: messages with which it may refuse what was picked.
+        unsaid: whether its own code may refuse it, and no requirement tell it.
         valid: hyperparameters that make one.
         refused: hyperparameters with values that they may not have.
     """
@@ -314,7 +316,7 @@ def schedule(
 
     def decorate(cases: Callable[[Pick], Any]) -> Contract[ScheduleSituation]:
         def make(pick: Pick) -> ScheduleSituation:
-            return ScheduleSituation.pick(cases, spec, pick, requirements)
+            return ScheduleSituation.pick(cases, spec, pick, requirements, unsaid)
 
         property = Claim(schedules.keep_the_dtype)
         return Contract(name, spec, make, _claims(every, [], one), property)

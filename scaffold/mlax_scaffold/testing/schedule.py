@@ -15,7 +15,7 @@ from mlax_scaffold.testing.audit import assert_dtypes
 from mlax_scaffold.testing.copies import assert_equal_copies
 from mlax_scaffold.testing.dtypes import FLOAT_DTYPES, precision_for
 from mlax_scaffold.testing.oracle import Spec, assert_spec_refuses
-from mlax_scaffold.testing.picks import Pick, Refused
+from mlax_scaffold.testing.picks import REFUSALS, Pick, Refused
 from mlax_scaffold.testing.programs import Program, assert_same_programs
 from mlax_scaffold.testing.strategies import Domain, choices
 
@@ -36,8 +36,12 @@ class ScheduleSituation:
         spec: Spec,
         pick: Pick,
         requirements: tuple[str, ...],
+        unsaid: bool = False,
     ) -> ScheduleSituation:
-        """A situation. Raises Refused where what was picked does not meet the requirements."""
+        """A situation. Raises Refused where what was picked does not meet the requirements.
+
+        `unsaid` says whether the code of the spec may refuse it, and no requirement tell it.
+        """
         dtype = pick("dtype of the step", choices(*FLOAT_DTYPES[2:]))
         given: dict[str, Any] = {}
 
@@ -46,12 +50,18 @@ class ScheduleSituation:
             return given[name]
 
         try:
-            return cls(make(noted), spec, dtype, given)
-        except ValueError as error:
-            if any(message in str(error) for message in requirements):
+            found = cls(make(noted), spec, dtype, given)
+            if unsaid:
+                _ = found.program
+            return found
+        except REFUSALS as error:
+            if isinstance(error, ValueError) and any(
+                message in str(error) for message in requirements
+            ):
                 assert_spec_refuses(spec, _of_spec(spec, given), error)
-                raise Refused(given, error) from error
-            raise
+            elif not (unsaid and _refuses(spec, given, dtype)):
+                raise
+            raise Refused(given, error) from error
 
     @functools.cached_property
     def program(self) -> Program:
@@ -78,6 +88,16 @@ def compute_what_the_spec_says(situation: ScheduleSituation) -> None:
                 what=f"{schedule}",
                 spec=situation.spec.path,
             )
+
+
+def _refuses(spec: Spec, given: Mapping[str, Any], dtype: Any) -> bool:
+    """Whether the code of the spec has no value for what was picked, as `0 ** -1` has none."""
+    try:
+        expected = spec.load()(**_of_spec(spec, given))
+        Program.of(expected, jax.ShapeDtypeStruct((), dtype))
+    except REFUSALS:
+        return True
+    return False
 
 
 def _of_spec(spec: Spec, given: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,9 +19,10 @@ from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.contract import Claim, examples
 from mlax_scaffold.testing.dims import shapes_of
 from mlax_scaffold.testing.fitting import hyperparams_of, known
-from mlax_scaffold.testing.kinds import layer
-from mlax_scaffold.testing.oracle import find_spec
-from mlax_scaffold.testing.strategies import choices, sizes
+from mlax_scaffold.testing.kinds import layer, schedule
+from mlax_scaffold.testing.oracle import Spec, find_spec
+from mlax_scaffold.testing.schedule import compute_what_the_spec_says
+from mlax_scaffold.testing.strategies import choices, probabilities, sizes
 
 SPEC = find_spec("mlax_scaffold/specs/nn/linear.py", near=__file__)
 
@@ -118,3 +121,66 @@ def test_that_nothing_fits_is_said_with_the_reason():
             call()
         assert "The simplest one is refused: " in str(error.value)
         assert "give `examples`" in str(error.value)
+
+
+ROOT = """
+from mlax_scaffold.spec import Probability, Schedule
+
+
+class Root(Schedule):
+    share: Probability
+
+    def value(self, step):
+        return step * self.share**-0.5
+"""
+
+
+@dataclass(frozen=True)
+class Root:
+    """What would be generated, or computes something else where `wrong_from` is reached."""
+
+    share: float
+    wrong_from: float = 2.0
+
+    def __call__(self, step):
+        factor = 3.0 if self.share >= self.wrong_from else self.share**-0.5
+        return jnp.asarray(step, float) * factor
+
+
+def roots(folder: Path, *, unsaid: bool, wrong_from: float = 2.0):
+    """The contract of Root, whose spec has no value where the share is 0."""
+    path = folder / "root.py"
+    path.write_text(ROOT, encoding="utf-8")
+
+    @schedule("Root", Spec(path, folder), unsaid=unsaid)
+    def cases(pick):
+        return Root(pick("share", probabilities()), wrong_from)
+
+    return cases
+
+
+FOLLOWS = Claim(compute_what_the_spec_says)
+
+
+def test_numbers_that_a_schedule_has_no_value_for_are_none(tmp_path):
+    cases = roots(tmp_path, unsaid=True)
+    cases.keep(FOLLOWS)
+    shares = {s.schedule.share for s, _ in cases.covering}
+    assert 0.0 not in shares
+    assert 1.0 in shares
+    with pytest.raises(AssertionError, match="cannot be raised to a negative power"):
+        roots(tmp_path, unsaid=False).keep(FOLLOWS)
+
+
+def test_a_probability_at_its_end_leads_to_the_word_without_it(tmp_path):
+    with pytest.raises(AssertionError) as error:
+        roots(tmp_path, unsaid=True, wrong_from=1.0).keep(FOLLOWS)
+    assert str(error.value).endswith(
+        "`share` is a Probability, which may be 1. If it has to be below 1, its word is Decay: "
+        "`share: Decay`."
+    )
+    with pytest.raises(AssertionError, match="`share: Fraction`"):
+        roots(tmp_path, unsaid=False).keep(FOLLOWS)
+    with pytest.raises(AssertionError) as error:
+        roots(tmp_path, unsaid=True, wrong_from=0.1).keep(FOLLOWS)
+    assert "Decay" not in str(error.value)

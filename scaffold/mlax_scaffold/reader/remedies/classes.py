@@ -155,19 +155,57 @@ def of_training(
 ) -> Fix | None:
     """A method that reads `self.training`, in the place of a parameter that tells it."""
     told = TOLD.get(argument.arg)
+    return _read(source, method, argument, told) if told else None
+
+
+def as_field(
+    source: Source,
+    method: ast.FunctionDef,
+    argument: ast.arg,
+    default: ast.expr | None,
+) -> Fix | None:
+    """A parameter that is a flag, a number or a text as a field, `with_map: bool = False`."""
+    name = argument.arg
+    match default:
+        case ast.Constant(value=bool() | int() | float() | str() as value):
+            kind = type(value).__name__
+        case _:
+            return None
+    plain = argument.annotation is None or unparsed(argument.annotation) == kind
+    owner = next(
+        c
+        for c in ast.walk(source.tree)
+        if isinstance(c, ast.ClassDef) and method in c.body
+    )
+    fields = [n for n in owner.body if isinstance(n, ast.AnnAssign)]
+    named = {unparsed(f.target) for f in fields}
+    named |= {n.attr for n in ast.walk(owner) if isinstance(n, ast.Attribute)}
+    read = _read(source, method, argument, f"self.{name}")
+    if not plain or name in named or read is None or not fields:
+        return None
+    end = fields[-1].end_lineno or fields[-1].lineno
+    text = f"    {name}: {kind} = {source.text_of(default)}\n"
+    return Fix((*read.edits, source.replace((end + 1, 1), (end + 1, 1), text)))
+
+
+def _read(
+    source: Source, method: ast.FunctionDef, argument: ast.arg, told: str
+) -> Fix | None:
+    """A method without a parameter, in whose place something else is read."""
     parameters = [*method.args.posonlyargs, *method.args.args, *method.args.kwonlyargs]
     at = parameters.index(argument)
     first_keyword = (
         bool(method.args.kwonlyargs) and argument is (method.args.kwonlyargs[0])
     )
-    if told is None or at == 0 or first_keyword:
+    if at == 0 or first_keyword:
         return None
     defaults = dict(zip(method.args.kwonlyargs, method.args.kw_defaults, strict=True))
     plain = [*method.args.posonlyargs, *method.args.args]
     given = list(method.args.defaults)
     defaults |= dict(zip(plain[len(plain) - len(given) :], given, strict=True))
     last = defaults.get(argument) or argument
-    previous = defaults.get(parameters[at - 1]) or parameters[at - 1]
+    previous = parameters[at - 1]
+    previous = defaults.get(previous) or previous.annotation or previous
     edits = [source.replace(source.end(previous), source.end(last), "")]
     for node in ast.walk(method):
         if isinstance(node, ast.Name) and node.id == argument.arg:
