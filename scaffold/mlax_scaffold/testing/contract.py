@@ -266,8 +266,9 @@ _WITHOUT = {0.0: ("above 0", "Fraction"), 1.0: ("below 1", "Decay")}
 def _ends(spec: Spec, picked: Mapping[str, Any]) -> Iterator[str]:
     """What is said where a `Probability` is 0 or 1 in a case that fails: it may not be meant to be."""
     fields = getattr(spec.load(), "_fields", None)
-    for name, value in picked.items() if fields else ():
-        kind = fields.annotations.get(name)
+    kinds = fields.annotations if fields else {}
+    for name, value in picked.items():
+        kind = kinds.get(name)
         if kind and kind.type.word.name == "Probability" and value in _WITHOUT:
             meant, word = _WITHOUT[value]
             yield (
