@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
@@ -96,8 +98,36 @@ def carry_out(
 
 
 def _editor(path: str, text: str) -> str | None:
-    click.echo(f"Settle {path}: leave no marker lines, and save.", err=True)
-    return click.edit(text, extension=".py")
+    """The text as somebody settles it in an editor; None: not settled, and not tried again."""
+    from mlax_scaffold.errors import UsageError
+    from mlax_scaffold.owning.operations import unsettled
+    from mlax_scaffold.render.scratch import fill, scratch
+
+    name = os.path.basename(path)
+    with scratch() as folder:
+        place = os.path.join(folder, name)
+        while True:
+            click.echo(f"Settle {path}: leave no marker lines, and save.", err=True)
+            fill(folder, {name: text})
+            try:
+                click.edit(filename=place)
+                with open(place, encoding="utf-8") as file:
+                    edited = file.read().replace("\r\n", "\n")
+            except (click.ClickException, OSError, UnicodeDecodeError) as error:
+                told = getattr(error, "message", error)
+                raise UsageError(
+                    f"{path} could not be edited: {told}. Name an editor that runs here in "
+                    "EDITOR, or pass --ours or --theirs. Nothing was changed."
+                ) from error
+            why = unsettled(path, edited)
+            if not why:
+                return edited
+            click.echo(f"{path} is not settled: {why}.", err=True)
+            if not (sys.stdin.isatty() and sys.stderr.isatty()):
+                return None
+            if not click.confirm("Edit it again?", default=True, err=True):
+                return None
+            text = edited if edited.strip() else text
 
 
 def _tell(update: Update, word: str, *, quiet: bool, style: str) -> None:

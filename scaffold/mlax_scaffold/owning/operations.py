@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import difflib
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -29,7 +30,7 @@ for name in json.loads(sys.argv[1]):
 """
 
 Editor = Callable[[str, str], str | None]
-"""Lets a person settle a conflict: from a path and a text with markers to a text, or None."""
+"""Lets a person settle a conflict: from a path and a text with markers to a settled text, or None."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,24 @@ class Update:
     gone: tuple[str, ...] = ()
     """Files that are needed, and that somebody deleted."""
     conflicts: tuple[Conflict, ...] = ()
+
+
+def unsettled(path: str, text: str) -> str:
+    """Why the text of a file that was edited settles no conflict, or ""."""
+    if not text.strip():
+        return "it is empty"
+    lines = text.split("\n")
+    marked = [i for i, line in enumerate(lines, 1) if line.startswith(MARKERS)]
+    if marked:
+        return f"line {marked[0]} is a marker"
+    if path.endswith(".py"):
+        try:
+            ast.parse(text)
+        except (SyntaxError, ValueError) as error:
+            line = getattr(error, "lineno", None)
+            where = f"line {line}: " if line else ""
+            return f"it is no Python, {where}{getattr(error, 'msg', error)}"
+    return ""
 
 
 def check_decided(updates: Iterable[Update]) -> None:
@@ -211,9 +230,7 @@ class Merger:
     def _edited(self, path: str, made: Merged) -> Merged:
         assert self.edit is not None
         text = self.edit(path, made.text)
-        if text is None or any(line.startswith(MARKERS) for line in text.split("\n")):
-            return made
-        return Merged(text)
+        return made if text is None or unsettled(path, text) else Merged(text)
 
 
 @dataclass

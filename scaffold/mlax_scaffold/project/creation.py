@@ -26,10 +26,11 @@ from mlax_scaffold.project.converting import (
 )
 from mlax_scaffold.project.names import check_free, check_name, find_like
 from mlax_scaffold.project.parity import parity_test
+from mlax_scaffold.project.processes import warm
 from mlax_scaffold.project.progress import plural, progress
 from mlax_scaffold.project.running import missing_packages
 from mlax_scaffold.project.signatures import calls
-from mlax_scaffold.project.staging import IMPORT_FAILED, Helper, Outcome, helper, staged
+from mlax_scaffold.project.staging import IMPORT_FAILED, Outcome, staged
 from mlax_scaffold.project.trial import try_out
 from mlax_scaffold.project.workspace import Generation, Workspace, name_in
 from mlax_scaffold.reader.files import SpecFile
@@ -97,7 +98,7 @@ class Creation:
             FindingsError: what was generated does not import, or fails its tests.
             ConflictError: a file that would be written was edited by hand.
         """
-        with helper() as waiting:
+        with warm():
             spec, made = self._made()
             plan = self._plan(spec, made)
             _check_conflicts(plan)
@@ -106,7 +107,7 @@ class Creation:
                 for d in made.library
                 if d.source == spec.path and d.name == self.request.name
             )
-            proof = self._prove(spec, made, definition, waiting)
+            proof = self._prove(spec, made, definition)
         title = f"{self.request.command} {self.request.name}"
         report = commit(self.workspace.root, plan, title=title)
         texts = {o.path: o.text for o in made.of(spec.path)} | self._parity(spec)
@@ -233,7 +234,6 @@ class Creation:
         spec: SpecFile,
         made: Generation,
         definition: Definition,
-        waiting: Helper,
     ) -> str:
         """What was proved, in words."""
         tests = [o.path for o in made.of(spec.path) if _is_test(o.path)]
@@ -247,7 +247,7 @@ class Creation:
             modules = [f"{package}.{definition.section}"]
             if definition.kind.is_layer:
                 modules.append(f"{package}.graph")
-            outcome = stage.prove(waiting, modules, run)
+            outcome = stage.prove(modules, run)
         if outcome.status != 0:
             _refuse(outcome, definition.name)
         if run:

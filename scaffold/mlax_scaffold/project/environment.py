@@ -16,9 +16,9 @@ from mlax_scaffold.errors import MlaxScaffoldError
 from mlax_scaffold.project.initialization import missing_attributes
 from mlax_scaffold.project.plugin_code import outputs_of, words_of
 from mlax_scaffold.project.plugins import Plugin, installed, read_plugin
+from mlax_scaffold.project.processes import PACKAGE
 from mlax_scaffold.project.progress import plural
 from mlax_scaffold.project.settings import import_root
-from mlax_scaffold.project.staging import PACKAGE
 from mlax_scaffold.project.workspace import Workspace
 from mlax_scaffold.reader.files import LIBRARY_SPECS
 from mlax_scaffold.write import interrupted, templates_place

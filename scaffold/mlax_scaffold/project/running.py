@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 import importlib.util
-import json
 import os
-import subprocess
-import sys
 from collections.abc import Sequence
 
 from mlax_scaffold.errors import UsageError
 from mlax_scaffold.project.lookup import find_definition
+from mlax_scaffold.project.processes import PACKAGE, Program
 from mlax_scaffold.project.settings import import_root
-from mlax_scaffold.project.staging import PACKAGE
 from mlax_scaffold.project.workspace import Workspace
 
 _RUN = """
 import json, sys
 
-paths, arguments = json.loads(sys.argv[1])
-sys.path += paths
 import pytest
 
-sys.exit(pytest.main(arguments))
+sys.exit(pytest.main(json.loads(sys.argv[1])))
 """
 
 
@@ -73,14 +68,7 @@ def run_tests(workspace: Workspace, files: Sequence[str], *, quiet: bool) -> int
         os.path.join(workspace.root, import_root(workspace.project))
     )
     own = [package, workspace.root]
-    paths = [*own, *workspace.plugin_roots, os.path.dirname(PACKAGE)]
+    last = [*own, *workspace.plugin_roots, os.path.dirname(PACKAGE)]
     arguments = [*(["-q"] if quiet else []), *files]
     # The project's folder is not to come first: it may hold modules of any name.
-    environment = {**os.environ, "PYTHONSAFEPATH": "1"}
-    done = subprocess.run(
-        [sys.executable, "-c", _RUN, json.dumps([paths, arguments])],
-        cwd=workspace.root,
-        env=environment,
-        check=False,
-    )
-    return done.returncode
+    return Program(_RUN, arguments, workspace.root, last=last).run()

@@ -2,63 +2,31 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import signal
-import subprocess
-import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 from mlax_scaffold.model.project import template_root
+from mlax_scaffold.project.processes import PACKAGE, Program
 from mlax_scaffold.project.settings import import_root
 from mlax_scaffold.project.workspace import Generation, Workspace
 from mlax_scaffold.reader.files import SpecFile
 from mlax_scaffold.render.scratch import fill, scratch
 
-PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 IMPORT_FAILED = 70
 
-# A program's folders go before all others; the generator itself goes last, where it is
-# found only if it is not installed.
-#
-# Where the process that started it is gone, nobody waits for it any more.
-_BOOT = """
-import json, os, sys, threading
-
-first, last, alive = json.loads(sys.argv.pop(1))
-sys.path[:0] = first
-sys.path += last
-if alive is not None:
-    end = lambda: (os.read(alive, 1), os._exit(1))
-    threading.Thread(target=end, daemon=True).start()
-"""
-
-# What takes longest to import is imported while the files are still made. The end of the input
-# without a line is that of the process that would have asked for something.
-_WAIT = """
-import importlib, json, os, sys
-
-for name in json.loads(sys.argv.pop(1)):
-    try:
-        importlib.import_module(name)
-    except ImportError:
-        pass
-line = sys.stdin.readline()
-if not line:
-    sys.exit(1)
-root, paths, program, argument = json.loads(line)
-os.chdir(root)
-os.environ["TMPDIR"] = root
-sys.path[:0] = paths
-sys.argv[1:] = [argument]
-exec(compile(program, "<program>", "exec"))
-"""
-
-_FIRST = ("jax", "jax.numpy", "pytest", "hypothesis")
-"""What every test imports, and no project has."""
+_ENVIRONMENT = {
+    # The machine's accelerator may be in use; nothing here needs it.
+    "JAX_PLATFORMS": "cpu",
+    "MLAX_SCAFFOLD_PROFILE": "ci",
+    "PYTEST_ADDOPTS": "",
+    "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+    "PYTHONDONTWRITEBYTECODE": "1",
+    "PYTHONIOENCODING": "utf-8",
+}
 
 _PROVE = f"""
 import importlib, json, sys, traceback
@@ -103,88 +71,25 @@ class Stage:
         After `longest` seconds it is ended, with the status of one that was killed.
         """
         last = [*self.last, os.path.dirname(PACKAGE)]
-        with _alive() as alive:
-            boot = json.dumps([self.paths, last, alive])
-            try:
-                done = subprocess.run(
-                    [
-                        *(sys.executable, "-c", _BOOT + "\n" + program),
-                        *(boot, json.dumps(argument)),
-                    ],
-                    cwd=self.root,
-                    env={**_environment(), "TMPDIR": self.root},
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.STDOUT,
-                    encoding="utf-8",
-                    errors="replace",
-                    check=False,
-                    timeout=longest,
-                    pass_fds=() if alive is None else (alive,),
-                )
-            except subprocess.TimeoutExpired:
-                said = f"It took longer than {longest} seconds."
-                return Outcome(-signal.SIGKILL, said)
-        return Outcome(done.returncode, done.stdout.replace(self.root + os.sep, ""))
+        environment = {**_ENVIRONMENT, "TMPDIR": self.root}
+        made = Program(program, argument, self.root, self.paths, last, environment)
+        output = os.path.join(self.root, "output.txt")
+        try:
+            status = made.run(output, longest)
+        except TimeoutError:
+            said = f"It took longer than {longest} seconds."
+            return Outcome(-signal.SIGKILL, said)
+        with open(output, encoding="utf-8", errors="replace") as file:
+            return Outcome(status, file.read().replace(self.root + os.sep, ""))
 
-    def prove(
-        self, helper: Helper, modules: Sequence[str], tests: Sequence[str]
-    ) -> Outcome:
+    def prove(self, modules: Sequence[str], tests: Sequence[str]) -> Outcome:
         """Import modules and run test files; status IMPORT_FAILED or pytest's."""
         options = [
             *("-q", "-x", "--no-header", "--tb=short", "-p", "no:cacheprovider"),
             *("-c", os.path.join(self.root, "pytest.ini"), "--rootdir", self.root),
             *("-p", "mlax_scaffold.pytest_plugin"),
         ]
-        argument = json.dumps([[*modules], [*options, *tests] if tests else []])
-        task = json.dumps([self.root, self.paths, _PROVE, argument])
-        output, _ = helper.process.communicate(task + "\n")
-        return Outcome(
-            helper.process.returncode, output.replace(self.root + os.sep, "")
-        )
-
-
-@dataclass(frozen=True)
-class Helper:
-    """A process that waits for a program to run."""
-
-    process: subprocess.Popen[str]
-
-
-@contextmanager
-def helper() -> Iterator[Helper]:
-    """A process that imports what tests import while their files are made. It ends with the block."""
-    with _alive() as alive:
-        boot = json.dumps([[], [os.path.dirname(PACKAGE)], alive])
-        command = [sys.executable, "-c", _BOOT + "\n" + _WAIT]
-        with subprocess.Popen(
-            [*command, boot, json.dumps(_FIRST)],
-            env=_environment(),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            encoding="utf-8",
-            errors="replace",
-            pass_fds=() if alive is None else (alive,),
-        ) as process:
-            try:
-                yield Helper(process)
-            finally:
-                process.kill()
-
-
-@contextmanager
-def _alive() -> Iterator[int | None]:
-    """A pipe to hand to a process, whose end is that of this one."""
-    if os.name == "nt":
-        yield None
-        return
-    reading, writing = os.pipe()
-    try:
-        yield reading
-    finally:
-        os.close(reading)
-        os.close(writing)
+        return self.run(_PROVE, [[*modules], [*options, *tests] if tests else []])
 
 
 @contextmanager
@@ -289,17 +194,3 @@ def _link(source: str, target: str) -> None:
     except OSError:
         copy = shutil.copytree if os.path.isdir(source) else shutil.copy2
         copy(source, target)
-
-
-def _environment() -> dict[str, str]:
-    return {
-        **os.environ,
-        # The machine's accelerator may be in use; nothing here needs it.
-        "JAX_PLATFORMS": "cpu",
-        "MLAX_SCAFFOLD_PROFILE": "ci",
-        "PYTEST_ADDOPTS": "",
-        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "PYTHONIOENCODING": "utf-8",
-        "PYTHONSAFEPATH": "1",
-    }

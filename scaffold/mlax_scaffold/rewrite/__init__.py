@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import libcst as cst
 
@@ -136,7 +137,7 @@ def passes_of(method: Method, definition: Definition) -> tuple[Pass, ...]:
 
 def rewrite_methods(
     definition: Definition, library: Library, passes: Passes = passes_of
-) -> dict[str, Rewritten]:
+) -> Mapping[str, Rewritten]:
     """Every method of a definition (of a function: the function itself), by name.
 
     Args:
@@ -170,6 +171,32 @@ def rewrite_methods(
     if not definition.kind.is_layer:
         taken = {}
     marks = marks_of(definition, library)
+    given = (traits, kinds, members, stacked, optimizers, taken, marks)
+    place = definition.source, definition.name, passes
+    # Definitions are equal that say the same in other words: of their comments nothing is compared.
+    whole = (definition.text, definition.core, definition, *given)
+    before = _last.get(place)
+    if before is None or before.given != whole:
+        before = _last[place] = _Known(whole, _rewrite_all(definition, given, passes))
+    return before.made
+
+
+@dataclass(frozen=True)
+class _Known:
+    """What a definition was rewritten from, and to."""
+
+    given: tuple[object, ...]
+    made: Mapping[str, Rewritten]
+
+
+# Who saves one spec while `watch` runs, waits for that one alone: what all the others are rewritten
+# from is what it was.
+_last: dict[tuple[str, str, Passes], _Known] = {}
+
+
+def _rewrite_all(
+    definition: Definition, given: tuple[Any, ...], passes: Passes
+) -> Mapping[str, Rewritten]:
     try:
         module = normalized(definition.core)
     except cst.ParserSyntaxError as error:
@@ -182,17 +209,7 @@ def rewrite_methods(
         return {
             method.name: _rewrite(
                 functions[method.name],
-                Context(
-                    definition,
-                    method,
-                    traits,
-                    kinds,
-                    members,
-                    stacked,
-                    optimizers,
-                    taken,
-                    marks,
-                ),
+                Context(definition, method, *given),
                 passes(method, definition),
             )
             for method in definition.methods

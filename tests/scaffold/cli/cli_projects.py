@@ -115,7 +115,7 @@ def execute(
 
 
 def on_a_terminal(
-    folder: Path, arguments: Sequence[str], typed: str = ""
+    folder: Path, arguments: Sequence[str], typed: str = "", **environment: str
 ) -> tuple[int, str]:
     """Run the program in a pseudo-terminal; its status and all that was shown."""
     import pty
@@ -125,7 +125,7 @@ def on_a_terminal(
     process = subprocess.Popen(
         [sys.executable, "-m", "mlax_scaffold", *arguments],
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": path, "TERM": "xterm"},
+        env={**os.environ, "PYTHONPATH": path, "TERM": "xterm", **environment},
         stdin=terminal,
         stdout=terminal,
         stderr=terminal,

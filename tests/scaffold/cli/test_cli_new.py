@@ -14,7 +14,8 @@ from mlax_scaffold.model.library import Library
 from mlax_scaffold.model.project import Project
 from mlax_scaffold.project import creation
 from mlax_scaffold.project.archetypes import archetype_for, archetypes, from_spec
-from mlax_scaffold.project.staging import PACKAGE, Outcome, Stage, staged
+from mlax_scaffold.project.processes import PACKAGE
+from mlax_scaffold.project.staging import Outcome, Stage, staged
 from mlax_scaffold.project.workspace import Generation, Workspace
 from mlax_scaffold.reader.keywords import MODULES
 
@@ -34,7 +35,7 @@ def tried(monkeypatch):
     """What was tried out, in the place of doing so."""
     calls = []
 
-    def prove(stage, process, modules, tests):
+    def prove(stage, modules, tests):
         calls.append((modules, tuple(tests)))
         return Outcome(0, "5 passed in 1.00s")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,56 @@ def test_progress_is_shown_while_it_lasts(
     assert not any(line.startswith(("Trying ", "Gener")) for line in lines_left(shown))
     assert ESCAPE in shown
     assert "  created  mynet/nn/" in "\n".join(lines_left(shown))
+
+
+LINEAR = "src/owned/nn/linear.py"
+EDITOR = """
+import pathlib, re, sys
+
+place = pathlib.Path(sys.argv[1])
+turn = pathlib.Path(__file__).with_name("turn")
+number = int(turn.read_text()) if turn.exists() else 0
+turn.write_text(str(number + 1))
+text = place.read_text()
+settled = re.sub(r"<{7} .*?>{7} .*?\\n", "    batch = 'settled'\\n", text, flags=re.DOTALL)
+unfinished = settled + "def ("
+turns = ["# mine\\n" + text, "", unfinished, unfinished.removesuffix("def (def (")]
+place.write_text(turns[number])
+"""
+
+
+def test_a_conflict_is_edited_until_it_is_settled(empty: ProjectFolder, tmp_path: Path):
+    """What was edited so far is there the next time; nothing is left of it elsewhere."""
+    empty.ok("add", "Linear", "--into", "src/owned", "--no-trial")
+    # As if an earlier version had brought it, and somebody had changed it since.
+    base = "src/owned/.owned/base/package/nn/linear.py.base"
+    for path, other in ((base, "x.shape"), (LINEAR, "x.shape[:-1][:]")):
+        assert "batch = x.shape[:-1]" in empty.text(path)
+        text = empty.text(path).replace("batch = x.shape[:-1]", f"batch = {other}")
+        empty.write(path, text)
+    editor, scratch = tmp_path / "editor.py", tmp_path / "scratch"
+    editor.write_text(EDITOR)
+    scratch.mkdir()
+    status, shown = on_a_terminal(
+        empty.root,
+        ["update", "--edit", "--no-trial"],
+        "y\n\ny\n",
+        EDITOR=f"{sys.executable} {editor}",
+        TMPDIR=str(scratch),
+    )
+    assert status == 0, shown
+    whys = re.findall(rf"{LINEAR} is not settled: ([\w ]+)", shown)
+    assert [re.sub(r"\d+", "N", why) for why in whys] == [
+        "line N is a marker",
+        "it is empty",
+        "it is no Python",
+    ]
+    assert shown.count("Edit it again? [Y/n]: ") == 3
+    assert f"Merged with your changes: {LINEAR}" in shown
+    assert "# mine\n" in empty.text(LINEAR)
+    assert 'batch = "settled"' in empty.text(LINEAR)
+    assert "def (" not in empty.text(LINEAR)
+    assert list(scratch.iterdir()) == []
 
 
 COMMANDS = [

@@ -281,20 +281,63 @@ def test_a_side_is_taken(contradicting: Home, option: str, wanted: str):
     assert "is up to date" in contradicting.run("update").output
 
 
-def test_an_editor_settles_it(contradicting: Home, monkeypatch: pytest.MonkeyPatch):
+EDITOR = """
+import pathlib, re, sys
+
+place = pathlib.Path(sys.argv[1])
+assert place.name == "linear.py"
+step = pathlib.Path(__file__).with_name("step")
+number = int(step.read_text()) if step.exists() else 0
+step.write_text(str(number + 1))
+text = place.read_text()
+settled = re.sub(r"<{7} .*?>{7} .*?\\n", "    batch = 'settled'\\n", text, flags=re.DOTALL)
+place.write_text({turns}[number])
+"""
+
+
+def editor(home: Home, *turns: str) -> str:
+    """A program that edits: in each turn it writes what an expression is worth."""
+    place = home.root.parent / "editor.py"
+    place.write_text(EDITOR.replace("{turns}", f"[{', '.join(turns)}]"))
+    return f"{sys.executable} {place}"
+
+
+def test_an_editor_settles_it(contradicting: Home):
+    contradicting.run(
+        "update", "--edit", env={"EDITOR": editor(contradicting, "settled")}
+    )
+    assert 'batch = "settled"' in contradicting.text(LINEAR)
+    assert "is up to date" in contradicting.run("update").output
+
+
+@pytest.mark.parametrize(
+    ("turn", "why"),
+    [
+        ("text", "is a marker"),
+        ("' '", "it is empty"),
+        ("settled + 'def ('", "it is no Python, line"),
+    ],
+)
+def test_what_an_editor_leaves_unsettled_is_not_written(
+    contradicting: Home, turn: str, why: str
+):
     before = contradicting.files()
-    monkeypatch.setattr("click.edit", lambda text, **_: text)
-    contradicting.run("update", "--edit", status=1)
+    told = {"EDITOR": editor(contradicting, turn)}
+    result = contradicting.run("update", "--edit", status=1, env=told)
+    assert f"{LINEAR} is not settled: " in result.stderr
+    assert why in result.stderr
+    assert "You and mlax-scaffold changed the same lines" in result.stdout
     assert contradicting.files() == before
 
-    def settle(text: str, **options: str) -> str:
-        head, _, rest = text.partition("<<<<<<< yours\n")
-        tail = rest.partition(">>>>>>> ")[2].partition("\n")[2]
-        return f"{head}    batch = 'settled'\n{tail}"
 
-    monkeypatch.setattr("click.edit", settle)
-    contradicting.run("update", "--edit")
-    assert 'batch = "settled"' in contradicting.text(LINEAR)
+@pytest.mark.parametrize("command", ["false", "no-such-editor"])
+def test_an_editor_that_does_not_run_is_named(contradicting: Home, command: str):
+    before = contradicting.files()
+    told = {"EDITOR": command, "VISUAL": ""}
+    said = contradicting.run("update", "--edit", status=2, env=told).stderr
+    assert f"{LINEAR} could not be edited: {command}: Editing failed" in said
+    assert "Name an editor that runs here in EDITOR, or pass --ours or --theirs" in said
+    assert contradicting.files() == before
 
 
 def test_two_sides_at_once_are_refused(owned: Home):

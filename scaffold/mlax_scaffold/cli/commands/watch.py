@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable
+from contextlib import nullcontext
 
 import click
 
@@ -33,6 +34,7 @@ def command(
     Each time, what `generate` does is done and said: what changes is imported from a copy
     and traced first, and an error is shown at its line. Needs the extra "watch".
     """
+    from mlax_scaffold.project.processes import warm
     from mlax_scaffold.project.workspace import Workspace
 
     try:
@@ -60,15 +62,17 @@ def command(
         )
         # It watches from here on, so that a save during the first round is not missed.
         next(watching)
-        _round(ctx, given)
-        click.echo(f"Watching {specs}; interrupt to end.", err=True)
-        for changes in watching:
-            if not changes:
-                continue
-            places = (os.path.relpath(place, root) for _, place in changes)
-            paths = {place.replace(os.sep, "/") for place in places}
-            if _round(ctx, given) and test:
-                _test(root, paths)
+        # What is tried needs jax, and so do tests.
+        with warm() if test or not no_trial else nullcontext():
+            _round(ctx, given)
+            click.echo(f"Watching {specs}; interrupt to end.", err=True)
+            for changes in watching:
+                if not changes:
+                    continue
+                places = (os.path.relpath(place, root) for _, place in changes)
+                paths = {place.replace(os.sep, "/") for place in places}
+                if _round(ctx, given) and test:
+                    _test(root, paths)
     except KeyboardInterrupt:
         # That is how it ends. What was being written is written, or not at all.
         click.echo("", err=True)
