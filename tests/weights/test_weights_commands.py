@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import sys
 from pathlib import Path
@@ -154,6 +155,28 @@ def test_failures_of_commands(folder: Path):
     done = run("apply", "a.npz", "m.toml", "--dry-run")
     assert done.exit_code == 2
     assert "weights, unused: expected" in done.stderr
+
+
+def test_what_cannot_be_written_is_named_and_nothing_is_left(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Neither by the name of the file that is written first."""
+    run("map", "a.npz", "--model", "net.py:make", "-o", "a.toml")
+
+    def refuse(self: Path, *_: object) -> Path:
+        raise PermissionError(errno.EACCES, "Permission denied", str(self))
+
+    monkeypatch.setattr(Path, "replace", refuse)
+    for name in ("b.toml", "b.safetensors"):
+        rest = ("a.toml",) if name == "b.safetensors" else ("--model", "net.py:make")
+        command = "apply" if name == "b.safetensors" else "map"
+        result = run(command, "a.npz", *rest, "-o", name)
+        assert result.exit_code == 3
+        told = f"Error: {name}: permission was denied; make it writable and run again"
+        assert told in result.stderr
+    assert sorted(place.name for place in folder.iterdir()) == [
+        *("a.npz", "a.toml", "net.py", "plain.py"),
+    ]
 
 
 def test_a_model_is_nothing_to_apply(folder: Path):

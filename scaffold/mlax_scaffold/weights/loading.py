@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -113,7 +114,7 @@ def write_file(
 
     Raises:
         FindingsError: where weights keep initial values, which no file holds.
-        UsageError: where the package safetensors is not installed, or the folder not there.
+        UsageError: where the package safetensors is not installed, the folder not there, or the disk full.
     """
     initial = [w.leaf for w in mapping.weights if w.initial]
     if initial:
@@ -123,6 +124,7 @@ def write_file(
             f"with mlax_scaffold.weights.load_mapped in your program.\n{names}"
         )
     try:
+        from safetensors import SafetensorError
         from safetensors.numpy import save_file
     except ImportError as error:
         raise UsageError(
@@ -132,7 +134,10 @@ def write_file(
         _name(group, name): np.ascontiguousarray(array).reshape(array.shape)
         for (group, name), array in arrays.items()
     }
-    replaced(path, lambda temporary: save_file(named, temporary))
+    try:
+        replaced(path, lambda temporary: save_file(named, temporary))
+    except SafetensorError as error:
+        raise UsageError(f"{path} cannot be written: {error}") from error
 
 
 def replaced(path: Path, write: Callable[[Path], object]) -> None:
@@ -140,15 +145,21 @@ def replaced(path: Path, write: Callable[[Path], object]) -> None:
 
     Raises:
         UsageError: where the folder is not there.
+        OSError: where it cannot be written, with the name of the file.
     """
     if not path.parent.is_dir():
         raise UsageError(f"{path}: there is no folder {path.parent}; create it")
     temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     try:
+        temporary.touch()
         write(temporary)
         temporary.replace(path)
+    except OSError as error:
+        # Nobody knows the file beside it.
+        raise OSError(error.errno, error.strerror, str(path)) from error
     finally:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
 
 
 def _name(group: str, path: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -53,8 +54,10 @@ class LockFile:
     """The content of `mlax-scaffold.lock`.
 
     One line per entry, sorted, so that the union of two sides' lines is the record of
-    their merge. Where lines contradict each other, as after edits of one spec on both
-    sides, or hold conflict markers, the record keeps the entries of every side in
+    their merge. Between folders stand lines that no side changes: what is taken away at the
+    end of one does not touch what is added at the begin of the next. Where lines contradict
+    each other, as after edits of one spec on both sides, or hold conflict markers, the record
+    keeps the entries of every side in
     `outputs` and `others`, so that a file which either side generated is still known as
     generated, and forgets what was read, so that everything is rendered anew. A record
     that cannot be understood is empty. Both are `damaged`; generating heals them.
@@ -135,15 +138,22 @@ class LockFile:
 
     def text(self) -> str:
         """The file's text: the same for the same record."""
-        lines: list[list[str]] = [["generator", self.fingerprint]]
-        lines += [["spec", path, sha] for path, sha in sorted(self.specs.items())]
+        groups: dict[str, list[list[str]]] = {"": [["generator", self.fingerprint]]}
+        for path, sha in sorted(self.specs.items()):
+            entry = ["spec", path, sha]
+            groups.setdefault(os.path.dirname(path), []).append(entry)
         for path, recorded in sorted(self.outputs.items()):
             if recorded.lines:
-                lines += [["line", path, entry] for entry in sorted(recorded.lines)]
+                lines = sorted(recorded.lines)
+                groups[path] = [["line", path, entry] for entry in lines]
             else:
-                lines.append(["file", path, recorded.source, recorded.sha256])
-        body = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
-        return _HEADER + body
+                entry = ["file", path, recorded.source, recorded.sha256]
+                groups.setdefault(os.path.dirname(path), []).append(entry)
+        return _HEADER + "".join(
+            f"# {json.dumps(name)}\n" * bool(name)
+            + "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in group)
+            for name, group in sorted(groups.items())
+        )
 
     def wrote(self, path: str, data: bytes) -> bool:
         """Whether a content is what was generated at `path`."""

@@ -70,7 +70,7 @@ def mutex(
         yield
         return
     tree.make_state()
-    with explained("open the mutex of the project"):
+    with explained("lock the project"):
         descriptor = os.open(place, os.O_RDWR | os.O_CREAT, 0o666)
     try:
         with explained("lock the project"):

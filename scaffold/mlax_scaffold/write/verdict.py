@@ -136,17 +136,21 @@ def quick_check(
     """The verdicts without rendering, where the lock alone settles them; else None.
 
     If the generator and all specs are those recorded, then what would be rendered is
-    what was recorded, and every file is CLEAN, EDITED or MISSING. Otherwise the caller
-    has to render and call `judge`.
+    what was recorded, and every file is CLEAN, EDITED or MISSING. Otherwise, and where a
+    registry is not as recorded, the caller has to render and call `judge`.
     """
     inputs = _Inputs.compare(lock, spec_hashes, fingerprint)
     if not inputs.same:
         return None
     tree = Tree(root)
-    return [
+    found = [
         _status(tree, path, recorded, inputs)
         for path, recorded in sorted(lock.outputs.items())
     ]
+    # Git may have merged the record to lines that are none of its registry.
+    registries = {path for path, recorded in lock.outputs.items() if recorded.lines}
+    edited = {f.path for f in found if f.verdict is Verdict.EDITED}
+    return None if edited & registries else found
 
 
 def _status(tree: Tree, path: str, want: Recorded, inputs: _Inputs) -> FileStatus:

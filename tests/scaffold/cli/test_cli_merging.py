@@ -156,18 +156,27 @@ def test_two_layers_by_other_ways(repository: Repository, way: tuple[str, ...]):
     assert_settled(repository)
 
 
-def test_an_addition_is_reverted_after_another(repository: Repository):
-    two_sides(repository, "layer", "other layer")
+@pytest.mark.parametrize("theirs", ["last layer", "other layer"])
+def test_an_addition_is_reverted_after_another(repository: Repository, theirs: str):
+    """Where their lines do not touch that is all; where they do, `check` says what is left to do.
+
+    Of a line that one side takes away beside one that the other adds, git's union has both: what
+    is installed nowhere cannot tell git otherwise, and markers would not be better.
+    """
+    two_sides(repository, "layer", theirs)
     repository.git("merge", "-q", "--no-edit", "theirs")
-    repository.ok("generate")
-    repository.commit("in order")
     repository.git("revert", "--no-edit", "theirs")
     assert repository.conflicts() == []
-    # Of a line that one side takes away beside one that the other adds, the union has both.
-    repository.ok("generate")
+    if theirs == "other layer":
+        result = repository.run("check")
+        assert result.exit_code == 1
+        assert "mynet/nn/__init__.py: " in result.output
+        assert "run `mlax-scaffold generate`" in result.output
+        repository.ok("generate")
     repository.imports("Scale", "Alpha")
     assert_settled(repository)
-    assert not (repository.root / "mynet/nn/beta.py").exists()
+    for name in ("beta", "zeta"):
+        assert not (repository.root / f"mynet/nn/{name}.py").exists()
 
 
 def test_an_addition_waits_in_a_stash(repository: Repository):

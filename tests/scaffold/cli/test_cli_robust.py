@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_projects import ProjectFolder
+from cli_projects import PYPROJECT, SCALE, TWICE, ProjectFolder
 
 from mlax_scaffold.write import recover
 
@@ -351,21 +351,127 @@ def test_a_disk_that_is_full_at_any_point_changes_nothing(
     assert os.listdir(server.temporary) == []
 
 
-def test_a_project_that_cannot_be_written_can_be_read(
-    server: Server, generated: ProjectFolder
-):
-    for place in [generated.root, *generated.root.rglob("*")]:
+READING = (
+    *(("check",), ("check", "--render"), ("list",), ("history",), ("doctor",)),
+    ("generate", "--dry-run"),
+    ("rename", "Scale", "Gain", "--dry-run"),
+    ("update", "--dry-run", "--no-trial"),
+)
+WRITING = {
+    "init": ("init", "--package", "mynet"),
+    "generate": ("generate", "--no-trial"),
+    "fix": ("generate", "--fix", "--no-trial"),
+    "new-layer": ("new-layer", "Probe"),
+    "new-function": ("new-function", "probe"),
+    "new-optimizer": ("new-optimizer", "Probe"),
+    "rename": ("rename", "Scale", "Gain", "--no-trial"),
+    "move": ("move", "Scale", "block", "--no-trial"),
+    "remove": ("remove", "Twice", "--no-trial"),
+    "undo": ("undo",),
+    "absorb": ("absorb", "Scale", "--no-trial"),
+    "add": ("add", "Bias", "--into", "src/owned", "--no-trial"),
+    "update": ("update", "--no-trial"),
+    "edit": ("update", "--edit", "--no-trial"),
+}
+
+
+@pytest.fixture(scope="module")
+def owning(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> ProjectFolder:
+    """A project with something to do for every command that writes."""
+    project = ProjectFolder(tmp_path_factory.mktemp("owning"))
+    project.write("pyproject.toml", PYPROJECT)
+    project.write("specs/nn/scale.py", SCALE)
+    project.write("specs/nn/twice.py", TWICE)
+    before = os.getcwd()
+    os.chdir(project.root)
+    try:
+        project.ok("add", "Linear", "--into", "src/owned", "--no-trial")
+        project.ok("generate")
+    finally:
+        os.chdir(before)
+    # As if an earlier version had brought it.
+    for place in (project.root / "src/owned").rglob("linear.py*"):
+        text = place.read_text()
+        place.write_text(text.replace("\ndef ", "\nEARLIER = True\n\n\ndef ", 1))
+    return project
+
+
+def sealed(owning: ProjectFolder, root: Path, folder: str) -> ProjectFolder:
+    """A copy, in which a folder and all in it cannot be written."""
+    shutil.copytree(owning.root, root)
+    for place in [root / folder, *(root / folder).rglob("*")]:
         place.chmod(0o555 if place.is_dir() else 0o444)
-    before = generated.files()
-    reading = [["check"], ["check", "--render"], ["list"], ["history"]]
-    reading += [["generate", "--dry-run"], ["rename", "Scale", "Gain", "--dry-run"]]
-    writing = [["generate"], ["rename", "Scale", "Gain"], ["remove", "Twice"], ["undo"]]
-    done = server.run(generated.root, *reading, *writing, obey=True)
-    assert [(s, o) for s, o in done[: len(reading)] if s != 0] == []
-    for status, output in done[len(reading) :]:
-        assert status == 3
-        assert "permission was denied; make it writable" in output
-    assert generated.files() == before
+    return ProjectFolder(root)
+
+
+def everything(project: ProjectFolder) -> dict[str, bytes]:
+    """Every file, also what the program keeps for itself, but for who held it last."""
+    return {
+        str(place.relative_to(project.root)): place.read_bytes()
+        for place in sorted(project.root.rglob("*"))
+        if place.is_file() and place.name != "mutex"
+    }
+
+
+def test_a_project_that_cannot_be_written_can_be_read(
+    server: Server, owning: ProjectFolder, tmp_path: Path
+):
+    """And no command that writes begins."""
+    project = sealed(owning, tmp_path / "sealed", ".")
+    before = everything(project)
+    commands = [*READING, *WRITING.values()]
+    done = server.run(project.root, *commands, obey=True)
+    for command, (status, output) in zip(commands, done, strict=True):
+        if command in READING:
+            assert status == 0, (command, output)
+        else:
+            assert status == 3, (command, output)
+            assert "Error: cannot lock the project: " in output
+            assert "permission was denied; make it writable and run again" in output
+    assert everything(project) == before
+    assert os.listdir(server.temporary) == []
+
+
+@pytest.mark.parametrize(
+    ("folder", "commands"),
+    [
+        ("specs/nn", ["new-layer", "rename", "move", "remove", "absorb"]),
+        ("mynet/nn", ["generate", "fix", "new-layer", "rename", "undo"]),
+        ("docs/reference", ["new-function", "new-optimizer"]),
+        ("src/owned/nn", ["add", "update", "edit"]),
+    ],
+)
+def test_a_folder_that_cannot_be_written_stops_the_whole(
+    server: Server,
+    owning: ProjectFolder,
+    tmp_path: Path,
+    folder: str,
+    commands: Sequence[str],
+):
+    """Nothing is written elsewhere, nothing is left behind, and the next run has nothing to complete."""
+    project = sealed(owning, tmp_path / "sealed", folder)
+    edits = {"absorb": ("mynet/nn/scale.py", "return x", "return 2 * x")}
+    edits |= dict.fromkeys(
+        ("generate", "fix"), ("specs/nn/scale.py", "return x", "return 2 * x")
+    )
+    for name in commands:
+        path, old, new = edits.get(name, ("", "", ""))
+        if path:
+            text = project.text(path)
+            assert old in text
+            (project.root / path).write_text(text.replace(old, new))
+        before = everything(project)
+        [(status, output)] = server.run(project.root, WRITING[name], obey=True)
+        assert status == 3, (name, output)
+        assert folder in output, (name, output)
+        assert "permission was denied; make it writable and run again" in output
+        assert "Nothing was changed" in output, (name, output)
+        assert everything(project) == before, name
+        assert os.listdir(server.temporary) == [], name
+        if path:
+            (project.root / path).write_text(text)
 
 
 COMMANDS: Mapping[str, tuple[str, ...]] = {

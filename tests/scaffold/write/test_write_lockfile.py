@@ -48,6 +48,18 @@ def test_the_text_does_not_depend_on_the_order_of_what_is_recorded():
     ]
 
 
+def test_lines_stand_between_folders():
+    """So that git sees apart what is last in one and what is first in the next."""
+    outputs = [Rendered(path, "", "") for path in ("a/x", "a/y", "b/x", "__init__")]
+    outputs[-1] = Rendered("__init__", "line", "", registry=True)
+    text = LockFile.of(outputs, {"s/a": SHA, "s/b": SHA}, "f").text()
+    kinds = [line.partition(",")[0] for line in text.splitlines()[1:]]
+    assert kinds == [
+        *('["generator"', '# "__init__"', '["line"', '# "a"', '["file"', '["file"'),
+        *('# "b"', '["file"', '# "s"', '["spec"', '["spec"'),
+    ]
+
+
 def test_without_a_file_the_record_is_empty_and_sound(tmp_path):
     assert LockFile.read(tmp_path) == LockFile()
 

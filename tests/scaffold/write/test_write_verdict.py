@@ -167,6 +167,21 @@ def test_the_fast_path_answers_only_what_the_lock_settles(generated, change):
     assert (_quick(generated) is None) == (change != "none")
 
 
+def test_a_registry_beside_its_record_is_compared_with_what_follows(tmp_path):
+    """Git may have kept a recorded line whose addition was reverted."""
+    line = "from . import a\n"
+    (tmp_path / "__init__.py").write_text(line)
+    rendered = Rendered("__init__.py", line, "", registry=True)
+    lock = LockFile.of([rendered], {}, "f")
+    [status] = quick_check(tmp_path, lock, {}, "f") or []
+    assert status.verdict is Verdict.CLEAN
+    gone = {"__init__.py": Recorded("", "", frozenset({line.strip(), "of another"}))}
+    lock = LockFile("f", {}, gone)
+    assert quick_check(tmp_path, lock, {}, "f") is None
+    [status] = judge(tmp_path, [rendered], lock, {}, "f", folders=FOLDERS)
+    assert status.verdict is Verdict.CLEAN
+
+
 def test_the_fast_path_judges_every_file(tmp_path):
     specs = {f"specs/{i}.py": digest(str(i)) for i in range(2000)}
     text = "# a line of a generated file\n" * 100
