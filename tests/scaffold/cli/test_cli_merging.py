@@ -160,8 +160,9 @@ def test_two_layers_by_other_ways(repository: Repository, way: tuple[str, ...]):
 def test_an_addition_is_reverted_after_another(repository: Repository, theirs: str):
     """Where their lines do not touch that is all; where they do, `check` says what is left to do.
 
-    Of a line that one side takes away beside one that the other adds, git's union has both: what
-    is installed nowhere cannot tell git otherwise, and markers would not be better.
+    Of a line that one side takes away beside one that the other adds, git's union may have both,
+    of the record or of what is recorded. Such a line might be somebody's, so that it is not
+    taken away without a word.
     """
     two_sides(repository, "layer", theirs)
     repository.git("merge", "-q", "--no-edit", "theirs")
@@ -170,9 +171,9 @@ def test_an_addition_is_reverted_after_another(repository: Repository, theirs: s
     if theirs == "other layer":
         result = repository.run("check")
         assert result.exit_code == 1
-        assert "mynet/nn/__init__.py: " in result.output
-        assert "run `mlax-scaffold generate`" in result.output
-        repository.ok("generate")
+        assert "mynet/nn/__init__.py: edited by hand" in result.output
+        assert "discard it with `mlax-scaffold generate --force`" in result.output
+        repository.ok("generate", "--force")
     repository.imports("Scale", "Alpha")
     assert_settled(repository)
     for name in ("beta", "zeta"):
