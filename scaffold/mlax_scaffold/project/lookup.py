@@ -52,14 +52,21 @@ def find_definition(
         UsageError: there is none, or there are several.
     """
     known = {str(d.reference): d for d in definitions}
+    others = {full_name(f): f for f in workspace.built_in if full_name(f) not in known}
     if not any(name in (full, d.name) for full, d in known.items()):
-        for file in workspace.built_in:
-            if name in (name_in(file), full_name(file)):
+        for full, file in others.items():
+            if name in (name_in(file), full):
                 raise UsageError(
                     f'"{name}" comes with {file.origin}, but no spec of this project is '
-                    "built on it, so it is not part of the package"
+                    "built on it, so it is not part of the package. One that imports it is: "
+                    f"from {_module(file)} import {name_in(file)}"
                 )
-    return find_named(name, known)
+    last = _close(name, others) or "`mlax-scaffold list` shows what there is"
+    return find_named(name, known, last=last)
+
+
+def _module(file: SpecFile) -> str:
+    return file.path.removesuffix(".py").replace("/", ".")
 
 
 def full_name(file: SpecFile) -> str:

@@ -80,6 +80,7 @@ def test_what_an_undo_would_change_is_shown_first(empty: ProjectFolder):
     before = empty.files()
     shown = empty.ok("undo", "--diff")
     assert "-2\n+1\n" in shown
+    assert 'To undo "second":\n  updated  a.txt\n' in empty.ok("undo", "--dry-run")
     assert empty.files() == before
 
 

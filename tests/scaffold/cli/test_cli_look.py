@@ -214,3 +214,12 @@ def test_test_without_pytest(generated, monkeypatch):
     result = generated.run("test")
     assert result.exit_code == 2
     assert 'pip install "mlax-scaffold[test]"' in result.stderr
+
+
+def test_what_is_not_of_the_package_is_told(generated):
+    """And how it comes to be, or what was meant."""
+    said = generated.run("show", "Linear").stderr
+    assert "no spec of this project is built on it" in said
+    assert "from mlax_scaffold.specs.nn.linear import Linear" in said
+    assert 'did you mean "Linear"?' in generated.run("show", "Linaer").stderr
+    assert "`mlax-scaffold list`" in generated.run("show", "Xyzzy").stderr

@@ -458,8 +458,8 @@ def test_a_folder_that_cannot_be_written_stops_the_whole(
     )
     for name in commands:
         path, old, new = edits.get(name, ("", "", ""))
+        text = project.text(path) if path else ""
         if path:
-            text = project.text(path)
             assert old in text
             (project.root / path).write_text(text.replace(old, new))
         before = everything(project)

@@ -36,13 +36,20 @@ def command(
     from mlax_scaffold.cli.changes import Consent, exclusive, preview, warn_about
     from mlax_scaffold.cli.console import changed_lines, counts
     from mlax_scaffold.project.settings import find_changed
-    from mlax_scaffold.write import CommitReport, plan_undo, undo
+    from mlax_scaffold.write import CommitReport, Plan, plan_undo, undo
 
     root = find_changed(directory)
+
+    def made() -> Plan:
+        title, plan = plan_undo(root)
+        if style == "text" and not quiet and not show_diff:
+            click.echo(f'To undo "{title}":')
+        return plan
+
     if dry_run or show_diff:
         preview(
             root,
-            lambda: plan_undo(root)[1],
+            made,
             show_diff=show_diff,
             consent=Consent(force=force),
             quiet=quiet,
