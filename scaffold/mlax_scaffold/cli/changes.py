@@ -156,13 +156,19 @@ def show_edits(plan: Plan, style: str, *, quiet: bool) -> None:
 
 
 def _agreed_to_prune(plan: Plan, style: str) -> bool:
-    """Ask for what would be refused; False where there is nobody to ask."""
+    """Ask for what would be refused; False where there is nobody to ask.
+
+    Raises:
+        ConflictError: the answer is no.
+    """
     if not plan.orphans or style != "text":
         return False
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
     click.echo(orphan_text(plan), err=True)
-    return click.confirm("Delete these files?", default=False, err=True)
+    if not click.confirm("Delete these files?", default=False, err=True):
+        raise ConflictError(plan.orphan_advice)
+    return True
 
 
 def warn_about(report: CommitReport, style: str = "text") -> None:

@@ -98,7 +98,7 @@ class Creation:
             FindingsError: what was generated does not import, or fails its tests.
             ConflictError: a file that would be written was edited by hand.
         """
-        with warm():
+        with warm(library=self.workspace.is_library):
             spec, made = self._made()
             plan = self._plan(spec, made)
             _check_conflicts(plan)

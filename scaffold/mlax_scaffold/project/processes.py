@@ -34,8 +34,9 @@ _ONCE = "boot(*json.loads(sys.argv.pop(1)))\n"
 _SERVE = """
 import gc, importlib, random, signal, tempfile
 
-alive, answers = map(int, sys.argv[1:])
-for name in ("jax", "jax.numpy", "pytest", "hypothesis"):
+alive, answers = map(int, sys.argv[1:3])
+boot(*json.loads(sys.argv[3]), None)
+for name in json.loads(sys.argv[4]):
     try:
         importlib.import_module(name)
     except ImportError:
@@ -167,22 +168,32 @@ class Warm:
         return status
 
 
+_FIRST = ("jax", "jax.numpy", "pytest", "hypothesis")
+"""What every test imports, and no project has."""
+
+_TESTING = "mlax_scaffold.testing.kinds"
+
+
 _warm: ContextVar[Warm | None] = ContextVar("warm", default=None)
 
 
 @contextmanager
-def warm() -> Iterator[None]:
+def warm(*, library: bool = False) -> Iterator[None]:
     """Programs that are run within the block need not import what takes longest.
 
-    Where processes cannot be forked nothing is gained.
+    Where processes cannot be forked nothing is gained. Of the library the generator is a part,
+    so that its programs import another copy of it.
     """
     if not hasattr(os, "fork"):
         yield
         return
     reading, writing = os.pipe()
+    folders = json.dumps([[], [] if library else [os.path.dirname(PACKAGE)]])
+    names = json.dumps(_FIRST if library else [*_FIRST, _TESTING])
     with _alive() as alive:
+        arguments = [str(alive), str(writing), folders, names]
         process = subprocess.Popen(
-            [sys.executable, "-c", _BOOT + _SERVE, str(alive), str(writing)],
+            [sys.executable, "-c", _BOOT + _SERVE, *arguments],
             env={**os.environ, "PYTHONSAFEPATH": "1"},
             stdin=subprocess.PIPE,
             encoding="utf-8",

@@ -69,6 +69,8 @@ def run_tests(workspace: Workspace, files: Sequence[str], *, quiet: bool) -> int
     )
     own = [package, workspace.root]
     last = [*own, *workspace.plugin_roots, os.path.dirname(PACKAGE)]
-    arguments = [*(["-q"] if quiet else []), *files]
+    # The process may be a copy of one that has imported what pytest would have rewritten.
+    known = ("-W", "ignore:Module already imported:pytest.PytestAssertRewriteWarning")
+    arguments = [*(["-q"] if quiet else []), *known, *files]
     # The project's folder is not to come first: it may hold modules of any name.
     return Program(_RUN, arguments, workspace.root, last=last).run()

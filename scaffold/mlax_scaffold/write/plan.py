@@ -81,14 +81,16 @@ class Plan:
     def check_orphans(self) -> None:
         """Raises ConflictError, naming every file, if files of specs would be deleted."""
         if self.orphans:
-            raise ConflictError(
-                f"{orphan_text(self)}\nNothing was changed. Bring "
-                f"{'the spec' if len(self._gone()) == 1 else 'the specs'} back, or let "
-                "`mlax-scaffold generate --prune` delete what followed from it."
-            )
+            raise ConflictError(f"{orphan_text(self)}\n{self.orphan_advice}")
 
-    def _gone(self) -> set[str]:
-        return {status.source for status in self.orphans}
+    @property
+    def orphan_advice(self) -> str:
+        """What to do where files of specs are not to be deleted."""
+        one = len({status.source for status in self.orphans}) == 1
+        return (
+            f"Nothing was changed. Bring {'the spec' if one else 'the specs'} back, or let "
+            "`mlax-scaffold generate --prune` delete what followed from it."
+        )
 
 
 def make_plan(

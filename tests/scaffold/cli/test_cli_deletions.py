@@ -128,7 +128,8 @@ def test_on_a_terminal_one_is_asked(
 ):
     _remove_one(generated)
     status, shown = on_a_terminal(generated.root, ["generate"], f"{answer}\n")
-    assert "specs/nn/twice.py is gone, and would take along:" in shown
+    assert shown.count("specs/nn/twice.py is gone, and would take along:") == 1
+    assert ("Nothing was changed. Bring the spec back" in shown) is not deleted
     assert "Delete these files? [y/N]" in shown
     assert status == (0 if deleted else 1)
     assert (generated.root / "mynet/nn/twice.py").exists() is not deleted

@@ -63,7 +63,8 @@ def command(
         # It watches from here on, so that a save during the first round is not missed.
         next(watching)
         # What is tried needs jax, and so do tests.
-        with warm() if test or not no_trial else nullcontext():
+        warming = warm(library=workspace.is_library)
+        with warming if test or not no_trial else nullcontext():
             _round(ctx, given)
             click.echo(f"Watching {specs}; interrupt to end.", err=True)
             for changes in watching:
