@@ -25,7 +25,7 @@ import jax
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 FORMS = ("pairs", "modules", "nnx")
-NAMES = ("digits", "language", "lengths", "half", "resume", "devices")
+NAMES = ("digits", "language", "lengths", "half", "resume", "devices", "lora")
 FIRST = 5
 
 
@@ -79,8 +79,13 @@ def _steps(name: str, form: str, steps: int) -> list[float]:
         batches = timed(data.digits(steps, 128))
         program.fit(*program.create(0, mesh), mesh, batches)
     else:
-        batches = timed(data.characters(steps, 64))
-        program.fit(*_language(program, form), batches)
+        language = importlib.import_module(f"language_{form}")
+        given = _language(language, form)
+        if name == "lora":
+            adapted = program.adapted
+            given = adapted(given, 1) if form == "pairs" else adapted(*given, 1)
+            given = (given,) if form == "nnx" else given
+        program.fit(*given, timed(data.characters(steps, 64)))
     return [b - a for a, b in zip(at[FIRST:-1], at[FIRST + 1 :], strict=True)]
 
 

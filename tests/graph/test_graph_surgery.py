@@ -19,6 +19,7 @@ X: Any = np.random.default_rng(0).normal(size=(2, 5, 8)).astype(np.float32)
 class Net(bx.Module):
     def __init__(self, graph: bx.Graph, rng: bx.Rng, **more: Any) -> None:
         super().__init__(graph)
+        self.lstm: Any = None
         self.up: Any = bx.Linear(graph.child("up"), output_size=8, rng=rng)
         self.encoder: Any = bx.TransformerEncoderLayer(
             graph.child("encoder"), 2, 16, rng=rng, **more
@@ -43,6 +44,67 @@ def with_lora(linear: Any) -> Any:
     sizes = hyperparams.in_features, hyperparams.out_features
     layer, state, new = nn.LoRALinear.init(jax.random.key(1), *sizes, rank=2)
     return layer._replace(linear=weights), state, new
+
+
+def test_other_layers_in_a_module():
+    """Within a layer of layers, and in the place of a module: what is given stays as it was."""
+    _, net, params = made()
+    expected, _ = net(params, X)
+    places = ["model/net/encoder/attention/to_query", "model/net/up"]
+    assert set(places) <= set(bx.parts(net, params))
+    after, changed = bx.replace(net, params, dict.fromkeys(places, with_lora))
+    np.testing.assert_array_equal(after(changed, X)[0], expected)
+    np.testing.assert_array_equal(net(params, X)[0], expected)
+    assert type(net.up) is bx.Linear
+    assert changed.is_locked
+    new = set(changed) - set(params)
+    assert {path[:-2] for path in new} == {
+        (*net.up.path,),
+        ("model", "net", "encoder", "attention", "to_query"),
+    }
+    assert ("model", "net", "up", "kernel") not in changed
+    up = ("model", "net", "encoder", "attention", "to_query", "lora", "up")
+    moved = after(changed.set(up, changed[up].value + 1.0), X)[0]
+    assert not np.allclose(moved, expected)
+    again, third = bx.replace(after, changed, {"model/net/up": with_other})
+    assert third["model", "net", "up", "kernel"].value.shape == (8, 8)
+    assert again(third, X)[0].shape == expected.shape
+
+
+def with_other(_: Any) -> Any:
+    return nn.Linear.init(jax.random.key(2), 8, 8)
+
+
+def test_a_module_that_is_shared_is_replaced_everywhere():
+    graph = bx.Graph("model")
+    rng = bx.Rng(graph.child("rng"))
+    linear = bx.Linear(graph.child("linear"), 8, rng=rng)
+    net = bx.Sequential(graph.child("net"), [linear, jnp.tanh, linear])
+    _, params = net(rng.seed(bx.Params(), seed=0), X)
+    after, changed = bx.replace(net, params, {"model/linear": with_other})
+    kernel = changed["model", "linear", "kernel"].value
+    np.testing.assert_allclose(
+        after(changed, X)[0], jnp.tanh(X @ kernel) @ kernel, rtol=1e-5
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"model/net/encoder/attention/to_qery": with_lora}, "to_qery.*to_query"),
+        (
+            {"model/net/upp": with_lora},
+            "no layer at 'model/net/upp'; did you mean 'model/net/up'",
+        ),
+        ({"model/lstm": with_lora}, "is the cell LSTM, whose steps"),
+    ],
+)
+def test_places_that_are_not_there_are_named(changes: Any, message: str):
+    graph, net, params = made()
+    lstm = net.lstm = bx.LSTM(graph.child("lstm"), 8, rng=net.up.rng)
+    _, params = lstm(params.unlocked(), X[:, 0], (X[:, 1], X[:, 2]))
+    with pytest.raises(ValueError, match=message):
+        bx.replace(net, params, changes)
 
 
 def test_lora_in_the_layer_of_a_module():

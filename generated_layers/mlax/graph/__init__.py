@@ -18,6 +18,7 @@ from mlax.graph._param import Param
 from mlax.graph._params import LockedError, Params
 from mlax.graph._recorded import recorded
 from mlax.graph._reparametrized import Reparametrized
+from mlax.graph._replaced import parts, replace
 from mlax.graph._rng import Rng
 from mlax.graph._scan import dynamic_scan, static_scan
 from mlax.graph._sequence import RecurrenceBase, SequenceBase
@@ -196,7 +197,9 @@ __all__ = [
     "pair_to_params",
     "params_to_pair",
     "partition_specs",
+    "parts",
     "recorded",
+    "replace",
     "shardings",
     "static_scan",
     "summary",

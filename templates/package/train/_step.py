@@ -107,6 +107,9 @@ def step(
 def loss_of_params(loss: Callable[[Any, Any, jax.Array], tuple[Any, ...]]) -> Loss:
     """The loss of a module as one that `step` takes.
 
+    What is trained is what the state has as trainables: one half of `params.split()`, or of
+    `params.split(predicate)`, which freezes the rest.
+
     Args:
         loss: a function of (params, batch, key) that returns (value, params), or
             (value, params, metrics).
@@ -118,7 +121,8 @@ def loss_of_params(loss: Callable[[Any, Any, jax.Array], tuple[Any, ...]]) -> Lo
     ) -> tuple[Any, ...]:
         result = loss(trainables.merge(non_trainables), batch, key)
         value, params, *metrics = _checked_result(result, "params")
-        return value, params.split()[1], *metrics
+        _, after = params.split(lambda path, _: path in trainables)
+        return value, after, *metrics
 
     return of_halves
 

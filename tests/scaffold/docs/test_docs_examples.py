@@ -19,6 +19,8 @@ import pytest
 from docs_examples import EXAMPLES, FORMS, alike, in_pairs, in_params, weights_of
 from flax import nnx
 
+import mlax
+
 NAMES = sorted({path.stem.partition("_")[0] for path in EXAMPLES.glob("*_*.py")})
 
 
@@ -195,3 +197,58 @@ def test_language(program):
         logits, _ = hyperparams.apply(whole, weights, state, True)
         whole = np.concatenate([whole, np.argmax(logits[:, -1:], axis=-1)], axis=1)
     np.testing.assert_array_equal(whole[:, prompt.shape[1] :], text)
+
+
+def test_lora(program):
+    data = program("data")
+    pairs, modules, flax = (program(f"lora_{form}") for form in FORMS)
+    first, second, third = (program(f"language_{form}") for form in FORMS)
+    characters = len(data.VOCABULARY)
+    # Another text: each character is that from the other end of the alphabet.
+    batches = [
+        (characters - 1 - given, characters - 1 - after)
+        for given, after in data.characters(8, 16)
+    ]
+    tokens = batches[0][0]
+    model = third.Model(characters, nnx.Rngs(0))
+    trained = weights_of(model, first.model(0, characters))
+    weights, state, hyperparams = pairs.adapted(trained, 1)
+    plain, params = second.model(0, characters, tokens)
+    trainables, rest = params.split()
+    net, params = modules.adapted(plain, alike(trainables, trained[0]).merge(rest), 1)
+    model = flax.adapted(model, 1)
+
+    # It is what it was, until something is learned.
+    expected, _ = trained[2].apply(tokens, *trained[:2])
+    before, _ = hyperparams.apply(tokens, weights, state)
+    np.testing.assert_array_equal(before, expected)
+    np.testing.assert_allclose(net(params, tokens)[0], expected, atol=1e-5)
+
+    drawn = mlax.flatten(weights)
+    for name, place in (("widen", "up"), ("narrow", "down")):
+        for number, block in enumerate(model.blocks):
+            path = f"layers/{number + 1}/feed_forward/{name}/lora"
+            lora = getattr(block, place)
+            drawn[f"{path}/down"] = lora.lora_a[...]
+            drawn[f"{path}/up"] = lora.lora_b[...]
+    weights = mlax.unflatten(drawn, weights)
+    names = ("embed", "first", "second", "norm", "last")
+    trainables, rest = params.split()
+    named = {
+        f"language/{names[int(path[7])]}{path[8:]}": jnp.array(weight)
+        for path, weight in drawn.items()
+    }
+    params = mlax.unflatten(named, trainables).merge(rest)
+    after, ours = pairs.fit(weights, state, hyperparams, batches)
+    params, of_modules = modules.fit(net, params, batches)
+    theirs = flax.fit(model, batches)
+    np.testing.assert_allclose(of_modules, ours, rtol=1e-5)
+    np.testing.assert_allclose(ours[:5], theirs[:5], rtol=2e-4)
+    assert ours[-1] < ours[0]
+    changed = [
+        path
+        for path, weight in mlax.flatten(after).items()
+        if not np.array_equal(weight, drawn[path])
+    ]
+    assert len(changed) == 8
+    assert all("/lora/" in path for path in changed)

@@ -18,6 +18,7 @@ from zoo.graph._param import Param
 from zoo.graph._params import LockedError, Params
 from zoo.graph._recorded import recorded
 from zoo.graph._reparametrized import Reparametrized
+from zoo.graph._replaced import parts, replace
 from zoo.graph._rng import Rng
 from zoo.graph._scan import dynamic_scan, static_scan
 from zoo.graph._sequence import RecurrenceBase, SequenceBase
@@ -138,7 +139,9 @@ __all__ = [
     "pair_to_params",
     "params_to_pair",
     "partition_specs",
+    "parts",
     "recorded",
+    "replace",
     "shardings",
     "static_scan",
     "summary",

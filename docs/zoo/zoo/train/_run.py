@@ -15,7 +15,7 @@ from .._core import checks
 from ._state import State
 
 Log = Callable[[int, dict[str, float]], object]
-Action = Callable[[State], bool | None]
+Action = Callable[[State], object]
 
 
 def run(
@@ -41,7 +41,8 @@ def run(
         log: called with the number of steps and what the step measured, as numbers.
         log_every: every how many steps it is called. It is called after the last one, too.
         every: pairs of a number and a function of the state, which is called every so many
-            steps: to evaluate, to save. Where it returns True, this is the last step.
+            steps: to evaluate, to save. Where it returns True, and nothing else, this is the
+            last step.
         progress: whether a bar is shown; None: where `tqdm` is installed and the error
             stream is a terminal.
 

@@ -27,6 +27,7 @@ _EXPORTS = {
     "_params": ("LockedError", "Params"),
     "_recorded": ("recorded",),
     "_reparametrized": ("Reparametrized",),
+    "_replaced": ("parts", "replace"),
     "_rng": ("Rng",),
     "_scan": ("dynamic_scan", "static_scan"),
     "_sequence": ("RecurrenceBase", "SequenceBase"),
