@@ -23,9 +23,6 @@ _FRAMES = 600
 _PROGRAMS = 60_000
 """How many compiled programs are kept: some of five runs that have none in common."""
 
-_QUICK = ("freeze", "scaffold", "weights")
-"""Folders of tests that run a program once, and claim nothing that its machine code decides."""
-
 _LONG = (
     "test_docs_guides.py",
     "test_docs_reference.py",
@@ -110,11 +107,9 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 
 
 def _is_quick(item: pytest.Item) -> bool:
-    folder, *_ = item.path.relative_to(Path(__file__).parent).parts
-    return (
-        folder in _QUICK
-        and item.get_closest_marker("optimized") is None
-        and not os.environ.get("MLAX_SCAFFOLD_OPTIMIZED")
+    """Whether a test claims nothing that machine code decides: it runs a program once."""
+    return item.get_closest_marker("optimized") is None and not os.environ.get(
+        "MLAX_SCAFFOLD_OPTIMIZED"
     )
 
 

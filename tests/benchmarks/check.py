@@ -1,6 +1,6 @@
 """How long an up-to-date `check` takes: beside the peer's, and as a project grows.
 
-python -m tests.benchmarks.check [--rounds 9] [--sizes 100 500 1000 2000] [--trees DIR]
+python -m tests.benchmarks.check [--rounds 9] [--sizes 100 500 1000 2000] [--kinds nn] [--trees DIR]
 
 With `--trees`, the growing projects are kept in that folder and found there again: to
 generate them takes minutes.
@@ -72,9 +72,9 @@ def peer_project(peer: tuple[str, ...], folder: Path) -> tuple[str, ...]:
     return (*command, "--check")
 
 
-def against_peer(folder: Path, rounds: int) -> bool:
+def against_peer(folder: Path, rounds: int, kinds: list[str]) -> bool:
     """Print the comparison; returns whether a quick check imports nothing heavy."""
-    mine = projects.generate(projects.library(folder / "library"))
+    mine = projects.generate(projects.library(folder / "library", kinds))
     name = f"mlax-scaffold check, {projects.count_specs(mine)} specs"
     subjects = {}
     peer = processes.peer()
@@ -136,10 +136,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--sizes", type=int, nargs="*", default=[100, 500, 1000, 2000])
+    parser.add_argument(
+        "--kinds", nargs="*", default=[], help="of the library's specs; all by default"
+    )
     parser.add_argument("--trees", type=Path)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
-        light = against_peer(Path(scratch), arguments.rounds)
+        light = against_peer(Path(scratch), arguments.rounds, arguments.kinds)
         if arguments.sizes:
             trees = arguments.trees or Path(scratch)
             growth(trees.resolve(), sorted(arguments.sizes), arguments.rounds)

@@ -1,6 +1,6 @@
 """How long a full `generate` takes, from a tree with nothing but specs.
 
-python -m tests.benchmarks.generate [--rounds 3] [--sizes 100 500 2000] [--trees DIR]
+python -m tests.benchmarks.generate [--rounds 3] [--sizes 100 500 2000] [--kinds nn] [--trees DIR]
 
 The specs are the library's layers, in turn, under other names: each becomes a module,
 a test file and a page. With `--trees`, the projects stay in that folder, for
@@ -45,12 +45,16 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--sizes", type=int, nargs="+", default=[100, 500, 2000])
+    parser.add_argument(
+        "--kinds", nargs="*", default=[], help="of the library's specs; all by default"
+    )
     parser.add_argument("--trees", type=Path)
     arguments = parser.parse_args()
     sizes = sorted(arguments.sizes)
     with tempfile.TemporaryDirectory() as scratch:
         trees = (arguments.trees or Path(scratch)).resolve()
-        folders = {"the library's": projects.library(Path(scratch) / "library")}
+        library = projects.library(Path(scratch) / "library", arguments.kinds)
+        folders = {"the library's": library}
         for size in sizes:
             place = trees / f"specs{size}"
             folders[str(size)] = (

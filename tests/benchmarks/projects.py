@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 from tests.benchmarks import processes
@@ -51,11 +52,13 @@ def renamed(text: str, number: int) -> tuple[str, str]:
     return name, _CLASS.sub(f"class {name}", text)
 
 
-def library(folder: Path) -> Path:
-    """A project with copies of the library's own specs."""
+def library(folder: Path, kinds: Sequence[str] = ()) -> Path:
+    """A project with copies of the library's own specs, or those of some kinds."""
     initialize(folder)
     ignored = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(LIBRARY_SPECS, folder / "specs", ignore=ignored)
+    for place in LIBRARY_SPECS.iterdir():
+        if place.is_dir() and place.name in (kinds or [place.name]):
+            shutil.copytree(place, folder / "specs" / place.name, ignore=ignored)
     return folder
 
 

@@ -35,12 +35,14 @@ def test_startup() -> None:
 
 
 def test_check() -> None:
-    printed = run("check", "--rounds", "1", "--sizes", "1", "3")
+    printed = run("check", "--rounds", "1", "--sizes", "1", "3", "--kinds", "schedule")
     assert "check, slope in ms per spec" in printed
 
 
 def test_generate() -> None:
-    printed = run("generate", "--rounds", "1", "--sizes", "1", "3")
+    printed = run(
+        "generate", "--rounds", "1", "--sizes", "1", "3", "--kinds", "schedule"
+    )
     assert "A spec among 3 takes" in printed
 
 
