@@ -14,6 +14,7 @@ from mlax_scaffold.rewrite.nodes import (
     negated,
     statement,
 )
+from mlax_scaffold.rewrite.traversal import Transformer
 
 
 def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
@@ -23,7 +24,7 @@ def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
     return cst.ensure_type(function.visit(_Branches()), cst.FunctionDef)
 
 
-class _Branches(cst.CSTTransformer):
+class _Branches(Transformer):
     def leave_SimpleStatementLine(
         self,
         original_node: cst.SimpleStatementLine,

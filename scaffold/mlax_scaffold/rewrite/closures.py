@@ -7,6 +7,8 @@ then, and `STATE` for the states, until `sub_layers` hoists what changes them.
 
 from __future__ import annotations
 
+from typing import Any
+
 import libcst as cst
 
 from mlax_scaffold.model.reserved import RESERVED
@@ -23,6 +25,7 @@ from mlax_scaffold.rewrite.nodes import (
     self_attribute,
     statement,
 )
+from mlax_scaffold.rewrite.traversal import Transformer, Visitor
 
 KEY = "effects__key"
 STATE = "effects__state"
@@ -48,7 +51,7 @@ def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
     return cst.ensure_type(function.visit(found), cst.FunctionDef)
 
 
-class _Numbers(cst.CSTVisitor):
+class _Numbers(Visitor):
     """The nodes of a method, by their kinds and their places among those of a kind."""
 
     def __init__(self) -> None:
@@ -75,7 +78,7 @@ class _Numbers(cst.CSTVisitor):
             self._add("value", node)
 
 
-class _Closures(cst.CSTTransformer):
+class _Closures(Transformer):
     def __init__(
         self,
         context: Context,
@@ -92,21 +95,17 @@ class _Closures(cst.CSTTransformer):
         self.pending: list[list[cst.BaseStatement]] = []
         """Functions that are to stand before the statement that is visited."""
 
-    def on_visit(self, node: cst.CSTNode) -> bool:
+    def changed(self, node: cst.CSTNode) -> Any:
         if isinstance(node, cst.If) and isinstance(node.orelse, cst.If):
             self.elifs.add(node.orelse)
         if self._is_statement(node) or self._becomes_def(node):
             self.pending.append([])
-        return super().on_visit(node)
-
-    def on_leave(self, original_node: cst.CSTNode, updated_node: cst.CSTNode):  # type: ignore[override]
-        made = super().on_leave(original_node, updated_node)
-        if self._is_statement(original_node):
+        made = super().changed(node)
+        if self._is_statement(node):
             before = self.pending.pop()
             if before:
-                lines = made.leading_lines  # type: ignore[union-attr]
-                first = before[0].with_changes(leading_lines=lines)
-                rest = made.with_changes(leading_lines=[])  # type: ignore[union-attr]
+                first = before[0].with_changes(leading_lines=made.leading_lines)
+                rest = made.with_changes(leading_lines=[])
                 return cst.FlattenSentinel([first, *before[1:], rest])
         return made
 
@@ -202,7 +201,7 @@ class _Closures(cst.CSTTransformer):
 _STATEMENTS = (cst.SimpleStatementLine, cst.If, cst.For, cst.While, cst.With)
 
 
-class _Returns(cst.CSTTransformer):
+class _Returns(Transformer):
     """What a function itself returns gets the states beside it."""
 
     def __init__(self, function: cst.FunctionDef):

@@ -7,6 +7,7 @@ the states.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import libcst as cst
 
@@ -25,6 +26,7 @@ from mlax_scaffold.rewrite.nodes import (
     statement,
     with_comments,
 )
+from mlax_scaffold.rewrite.traversal import Transformer, Visitor
 
 
 def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
@@ -39,7 +41,7 @@ def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
     return cst.ensure_type(function.visit(loops), cst.FunctionDef)
 
 
-class _Loops(cst.CSTTransformer):
+class _Loops(Transformer):
     def __init__(
         self,
         context: Context,
@@ -62,7 +64,7 @@ class _Loops(cst.CSTTransformer):
                 return True
         return _calls(node, self.changing)
 
-    def on_visit(self, node: cst.CSTNode) -> bool:
+    def changed(self, node: cst.CSTNode) -> Any:
         if isinstance(node, Comprehension | cst.SimpleStatementLine | cst.If | cst.For):
             self.pending.append([])
         match node:
@@ -75,20 +77,17 @@ class _Loops(cst.CSTTransformer):
                 ]
             ) if name not in local_names(value):
                 self.targets[value] = name
-        return super().on_visit(node)
-
-    def on_leave(self, original_node: cst.CSTNode, updated_node: cst.CSTNode):  # type: ignore[override]
-        made = super().on_leave(original_node, updated_node)
-        if isinstance(original_node, Comprehension):
+        made = super().changed(node)
+        if isinstance(node, Comprehension):
             inner = self.pending.pop()
-            if not self._becomes_loop(original_node):
+            if not self._becomes_loop(node):
                 self.pending[-1] += inner
                 return made
-            return self._loop(original_node, made, inner)  # type: ignore[arg-type]
-        if isinstance(original_node, cst.SimpleStatementLine | cst.If | cst.For):
+            return self._loop(node, made, inner)
+        if isinstance(node, cst.SimpleStatementLine | cst.If | cst.For):
             before = self.pending.pop()
             if before:
-                return _placed(before, made)  # type: ignore[arg-type]
+                return _placed(before, made)
         return made
 
     def _loop(
@@ -155,12 +154,12 @@ def _placed(before: list[cst.BaseStatement], node: cst.BaseStatement):
 def _calls(node: cst.CSTNode, names: set[str]) -> bool:
     found: list[str] = []
 
-    class Visitor(cst.CSTVisitor):
+    class Calls(Visitor):
         def visit_Call(self, node: cst.Call) -> None:
             chain = chain_of(node.func)
             name = "" if chain is None else chain.name
             if name in names or takes(node, STATE):
                 found.append(name or "")
 
-    node.visit(Visitor())
+    node.visit(Calls())
     return bool(found)

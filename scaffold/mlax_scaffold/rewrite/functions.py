@@ -7,6 +7,7 @@ import libcst as cst
 from mlax_scaffold.model.reserved import RESERVED
 from mlax_scaffold.rewrite.context import Context
 from mlax_scaffold.rewrite.nodes import code, expression
+from mlax_scaffold.rewrite.traversal import Transformer
 
 
 def own_signature(function: cst.FunctionDef, context: Context) -> str:
@@ -49,7 +50,7 @@ def taken(context: Context) -> list[str]:
     return [*found, *(text for text, wanted in trees.items() if wanted)]
 
 
-class _Types(cst.CSTTransformer):
+class _Types(Transformer):
     def __init__(self, types: dict[str, str]):
         super().__init__()
         self.types = types

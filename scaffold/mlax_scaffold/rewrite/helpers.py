@@ -15,6 +15,7 @@ from mlax_scaffold.rewrite.nodes import (
     with_comments,
 )
 from mlax_scaffold.rewrite.nodes import statement as parsed_statement
+from mlax_scaffold.rewrite.traversal import Transformer
 
 
 def rewrite_helpers(definition: Definition) -> str:
@@ -99,7 +100,7 @@ def _as_function(
     return with_comments(made, comments)
 
 
-class _Fields(cst.CSTTransformer):
+class _Fields(Transformer):
     """The types of the fields of a class become those of the generated module."""
 
     def __init__(self, types: dict[str, str]):
@@ -116,7 +117,7 @@ class _Fields(cst.CSTTransformer):
         return updated_node
 
 
-class _Types(cst.CSTTransformer):
+class _Types(Transformer):
     def __init__(self, types: dict[str, str]):
         super().__init__()
         self.types = types

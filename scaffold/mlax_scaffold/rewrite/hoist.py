@@ -21,6 +21,7 @@ from mlax_scaffold.rewrite.nodes import (
     statement,
     with_comments,
 )
+from mlax_scaffold.rewrite.traversal import Transformer, children
 
 Emit = Callable[[cst.Call, str], list[str]]
 """Statements that assign the result of a call to a target."""
@@ -32,7 +33,7 @@ class _Hoisted:
     name: str
 
 
-class Hoister(cst.CSTTransformer):
+class Hoister(Transformer):
     """Hoists the calls that `wanted` gives a name for.
 
     A call that is all of an assignment's value is assigned to the assignment's target; any other
@@ -190,11 +191,11 @@ def evaluated_later(node: cst.CSTNode, inside: bool = False) -> Iterator[cst.Cal
         case cst.Comparison(comparisons=[_, *rest]):
             parts = tuple(rest)
         case _:
-            parts = tuple(node.children) if isinstance(node, comprehensions) else ()
-    for child in node.children:
+            parts = tuple(children(node)) if isinstance(node, comprehensions) else ()
+    for child in children(node):
         if isinstance(node, cst.If) and child is node.orelse and parts:
             # The test of an elif is evaluated where no statement can stand before it.
-            for part in child.children:
+            for part in children(child):
                 yield from evaluated_later(part, inside or part in parts)
             continue
         yield from evaluated_later(child, inside or child in parts)

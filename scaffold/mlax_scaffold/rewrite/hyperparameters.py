@@ -6,6 +6,7 @@ import libcst as cst
 
 from mlax_scaffold.rewrite.context import Context
 from mlax_scaffold.rewrite.nodes import self_attribute
+from mlax_scaffold.rewrite.traversal import Transformer
 
 
 def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
@@ -13,7 +14,7 @@ def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
     return cst.ensure_type(function.visit(_Hyperparameters()), cst.FunctionDef)
 
 
-class _Hyperparameters(cst.CSTTransformer):
+class _Hyperparameters(Transformer):
     def leave_Attribute(
         self, original_node: cst.Attribute, updated_node: cst.Attribute
     ) -> cst.BaseExpression:

@@ -27,6 +27,7 @@ from mlax_scaffold.rewrite.nodes import (
     statement,
     with_prelude,
 )
+from mlax_scaffold.rewrite.traversal import Transformer, Visitor
 
 Loop = TypeVar("Loop", cst.For, cst.CompFor)
 
@@ -154,7 +155,7 @@ def _places(
     return collector.places
 
 
-class _Collector(cst.CSTVisitor):
+class _Collector(Visitor):
     # Calls are visited in the order of the text, and left after their arguments.
     def __init__(
         self, context: Context, variables: Mapping[str, str], scopes: list[_Scope]
@@ -277,7 +278,7 @@ class _Names:
         return [] if count <= 1 else [f"{several} = arrays.split_keys({key}, {count})"]
 
 
-class _Keys(cst.CSTTransformer):
+class _Keys(Transformer):
     def __init__(self, context: Context, named: _Names):
         super().__init__()
         self.context = context

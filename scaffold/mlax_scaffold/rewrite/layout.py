@@ -16,6 +16,7 @@ from functools import lru_cache
 import libcst as cst
 
 from mlax_scaffold.rewrite.nodes import expression, self_attribute
+from mlax_scaffold.rewrite.traversal import Transformer
 
 
 @lru_cache(maxsize=8)
@@ -41,7 +42,7 @@ def _unusual(text: str) -> Iterator[bool]:
                 yield node.lineno != node.end_lineno and id(node) not in docstrings
 
 
-class _Layout(cst.CSTTransformer):
+class _Layout(Transformer):
     def leave_SimpleStatementSuite(
         self,
         original_node: cst.SimpleStatementSuite,

@@ -21,6 +21,7 @@ from mlax_scaffold.rewrite.nodes import (
     local_names,
     self_attribute,
 )
+from mlax_scaffold.rewrite.traversal import Visitor
 
 SUFFIXES = {
     Role.TRAINABLE: ("_initializer",),
@@ -95,7 +96,7 @@ def make_way(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
     )
 
 
-class _Shadowing(cst.CSTVisitor):
+class _Shadowing(Visitor):
     """Parameters of nested functions that hide nothing: no generated name stands in these."""
 
     def __init__(self) -> None:

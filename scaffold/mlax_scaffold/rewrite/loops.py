@@ -23,6 +23,7 @@ from mlax_scaffold.rewrite.hoist import (
 )
 from mlax_scaffold.rewrite.keys import backwards, looped, unkeyed
 from mlax_scaffold.rewrite.nodes import code, expression, fresh, local_names, statement
+from mlax_scaffold.rewrite.traversal import Transformer, Visitor
 
 
 def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
@@ -33,7 +34,7 @@ def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
     return cst.ensure_type(function.visit(_Loops(context, taken)), cst.FunctionDef)
 
 
-class _Loops(cst.CSTTransformer):
+class _Loops(Transformer):
     def __init__(self, context: Context, taken: set[str]):
         super().__init__()
         self.context = context
@@ -234,7 +235,7 @@ def _bound(body: cst.BaseSuite) -> set[str]:
     """The names that the body of a loop may bind."""
     found: set[str] = set()
 
-    class Visitor(cst.CSTVisitor):
+    class Bound(Visitor):
         def visit_AssignTarget(self, node: cst.AssignTarget) -> None:
             found.update(local_names(node.target))
 
@@ -247,11 +248,11 @@ def _bound(body: cst.BaseSuite) -> set[str]:
         def visit_NamedExpr(self, node: cst.NamedExpr) -> None:
             found.update(local_names(node.target))
 
-    body.visit(Visitor())
+    body.visit(Bound())
     return found
 
 
-class _Replaced(cst.CSTTransformer):
+class _Replaced(Transformer):
     """A name becomes an expression."""
 
     def __init__(self, name: str, text: str):

@@ -7,6 +7,7 @@ import libcst as cst
 from mlax_scaffold.model.definition import Declaration, Kind, Reference, Role
 from mlax_scaffold.rewrite.context import Context
 from mlax_scaffold.rewrite.nodes import code, expression, self_attribute, statement
+from mlax_scaffold.rewrite.traversal import Transformer, Visitor
 
 _KEYED = (Role.TRAINABLE, Role.STATE, Role.SUB_LAYER)
 _ARRAYS = {"trainable": "weight", "state": "state"}
@@ -51,7 +52,7 @@ def _made(d: Declaration, key: str, context: Context) -> str:
     return f"{target} = containers.made({given})"
 
 
-class _Members(cst.CSTTransformer):
+class _Members(Transformer):
     """Calls that declare members, but for those that declare an attribute by themselves."""
 
     def __init__(self, context: Context):
@@ -121,7 +122,7 @@ def created_moment(first: str, shape: str | None, dtype: str = "None") -> str:
     return f"placement.create_moment({first}, {shape}, {dtype}, param)"
 
 
-class _Calls(cst.CSTVisitor):
+class _Calls(Visitor):
     def __init__(self, found: set[cst.CSTNode]):
         super().__init__()
         self.found = found

@@ -7,6 +7,7 @@ import libcst as cst
 from mlax_scaffold.model.definition import Role
 from mlax_scaffold.rewrite.context import Context
 from mlax_scaffold.rewrite.nodes import code, comments_in
+from mlax_scaffold.rewrite.traversal import Transformer
 
 
 def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
@@ -17,7 +18,7 @@ def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
     return cst.ensure_type(function.visit(_Merge()), cst.FunctionDef)
 
 
-class _Merge(cst.CSTTransformer):
+class _Merge(Transformer):
     def leave_IndentedBlock(
         self, original_node: cst.IndentedBlock, updated_node: cst.IndentedBlock
     ) -> cst.IndentedBlock:

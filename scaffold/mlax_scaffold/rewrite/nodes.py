@@ -8,6 +8,8 @@ from typing import TypeVar
 
 import libcst as cst
 
+from mlax_scaffold.rewrite.traversal import Transformer, Visitor
+
 Statement = TypeVar("Statement", bound=cst.BaseStatement)
 
 _EMPTY = cst.Module(body=[])
@@ -48,7 +50,7 @@ def counted_names(node: cst.CSTNode) -> Counter[str]:
     """How often each of them stands in it."""
     found: Counter[str] = Counter()
 
-    class Visitor(cst.CSTVisitor):
+    class Names(Visitor):
         def visit_Name(self, node: cst.Name) -> None:
             found[node.value] += 1
 
@@ -60,7 +62,7 @@ def counted_names(node: cst.CSTNode) -> Counter[str]:
             node.value.visit(self)
             return False
 
-    node.visit(Visitor())
+    node.visit(Names())
     return found
 
 
@@ -70,11 +72,11 @@ def comments_in(node: cst.CSTNode) -> list[str]:
         return []
     found: list[str] = []
 
-    class Visitor(cst.CSTVisitor):
+    class Comments(Visitor):
         def visit_Comment(self, node: cst.Comment) -> None:
             found.append(node.value)
 
-    node.visit(Visitor())
+    node.visit(Comments())
     return found
 
 
@@ -176,7 +178,7 @@ def has_docstring(function: cst.FunctionDef) -> bool:
     return function.get_docstring() is not None
 
 
-class OuterTransformer(cst.CSTTransformer):
+class OuterTransformer(Transformer):
     """A transformer that knows whether it is in a nested function."""
 
     def __init__(self) -> None:
@@ -197,7 +199,7 @@ class OuterTransformer(cst.CSTTransformer):
         return updated_node
 
 
-class Renamer(cst.CSTTransformer):
+class Renamer(Transformer):
     """Renames variables; attributes and the names of keyword arguments stay.
 
     Those of the functions `own`, whose parameters are renamed with the rest, do not.

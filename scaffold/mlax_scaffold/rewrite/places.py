@@ -9,6 +9,7 @@ from mlax_scaffold.model.places import STRUCTURAL
 from mlax_scaffold.rewrite.chains import Chain, chain_of, kinds_at, traits_at
 from mlax_scaffold.rewrite.context import Context
 from mlax_scaffold.rewrite.nodes import code, expression
+from mlax_scaffold.rewrite.traversal import Transformer
 
 
 def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
@@ -18,7 +19,7 @@ def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
     return cst.ensure_type(function.visit(_Places(context)), cst.FunctionDef)
 
 
-class _Places(cst.CSTTransformer):
+class _Places(Transformer):
     def __init__(self, context: Context):
         super().__init__()
         self.context = context

@@ -14,6 +14,7 @@ from mlax_scaffold.model.places import Member, Step, meets
 from mlax_scaffold.rewrite.chains import called_member
 from mlax_scaffold.rewrite.context import Context
 from mlax_scaffold.rewrite.nodes import local_names, self_attribute
+from mlax_scaffold.rewrite.traversal import Visitor, children
 
 _Place = tuple[str, tuple[Step, ...]]
 """A sub-layer, or a place of a container."""
@@ -115,7 +116,7 @@ class _Calls:
                     counts = self.of(child) | self.of(below)
                     before = node.with_changes(body=node.body[:number])
                     return counts + self.of(before)
-        for child in node.children:
+        for child in children(node):
             counts = self.of(child)
             if isinstance(node, cst.If | cst.IfExp) and child is not node.test:
                 branches.append(counts)
@@ -148,11 +149,11 @@ class _Calls:
         found: set[_Place] = set()
         context = self.context
 
-        class Visitor(cst.CSTVisitor):
+        class Calls(Visitor):
             def visit_Call(self, node: cst.Call) -> None:
                 member = called_member(node, context)
                 if member and any(local_names(i) & variables for i in member.indices):
                     found.add((member.name, member.steps))
 
-        loop.body.visit(Visitor())
+        loop.body.visit(Calls())
         return found

@@ -19,6 +19,7 @@ from mlax_scaffold.rewrite.nodes import (
     statement,
     with_comments,
 )
+from mlax_scaffold.rewrite.traversal import Transformer, Visitor
 
 _TEXTS = (cst.SimpleString, cst.ConcatenatedString, cst.FormattedString)
 
@@ -30,7 +31,7 @@ def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
     return cst.ensure_type(function.visit(_Require(context)), cst.FunctionDef)
 
 
-class _Require(cst.CSTTransformer):
+class _Require(Transformer):
     def __init__(self, context: Context):
         super().__init__()
         self.context = context
@@ -117,7 +118,7 @@ class _Require(cst.CSTTransformer):
         }
         found: dict[str, str] = {}
 
-        class Visitor(cst.CSTVisitor):
+        class Reads(Visitor):
             def visit_Attribute(self, node: cst.Attribute) -> None:
                 name = self_attribute(node)
                 if name in known:
@@ -128,7 +129,7 @@ class _Require(cst.CSTTransformer):
                 if node.value in known:
                     found.setdefault(node.value, node.value)
 
-        condition.visit(Visitor())
+        condition.visit(Reads())
         read = local_names(condition)
         for array in self.context.inputs:
             if array.name in read and self._has_shape(array):

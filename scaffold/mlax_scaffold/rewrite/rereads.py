@@ -19,6 +19,7 @@ from mlax_scaffold.rewrite.nodes import (
     self_attribute,
     statement,
 )
+from mlax_scaffold.rewrite.traversal import Transformer, Visitor
 
 
 def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
@@ -36,7 +37,7 @@ def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
     return cst.ensure_type(function.visit(_Blocks(states, taken)), cst.FunctionDef)
 
 
-class _Blocks(cst.CSTTransformer):
+class _Blocks(Transformer):
     def __init__(self, states: Iterable[str], taken: set[str]):
         super().__init__()
         self.states = sorted(states)
@@ -69,7 +70,7 @@ def _sets(node: cst.CSTNode, state: str) -> bool:
     return bool(visitor.found & {state, "non_trainables"})
 
 
-class _Targets(cst.CSTVisitor):
+class _Targets(Visitor):
     def __init__(self) -> None:
         super().__init__()
         self.found: set[str] = set()
@@ -100,7 +101,7 @@ def _reads(node: cst.CSTNode) -> Counter[str]:
     return visitor.found
 
 
-class _Attributes(cst.CSTVisitor):
+class _Attributes(Visitor):
     def __init__(self) -> None:
         super().__init__()
         self.found: Counter[str] = Counter()
@@ -109,7 +110,7 @@ class _Attributes(cst.CSTVisitor):
         self.found[self_attribute(node) or ""] += 1
 
 
-class _Named(cst.CSTTransformer):
+class _Named(Transformer):
     """Puts a name in the place of a state."""
 
     def __init__(self, state: str, name: str):

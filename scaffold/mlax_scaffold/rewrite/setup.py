@@ -26,6 +26,7 @@ from mlax_scaffold.rewrite.nodes import (
     with_prelude,
 )
 from mlax_scaffold.rewrite.optimizer import beside
+from mlax_scaffold.rewrite.traversal import Transformer
 
 
 def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
@@ -45,7 +46,7 @@ def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
     return function
 
 
-class _Setup(cst.CSTTransformer):
+class _Setup(Transformer):
     def __init__(self, context: Context):
         super().__init__()
         self.context = context

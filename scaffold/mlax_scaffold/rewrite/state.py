@@ -24,6 +24,7 @@ from mlax_scaffold.rewrite.nodes import (
     with_comments,
 )
 from mlax_scaffold.rewrite.presence import compared_with_none
+from mlax_scaffold.rewrite.traversal import Transformer
 
 
 def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
@@ -36,7 +37,7 @@ def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
     return cst.ensure_type(function.visit(transformer), cst.FunctionDef)
 
 
-class _State(cst.CSTTransformer):
+class _State(Transformer):
     def __init__(self, context: Context, states: frozenset[str], taken: set[str]):
         super().__init__()
         self.context = context
@@ -146,7 +147,7 @@ class _State(cst.CSTTransformer):
         return f"{before}{value}{after}"
 
 
-class _Names(cst.CSTTransformer):
+class _Names(Transformer):
     """Puts a fresh name in the place of every state in the target of an assignment."""
 
     def __init__(self, stored, taken: set[str]):

@@ -30,6 +30,7 @@ from mlax_scaffold.rewrite.nodes import (
     with_prelude,
 )
 from mlax_scaffold.rewrite.repeats import cast_once, dtype_of
+from mlax_scaffold.rewrite.traversal import Transformer
 
 
 def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
@@ -130,7 +131,7 @@ def _member_call(
     ]
 
 
-class _Values(cst.CSTTransformer):
+class _Values(Transformer):
     """Methods and sub-layers as values, as in `jax.vmap(self.score)`: functions that call them."""
 
     def __init__(self, context: Context):
@@ -159,7 +160,7 @@ class _Values(cst.CSTTransformer):
         return expression(text) if text else updated_node
 
 
-class _Pure(cst.CSTTransformer):
+class _Pure(Transformer):
     """Calls of methods of the class that change no state: expressions."""
 
     def __init__(self, context: Context):
@@ -271,7 +272,7 @@ def _threaded_call(
     ]
 
 
-class _RawLayers(cst.CSTTransformer):
+class _RawLayers(Transformer):
     """`self.layer.apply(...)`, `self.layer.trainables` and `self.layer.non_trainables` of a block."""
 
     def __init__(self, context: Context):

@@ -18,6 +18,7 @@ from mlax_scaffold.rewrite.nodes import (
     local_names,
     self_attribute,
 )
+from mlax_scaffold.rewrite.traversal import Transformer
 
 
 def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
@@ -56,7 +57,7 @@ def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
     return cst.ensure_type(function.visit(_Pure(context)), cst.FunctionDef)
 
 
-class _Pure(cst.CSTTransformer):
+class _Pure(Transformer):
     """`self.optimizer.apply(...)`, and reads and assignments of `self.optimizer.state`."""
 
     def __init__(self, context: Context):

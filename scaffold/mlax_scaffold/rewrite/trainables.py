@@ -20,6 +20,7 @@ from mlax_scaffold.rewrite.nodes import (
     with_prelude,
 )
 from mlax_scaffold.rewrite.presence import compared_with_none
+from mlax_scaffold.rewrite.traversal import Transformer, Visitor
 
 
 def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
@@ -100,7 +101,7 @@ def _cast(name: str, context: Context) -> str:
     return f"arrays.{cast}(trainables.{name}, {given}.dtype)"
 
 
-class _Given(cst.CSTTransformer):
+class _Given(Transformer):
     """Weights that a method is given become its parameters."""
 
     def __init__(self, parameters: Mapping[str, str]):
@@ -114,7 +115,7 @@ class _Given(cst.CSTTransformer):
         return updated_node if name is None else cst.Name(name)
 
 
-class _Uses(cst.CSTVisitor):
+class _Uses(Visitor):
     """Which weights are read other than to compare them with None."""
 
     def __init__(self, weights: frozenset[str]):
@@ -131,7 +132,7 @@ class _Uses(cst.CSTVisitor):
             self.read.add(name)
 
 
-class _Place(cst.CSTVisitor):
+class _Place(Visitor):
     """Whether something reads a weight, and whether some of that is in a nested function."""
 
     def __init__(self, name: str):
@@ -158,7 +159,7 @@ class _Place(cst.CSTVisitor):
         self.found = self.found or self_attribute(node) == self.name
 
 
-class _Trainables(cst.CSTTransformer):
+class _Trainables(Transformer):
     def __init__(self, names: Mapping[str, str], weights: frozenset[str]):
         super().__init__()
         self.names = names

@@ -6,6 +6,7 @@ import libcst as cst
 
 from mlax_scaffold.rewrite.context import Context
 from mlax_scaffold.rewrite.nodes import expression, self_attribute
+from mlax_scaffold.rewrite.traversal import Transformer
 
 
 def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
@@ -15,7 +16,7 @@ def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
     return cst.ensure_type(function.visit(_Training()), cst.FunctionDef)
 
 
-class _Training(cst.CSTTransformer):
+class _Training(Transformer):
     def leave_UnaryOperation(
         self, original_node: cst.UnaryOperation, updated_node: cst.UnaryOperation
     ) -> cst.BaseExpression:
@@ -40,7 +41,7 @@ def simplified(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
     return cst.ensure_type(function.visit(_Unwrap()), cst.FunctionDef)
 
 
-class _Unwrap(cst.CSTTransformer):
+class _Unwrap(Transformer):
     def leave_If(self, original_node: cst.If, updated_node: cst.If) -> cst.If:
         return updated_node.with_changes(test=_bare(updated_node.test))
 

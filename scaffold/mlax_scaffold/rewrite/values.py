@@ -6,6 +6,7 @@ import libcst as cst
 
 from mlax_scaffold.rewrite.context import Context
 from mlax_scaffold.rewrite.nodes import OuterTransformer, code, expression, local_names
+from mlax_scaffold.rewrite.traversal import Visitor
 
 _INTEGERS = ("digitize", "searchsorted")
 """Functions that tell where the step is, as an integer."""
@@ -51,7 +52,7 @@ def _reads(node: cst.CSTNode, names: set[str]) -> bool:
     """Whether numbers of some names are in what is computed: comparisons tell of them, and no more."""
     found = False
 
-    class Visitor(cst.CSTVisitor):
+    class Names(Visitor):
         def visit_Comparison(self, node: cst.Comparison) -> bool:
             return False
 
@@ -66,5 +67,5 @@ def _reads(node: cst.CSTNode, names: set[str]) -> bool:
             node.value.visit(self)
             return False
 
-    node.visit(Visitor())
+    node.visit(Names())
     return found
