@@ -502,3 +502,76 @@ def test_batch_norm_over_groups_of_devices(dtype):
         return y.reshape(x.shape), new
 
     assert_same_vjp(ours, expected, (weights, x), dtype)
+
+
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize(
+    ("shape", "axis"), [((5, 3, 4), 0), ((3, 4, 5, 2), (0, -2)), ((4, 5), (1, 0))]
+)
+def test_moving_averages_over_any_axes(shape, axis, masked, training, dtype):
+    """As flax has them of the axes that are left, with a mask, too."""
+    x = draw(4, shape, dtype) + 2.0
+    axes = {a % len(shape) for a in (axis if isinstance(axis, tuple) else (axis,))}
+    left = tuple(a for a in range(len(shape)) if a not in axes)
+    features = tuple(shape[a] for a in left)
+    states = {"mean": draw(2, features, dtype), "var": draw(3, features, dtype) ** 2}
+    mask = np.arange(np.prod(shape)).reshape(shape) % 5 != 1 if masked else None
+    hyper = {"features": features, "axis": axis, "momentum": 0.8}
+    options: dict[str, Any] = {"use_scale": False, "use_bias": False}
+    module = nn.BatchNorm(
+        axis=left,
+        momentum=0.8,
+        epsilon=1e-5,
+        dtype=dtype,
+        param_dtype=dtype,
+        use_fast_variance=False,
+        **options,
+    )
+
+    def ours(x):
+        return apply_layer(
+            "nn/running_z_norm",
+            hyper,
+            None,
+            x,
+            states=states,
+            training=training,
+            mask=mask,
+        )
+
+    def theirs(x):
+        y, new = module.apply(
+            {"batch_stats": states},
+            x,
+            use_running_average=not training,
+            mask=mask,
+            mutable=["batch_stats"],
+        )
+        return y, dict(new["batch_stats"])
+
+    assert_same_vjp(ours, theirs, (x,), dtype)
+
+
+def test_moving_averages_of_nothing_stay():
+    states = {"mean": jnp.ones(3), "var": jnp.full(3, 2.0)}
+    hyper = {"features": (3,), "axis": 0}
+    given = {"states": states, "training": True}
+    y, new = apply_layer("nn/running_z_norm", hyper, None, jnp.ones((0, 3)), **given)
+    assert y.shape == (0, 3)
+    jax.tree.map(np.testing.assert_array_equal, new, states)
+
+
+def test_axes_that_do_not_fit_are_refused():
+    states = {"mean": jnp.ones(3), "var": jnp.ones(3)}
+    hyper = {"features": (3,), "axis": 2}
+    with pytest.raises(ValueError, match="different axes of an array of 2 axes"):
+        apply_layer("nn/running_z_norm", hyper, None, jnp.ones((2, 3)), states=states)
+    with pytest.raises(ValueError, match="have the sizes features"):
+        apply_layer(
+            "nn/running_z_norm",
+            {**hyper, "axis": 1},
+            None,
+            jnp.ones((2, 3)),
+            states=states,
+        )

@@ -24,6 +24,7 @@ from mlax.graph._scan import dynamic_scan, static_scan
 from mlax.graph._sequence import RecurrenceBase, SequenceBase
 from mlax.graph._sequential import Sequential
 from mlax.graph._sharding import partition_specs, shardings
+from mlax.graph._sized import init_for
 from mlax.graph.block.batch_apply import BatchApply
 from mlax.graph.block.bidirectional import Bidirectional
 from mlax.graph.block.feed_forward import FeedForward
@@ -88,6 +89,7 @@ from mlax.graph.nn.re_glu import ReGLU
 from mlax.graph.nn.reshape import Reshape
 from mlax.graph.nn.rms_norm import RMSNorm
 from mlax.graph.nn.rotary_embedding import RotaryEmbedding
+from mlax.graph.nn.running_z_norm import RunningZNorm
 from mlax.graph.nn.scaler import Scaler
 from mlax.graph.nn.separable_conv import SeparableConv
 from mlax.graph.nn.simple_cell import SimpleRNN
@@ -174,6 +176,7 @@ __all__ = [
     "Residual",
     "Rng",
     "RotaryEmbedding",
+    "RunningZNorm",
     "Scaler",
     "SeparableConv",
     "SequenceBase",
@@ -194,6 +197,7 @@ __all__ = [
     "ZNorm",
     "display",
     "dynamic_scan",
+    "init_for",
     "pair_to_params",
     "params_to_pair",
     "partition_specs",

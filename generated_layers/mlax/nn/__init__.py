@@ -51,6 +51,7 @@ from mlax.nn import re_glu as ReGLU
 from mlax.nn import reshape as Reshape
 from mlax.nn import rms_norm as RMSNorm
 from mlax.nn import rotary_embedding as RotaryEmbedding
+from mlax.nn import running_z_norm as RunningZNorm
 from mlax.nn import scaler as Scaler
 from mlax.nn import separable_conv as SeparableConv
 from mlax.nn import simple_cell as SimpleCell
@@ -116,6 +117,7 @@ __all__ = [
     "ReGLU",
     "Reshape",
     "RotaryEmbedding",
+    "RunningZNorm",
     "Scaler",
     "SeparableConv",
     "SimpleCell",

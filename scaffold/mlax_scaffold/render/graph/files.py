@@ -33,6 +33,7 @@ _EXPORTS = {
     "_sequence": ("RecurrenceBase", "SequenceBase"),
     "_sequential": ("Sequential",),
     "_sharding": ("partition_specs", "shardings"),
+    "_sized": ("init_for",),
 }
 """What is public of the modules that no spec decides."""
 
