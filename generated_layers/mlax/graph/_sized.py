@@ -49,7 +49,8 @@ def init_for(
         if names:
             raise TypeError(f"{kind.__name__}: init {wrong} {', '.join(names)}")
     own = {kind.aliases.get(name, name): value for name, value in arguments.items()}
-    sizes = kind(Graph("sizes"), **own).inferred_sizes(x)
+    module = kind(Graph("sizes").child("layer"), **own)
+    sizes = module.inferred_sizes(x)
     first = (key,) if "key" in known else ()
     return layer.init(*first, **{**sizes, **arguments})
 

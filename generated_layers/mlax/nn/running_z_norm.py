@@ -151,7 +151,6 @@ def fwd(
 
     Raises:
         ValueError, TypeError: where an input or a weight does not fit.
-        ValueError: axis is among those of x.
         ValueError: the axes that are not normalized have the sizes features.
     """
     checks.arguments(
@@ -165,13 +164,6 @@ def fwd(
         )
     checks.has_axes("RunningZNorm", x.ndim, axis=hyperparams.axis)
 
-    checks.require(
-        "RunningZNorm",
-        all(-x.ndim <= a < x.ndim for a in hyperparams.axis),
-        "axis is among those of x",
-        axis=hyperparams.axis,
-        x=x.shape,
-    )
     axes = tuple(a % x.ndim for a in hyperparams.axis)
     others = tuple(n for a, n in enumerate(x.shape) if a not in axes)
     checks.require(

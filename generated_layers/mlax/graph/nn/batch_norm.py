@@ -39,7 +39,6 @@ class BatchNorm(LayerModule):
 
     Args:
         graph: a node of its own, `graph.child(...)`.
-        channels: number of channels (an integer of at least 1).
         channel_last: whether channels are last, else behind the batch.
         use_scale: whether the result is multiplied by a weight.
         use_bias: whether a bias is added.
@@ -51,6 +50,8 @@ class BatchNorm(LayerModule):
             None).
         batch_dims: number of axes before channels, or before the spatial axes (an
             integer of at least 0).
+        channels: number of channels (an integer of at least 1); None: that of the first
+            input.
         scale_initializer: initializer of `scale`, of shape (channels,).
         bias_initializer: initializer of `bias`, of shape (channels,).
         dtype: dtype of the weights; None: that of their initializers.
@@ -69,11 +70,11 @@ class BatchNorm(LayerModule):
         "mean": None,
         "var": None,
     }
+    inferred: ClassVar[Mapping[str, str]] = {"channels": "channels"}
 
     def __init__(
         self,
         graph: Graph,
-        channels: int,
         channel_last: bool = False,
         use_scale: bool = True,
         use_bias: bool = True,
@@ -83,6 +84,7 @@ class BatchNorm(LayerModule):
         accum_dtype: DTypeLike | None = None,
         batch_dims: int = 1,
         *,
+        channels: int | None = None,
         scale_initializer: arrays.Initializer = ones,
         bias_initializer: arrays.Initializer = zeros,
         dtype: DTypeLike | None = None,
@@ -90,7 +92,7 @@ class BatchNorm(LayerModule):
         rng: Rng | None = None,
     ) -> None:
         super().__init__(graph, rng=rng, dtype=dtype, metadata=metadata)
-        self.channels = checks.size("BatchNorm", channels=channels)
+        self.channels = checks.optional(checks.size, "BatchNorm", channels=channels)
         self.channel_last = checks.boolean("BatchNorm", channel_last=channel_last)
         self.use_scale = checks.boolean("BatchNorm", use_scale=use_scale)
         self.use_bias = checks.boolean("BatchNorm", use_bias=use_bias)
@@ -105,6 +107,14 @@ class BatchNorm(LayerModule):
         self.batch_dims = checks.count("BatchNorm", batch_dims=batch_dims)
         self.scale_initializer = scale_initializer
         self.bias_initializer = bias_initializer
+
+    def inferred_sizes(self, x: Any) -> dict[str, Any]:
+        """The hyperparameters that the shape of an input decides."""
+        return {
+            "channels": self.axis_size(
+                "channels", x, -1 if self.channel_last else self.batch_dims
+            )
+        }
 
     def __call__(
         self,

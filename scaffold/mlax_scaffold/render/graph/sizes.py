@@ -81,6 +81,11 @@ def _axis(definition: Definition, h: Hyperparameter, shape: Shape) -> str | None
                 fixed = i + len(after) - len(shape.dims)
                 parts = [*([str(fixed)] if fixed else []), *map(str, counts)]
                 return f"{'' if fixed else '-'}{' - '.join(parts)}"
+            before = _variadic(shape.dims[:i])
+            counts = [_count(definition, shape, dim) for dim in before]
+            if None not in counts:
+                fixed = i - len(before)
+                return " + ".join([*map(str, counts), *([str(fixed)] if fixed else [])])
     return None
 
 
