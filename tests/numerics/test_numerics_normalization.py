@@ -518,9 +518,8 @@ def test_moving_averages_over_any_axes(shape, axis, masked, training, dtype):
     states = {"mean": draw(2, features, dtype), "var": draw(3, features, dtype) ** 2}
     mask = np.arange(np.prod(shape)).reshape(shape) % 5 != 1 if masked else None
     hyper = {"features": features, "axis": axis, "momentum": 0.8}
-    options: dict[str, Any] = {"use_scale": False, "use_bias": False}
+    options: dict[str, Any] = {"use_scale": False, "use_bias": False, "axis": left}
     module = nn.BatchNorm(
-        axis=left,
         momentum=0.8,
         epsilon=1e-5,
         dtype=dtype,
