@@ -134,7 +134,7 @@ def test_blocks_hand_keyword_inputs_to_the_modules_that_take_them():
     linear = bx.Linear(graph.child("linear"), 3, rng=rng)
     inner = bx.Residual(graph.child("inner"), Masked(graph.child("masked")))
     model = bx.Series(graph.child("series"), [linear, inner])
-    assert model.keyword_inputs == ("mask",)
+    assert model.keyword_inputs == ("kernel_mask", "mask")
     x, mask = jnp.ones((2, 3)), jnp.array([True, False, True])
     y, params = model(params, x, mask=mask)
     h, _ = linear(params.locked(), x)
@@ -142,7 +142,7 @@ def test_blocks_hand_keyword_inputs_to_the_modules_that_take_them():
     with pytest.raises(TypeError, match="no layer takes the keyword input 'bias'"):
         model(params, x, bias=mask)
     chain = bx.Sequential(graph.child("chain"), [linear, jnp.negative, inner])
-    assert chain.keyword_inputs == ("mask",)
+    assert chain.keyword_inputs == ("kernel_mask", "mask")
     z, _ = chain(params.locked(), x, mask=mask)
     np.testing.assert_allclose(z, -y, rtol=1e-6)
     with pytest.raises(TypeError, match=r"Sequential: no layer takes .* 'bias'"):

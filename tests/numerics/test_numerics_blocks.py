@@ -297,7 +297,7 @@ def test_blocks_hand_keyword_inputs_to_the_layers_that_take_them():
         return block.TransformerDecoderLayer.fwd(h, *last, True, **given)[0]
 
     assert_close(ours(x), by_hand(x), "float32")
-    for layers, message in (([linear], "they take: none"), ([first], "mask")):
+    for layers, message in (([linear], "they take: kernel_mask"), ([first], "mask")):
         triple = block.Parallel.init(layers)
         with pytest.raises(TypeError, match=f"'bias'; .*{message}"):
             block.Parallel.fwd((x,), *triple, True, bias=MASK)
