@@ -9,8 +9,6 @@ from collections.abc import Mapping
 from mlax_scaffold.conversion.sizes import Array, Several, Symbols, Value, is_symbol
 from mlax_scaffold.conversion.trees import expression, literal, same
 
-_PLAIN = re.compile(r"[\w ()*+/-]+")
-
 
 def symbols_named(
     symbols: Symbols, env: Mapping[str, Value], fields: set[str]

@@ -16,7 +16,7 @@ from mlax_scaffold.conversion.notes import Notes
 from mlax_scaffold.conversion.origin import Origin
 from mlax_scaffold.conversion.sizes import Symbols, Value
 from mlax_scaffold.conversion.translation import Translator
-from mlax_scaffold.conversion.trees import expression, name, statement
+from mlax_scaffold.conversion.trees import name, statement
 from mlax_scaffold.conversion.vocabulary import CHAINED
 
 TAKEN = frozenset(
@@ -169,11 +169,6 @@ class Builder:
             kept = [k for k in known.call.keywords if k.arg != keyword]
             known.call.keywords = [*kept, ast.keyword(keyword, initializer)]
         return True
-
-
-def attribute_of_self(text: str) -> ast.expr:
-    """`self.name`."""
-    return expression(f"self.{text}")
 
 
 def _keywords(call: ast.Call) -> list[ast.keyword]:

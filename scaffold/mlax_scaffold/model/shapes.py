@@ -10,6 +10,7 @@ import ast
 import keyword
 import re
 from collections.abc import Sequence
+from typing import Any
 
 from mlax_scaffold.model.dims import (
     OPERATORS,
@@ -155,3 +156,10 @@ def _identifier(text: str, offset: int) -> str:
             f"expected the name of an axis, not {given}", offset, len(text) or 1
         )
     return text
+
+
+def is_size(value: Any) -> bool:
+    """Whether a hyperparameter is a size, or a tuple of such."""
+    if isinstance(value, tuple):
+        return all(map(is_size, value))
+    return isinstance(value, int) and not isinstance(value, bool)

@@ -18,6 +18,7 @@ from mlax_scaffold.model.shapes import (
     AnyAxes,
     Named,
     Variadic,
+    is_size,
     parse_shape,
 )
 
@@ -126,7 +127,7 @@ def _function_jaxpr(
 def _arrays(
     task: Mapping[str, Any], fields: Mapping[str, Any]
 ) -> tuple[list[Any], dict[str, Any]]:
-    sizes = {name: value for name, value in fields.items() if _is_size(value)}
+    sizes = {name: value for name, value in fields.items() if is_size(value)}
     made = [_array(i, task["dtype"], fields, sizes) for i in task["inputs"]]
     keywords = task["keywords"].items()
     named = {n: _array(i, task["dtype"], fields, sizes) for n, i in keywords}
@@ -197,9 +198,3 @@ def _leaves(tree: Any) -> list[dict[str, Any]]:
         }
         for path, leaf in jax.tree_util.tree_leaves_with_path(tree)
     ]
-
-
-def _is_size(value: Any) -> bool:
-    if isinstance(value, tuple):
-        return all(map(_is_size, value))
-    return isinstance(value, int) and not isinstance(value, bool)

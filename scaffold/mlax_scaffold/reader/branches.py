@@ -12,7 +12,7 @@ from mlax_scaffold.model.places import Member
 from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.reader.containers.declared import Declared, Form
 from mlax_scaffold.reader.resolution import Scope
-from mlax_scaffold.reader.source import Source, self_attribute
+from mlax_scaffold.reader.source import Source, is_none, self_attribute
 
 
 @dataclass
@@ -143,11 +143,6 @@ def assigns(body: list[ast.stmt], name: str) -> bool:
                 if assigns(then, name) and assigns(otherwise, name):
                     return True
     return False
-
-
-def is_none(node: ast.expr) -> bool:
-    """Whether an expression is `None`."""
-    return isinstance(node, ast.Constant) and node.value is None
 
 
 def simplified(text: str) -> str:

@@ -13,7 +13,6 @@ from mlax_scaffold.model.definition import (
 )
 from mlax_scaffold.model.expressions import Expression, Origin
 from mlax_scaffold.model.unparsing import unparsed
-from mlax_scaffold.reader.branches import is_none
 from mlax_scaffold.reader.checks.declarations import check_arguments
 from mlax_scaffold.reader.checks.defaults import check_type
 from mlax_scaffold.reader.containers.declared import Form, declared_in
@@ -22,7 +21,7 @@ from mlax_scaffold.reader.methods import names_of
 from mlax_scaffold.reader.remedies.bodies import of_self, removed, required
 from mlax_scaffold.reader.remedies.leaves import by_leaf
 from mlax_scaffold.reader.requirements import read_raises, read_requirement
-from mlax_scaffold.reader.source import self_attribute
+from mlax_scaffold.reader.source import is_none, self_attribute
 
 _CHECKS = (
     "setup of a schedule declares nothing: it holds `require(condition, message)`, "

@@ -303,6 +303,11 @@ def indexed_attribute(node: ast.AST) -> str | None:
     return found
 
 
+def is_none(node: ast.expr) -> bool:
+    """Whether an expression is `None`."""
+    return isinstance(node, ast.Constant) and node.value is None
+
+
 def compares_with_none(node: ast.AST) -> bool:
     """Whether an expression is `... is None` or `... is not None`."""
     match node:

@@ -16,6 +16,7 @@ from mlax_scaffold.rewrite import optimizer
 from mlax_scaffold.rewrite.context import Context
 from mlax_scaffold.rewrite.nodes import (
     Renamer,
+    bound_names,
     comments_in,
     fresh,
     local_names,
@@ -85,7 +86,8 @@ def make_way(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
         return function
     shadowing = _Shadowing()
     function.body.visit(shadowing)
-    bound = context.method.bound - (shadowing.parameters - shadowing.others) | own
+    others = shadowing.others | bound_names(function.body)
+    bound = context.method.bound - (shadowing.parameters - others) | own
     clashing = sorted((reserved & bound) - {i.name for i in context.inputs})
     if not clashing and not inputs:
         return function
@@ -103,7 +105,7 @@ class _Shadowing(Visitor):
         super().__init__()
         self.parameters: set[str] = set()
         self.others: set[str] = set()
-        """Names that are bound in another way, or hide what `self` becomes."""
+        """Names of functions, and of parameters that hide what `self` becomes."""
 
     def visit_Lambda(self, node: cst.Lambda) -> None:
         self._function(node)
@@ -118,27 +120,6 @@ class _Shadowing(Visitor):
         names = {param.name.value for param in given}
         hides = "self" in local_names(node.body)
         (self.others if hides else self.parameters).update(names)
-
-    def visit_AssignTarget(self, node: cst.AssignTarget) -> None:
-        self.others |= local_names(node.target)
-
-    def visit_For(self, node: cst.For) -> None:
-        self.others |= local_names(node.target)
-
-    def visit_CompFor(self, node: cst.CompFor) -> None:
-        self.others |= local_names(node.target)
-
-    def visit_NamedExpr(self, node: cst.NamedExpr) -> None:
-        self.others |= local_names(node.target)
-
-    def visit_AugAssign(self, node: cst.AugAssign) -> None:
-        self.others |= local_names(node.target)
-
-    def visit_AnnAssign(self, node: cst.AnnAssign) -> None:
-        self.others |= local_names(node.target)
-
-    def visit_AsName(self, node: cst.AsName) -> None:
-        self.others |= local_names(node.name)
 
 
 def _attributes(context: Context) -> set[str] | frozenset[str]:

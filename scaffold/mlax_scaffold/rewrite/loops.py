@@ -22,8 +22,15 @@ from mlax_scaffold.rewrite.hoist import (
     packed,
 )
 from mlax_scaffold.rewrite.keys import backwards, looped, unkeyed
-from mlax_scaffold.rewrite.nodes import code, expression, fresh, local_names, statement
-from mlax_scaffold.rewrite.traversal import Transformer, Visitor
+from mlax_scaffold.rewrite.nodes import (
+    bound_names,
+    code,
+    expression,
+    fresh,
+    local_names,
+    statement,
+)
+from mlax_scaffold.rewrite.traversal import Transformer
 
 
 def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
@@ -49,7 +56,7 @@ class _Loops(Transformer):
             return updated_node
         updated_node = bare
         index, own = _own_index(bare), True
-        if not index or index in _bound(bare.body):
+        if not index or index in bound_names(bare.body):
             index, own = fresh("i", self.taken), False
         turned = backwards(bare)
         loop = [
@@ -229,27 +236,6 @@ def _own_index(loop: cst.For) -> str:
         ):
             return name
     return ""
-
-
-def _bound(body: cst.BaseSuite) -> set[str]:
-    """The names that the body of a loop may bind."""
-    found: set[str] = set()
-
-    class Bound(Visitor):
-        def visit_AssignTarget(self, node: cst.AssignTarget) -> None:
-            found.update(local_names(node.target))
-
-        def visit_AugAssign(self, node: cst.AugAssign) -> None:
-            found.update(local_names(node.target))
-
-        def visit_For(self, node: cst.For) -> None:
-            found.update(local_names(node.target))
-
-        def visit_NamedExpr(self, node: cst.NamedExpr) -> None:
-            found.update(local_names(node.target))
-
-    body.visit(Bound())
-    return found
 
 
 class _Replaced(Transformer):

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import libcst as cst
 
-from mlax_scaffold.rewrite.traversal import Transformer, Visitor
+from mlax_scaffold.rewrite.traversal import Transformer, Visitor, children
 
 Statement = TypeVar("Statement", bound=cst.BaseStatement)
 
@@ -63,6 +63,27 @@ def counted_names(node: cst.CSTNode) -> Counter[str]:
             return False
 
     node.visit(Names())
+    return found
+
+
+def bound_names(node: cst.CSTNode) -> set[str]:
+    """Every identifier that something in a node binds, but for functions and their parameters."""
+    found: set[str] = set()
+    pending = [node]
+    while pending:
+        part = pending.pop()
+        pending += children(part)
+        match part:
+            case (
+                cst.AssignTarget(target=target)
+                | cst.For(target=target)
+                | cst.CompFor(target=target)
+                | cst.NamedExpr(target=target)
+                | cst.AugAssign(target=target)
+                | cst.AnnAssign(target=target)
+                | cst.AsName(name=target)
+            ):
+                found |= local_names(target)
     return found
 
 

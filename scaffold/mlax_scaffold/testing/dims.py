@@ -22,6 +22,7 @@ from mlax_scaffold.model.shapes import (
     Shape,
     ShapeMismatch,
     Variadic,
+    is_size,
     parse_shape,
 )
 from mlax_scaffold.testing import strategies
@@ -123,7 +124,7 @@ def shapes_of(
         Unfit: where a computed size is none for the sizes that were picked.
     """
     parsed = {name: _map(value, parse_shape) for name, value in patterns.items()}
-    sizes = {name: value for name, value in known.items() if _is_size(value)}
+    sizes = {name: value for name, value in known.items() if is_size(value)}
     for name, shape in (given or {}).items():
         sizes = parsed.pop(name).resolve(known).bind(shape, sizes)
     picking = _Picking(pick, max_size, max_axes, ranks or {}, sizes, known)
@@ -210,12 +211,6 @@ class _Picking:
             return (1,) * (len(shape) - first)
         each = enumerate(shape[first:])
         return tuple(1 if ones == "some" and i % 2 == 0 else n for i, n in each)
-
-
-def _is_size(value: Any) -> bool:
-    if isinstance(value, tuple):
-        return all(map(_is_size, value))
-    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _map(patterns: Any, function: Any) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from mlax_scaffold.model.shapes import ShapeMismatch, parse_shape
+from mlax_scaffold.model.shapes import ShapeMismatch, is_size, parse_shape
 from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.dims import Shapes
 from mlax_scaffold.testing.dtypes import (
@@ -172,7 +172,7 @@ def _fits(
     # What only the layers in a block know, the block does not check.
     own = situation.arguments.hyperparams
     known = {n: v for n, v in shapes.fields.items() if own is None or hasattr(own, n)}
-    sizes: Any = {n: v for n, v in known.items() if _is_size(v)}
+    sizes: Any = {n: v for n, v in known.items() if is_size(v)}
     given = {name: v.shape for name, v in shapes.arrays.items()} | {label: shape}
     parsed = {
         name: parse_shape(shapes.patterns[name]).resolve(shapes.fields)
@@ -189,12 +189,6 @@ def _fits(
         # What is not known does not refuse anything.
         return "not known" in str(error)
     return True
-
-
-def _is_size(value: Any) -> bool:
-    if isinstance(value, tuple):
-        return all(map(_is_size, value))
-    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _replaced(

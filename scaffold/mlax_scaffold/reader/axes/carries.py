@@ -6,6 +6,7 @@ import ast
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from mlax_scaffold.reader.axes.operations import integer
 from mlax_scaffold.reader.axes.sizes import Scope
 
 _MADE = ("empty", "full", "ones", "zeros")
@@ -117,7 +118,7 @@ class _Reader:
                 return self._axes(self.locals[name], depth + 1)
             case ast.Subscript(value=inner, slice=ast.Slice(lower, upper, None)):
                 axes = self._axes(inner, depth + 1)
-                bounds = [_number(bound) for bound in (lower, upper)]
+                bounds = [integer(bound) for bound in (lower, upper)]
                 plain = axes is not None and _counted(axes, bounds[1])
                 if not plain or bounds[0] not in (None, 0) or axes is None:
                     return None
@@ -149,7 +150,7 @@ class _Reader:
             case ast.Name(id=name) if name in self.locals:
                 return self._axis(self.locals[name], depth + 1)
             case ast.Subscript(value=ast.Name(id=self.shape), slice=index):
-                place = _number(index)
+                place = integer(index)
                 words = self.words
                 if place is None or not -len(words) <= place < len(words):
                     return None
@@ -158,15 +159,6 @@ class _Reader:
                 return None if open_ else [words[place]]
         size = self.scope.size(node)
         return [size] if size else None
-
-
-def _number(node: ast.expr | None) -> int | None:
-    match node:
-        case ast.Constant(value=int(number)):
-            return number
-        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(number))):
-            return -number
-    return None
 
 
 def _counted(axes: list[str], upper: int | None) -> bool:

@@ -62,7 +62,7 @@ def unpacked(known: Known, names: list[ast.expr], scope: Scope) -> None:
 
 def of_shape(known: Known, index: ast.expr, whole: bool) -> None:
     """`x.shape[1]`, `x.shape[:-1]`."""
-    number = _integer(index)
+    number = integer(index)
     if number is not None and (whole or number != -1):
         known.at(number, front=number >= 0)
 
@@ -132,10 +132,10 @@ def called(
     rest = arguments[1:]
     if name in _ALL_AXES:
         order = rest[0].elts if rest and isinstance(rest[0], ast.Tuple) else rest
-        if order and all(_integer(part) is not None for part in order):
+        if order and all(integer(part) is not None for part in order):
             yield alias, partial(_has, count=len(order))
     elif name in ("swapaxes", "moveaxis"):
-        numbers = [_integer(part) for part in rest[:2]]
+        numbers = [integer(part) for part in rest[:2]]
         # The first two change places where time is to stand first: neither is the last one.
         yield alias, partial(_reaches, numbers=numbers, front=set(numbers) == {0, 1})
     elif name == "broadcast_to" and rest and isinstance(rest[0], ast.Tuple):
@@ -144,13 +144,13 @@ def called(
         shape = (
             rest[0].elts if len(rest) == 1 and isinstance(rest[0], ast.Tuple) else rest
         )
-        flat = [_integer(shape[0])] if shape else []
+        flat = [integer(shape[0])] if shape else []
         if len(shape) == 2 and flat == [-1] and alias.whole:
             yield alias, partial(_last, size=scope.size(shape[1]))
     else:
         given = [k.value for k in node.keywords if k.arg in ("axis", "axes")]
         numbers = [
-            _integer(part)
+            integer(part)
             for value in given
             for part in (value.elts if isinstance(value, ast.Tuple) else [value])
         ]
@@ -217,7 +217,8 @@ def _is_whole(node: ast.expr) -> bool:
     return isinstance(node, ast.Slice) and not (node.lower or node.upper or node.step)
 
 
-def _integer(node: ast.expr) -> int | None:
+def integer(node: ast.expr | None) -> int | None:
+    """The value of an integer that is written out."""
     match node:
         case ast.Constant(value=int(number)):
             return number

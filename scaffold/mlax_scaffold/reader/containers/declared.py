@@ -14,7 +14,7 @@ from enum import Enum
 from typing import Any
 
 from mlax_scaffold.model.places import DICT, LIST, Member, Step, under
-from mlax_scaffold.reader.source import self_attribute
+from mlax_scaffold.reader.source import is_none, self_attribute
 
 KindOf = Callable[[ast.Call], Any]
 """What a call declares; None: nothing."""
@@ -166,7 +166,7 @@ class _Walk:
         if value not in cell.values:
             cell.values.append(value)
             cell.repeated = cell.repeated or repeated
-            if cell.first is None and not _is_none(value):
+            if cell.first is None and not is_none(value):
                 cell.first, cell.conditions = statement, list(conditions)
         cell.add(self.members(value))
 
@@ -226,7 +226,7 @@ class _Walk:
                     return
                 yield from both
                 values = zip(parts, (first, second), strict=True)
-                if any(not part and not _is_none(value) for part, value in values):
+                if any(not part and not is_none(value) for part, value in values):
                     yield Member((), None)
             case ast.Call(func=ast.Name(id="dict"), args=[], keywords=given):
                 for keyword in given:
@@ -304,9 +304,5 @@ def _is_plain(value: ast.expr) -> bool:
     """Whether a value is a call, or None, or the one where a condition holds."""
     if isinstance(value, ast.IfExp):
         parts = value.body, value.orelse
-        return any(map(_is_none, parts)) and any(isinstance(p, ast.Call) for p in parts)
-    return isinstance(value, ast.Call) or _is_none(value)
-
-
-def _is_none(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
+        return any(map(is_none, parts)) and any(isinstance(p, ast.Call) for p in parts)
+    return isinstance(value, ast.Call) or is_none(value)

@@ -11,7 +11,7 @@ from mlax_scaffold.model.shapes import ShapeError, parse_shape
 from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.model.words import WORDS
 from mlax_scaffold.reader.remedies.names import SPEC
-from mlax_scaffold.reader.source import Source, dotted
+from mlax_scaffold.reader.source import Source, dotted, is_none
 
 _FIELDS = {
     "Any": "",
@@ -121,7 +121,7 @@ def annotated(
     source: Source, node: ast.arg, default: ast.expr | None, guessed: str
 ) -> Fix | None:
     """An input of no type, or of one that says no shape, with one that was read off its uses."""
-    none = " | None" if default is not None and _is_none(default) else ""
+    none = " | None" if default is not None and is_none(default) else ""
     if node.annotation is None:
         line, column = source.start(node)
         end = (line, column + len(node.arg))
@@ -188,7 +188,7 @@ def _field_of(owner: str, inner: ast.expr) -> str | None:
         one = _field(inner)
         return one and f"{one} | None"
     if owner == "Union":
-        kept = [p for p in parts if not _is_none(p)]
+        kept = [p for p in parts if not is_none(p)]
         one = _field(kept[0]) if len(kept) == 1 else None
         return one and (f"{one} | None" if len(kept) < len(parts) else one)
     if owner in _SEQUENCES:
@@ -262,10 +262,6 @@ def _close(name: str) -> str | None:
 
 def _name(node: ast.expr) -> str:
     return (dotted(node) or "").rpartition(".")[2]
-
-
-def _is_none(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
 
 
 def _is_dots(node: ast.expr) -> bool:

@@ -15,6 +15,7 @@ from mlax_scaffold.model.shapes import (
     Shape,
     ShapeMismatch,
     Variadic,
+    is_size,
 )
 
 _FREE = 3
@@ -46,7 +47,7 @@ class Sizes:
             spatial = 2
         self.spatial = (spatial_size,) * spatial
         self.sizes: dict[str, int | tuple[int, ...]] = {
-            name: value for name, value in fields.items() if _is_size(value)
+            name: value for name, value in fields.items() if is_size(value)
         }
         for h in definition.hyperparameters:
             if h.type.per_dim and isinstance(size := self.sizes.get(h.name), int):
@@ -107,9 +108,3 @@ class Sizes:
         if shape is None:
             raise ShapeMismatch("nothing is known of the shape")
         return shape.resolve(self.fields).evaluate(self.sizes)
-
-
-def _is_size(value: Any) -> bool:
-    if isinstance(value, tuple):
-        return all(map(_is_size, value))
-    return isinstance(value, int) and not isinstance(value, bool)
