@@ -281,7 +281,8 @@ def test_blocks_hand_keyword_inputs_to_the_layers_that_take_them():
     last = made(block.TransformerDecoderLayer, "float32", SIZE, HEADS, 8)
     remat = block.Remat.init(block.Residual.init(first))
     weights, state, hyper = block.Series.init([remat, linear, last])
-    known = {"mask", "context", "context_mask", "kernel_mask"}
+    masks = {"mask", "context_mask", "kernel_mask"}
+    known = {"context", "segments", "key_segments", *masks}
     assert set(hyper.keyword_inputs) == known
     x = draw(50, (BATCH, LENGTH, SIZE), "float32")
     context = draw(51, (BATCH, 3, SIZE), "float32")

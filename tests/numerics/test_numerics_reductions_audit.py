@@ -24,7 +24,7 @@ UNDERIVED = {
         "nn/einsum",
         "nn/f",
     ),
-    *("nn/linear_general", "nn/patch_embed"),
+    *("nn/linear_general", "nn/patch_embed", "nn/running_z_norm"),
 }
 """Items whose arguments nothing derives from their specs."""
 
