@@ -20,6 +20,7 @@ UNDERIVED = {
         "functional/bernoulli",
         "functional/categorical",
         "functional/dropout",
+        "functional/reduce_windows",
         "nn/alibi_bias",
         "nn/einsum",
         "nn/f",
