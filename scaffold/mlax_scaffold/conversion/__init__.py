@@ -14,15 +14,21 @@ from dataclasses import dataclass, replace
 from mlax_scaffold.conversion.description import Described, Trial
 from mlax_scaffold.conversion.einops_calls import without_einops
 from mlax_scaffold.conversion.functions import function_definition, library_of
+from mlax_scaffold.conversion.given_layers import without_given_layers
 from mlax_scaffold.conversion.kinds import framework_of, is_layer_class
 from mlax_scaffold.conversion.leftovers import refuse_leftovers
 from mlax_scaffold.conversion.named_results import without_named_results
 from mlax_scaffold.conversion.notes import ConversionError, Note, Notes
+from mlax_scaffold.conversion.numeric_masks import without_numeric_masks
 from mlax_scaffold.conversion.origin import Origin
 from mlax_scaffold.conversion.pairs import pair_class
 from mlax_scaffold.conversion.printing import Printer, renamed_locals
 from mlax_scaffold.conversion.programs import Program
 from mlax_scaffold.conversion.repeats import called_once
+from mlax_scaffold.conversion.run_cells import without_runs
+from mlax_scaffold.conversion.sown_values import without_sown
+from mlax_scaffold.conversion.tables import LAYERS
+from mlax_scaffold.conversion.wrapped_layers import without_wrappers
 from mlax_scaffold.errors import UsageError
 
 __all__ = ["ConversionError", "Converted", "Note", "convert"]
@@ -88,8 +94,12 @@ def convert(
     Raises:
         UsageError: the file is not Python, or has no such thing, or one of another kind.
     """
-    origin = Origin.read(path, text)
-    notes = Notes()
+    origin, notes = Origin.read(path, text), Notes()
+    without_numeric_masks(origin)
+    without_wrappers(origin)
+    without_given_layers(origin, LAYERS)
+    without_runs(origin)
+    without_sown(origin, notes)
     known = origin.classes.get(thing) or origin.functions.get(thing)
     pair, functions = None, None
     if kind == "LAYER" and not (

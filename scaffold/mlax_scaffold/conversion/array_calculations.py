@@ -259,10 +259,11 @@ class ArrayCalculations:
         y = expression("x @ w.T", x=x, w=weight)
         return y if is_none(bias) else expression("y + b", y=y, b=self._if_any(bias))
 
-    def _channelwise(self, y: Arg, bias: Arg) -> Arg:
+    def _channelwise(self, y: Arg, bias: Arg, dims: Arg) -> Arg:
         if is_none(bias):
             return y
-        along = expression("b[:, None, None]", b=bias)
+        axes = ", None" * int(str(literal(dims)))
+        along = expression(f"b[:{axes}]", b=bias)
         return expression("y + b", y=y, b=self._if_any(bias, along))
 
     def _if_any(self, weight: Arg, value: Arg | None = None, none: float = 0.0) -> Arg:
@@ -306,6 +307,19 @@ class ArrayCalculations:
     def _allowed(self, mask: Arg) -> Arg:
         # PyTorch's says where not to attend.
         return expression("~m", m=mask) if _given(mask) else name("_")
+
+    def _encoded(self, f: Arg, x: Arg, mask: Arg, padding: Arg) -> Arg:
+        allowed = expression("~m", m=mask) if _given(mask) else None
+        if _given(padding):
+            there = expression("~m[:, None, None, :]", m=padding)
+            allowed = (
+                there if allowed is None else expression("a & b", a=allowed, b=there)
+            )
+        return _keywords(expression("f(x)", f=f, x=x), mask=allowed)
+
+    def _square_mask(self, size: Arg) -> Arg:
+        text = f"jnp.triu(jnp.full((n, n), -jnp.inf, {self.first_input}.dtype), 1)"
+        return _of(text, n=size)
 
     def _swapped(self, carry: Arg) -> Arg:
         if isinstance(carry, ast.Tuple) and len(carry.elts) == 2:

@@ -17,7 +17,7 @@ from mlax_scaffold.conversion.sizes import (
     Value,
     product,
 )
-from mlax_scaffold.conversion.trees import expression, folded, literal
+from mlax_scaffold.conversion.trees import expression, folded, literal, same
 
 if TYPE_CHECKING:
     from mlax_scaffold.conversion.reading import Reading
@@ -130,7 +130,7 @@ class ArrayShapes(Growing):
 
     def __init__(self, symbols: Symbols, framework: str):
         self.symbols = symbols
-        self.vectors = framework == "equinox"
+        self.vectors = framework in ("equinox", "plain")
         self.single = False
         """Whether no part of the class is mapped over an axis: its arrays are of one example."""
         self.channel_last = framework in ("flax", "nnx", "haiku")
@@ -219,6 +219,11 @@ class ArrayShapes(Growing):
         ]
         if open_ == [1] and self.in_heads(array, sizes):
             open_ = []
+        if open_ == [0] and len(sizes) == 2 and sizes[1] is not None and array.lead:
+            # What all but the last axis are made one of.
+            last = None if array.axes else self.symbols.axis(array, -1)
+            if last is not None:
+                self.symbols.equal(last, sizes[1])
         if len(open_) == 1 and not array.lead:
             left = [ast.unparse(self.symbols.find(a)) for a in array.axes]
             rest = list(array.axes)
@@ -271,7 +276,34 @@ class ArrayShapes(Growing):
             (".shape[:-1]", "batch")
         ):
             return array.like([*array.axes[:-1], *tail])
-        return Array(tail, True, array.kind)
+        match first:
+            case ast.Starred(
+                value=ast.Subscript(
+                    slice=ast.Slice(lower=None, upper=ast.Constant(kept))
+                )
+            ) if isinstance(kept, int) and kept > 0 and not array.lead:
+                if [literal(t) for t in tail] == [-1]:
+                    tail = [product(array.axes[kept:])]
+                return Array([*array.axes[:kept], *map(self._told, tail)], False)
+        return Array([self._told(t) for t in tail], True, array.kind)
+
+    def _told(self, size: ast.expr) -> ast.expr:
+        """A size; a new one for one that is left open."""
+        return self.symbols.fresh("_") if literal(size) == -1 else size
+
+    def _convolved(
+        self, node: ast.Call, x: Array, kernel: Value, bodies: Reading
+    ) -> Value:
+        """`conv(x, kernel, spatial_dims=...)`, whose kernel begins with its channels."""
+        if not isinstance(kernel, Array) or kernel.lead or len(kernel.axes) < 3:
+            return None
+        out, share, *window = kernel.axes
+        given = {k.arg: k.value for k in node.keywords}
+        channels = _times(share, given.get("groups", ast.Constant(1)))
+        sizes = ast.Tuple(window, ast.Load())
+        places = [ast.Constant(len(window)), channels, out, sizes]
+        kept = [k for k in node.keywords if k.arg != "spatial_dims"]
+        return bodies.layers.result("Conv", ast.Call(node.func, places, kept), [x])
 
     def function(
         self, text: str, node: ast.Call, given: list[Value], bodies: Reading
@@ -340,6 +372,8 @@ class ArrayShapes(Growing):
             return self._expanded(first, literal(node.args[1]))
         if last == "squeeze":
             return self._squeezed(first, node)
+        if last == "conv" and len(given) > 1:
+            return self._convolved(node, first, given[1], bodies)
         if last in ("max_pool", "avg_pool", "min_pool"):
             keywords = list(node.keywords)
             call = ast.Call(node.func, [], keywords)
@@ -371,6 +405,14 @@ class ArrayShapes(Growing):
             half = folded(expression("a // 2", a=first.axes[-1]))
             return first.like([*first.axes[:-1], half])
         return first if last in _ALIKE else None
+
+
+def _times(share: ast.expr, groups: ast.expr) -> ast.expr:
+    """All channels, of those of one group."""
+    match share:
+        case ast.BinOp(left=whole, op=ast.FloorDiv(), right=by) if same(by, groups):
+            return whole
+    return share if literal(groups) == 1 else expression("a * g", a=share, g=groups)
 
 
 def _items(value: Value) -> list[Value] | None:

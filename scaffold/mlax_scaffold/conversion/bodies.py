@@ -211,8 +211,10 @@ class Bodies(Looping):
             if ast.unparse(a) == ast.unparse(b):
                 continue
             stride = _stride(a, b) or _stride(b, a)
+            known = self.builder.fields.get(self_attribute(stride or a) or "")
+            several = known is not None and known.word.startswith("Sizes")
             made = (
-                expression("s != 1", s=stride)
+                expression("max(s) != 1" if several else "s != 1", s=stride)
                 if stride
                 else expression("a != b", a=a, b=b)
             )

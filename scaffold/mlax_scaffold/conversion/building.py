@@ -42,7 +42,8 @@ class Attribute:
     """What an attribute of self is."""
 
     kind: str
-    """"layer", "layers", "weight", "state", "array", "sequence", "derived" or "method"."""
+    """"layer", "layers", "weight", "state", "array", "sequence", "derived", "container" or
+    "method"."""
     layer: str = ""
     """The name of the layer's class, with its mark."""
     call: ast.Call | None = None
@@ -70,6 +71,8 @@ class Builder:
     dtyped: set[str] = field(default_factory=set)
     """Functions of the file that are given the dtype of what they make."""
     calculations: Calculations = field(default_factory=Calculations)
+    containers: dict[str, Value] = field(default_factory=dict)
+    """Containers of weights, by the attribute that each is."""
     recurrences: dict[str, Recurrent] = field(default_factory=dict)
     """Networks over time, by the method that runs each."""
     consumed: set[str] = field(default_factory=set)

@@ -268,6 +268,16 @@ class Calculations(ArrayCalculations):
     def _drawn(self, p: Arg) -> Arg:
         return _of("word_bernoulli(self.key(), p=p, shape=p.shape)", p=p)
 
+    def _drawn_normal(self, sizes: list[Arg]) -> Arg:
+        return self._drawn_of("normal", sizes)
+
+    def _drawn_uniform(self, sizes: list[Arg]) -> Arg:
+        return self._drawn_of("uniform", sizes)
+
+    def _drawn_of(self, kind: str, sizes: list[Arg]) -> Arg:
+        text = f"jax.random.{kind}(self.key(), s, {self.first_input}.dtype)"
+        return _of(text, s=self._tuple(sizes))
+
     # Arrays.
 
     # Attention and cells.

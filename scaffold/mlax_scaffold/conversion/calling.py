@@ -91,6 +91,8 @@ class Calling(Scanning):
                 ):
                     test = self.static(node.test)
                     return node, Number(ast.IfExp(test, value.value, other.value))
+                if isinstance(value, Several) and isinstance(other, Several):
+                    return node, self._either(node.test, value, other)
                 return node, value if value is not None else other
             case ast.Compare():
                 node.left, value = self.value(node.left)
@@ -111,6 +113,32 @@ class Calling(Scanning):
                     [self.value(p)[0] if isinstance(p, ast.expr) else p for p in part],
                 )
         return node, None
+
+    def _either(self, test: ast.expr, one: Several, other: Several) -> Value:
+        """One tuple of sizes or another, size by size."""
+        pairs = list(zip(one.items, other.items, strict=False))
+        numbers = all(isinstance(v, Number) for pair in pairs for v in pair)
+        if not numbers or len(one.items) != len(other.items):
+            return one
+        made: list[Value] = []
+        for a, b in pairs:
+            assert isinstance(a, Number)
+            assert isinstance(b, Number)
+            same_ = ast.unparse(a.value) == ast.unparse(b.value)
+            chosen = ast.IfExp(self.static(test), a.value, b.value)
+            made.append(a if same_ else Number(chosen))
+        return Several(made)
+
+    def _in_dtype(
+        self, node: ast.Call, array: ast.expr, owner: Array
+    ) -> tuple[ast.expr, Value]:
+        """`x.astype(jnp.float32)`: what is computed here has the dtype of the input."""
+        if owner.kind == "Float":
+            return array, owner
+        floating = float_named(self.env, self.builder.calculations.first_input)
+        if floating is not None:
+            node.args = [expression(f"{floating}.dtype")]
+        return node, owner.like(owner.axes, "Float")
 
     def _inner(self, node: ast.expr) -> ast.expr:
         bodies = self
@@ -142,6 +170,8 @@ class Calling(Scanning):
                 return node, Module(attribute)
             if known is not None and known.kind in ("weight", "state") and known.call:
                 return node, _array_of(known.call.args[1])
+            if attribute in self.builder.containers:
+                return node, self.builder.containers[attribute]
             if known is not None and known.kind == "array":
                 shape = static_shape(self.builder.setup, node)
                 return node, Array(shape, False) if shape is not None else None
@@ -251,6 +281,8 @@ class Calling(Scanning):
             return node, self.scanned(node.args[0].id, given[1], given[2])
         if isinstance(func, ast.Attribute) and attribute is None:
             func.value, owner = self.value(func.value)
+            if func.attr == "astype" and isinstance(owner, Array) and _widens(node):
+                return self._in_dtype(node, func.value, owner)
             if isinstance(owner, Array | Shape):
                 return node, self.arrays.method(func.attr, owner, node, given)
             if func.attr == "reshape" and all(isinstance(g, Number) for g in given):
@@ -365,6 +397,9 @@ class Calling(Scanning):
             index = literal(made.slice)
             if isinstance(index, int):
                 return made, result.items[index]
+            turned = ast.unparse(made.slice) == "::-1"
+            if turned:
+                return made, Several(result.items[::-1])
         if isinstance(made, ast.Tuple):
             return made, Several([result, None])
         return made, result
@@ -394,6 +429,12 @@ class Calling(Scanning):
             k for k in node.keywords if not interface.dropped.get(str(k.arg))
         ]
         return node
+
+
+def _widens(call: ast.Call) -> bool:
+    """Whether a call of `astype` names a wide floating dtype."""
+    text = ast.unparse(call.args[0]) if len(call.args) == 1 else ""
+    return text.strip("'").rpartition(".")[2] in ("float32", "float64", "float_")
 
 
 def _array_of(shape: ast.expr) -> Value:

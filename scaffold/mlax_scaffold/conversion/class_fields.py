@@ -9,6 +9,7 @@ from mlax_scaffold.conversion.building import Builder
 from mlax_scaffold.conversion.constructor import Constructor
 from mlax_scaffold.conversion.description import Field
 from mlax_scaffold.conversion.notes import Notes
+from mlax_scaffold.conversion.origin import Origin
 from mlax_scaffold.conversion.parameters import LEFT_OUT, documented, initializer_name
 from mlax_scaffold.conversion.trees import (
     constant,
@@ -113,6 +114,17 @@ class ClassFields:
             if flags([given]):
                 builder.renamed[given] = ""
                 continue
+            made = partial_of(builder.origin, default)
+            if made is not None:
+                # What it is by default: a layer, or a function, of which a part is given.
+                full = builder.origin.qualified(made.func)
+                place = expression(f"self.{given}")
+                if full in constructor.modules.constructors:
+                    around.makers[ast.unparse(place)] = made
+                else:
+                    around.attributes[given] = builder.translator.expression(default)
+                builder.renamed[given] = ""
+                continue
             full = builder.origin.qualified(default) if default is not None else ""
             if full in constructor.modules.constructors:
                 around.makers[f"self.{given}"] = ast.Call(
@@ -148,6 +160,15 @@ class ClassFields:
             )
             builder.renamed[given] = place
         builder.translator.numbers = frozenset(builder.fields)
+
+
+def partial_of(origin: Origin, node: ast.expr | None) -> ast.Call | None:
+    """The call that `functools.partial` makes a part of; None for all else."""
+    if not isinstance(node, ast.Call) or not node.args:
+        return None
+    if origin.qualified(node.func) != "functools.partial":
+        return None
+    return ast.Call(node.args[0], node.args[1:], node.keywords)
 
 
 def _kind(argument: ast.arg) -> str:

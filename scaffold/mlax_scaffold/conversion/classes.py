@@ -44,6 +44,7 @@ from mlax_scaffold.conversion.trials import drawing, trial
 from mlax_scaffold.conversion.vocabulary import KEYS, flags
 
 CALLS = ("__call__", "forward", "call", "apply")
+_IMAGE_SIZES = ("img_size", "image_size", "input_size", "resolution", "img_dim")
 DATACLASSES = ("flax", "equinox")
 _SKIPPED = frozenset(
     (
@@ -130,7 +131,11 @@ class ClassReader(AddedFields):
         builder.methods += helpers
         bodies = Bodies(builder, self.symbols, self.results)
         env: dict[str, Value] = {
-            **told(self.symbols, (a for a in inputs if not _static_type(a)))
+            **told(
+                self.symbols,
+                (a for a in inputs if not _static_type(a)),
+                [f.name for f in builder.fields.values() if f.word == "Size"],
+            )
         }
         text = ast.unparse(forward)
         for given, value in env.items():
@@ -143,10 +148,22 @@ class ClassReader(AddedFields):
         result = bodies.run(forward, env)
         for value in env.values():
             if isinstance(value, Array):
+                self._imaged(value)
                 self.symbols.settled(value)
         return self._described(call, forward, inputs, env, result)
 
-    # What is given.
+    def _imaged(self, array: Array) -> None:
+        """An image is as high and wide as the class says that its images are."""
+        known = next((f for f in self.builder.fields if f in _IMAGE_SIZES), None)
+        if known is None or array.lead or len(array.axes) != 4:
+            return
+        if self.builder.fields[known].word != "Size":
+            return
+        last = self.framework in ("flax", "nnx", "haiku")
+        axes = array.axes[1:3] if last else array.axes[2:]
+        if all(is_symbol(self.symbols.find(a)) for a in axes):
+            for axis in axes:
+                self.symbols.equal(axis, expression(f"self.{known}"))
 
     # What is computed.
 

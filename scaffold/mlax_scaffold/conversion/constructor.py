@@ -10,7 +10,7 @@ from mlax_scaffold.conversion.building import Builder
 from mlax_scaffold.conversion.constructor_weights import (
     _assigned_in_calls,
 )
-from mlax_scaffold.conversion.initializing import initialized
+from mlax_scaffold.conversion.initializing import initialized, is_filling
 from mlax_scaffold.conversion.lists import Lists
 from mlax_scaffold.conversion.modules import Modules
 from mlax_scaffold.conversion.parameters import (
@@ -24,6 +24,7 @@ from mlax_scaffold.conversion.trees import (
     is_none,
     name,
     negated,
+    replaced,
     self_attribute,
     statement,
     targets,
@@ -31,6 +32,9 @@ from mlax_scaffold.conversion.trees import (
 )
 from mlax_scaffold.conversion.vocabulary import KEYS, Surroundings
 
+_KEYED = tuple(
+    f"jax.random.{n}" for n in ("split", "key", "PRNGKey", "fold_in", "wrap_key_data")
+)
 _QUIET = ("super", "print", "warnings.warn")
 
 
@@ -44,6 +48,8 @@ class Constructor(BuilderMethods):
         self.lists = Lists(builder, self.modules)
         self.parameters: dict[str, str] = {}
         self.bound: set[str] = set()
+        self.drawn: dict[str, ast.expr] = {}
+        """Locals that hold random numbers, which are written where weights begin with them."""
         self.assigned: set[str] = _assigned_in_calls(builder.node)
 
     def read(self, function: ast.FunctionDef | None) -> None:
@@ -195,9 +201,13 @@ class Constructor(BuilderMethods):
         value: ast.expr,
         condition: ast.expr | None,
     ) -> None:
+        value = replaced(value, self.drawn) if self.drawn else value
         attribute = self_attribute(target)
         if attribute is not None:
             self.attribute(node, attribute, value, condition)
+            return
+        if isinstance(target, ast.Name) and self._draws(value):
+            self.drawn[target.id] = value
             return
         if isinstance(target, ast.Tuple):
             if isinstance(value, ast.Tuple) and len(value.elts) == len(target.elts):
@@ -212,6 +222,13 @@ class Constructor(BuilderMethods):
             if self.lists.begun(target.id, value):
                 return
         self._local(node)
+
+    def _draws(self, value: ast.expr) -> bool:
+        """Whether a value is an array of random numbers, which a weight begins with."""
+        called = (p for p in ast.walk(value) if isinstance(p, ast.Call))
+        names = [self.translator.origin.qualified(p.func) for p in called]
+        drawn = any(n.startswith("jax.random.") and n not in _KEYED for n in names)
+        return drawn and not self.modules.is_module(value)
 
     def _keys(self, target: ast.expr, value: ast.expr) -> bool:
         """Whether keys are split, which a spec leaves to the library."""
@@ -339,7 +356,11 @@ class Constructor(BuilderMethods):
             if isinstance(part, ast.Attribute)
         ) or any(
             isinstance(p, ast.Call)
-            and (self_attribute(p.func) is not None or self.lists.appends(p))
+            and (
+                self_attribute(p.func) is not None
+                or self.lists.appends(p)
+                or is_filling(p)
+            )
             for p in ast.walk(node)
         )
         if not touches:

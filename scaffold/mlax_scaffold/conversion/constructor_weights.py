@@ -6,6 +6,7 @@ import ast
 
 from mlax_scaffold.conversion.initial import initial
 from mlax_scaffold.conversion.inline_weights import typed
+from mlax_scaffold.conversion.lists import Lists
 from mlax_scaffold.conversion.parameters import (
     Parameters,
 )
@@ -17,12 +18,17 @@ from mlax_scaffold.conversion.trees import (
     name,
     self_attribute,
 )
+from mlax_scaffold.conversion.weight_containers import Containers
 
 
 class DeclaredWeights(Parameters):
     """Declares them."""
 
     assigned: set[str]
+    lists: Lists
+
+    def _contained(self) -> Containers:
+        return Containers(self.translator, self.lists.without_keys)
 
     def _buffer(self, node: ast.Call, place: str, value: ast.expr) -> None:
         """A tensor that is not trained: an array of NumPy, or a state where it changes."""
@@ -72,6 +78,11 @@ class DeclaredWeights(Parameters):
             return True
         elif builder.framework in ("torch", "nnx", "flax", "haiku"):
             return False
+        held = None if wrapped else self._contained().declared(inner)
+        if held is not None and condition is None:
+            declaration, builder.containers[attribute] = held
+            builder.derive(attribute, declaration, "container")
+            return True
         made = initial(self.translator, inner)
         if made is None:
             if wrapped:

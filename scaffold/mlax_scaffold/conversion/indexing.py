@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 from mlax_scaffold.conversion.shape_functions import ShapeFunctions
 from mlax_scaffold.conversion.sizes import (
     Array,
+    Each,
     Number,
+    Record,
     Several,
     Shape,
     Value,
@@ -52,6 +54,13 @@ class Indexing(ShapeFunctions):
             if isinstance(at, int) and -len(value.items) <= at < len(value.items):
                 return value.items[at]
             return None
+        if isinstance(value, Record):
+            return value.items.get(at) if isinstance(at, str | int) else None
+        if isinstance(value, Each):
+            if isinstance(index_node, ast.Slice):
+                begins = index_node.lower is None or literal(index_node.lower) == 0
+                return value if begins else Each(value.other, alike=value.alike)
+            return value.first if at == 0 else value.other
         if isinstance(value, Number):
             return Number(ast.Subscript(value.value, index_node, ast.Load()))
         if isinstance(value, Array):
@@ -100,6 +109,8 @@ class Indexing(ShapeFunctions):
         old = [p for p in parts if not _new(p)]
         numbers = [p for p in old if not isinstance(p, ast.Slice | ast.Constant)]
         widened = len(array.axes) < len(old) < len(parts)
+        if len(old) == len(parts) > 2 and not array.axes:
+            widened = all(isinstance(p, ast.Slice) for p in parts)
         if not widened and (len(numbers) < 2 or len(numbers) < len(parts)):
             return False
         names = ("batch", *(f"axis{i}" for i in range(1, len(old))))

@@ -12,6 +12,7 @@ from mlax_scaffold.conversion.array_leaves import (
 )
 from mlax_scaffold.conversion.translation import Translator
 from mlax_scaffold.conversion.trees import (
+    ARRAY,
     constant,
     expression,
     literal,
@@ -182,7 +183,7 @@ def _computed(translator: Translator, node: ast.expr) -> Initial | None:
         return None
     around = _around(node, part)
     text = translator.expression(around)
-    made = replaced(text, {"_array_": body})
+    made = replaced(text, {ARRAY: body})
     parameters = ast.arguments(
         [], [ast.arg("key"), ast.arg("shape"), ast.arg("dtype")], None, [], [], None, []
     )
@@ -197,7 +198,7 @@ def _around(node: ast.expr, part: ast.expr) -> ast.expr:
 
     class Swap(ast.NodeTransformer):
         def visit(self, node: ast.AST) -> ast.AST:
-            return name("_array_") if node is chosen else self.generic_visit(node)
+            return name(ARRAY) if node is chosen else self.generic_visit(node)
 
     return visited(Swap(), made)
 

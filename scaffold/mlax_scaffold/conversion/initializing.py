@@ -5,26 +5,10 @@ from __future__ import annotations
 import ast
 
 from mlax_scaffold.conversion.building import Builder
-from mlax_scaffold.conversion.rows import MisfitError, Row
+from mlax_scaffold.conversion.rows import MisfitError
+from mlax_scaffold.conversion.tables.initializers import IN_PLACE
 from mlax_scaffold.conversion.trees import self_attribute
 
-_IN_PLACE = {
-    "zeros_": Row("(w)", "word.zeros"),
-    "ones_": Row("(w)", "word.ones"),
-    "constant_": Row("(w, val)", "word.constant(val)"),
-    "normal_": Row("(w, mean=0.0, std=1.0)", "word.normal(std)"),
-    "trunc_normal_": Row(
-        "(w, mean=0.0, std=1.0, a=_, b=_)", "word.truncated_normal(std)"
-    ),
-    "uniform_": Row("(w, a=0.0, b=1.0)", "calc.random_uniform(a, b)"),
-    "xavier_uniform_": Row("(w, gain=_)", "word.glorot_uniform()"),
-    "xavier_normal_": Row("(w, gain=_)", "word.glorot_normal()"),
-    "kaiming_uniform_": Row("(w, a=_, mode=_, nonlinearity=_)", "word.he_uniform()"),
-    "kaiming_normal_": Row("(w, a=_, mode=_, nonlinearity=_)", "word.he_normal()"),
-    "orthogonal_": Row("(w, gain=_)", "word.orthogonal()"),
-    "fill_": Row("(w, val)", "word.constant(val)"),
-    "zero_": Row("(w)", "word.zeros"),
-}
 _WEIGHTS = {"weight": "kernel", "bias": "bias"}
 _NORMS = ("LayerNorm", "BatchNorm", "GroupNorm", "RMSNorm", "InstanceNorm")
 
@@ -32,7 +16,7 @@ _NORMS = ("LayerNorm", "BatchNorm", "GroupNorm", "RMSNorm", "InstanceNorm")
 def initialized(builder: Builder, call: ast.Call) -> bool:
     """Whether a call gives a weight its initializer."""
     func = call.func
-    if not isinstance(func, ast.Attribute) or func.attr not in _IN_PLACE:
+    if not isinstance(func, ast.Attribute) or func.attr not in IN_PLACE:
         return False
     full = builder.origin.qualified(func)
     given = call
@@ -50,7 +34,7 @@ def initialized(builder: Builder, call: ast.Call) -> bool:
             call, f"`{ast.unparse(call)}` is left out", "give the weight an initializer"
         )
         return True
-    row = _IN_PLACE[func.attr]
+    row = IN_PLACE[func.attr]
     translated = ast.Call(
         func,
         [builder.translator.expression(a) for a in given.args],
@@ -83,6 +67,14 @@ def initialized(builder: Builder, call: ast.Call) -> bool:
             call, f"`{ast.unparse(call)}` is left out", "give the weight an initializer"
         )
     return True
+
+
+def is_filling(call: ast.Call) -> bool:
+    """Whether a call fills a weight of a layer: `self.linear.weight.data.zero_()`."""
+    func = call.func
+    if not isinstance(func, ast.Attribute) or func.attr not in IN_PLACE:
+        return False
+    return any(self_attribute(part) for part in ast.walk(call))
 
 
 def _place(node: ast.expr | None) -> tuple[str | None, str]:

@@ -27,17 +27,21 @@ def arguments(layer: str, call: ast.Call) -> dict[str, ast.expr]:
 class LayerShapes:
     """Results of layers."""
 
-    def __init__(self, symbols: Symbols, batched: bool):
+    def __init__(self, symbols: Symbols, framework: str):
         self.symbols = symbols
-        self.batched = batched
+        self.batched = framework != "equinox"
         """Whether images have an axis of the batch, which those of equinox have not."""
+        self.carry_first = framework in ("flax", "nnx")
+        """Whether cells are called with the carry before the input."""
 
     def result(self, layer: str, call: ast.Call, inputs: list[Value]) -> Value:
         """The result of a layer of the library."""
         given = arguments(layer, call)
         x = inputs[0] if inputs else None
         if layer in _CELLS:
-            return self._cell(given, x)
+            return self._cell(
+                given, inputs[1] if self.carry_first and inputs[1:] else x
+            )
         if not isinstance(x, Array):
             return None
         if layer in _LAST or layer in ("MLP", "FeedForward", "GLU", "SwiGLU", "GEGLU"):
@@ -145,6 +149,9 @@ class LayerShapes:
                 return value.elts[i]
             if isinstance(literal(value), int):
                 return value
+            known = literal(value)
+            if isinstance(known, tuple) and len(known) == dims:
+                return ast.Constant(known[i])
             if isinstance(value, ast.BinOp) and isinstance(value.left, ast.Tuple):
                 return value.left.elts[0]
             return value

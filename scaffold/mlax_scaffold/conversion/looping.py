@@ -13,6 +13,7 @@ from mlax_scaffold.conversion.loop_parts import (
 )
 from mlax_scaffold.conversion.sizes import (
     Array,
+    Each,
     Loop,
     Number,
     Value,
@@ -62,6 +63,8 @@ class Looping(Calling):
         iterated, source = self.value(node.iter)
         node.iter = iterated
         self._bind_items(node.target, iterated, source)
+        if isinstance(source, Each):
+            self.bind(node.target, source.first)
         outer, self.loop = self.loop, node
         assigned = {t for part in node.body for t in targets(part)}
         varying: dict[str, tuple[ast.Name, ast.expr]] = {}
@@ -79,6 +82,9 @@ class Looping(Calling):
         listed_before = set(self.builder.attributes)
         node.body = self.statements(node.body)
         self.loop = outer
+        if isinstance(source, Each) and not source.alike:
+            # What the last pass leaves has other sizes than what the first one does.
+            self.env |= dict.fromkeys(assigned)
         new = [a for a in self.builder.attributes if a not in listed_before]
         self._vary(self._listed(node), varying)
         if new:
@@ -262,6 +268,14 @@ class Looping(Calling):
         source = node.iter
         if isinstance(node.target, ast.Name):
             return replaced(last, {node.target.id: _last_of(source)})
+        if isinstance(node.target, ast.Tuple) and isinstance(source, ast.ListComp):
+            last_pass = expression("s[-1]", s=source)
+            parts = {
+                t.id: expression(f"p[{k}]", p=last_pass)
+                for k, t in enumerate(node.target.elts)
+                if isinstance(t, ast.Name)
+            }
+            return replaced(last, parts)
         if isinstance(node.target, ast.Tuple) and isinstance(source, ast.Call):
             if is_name(source.func, "enumerate"):
                 ends = [

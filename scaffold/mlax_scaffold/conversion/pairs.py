@@ -8,15 +8,13 @@ import copy
 from mlax_scaffold.conversion.description import Pair
 from mlax_scaffold.conversion.notes import Notes
 from mlax_scaffold.conversion.origin import Origin, Thing
-from mlax_scaffold.conversion.trees import (
-    expression,
-    is_name,
-    literal,
-    name,
-    replaced,
-    self_attribute,
-    without_docstring,
+from mlax_scaffold.conversion.pair_weights import (
+    MadeWeights,
+    containers,
+    maker_of,
+    record_fields,
 )
+from mlax_scaffold.conversion.trees import expression, is_name, literal, name
 from mlax_scaffold.conversion.vocabulary import KEYS
 
 _FIRST = ("init", "init_fn", "init_fun", "init_params", "initialize")
@@ -66,9 +64,11 @@ def pair_class(
     else:
         found = pair_of(origin, thing)
         first, second = found if found else (None, None)
+        if found is None and isinstance(node, ast.FunctionDef):
+            first, second = maker_of(origin, node), node
     if first is None or second is None:
         return None
-    return _class(thing, node or first, first, second, outer, defaults, notes)
+    return _class(origin, thing, node or first, first, second, outer, defaults, notes)
 
 
 def _nested(node: ast.FunctionDef) -> bool:
@@ -79,6 +79,7 @@ def _nested(node: ast.FunctionDef) -> bool:
 
 
 def _class(
+    origin: Origin,
     title: str,
     node: ast.AST,
     first: ast.FunctionDef,
@@ -93,13 +94,22 @@ def _class(
         if a.arg not in ("self", "cls")
     ]
     inner_defaults = [*first.args.defaults, *(d for d in first.args.kw_defaults if d)]
-    body: list[ast.stmt] = []
-    known: dict[str, ast.expr] = {}
-    for part in without_docstring(first.body):
-        if isinstance(part, ast.Return):
-            body += _returned(part, known, notes)
-        elif not _noted(part, known):
-            body.append(copy.deepcopy(part))
+    weights = MadeWeights(origin)
+    value = weights.returned(first)
+    call = copy.deepcopy(second)
+    inputs = [a for a in call.args.args if a.arg not in ("self", "cls")]
+    params = inputs[0].arg if inputs else "params"
+    made = _parts(origin, value, _whole(call, params))
+    body: list[ast.stmt] = [*weights.rest]
+    if not made:
+        notes.refuse(
+            first,
+            "an init function that returns no dictionary, tuple, list or record of weights",
+            'return {"kernel": ..., "bias": ...}',
+        )
+    for place, part in made:
+        target = ast.Attribute(name("self"), place, ast.Store())
+        body.append(ast.copy_location(ast.Assign([target], part), first))
     shaped = any(a.arg == "input_shape" for a in given)
     own = [a for a in given if a.arg not in ("input_shape", *KEYS)]
     if shaped:
@@ -117,16 +127,17 @@ def _class(
     if inner_defaults and len(outer) > len(defaults):
         arguments.args = [ast.arg("self"), *outer, *own]
     constructor = ast.FunctionDef("__init__", arguments, body or [ast.Pass()], [], None)
-    call = copy.deepcopy(second)
-    inputs = [a for a in call.args.args if a.arg not in ("self", "cls")]
-    params = inputs[0].arg if inputs else "params"
-    rest = inputs[1:]
+    static = {a.arg for a in (*own, *outer)}
+    rest = [a for a in inputs[1:] if a.arg not in static]
+    call.args.kwonlyargs = [a for a in call.args.kwonlyargs if a.arg not in static]
     call.name = "__call__"
     call.decorator_list = []
     call.args.args = [ast.arg("self"), *rest]
-    unpacked: dict[str, ast.expr] = {}
-    made: list[ast.stmt] = []
-    order = [_attribute(s) for s in body if _attribute(s)]
+    unpacked: dict[str, ast.expr] = {
+        a.arg: expression(f"self.{a.arg}") for a in inputs[1:] if a.arg in static
+    }
+    called: list[ast.stmt] = []
+    order = [place for place, _ in made]
     for part in call.body:
         if isinstance(part, ast.Assign) and is_name(part.value, params):
             target = part.targets[0]
@@ -135,8 +146,8 @@ def _class(
                     if isinstance(one, ast.Name):
                         unpacked[one.id] = expression(f"self.{place}")
                 continue
-        made.append(_Params(params, order).visit(part))
-    call.body = [_with(s, unpacked) for s in made]
+        called.append(_Params(params, order).visit(part))
+    call.body = [_with(s, unpacked) for s in called]
     doc = (
         ast.get_docstring(node)
         if isinstance(node, ast.ClassDef | ast.FunctionDef)
@@ -167,11 +178,6 @@ def _with(node: ast.stmt, parts: dict[str, ast.expr]) -> ast.stmt:
     return Names().visit(node)
 
 
-def _attribute(node: ast.stmt) -> str:
-    target = node.targets[0] if isinstance(node, ast.Assign) else None
-    return (self_attribute(target) or "") if target is not None else ""
-
-
 class _Last(ast.NodeTransformer):
     """The last size of the shape that an init function is given."""
 
@@ -182,67 +188,46 @@ class _Last(ast.NodeTransformer):
         return node
 
 
-def _noted(node: ast.stmt, known: dict[str, ast.expr]) -> bool:
-    """Whether a local is an array, which is written where it is returned."""
-    if not isinstance(node, ast.Assign):
-        return False
-    target, value = node.targets[0], node.value
-    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
-        pairs = list(zip(target.elts, value.elts, strict=False))
-    else:
-        pairs = [(target, value)]
-    made = [
-        (one.id, part)
-        for one, part in pairs
-        if isinstance(one, ast.Name)
-        and any(isinstance(p, ast.Call) for p in ast.walk(part))
-        and "split" not in ast.unparse(part)
-    ]
-    if len(made) < len(pairs):
-        return "output_shape" in ast.unparse(target)
-    for local, part in made:
-        known[local] = replaced(part, known)
-    return True
-
-
-def _returned(
-    node: ast.Return, known: dict[str, ast.expr], notes: Notes
-) -> list[ast.stmt]:
-    """The weights that an init function returns, as attributes."""
-    value = node.value
+def _parts(
+    origin: Origin, value: ast.expr | None, whole: bool
+) -> list[tuple[str, ast.expr]]:
+    """The weights that an init function returns, by the attributes that they become."""
     if isinstance(value, ast.Tuple) and len(value.elts) == 2:
         last = value.elts[1]
         if isinstance(last, ast.Dict | ast.Tuple) or _looks_like_params(last):
             value = last  # stax returns the shape of the output first
-    pairs: list[tuple[str, ast.expr]] = []
-    if isinstance(value, ast.Dict):
-        pairs = [
-            (str(literal(k)), v)
-            for k, v in zip(value.keys, value.values, strict=True)
-            if k is not None
-        ]
-    elif isinstance(value, ast.Call):
+    if isinstance(value, ast.Call):
         title = ast.unparse(value.func).rpartition(".")[2]
         if title == "dict" or title[:1].isupper():
-            pairs = [(str(k.arg), k.value) for k in value.keywords]
-    elif isinstance(value, ast.Tuple):
-        pairs = [
+            places = zip(record_fields(origin, title), value.args, strict=False)
+            return [*places, *((str(k.arg), k.value) for k in value.keywords)]
+    if isinstance(value, ast.List | ast.ListComp):
+        return [("layers", value)]
+    if isinstance(value, ast.Dict) and whole and containers(value):
+        return [("weights", value)]
+    if isinstance(value, ast.Dict):
+        pairs = zip(value.keys, value.values, strict=True)
+        return [(str(literal(k)), v) for k, v in pairs if k is not None]
+    if isinstance(value, ast.Tuple):
+        return [
             (e.id if isinstance(e, ast.Name) else f"weight_{i}", e)
             for i, e in enumerate(value.elts)
         ]
-    if not pairs:
-        notes.refuse(
-            node,
-            "an init function that returns no dictionary, tuple or record of weights",
-            'return {"kernel": ..., "bias": ...}',
-        )
-        return []
-    made: list[ast.stmt] = []
-    for place, part in pairs:
-        target = ast.Attribute(name("self"), place, ast.Store())
-        value = replaced(part, known)
-        made.append(ast.copy_location(ast.Assign([target], value), node))
-    return made
+    return []
+
+
+def _whole(call: ast.FunctionDef, params: str) -> bool:
+    """Whether a body uses the weights together, and not only by their names."""
+    taken = {
+        id(part.value)
+        for part in ast.walk(call)
+        if isinstance(part, ast.Subscript | ast.Attribute)
+    }
+    return any(
+        is_name(part, params) and id(part) not in taken
+        for statement in call.body
+        for part in ast.walk(statement)
+    )
 
 
 def _looks_like_params(node: ast.expr) -> bool:
@@ -250,13 +235,21 @@ def _looks_like_params(node: ast.expr) -> bool:
 
 
 class _Params(ast.NodeTransformer):
-    """`params["w"]` and `params.w` as `self.w`."""
+    """`params["w"]` and `params.w` as `self.w`; `params` as the container that holds all."""
 
     def __init__(self, params: str, order: list[str]):
         self.params, self.order = params, order
 
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        if node.id == self.params and self.order in (["layers"], ["weights"]):
+            return ast.copy_location(expression(f"self.{self.order[0]}"), node)
+        return node
+
     def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
-        if is_name(node.value, self.params):
+        if is_name(node.value, self.params) and self.order not in (
+            ["layers"],
+            ["weights"],
+        ):
             at = literal(node.slice)
             if isinstance(at, str):
                 return ast.copy_location(expression(f"self.{at}"), node)

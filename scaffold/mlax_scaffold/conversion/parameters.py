@@ -66,6 +66,8 @@ class Parameters:
             if word.startswith("Sizes") and _calculated(builder.node, parameter):
                 # The name sounds like several sizes, but it is reckoned with.
                 word = word.replace("Sizes", "Size")
+            if word == "Size" and _is_sequence(builder.node, parameter):
+                word = "Sizes"
             if word.startswith("Initializer"):
                 field_name = initializer_name(parameter)
             builder.fields[field_name] = Field(
@@ -147,6 +149,24 @@ def _calculated(node: ast.AST, parameter: str) -> bool:
         )
         for part in ast.walk(node)
     )
+
+
+def _is_sequence(node: ast.AST, parameter: str) -> bool:
+    """Whether a parameter of which nothing is said is indexed, counted or looped over."""
+
+    def given(part: ast.AST) -> bool:
+        return is_name(part, parameter) or self_attribute(part) == parameter
+
+    for part in ast.walk(node):
+        match part:
+            case ast.Subscript(value=value) | ast.Starred(value=value) if given(value):
+                return True
+            case ast.Call(func=ast.Name(id=name), args=args) if any(map(given, args)):
+                if name in ("len", "enumerate", "zip", "reversed", "list", "tuple"):
+                    return True
+            case ast.For(iter=source) | ast.comprehension(iter=source) if given(source):
+                return True
+    return False
 
 
 LEFT_OUT = frozenset(

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ast
 
+from mlax_scaffold.conversion.begun_layers import begun
 from mlax_scaffold.conversion.composition import composed
 from mlax_scaffold.conversion.joined_lists import without_joined_lists
 from mlax_scaffold.conversion.key_loops import without_key_loops
 from mlax_scaffold.conversion.layer_functions import written_out
 from mlax_scaffold.conversion.local_functions import inlined
 from mlax_scaffold.conversion.mapped_tuples import without_mapped_tuples
+from mlax_scaffold.conversion.nested_loops import without_nested_loops
 from mlax_scaffold.conversion.origin import Origin
 from mlax_scaffold.conversion.paired_lists import without_paired_lists
 from mlax_scaffold.conversion.private_names import publicized
@@ -20,10 +22,12 @@ from mlax_scaffold.conversion.vocabulary import SEQUENTIAL
 def prepare(origin: Origin, node: ast.ClassDef) -> None:
     """Change a class in place."""
     inlined(node)
+    begun(origin, node, LAYERS)
     written_out(origin, node, (*LAYERS, *SEQUENTIAL))
     without_joined_lists(node)
     without_mapped_tuples(node)
     without_paired_lists(origin, node)
     without_key_loops(origin, node)
+    without_nested_loops(origin, node, LAYERS)
     composed(origin, node, (*LAYERS, *SEQUENTIAL))
     publicized(node)

@@ -19,7 +19,7 @@ from mlax_scaffold.conversion.origin import Origin
 from mlax_scaffold.conversion.signatures import Signature
 from mlax_scaffold.conversion.stages import with_stages
 from mlax_scaffold.conversion.translation import Translator
-from mlax_scaffold.conversion.trees import names
+from mlax_scaffold.conversion.trees import names, targets
 from mlax_scaffold.conversion.vocabulary import KEYS
 
 
@@ -153,6 +153,38 @@ def carried(
     ]
 
 
+_MADE = ("ones", "zeros", "full", "eye", "arange", "tri", "linspace")
+
+
+def _counts(function: ast.FunctionDef) -> set[str]:
+    """Names of a function that are sizes of the arrays which it makes."""
+    return {
+        n.id
+        for call in ast.walk(function)
+        if isinstance(call, ast.Call) and call.args
+        if ast.unparse(call.func).rpartition(".")[2] in _MADE
+        for n in ast.walk(call.args[0])
+        if isinstance(n, ast.Name)
+    }
+
+
+def sizes_in(function: ast.FunctionDef) -> set[str]:
+    """Names of a function that hold sizes of its arrays."""
+    found: set[str] = set()
+    for part in ast.walk(function):
+        if not isinstance(part, ast.Assign) or len(part.targets) != 1:
+            continue
+        value = part.value
+        index = isinstance(value, ast.Subscript) and isinstance(
+            value.slice, ast.Constant
+        )
+        shape = value.value if isinstance(value, ast.Subscript) else value
+        of_shape = isinstance(shape, ast.Attribute) and shape.attr == "shape"
+        if of_shape and index == isinstance(part.targets[0], ast.Name):
+            found |= set(targets(part.targets[0]))
+    return found
+
+
 def _called(origin: Origin, module: str) -> frozenset[str]:
     """What a file calls a module."""
     return frozenset(n for n, full in origin.imports.items() if full == module)
@@ -163,11 +195,16 @@ def _translated(
 ) -> ast.stmt:
     first = "x"
     if isinstance(node, ast.FunctionDef):
+        numbers = _counts(node)
         given = [a.arg for a in node.args.args if a.arg not in KEYS]
-        first = given[0] if given else first
+        arrays = [a for a in given if a not in numbers]
+        # Of numbers alone, arrays are made in a dtype that nothing here tells.
+        first = (arrays[0] if arrays else "") if given else first
     translator = Translator(
         origin, framework, notes, Calculations(first, keyed=False), {}
     )
+    if isinstance(node, ast.FunctionDef):
+        translator.numbers = frozenset(sizes_in(node))
     made = translator.statements([node])[0]
     if isinstance(made, ast.FunctionDef):
         made.decorator_list = []

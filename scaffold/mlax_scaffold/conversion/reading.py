@@ -21,7 +21,7 @@ class Reading:
         self, builder: Builder, symbols: Symbols, results: dict[str, Signature]
     ):
         self.builder, self.symbols, self.results = builder, symbols, results
-        self.layers = LayerShapes(symbols, builder.framework != "equinox")
+        self.layers = LayerShapes(symbols, builder.framework)
         self.arrays = ArrayShapes(symbols, builder.framework)
         self.arrays.single = "vmap" not in ast.unparse(builder.node)
         self.env: Environment = {}

@@ -126,6 +126,9 @@ class ShapeFunctions:
             if array.lead and {a, b} == {1, 2}:
                 # Positions and features, where heads are nothing that is known of.
                 self.symbols.ranked(array, ("batch", "positions", "features"))
+            if array.lead and {a, b} == {0, 1} and len(array.axes) < 3:
+                # Sequences, which a scan goes over by time.
+                self.symbols.ranked(array, ("batch", "time", "features"))
             if array.lead:
                 if a >= 0 or b >= 0:
                     return None

@@ -54,6 +54,8 @@ class Signature:
                     for a in expected.axes
                 ]
                 wanted = Array(axes, expected.lead, expected.kind)
+                if wanted.kind == "Int":
+                    actual.kind = "Int"
                 if not wanted.lead and actual.lead:
                     symbols.ranked(actual, ["_"] * len(wanted.axes))
                 for i in range(1, len(wanted.axes) + 1):

@@ -119,6 +119,27 @@ class Several:
 
 
 @dataclass
+class Record:
+    """A dictionary of values."""
+
+    items: dict[object, Value]
+
+
+@dataclass
+class Each:
+    """A list of values of one structure."""
+
+    first: Value
+    alike: bool
+    """Whether the others have the sizes of the first one."""
+
+    @property
+    def other(self) -> Value:
+        """What is known of any of them."""
+        return self.first if self.alike else _unsized(self.first)
+
+
+@dataclass
 class Shape:
     """The shape of an array."""
 
@@ -141,7 +162,16 @@ class Loop:
     attribute: str
 
 
-Value = Array | Number | Several | Shape | Module | Loop | None
+Value = Array | Number | Several | Record | Each | Shape | Module | Loop | None
+
+
+def _unsized(value: Value) -> Value:
+    """The structure of a value, of whose arrays nothing is known."""
+    if isinstance(value, Several):
+        return Several([_unsized(v) for v in value.items])
+    if isinstance(value, Record):
+        return Record({k: _unsized(v) for k, v in value.items.items()})
+    return None
 
 
 class Symbols:

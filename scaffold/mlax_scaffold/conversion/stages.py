@@ -69,7 +69,7 @@ class _Stages(ast.NodeTransformer):
             return node
         title = self._free(place)
         given: dict[str, ast.expr] = {}
-        parameters = _Parameters(self.origin, given)
+        parameters = Parameters(self.origin, given)
         layers = [parameters.visit(copy.deepcopy(a)) for a in node.args]
         sequence = ast.Call(copy.deepcopy(node.func), layers, [])
         self.found[title] = _class(title, place, node, list(given), sequence)
@@ -87,7 +87,7 @@ class _Stages(ast.NodeTransformer):
         return made
 
 
-class _Parameters(ast.NodeTransformer):
+class Parameters(ast.NodeTransformer):
     """What a sequence takes of where it is made: locals, parameters and attributes."""
 
     def __init__(self, origin: Origin, given: dict[str, ast.expr]):

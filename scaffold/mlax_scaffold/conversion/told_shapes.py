@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from mlax_scaffold.conversion.class_fields import _kind
 from mlax_scaffold.conversion.sizes import Array, Symbols
+from mlax_scaffold.conversion.trees import expression
 
 
-def told(symbols: Symbols, inputs: Iterable[ast.arg]) -> dict[str, Array]:
+def told(
+    symbols: Symbols, inputs: Iterable[ast.arg], fields: Collection[str] = ()
+) -> dict[str, Array]:
     """The inputs, with the axes that annotations name where a size occurs more than once.
 
-    Of others no more is taken to be known than what the code asks for.
+    So is one that has the name of a hyperparameter, of these. Of others no more is taken to be
+    known than what the code asks for.
     """
     inputs = list(inputs)
     words = {a.arg: _words(a.annotation) for a in inputs}
@@ -23,10 +27,12 @@ def told(symbols: Symbols, inputs: Iterable[ast.arg]) -> dict[str, Array]:
     for given in inputs:
         axes: list[ast.expr] = []
         known = words[given.arg]
-        if any(counts[w] > 1 for w in known if w.isidentifier()):
+        if any(counts[w] > 1 or w in fields for w in known if w.isidentifier()):
             for word in known:
                 if word.isdecimal():
                     axes.append(ast.Constant(int(word)))
+                elif word in fields:
+                    sizes[word] = expression(f"self.{word}")
                 elif word not in sizes:
                     hint = word if word not in ("in", "_") else "features"
                     sizes[word] = symbols.fresh(hint)

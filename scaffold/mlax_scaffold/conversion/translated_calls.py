@@ -16,6 +16,7 @@ from mlax_scaffold.conversion.tables import (
     METHODS,
     REDUCTIONS,
 )
+from mlax_scaffold.conversion.tables.initializers import IN_PLACE
 from mlax_scaffold.conversion.trees import (
     expression,
     is_layer,
@@ -25,7 +26,7 @@ from mlax_scaffold.conversion.trees import (
     self_attribute,
     without_docstring,
 )
-from mlax_scaffold.conversion.vocabulary import CHAINED, Surroundings
+from mlax_scaffold.conversion.vocabulary import BEGUN, CHAINED, Surroundings
 
 
 class TranslatedCalls(ast.NodeTransformer):
@@ -38,6 +39,8 @@ class TranslatedCalls(ast.NodeTransformer):
     around: Surroundings
 
     def _filled(self, node: ast.Call, row: Row) -> ast.expr:
+        begun = [k for k in node.keywords if str(k.arg).startswith(BEGUN)]
+        node.keywords = [k for k in node.keywords if k not in begun]
         given = ast.Call(
             node.func,
             [self.visit(a) for a in node.args],
@@ -55,7 +58,30 @@ class TranslatedCalls(ast.NodeTransformer):
         if row.kind == "function":
             made = _function_of_x(made)
         self._titled(node, made)
+        if isinstance(made, ast.Call) and is_layer(made):
+            for keyword in begun:
+                self._begin(made, keyword)
         return ast.copy_location(made, node)
+
+    def _begin(self, layer: ast.Call, given: ast.keyword) -> None:
+        """Give a layer the initializer that a function of the file gave its weight."""
+        call = copy.deepcopy(given.value)
+        assert isinstance(call, ast.Call)
+        call.args = [self.visit(a) for a in call.args]
+        call.keywords = [ast.keyword(k.arg, self.visit(k.value)) for k in call.keywords]
+        row = IN_PLACE[ast.unparse(call.func).rpartition(".")[2]]
+        try:
+            initializer = row.fill(row.bind(call), self.calculations)
+        except MisfitError as error:
+            self.notes.remark(
+                given.value,
+                f"`{ast.unparse(given.value)}` with {error} is left out",
+                "give the weight an initializer",
+            )
+            return
+        kept = str(given.arg).removeprefix(BEGUN)
+        layer.keywords = [k for k in layer.keywords if k.arg != kept]
+        layer.keywords.append(ast.keyword(kept, initializer))
 
     def _sequence(self, node: ast.Call) -> ast.expr | None:
         """Layers that are called one after the other, as a function."""

@@ -22,6 +22,7 @@ from mlax_scaffold.conversion.translated_calls import (
     _with,
 )
 from mlax_scaffold.conversion.trees import (
+    ARRAY,
     expression,
     is_name,
     literal,
@@ -197,6 +198,9 @@ class Translator(TranslatedCalls):
                 return made
         if isinstance(node.func, ast.Name) and node.func.id in self.around.makers:
             node = _with(self.around.makers[node.func.id], node)
+        elif isinstance(node.func, ast.Attribute):
+            maker = self.around.makers.get(ast.unparse(node.func))
+            node = node if maker is None else _with(maker, node)
         if isinstance(node.func, ast.Name) and node.func.id in self.own:
             return self._own(node, self.own[node.func.id])
         full = self.origin.qualified(node.func)
@@ -262,6 +266,8 @@ class Translator(TranslatedCalls):
 
     def _with_dtype(self, node: ast.Call, places: int) -> None:
         """An array that is made in a body has the dtype of the input where it names none."""
+        if not self.calculations.first_input:
+            return
         if len(node.args) <= places and not any(
             k.arg == "dtype" for k in node.keywords
         ):
@@ -283,16 +289,25 @@ class Translator(TranslatedCalls):
 
     def _is_number(self, node: ast.expr) -> bool:
         """Whether an expression is a number of Python."""
-        if self.around.static or isinstance(node, ast.Constant):
+        if isinstance(node, ast.Constant):
             return True
+        if self.around.static:
+            return not any(self._makes_array(p) for p in ast.walk(node))
         if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Attribute):
             return node.value.attr == "shape"
         if isinstance(node, ast.BinOp):
-            return self._is_number(node.left) and self._is_number(node.right)
+            whole = isinstance(node.op, ast.FloorDiv)
+            return self._is_number(node.left) and (whole or self._is_number(node.right))
         attribute = self_attribute(node)
         if attribute is not None:
             return attribute in self.numbers
         return isinstance(node, ast.Name) and node.id in self.numbers
+
+    def _makes_array(self, node: ast.AST) -> bool:
+        """Whether an expression calls a function of a library that makes an array."""
+        full = self.origin.qualified(node.func) if isinstance(node, ast.Call) else ""
+        array = full.startswith(_ARRAYS) and full not in _SCALARS
+        return array or is_name(node, ARRAY)
 
     numbers: frozenset[str] = frozenset()
     """Names of hyperparameters, and of attributes that are computed of them."""
@@ -306,6 +321,7 @@ class Translator(TranslatedCalls):
         return node
 
 
+_ARRAYS = ("jax.", "numpy.", "torch.")
 _COUNTED = ("jax.numpy.arange", "jax.numpy.linspace", "torch.arange", "torch.linspace")
 """What counts, in the dtype that it is told."""
 

@@ -6,6 +6,9 @@ import ast
 import copy
 from collections.abc import Callable, Iterator, Mapping
 
+ARRAY = "_array_"
+"""The name of an array in an expression that is written around it."""
+
 
 def expression(text: str, **parts: ast.expr) -> ast.expr:
     """The expression of a text, with expressions in the place of some names."""

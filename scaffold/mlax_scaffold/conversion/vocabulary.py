@@ -72,6 +72,9 @@ SEQUENTIAL = frozenset(
 CHAINED = "@chained"
 """Marks a layer that is an element of a sequence: it is made after those before it."""
 
+BEGUN = "@begun:"
+"""Keywords of a layer's call that hold what fills its weight: what the initializer is called here follows."""
+
 HAIKU = (*("haiku.get_parameter", "haiku.get_state", "haiku.set_state"),)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -125,6 +126,19 @@ def located(source: Source, error: SpecError) -> FindingsError:
         + "\nNothing was changed. `--dry-run` prints the spec: save it as a file of specs/, "
         "and mend it there."
     )
+
+
+def came_from(source: Source, spec: SpecFile, output: str) -> str:
+    """The lines of the code that places of the spec come from, where an output names such places."""
+    lines, written = source.text().splitlines(), spec.text.splitlines()
+    said = []
+    for number in dict.fromkeys(re.findall(re.escape(spec.path) + r":(\d+)", output)):
+        text = written[int(number) - 1].strip() if int(number) <= len(written) else ""
+        at = _line_of(text, lines) if text else 0
+        if at:
+            origin = f"{source.path}:{at}: `{lines[at - 1].strip()}`"
+            said.append(f"{spec.path}:{number} comes from {origin}")
+    return "\n\n" + "\n".join(said) if said else ""
 
 
 def _line_of(text: str, lines: list[str]) -> int:

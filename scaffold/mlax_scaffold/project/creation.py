@@ -20,6 +20,7 @@ from mlax_scaffold.project import archetypes
 from mlax_scaffold.project.converting import (
     Conversion,
     Source,
+    came_from,
     converted,
     located,
     mended,
@@ -121,13 +122,16 @@ class Creation:
             FindingsError: what code became is no valid spec, with the lines of that code.
         """
         quiet = replace(self, say=lambda text: None)
-        spec, made = quiet._made()
+        quiet._explain(*quiet._made())
+
+    def _explain(self, spec: SpecFile, made: Generation) -> None:
+        """Trace what code became: what is refused is told at the lines of that code."""
+        source = self.request.source
+        if source is None:
+            return
         try:
-            try_out(self.workspace, made, quiet._plan(spec, made))
+            try_out(self.workspace, made, self._plan(spec, made))
         except SpecError as error:
-            source = self.request.source
-            if source is None:
-                raise
             raise located(Source.read(source), error) from error
 
     def _made(self) -> tuple[SpecFile, Generation]:
@@ -249,7 +253,12 @@ class Creation:
                 modules.append(f"{package}.graph")
             outcome = stage.prove(modules, run)
         if outcome.status != 0:
-            _refuse(outcome, definition.name)
+            self._explain(spec, made)
+            output = outcome.output.strip()
+            if self.request.source is not None:
+                source = Source.read(self.request.source)
+                output += came_from(source, spec, output)
+            _refuse(replace(outcome, output=output), definition.name)
         if run:
             passed = re.findall(r"(\d+) passed", outcome.output)
             number = plural(int(passed[-1]), "test") if passed else "tests"

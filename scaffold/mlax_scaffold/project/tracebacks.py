@@ -15,6 +15,10 @@ from mlax_scaffold.reader.remedies.bodies import in_place, of_numpy
 from mlax_scaffold.reader.remedies.names import of_jax
 from mlax_scaffold.reader.source import Source
 
+_EVERY = (
+    " No sizes that the tests choose are taken: axes of one size have one name in the types, "
+    "`require` says what hyperparameters have to be, `examples` gives values that fit."
+)
 _Remedy = Callable[[Source, Origin], Fix | None]
 
 
@@ -182,7 +186,8 @@ def _explanation(failure: Failure) -> _Explanation | None:
         summary = message.strip().split("\n")[0]
         return _Explanation(
             f"the shapes do not fit: {summary}",
-            "The inputs have the shapes that their types say, with small sizes.",
+            "The inputs have the shapes that their types say, with small sizes."
+            + _EVERY * failure.always,
         )
     return None
 

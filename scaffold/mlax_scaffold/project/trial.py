@@ -15,6 +15,7 @@ from mlax_scaffold.project.tracebacks import explained, explained_name
 from mlax_scaffold.project.trial_program import PROGRAM, Failure
 from mlax_scaffold.project.workspace import Generation, Workspace
 from mlax_scaffold.reader.remedies.mending import mend
+from mlax_scaffold.render.scratch import fill
 from mlax_scaffold.write import Plan
 
 LONGEST = 600.0
@@ -42,9 +43,12 @@ def try_out(workspace: Workspace, made: Generation, plan: Plan) -> None:
         progress(f"Trying {plural(len(modules), 'module')} out"),
         staged_package(workspace, made) as stage,
     ):
+        new = _new_specs(workspace, made)
+        if new:
+            fill(stage.root, {f.path: f.text for f in workspace.own} | new)
         task = {
             "modules": sorted(modules.values()),
-            "traced": _traced(workspace, made, changed),
+            "traced": _traced(workspace, made, changed, stage.root if new else ""),
         }
         failures = _run(stage, task)
     if findings := _findings(made, failures):
@@ -55,6 +59,17 @@ def try_out(workspace: Workspace, made: Generation, plan: Plan) -> None:
     if others:
         lines = [f"{f.module} does not import: {f.error}" for f in others]
         raise FindingsError("\n".join(lines) + "\nNothing was changed.")
+
+
+def _new_specs(workspace: Workspace, made: Generation) -> dict[str, str]:
+    """The texts of specs of the project that are not on the disk yet, by path."""
+    start = f"{workspace.project.specs}/"
+    return {
+        d.source: d.text
+        for d in made.library
+        if d.source.startswith(start)
+        and not os.path.exists(os.path.join(workspace.root, d.source))
+    }
 
 
 def _modules(workspace: Workspace, made: Generation) -> dict[str, str]:
@@ -71,9 +86,12 @@ def _modules(workspace: Workspace, made: Generation) -> dict[str, str]:
 
 
 def _traced(
-    workspace: Workspace, made: Generation, changed: Collection[str]
+    workspace: Workspace, made: Generation, changed: Collection[str], new: str
 ) -> list[dict[str, object]]:
-    """What changes: its spec, the modules that it imports, and the example of its page."""
+    """What changes: its spec, the modules that it imports, and the example of its page.
+
+    `new` is the folder that specs are in, where not all of them are in the project yet.
+    """
     from mlax_scaffold.render.docs.example import example
 
     sources = {output.source for output in made.outputs if output.path in changed}
@@ -92,21 +110,21 @@ def _traced(
                 "imports": imports,
                 # The package's names are there without an import.
                 "code": code.replace(f"\nfrom {package} import", "\n# from"),
-                "cases": _cases(workspace, made, definition),
+                "cases": _cases(new or workspace.root, made, definition),
             }
         )
     return traced
 
 
 def _cases(
-    workspace: Workspace, made: Generation, definition: Definition
+    root: str, made: Generation, definition: Definition
 ) -> tuple[str, str] | None:
     """The path and the text of the generated tests of a definition, which pick its cases."""
     section = definition.section
     name = f"/{section}/test_{section}_{definition.module}.py"
     for output in made.of(definition.source):
         if output.path.endswith(name):
-            return os.path.join(workspace.root, output.path), output.text
+            return os.path.join(root, output.path), output.text
     return None
 
 
@@ -145,7 +163,11 @@ def _findings(made: Generation, failures: Iterable[Failure]) -> list[Diagnostic]
             frame, definition = own[-1]
             if definition.source in named:
                 continue
-            text = outputs[frame.path].text
             mine = definitions.get(failure.source, definition)
+            if failure.always and definition is not mine and not mine.structural():
+                # What it is built on refuses all that it is given: the caller is at fault.
+                calls = [(f, d) for f, d in own if d is mine]
+                frame, definition = calls[-1] if calls else own[-1]
+            text = outputs[frame.path].text
             found += explained(definition, mine, failure, frame, text)
     return found

@@ -89,7 +89,8 @@ LAYERS["flax.linen.MultiHeadAttention"] = _LAYERS["MultiHeadDotProductAttention"
 
 CALLS = {
     "MultiHeadAttention": Row(
-        "(f, inputs_q, k=_, v=_, inputs_k=_, inputs_v=_, mask=_, deterministic=_, sow_weights=_)",
+        "(f, inputs_q, k=_, v=_, inputs_k=_, inputs_v=_, mask=_, deterministic=_, sow_weights=_, "
+        "decode=False)",
         "calc.attend(f, inputs_q, k, v, inputs_k, inputs_v, mask)",
     ),
     "LSTMCell": Row("(f, carry, x)", "f(x, carry)[::-1]"),

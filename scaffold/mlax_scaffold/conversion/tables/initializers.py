@@ -66,3 +66,22 @@ VALUES = {
     for name, word in (("zeros", "zeros"), ("ones", "ones"))
 } | {"jax.numpy.zeros": "zeros", "jax.numpy.ones": "ones"}
 """Initializers that need not be made."""
+
+IN_PLACE = {
+    "zeros_": Row("(w)", "word.zeros"),
+    "ones_": Row("(w)", "word.ones"),
+    "constant_": Row("(w, val)", "word.constant(val)"),
+    "normal_": Row("(w, mean=0.0, std=1.0)", "word.normal(std)"),
+    "trunc_normal_": Row(
+        "(w, mean=0.0, std=1.0, a=_, b=_)", "word.truncated_normal(std)"
+    ),
+    "uniform_": Row("(w, a=0.0, b=1.0)", "calc.random_uniform(a, b)"),
+    "xavier_uniform_": Row("(w, gain=_)", "word.glorot_uniform()"),
+    "xavier_normal_": Row("(w, gain=_)", "word.glorot_normal()"),
+    "kaiming_uniform_": Row("(w, a=_, mode=_, nonlinearity=_)", "word.he_uniform()"),
+    "kaiming_normal_": Row("(w, a=_, mode=_, nonlinearity=_)", "word.he_normal()"),
+    "orthogonal_": Row("(w, gain=1.0)", "word.orthogonal(gain)"),
+    "fill_": Row("(w, val)", "word.constant(val)"),
+    "zero_": Row("(w)", "word.zeros"),
+}
+"""PyTorch's functions that fill a weight, by name."""

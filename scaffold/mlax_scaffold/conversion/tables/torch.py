@@ -182,6 +182,10 @@ CALLS = {
         "is_causal=_)",
         "(calc.attend(f, query, key, value, _, _, calc.allowed(attn_mask)), None)",
     ),
+    "TransformerEncoderLayer": Row(
+        "(f, src, src_mask=_, src_key_padding_mask=_, is_causal=_)",
+        "calc.encoded(f, src, src_mask, src_key_padding_mask)",
+    ),
     "GRUCell": Row("(f, x, h)", "f(x, h)[0]"),
     "LSTMCell": Row("(f, x, hc)", "f(x, calc.swapped(hc))[1][::-1]"),
 }

@@ -41,6 +41,33 @@ def _both(name: str, signature: str, text: str) -> dict[str, Row]:
     return {name: Row(signature, text)}
 
 
+def _windows(dims: int) -> dict[str, Row]:
+    """What is done with windows of so many axes."""
+    found = {
+        f"{kind}_pool{dims}d": Row(
+            "(x, kernel_size, stride=None, padding=0)",
+            f"word.{kind}_pool(x, spatial_dims={dims}, window=kernel_size, "
+            "strides=calc.either(stride, kernel_size), padding=calc.some(padding))",
+        )
+        for kind in ("max", "avg")
+    }
+    found |= {
+        f"adaptive_{kind}_pool{dims}d": Row(
+            "(x, output_size)",
+            f"word.adaptive_pool(x, reduction='{kind}', spatial_dims={dims}, "
+            "output_size=output_size)",
+        )
+        for kind in ("max", "avg")
+    }
+    return found | {
+        f"conv{dims}d": Row(
+            "(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1)",
+            f"calc.channelwise(word.conv(x, weight, spatial_dims={dims}, strides=stride, "
+            f"padding=calc.padding(padding), dilation=dilation, groups=groups), bias, {dims})",
+        )
+    }
+
+
 METHODS = {
     **{n: Row("(x)", f"jnp.{n}(x)") for n in _ALIKE},
     **{n: Row("(x, other)", f"jnp.{n}(x, other)") for n in _BINARY},
@@ -179,25 +206,7 @@ _FUNCTIONAL = {
         "(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None)",
         "calc.scaled_attention(query, key, value, attn_mask, is_causal, scale)",
     ),
-    "max_pool2d": Row(
-        "(x, kernel_size, stride=None, padding=0)",
-        "word.max_pool(x, spatial_dims=2, window=kernel_size, "
-        "strides=calc.either(stride, kernel_size), padding=calc.some(padding))",
-    ),
-    "avg_pool2d": Row(
-        "(x, kernel_size, stride=None, padding=0)",
-        "word.avg_pool(x, spatial_dims=2, window=kernel_size, "
-        "strides=calc.either(stride, kernel_size), padding=calc.some(padding))",
-    ),
-    "adaptive_avg_pool2d": Row(
-        "(x, output_size)",
-        "word.adaptive_pool(x, reduction='avg', spatial_dims=2, output_size=output_size)",
-    ),
-    "conv2d": Row(
-        "(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1)",
-        "calc.channelwise(word.conv(x, weight, spatial_dims=2, strides=stride, "
-        "padding=calc.padding(padding), dilation=dilation, groups=groups), bias)",
-    ),
+    **{name: row for dims in (1, 2, 3) for name, row in _windows(dims).items()},
     "pad": Row(
         "(x, pad, mode='constant', value=0)", "calc.padded(x, pad, mode, value)"
     ),
@@ -227,6 +236,8 @@ _TENSORS = {
     "ones_like": Row("(x)", "jnp.ones_like(x)"),
     "full_like": Row("(x, value)", "jnp.full_like(x, value)"),
     "rand_like": Row("(x)", "jax.random.uniform(self.key(), x.shape, x.dtype)"),
+    "randn": Row("(*size)", "calc.drawn_normal(size)"),
+    "rand": Row("(*size)", "calc.drawn_uniform(size)"),
     "randn_like": Row("(x)", "jax.random.normal(self.key(), x.shape, x.dtype)"),
     "bernoulli": Row("(p)", "calc.drawn(p)"),
     "tensor": Row("(value)", "calc.value(value)"),
@@ -258,6 +269,9 @@ FUNCTIONS = {
     **{f"torch.nn.functional.{name}": row for name, row in _LOSSES.items()},
     **{f"torch.{name}": row for name, row in _TENSORS.items()},
     **{f"torch.nn.functional.{name}": row for name, row in _FUNCTIONAL.items()},
+    "torch.nn.Transformer.generate_square_subsequent_mask": Row(
+        "(sz)", "calc.square_mask(sz)"
+    ),
     "torch.special.erf": METHODS["erf"],
     "torch.linalg.norm": METHODS["norm"],
     "torch.linalg.vector_norm": Row(
