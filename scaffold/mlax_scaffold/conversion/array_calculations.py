@@ -200,6 +200,10 @@ class ArrayCalculations:
             f"jnp.{literal(kind)}(s, {self.first_input}.dtype)", s=self._tuple(sizes)
         )
 
+    def _full(self, size: Arg, value: Arg) -> Arg:
+        text = f"jnp.full(s, v, {self.first_input}.dtype)"
+        return _of(text, s=size, v=value)
+
     def _value(self, value: Arg) -> Arg:
         return (
             value

@@ -220,6 +220,9 @@ class Calculations(ArrayCalculations):
         return activation if _given(activation) else _of("jax.nn.relu")
 
     def _named(self, activation: Arg) -> Arg:
+        if literal(activation) == "gelu":
+            # PyTorch's is exact where a layer is given its name.
+            return name("@word:gelu")
         text = VALUES.get(str(literal(activation)))
         return _of(text.replace("word.", "word_")) if text else activation
 

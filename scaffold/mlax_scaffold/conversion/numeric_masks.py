@@ -36,18 +36,26 @@ def _compare(
         if isinstance(part, ast.Assign) and is_mask(part.value)
         for t in targets(part.targets[0])
     }
+    made = {
+        t
+        for part in ast.walk(function)
+        if isinstance(part, ast.Assign) and isinstance(part.value, ast.Call)
+        for t in targets(part.targets[0])
+    }
     for part in ast.walk(function):
-        # A layer: an attribute, or one that is made where it is called.
+        # A layer: an attribute, a local, or one that is made where it is called.
         if not isinstance(part, ast.Call) or not (
-            self_attribute(part.func) or isinstance(part.func, ast.Call)
+            self_attribute(part.func)
+            or isinstance(part.func, ast.Call)
+            or getattr(part.func, "id", "") in made
         ):
             continue
         for keyword in part.keywords:
             value = keyword.value
             named = any(is_name(value, n) for n in numeric)
             if keyword.arg in _MASKS and (named or is_mask(value)):
-                made = ast.Compare(value, [by], [ast.Constant(0)])
-                keyword.value = ast.copy_location(made, value)
+                test = ast.Compare(value, [by], [ast.Constant(0)])
+                keyword.value = ast.copy_location(test, value)
 
 
 def _is_added(value: ast.expr) -> bool:

@@ -89,6 +89,8 @@ class _Runs(ast.NodeTransformer):
                 return node
             text = f"{self.called['jax.numpy']}.concatenate([a, b], axis=-1)"
             return _expression(text, node, a=first, b=second)
+        if self.origin.qualified(layer.func) not in _RUNS:
+            return node
         made = self._run(layer, self._bound(node.args[0]), back=False)
         return node if made is None else made
 

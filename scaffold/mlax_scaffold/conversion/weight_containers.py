@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from mlax_scaffold.conversion.initial import initial
 from mlax_scaffold.conversion.sizes import Array, Each, Record, Several, Value
@@ -24,10 +24,10 @@ class Containers:
         """A container of weights as setup declares it, and its shapes; None for all else."""
         match node:
             case ast.Dict(keys=keys, values=values) if all(keys) and keys:
-                return self._dictionary(keys, values)
+                return self._dictionary([k for k in keys if k is not None], values)
             case ast.Call(func=ast.Name(id="dict"), args=[], keywords=keywords):
-                keys = [ast.Constant(k.arg) for k in keywords]
-                return self._dictionary(keys, [k.value for k in keywords])
+                names_ = [ast.Constant(k.arg) for k in keywords]
+                return self._dictionary(names_, [k.value for k in keywords])
             case ast.List(elts=elts) | ast.Tuple(elts=elts) if elts:
                 inner = [self._element(e) for e in elts]
                 found = [i for i in inner if i is not None]
@@ -40,14 +40,14 @@ class Containers:
         return None
 
     def _dictionary(
-        self, keys: list[ast.expr], values: list[ast.expr]
+        self, keys: Sequence[ast.expr], values: Sequence[ast.expr]
     ) -> tuple[ast.expr, Value] | None:
         inner = [self._element(v) for v in values]
         found = [i for i in inner if i is not None]
         if len(found) < len(values):
             return None
         places = [literal(k) for k in keys]
-        made = ast.Dict(copy.deepcopy(keys), [m for m, _ in found])
+        made = ast.Dict([copy.deepcopy(k) for k in keys], [m for m, _ in found])
         return made, Record(dict(zip(places, (v for _, v in found), strict=True)))
 
     def _comprehension(self, node: ast.ListComp) -> tuple[ast.expr, Value] | None:

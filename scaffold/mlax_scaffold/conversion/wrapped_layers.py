@@ -192,9 +192,10 @@ class _Wrapped(ast.NodeTransformer):
         """The call that makes the layer, which may stand in an assignment before."""
         if isinstance(node, ast.Call):
             return node if self.origin.qualified(node.func) == _ENCODER_LAYER else None
-        for part in ast.walk(self.owner) if node is not None else ():
+        title = ast.unparse(node) if node is not None else ""
+        for part in ast.walk(self.owner):
             if isinstance(part, ast.Assign) and any(
-                ast.unparse(t) == ast.unparse(node) for t in part.targets
+                ast.unparse(t) == title for t in part.targets
             ):
                 return self._layer(part.value)
         return None

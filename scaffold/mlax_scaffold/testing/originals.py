@@ -269,10 +269,14 @@ def _pair(thing: Any, original: Original, arguments: Any, arrays: Any) -> Built:
     else:
         places, _ = zip(*jax.tree.leaves_with_path(params), strict=True)
         names = [jax.tree_util.keystr(p, simple=True, separator="/") for p in places]
+        # A container that holds them all is one attribute of the layer.
+        if original.names and original.names[0] in ("layers", "weights"):
+            names = [f"{original.names[0]}/{name}" for name in names]
 
     def bound(weights: Any) -> Run:
         moved = jax.tree.unflatten(structure, [weights[name] for name in names])
-        return lambda *x: second(moved, *x, **original.given_flags())
+        given = original.given_flags() | _taken(second, **arguments)
+        return lambda *x: second(moved, *x, **given)
 
     return Built(dict(zip(names, leaves, strict=True)), bound)
 

@@ -5,6 +5,7 @@ import json
 import pytest
 from cli_projects import ProjectFolder
 
+from mlax_scaffold.project import creation
 from mlax_scaffold.project.staging import Outcome, Stage
 
 TORCH = '''\
@@ -96,6 +97,48 @@ class Wrong(nn.Module):
     assert "return self.first(x) + self.second.kernel.T" in done.output
     assert "becomes a spec that is not valid as it is:\nwrong.py:11: " in done.output
     assert not model.run("check").exit_code
+
+
+def test_sizes_that_never_fit_are_told_where_the_original_calls_the_layer(
+    model, monkeypatch
+):
+    body = """\
+import torch.nn as nn
+
+
+class Wrong(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.first = nn.Linear(dim, 4)
+        self.second = nn.Linear(5, dim)
+
+    def forward(self, x):
+        y = self.first(x)
+        return self.second(y)
+"""
+    failed = Outcome(1, "specs/nn/probe_wrong.py:16: AssertionError\n1 failed")
+    monkeypatch.setattr(Stage, "prove", lambda *arguments: failed)
+    model.write("wrong.py", body)
+    before = model.files()
+    done = model.run("new-layer", "ProbeWrong", "--from", "wrong.py:Wrong")
+    assert done.exit_code == 1
+    said = "wrong.py:12: the shapes do not fit: ProbeWrong > Linear: x must have shape"
+    assert said in done.output
+    assert "(*batch, in_features) with in_features=5" in done.output
+    assert "`require` says what hyperparameters have to be" in done.output
+    assert "failed" not in done.output
+    assert model.files() == before
+
+
+def test_failing_tests_are_shown_with_the_lines_of_the_original(model, monkeypatch):
+    failed = Outcome(1, "E  it differs\nspecs/nn/probe_gate.py:17: AssertionError")
+    monkeypatch.setattr(Stage, "prove", lambda *arguments: failed)
+    monkeypatch.setattr(creation, "try_out", lambda *arguments: None)
+    done = model.run("new-layer", "ProbeGate", "--from", "model.py:Gate")
+    assert done.exit_code == 1
+    place = "specs/nn/probe_gate.py:17 comes from model.py:14: "
+    assert place + "`return x * torch.sigmoid(self.linear(x))`" in done.output
+    assert "ProbeGate was not created: it fails its own tests." in done.output
 
 
 @pytest.mark.usefixtures("tried")

@@ -20,13 +20,22 @@ from mlax_scaffold.reader.files import SpecFile
 
 PACKAGE = "converted"
 CORPUS = Path(__file__).parent / "corpus"
-_HELPERS = {"linen": ("reparameterize",), "haiku_": ("layer_norm",)}
+_HELPERS = {
+    "linen": ("reparameterize",),
+    "haiku_": ("layer_norm",),
+    "plain": ("random_layer_params", "dense"),
+    "pytorch": ("layer_init",),
+}
 _PAIRS = {
     "apply_linear": "linear",
     "attention_apply": "attention",
     "apply_gated_unit": "gated_unit",
+    "apply_mdn": "mdn",
 }
-_HALVES = ("init_linear", "attention_init", "init_gated_unit")
+_HALVES = (
+    *("init_linear", "attention_init", "init_gated_unit", "init_mdn"),
+    "init_network_params",
+)
 
 
 @dataclass(frozen=True)

@@ -230,7 +230,7 @@ _TENSORS = {
     "linspace": Row("(start, end, steps)", "jnp.linspace(start, end, steps)"),
     "zeros": Row("(*size)", "calc.filled('zeros', size)"),
     "ones": Row("(*size)", "calc.filled('ones', size)"),
-    "full": Row("(size, value)", "jnp.full(size, value)"),
+    "full": Row("(size, value)", "calc.full(size, value)"),
     "eye": Row("(n)", "calc.eye(n)"),
     "zeros_like": Row("(x)", "jnp.zeros_like(x)"),
     "ones_like": Row("(x)", "jnp.ones_like(x)"),
