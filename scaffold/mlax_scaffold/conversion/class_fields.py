@@ -115,7 +115,7 @@ class ClassFields:
                 builder.renamed[given] = ""
                 continue
             made = partial_of(builder.origin, default)
-            if made is not None:
+            if made is not None and default is not None:
                 # What it is by default: a layer, or a function, of which a part is given.
                 full = builder.origin.qualified(made.func)
                 place = expression(f"self.{given}")
