@@ -9,6 +9,7 @@ internal operations in that dtype, and outputs that dtype.
 from mlax import (
     block,
     functional,
+    generation,
     initializers,
     loss,
     metric,
@@ -31,6 +32,7 @@ __all__ = [
     "block",
     "flatten",
     "functional",
+    "generation",
     "initializers",
     "load_safetensors",
     "loss",

@@ -14,6 +14,15 @@ _OF_METRICS = (
 )
 """The functions that running metrics call."""
 
+_OF_GENERATION = tuple(
+    Reference("functional", name)
+    for name in (
+        *("categorical", "log_softmax", "min_p_logits"),
+        *("repetition_penalty", "top_k_logits", "top_p_logits"),
+    )
+)
+"""The functions that choose tokens."""
+
 
 def has_optimizers(library: Library) -> bool:
     """Whether it has optimizers, which training is about."""
@@ -30,9 +39,16 @@ def has_metrics(library: Library) -> bool:
     return all(reference in library.definitions for reference in _OF_METRICS)
 
 
+def has_generation(library: Library) -> bool:
+    """Whether it has layers of layers, and all that chooses tokens."""
+    chosen = all(reference in library.definitions for reference in _OF_GENERATION)
+    return chosen and has_blocks(library)
+
+
 def parts_of(library: Library) -> list[str]:
     """The folders that are there, beside initializers and what is common to all."""
     conditions = {
+        "generation": has_generation,
         "metric": has_metrics,
         "surgery": has_blocks,
         "train": has_optimizers,

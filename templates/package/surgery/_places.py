@@ -32,14 +32,14 @@ def parts(layer: InitializedLayer) -> dict[str, InitializedLayer]:
 
 
 def _within(place: str, layer: tuple[Any, Any, Any]) -> Iterator[tuple[str, Any]]:
-    for name, part in _members(layer):
+    for name, part in members(layer):
         path = f"{place}/{name}" if place else name
         if applies(part[2]):
             yield path, part
         yield from _within(path, part)
 
 
-def _members(layer: tuple[Any, Any, Any]) -> Iterator[tuple[str, Any]]:
+def members(layer: tuple[Any, Any, Any]) -> Iterator[tuple[str, Any]]:
     """What a layer, or a container of layers, has in it that holds layers."""
     trainables, non_trainables, node = layer
     for name, value in _fields(node).items():
@@ -125,7 +125,7 @@ def _replaced(layer: Any, names: list[str], change: Any, path: str) -> Any:
         inner = _replaced((*layer[:2], node.hyperparams), names, change, path)
         return *inner[:2], dataclasses.replace(node, hyperparams=inner[2])
     first, *rest = names
-    found = dict(_members(layer))
+    found = dict(members(layer))
     if first not in found:
         raise ValueError(
             f"surgery.replace: there is no layer at {path!r}: "
@@ -143,9 +143,9 @@ def _replaced(layer: Any, names: list[str], change: Any, path: str) -> Any:
         value = _standing(value)
     owner = _shown(node)
     return (
-        _with(trainables, first, new[0], node, f"{path!r} has weights", owner),
-        _with(non_trainables, first, new[1], node, f"{path!r} has a state", owner),
-        _rebuilt(node, first, value),
+        with_part(trainables, first, new[0], node, f"{path!r} has weights", owner),
+        with_part(non_trainables, first, new[1], node, f"{path!r} has a state", owner),
+        rebuilt(node, first, value),
     )
 
 
@@ -160,7 +160,7 @@ def _standing(value: Any) -> Any:
     return StandIn(value)
 
 
-def _with(old: Any, name: str, part: Any, node: Any, what: str, owner: str) -> Any:
+def with_part(old: Any, name: str, part: Any, node: Any, what: str, owner: str) -> Any:
     """A tree with another part for a member."""
     if old is None and part is None:
         return None
@@ -182,7 +182,8 @@ def _with(old: Any, name: str, part: Any, node: Any, what: str, owner: str) -> A
     )
 
 
-def _rebuilt(node: Any, name: str, value: Any) -> Any:
+def rebuilt(node: Any, name: str, value: Any) -> Any:
+    """Hyperparameters, or a container, with another member of this name."""
     if type(node) is tuple:
         return tuple(value if i == int(name) else v for i, v in enumerate(node))
     if type(node) is dict:

@@ -26,6 +26,7 @@ WEIGHTED = [name for name in DEFINITIONS if name.startswith("nn/")]
 API = {
     "initializers": {*mlax.initializers.__all__} - {"ones", "zeros"},
     "weights": {name for name in mlax.__all__ if isfunction(getattr(mlax, name))},
+    "generation": {*mlax.generation.__all__},
     "metric": {*mlax.metric.__all__},
     "surgery": {*mlax.surgery.__all__},
     "train": {*mlax.train.__all__},

@@ -13,7 +13,7 @@ import mlax
 import mlax.graph
 
 SECTIONS = (
-    *("block", "functional", "initializers", "loss"),
+    *("block", "functional", "generation", "initializers", "loss"),
     *("metric", "nn", "optim", "schedule", "surgery", "train"),
 )
 MODULES = [

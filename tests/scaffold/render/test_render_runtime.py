@@ -74,7 +74,7 @@ def test_it_is_copied_under_a_header_whatever_the_package_is_called():
 def test_a_package_has_the_parts_that_it_needs():
     files = rendered(read_library(()))
     assert "_core/paths.py" in files
-    absent = ("graph/", "metric/", "surgery/", "train/")
+    absent = ("generation/", "graph/", "metric/", "surgery/", "train/")
     assert not any(name.startswith(absent) for name in files)
     assert "train/__init__.py" not in rendered(read_library(LINEAR))
     assert "graph/__init__.py" not in rendered(read_library(CLIP))
@@ -88,7 +88,7 @@ def test_metrics_are_there_where_all_that_they_call_is():
     every = [*some, library[Reference("loss", loss)]]
     assert not has_metrics(Library({d.reference: d for d in some}))
     assert has_metrics(Library({d.reference: d for d in every}))
-    assert parts_of(library) == ["metric", "surgery", "train"]
+    assert parts_of(library) == ["generation", "metric", "surgery", "train"]
 
 
 def test_a_module_of_it_fits_on_a_few_screens():

@@ -100,9 +100,13 @@ class OfLayer:
 
     def outline(self) -> tuple[Any, Any, Any]:
         """`init` with these hyperparameters: shapes in the place of arrays."""
+        return self.initialized_again(SHAPES)
+
+    def initialized_again(self, key: Any) -> tuple[Any, Any, Any]:
+        """`init` with these hyperparameters, and initializers as they are by default."""
         taken = inspect.signature(self._init).parameters
         given = {name: getattr(self, name) for name in taken if hasattr(self, name)}
-        return self._init(*([SHAPES] if "key" in taken else []), **given)
+        return self._init(*([key] if "key" in taken else []), **given)
 
 
 class OfOptimizer:

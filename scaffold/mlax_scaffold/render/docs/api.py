@@ -13,7 +13,12 @@ from mlax_scaffold.model.project import Project, Rendered
 from mlax_scaffold.render.docs.markdown import block, code, paragraphs, prose, table
 from mlax_scaffold.render.environment import copied_modules, render_template
 from mlax_scaffold.render.formatting import format_python
-from mlax_scaffold.render.parts import has_blocks, has_metrics, has_optimizers
+from mlax_scaffold.render.parts import (
+    has_blocks,
+    has_generation,
+    has_metrics,
+    has_optimizers,
+)
 
 _SECTION = re.compile(r"(Args|Returns|Raises):\n", re.ASCII)
 _ENTRY = re.compile(r"^    (\S.*?): (.*)$")
@@ -53,6 +58,7 @@ _INJECTED = "_core/injected"
 _TRAIN = "train"
 _METRIC = "metric"
 _SURGERY = "surgery"
+_GENERATION = "generation"
 
 PAGES = (
     ApiPage(
@@ -117,6 +123,20 @@ PAGES = (
             _TRAIN,
         ),
         has_optimizers,
+    ),
+    ApiPage(
+        "generation",
+        "Generation",
+        "Sequences that models with a cache continue, of pairs and of modules.",
+        ".generation",
+        dict.fromkeys(
+            (
+                *("of_pair", "of_module", "Decoder"),
+                *("generate", "Sampler", "beam_search"),
+            ),
+            _GENERATION,
+        ),
+        has_generation,
     ),
     ApiPage(
         "surgery",
