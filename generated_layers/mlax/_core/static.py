@@ -100,9 +100,9 @@ class OfLayer:
 
     def outline(self) -> tuple[Any, Any, Any]:
         """`init` with these hyperparameters: shapes in the place of arrays."""
-        return self.initialized_again(SHAPES)
+        return self._initialized(SHAPES)
 
-    def initialized_again(self, key: Any) -> tuple[Any, Any, Any]:
+    def _initialized(self, key: Any) -> tuple[Any, Any, Any]:
         """`init` with these hyperparameters, and initializers as they are by default."""
         taken = inspect.signature(self._init).parameters
         given = {name: getattr(self, name) for name in taken if hasattr(self, name)}

@@ -98,7 +98,7 @@ def _slots(trainables: Any, node: Any, options: dict[str, Any]) -> Any:
     weights = jax.tree.leaves(trainables)
     stack = stack_of(weights, jax.tree.leaves(outlines.of(node).trainables))
     # An outline knows shapes, and not that a counter is an integer.
-    _, state, _ = jax.eval_shape(lambda: node.initialized_again(jax.random.key(0)))
+    _, state, _ = jax.eval_shape(lambda: node._initialized(jax.random.key(0)))
     dtype = kept_dtype(options["cache_dtype"], weights)
     [rows] = options["batch"]
     return jax.tree.map(lambda struct: Slot(struct, stack, rows, dtype), state)
