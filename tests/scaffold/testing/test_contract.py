@@ -42,6 +42,8 @@ def contract(fwd=Linear.fwd, init=Linear.init, requirements=()):
             "out_features": pick("out_features", sizes()),
             "use_bias": pick("use_bias", booleans()),
             "precision": None,
+            "transposed_kernel": False,
+            "dot_general": jax.lax.dot_general,
         }
         shapes = shapes_of(
             pick,

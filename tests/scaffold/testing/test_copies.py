@@ -82,6 +82,8 @@ def linear(module: Any) -> Situation:
             "out_features": 4,
             "use_bias": True,
             "precision": None,
+            "transposed_kernel": False,
+            "dot_general": jax.lax.dot_general,
         }
         shapes = shapes_of(pick, {"x": "*batch in_features"}, hyperparameters)
         case = Case.of_layer(

@@ -38,6 +38,8 @@ def contract(*, unsaid: bool, fwd=Linear.fwd, shape="batch width", least=1):
             "out_features": pick("out_features", sizes()),
             "use_bias": True,
             "precision": None,
+            "transposed_kernel": False,
+            "dot_general": jax.lax.dot_general,
         }
         made = hyperparams_of(module, hyperparameters, unsaid=unsaid)
         shapes = shapes_of(pick, {"x": shape}, known(made), max_size=2)
