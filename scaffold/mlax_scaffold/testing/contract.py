@@ -268,8 +268,8 @@ def _ends(spec: Spec, picked: Mapping[str, Any]) -> Iterator[str]:
     fields = getattr(spec.load(), "_fields", None)
     kinds = fields.annotations if fields else {}
     for name, value in picked.items():
-        kind = kinds.get(name)
-        if kind and kind.type.word.name == "Probability" and value in _WITHOUT:
+        kind = getattr(kinds.get(name), "type", None)  # `bool` and its like have none
+        if kind and kind.word.name == "Probability" and value in _WITHOUT:
             meant, word = _WITHOUT[value]
             yield (
                 f"\n`{name}` is a Probability, which may be {value:.0f}. If it has to be "

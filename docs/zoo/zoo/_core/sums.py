@@ -159,6 +159,31 @@ def segment_sum(
     return summed
 
 
+def add_at(x: jax.Array, indices: Any, values: Any) -> jax.Array:
+    """`x.at[indices].add(values)`; in 16 bits what is added at one place is added in pairs.
+
+    Args:
+        x: an array.
+        indices: integers, or an array of them, or a tuple of these for the first axes of x.
+            Negative ones count from the end; where there is no such place, nothing is added.
+        values: what is added, broadcast to what `x[indices]` is.
+    """
+    if not jnp.issubdtype(x.dtype, jnp.floating) or jnp.finfo(x.dtype).bits > 16:
+        return x.at[indices].add(values)
+    places = jnp.broadcast_arrays(
+        *(indices if isinstance(indices, tuple) else (indices,))
+    )
+    sizes, row = x.shape[: len(places)], x.shape[len(places) :]
+    number, inside = 0, True
+    for given, size in zip(places, sizes, strict=True):
+        place = given.astype(jnp.int32)
+        inside &= (place >= -size) & (place < size)
+        number = number * size + jnp.where(place < 0, place + size, place)
+    ids = jnp.where(inside, number, -1)
+    rows = spread(jnp.asarray(values, x.dtype), (*ids.shape, *row))
+    return x + segment_sum(rows, ids, math.prod(sizes)).reshape(x.shape)
+
+
 @jax.custom_jvp
 def _take(table: jax.Array, indices: jax.Array) -> jax.Array:
     return jnp.take(table, indices, axis=0, mode="fill", fill_value=jnp.nan)

@@ -24,6 +24,7 @@ from zoo.graph._scan import dynamic_scan, static_scan
 from zoo.graph._sequence import RecurrenceBase, SequenceBase
 from zoo.graph._sequential import Sequential
 from zoo.graph._sharding import partition_specs, shardings
+from zoo.graph._sized import init_for
 from zoo.graph.block.adaptive_computation_time import AdaptiveComputationTime
 from zoo.graph.block.gmlp_block import GMLPBlock
 from zoo.graph.block.neural_ode import NeuralODE
@@ -136,6 +137,7 @@ __all__ = [
     "WaveNet",
     "display",
     "dynamic_scan",
+    "init_for",
     "pair_to_params",
     "params_to_pair",
     "partition_specs",

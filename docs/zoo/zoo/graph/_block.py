@@ -222,6 +222,9 @@ class BlockModule(Module):
     def _pair_hyperparams(self) -> Any:
         return self.hyperparams
 
+    def _static_hyperparams(self) -> Any:
+        return self._init(lambda _, m: (None, None, m._static_hyperparams()))[2]
+
     def _to_pair(self, params: Params) -> tuple[Any, Any]:
         """`(trainables, non_trainables)` of `fwd`."""
 

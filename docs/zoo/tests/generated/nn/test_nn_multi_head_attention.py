@@ -355,6 +355,7 @@ def with_weights_cases(pick: Pick) -> Case:
     value_bias = pick("value_bias", optional(booleans()))
     out_bias = pick("out_bias", optional(booleans()))
     attention_function = pick("attention_function", optional(functions()))
+    dot_general = pick("dot_general", dot_generals())
     hyperparameters = {
         "features": features,
         "heads": heads,
@@ -384,6 +385,7 @@ def with_weights_cases(pick: Pick) -> Case:
         "value_bias": value_bias,
         "out_bias": out_bias,
         "attention_function": attention_function,
+        "dot_general": dot_general,
     }
     requirements = (
         "heads must divide features, or head_features is given",

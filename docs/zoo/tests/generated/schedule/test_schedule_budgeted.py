@@ -19,6 +19,7 @@ SPEC = find_spec("specs/schedule/budgeted.py", near=__file__)
 @schedule(
     "Budgeted",
     SPEC,
+    unsaid=True,
     valid={"init_value": 0.5, "budget": 4},
     refused=[
         ("init_value", "0.5"),

@@ -23,6 +23,7 @@ SPEC = find_spec("specs/schedule/cosine_restarts.py", near=__file__)
 @schedule(
     "CosineRestarts",
     SPEC,
+    unsaid=True,
     valid={"peak_value": 0.5, "restarts": (2, 4)},
     refused=[
         ("peak_value", "0.5"),

@@ -19,6 +19,7 @@ SPEC = find_spec("specs/schedule/cyclic.py", near=__file__)
 @schedule(
     "Cyclic",
     SPEC,
+    unsaid=True,
     valid={"base_value": 0.5, "max_value": 0.5, "step_size": 4},
     refused=[
         ("base_value", "0.5"),

@@ -19,6 +19,7 @@ SPEC = find_spec("specs/schedule/noam.py", near=__file__)
 @schedule(
     "Noam",
     SPEC,
+    unsaid=True,
     valid={"d_model": 4},
     refused=[
         ("d_model", 0),

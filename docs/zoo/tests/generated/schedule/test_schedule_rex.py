@@ -29,6 +29,7 @@ SPEC = find_spec("specs/schedule/rex.py", near=__file__)
         "warmup must be shorter than total_steps",
         "d must be between 0 and 1",
     ),
+    unsaid=True,
     valid={"max_lr": 0.5, "total_steps": 4},
     refused=[
         ("max_lr", 0.0),

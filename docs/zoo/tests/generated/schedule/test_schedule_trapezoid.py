@@ -20,6 +20,7 @@ SPEC = find_spec("specs/schedule/trapezoid.py", near=__file__)
     "Trapezoid",
     SPEC,
     requirements=("the cooldown must not begin before the warmup ends",),
+    unsaid=True,
     valid={"peak_value": 0.5, "total_steps": 4},
     refused=[
         ("peak_value", "0.5"),

@@ -255,6 +255,7 @@ class MultiHeadAttention(LayerModule):
         )
         self.attention_function = checks.optional(
             checks.function, "MultiHeadAttention", attention_function=attention_function
+        )
         self.dot_general = checks.function(
             "MultiHeadAttention", dot_general=dot_general
         )
