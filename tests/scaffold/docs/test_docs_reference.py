@@ -16,11 +16,10 @@ from docs_blocks import ROOT, blocks, links
 
 import mlax
 from mlax_scaffold.model.definition import SECTIONS
-from mlax_scaffold.reader.files import LIBRARY_SPECS, find_specs
 
 DEFINITIONS = [
-    f"{spec.section}/{spec.path.rsplit('/', 1)[-1].removesuffix('.py')}"
-    for spec in find_specs(LIBRARY_SPECS, "specs")
+    f"{place.parent.name}/{place.stem.removeprefix(f'test_{place.parent.name}_')}"
+    for place in sorted((ROOT / "tests/generated").glob("*/test_*.py"))
 ]
 WEIGHTED = [name for name in DEFINITIONS if name.startswith("nn/")]
 API = {
