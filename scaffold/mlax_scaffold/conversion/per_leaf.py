@@ -6,7 +6,7 @@ import ast
 import copy
 from collections.abc import Callable
 
-from mlax_scaffold.conversion.leaf_functions import _as_lambda, _next
+from mlax_scaffold.conversion.leaf_functions import Decided, _as_lambda, _next
 from mlax_scaffold.conversion.optimizer_states import States, fields_of
 from mlax_scaffold.conversion.rows import MisfitError
 from mlax_scaffold.conversion.tables.optax import INCREMENTS, LEAVES, NORMS, TREE_MAPS
@@ -310,11 +310,9 @@ class PerLeaf:
                 if ast.unparse(node.test).startswith("callable("):
                     return visited(self, node.orelse)
                 self.generic_visit(node)
-                if isinstance(node.test, ast.Constant):
-                    return node.body if node.test.value else node.orelse
                 return node
 
-        made = visited(Leaf(), copy.deepcopy(node))
+        made = visited(Decided(), visited(Leaf(), copy.deepcopy(node)))
         return visited(self.translator, made)
 
     def _norm(self, node: ast.Call) -> ast.expr:
@@ -373,7 +371,7 @@ class PerLeaf:
             def visit_Name(self, node: ast.Name) -> ast.expr:
                 return copy.deepcopy(parts[node.id]) if node.id in parts else node
 
-        made = self.translator.visit(Outer().visit(function))
+        made = self.translator.visit(Decided().visit(Outer().visit(function)))
         if not any(
             isinstance(s, ast.FunctionDef) and s.name == title for s in self.update
         ):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import pytest
 
 from mlax_scaffold.conversion import convert
@@ -355,6 +357,53 @@ def test_an_exponent_that_is_positive_by_default_is_not_negative():
     given = "def thing(x, power=2.0):\n    return (1 - x) ** power\n"
     made = convert("model.py", given, "thing", "thing", "FUNCTION")
     assert "power: NonNegative = 2.0" in made.text
+
+
+@pytest.mark.parametrize(
+    ("limit", "kept"), [("10.0", "jnp.minimum(ratio, 10.0)"), ("None", "")]
+)
+def test_conditions_on_what_an_optimizer_is_given_are_decided(limit: str, kept: str):
+    """`10.0 is not None` is code that Python itself warns of."""
+    given = f"""\
+import jax
+import jax.numpy as jnp
+import optax
+
+
+def limited(limit=None, least=None):
+    def init_fn(params):
+        return optax.EmptyState()
+
+    def update_fn(updates, state, params=None):
+        def scale(u, p):
+            ratio = jnp.linalg.norm(p) / jnp.linalg.norm(u)
+            if limit is not None and limit > 0:
+                ratio = jnp.minimum(ratio, limit)
+            elif least is not None:
+                ratio = jnp.maximum(ratio, least)
+            return u * ratio
+
+        grads = jax.tree.map(lambda g: g if limit is None else g * limit, updates)
+        return jax.tree.map(scale, grads, params), state
+
+    return optax.GradientTransformation(init_fn, update_fn)
+
+
+def thing(learning_rate):
+    return optax.chain(
+        limited({limit}), optax.scale_by_learning_rate(learning_rate)
+    )
+"""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", SyntaxWarning)
+        made = convert("model.py", given, "thing", "Thing", "OPTIMIZER")
+        compile(made.text, "thing.py", "exec")
+    assert made.whole
+    assert "None" not in made.text
+    assert " True" not in made.text
+    assert "maximum" not in made.text
+    assert kept in made.text
+    assert ("minimum" in made.text) == ("grad * 10.0" in made.text) == bool(kept)
 
 
 def test_a_schedule_that_an_optimizer_holds_is_listed_with_its_line():
