@@ -8,12 +8,13 @@ from mlax_scaffold.conversion.class_fields import (
     ClassFields,
 )
 from mlax_scaffold.conversion.description import Field
-from mlax_scaffold.conversion.sizes import Array, Symbols, Value, is_symbol
+from mlax_scaffold.conversion.sizes import Symbols, is_symbol
 from mlax_scaffold.conversion.trees import (
     expression,
     name,
     self_attribute,
 )
+from mlax_scaffold.conversion.values import Array, Value
 
 
 class AddedFields(ClassFields):

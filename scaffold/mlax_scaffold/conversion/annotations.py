@@ -6,8 +6,9 @@ import ast
 import re
 from collections.abc import Mapping
 
-from mlax_scaffold.conversion.sizes import Array, Several, Symbols, Value, is_symbol
+from mlax_scaffold.conversion.sizes import Symbols, is_symbol
 from mlax_scaffold.conversion.trees import expression, literal, same
+from mlax_scaffold.conversion.values import Array, Several, Value
 
 
 def symbols_named(

@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from mlax_scaffold.conversion.growing import Growing
 from mlax_scaffold.conversion.loss_shapes import loss_shape
-from mlax_scaffold.conversion.sizes import (
-    Array,
-    Number,
-    Several,
-    Shape,
-    Symbols,
-    Value,
-    product,
-)
+from mlax_scaffold.conversion.reshaping import Reshaping
+from mlax_scaffold.conversion.sizes import Symbols
 from mlax_scaffold.conversion.trees import expression, folded, literal, same
+from mlax_scaffold.conversion.values import Array, Number, Several, Shape, Value
 
 if TYPE_CHECKING:
     from mlax_scaffold.conversion.reading import Reading
@@ -125,7 +117,7 @@ _BINARY = (
 )
 
 
-class ArrayShapes(Growing):
+class ArrayShapes(Reshaping):
     """Results of operations of arrays."""
 
     def __init__(self, symbols: Symbols, framework: str):
@@ -202,58 +194,6 @@ class ArrayShapes(Growing):
             return owner
         return None
 
-    def reshaped(
-        self, array: Array, nodes: Sequence[ast.expr], values: list[Value]
-    ) -> Value:
-        """An array of another shape; the one axis that is left open is what remains."""
-        sizes: list[ast.expr | None] = []
-        for node, value in zip(nodes, values, strict=False):
-            if isinstance(node, ast.Starred):
-                return self._starred(array, nodes, values)
-            sizes.append(value.value if isinstance(value, Number) else None)
-        if len(nodes) != len(values):
-            for value in values[len(sizes) :]:
-                sizes.append(value.value if isinstance(value, Number) else None)
-        open_ = [
-            i for i, s in enumerate(sizes) if s is not None and literal(folded(s)) == -1
-        ]
-        if open_ == [1] and self.in_heads(array, sizes):
-            open_ = []
-        if open_ == [0] and len(sizes) == 2 and sizes[1] is not None and array.lead:
-            # What all but the last axis are made one of.
-            last = None if array.axes else self.symbols.axis(array, -1)
-            if last is not None:
-                self.symbols.equal(last, sizes[1])
-        if len(open_) == 1 and not array.lead:
-            left = [ast.unparse(self.symbols.find(a)) for a in array.axes]
-            rest = list(array.axes)
-            matched = True
-            others = []
-            for i, size in enumerate(sizes):
-                if i == open_[0]:
-                    continue
-                text = ast.unparse(self.symbols.find(size)) if size is not None else ""
-                if text in left:
-                    at = left.index(text)
-                    left.pop(at)
-                    rest.pop(at)
-                elif size is not None:
-                    others.append(size)
-                else:
-                    matched = False
-            if matched:
-                size = product(rest)
-                if others:
-                    size = folded(expression("a // b", a=size, b=product(others)))
-                sizes[open_[0]] = size
-        elif open_:
-            sizes[open_[0]] = None
-        made = [
-            s if s is not None and literal(s) != -1 else self.symbols.fresh("_")
-            for s in sizes
-        ]
-        return Array(made, False, array.kind)
-
     def _chosen(self, node: ast.expr, condition: Value, made: Value) -> None:
         """A condition of which nothing is known is broadcast to what it chooses from."""
         if not isinstance(condition, Array) or not isinstance(made, Array):
@@ -262,34 +202,6 @@ class ArrayShapes(Growing):
         for one in (condition, *condition.behind):
             if one.lead and not one.axes and made.axes and one is not made:
                 one.broadcast_to(made)
-
-    def _starred(
-        self, array: Array, nodes: Sequence[ast.expr], values: list[Value]
-    ) -> Value:
-        tail: list[ast.expr] = []
-        for value in values[1:]:
-            tail.append(
-                value.value if isinstance(value, Number) else self.symbols.fresh("_")
-            )
-        first = nodes[0]
-        if isinstance(first, ast.Starred) and ast.unparse(first).endswith(
-            (".shape[:-1]", "batch")
-        ):
-            return array.like([*array.axes[:-1], *tail])
-        match first:
-            case ast.Starred(
-                value=ast.Subscript(
-                    slice=ast.Slice(lower=None, upper=ast.Constant(kept))
-                )
-            ) if isinstance(kept, int) and kept > 0 and not array.lead:
-                if [literal(t) for t in tail] == [-1]:
-                    tail = [product(array.axes[kept:])]
-                return Array([*array.axes[:kept], *map(self._told, tail)], False)
-        return Array([self._told(t) for t in tail], True, array.kind)
-
-    def _told(self, size: ast.expr) -> ast.expr:
-        """A size; a new one for one that is left open."""
-        return self.symbols.fresh("_") if literal(size) == -1 else size
 
     def _convolved(
         self, node: ast.Call, x: Array, kernel: Value, bodies: Reading

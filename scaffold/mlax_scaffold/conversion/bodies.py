@@ -13,13 +13,6 @@ from mlax_scaffold.conversion.loop_parts import (
 from mlax_scaffold.conversion.looping import Looping
 from mlax_scaffold.conversion.reading import Environment
 from mlax_scaffold.conversion.signatures import Signature
-from mlax_scaffold.conversion.sizes import (
-    Module,
-    Number,
-    Several,
-    Shape,
-    Value,
-)
 from mlax_scaffold.conversion.trees import (
     expression,
     literal,
@@ -29,6 +22,7 @@ from mlax_scaffold.conversion.trees import (
     self_attribute,
     statement,
 )
+from mlax_scaffold.conversion.values import Module, Number, Several, Shape, Value
 
 
 class Bodies(Looping):

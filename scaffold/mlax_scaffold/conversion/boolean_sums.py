@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from mlax_scaffold.conversion.sizes import Array, Value
 from mlax_scaffold.conversion.trees import expression
+from mlax_scaffold.conversion.values import Array, Value
 
 _WORDS = ("@word:sum", "@word:mean")
 

@@ -14,9 +14,10 @@ from mlax_scaffold.conversion.inline_weights import typed
 from mlax_scaffold.conversion.interfaces import Interface
 from mlax_scaffold.conversion.notes import Notes
 from mlax_scaffold.conversion.origin import Origin
-from mlax_scaffold.conversion.sizes import Symbols, Value
+from mlax_scaffold.conversion.sizes import Symbols
 from mlax_scaffold.conversion.translation import Translator
 from mlax_scaffold.conversion.trees import name, statement
+from mlax_scaffold.conversion.values import Value
 from mlax_scaffold.conversion.vocabulary import CHAINED
 
 TAKEN = frozenset(

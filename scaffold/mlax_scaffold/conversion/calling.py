@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 
+from mlax_scaffold.conversion.applying import Applying
 from mlax_scaffold.conversion.boolean_sums import of_numbers
 from mlax_scaffold.conversion.calculations import Calculations
 from mlax_scaffold.conversion.helper_dtypes import (
@@ -13,15 +14,17 @@ from mlax_scaffold.conversion.helper_dtypes import (
     makes_floats,
     with_dtype,
 )
-from mlax_scaffold.conversion.interfaces import Interface
 from mlax_scaffold.conversion.layer_shapes import arguments
-from mlax_scaffold.conversion.loop_parts import (
-    _one,
-)
 from mlax_scaffold.conversion.notes import Notes
 from mlax_scaffold.conversion.recurrences import states_given
-from mlax_scaffold.conversion.scanning import Scanning
-from mlax_scaffold.conversion.sizes import (
+from mlax_scaffold.conversion.static_arrays import static_shape
+from mlax_scaffold.conversion.translation import Translator
+from mlax_scaffold.conversion.trees import (
+    expression,
+    is_layer,
+    self_attribute,
+)
+from mlax_scaffold.conversion.values import (
     Array,
     Loop,
     Module,
@@ -30,20 +33,10 @@ from mlax_scaffold.conversion.sizes import (
     Shape,
     Value,
 )
-from mlax_scaffold.conversion.static_arrays import static_shape
-from mlax_scaffold.conversion.translation import Translator
-from mlax_scaffold.conversion.trees import (
-    expression,
-    is_layer,
-    literal,
-    name,
-    replaced,
-    self_attribute,
-)
 from mlax_scaffold.conversion.vocabulary import CHAINED
 
 
-class Calling(Scanning):
+class Calling(Applying):
     """Values of expressions."""
 
     def value(self, node: ast.expr) -> tuple[ast.expr, Value]:
@@ -328,107 +321,6 @@ class Calling(Scanning):
         if known is not None and known.layer.partition(":")[2] in pointwise:
             return inner
         return None
-
-    def _reference(self, attribute: str) -> ast.expr:
-        known = self.builder.attributes[attribute]
-        if known.kind == "layers" and self.loop is not None:
-            return name(_one(attribute))
-        return expression(f"self.{attribute}")
-
-    def _arguments(self, args: list[ast.expr]) -> tuple[list[ast.expr], list[Value]]:
-        made = [self.value(a) for a in args]
-        return [m for m, _ in made], [v for _, v in made]
-
-    def _applied(
-        self, node: ast.Call, attribute: str, given: list[Value] | None = None
-    ) -> tuple[ast.expr, Value]:
-        """The call of a layer: what is unknown of its declaration is told by its input."""
-        known = self.builder.attributes[attribute]
-        assert known.call is not None
-        kind, _, layer = known.layer.partition(":")
-        interface = self.builder.own.get(layer) if kind == "@own" else None
-        if interface is not None:
-            node = self._own_arguments(node, interface)
-        if given is None:
-            node = self._flagless(node)
-            node.args, given = self._arguments(node.args)
-        read = {k.arg: self.value(k.value) for k in node.keywords}
-        node.keywords = [ast.keyword(k, made) for k, (made, _) in read.items()]
-        if interface is not None:
-            kept = [i for i in interface.inputs if not interface.dropped.get(i)]
-            given = given + [read.get(i, (None, None))[1] for i in kept[len(given) :]]
-            signature = self.results.get(layer)
-            result = (
-                signature.result(self.symbols, known.call, given) if signature else None
-            )
-            return node, result
-        call = known.call
-        if known.first:
-            # The input is that of the first pass; what comes out of the last is not told.
-            call = copy.deepcopy(call)
-            call.args = [replaced(a, known.first) for a in call.args]
-        result = self.layers.result(layer, call, given)
-        if layer == "MultiHeadAttention" and given:
-            heads = arguments(layer, known.call).get("heads")
-            mask = read.get("mask") or read.get("attn_mask") or (None, None)
-            self.layers.attended(given, heads, mask[1])
-        return self._as_here(node, layer, result)
-
-    def _as_here(
-        self, node: ast.Call, layer: str, result: Value
-    ) -> tuple[ast.expr, Value]:
-        from mlax_scaffold.conversion.rows import MisfitError
-        from mlax_scaffold.conversion.tables import CALLS
-
-        row = CALLS.get(self.builder.framework, {}).get(layer)
-        if row is None:
-            return node, result
-        try:
-            call = ast.Call(node.func, [node.func, *node.args], node.keywords)
-            made = row.fill(row.bind_all(call), self.builder.calculations)
-        except MisfitError as error:
-            self.builder.notes.refuse(
-                node,
-                f"the call of {layer} with {error} has no counterpart",
-                "leave the argument out, or write what it computes",
-            )
-            return node, result
-        if isinstance(made, ast.Subscript) and isinstance(result, Several):
-            index = literal(made.slice)
-            if isinstance(index, int):
-                return made, result.items[index]
-            turned = ast.unparse(made.slice) == "::-1"
-            if turned:
-                return made, Several(result.items[::-1])
-        if isinstance(made, ast.Tuple):
-            return made, Several([result, None])
-        return made, result
-
-    def _flagless(self, node: ast.Call) -> ast.Call:
-        """A call without flags of training and keys, which layers here are not given."""
-        from mlax_scaffold.conversion.vocabulary import INFERENCE, KEYS, TRAINING
-
-        left_out = {*TRAINING, *INFERENCE, *KEYS, "state"}
-        node.keywords = [k for k in node.keywords if k.arg not in left_out]
-        node.args = [
-            a
-            for a in node.args
-            if not ast.unparse(a).endswith("self.training")
-            and ast.unparse(a) != "self.key()"
-        ]
-        return node
-
-    def _own_arguments(self, node: ast.Call, interface: Interface) -> ast.Call:
-        kept = []
-        for place, argument in zip(interface.inputs, node.args, strict=False):
-            if not interface.dropped.get(place):
-                kept.append(argument)
-        rest = node.args[len(interface.inputs) :]
-        node.args = [*kept, *rest]
-        node.keywords = [
-            k for k in node.keywords if not interface.dropped.get(str(k.arg))
-        ]
-        return node
 
 
 def _widens(call: ast.Call) -> bool:

@@ -7,13 +7,13 @@ import copy
 import os
 from dataclasses import replace
 
-from mlax_scaffold.conversion.added_fields import AddedFields
 from mlax_scaffold.conversion.annotations import annotated, result_type, symbols_named
 from mlax_scaffold.conversion.bodies import Bodies
 from mlax_scaffold.conversion.building import Builder
 from mlax_scaffold.conversion.class_fields import (
     _static_type,
 )
+from mlax_scaffold.conversion.class_methods import ClassMethods, optional
 from mlax_scaffold.conversion.constructor import (
     Constructor,
 )
@@ -21,61 +21,31 @@ from mlax_scaffold.conversion.description import Described, Field
 from mlax_scaffold.conversion.draws import Draws
 from mlax_scaffold.conversion.examples import example
 from mlax_scaffold.conversion.interfaces import Interface
-from mlax_scaffold.conversion.key_loops import holds_keys
 from mlax_scaffold.conversion.library import tidied
 from mlax_scaffold.conversion.loop_parts import unnumbered
 from mlax_scaffold.conversion.notes import Notes
 from mlax_scaffold.conversion.origin import Origin
 from mlax_scaffold.conversion.preparing import prepare
 from mlax_scaffold.conversion.signatures import Signature
-from mlax_scaffold.conversion.sizes import Array, Several, Symbols, Value, is_symbol
+from mlax_scaffold.conversion.sizes import Symbols, is_symbol
 from mlax_scaffold.conversion.told_shapes import told
 from mlax_scaffold.conversion.trees import (
-    constant,
     docstring,
     expression,
     is_layer,
-    is_none,
     names,
     self_attribute,
     without_docstring,
 )
 from mlax_scaffold.conversion.trials import drawing, trial
-from mlax_scaffold.conversion.vocabulary import KEYS, flags
+from mlax_scaffold.conversion.values import Array, Value
 
 CALLS = ("__call__", "forward", "call", "apply")
 _IMAGE_SIZES = ("img_size", "image_size", "input_size", "resolution", "img_dim")
 DATACLASSES = ("flax", "equinox")
-_SKIPPED = frozenset(
-    (
-        *(
-            "__init__",
-            "setup",
-            "reset_parameters",
-            "_init_weights",
-            "init_weights",
-            "extra_repr",
-        ),
-        *(
-            "__repr__",
-            "__hash__",
-            "__eq__",
-            "_reset_parameters",
-            "configure_optimizers",
-        ),
-        *(
-            "training_step",
-            "validation_step",
-            "init_cache",
-            "_initialize_weights",
-            "initialize",
-        ),
-        *("initialize_carry",),
-    )
-)
 
 
-class ClassReader(AddedFields):
+class ClassReader(ClassMethods):
     """Converts one class."""
 
     def __init__(
@@ -165,103 +135,6 @@ class ClassReader(AddedFields):
             for axis in axes:
                 self.symbols.equal(axis, expression(f"self.{known}"))
 
-    # What is computed.
-
-    def _helpers(self, call: ast.FunctionDef) -> list[ast.FunctionDef]:
-        found: list[ast.FunctionDef] = []
-        around = self.builder.translator.around
-        for function in self.methods.values():
-            if function is call or function.name in {*_SKIPPED, *self.builder.consumed}:
-                continue
-            decorators = [ast.unparse(d) for d in function.decorator_list]
-            if "property" in decorators or any("classmethod" in d for d in decorators):
-                if "property" in decorators:
-                    made = self._method(function, function.name, [])
-                    made.decorator_list = [expression("property")]
-                    found.append(made)
-                continue
-            if function.name.startswith("__"):
-                continue
-            title = (
-                function.name if function.name.startswith("_") else f"_{function.name}"
-            )
-            around.attributes[function.name] = expression(f"self.{title}")
-        for function in self.methods.values():
-            decorators = [ast.unparse(d) for d in function.decorator_list]
-            if (
-                function is call
-                or function.name in {*_SKIPPED, *self.builder.consumed}
-                or function.name.startswith("__")
-                or "property" in decorators
-                or any("classmethod" in d for d in decorators)
-            ):
-                continue
-            title = (
-                function.name if function.name.startswith("_") else f"_{function.name}"
-            )
-            made = self._method(function, title, self._inputs(function))
-            if "staticmethod" in decorators:
-                made.decorator_list = [expression("staticmethod")]
-                made.args.args = made.args.args[1:]
-            found.append(made)
-        return found
-
-    def _method(
-        self, function: ast.FunctionDef, title: str, inputs: list[ast.arg]
-    ) -> ast.FunctionDef:
-        translator = self.builder.translator
-        around = translator.around
-        given = [a.arg for a in (*function.args.args, *function.args.kwonlyargs)]
-        kept = {a.arg for a in inputs}
-        saved = around.locals, set(around.keys)
-        calculations = self.builder.calculations
-        first = calculations.first_input
-        if inputs and first not in {a.arg for a in inputs}:
-            calculations.first_input = inputs[0].arg
-        around.locals = {**flags([g for g in given if g not in kept])}
-        around.keys = {*around.keys, *(g for g in given if g in KEYS)}
-        for key in around.keys - kept:
-            around.locals[key] = expression("self.key()")
-        cleaned = [s for s in map(self._cleaned, without_docstring(function.body)) if s]
-        body = translator.statements(cleaned)
-        around.locals, around.keys = saved
-        calculations.first_input = first
-        positional = [a for a in function.args.args if a.arg in kept]
-        keyword_only = [a for a in function.args.kwonlyargs if a.arg in kept]
-        defaults = _kept_defaults(function, kept)
-        arguments = ast.arguments(
-            [],
-            [ast.arg("self"), *(ast.arg(a.arg) for a in positional)],
-            None,
-            [ast.arg(a.arg) for a in keyword_only],
-            [defaults.get(a.arg) for a in keyword_only],
-            None,
-            [defaults[a.arg] for a in positional if a.arg in defaults],
-        )
-        made = ast.FunctionDef(title, arguments, body, [], None, lineno=function.lineno)
-        text = docstring(function)
-        if text and title != "forward":
-            made.body = [ast.Expr(constant(text)), *made.body]
-        return made
-
-    def _cleaned(self, node: ast.stmt) -> ast.stmt | None:
-        """A statement; None where it is about keys and flags alone."""
-        around = self.builder.translator.around
-        if isinstance(node, ast.Assign) and len(node.targets) == 1:
-            text = ast.unparse(node.value)
-            target = node.targets[0]
-            bound = [n.id for n in ast.walk(target) if isinstance(n, ast.Name)]
-            if holds_keys(self.builder.origin, node.value):
-                around.keys |= set(bound)
-                for local in bound:
-                    around.locals[local] = expression("self.key()")
-                return None
-            if "merge_param(" in text or (bound and all(flags([b]) for b in bound)):
-                for local in bound:
-                    around.locals.update(flags([local]))
-                return None
-        return node
-
     # The result.
 
     def _described(
@@ -291,7 +164,7 @@ class ClassReader(AddedFields):
                 env.get(argument.arg),
                 texts,
                 named,
-                _optional(call, argument.arg),
+                optional(call, argument.arg),
             )
         forward.returns = result_type(self.symbols, result, env, texts, named)
         doc = (
@@ -377,28 +250,6 @@ class ClassReader(AddedFields):
         return Resolve().visit(node)
 
 
-def _kept_defaults(function: ast.FunctionDef, kept: set[str]) -> dict[str, ast.expr]:
-    places = [a.arg for a in function.args.args]
-    found = dict(
-        zip(
-            places[len(places) - len(function.args.defaults) :],
-            function.args.defaults,
-            strict=True,
-        )
-    )
-    for argument, default in zip(
-        function.args.kwonlyargs, function.args.kw_defaults, strict=True
-    ):
-        if default is not None:
-            found[argument.arg] = default
-    return {k: copy.deepcopy(v) for k, v in found.items() if k in kept}
-
-
-def _optional(function: ast.FunctionDef, argument: str) -> bool:
-    default = _kept_defaults(function, {argument}).get(argument)
-    return is_none(default)
-
-
 def _constants(node: ast.ClassDef) -> tuple[ast.stmt, ...]:
     return tuple(
         part
@@ -407,6 +258,3 @@ def _constants(node: ast.ClassDef) -> tuple[ast.stmt, ...]:
         and isinstance(part.targets[0], ast.Name)
         and part.targets[0].id.isupper()
     )
-
-
-__all__ = ["ClassReader", "Several", "self_attribute"]

@@ -6,16 +6,12 @@ import ast
 import copy
 
 from mlax_scaffold.conversion.reading import Reading
-from mlax_scaffold.conversion.sizes import (
-    Number,
-    Several,
-    Shape,
-)
 from mlax_scaffold.conversion.trees import (
     is_layer,
     literal,
     name,
 )
+from mlax_scaffold.conversion.values import Number, Several, Shape
 from mlax_scaffold.model.import_time import INITIALIZERS, OWN_INITIALIZERS
 
 

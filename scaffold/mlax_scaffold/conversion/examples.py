@@ -8,8 +8,9 @@ import re
 from collections.abc import Iterable, Mapping
 
 from mlax_scaffold.conversion.description import Field
-from mlax_scaffold.conversion.sizes import Array, Symbols, Value, is_symbol
+from mlax_scaffold.conversion.sizes import Symbols, is_symbol
 from mlax_scaffold.conversion.trees import literal
+from mlax_scaffold.conversion.values import Array, Value
 
 _SMALL = re.compile(
     r"(heads?|groups?|depth|layers?|blocks?|factor|ratio|mult\w*|reduction|expansion|^n_|^num_|rank|stride|experts|top_?k|^k$|bottleneck)"

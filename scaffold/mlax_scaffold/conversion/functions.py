@@ -13,7 +13,7 @@ from mlax_scaffold.conversion.description import Field, Function, SpecText
 from mlax_scaffold.conversion.notes import Notes
 from mlax_scaffold.conversion.origin import Origin
 from mlax_scaffold.conversion.programs import carried
-from mlax_scaffold.conversion.sizes import Array, Symbols, Value
+from mlax_scaffold.conversion.sizes import Symbols
 from mlax_scaffold.conversion.trees import (
     docstring,
     is_none,
@@ -22,6 +22,7 @@ from mlax_scaffold.conversion.trees import (
     without_docstring,
 )
 from mlax_scaffold.conversion.trials import trial
+from mlax_scaffold.conversion.values import Array, Value
 from mlax_scaffold.conversion.vocabulary import is_key
 from mlax_scaffold.conversion.words import is_exponent, word_of
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 
 from mlax_scaffold.conversion.indexing import Indexing
-from mlax_scaffold.conversion.sizes import Array, Number, Several, Shape, Value
 from mlax_scaffold.conversion.trees import expression, folded, literal
+from mlax_scaffold.conversion.values import Array, Number, Several, Shape, Value
 
 
 class Growing(Indexing):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Collection
 
-from mlax_scaffold.conversion.sizes import Array, Several, Value
 from mlax_scaffold.conversion.static_arrays import numpy_of
 from mlax_scaffold.conversion.trees import expression, literal, name
+from mlax_scaffold.conversion.values import Array, Several, Value
 
 _DTYPE = "dtype"
 _ELEMENTWISE = frozenset(

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mlax_scaffold.conversion.shape_functions import ShapeFunctions
-from mlax_scaffold.conversion.sizes import (
+from mlax_scaffold.conversion.trees import expression, folded, literal
+from mlax_scaffold.conversion.values import (
     Array,
     Each,
     Number,
@@ -16,7 +17,6 @@ from mlax_scaffold.conversion.sizes import (
     Shape,
     Value,
 )
-from mlax_scaffold.conversion.trees import expression, folded, literal
 
 if TYPE_CHECKING:
     pass

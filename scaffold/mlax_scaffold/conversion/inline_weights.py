@@ -7,7 +7,6 @@ import copy
 from typing import TYPE_CHECKING
 
 from mlax_scaffold.conversion.description import Field
-from mlax_scaffold.conversion.sizes import Array, Several, Shape, Value
 from mlax_scaffold.conversion.trees import (
     constant,
     expression,
@@ -15,6 +14,7 @@ from mlax_scaffold.conversion.trees import (
     name,
     replaced,
 )
+from mlax_scaffold.conversion.values import Array, Several, Shape, Value
 
 if TYPE_CHECKING:
     from mlax_scaffold.conversion.reading import Reading

@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 
 from mlax_scaffold.conversion.library import layer_fields
-from mlax_scaffold.conversion.sizes import Array, Several, Symbols, Value, product
+from mlax_scaffold.conversion.sizes import Symbols, product
 from mlax_scaffold.conversion.trees import expression, folded, literal
+from mlax_scaffold.conversion.values import Array, Several, Value
 
 _LAST = ("Linear", "Bias", "LayerNorm", "RMSNorm", "LoRALinear", "LoRA", "Maxout")
 _SAME = ("Dropout", "Identity", "AlphaDropout", "DropPath", "PReLU", "GaussianNoise")

@@ -11,14 +11,7 @@ from mlax_scaffold.conversion.loop_parts import (
     _last_of,
     _one,
 )
-from mlax_scaffold.conversion.sizes import (
-    Array,
-    Each,
-    Loop,
-    Number,
-    Value,
-    is_symbol,
-)
+from mlax_scaffold.conversion.sizes import is_symbol
 from mlax_scaffold.conversion.trees import (
     expression,
     folded,
@@ -30,6 +23,7 @@ from mlax_scaffold.conversion.trees import (
     targets,
     with_names,
 )
+from mlax_scaffold.conversion.values import Array, Each, Loop, Number, Value
 
 
 def _growth(

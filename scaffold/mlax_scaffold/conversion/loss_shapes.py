@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from mlax_scaffold.conversion.sizes import Array, Symbols, Value
+from mlax_scaffold.conversion.sizes import Symbols
+from mlax_scaffold.conversion.values import Array, Value
 
 _OF_ELEMENTS = (
     *("l2_loss", "squared_error", "log_cosh", "huber_loss", "hinge_loss"),

@@ -9,7 +9,8 @@ from mlax_scaffold.conversion.building import Builder
 from mlax_scaffold.conversion.inline_weights import Weights
 from mlax_scaffold.conversion.layer_shapes import LayerShapes
 from mlax_scaffold.conversion.signatures import Signature
-from mlax_scaffold.conversion.sizes import Symbols, Value
+from mlax_scaffold.conversion.sizes import Symbols
+from mlax_scaffold.conversion.values import Value
 
 Environment = dict[str, Value]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from mlax_scaffold.conversion.building import Attribute, Builder
 from mlax_scaffold.conversion.rows import MisfitError, Row
-from mlax_scaffold.conversion.sizes import Array, Several, Symbols, Value
+from mlax_scaffold.conversion.sizes import Symbols
 from mlax_scaffold.conversion.trees import (
     expression,
     folded,
@@ -19,6 +19,7 @@ from mlax_scaffold.conversion.trees import (
     self_attribute,
     statement,
 )
+from mlax_scaffold.conversion.values import Array, Several, Value
 
 _SIGNATURE = (
     "(input_size, hidden_size, num_layers=1, bias=True, batch_first=False, dropout=0.0, "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mlax_scaffold.conversion.declaring import Declaring
-from mlax_scaffold.conversion.sizes import Array, Several, Value
+from mlax_scaffold.conversion.values import Array, Several, Value
 
 
 class Scanning(Declaring):

@@ -5,14 +5,9 @@ from __future__ import annotations
 import ast
 from itertools import pairwise
 
-from mlax_scaffold.conversion.sizes import (
-    Array,
-    Several,
-    Symbols,
-    Value,
-    is_symbol,
-)
+from mlax_scaffold.conversion.sizes import Symbols, is_symbol
 from mlax_scaffold.conversion.trees import expression, folded, literal, same
+from mlax_scaffold.conversion.values import Array, Several, Value
 
 
 def _difference(end: ast.expr, start: ast.expr) -> ast.expr:

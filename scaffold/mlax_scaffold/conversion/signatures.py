@@ -5,15 +5,8 @@ from __future__ import annotations
 import ast
 import copy
 
-from mlax_scaffold.conversion.sizes import (
-    Array,
-    Prefix,
-    Several,
-    Symbols,
-    Value,
-    is_symbol,
-    substituted,
-)
+from mlax_scaffold.conversion.sizes import Symbols, is_symbol, substituted
+from mlax_scaffold.conversion.values import Array, Prefix, Several, Value
 
 
 class Signature:

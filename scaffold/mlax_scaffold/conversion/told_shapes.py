@@ -7,8 +7,9 @@ from collections import Counter
 from collections.abc import Collection, Iterable
 
 from mlax_scaffold.conversion.class_fields import _kind
-from mlax_scaffold.conversion.sizes import Array, Symbols
+from mlax_scaffold.conversion.sizes import Symbols
 from mlax_scaffold.conversion.trees import expression
+from mlax_scaffold.conversion.values import Array
 
 
 def told(

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping
 
 from mlax_scaffold.conversion.description import Field, Trial
 from mlax_scaffold.conversion.examples import fitting
-from mlax_scaffold.conversion.sizes import Array, Symbols, Value
+from mlax_scaffold.conversion.sizes import Symbols
 from mlax_scaffold.conversion.trees import is_none
+from mlax_scaffold.conversion.values import Array, Value
 from mlax_scaffold.conversion.vocabulary import KEYS
 
 

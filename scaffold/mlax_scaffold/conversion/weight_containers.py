@@ -7,9 +7,9 @@ import copy
 from collections.abc import Callable, Sequence
 
 from mlax_scaffold.conversion.initial import initial
-from mlax_scaffold.conversion.sizes import Array, Each, Record, Several, Value
 from mlax_scaffold.conversion.translation import Translator
 from mlax_scaffold.conversion.trees import literal, name, names, replaced, targets
+from mlax_scaffold.conversion.values import Array, Each, Record, Several, Value
 
 
 class Containers:

@@ -1,0 +1,104 @@
+"""Locals of a constructor: what setup computes, and names of layers, initializers and keys."""
+
+from __future__ import annotations
+
+import ast
+
+from mlax_scaffold.conversion.builder_methods import BuilderMethods
+from mlax_scaffold.conversion.static_arrays import numpy_of
+from mlax_scaffold.conversion.trees import is_name, name, targets
+
+_KEYED = tuple(
+    f"jax.random.{n}" for n in ("split", "key", "PRNGKey", "fold_in", "wrap_key_data")
+)
+
+
+class ConstructorLocals(BuilderMethods):
+    """Reads them."""
+
+    def _local(self, node: ast.stmt) -> None:
+        around = self.translator.around
+        bound = set(targets(node))
+        hidden = {t: name(f"own_{t}") for t in bound if t in self.builder.fields}
+        if not isinstance(node, ast.Assign | ast.AnnAssign):
+            self._begun(hidden)
+        # All that setup computes is known before there are arrays.
+        made = [numpy_of(s) for s in self.translator.statements([node])]
+        for statement_ in made:
+            for part in ast.walk(statement_):
+                if isinstance(part, ast.Name) and part.id in hidden:
+                    part.id = hidden[part.id].id
+        for local in bound:
+            around.locals.pop(local, None)
+        around.locals.update(hidden)
+        self.builder.setup += made
+
+    def _begun(self, hidden: dict[str, ast.Name]) -> None:
+        """Parameters that a statement changes, or may leave as they are, begin as locals."""
+        around = self.translator.around
+        for parameter, local in sorted(hidden.items()):
+            before = around.locals.get(parameter)
+            if before is not None and not is_name(before, local.id):
+                target = ast.Name(local.id, ast.Store())
+                self.builder.setup.append(ast.Assign([target], before, lineno=0))
+                around.locals[parameter] = local
+
+    def _draws(self, value: ast.expr) -> bool:
+        """Whether a value is an array of random numbers, which a weight begins with."""
+        called = (p for p in ast.walk(value) if isinstance(p, ast.Call))
+        names = [self.translator.origin.qualified(p.func) for p in called]
+        drawn = any(n.startswith("jax.random.") and n not in _KEYED for n in names)
+        return drawn and not self.modules.is_module(value)
+
+    def _keys(self, target: ast.expr, value: ast.expr) -> bool:
+        """Whether keys are split, which a spec leaves to the library."""
+        around = self.translator.around
+        used = {n.id for n in ast.walk(value) if isinstance(n, ast.Name)}
+        called = [
+            self.translator.origin.qualified(p.func) or ast.unparse(p.func)
+            for p in ast.walk(value)
+            if isinstance(p, ast.Call)
+        ]
+        ends = ("random.split", "PRNGKey", "random.key", "fold_in", "PRNGSequence")
+        splits = any(c.endswith(ends) for c in called)
+        splits = splits or (
+            ("iter" in called or "next" in called) and bool(used & around.keys)
+        )
+        # `rngs.params()`, `rngs()`
+        splits = splits or any(c.partition(".")[0] in around.keys for c in called)
+        if not splits:
+            return False
+        for bound in targets(target):
+            around.keys.add(bound)
+            around.locals[bound] = ast.Constant(None)
+        if isinstance(target, ast.Name) and isinstance(value, ast.Call):
+            number = value.args[1] if len(value.args) > 1 else ast.Constant(2)
+            self.lists.keys[target.id] = self.translator.expression(number)
+        return True
+
+    def _named(self, target: str, value: ast.expr) -> bool:
+        """A local that stands for a layer, an initializer, or a partial call."""
+        around = self.translator.around
+        full = (
+            self.translator.origin.qualified(value.func)
+            if isinstance(value, ast.Call)
+            else ""
+        )
+        if full == "functools.partial" and isinstance(value, ast.Call):
+            inner = ast.Call(value.args[0], value.args[1:], value.keywords)
+            if self.modules.is_constructor(inner):
+                around.makers[target] = inner
+                return True
+        whole = self.translator.origin.qualified(value)
+        if whole in self.modules.constructors:
+            around.makers[target] = ast.Call(value, [], [])
+            return True
+        if self.modules.is_module(value):
+            self.modules.named[target] = value
+            return True
+        made = self.translator.expression(value)
+        text = ast.unparse(made)
+        if text.startswith("@word:") and "(key" not in text:
+            around.locals[target] = made
+            return True
+        return False

@@ -1,0 +1,169 @@
+"""What is known of the values of a body: arrays by their axes, numbers, and structures of them."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+
+
+@dataclass
+class Prefix:
+    """The first axes of arrays that have them in common."""
+
+    axes: list[ast.expr] = field(default_factory=list)
+    open: bool = True
+    """Whether any number of others stands before them."""
+    some: bool = False
+    """Whether that is one at least."""
+
+
+class Array:
+    """An array: its last axes, and whether any number of others stands before them."""
+
+    def __init__(
+        self,
+        axes: list[ast.expr] | None = None,
+        lead: bool = True,
+        kind: str = "Float",
+        prefix: Prefix | None = None,
+    ):
+        self.tail = list(axes or ())
+        self.prefix = prefix or Prefix([], lead)
+        self.kind = kind
+        self.against: Array | None = None
+        """What an array is broadcast to that nothing else is known of."""
+        self.widened: tuple[Array, int] | None = None
+        """What it is with one more axis, and which, where nothing else is known of that."""
+        self.behind: list[Array] = []
+        """Those that are broadcast to this one, of which nothing else is known."""
+        self.parts: list[Array] = []
+        """What it is joined of, where nothing else is known of it."""
+        self.along = 0
+        """The axis along which those are joined."""
+        self.asked = 0
+        """The axis from the first one whose size the code reads, the furthest of them."""
+        self.whole = ""
+        """The hyperparameter that all axes but the first are in."""
+        self.flat: ast.expr | None = None
+        """The size of all axes but the first, where they are made one."""
+
+    @property
+    def axes(self) -> list[ast.expr]:
+        """The axes that are known, from the first one."""
+        return [*self.prefix.axes, *self.tail]
+
+    @property
+    def lead(self) -> bool:
+        """Whether any number of axes stands before those."""
+        return self.prefix.open
+
+    def with_axis(self, at: int) -> Array:
+        """An array of which nothing is known, with one more axis."""
+        made = Array([ast.Constant(1)] if at == -1 else [], True, self.kind)
+        made.widened = self, at
+        return made
+
+    def told_by(self, other: Array) -> None:
+        """What is known of an array that has one more axis here, of what it is combined with."""
+        if self.widened is None:
+            return
+        inner, at = self.widened
+        if inner.lead and not inner.axes and (at == -1 or not other.lead):
+            axes = list(other.axes)
+            if -len(axes) <= at < len(axes):
+                del axes[at]
+                other.at_least_one()
+                inner.broadcast_to(other.like(axes))
+
+    def broadcast_to(self, other: Array) -> None:
+        """Nothing is known of this array but that it is broadcast to another one."""
+        self.against = other
+        other.behind.append(self)
+
+    def at_least_one(self) -> None:
+        """Some axis stands before those that are known."""
+        self.prefix.some = True
+
+    def like(self, axes: list[ast.expr], kind: str = "") -> Array:
+        """An array with other axes, which has the first ones in common where they are the same."""
+        first = self.prefix.axes
+        shared = len(axes) >= len(first) and all(
+            a is b for a, b in zip(axes, first, strict=False)
+        )
+        if shared:
+            return Array(axes[len(first) :], kind=kind or self.kind, prefix=self.prefix)
+        return Array(axes, self.lead, kind or self.kind)
+
+    def grow(self, axis: ast.expr) -> None:
+        """One more axis is known, before the others."""
+        (self.prefix.axes if self.tail else self.tail).insert(0, axis)
+
+
+@dataclass
+class Number:
+    """A number of Python, as an expression of hyperparameters and symbols."""
+
+    value: ast.expr
+
+
+@dataclass
+class Several:
+    """A tuple or a list of values."""
+
+    items: list[Value]
+
+
+@dataclass
+class Record:
+    """A dictionary of values."""
+
+    items: dict[object, Value]
+
+
+@dataclass
+class Each:
+    """A list of values of one structure."""
+
+    first: Value
+    alike: bool
+    """Whether the others have the sizes of the first one."""
+
+    @property
+    def other(self) -> Value:
+        """What is known of any of them."""
+        return self.first if self.alike else _unsized(self.first)
+
+
+@dataclass
+class Shape:
+    """The shape of an array."""
+
+    array: Array
+    start: int | None = None
+    stop: int | None = None
+
+
+@dataclass
+class Module:
+    """A layer that a local stands for."""
+
+    attribute: str
+
+
+@dataclass
+class Loop:
+    """An element of a list of layers."""
+
+    attribute: str
+
+
+Value = Array | Number | Several | Record | Each | Shape | Module | Loop | None
+
+
+def _unsized(value: Value) -> Value:
+    """The structure of a value, of whose arrays nothing is known."""
+    if isinstance(value, Several):
+        return Several([_unsized(v) for v in value.items])
+    if isinstance(value, Record):
+        return Record({k: _unsized(v) for k, v in value.items.items()})
+    return None
