@@ -14,8 +14,10 @@ X = jax.random.normal(jax.random.key(1), (4, 3))
 
 
 class Doubled(bx.Linear):
-    def __call__(self, params, x, *, is_training=True):
-        y, params = super().__call__(params, x, is_training=is_training)
+    def __call__(self, params, x, *, kernel_mask=None, is_training=True):
+        y, params = super().__call__(
+            params, x, kernel_mask=kernel_mask, is_training=is_training
+        )
         return 2.0 * y, params
 
 

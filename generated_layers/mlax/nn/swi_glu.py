@@ -87,15 +87,19 @@ def init(
     precision = checks.optional(checks.precision, "SwiGLU", precision=precision)
     keys = arrays.declared_keys(key, 2)
     sizes = (in_features, out_features, use_bias, precision)
-    initializers = {
-        "kernel_initializer": kernel_initializer,
-        "bias_initializer": bias_initializer,
-    }
     gate_weights, _, gate_hyperparams = Linear.init(
-        keys[0], *sizes, **initializers, dtype=dtype
+        keys[0],
+        *sizes,
+        kernel_initializer=kernel_initializer,
+        bias_initializer=bias_initializer,
+        dtype=dtype,
     )
     value_weights, _, value_hyperparams = Linear.init(
-        keys[1], *sizes, **initializers, dtype=dtype
+        keys[1],
+        *sizes,
+        kernel_initializer=kernel_initializer,
+        bias_initializer=bias_initializer,
+        dtype=dtype,
     )
     trainables = SwiGLUTrainables(gate=gate_weights, value=value_weights)
     hyperparams = SwiGLUHyperparams(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
@@ -53,7 +54,7 @@ class Example(Layer):
             lines"""
         return scaled(x) if text else x
 '''
-Module = tuple[Definition, dict[str, Rewritten], Rendered]
+Module = tuple[Definition, Mapping[str, Rewritten], Rendered]
 Faults = list[tuple[str, str, str]]
 
 
@@ -74,7 +75,7 @@ def faulty(made: Module, old: str, new: str) -> Module:
     return definition, methods, replace(file, text=file.text.replace(old, new, 1))
 
 
-def check(definition: Definition, methods: dict[str, Rewritten], file: Rendered):
+def check(definition: Definition, methods: Mapping[str, Rewritten], file: Rendered):
     check_import(file, PROJECT.package)
     check_module(definition, methods, file)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import string
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
@@ -132,7 +132,7 @@ def spec(doc: str, text: str, choice: str, comment: str) -> str:
     )
 
 
-def generated(text: str) -> tuple[Definition, dict[str, Rewritten], Rendered]:
+def generated(text: str) -> tuple[Definition, Mapping[str, Rewritten], Rendered]:
     file = SpecFile("specs/nn/example.py", "nn", text)
     library: Library = read_library((file,))
     [definition] = library

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -148,7 +148,7 @@ def read_example(body: str, base: str = "Layer") -> Library:
     return read_library(files(body, base), built_in())
 
 
-def rewrite_example(body: str, base: str = "Layer") -> dict[str, Rewritten]:
+def rewrite_example(body: str, base: str = "Layer") -> Mapping[str, Rewritten]:
     """What the methods of an example are rewritten to."""
     library = read_example(body, base)
     definition = next(d for d in library if d.name == "Example")
@@ -168,7 +168,7 @@ def read() -> Callable[..., Library]:
 
 
 @pytest.fixture(scope="session")
-def rewrite() -> Callable[..., dict[str, Rewritten]]:
+def rewrite() -> Callable[..., Mapping[str, Rewritten]]:
     """Rewrites the methods of an example."""
     return rewrite_example
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import PurePosixPath
 
 from mlax_scaffold.model.definition import SECTIONS, Definition
 from mlax_scaffold.model.library import Library
@@ -14,6 +15,7 @@ from mlax_scaffold.render.graph.module import module_class_imports, module_class
 from mlax_scaffold.render.header import header
 from mlax_scaffold.render.output import Output, Source
 from mlax_scaffold.render.package.files import copied
+from mlax_scaffold.render.parts import has_blocks
 from mlax_scaffold.render.text import exported
 
 _EXPORTS = {
@@ -37,6 +39,9 @@ _EXPORTS = {
 }
 """What is public of the modules that no spec decides."""
 
+_OF_SURGERY = frozenset({"_replaced"})
+"""Those that are built on `surgery`."""
+
 
 def support(library: Library, project: Project) -> Iterator[Rendered]:
     """The files that follow from all specs, or from none; nothing where there is no layer."""
@@ -47,9 +52,13 @@ def support(library: Library, project: Project) -> Iterator[Rendered]:
     ]
     if not sections or not project.modules:
         return
-    yield from copied("graph", project)
+    missing = frozenset() if has_blocks(library) else _OF_SURGERY
+    for file in copied("graph", project):
+        if PurePosixPath(file.path).stem not in missing:
+            yield file
     package = f"{project.package}.graph"
-    names = {name: f"{package}.{m}" for m, found in _EXPORTS.items() for name in found}
+    chosen = {m: found for m, found in _EXPORTS.items() if m not in missing}
+    names = {name: f"{package}.{m}" for m, found in chosen.items() for name in found}
     for section in sections:
         for definition in library.within(section):
             place = f"{package}.{section}.{definition.module}"

@@ -31,12 +31,16 @@ class GLU(Layer):
 
     def setup(self):
         sizes = (self.in_features, self.out_features, self.use_bias, self.precision)
-        initializers = {
-            "kernel_initializer": self.kernel_initializer,
-            "bias_initializer": self.bias_initializer,
-        }
-        self.gate = Linear(*sizes, **initializers)
-        self.value = Linear(*sizes, **initializers)
+        self.gate = Linear(
+            *sizes,
+            kernel_initializer=self.kernel_initializer,
+            bias_initializer=self.bias_initializer,
+        )
+        self.value = Linear(
+            *sizes,
+            kernel_initializer=self.kernel_initializer,
+            bias_initializer=self.bias_initializer,
+        )
 
     def forward(self, x: Float["*batch in_features"]) -> Float["*batch out_features"]:
         return self.activation(self.gate(x)) * self.value(x)
