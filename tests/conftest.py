@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import gc
 import os
+import re
 import sys
 import warnings
 from collections import deque
@@ -32,6 +33,8 @@ _LONG = (
 )
 """Files that take longest, of those that cannot be cut; most of them wait for other processes."""
 
+_ADDRESS = re.compile(r" at 0x[0-9a-f]{3}")
+
 _BUILT_IN = frozenset(vars(builtins))
 
 _WAYS: deque[bool] = deque([False], maxlen=1)
@@ -52,6 +55,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with what takes longest: no worker is to wait for another one at the end."""
+    if wrong := [item.nodeid for item in items if _ADDRESS.search(item.nodeid)]:
+        raise pytest.UsageError(
+            f"names of tests hold addresses, which differ by worker: {wrong[0]}; "
+            "give `parametrize` other ids"
+        )
     order = {name: place for place, name in enumerate(_LONG)}
     ways = {item.path: False for item in items}
     for item in items:

@@ -203,7 +203,9 @@ def test_what_a_dilated_input_is_refused_for():
     ids=str,
 )
 @pytest.mark.parametrize(
-    ("reduction", "initial"), [(jnp.logaddexp, -1e30), (lax.mul, 1.0)], ids=str
+    ("reduction", "initial"),
+    [(jnp.logaddexp, -1e30), (lax.mul, 1.0)],
+    ids=["logaddexp", "mul"],
 )
 def test_any_reduction_as_of_lax(reduction, initial, options, dtype):
     hyper = {"spatial_dims": 2, "channel_last": True, **options}
