@@ -6,6 +6,7 @@ import builtins
 import gc
 import os
 import re
+import signal
 import sys
 import warnings
 from collections import deque
@@ -45,8 +46,13 @@ _RECENT: deque[str] = deque(maxlen=12)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Losses that nobody would see without the limit of Python are not seen with it."""
+    """Set what holds for the process.
+
+    Losses that nobody would see without the limit of Python are not seen with it.
+    """
     sys.setrecursionlimit(max(sys.getrecursionlimit(), 3000))
+    # Where the tests are started in the background, it is ignored, by what they start, too.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     _keep_programs(config)
     # `_LONG` are to come first, not what has most tests.
     if hasattr(config.option, "loadscopereorder"):

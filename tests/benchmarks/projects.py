@@ -49,7 +49,7 @@ def renamed(text: str, number: int) -> tuple[str, str]:
     if found is None:
         raise ValueError(f"no class of a layer in the spec:\n{text}")
     name = f"{found.group(1)}{number:04}"
-    return name, _CLASS.sub(f"class {name}", text)
+    return name, _CLASS.sub(f"class {name}", text, count=1)
 
 
 def library(folder: Path, kinds: Sequence[str] = ()) -> Path:

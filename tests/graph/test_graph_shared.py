@@ -58,6 +58,12 @@ class Draws(bx.Module):
         return x + jax.random.normal(key, x.shape, x.dtype), params
 
 
+def pair(graph: bx.Graph, module: bx.Module) -> bx.Module:
+    """Two cells as one, both of which call a module."""
+    cells = [Cell(graph.child(name), module) for name in ("lower", "upper")]
+    return bx.StackedCells(graph.child("pair"), *cells)
+
+
 Build = Callable[[bx.Graph, Any], bx.Module]
 
 BLOCKS: dict[str, tuple[Build, int]] = {
@@ -76,6 +82,11 @@ BLOCKS: dict[str, tuple[Build, int]] = {
             *[bx.Recurrent(g.child("r"), Cell(g.child("cell"), m))] * 2,
             merge="add",
         ),
+        2 * X.shape[1],
+    ),
+    "BatchApply": (lambda g, m: bx.BatchApply(g.child("b"), m), 1),
+    "StackedCells": (
+        lambda g, m: bx.Recurrent(g.child("b"), pair(g, m)),
         2 * X.shape[1],
     ),
 }

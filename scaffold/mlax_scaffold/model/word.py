@@ -80,6 +80,9 @@ class Word:
     """Whether a value names axes that a caller maps over."""
     opaque: bool = False
     """Whether nobody can know which values mean something: of an optional one, None alone is drawn."""
+    narrower: tuple[tuple[float, str, str], ...] = ()
+    """Values that other words do not take, of which the rest are the same: each with how the rest is called,
+    and the word."""
     increment: int = 0
     """Of an increasing sequence: the difference between items in an example."""
 

@@ -112,6 +112,7 @@ _NUMBERS = (
         "0.5",
         ("-0.1", "1.1", _NAN, _TEXT),
         shown="0.1",
+        narrower=((0.0, "above 0", "Fraction"), (1.0, "below 1", "Decay")),
     ),
     Word(
         "Fraction",

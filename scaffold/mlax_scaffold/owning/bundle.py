@@ -10,7 +10,7 @@ from mlax_scaffold.model.definition import Definition, Kind
 from mlax_scaffold.model.library import Library
 from mlax_scaffold.model.project import GENERATED, Project
 from mlax_scaffold.owning.place import Place
-from mlax_scaffold.project.lookup import find_named, full_name
+from mlax_scaffold.project.lookup import find_named, full_names
 from mlax_scaffold.project.workspace import BUILT_IN
 from mlax_scaffold.reader.files import LIBRARY_SPECS, SpecFile, find_specs
 from mlax_scaffold.reader.library import read_library
@@ -40,8 +40,12 @@ def find_specs_of(names: Sequence[str]) -> tuple[SpecFile, ...]:
     Raises:
         UsageError: there is none, or there are several and none is a layer.
     """
-    known = {full_name(f): f for f in find_specs(LIBRARY_SPECS, BUILT_IN)}
-    return tuple(
+    known = {
+        full: file
+        for file in find_specs(LIBRARY_SPECS, BUILT_IN)
+        for full in full_names(file)
+    }
+    found = (
         find_named(
             name,
             known,
@@ -49,8 +53,9 @@ def find_specs_of(names: Sequence[str]) -> tuple[SpecFile, ...]:
             last="its pages list what there is",
             preferred=Kind.LAYER.section,
         )
-        for name in dict.fromkeys(names)
+        for name in names
     )
+    return tuple(dict.fromkeys(found))
 
 
 def make_bundle(

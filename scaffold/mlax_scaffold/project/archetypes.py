@@ -1,4 +1,4 @@
-"""The specs that new definitions start from: templates, or copies of existing specs."""
+"""The templates that new specs start from."""
 
 from __future__ import annotations
 
@@ -71,43 +71,3 @@ def rendered(template: str, folder: str = "", **values: object) -> str:
         keep_trailing_newline=True,
     )
     return environment.get_template(template).render(**values)
-
-
-def from_spec(text: str, old: str, new: str) -> str:
-    """The text of a spec with its definition renamed; comments and docs stay."""
-    import libcst as cst
-
-    class Rename(cst.CSTTransformer):
-        def leave_Name(  # noqa: N802 - libcst names the methods of visitors after nodes
-            self, original_node: cst.Name, updated_node: cst.Name
-        ) -> cst.Name:
-            renamed = original_node.value == old
-            return updated_node.with_changes(value=new) if renamed else updated_node
-
-        # Attributes, keywords and parameters are other names.
-        def leave_Attribute(  # noqa: N802
-            self, original_node: cst.Attribute, updated_node: cst.Attribute
-        ) -> cst.Attribute:
-            return updated_node.with_changes(attr=original_node.attr)
-
-        def leave_Arg(  # noqa: N802
-            self, original_node: cst.Arg, updated_node: cst.Arg
-        ) -> cst.Arg:
-            return updated_node.with_changes(keyword=original_node.keyword)
-
-        def leave_Param(  # noqa: N802
-            self, original_node: cst.Param, updated_node: cst.Param
-        ) -> cst.Param:
-            return updated_node.with_changes(name=original_node.name)
-
-        # The names of its module class are those of the other spec's.
-        def leave_ClassDef(  # noqa: N802
-            self, original_node: cst.ClassDef, updated_node: cst.ClassDef
-        ) -> cst.ClassDef:
-            bases = [
-                b.with_changes(comma=cst.MaybeSentinel.DEFAULT)
-                for b in updated_node.bases
-            ]
-            return updated_node.with_changes(bases=bases, keywords=[])
-
-    return cst.parse_module(text).visit(Rename()).code

@@ -33,7 +33,7 @@ from mlax_scaffold.project.running import missing_packages
 from mlax_scaffold.project.signatures import calls
 from mlax_scaffold.project.staging import IMPORT_FAILED, Outcome, staged
 from mlax_scaffold.project.trial import try_out
-from mlax_scaffold.project.workspace import Generation, Workspace, name_in
+from mlax_scaffold.project.workspace import Generation, Workspace, name_in, names_in
 from mlax_scaffold.reader.files import SpecFile
 from mlax_scaffold.reader.homes import module_name
 from mlax_scaffold.write import CommitReport, Plan, commit
@@ -157,9 +157,11 @@ class Creation:
         check_free(request.name, request.kind, specs)
         section = request.kind.section
         if request.like is not None:
-            like = find_like(request.like, request.kind, specs)
+            like, old = find_like(request.like, request.kind, specs)
             section = like.section
-            text = archetypes.from_spec(like.text, name_in(like), request.name)
+            from mlax_scaffold.project.copies import copied
+
+            text = copied(like.text, old, request.name)
             self.say(f"The spec is a copy of {like.path} under the name.\n")
         elif request.source is not None:
             text = self.conversion(strict=True).text
@@ -191,7 +193,7 @@ class Creation:
         request, workspace = self.request, self.workspace
         source = Source.read(str(request.source))
         specs = (*workspace.own, *workspace.built_in)
-        taken = {name_in(file) for file in specs}
+        taken = set(names_in(specs))
         made = converted(source, request.name, request.kind, taken)
         if strict and made.refusal is not None:
             raise made.refusal

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from mlax_scaffold.errors import UsageError, did_you_mean
 from mlax_scaffold.model.definition import Definition
-from mlax_scaffold.project.workspace import Workspace, name_in
+from mlax_scaffold.project.workspace import Workspace, names_of
 from mlax_scaffold.reader.files import SpecFile
 
 T = TypeVar("T")
@@ -52,14 +52,19 @@ def find_definition(
         UsageError: there is none, or there are several.
     """
     known = {str(d.reference): d for d in definitions}
-    others = {full_name(f): f for f in workspace.built_in if full_name(f) not in known}
+    others = {
+        full: file
+        for file in workspace.built_in
+        for full in full_names(file)
+        if full not in known
+    }
     if not any(name in (full, d.name) for full, d in known.items()):
         for full, file in others.items():
-            if name in (name_in(file), full):
+            if name in (full.rpartition(".")[2], full):
                 raise UsageError(
                     f'"{name}" comes with {file.origin}, but no spec of this project is '
                     "built on it, so it is not part of the package. One that imports it is: "
-                    f"from {_module(file)} import {name_in(file)}"
+                    f"from {_module(file)} import {full.rpartition('.')[2]}"
                 )
     last = _close(name, others) or "`mlax-scaffold list` shows what there is"
     return find_named(name, known, last=last)
@@ -71,7 +76,12 @@ def _module(file: SpecFile) -> str:
 
 def full_name(file: SpecFile) -> str:
     """`nn.Linear`."""
-    return f"{file.section}.{name_in(file)}"
+    return full_names(file)[0]
+
+
+def full_names(file: SpecFile) -> list[str]:
+    """That of each definition of a spec."""
+    return [f"{file.section}.{name}" for name in names_of(file)]
 
 
 def _close(name: str, known: Iterable[str]) -> str:

@@ -10,8 +10,8 @@ from mlax_scaffold.errors import UsageError
 from mlax_scaffold.model.definition import OPTIMIZER_TOOLS, SECTIONS, Kind
 from mlax_scaffold.model.import_time import INITIALIZERS, OWN_INITIALIZERS
 from mlax_scaffold.model.words import WORDS
-from mlax_scaffold.project.lookup import find_named, full_name
-from mlax_scaffold.project.workspace import name_in
+from mlax_scaffold.project.lookup import find_named, full_names
+from mlax_scaffold.project.workspace import names_of
 from mlax_scaffold.reader.files import SpecFile
 from mlax_scaffold.reader.homes import module_name
 from mlax_scaffold.reader.imports import BASES, DECLARATIONS, TYPES
@@ -90,9 +90,10 @@ def check_free(name: str, kind: Kind, specs: Iterable[SpecFile]) -> None:
     for file in specs:
         if SECTIONS[file.section] not in family:
             continue
-        other = name_in(file)
         # Names with one module name differ in case alone.
-        if other.lower() != name.lower():
+        others = (n for n in names_of(file) if n.lower() == name.lower())
+        other = next(others, None)
+        if other is None:
             continue
         how = "exists already" if other == name else f'is too close to "{other}"'
         if file.origin:
@@ -107,14 +108,19 @@ def check_free(name: str, kind: Kind, specs: Iterable[SpecFile]) -> None:
         raise UsageError(f'"{name}" {how}; {hint}')
 
 
-def find_like(name: str, kind: Kind, specs: Iterable[SpecFile]) -> SpecFile:
-    """The spec of an existing definition of a kind.
+def find_like(name: str, kind: Kind, specs: Iterable[SpecFile]) -> tuple[SpecFile, str]:
+    """The spec of an existing definition of a kind, and its name there.
 
     Raises:
         UsageError: there is none, with the closest name.
     """
     family = next((f for f in _FAMILIES if kind in f), (kind,))
-    known = {full_name(f): f for f in specs if SECTIONS[f.section] in family}
+    known = {
+        full: (file, full.rpartition(".")[2])
+        for file in specs
+        if SECTIONS[file.section] in family
+        for full in full_names(file)
+    }
     return find_named(name, known, absent=f"there is no {kind.name.lower()}")
 
 

@@ -43,7 +43,7 @@ BUILT_IN = "mlax_scaffold/specs"
 """What the specs that come with the generator are called in other projects."""
 
 _DEFINED = (
-    r"^class +(\w+) *\( *(?:Layer|Block|Optimizer|Schedule)\b|^@function\s+def +(\w+)",
+    r"^(?:class +(?=\w+ *\( *(?:Layer|Block|Optimizer|Schedule)\b)|@function\s+def +)(\w+)",
     r"^(?:class|def) +(\w+)",
 )
 
@@ -335,15 +335,17 @@ def place(file: SpecFile) -> tuple[str, str]:
     return file.section, module_name(name_in(file))
 
 
+def names_of(file: SpecFile) -> list[str]:
+    """The names that a spec defines, as far as can be told without reading it: at least one."""
+    defined, other = (re.findall(p, file.text, re.MULTILINE) for p in _DEFINED)
+    return defined or other[:1] or [file.path.rsplit("/", 1)[-1].removesuffix(".py")]
+
+
 def name_in(file: SpecFile) -> str:
-    """The name that a spec defines, as far as can be told without reading it."""
-    for pattern in _DEFINED:
-        found = re.search(pattern, file.text, re.MULTILINE)
-        if found:
-            return found.group(found.lastindex or 0)
-    return file.path.rsplit("/", 1)[-1].removesuffix(".py")
+    """The first name that a spec defines, which its file is called after."""
+    return names_of(file)[0]
 
 
 def names_in(files: Iterable[SpecFile]) -> list[str]:
     """The names that specs define, sorted."""
-    return sorted({name_in(file) for file in files})
+    return sorted({name for file in files for name in names_of(file)})

@@ -201,6 +201,9 @@ if TYPE_CHECKING:
     from mlax_scaffold.specs.functional.apply_attention_weights import (
         apply_attention_weights as apply_attention_weights,
     )
+    from mlax_scaffold.specs.functional.attention_weights import (
+        attention_weights as attention_weights,
+    )
     from mlax_scaffold.specs.functional.attention_window import (
         attention_window as attention_window,
     )
@@ -238,6 +241,9 @@ if TYPE_CHECKING:
     from mlax_scaffold.specs.functional.double_sum import double_sum as double_sum
     from mlax_scaffold.specs.functional.dropout import dropout as dropout
     from mlax_scaffold.specs.functional.ema import ema as ema
+    from mlax_scaffold.specs.functional.fused_attention import (
+        fused_attention as fused_attention,
+    )
     from mlax_scaffold.specs.functional.gelu import gelu as gelu
     from mlax_scaffold.specs.functional.group_norm import group_norm as group_norm
     from mlax_scaffold.specs.functional.identity import identity as identity
@@ -274,6 +280,9 @@ if TYPE_CHECKING:
     from mlax_scaffold.specs.functional.range_scale import range_scale as range_scale
     from mlax_scaffold.specs.functional.rectification import (
         rectification as rectification,
+    )
+    from mlax_scaffold.specs.functional.reduce_windows import (
+        reduce_windows as reduce_windows,
     )
     from mlax_scaffold.specs.functional.repetition_penalty import (
         repetition_penalty as repetition_penalty,

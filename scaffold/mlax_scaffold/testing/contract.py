@@ -259,22 +259,18 @@ def _examples(contract: Contract[S]) -> st.SearchStrategy[Example[S]]:
     return drawn.map(lambda case: Example(contract, *case))
 
 
-_WITHOUT = {0.0: ("above 0", "Fraction"), 1.0: ("below 1", "Decay")}
-"""What a share is that may not be one of its ends, and the word for it."""
-
-
 def _ends(spec: Spec, picked: Mapping[str, Any]) -> Iterator[str]:
-    """What is said where a `Probability` is 0 or 1 in a case that fails: it may not be meant to be."""
+    """What is said of values that narrower words leave out, in a case that fails: they may not be meant."""
     fields = getattr(spec.load(), "_fields", None)
     kinds = fields.annotations if fields else {}
     for name, value in picked.items():
         kind = getattr(kinds.get(name), "type", None)  # `bool` and its like have none
-        if kind and kind.word.name == "Probability" and value in _WITHOUT:
-            meant, word = _WITHOUT[value]
-            yield (
-                f"\n`{name}` is a Probability, which may be {value:.0f}. If it has to be "
-                f"{meant}, its word is {word}: `{name}: {word}`."
-            )
+        for end, meant, narrower in kind.word.narrower if kind else ():
+            if value == end:
+                yield (
+                    f"\n`{name}` may be {value:.0f}: it is {kind.word.takes}. If it has to be "
+                    f"{meant}, its word is {narrower}: `{name}: {narrower}`."
+                )
 
 
 def _line(spec: Spec, name: str) -> int:

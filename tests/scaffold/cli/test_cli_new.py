@@ -13,10 +13,12 @@ from cli_projects import SCALE, TWICE, execute
 from mlax_scaffold.model.library import Library
 from mlax_scaffold.model.project import Project
 from mlax_scaffold.project import creation
-from mlax_scaffold.project.archetypes import archetype_for, archetypes, from_spec
+from mlax_scaffold.project.archetypes import archetype_for, archetypes
+from mlax_scaffold.project.copies import copied
 from mlax_scaffold.project.processes import PACKAGE
 from mlax_scaffold.project.staging import Outcome, Stage, staged
 from mlax_scaffold.project.workspace import Generation, Workspace
+from mlax_scaffold.reader.files import LIBRARY_SPECS
 from mlax_scaffold.reader.keywords import MODULES
 
 FUNCTION = '''\
@@ -144,11 +146,36 @@ def test_like_a_loss_stays_among_losses(empty, tried):
 def test_like_renames_names_alone():
     text = FUNCTION.format(name="half") + "    # half(half=half) of x.half\n"
     text += "    return half(x.half, half=half)\n"
-    renamed = from_spec(text, "half", "other")
+    renamed = copied(text, "half", "other")
     assert "def other(" in renamed
     assert "a half of it" in renamed
     assert "# half(half=half) of x.half" in renamed
     assert "return other(x.half, half=other)" in renamed
+
+
+def test_like_one_of_several_definitions_leaves_the_others_out():
+    text = (LIBRARY_SPECS / "nn" / "vector_quantizer.py").read_text("utf-8")
+    first = copied(text, "VectorQuantizer", "Mine")
+    second = copied(text, "VectorQuantizerEMA", "Mine")
+    for made in (first, second):
+        assert "class Mine(Layer, surrogate_gradient=True):" in made
+        assert "class VectorQuantizer" not in made
+        assert "def nearest(" in made
+        assert "def used(" in made
+        assert "class Quantized(" in made
+    assert "    segment_sum,\n" not in first
+    assert "    segment_sum,\n" in second
+    assert "    trainable,\n" in first
+    assert "    trainable,\n" not in second
+
+
+def test_like_keeps_what_a_definition_says_of_itself_but_not_of_its_module_class():
+    text = (LIBRARY_SPECS / "nn" / "linear.py").read_text("utf-8")
+    assert "class Mine(Layer):" in copied(text, "Linear", "Mine")
+    both = 'class A(Layer, module="B", surrogate_gradient=True): pass\n'
+    assert "class C(Layer, surrogate_gradient=True):" in copied(both, "A", "C")
+    other = 'class A(Layer, surrogate_gradient=True, module="B"): pass\n'
+    assert "class C(Layer, surrogate_gradient=True):" in copied(other, "A", "C")
 
 
 def test_like_what_is_not_there(project):

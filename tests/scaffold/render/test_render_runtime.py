@@ -23,7 +23,7 @@ from mlax_scaffold.render.environment import copied_modules
 from mlax_scaffold.render.formatting import format_python
 from mlax_scaffold.render.parts import has_metrics, parts_of
 
-PARTS = ("_core", "graph", "initializers", "train")
+PARTS = ("_core", "graph", "initializers", "surgery", "train")
 OF_SPECS = ("metric",)
 """Parts that call what specs make, and stand in a package that has all of that."""
 
@@ -31,6 +31,7 @@ MODULES = [name for part in PARTS for name, _ in copied_modules(part)]
 PROJECT = Project("other.name", "specs", "src/other/name", "tests", "docs")
 SPECS = find_specs(LIBRARY_SPECS, "specs")
 LINEAR = tuple(s for s in SPECS if s.path.endswith("nn/linear.py"))
+SERIES = tuple(s for s in SPECS if s.path.endswith("block/series.py"))
 CLIP = tuple(s for s in SPECS if s.path.endswith("optim/clip.py"))
 
 
@@ -62,7 +63,7 @@ def test_a_module_is_imported_where_it_stands(standing: str, module: str):
 
 
 def test_it_is_copied_under_a_header_whatever_the_package_is_called():
-    files = rendered(read_library((*LINEAR, *CLIP)))
+    files = rendered(read_library((*LINEAR, *CLIP, *SERIES)))
     assert {name for name, file in files.items() if file.copied} == set(MODULES)
     for name in MODULES:
         header, text = files[name].text.split('\n"""', 1)

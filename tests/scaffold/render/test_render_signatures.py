@@ -99,7 +99,8 @@ def test_a_call_is_the_signature_without_types():
     init, fwd = signatures(linear, library())
     assert init.call.startswith("init(key, in_features, out_features, use_bias=True,")
     assert fwd.call == (
-        "fwd(x, trainables, non_trainables, hyperparams, inference_mode=False, key=None)"
+        "fwd(x, trainables, non_trainables, hyperparams, inference_mode=False, key=None,"
+        " *, kernel_mask=None)"
     )
 
 

@@ -179,7 +179,7 @@ def test_a_probability_at_its_end_leads_to_the_word_without_it(tmp_path):
     with pytest.raises(AssertionError) as error:
         roots(tmp_path, unsaid=True, wrong_from=1.0).keep(FOLLOWS)
     assert str(error.value).endswith(
-        "`share` is a Probability, which may be 1. If it has to be below 1, its word is Decay: "
+        "`share` may be 1: it is a number from 0 to 1. If it has to be below 1, its word is Decay: "
         "`share: Decay`."
     )
     with pytest.raises(AssertionError, match="`share: Fraction`"):

@@ -9,8 +9,9 @@ from typing import Any, ClassVar
 
 from mlax._core import checks
 from mlax.block import repeat as pure
-from mlax.graph._block import BlockModule, checked_module
+from mlax.graph._block import BlockModule
 from mlax.graph._graph import Graph
+from mlax.graph._inner import checked_module
 from mlax.graph._module import Module
 from mlax.graph._params import Params
 from mlax.graph._rng import Rng

@@ -8,8 +8,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
 from mlax.block import series as pure
-from mlax.graph._block import BlockModule, checked_modules
+from mlax.graph._block import BlockModule
 from mlax.graph._graph import Graph
+from mlax.graph._inner import checked_modules
 from mlax.graph._module import Module
 from mlax.graph._params import Params
 from mlax.graph._rng import Rng

@@ -114,11 +114,12 @@ def _clock() -> str:
 
 def _test(root: str, paths: Iterable[str]) -> None:
     """Run the tests of the definitions of some specs."""
+    from mlax_scaffold.project.lookup import full_names
     from mlax_scaffold.project.running import files_of, run_tests
-    from mlax_scaffold.project.workspace import Workspace, name_in
+    from mlax_scaffold.project.workspace import Workspace
 
     workspace = Workspace.find(root)
     saved = set(paths)
-    names = [f"{f.section}.{name_in(f)}" for f in workspace.own if f.path in saved]
+    names = [n for f in workspace.own if f.path in saved for n in full_names(f)]
     if names:
         run_tests(workspace, files_of(workspace, names), quiet=True)

@@ -30,7 +30,8 @@ from mlax_scaffold.render.text import docstring, opening, paragraphs, section
 _SUPPORT = (
     "from typing import Any, ClassVar",
     "from collections.abc import Iterable, Mapping",
-    "from {package}.graph._block import BlockModule, checked_module, checked_modules",
+    "from {package}.graph._block import BlockModule",
+    "from {package}.graph._inner import checked_module, checked_modules",
     "from {package}.graph._declarations import Declarations",
     "from {package}.graph._graph import Graph",
     "from {package}.graph._layer import LayerModule",

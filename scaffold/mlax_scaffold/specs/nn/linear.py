@@ -34,19 +34,25 @@ class Linear(Layer, aliases={"out_features": "output_size"}):
     dot_general: DotGeneral = lax.dot_general  #: what multiplies x and the kernel
 
     def setup(self):
-        shape = (self.in_features, self.out_features)
-        out_axis = 0 if self.transposed_kernel else 1
-        self.kernel_shape: tuple[int, ...] = shape[::-1] if out_axis == 0 else shape
-        self.kernel = trainable(
-            lecun_normal(in_axis=1 - out_axis, out_axis=out_axis), self.kernel_shape
-        )
+        if self.transposed_kernel:
+            self.kernel = trainable(
+                lecun_normal(in_axis=1, out_axis=0),
+                (self.out_features, self.in_features),
+            )
+        else:
+            self.kernel = trainable(
+                lecun_normal(), (self.in_features, self.out_features)
+            )
         self.bias = trainable(zeros, (self.out_features,)) if self.use_bias else None
 
     def forward(
         self,
         x: Float["*batch in_features"],
         *,
-        kernel_mask: Bool["# *kernel_shape"] | None = None,
+        kernel_mask: Bool[
+            "# out_features in_features if transposed_kernel else # in_features out_features"
+        ]
+        | None = None,
     ) -> Float["*batch out_features"]:
         batch = x.shape[:-1]
         # One matrix product is faster than a batch of them.
@@ -56,9 +62,12 @@ class Linear(Layer, aliases={"out_features": "output_size"}):
             if kernel_mask is None
             else jnp.where(kernel_mask, self.kernel, jnp.zeros_like(self.kernel))
         )
-        summed = ((matrix.ndim - 1,), (1 if self.transposed_kernel else 0,))
+        kernel_axis = 1 if self.transposed_kernel else 0
         y = self.dot_general(
-            matrix, kernel, (summed, ((), ())), precision=self.precision
+            matrix,
+            kernel,
+            (((matrix.ndim - 1,), (kernel_axis,)), ((), ())),
+            precision=self.precision,
         )
         y = y if self.bias is None else y + spread(self.bias, y.shape)
         return y.reshape(*batch, y.shape[-1]) if len(batch) > 1 else y

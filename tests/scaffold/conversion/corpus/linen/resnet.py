@@ -7,7 +7,7 @@ import jax.numpy as jnp
 ModuleDef = Any
 
 
-class ResNetBlock(nn.Module):
+class ResidualBlock(nn.Module):
     """ResNet block."""
     filters: int
     conv: ModuleDef
@@ -49,6 +49,6 @@ class ResNet(nn.Module):
         for i, block_size in enumerate(self.stage_sizes):
             for j in range(block_size):
                 strides = (2, 2) if i > 0 and j == 0 else (1, 1)
-                x = ResNetBlock(self.num_filters * 2**i, strides=strides, conv=conv, norm=norm, act=self.act)(x)
+                x = ResidualBlock(self.num_filters * 2**i, strides=strides, conv=conv, norm=norm, act=self.act)(x)
         x = jnp.mean(x, axis=(1, 2))
         return nn.Dense(self.num_classes)(x)
