@@ -2,7 +2,6 @@
 
 import functools
 import math
-from typing import Any
 
 import jax
 import jax.numpy as jnp
