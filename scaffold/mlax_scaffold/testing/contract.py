@@ -264,8 +264,10 @@ def _ends(spec: Spec, picked: Mapping[str, Any]) -> Iterator[str]:
     fields = getattr(spec.load(), "_fields", None)
     kinds = fields.annotations if fields else {}
     for name, value in picked.items():
-        kind = getattr(kinds.get(name), "type", None)  # `bool` and its like have none
-        for end, meant, narrower in kind.word.narrower if kind else ():
+        kind = getattr(kinds.get(name), "type", None)
+        if kind is None:  # `bool` and its like have none
+            continue
+        for end, meant, narrower in kind.word.narrower:
             if value == end:
                 yield (
                     f"\n`{name}` may be {value:.0f}: it is {kind.word.takes}. If it has to be "
