@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 import jax
@@ -12,7 +12,7 @@ import jax
 from .._core import checks
 from .._core.arrays import each, keyword_inputs
 from .._core.outlines import SHAPES
-from ._applied import ChangedWeights
+from ._applied import Applied, ChangedWeights
 from ._arguments import initialized
 from ._call import keyword_only
 from ._creation import Call, Noted, created
@@ -223,7 +223,7 @@ class BlockModule(Module):
         return self.hyperparams
 
     def _static_hyperparams(self) -> Any:
-        return self._init(lambda _, m: (None, None, m._static_hyperparams()))[2]
+        return self._init(lambda _, m: (None, None, Applied(m)))[2]
 
     def _to_pair(self, params: Params) -> tuple[Any, Any]:
         """`(trainables, non_trainables)` of `fwd`."""
@@ -300,31 +300,3 @@ class BlockModule(Module):
                     "given twice, with other values: its module is there several times, "
                     "and a pair has weights and state for each; give each a module of its own"
                 )
-
-
-def checked_module(owner: Module, name: str, given: Any) -> Module:
-    """A module.
-
-    Raises:
-        TypeError: where it is something else.
-    """
-    if not isinstance(given, Module):
-        raise TypeError(
-            f"{type(owner).__name__}: {name} must be a module of a graph, got {given!r}"
-        )
-    return given
-
-
-def checked_modules(owner: Module, name: str, given: Any) -> tuple[Module, ...]:
-    """A tuple of modules.
-
-    Raises:
-        TypeError: where it is something else.
-    """
-    if not isinstance(given, Iterable) or isinstance(given, str):
-        raise TypeError(
-            f"{type(owner).__name__}: {name} must be a sequence of modules, got {given!r}"
-        )
-    return tuple(
-        checked_module(owner, f"{name}[{i}]", part) for i, part in enumerate(given)
-    )

@@ -39,7 +39,9 @@ class LinearTrainables(NamedTuple):
     """Weights of Linear."""
 
     kernel: jax.Array
-    """kernel_shape."""
+    """(out_features, in_features) if transposed_kernel else (in_features,
+    out_features).
+    """
     bias: jax.Array | None
     """(out_features,), or None unless use_bias."""
 
@@ -60,7 +62,6 @@ class LinearHyperparams(OfLayer):
     """Whether the first axis of the kernel is y's."""
     dot_general: Callable[..., Any]
     """What multiplies x and the kernel."""
-    kernel_shape: tuple[int, ...]
 
     keyword_inputs: ClassVar[tuple[str, ...]] = ("kernel_mask",)
     """Keyword inputs of `fwd`."""
@@ -90,9 +91,10 @@ def init(
         transposed_kernel: whether the first axis of the kernel is y's.
         dot_general: what multiplies x and the kernel (a hashable function that is
             called as `jax.lax.dot_general`).
-        kernel_initializer: initializer of `kernel`, of shape kernel_shape; None:
-            lecun_normal(in_axis=1 - (0 if transposed_kernel else 1), out_axis=0 if
-            transposed_kernel else 1).
+        kernel_initializer: initializer of `kernel`, of shape (out_features,
+            in_features) if transposed_kernel else (in_features, out_features); None:
+            lecun_normal(in_axis=1, out_axis=0) if transposed_kernel else
+            lecun_normal().
         bias_initializer: initializer of `bias`, of shape (out_features,).
         dtype: dtype of the weights; None: that of their initializers.
 
@@ -109,15 +111,20 @@ def init(
     transposed_kernel = checks.boolean("Linear", transposed_kernel=transposed_kernel)
     dot_general = checks.function("Linear", dot_general=dot_general)
     keys = arrays.declared_keys(key, 2)
-    shape = (in_features, out_features)
-    out_axis = 0 if transposed_kernel else 1
-    kernel_shape = shape[::-1] if out_axis == 0 else shape
-    kernel = arrays.create(
-        kernel_initializer or lecun_normal(in_axis=1 - out_axis, out_axis=out_axis),
-        keys[0],
-        kernel_shape,
-        dtype,
-    )
+    if transposed_kernel:
+        kernel = arrays.create(
+            kernel_initializer or lecun_normal(in_axis=1, out_axis=0),
+            keys[0],
+            (out_features, in_features),
+            dtype,
+        )
+    else:
+        kernel = arrays.create(
+            kernel_initializer or lecun_normal(),
+            keys[0],
+            (in_features, out_features),
+            dtype,
+        )
     bias = (
         arrays.create(bias_initializer, keys[1], (out_features,), dtype)
         if use_bias
@@ -131,7 +138,6 @@ def init(
         precision=precision,
         transposed_kernel=transposed_kernel,
         dot_general=dot_general,
-        kernel_shape=kernel_shape,
     )
     return trainables, None, hyperparams
 
@@ -156,7 +162,8 @@ def fwd(
         trainables: weights, cast to the dtype of the input.
         non_trainables: None.
         hyperparams: what `init` returned.
-        kernel_mask: boolean that broadcasts to (*kernel_shape,), or None.
+        kernel_mask: boolean (out_features, in_features) where transposed_kernel, else
+            (in_features, out_features), or None.
 
     Returns:
         `(y, None)`; y is floating (*batch, out_features), in the dtype of the input.
@@ -172,7 +179,12 @@ def fwd(
         "Linear",
         hyperparams,
         x=(x, "*batch in_features"),
-        kernel_mask=(kernel_mask, "# *kernel_shape | None"),
+        kernel_mask=(
+            kernel_mask,
+            "# out_features in_features | None"
+            if hyperparams.transposed_kernel
+            else "# in_features out_features | None",
+        ),
     )
 
     kernel = arrays.in_dtype(trainables.kernel, x.dtype)
@@ -185,9 +197,12 @@ def fwd(
         if kernel_mask is None
         else jnp.where(kernel_mask, kernel, jnp.zeros_like(kernel))
     )
-    summed = ((matrix.ndim - 1,), (1 if hyperparams.transposed_kernel else 0,))
+    kernel_axis = 1 if hyperparams.transposed_kernel else 0
     y = hyperparams.dot_general(
-        matrix, kernel, (summed, ((), ())), precision=hyperparams.precision
+        matrix,
+        kernel,
+        (((matrix.ndim - 1,), (kernel_axis,)), ((), ())),
+        precision=hyperparams.precision,
     )
     if bias is not None:
         y = y + spread(bias, y.shape)

@@ -45,9 +45,18 @@ def members(layer: tuple[Any, Any, Any]) -> Iterator[tuple[str, Any]]:
     """What a layer, or a container of layers, has in it that holds layers."""
     trainables, non_trainables, node = layer
     for name, value in _fields(node).items():
-        if applies(value) or type(value) in (tuple, dict):
+        if _holds_layers(value):
             trees = _member(trainables, name), _member(non_trainables, name)
             yield name, (*trees, value)
+
+
+def _holds_layers(value: Any) -> bool:
+    """Whether it is a layer, or a container with one in it; sizes are in tuples, too."""
+    if type(value) is dict:
+        return any(map(_holds_layers, value.values()))
+    if type(value) is tuple:
+        return any(map(_holds_layers, value))
+    return applies(value)
 
 
 def _fields(node: Any) -> dict[str, Any]:

@@ -77,7 +77,10 @@ def cases(pick: Pick) -> Case:
     hyperparams = hyperparams_of(Linear, hyperparameters)
     shapes = shapes_of(
         pick,
-        {"x": "*batch in_features", "kernel_mask": "# *kernel_shape"},
+        {
+            "x": "*batch in_features",
+            "kernel_mask": "# out_features in_features if transposed_kernel else # in_features out_features",
+        },
         known(hyperparams),
     )
     inputs = {}

@@ -13,9 +13,9 @@ from jax.typing import DTypeLike
 
 from zoo._core import arrays, checks
 from zoo.block import adaptive_computation_time as pure
-from zoo.graph._block import checked_module
 from zoo.graph._declarations import Declarations
 from zoo.graph._graph import Graph
+from zoo.graph._inner import checked_module
 from zoo.graph._module import Module
 from zoo.graph._owning import OwningBlockModule
 from zoo.graph._params import Params

@@ -9,8 +9,9 @@ from typing import Any, ClassVar, Literal
 
 from zoo._core import checks
 from zoo.block import neural_ode as pure
-from zoo.graph._block import BlockModule, checked_module
+from zoo.graph._block import BlockModule
 from zoo.graph._graph import Graph
+from zoo.graph._inner import checked_module
 from zoo.graph._module import Module
 from zoo.graph._params import Params
 from zoo.graph._rng import Rng

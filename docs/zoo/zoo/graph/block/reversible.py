@@ -10,8 +10,9 @@ from typing import Any, ClassVar
 import jax
 
 from zoo.block import reversible as pure
-from zoo.graph._block import BlockModule, checked_modules
+from zoo.graph._block import BlockModule
 from zoo.graph._graph import Graph
+from zoo.graph._inner import checked_modules
 from zoo.graph._module import Module
 from zoo.graph._params import Params
 from zoo.graph._rng import Rng

@@ -43,9 +43,10 @@ class Linear(LayerModule):
             called as `jax.lax.dot_general`).
         in_features: size of the last axis of the input (an integer of at least 1);
             None: that of the first input.
-        kernel_initializer: initializer of `kernel`, of shape kernel_shape; None:
-            lecun_normal(in_axis=1 - (0 if transposed_kernel else 1), out_axis=0 if
-            transposed_kernel else 1).
+        kernel_initializer: initializer of `kernel`, of shape (out_features,
+            in_features) if transposed_kernel else (in_features, out_features); None:
+            lecun_normal(in_axis=1, out_axis=0) if transposed_kernel else
+            lecun_normal().
         bias_initializer: initializer of `bias`, of shape (out_features,).
         dtype: dtype of the weights; None: that of their initializers.
         metadata: of the parameters, by their names, such as `{"kernel": {"sharding":
@@ -110,7 +111,8 @@ class Linear(LayerModule):
         Args:
             params: the parameters: those that are missing are created.
             x: floating (*batch, in_features).
-            kernel_mask: boolean that broadcasts to (*kernel_shape,), or None.
+            kernel_mask: boolean (out_features, in_features) where transposed_kernel, else
+                (in_features, out_features), or None.
             is_training: static; whether state changes and something may be random.
 
         Returns:
