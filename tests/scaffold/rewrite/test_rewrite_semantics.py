@@ -139,6 +139,26 @@ LAYERS = {
             scale = jax.vmap(lambda x: x.astype(self.mean.dtype) * self.mean)(x)
             return y + scale.astype(y.dtype)
         """,
+    "names_that_generated_code_uses": """
+        def setup(self):
+            self.kernel = trainable(normal(1.0), (3,))
+            self.noise = Noise()
+
+        def forward(self, x: Float["..."]) -> Float["..."]:
+            def twice(inference_mode, *, dtype=2.0):
+                return inference_mode * dtype
+            def weighted(key, hyperparams=3.0):
+                return key * self.kernel + hyperparams
+            inference_mode = twice(x, dtype=4.0) + twice(inference_mode=x)
+            key = weighted(inference_mode, hyperparams=2.0) + weighted(key=x)
+            def outer(state):
+                def init(non_trainables): return non_trainables * state * self.kernel
+                non_trainables = init(non_trainables=state)
+                return non_trainables + key
+            keys = jax.vmap(lambda keys: keys + 1.0)(outer(key))
+            hyperparams, fwd = (lambda trainables=keys: trainables)(), self.noise(inference_mode)
+            return key + fwd + [init * 2.0 for init in (keys, hyperparams)][1]
+        """,
     "several_inputs": """
         def setup(self):
             self.kernel = trainable(normal(1.0), (3,))
