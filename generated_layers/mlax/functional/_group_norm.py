@@ -34,8 +34,8 @@ def group_norm(
     Args:
         x: floating (batch, *spatial, channels) where channel_last, else (batch,
             channels, *spatial).
-        where: boolean (batch, *spatial, channels) where channel_last, else (batch,
-            channels, *spatial), or None.
+        where: boolean that broadcasts to (batch, *spatial, channels) where
+            channel_last, else to (batch, channels, *spatial), or None.
         groups: number of groups; divides the number of channels (an integer of at least
             1).
         channel_last: whether channels are the last axis, else the second.

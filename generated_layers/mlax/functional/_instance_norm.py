@@ -31,8 +31,8 @@ def instance_norm(
     Args:
         x: floating (batch, *spatial, channels) where channel_last, else (batch,
             channels, *spatial).
-        where: boolean (batch, *spatial, channels) where channel_last, else (batch,
-            channels, *spatial), or None.
+        where: boolean that broadcasts to (batch, *spatial, channels) where
+            channel_last, else to (batch, channels, *spatial), or None.
         channel_last: whether channels are the last axis, else the second.
         epsilon: added to the variance (a finite number above 0).
         axis_name: mapped axes that are averaged over as well (the name of a mapped

@@ -196,8 +196,8 @@ def fwd(
         non_trainables: state, kept in its own dtype.
         hyperparams: what `init` returned.
         inference_mode: static; whether state is kept and nothing is random.
-        mask: boolean (*batch, *spatial, channels) where channel_last, else (*batch,
-            channels, *spatial), or None.
+        mask: boolean that broadcasts to (*batch, *spatial, channels) where
+            channel_last, else to (*batch, channels, *spatial), or None.
 
     Returns:
         `(y, non_trainables)`; y is floating (*batch, *spatial, channels) where

@@ -163,8 +163,8 @@ def fwd(
         trainables: weights, cast to the dtype of the input.
         non_trainables: None.
         hyperparams: what `init` returned.
-        mask: boolean (batch, *spatial, channels) where channel_last, else (batch,
-            channels, *spatial), or None.
+        mask: boolean that broadcasts to (batch, *spatial, channels) where channel_last,
+            else to (batch, channels, *spatial), or None.
 
     Returns:
         `(y, None)`; y is floating (batch, *spatial, channels) where channel_last, else

@@ -26,18 +26,21 @@ def array_doc(array: ArrayType) -> str:
         items = zip(array.keys, map(array_doc, array.items), strict=True)
         return "dictionary of " + ", ".join(f"{key}: {text}" for key, text in items)
     text = _KINDS[array.kind]
-    if isinstance(array.shape, Conditional):
-        text += (
-            f" {shape_text(array.shape.if_true)} where {array.shape.field}, "
-            f"else {shape_text(array.shape.if_false)}"
-        )
-    elif array.shape is not None and array.shape.broadcast:
-        text += f" that broadcasts to {shape_text(array.shape)}"
-    elif array.shape is not None and str(array.shape) != "...":
-        text += f" {shape_text(array.shape)}"
-    elif array.shape is not None:
-        text += " of any shape"
+    if array.shape is not None:
+        text += f" {_shape_doc(array.shape)}"
     return f"{text}, or None" if array.optional else text
+
+
+def _shape_doc(shape: Shape | Conditional) -> str:
+    """How the shape continues the kind of an array."""
+    if isinstance(shape, Conditional):
+        one, other = _shape_doc(shape.if_true), _shape_doc(shape.if_false)
+        if shape.if_true.broadcast and shape.if_false.broadcast:
+            other = f"to {shape_text(shape.if_false)}"
+        return f"{one} where {shape.field}, else {other}"
+    if shape.broadcast:
+        return f"that broadcasts to {shape_text(shape)}"
+    return "of any shape" if str(shape) == "..." else shape_text(shape)
 
 
 def shape_text(shape: Shape) -> str:

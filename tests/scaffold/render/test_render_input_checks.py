@@ -10,9 +10,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from mlax_scaffold.model.definition import ArrayType
 from mlax_scaffold.model.shapes import Shape, parse_shape
 from mlax_scaffold.reader.specs import read_spec
-from mlax_scaffold.render.arrays import shape_text
+from mlax_scaffold.render.arrays import array_doc, shape_text
 from mlax_scaffold.render.package.input_checks import InputChecks
 
 
@@ -498,3 +499,24 @@ def test_require(checks: types.ModuleType):
     checks.require("Example", True, "no", n=1)
     with pytest.raises(ValueError, match=r"^Example: no; got holds=1, owner='x'$"):
         checks.require("Example", False, "no", holds=1, owner="x")
+
+
+@pytest.mark.parametrize(
+    ("shape", "text"),
+    [
+        ("...", "boolean of any shape"),
+        ("n 2", "boolean (n, 2)"),
+        ("# n 2", "boolean that broadcasts to (n, 2)"),
+        ("n m if last else m n", "boolean (n, m) where last, else (m, n)"),
+        (
+            "# n m if last else # m n",
+            "boolean that broadcasts to (n, m) where last, else to (m, n)",
+        ),
+        (
+            "# n m if last else ...",
+            "boolean that broadcasts to (n, m) where last, else of any shape",
+        ),
+    ],
+)
+def test_documentation_says_what_the_checks_take(shape: str, text: str):
+    assert array_doc(ArrayType("Bool", parse_shape(shape))) == text

@@ -162,8 +162,8 @@ def fwd(
         trainables: weights, cast to the dtype of the input.
         non_trainables: None.
         hyperparams: what `init` returned.
-        kernel_mask: boolean (out_features, in_features) where transposed_kernel, else
-            (in_features, out_features), or None.
+        kernel_mask: boolean that broadcasts to (out_features, in_features) where
+            transposed_kernel, else to (in_features, out_features), or None.
 
     Returns:
         `(y, None)`; y is floating (*batch, out_features), in the dtype of the input.

@@ -109,8 +109,8 @@ class GroupNorm(LayerModule):
             params: the parameters: those that are missing are created.
             x: floating (batch, *spatial, channels) where channel_last, else (batch,
                 channels, *spatial).
-            mask: boolean (batch, *spatial, channels) where channel_last, else (batch,
-                channels, *spatial), or None.
+            mask: boolean that broadcasts to (batch, *spatial, channels) where channel_last,
+                else to (batch, channels, *spatial), or None.
             is_training: static; whether state changes and something may be random.
 
         Returns:

@@ -111,8 +111,8 @@ class Linear(LayerModule):
         Args:
             params: the parameters: those that are missing are created.
             x: floating (*batch, in_features).
-            kernel_mask: boolean (out_features, in_features) where transposed_kernel, else
-                (in_features, out_features), or None.
+            kernel_mask: boolean that broadcasts to (out_features, in_features) where
+                transposed_kernel, else to (in_features, out_features), or None.
             is_training: static; whether state changes and something may be random.
 
         Returns:
