@@ -9,7 +9,7 @@ import time
 
 from mlax_scaffold.write import LOCK_NAME, LockFile, digest, recover
 
-KILLS = int(os.environ.get("MLAX_SCAFFOLD_KILLS", "30"))
+KILLS = int(os.environ.get("MLAX_SCAFFOLD_KILLS", "12"))
 FILES = 60
 
 # Each tree has files that only it has, in a directory that only it has.
@@ -104,4 +104,4 @@ def test_a_kill_at_any_moment_leaves_one_whole_tree(project):
         }, context
         seen.add(lock.fingerprint)
     assert seen == {"tree0", "tree1"}
-    assert unfinished > 3
+    assert unfinished > KILLS // 10
