@@ -6,20 +6,17 @@ from collections.abc import Iterable
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 
 import mlax.graph as bx
-from mlax import functional, optim, train
+from mlax import functional, generation, optim, train
 from mlax.loss import softmax_cross_entropy_with_integer_labels
 
 
-def model(
-    seed: int, characters: int, tokens: jax.Array, **cache: Any
-) -> tuple[Any, bx.Params]:
-    """The model and its parameters; `max_length` and `batch` give it a cache."""
+def model(seed: int, characters: int, tokens: jax.Array) -> tuple[Any, bx.Params]:
+    """The model and its parameters."""
     graph = bx.Graph("language")
     rng = bx.Rng(graph.child("rng"))
-    options = {"heads": 4, "hidden_features": 64, "causal": True, "rng": rng, **cache}
+    options = {"heads": 4, "hidden_features": 64, "causal": True, "rng": rng}
     net = bx.Sequential(
         graph.child("net"),
         [
@@ -57,20 +54,8 @@ def fit(
     return state.trainables, losses
 
 
-def write(
-    trainables: bx.Params, seed: int, characters: int, prompt: jax.Array, length: int
-) -> jax.Array:
+def write(net: Any, params: bx.Params, prompt: jax.Array, length: int) -> jax.Array:
     """The most probable characters (1, length) that follow a prompt (1, positions)."""
-    options = {"max_length": prompt.shape[1] + length, "batch": (1,)}
-    net, params = model(seed, characters, prompt, **options)
-    params = trainables.merge(params.split()[1])
-
-    def step(carry: Any, _: Any) -> tuple[Any, jax.Array]:
-        token, params = carry
-        logits, params = net(params, token, is_training=False)
-        token = jnp.argmax(logits[:, -1:], axis=-1)
-        return (token, params), token[:, 0]
-
-    first, _ = step((prompt, params), None)
-    _, after = jax.lax.scan(step, first, length=length - 1)
-    return jnp.concatenate([first[0], after.T], axis=1)
+    room = prompt.shape[1] + length
+    decoder = generation.of_module(net, params, rows=1, max_length=room)
+    return generation.generate(*decoder, prompt, length)[0]

@@ -6,21 +6,19 @@ from collections.abc import Iterable
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 
-from mlax import block, functional, nn, optim, train
+from mlax import block, functional, generation, nn, optim, train
 from mlax.loss import softmax_cross_entropy_with_integer_labels
 
 
-def model(seed: int, characters: int, **cache: Any) -> tuple[Any, Any, Any]:
-    """What `init` of the model returns; `max_length` and `batch` give it a cache."""
+def model(seed: int, characters: int) -> tuple[Any, Any, Any]:
+    """What `init` of the model returns."""
     keys = jax.random.split(jax.random.key(seed), 4)
-    options = {"causal": True, **cache}
     return block.Series.init(
         [
             nn.Embed.init(keys[0], characters, 32),
-            block.TransformerEncoderLayer.init(keys[1], 32, 4, 64, **options),
-            block.TransformerEncoderLayer.init(keys[2], 32, 4, 64, **options),
+            block.TransformerEncoderLayer.init(keys[1], 32, 4, 64, causal=True),
+            block.TransformerEncoderLayer.init(keys[2], 32, 4, 64, causal=True),
             nn.LayerNorm.init(keys[3], 32),
             nn.Linear.init(keys[3], 32, characters),
         ]
@@ -48,19 +46,8 @@ def fit(
     return state.trainables, losses
 
 
-def write(
-    trainables: Any, seed: int, characters: int, prompt: jax.Array, length: int
-) -> jax.Array:
+def write(layer: tuple[Any, Any, Any], prompt: jax.Array, length: int) -> jax.Array:
     """The most probable characters (1, length) that follow a prompt (1, positions)."""
-    options = {"max_length": prompt.shape[1] + length, "batch": (1,)}
-    _, cache, hyperparams = model(seed, characters, **options)
-
-    def step(carry: Any, _: Any) -> tuple[Any, jax.Array]:
-        token, cache = carry
-        logits, cache = hyperparams.apply(token, trainables, cache, True)
-        token = jnp.argmax(logits[:, -1:], axis=-1)
-        return (token, cache), token[:, 0]
-
-    first, _ = step((prompt, cache), None)
-    _, after = jax.lax.scan(step, first, length=length - 1)
-    return jnp.concatenate([first[0], after.T], axis=1)
+    room = prompt.shape[1] + length
+    decoder = generation.of_pair(layer, rows=1, max_length=room)
+    return generation.generate(*decoder, prompt, length)[0]

@@ -208,6 +208,86 @@ def test_conv_lstm_cell(channel_last, dtype):
     )
 
 
+def conv_lstm_by_convolutions(weights, inputs, carry, **options):
+    """An LSTM of two convolutions of flax, the first of which has the options."""
+
+    def conv(part, x, **given):
+        kernel = jnp.moveaxis(part.kernel, 0, -1)
+        module = nn.Conv(4 * SIZE, kernel.shape[:-2], **given, **FLAX)
+        return module.apply({"params": {"kernel": kernel, "bias": part.bias}}, x)
+
+    c, h = carry
+    gates = conv(weights.of_input, inputs, **options) + conv(weights.of_state, h)
+    i, f, g, o = jnp.split(gates, 4, axis=-1)
+    c = jax.nn.sigmoid(f + 1.0) * c + jax.nn.sigmoid(i) * jnp.tanh(g)
+    h = jax.nn.sigmoid(o) * jnp.tanh(c)
+    return h, (c, h)
+
+
+@pytest.mark.parametrize(
+    ("options", "sizes"),
+    [
+        ({"strides": (2, 1)}, (3, 5)),
+        ({"padding": "VALID"}, (3, 4)),
+        ({"strides": (2, 3), "padding": ((1, 0), (2, 3))}, (2, 3)),
+    ],
+    ids=str,
+)
+def test_conv_lstm_cell_of_other_strides_and_padding(options, sizes, dtype):
+    """Those of the input's convolution, which the state has the sizes of, step after step."""
+    given = {"channel_last": True, "precision": "highest", **options}
+    cell = mlax.nn.ConvLSTMCell
+    weights, _, hyper = shapes_of(
+        lambda key: cell.init(key, 2, IN, SIZE, (3, 2), dtype=dtype, **given)
+    )
+    first = hyper.initial_carry((BATCH, 5, 5, IN), dtype)
+    assert [a.shape for a in first] == [(BATCH, *sizes, SIZE)] * 2
+
+    def ours(weights, inputs, carry):
+        return cell.fwd((inputs, carry), weights, None, hyper)[0]
+
+    assert_same(
+        ours,
+        functools.partial(conv_lstm_by_convolutions, **options),
+        redrawn(weights, dtype),
+        draw(10, (BATCH, 5, 5, IN), dtype),
+        redrawn(first, dtype, 20),
+    )
+
+
+def test_padding_of_a_conv_lstm_cell_that_keeps_the_sizes_is_that_of_flax(dtype):
+    """Both convolutions of flax have the padding: where it is "SAME" in numbers, it is the same."""
+    options = {"channel_last": True, "precision": "highest", "padding": 1}
+    weights, _, hyper = shapes_of(
+        lambda key: mlax.nn.ConvLSTMCell.init(
+            key, 2, IN, SIZE, 3, dtype=dtype, **options
+        )
+    )
+    theirs = nn.ConvLSTMCell(SIZE, (3, 3), padding=((1, 1), (1, 1)), **FLAX)
+
+    def of_flax(weights, inputs, carry):
+        carry, y = theirs.apply({"params": conv_lstm(weights)}, carry, inputs)
+        return y, carry
+
+    shape = (BATCH, 4, 5, IN)
+    assert_same(
+        lambda w, inputs, carry: mlax.nn.ConvLSTMCell.fwd(
+            (inputs, carry), w, None, hyper
+        )[0],
+        of_flax,
+        redrawn(weights, dtype),
+        draw(10, shape, dtype),
+        redrawn(hyper.initial_carry(shape, dtype), dtype, 20),
+    )
+
+
+def test_a_carry_of_the_sizes_of_the_inputs_is_refused_where_strides_change_them():
+    weights, _, hyper = mlax.nn.ConvLSTMCell.init(KEY, 1, 2, 3, 3, strides=2)
+    carry = (jnp.ones((1, 3, 4)),) * 2
+    with pytest.raises(ValueError, match=r"initial_carry .* \(1, 2, 4\).* \(1, 3, 4\)"):
+        mlax.nn.ConvLSTMCell.fwd((jnp.ones((1, 2, 4)), carry), weights, None, hyper)
+
+
 # Over a sequence
 
 
@@ -352,9 +432,12 @@ def test_the_last_carry_is_that_of_flax(dtype):
     )
 
 
-def test_recurrent_over_images(dtype):
+@pytest.mark.parametrize("strides", [1, 2])
+def test_recurrent_over_images(strides, dtype):
     cell = mlax.nn.ConvLSTMCell
-    weights, _, hyper = shapes_of(lambda key: cell.init(key, 1, 2, 3, 3, dtype=dtype))
+    weights, _, hyper = shapes_of(
+        lambda key: cell.init(key, 1, 2, 3, 3, strides=strides, dtype=dtype)
+    )
     weights = redrawn(weights, dtype)
     block = mlax.block.Recurrent
     trainables, state, recurrent = block.init((weights, None, hyper), time_major=True)

@@ -11,9 +11,23 @@ from numerics_adapter import apply_layer
 from numerics_arrays import assert_close, draw, numpy
 from numerics_parity import assert_parity
 
+import mlax
+
 
 def layer(place, hyper):
     return lambda x: apply_layer(place, hyper, None, x)[0]
+
+
+def test_identity_of_several_inputs():
+    """As a function of any model, it hands on what it is given: the very trees, in a tuple."""
+    x, other = jnp.ones(3), {"ids": jnp.arange(3)}
+    identity = mlax.functional.identity
+    assert identity(x) is x
+    assert identity(x=other) is other
+    assert [id(tree) for tree in identity(x, other, None)] == [
+        *map(id, (x, other, None))
+    ]
+    assert type(identity(x, other)) is tuple
 
 
 def test_identity(dtype):

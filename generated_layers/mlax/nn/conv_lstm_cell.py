@@ -8,6 +8,10 @@ The carry is (c, h), the output is (h', (c', h')).
 
 Shi et al., 2015, arXiv:1506.04214, without its peepholes, as in flax.
 
+`strides` and `padding` are those of conv(x), whose spatial axes the state has. Of
+conv(h) strides are 1 and the padding is "SAME", so that a step keeps the carry's
+shape (in flax both convolutions have them).
+
 Where `reset` is True, a sequence begins anew: the carry is zeros before the step.
 """
 
@@ -23,9 +27,10 @@ from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
 from mlax._core import arrays, checks
-from mlax._core.checks import PrecisionLike
+from mlax._core.checks import Padding, PaddingLike, PrecisionLike
 from mlax._core.scopes import applied_by
 from mlax._core.static import OfLayer, static
+from mlax._core.windows import explicit_padding
 from mlax.functional import reset_carry
 from mlax.nn import conv as Conv
 
@@ -63,6 +68,10 @@ class ConvLSTMCellHyperparams(OfLayer):
     """Added to the forget gate."""
     precision: PrecisionLike | None
     """Of the products, see jax.lax.Precision."""
+    strides: tuple[int, ...]
+    """Steps from window to window of the input."""
+    padding: Padding
+    """Of the input."""
     of_input: Conv.ConvHyperparams
     of_state: Conv.ConvHyperparams
 
@@ -72,7 +81,13 @@ class ConvLSTMCellHyperparams(OfLayer):
     def initial_carry(self, input_shape, dtype):
         """The carry (c, h) before the first step, for inputs of that shape: zeros."""
         batch, *rest = input_shape
-        spatial = rest[:-1] if self.channel_last else rest[1:]
+        sizes = rest[:-1] if self.channel_last else rest[1:]
+        window, strides = self.kernel_size, self.strides
+        pairs = explicit_padding(self.padding, sizes, window, strides)
+        spatial = [
+            max((n + low + high - k) // s + 1, 0)
+            for n, k, s, (low, high) in zip(sizes, window, strides, pairs, strict=True)
+        ]
         state = (
             (*spatial, self.channels)
             if self.channel_last
@@ -91,6 +106,8 @@ def init(
     use_bias: bool = True,
     forget_bias: float = 1.0,
     precision: PrecisionLike | None = None,
+    strides: int | Sequence[int] = 1,
+    padding: PaddingLike = "SAME",
     kernel_initializer: arrays.Initializer | None = None,
     recurrent_kernel_initializer: arrays.Initializer | None = None,
     bias_initializer: arrays.Initializer = zeros,
@@ -110,6 +127,10 @@ def init(
         forget_bias: added to the forget gate (a finite number).
         precision: of the products, see jax.lax.Precision (what `jax.lax` takes as
             precision, or None).
+        strides: steps from window to window of the input (an integer of at least 1, or
+            a sequence of one for each spatial axis).
+        padding: of the input ("SAME", "SAME_LOWER", "VALID", "CAUSAL", an integer, or
+            for each axis an integer or a pair).
         kernel_initializer: of the kernel of the input (an initializer, called
             `initializer(key, shape, dtype)`, or None).
         recurrent_kernel_initializer: of that of the state (an initializer, called
@@ -134,6 +155,8 @@ def init(
     use_bias = checks.boolean("ConvLSTMCell", use_bias=use_bias)
     forget_bias = checks.number("ConvLSTMCell", forget_bias=forget_bias)
     precision = checks.optional(checks.precision, "ConvLSTMCell", precision=precision)
+    strides = checks.per_dim("ConvLSTMCell", checks.size, spatial_dims, strides=strides)
+    padding = checks.padding("ConvLSTMCell", spatial_dims, padding=padding)
     keys = arrays.declared_keys(key, 2)
     gates = 4 * channels
     rest = {
@@ -148,6 +171,8 @@ def init(
         spatial_dims,
         in_channels,
         *sizes,
+        strides=strides,
+        padding=padding,
         **rest,
         kernel_initializer=kernel_initializer,
         dtype=dtype,
@@ -173,6 +198,8 @@ def init(
         use_bias=use_bias,
         forget_bias=forget_bias,
         precision=precision,
+        strides=strides,
+        padding=padding,
         of_input=of_input_hyperparams,
         of_state=of_state_hyperparams,
     )
@@ -197,23 +224,25 @@ def fwd(
     Args:
         x: tuple (inputs, carry). inputs: floating (batch, *spatial, in_channels) where
             channel_last, else (batch, in_channels, *spatial); carry: tuple of floating
-            (batch, *spatial, channels) where channel_last, else (batch, channels,
-            *spatial), floating (batch, *spatial, channels) where channel_last, else
-            (batch, channels, *spatial).
+            (batch, *out_spatial, channels) where channel_last, else (batch, channels,
+            *out_spatial), floating (batch, *out_spatial, channels) where channel_last,
+            else (batch, channels, *out_spatial).
         trainables: weights, cast to the dtype of the input.
         non_trainables: None.
         hyperparams: what `init` returned.
         reset: boolean (batch,), or None.
 
     Returns:
-        `(y, None)`; y is tuple of floating (batch, *spatial, channels) where
-        channel_last, else (batch, channels, *spatial), tuple of floating (batch,
-        *spatial, channels) where channel_last, else (batch, channels, *spatial),
-        floating (batch, *spatial, channels) where channel_last, else (batch, channels,
-        *spatial), in the dtype of the input.
+        `(y, None)`; y is tuple of floating (batch, *out_spatial, channels) where
+        channel_last, else (batch, channels, *out_spatial), tuple of floating (batch,
+        *out_spatial, channels) where channel_last, else (batch, channels,
+        *out_spatial), floating (batch, *out_spatial, channels) where channel_last, else
+        (batch, channels, *out_spatial), in the dtype of the input.
 
     Raises:
         ValueError, TypeError: where an input or a weight does not fit.
+        ValueError: the carry must have the spatial sizes that initial_carry gives it
+            for the inputs: they have the shape ..., the carry .
     """
     checks.arguments(
         "ConvLSTMCell", trainables, non_trainables, hyperparams, inference_mode
@@ -236,12 +265,12 @@ def fwd(
         carry=(
             carry,
             (
-                "batch *spatial channels"
+                "batch *out_spatial channels"
                 if hyperparams.channel_last
-                else "batch channels *spatial",
-                "batch *spatial channels"
+                else "batch channels *out_spatial",
+                "batch *out_spatial channels"
                 if hyperparams.channel_last
-                else "batch channels *spatial",
+                else "batch channels *out_spatial",
             ),
         ),
         reset=(reset, "batch | None"),
@@ -250,9 +279,15 @@ def fwd(
     c, h = carry
     if reset is not None:
         c, h = reset_carry(reset, c), reset_carry(reset, h)
-    of_input, _ = Conv.fwd(inputs, trainables.of_input, None, hyperparams.of_input)
-    of_state, _ = Conv.fwd(h, trainables.of_state, None, hyperparams.of_state)
-    gates = of_input + of_state
+    gates, _ = Conv.fwd(inputs, trainables.of_input, None, hyperparams.of_input)
+    change, _ = Conv.fwd(h, trainables.of_state, None, hyperparams.of_state)
+    if gates.shape != change.shape:
+        raise checks.requirement(
+            "ConvLSTMCell",
+            "the carry must have the spatial sizes that initial_carry gives it for the "
+            f"inputs: they have the shape {inputs.shape}, the carry {h.shape}",
+        )
+    gates = gates + change
     i, f, g, o = jnp.split(gates, 4, axis=-1 if hyperparams.channel_last else 1)
     c = lax.logistic(f + hyperparams.forget_bias) * c + lax.logistic(i) * jnp.tanh(g)
     h = lax.logistic(o) * jnp.tanh(c)

@@ -103,6 +103,8 @@ class Input:
     doc: str = ""
     alias: str = ""
     """Its name in the generated function, where that has another use for its own."""
+    several: bool = False
+    """Whether it is any number of further arguments, with a star."""
 
     @property
     def variable(self) -> str:

@@ -61,10 +61,12 @@ def read_inputs(
     skip: int = 0,
     passes: bool = False,
     optional: bool = False,
+    several: bool = False,
 ) -> tuple[tuple[Input, ...], list[tuple[ast.arg, ast.expr | None]]]:
     """Array inputs of a signature, and the parameters that are something else.
 
-    `optional` says whether one with a default is given by its name, wherever it stands.
+    `optional` says whether one with a default is given by its name, wherever it stands,
+    `several` whether there may be further ones, `*others: PyTree`.
     """
     inputs: list[Input] = []
     others: list[tuple[ast.arg, ast.expr | None]] = []
@@ -77,9 +79,15 @@ def read_inputs(
         source.report(extra, "a spec's signature has no /", "Remove it.")
     if passes and arguments.kwarg is not None:
         _check_passed(source, arguments.kwarg)
-    for extra in (arguments.vararg, None if passes else arguments.kwarg):
+    further = arguments.vararg if several else None
+    if further is not None and not _is_tree(further.annotation):
+        further = None
+    stars = None if further else arguments.vararg
+    for extra in (stars, None if passes else arguments.kwarg):
         if extra is not None:
-            source.report(extra, "a spec's signature has no * or ** parameters")
+            takes = several and extra is arguments.vararg
+            hint = f"A function may have `*{extra.arg}: PyTree`." if takes else ""
+            source.report(extra, "a spec's signature has no * or ** parameters", hint)
     pairs = [
         (arg, default, False) for arg, default in zip(positional, defaults, strict=True)
     ]
@@ -106,7 +114,15 @@ def read_inputs(
                     source.doc_comment(arg, default),
                 )
             )
+    if further is not None:
+        tree, doc = ArrayType("PyTree"), source.doc_comment(further, None)
+        place = sum(not item.keyword for item in inputs)
+        inputs.insert(place, Input(further.arg, tree, doc=doc, several=True))
     return tuple(inputs), others
+
+
+def _is_tree(annotation: ast.expr | None) -> bool:
+    return isinstance(annotation, ast.Name) and annotation.id == "PyTree"
 
 
 def _of_class(

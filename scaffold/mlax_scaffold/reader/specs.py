@@ -284,7 +284,7 @@ class _Reader:
 
     def _function(self, node: ast.FunctionDef, doc: str) -> Definition:
         gradients = read_decorators(self.source, node)
-        inputs, others = read_inputs(self.source, node.args, self.known)
+        inputs, others = read_inputs(self.source, node.args, self.known, several=True)
         hyperparameters = []
         for arg, default in others:
             if arg not in node.args.kwonlyargs or arg.annotation is None:

@@ -5,6 +5,7 @@ Each is built here, once, from the definition alone.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 
 from mlax_scaffold.model.definition import (
@@ -26,7 +27,7 @@ class Parameter:
     """A parameter of a generated function."""
 
     name: str
-    """With two stars where it takes all other keywords."""
+    """With two stars where it takes all other keywords, with one where all further arguments."""
     annotation: str
     default: str | None
     doc: str
@@ -82,8 +83,9 @@ class Signature:
 
     def _listed(self, form: str) -> list[str]:
         texts = [getattr(p, form) for p in self.parameters]
+        starred = any(re.match(r"\*\w", p.name) for p in self.parameters)
         for place, parameter in enumerate(self.parameters):
-            if parameter.keyword:
+            if parameter.keyword and not starred:
                 return [*texts[:place], "*", *texts[place:]]
         return texts
 
@@ -136,7 +138,10 @@ def array_input(item: Input) -> Parameter:
     """The parameter that an input is."""
     before = f"{item.doc.rstrip('.')}: " if item.doc else ""
     doc = f"{before}{array_doc(item.type)}."
-    return Parameter(item.name, item.type.annotation, text_of(item.default), doc)
+    if item.several:
+        doc = f"any number of further inputs, each {array_doc(item.type)}."
+    name = f"*{item.name}" if item.several else item.name
+    return Parameter(name, item.type.annotation, text_of(item.default), doc)
 
 
 DTYPE = Parameter(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
@@ -104,6 +104,7 @@ def shapes_of(
     given: Mapping[str, tuple[int, ...]] | None = None,
     loose: tuple[str, ...] = (),
     trees: tuple[str, ...] = (),
+    carry: tuple[str, str, Callable[[tuple[int, ...], DTypeLike], Any]] | None = None,
 ) -> Shapes:
     """Shapes of the inputs of one layer, which agree on the size of every name.
 
@@ -119,6 +120,8 @@ def shapes_of(
         given: shapes of inputs that are not picked, by name.
         loose: names of inputs whose annotations allow more than their patterns.
         trees: names of those that may be anything.
+        carry: names of a cell's inputs and carry, and what makes the first carry of the
+            inputs' shape: it says what sizes the carry has that the inputs have not.
 
     Raises:
         Unfit: where a computed size is none for the sizes that were picked.
@@ -128,6 +131,12 @@ def shapes_of(
     for name, shape in (given or {}).items():
         sizes = parsed.pop(name).resolve(known).bind(shape, sizes)
     picking = _Picking(pick, max_size, max_axes, ranks or {}, sizes, known)
+    if carry:
+        inputs, name, first = carry
+        shape = picking.make(inputs, picking.resolve(parsed[inputs]))
+        for at, made in _first_carry(first, shape):
+            pattern = parsed[f"{name}{at}"].resolve(known)
+            picking.sizes = sizes = pattern.bind(made, sizes)
     # Broadcasting axes take their sizes from those that do not.
     resolved = {name: _map(value, picking.resolve) for name, value in parsed.items()}
     shapes = {
@@ -211,6 +220,19 @@ class _Picking:
             return (1,) * (len(shape) - first)
         each = enumerate(shape[first:])
         return tuple(1 if ones == "some" and i % 2 == 0 else n for i, n in each)
+
+
+def _first_carry(
+    first: Callable[[tuple[int, ...], DTypeLike], Any], shape: tuple[int, ...]
+) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """What selects each array of the first carry (`[0]`), and its shape."""
+    try:
+        made = jax.eval_shape(lambda: first(shape, jnp.float32))
+    except ValueError as error:
+        raise Unfit from error
+    for path, leaf in jax.tree.leaves_with_path(made):
+        keys = [jax.tree_util.keystr((key,), simple=True) for key in path]
+        yield "".join(f"[{k if k.isdigit() else repr(k)}]" for k in keys), leaf.shape
 
 
 def _map(patterns: Any, function: Any) -> Any:

@@ -16,6 +16,7 @@ from mlax_scaffold.testing.kinds import function
 from mlax_scaffold.testing.oracle import find_spec
 from mlax_scaffold.testing.picks import Pick
 from mlax_scaffold.testing.profiles import each_dtype
+from mlax_scaffold.testing.strategies import choices
 
 SPEC = find_spec("scaffold/mlax_scaffold/specs/functional/identity.py", near=__file__)
 
@@ -25,11 +26,17 @@ def cases(pick: Pick) -> Case:
     """Hyperparameters and inputs of identity that fit each other."""
     hyperparameters: dict[str, Any] = {}
     shapes = shapes_of(
-        pick, {"x": "*batch features"}, known(hyperparameters), trees=("x",)
+        pick,
+        {"x": "*batch features", "others": "*batch features"},
+        known(hyperparameters),
+        trees=("x", "others"),
     )
     return Case.of_function(
         functional.identity,
-        x=(shapes.array("x"),),
+        x=(
+            shapes.array("x"),
+            *((shapes.array("others"),) * pick("number of others", choices(0, 1, 2))),
+        ),
         hyperparameters=hyperparameters,
         shapes=shapes,
     )

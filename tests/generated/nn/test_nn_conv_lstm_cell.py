@@ -21,6 +21,7 @@ from mlax_scaffold.testing.strategies import (
     choices,
     finite_floats,
     optional,
+    paddings,
     per_dim,
     precisions,
     sizes,
@@ -70,6 +71,16 @@ SPEC = find_spec("scaffold/mlax_scaffold/specs/nn/conv_lstm_cell.py", near=__fil
         ("forget_bias", float("inf")),
         ("forget_bias", None),
         ("precision", "exact"),
+        ("strides", 0),
+        ("strides", -1),
+        ("strides", 2.5),
+        ("strides", "4"),
+        ("strides", True),
+        ("strides", None),
+        ("padding", "same size"),
+        ("padding", -1),
+        ("padding", 1.5),
+        ("padding", None),
     ],
     creates=True,
     cell=True,
@@ -84,6 +95,8 @@ def cases(pick: Pick) -> Case:
     use_bias = pick("use_bias", booleans())
     forget_bias = pick("forget_bias", finite_floats())
     precision = pick("precision", optional(precisions()))
+    strides = pick("strides", per_dim(sizes(), spatial_dims))
+    padding = pick("padding", paddings(spatial_dims))
     hyperparameters = {
         "spatial_dims": spatial_dims,
         "in_channels": in_channels,
@@ -93,8 +106,11 @@ def cases(pick: Pick) -> Case:
         "use_bias": use_bias,
         "forget_bias": forget_bias,
         "precision": precision,
+        "strides": strides,
+        "padding": padding,
     }
     requirements = (
+        "the carry must have the spatial sizes that initial_carry gives it for the",
         "groups must divide in_channels",
         "groups must divide out_channels",
         "the channels of x must be those of the kernel, times groups",
@@ -105,11 +121,12 @@ def cases(pick: Pick) -> Case:
         pick,
         {
             "inputs": "batch *spatial in_channels if channel_last else batch in_channels *spatial",
-            "carry[0]": "batch *spatial channels if channel_last else batch channels *spatial",
-            "carry[1]": "batch *spatial channels if channel_last else batch channels *spatial",
+            "carry[0]": "batch *out_spatial channels if channel_last else batch channels *out_spatial",
+            "carry[1]": "batch *out_spatial channels if channel_last else batch channels *out_spatial",
             "reset": "batch",
         },
         known(hyperparams),
+        carry=("inputs", "carry", hyperparams.initial_carry),
     )
     inputs = {}
     if pick("reset is given", booleans()):
@@ -128,14 +145,14 @@ def cases(pick: Pick) -> Case:
         inputs=inputs,
         y=(
             shapes.expected(
-                "batch *spatial channels if channel_last else batch channels *spatial"
+                "batch *out_spatial channels if channel_last else batch channels *out_spatial"
             ),
             (
                 shapes.expected(
-                    "batch *spatial channels if channel_last else batch channels *spatial"
+                    "batch *out_spatial channels if channel_last else batch channels *out_spatial"
                 ),
                 shapes.expected(
-                    "batch *spatial channels if channel_last else batch channels *spatial"
+                    "batch *out_spatial channels if channel_last else batch channels *out_spatial"
                 ),
             ),
         ),

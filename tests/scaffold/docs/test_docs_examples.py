@@ -187,8 +187,8 @@ def test_language(program):
     assert ours[-1] < 0.7
     assert ours[-1] < 1.2 * theirs[-1]
 
-    text = pairs.write(weights, 0, characters, prompt, 12)
-    again = modules.write(trainables, 0, characters, prompt, 12)
+    text = pairs.write((weights, state, hyperparams), prompt, 12)
+    again = modules.write(net, trainables.merge(params.split()[1]), prompt, 12)
     assert text.shape == flax.write(model, prompt, 12).shape
     np.testing.assert_array_equal(text, again)
     # Without a cache, the whole text goes through the model for each character.

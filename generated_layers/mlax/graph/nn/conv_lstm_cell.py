@@ -12,7 +12,7 @@ from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
 from mlax._core import arrays, checks
-from mlax._core.checks import PrecisionLike
+from mlax._core.checks import PaddingLike, PrecisionLike
 from mlax.graph._declarations import Declarations
 from mlax.graph._graph import Graph
 from mlax.graph._params import Params
@@ -31,6 +31,10 @@ class ConvLSTM(RecurrentModule):
 
     Shi et al., 2015, arXiv:1506.04214, without its peepholes, as in flax.
 
+    `strides` and `padding` are those of conv(x), whose spatial axes the state has. Of
+    conv(h) strides are 1 and the padding is "SAME", so that a step keeps the carry's
+    shape (in flax both convolutions have them).
+
     Where `reset` is True, a sequence begins anew: the carry is zeros before the step.
 
     Args:
@@ -43,6 +47,10 @@ class ConvLSTM(RecurrentModule):
         forget_bias: added to the forget gate (a finite number).
         precision: of the products, see jax.lax.Precision (what `jax.lax` takes as
             precision, or None).
+        strides: steps from window to window of the input (an integer of at least 1, or
+            a sequence of one for each spatial axis).
+        padding: of the input ("SAME", "SAME_LOWER", "VALID", "CAUSAL", an integer, or
+            for each axis an integer or a pair).
         spatial_dims: number of spatial axes (an integer of at least 1); None: that of
             the first input.
         in_channels: channels of the input (an integer of at least 1); None: that of the
@@ -82,6 +90,8 @@ class ConvLSTM(RecurrentModule):
         use_bias: bool = True,
         forget_bias: float = 1.0,
         precision: PrecisionLike | None = None,
+        strides: int | Sequence[int] = 1,
+        padding: PaddingLike = "SAME",
         *,
         spatial_dims: int | None = None,
         in_channels: int | None = None,
@@ -108,6 +118,8 @@ class ConvLSTM(RecurrentModule):
         self.precision = checks.optional(
             checks.precision, "ConvLSTM", precision=precision
         )
+        self.strides = strides
+        self.padding = padding
         self.is_static = checks.boolean("ConvLSTM", is_static=is_static)
         self.kernel_initializer = kernel_initializer
         self.recurrent_kernel_initializer = recurrent_kernel_initializer
@@ -137,18 +149,19 @@ class ConvLSTM(RecurrentModule):
             params: the parameters: those that are missing are created.
             x: floating (batch, *spatial, in_channels) where channel_last, else (batch,
                 in_channels, *spatial).
-            prev_state: tuple of floating (batch, *spatial, channels) where channel_last,
-                else (batch, channels, *spatial), floating (batch, *spatial, channels) where
-                channel_last, else (batch, channels, *spatial); None: the initial one.
+            prev_state: tuple of floating (batch, *out_spatial, channels) where
+                channel_last, else (batch, channels, *out_spatial), floating (batch,
+                *out_spatial, channels) where channel_last, else (batch, channels,
+                *out_spatial); None: the initial one.
             reset: boolean (batch,), or None.
             is_training: static; whether state changes and something may be random.
 
         Returns:
-            `(y, params)`; y is tuple of floating (batch, *spatial, channels) where
-                channel_last, else (batch, channels, *spatial), tuple of floating (batch,
-                *spatial, channels) where channel_last, else (batch, channels, *spatial),
-                floating (batch, *spatial, channels) where channel_last, else (batch,
-                channels, *spatial).
+            `(y, params)`; y is tuple of floating (batch, *out_spatial, channels) where
+                channel_last, else (batch, channels, *out_spatial), tuple of floating
+                (batch, *out_spatial, channels) where channel_last, else (batch, channels,
+                *out_spatial), floating (batch, *out_spatial, channels) where channel_last,
+                else (batch, channels, *out_spatial).
 
         Raises:
             LockedError: where locked params lack a parameter.

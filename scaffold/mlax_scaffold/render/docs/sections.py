@@ -299,7 +299,7 @@ def _call(signature: Signature, name: str) -> str:
 
 
 def _is_required(parameter: Parameter) -> bool:
-    return parameter.default is None and not parameter.name.startswith("**")
+    return parameter.default is None and not parameter.name.startswith("*")
 
 
 def page_name(definition: Definition) -> str:

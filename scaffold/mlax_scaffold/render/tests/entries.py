@@ -24,6 +24,7 @@ from mlax_scaffold.render.tests.shapes import (
     loose,
     rank,
     ranked,
+    sized_carry,
     trees,
     variadic,
 )
@@ -159,6 +160,9 @@ def _known(
     if shapes:
         given = ", ".join(f'"{name}": example["{name}"]' for name in shapes)
         yield f"given={{{given}}}"
+    if sized := sized_carry(definition, method):
+        inputs, carry = sized
+        yield f'carry=("{inputs}", "{carry}", hyperparams.initial_carry)'
     name = variadic(patterns)
     if name and ranked(definition, method):
         others = [word for word in patterns[0][1].split() if word != f"*{name}"]
@@ -178,6 +182,8 @@ def _x(method: Method, definition: Definition) -> str:
         parts = [
             f'{part} if pick("{i.name} is given", booleans()) else None'
             if i.default and i.default.is_none
+            else f'*(({part},) * pick("number of {i.name}", choices(0, 1, 2)))'
+            if i.several
             else part
             for i, part in zip(method.positional, parts, strict=True)
         ]

@@ -43,6 +43,24 @@ def trees(method: Method) -> list[str]:
     return [*found, "shift"] if method.passes else found
 
 
+def sized_carry(definition: Definition, method: Method) -> tuple[str, str] | None:
+    """The inputs and the carry of a cell, where the carry has axes that no input and no field has.
+
+    `initial_carry` alone says what sizes these have.
+    """
+    if definition.method("initial_carry") is None or len(method.positional) != 2:
+        return None
+    inputs, carry = method.positional
+    if inputs.type.shape is None or carry.type.holds("PyTree"):
+        return None
+    told = {h.name for h in definition.hyperparameters} | set(_names(inputs))
+    return None if told.issuperset(_names(carry)) else (inputs.name, carry.name)
+
+
+def _names(item: Input) -> list[str]:
+    return [name for shape in item.type.shapes for name in shape.names()]
+
+
 def variadic(patterns: list[tuple[str, str]]) -> str | None:
     """The first name that stands for any number of axes."""
     words = " ".join(text for _, text in patterns).split()

@@ -2,6 +2,6 @@ from mlax_scaffold.spec import PyTree, function
 
 
 @function
-def identity(x: PyTree) -> PyTree:
-    """The input itself."""
-    return x
+def identity(x: PyTree, *others: PyTree) -> PyTree:
+    """The input itself; of several inputs the tuple of them."""
+    return (x, *others) if others else x

@@ -6,9 +6,11 @@ from mlax_scaffold.spec import (
     Float,
     Initializer,
     Layer,
+    Padding,
     PerDim,
     Precision,
     Size,
+    explicit_padding,
     reset_carry,
     zeros,
 )
@@ -24,6 +26,10 @@ class ConvLSTMCell(Layer, module="ConvLSTM"):
 
     Shi et al., 2015, arXiv:1506.04214, without its peepholes, as in flax.
 
+    `strides` and `padding` are those of conv(x), whose spatial axes the state has. Of
+    conv(h) strides are 1 and the padding is "SAME", so that a step keeps the carry's
+    shape (in flax both convolutions have them).
+
     Where `reset` is True, a sequence begins anew: the carry is zeros before the step.
     """
 
@@ -35,6 +41,8 @@ class ConvLSTMCell(Layer, module="ConvLSTM"):
     use_bias: bool = True  #: whether both convolutions add a bias
     forget_bias: float = 1.0  #: added to the forget gate
     precision: Precision | None = None  #: of the products, see jax.lax.Precision
+    strides: PerDim[Size] = 1  #: steps from window to window of the input
+    padding: Padding = "SAME"  #: of the input
     kernel_initializer: Initializer | None = None  #: of the kernel of the input
     recurrent_kernel_initializer: Initializer | None = None  #: of that of the state
     bias_initializer: Initializer = zeros  #: of both biases
@@ -52,6 +60,8 @@ class ConvLSTMCell(Layer, module="ConvLSTM"):
             self.spatial_dims,
             self.in_channels,
             *sizes,
+            strides=self.strides,
+            padding=self.padding,
             **rest,
             kernel_initializer=self.kernel_initializer,
         )
@@ -70,29 +80,38 @@ class ConvLSTMCell(Layer, module="ConvLSTM"):
         ],
         carry: tuple[
             Float[
-                "batch *spatial channels if channel_last else batch channels *spatial"
+                "batch *out_spatial channels if channel_last else batch channels *out_spatial"
             ],
             Float[
-                "batch *spatial channels if channel_last else batch channels *spatial"
+                "batch *out_spatial channels if channel_last else batch channels *out_spatial"
             ],
         ],
         *,
         reset: Bool["batch"] | None = None,
     ) -> tuple[
-        Float["batch *spatial channels if channel_last else batch channels *spatial"],
+        Float[
+            "batch *out_spatial channels if channel_last else batch channels *out_spatial"
+        ],
         tuple[
             Float[
-                "batch *spatial channels if channel_last else batch channels *spatial"
+                "batch *out_spatial channels if channel_last else batch channels *out_spatial"
             ],
             Float[
-                "batch *spatial channels if channel_last else batch channels *spatial"
+                "batch *out_spatial channels if channel_last else batch channels *out_spatial"
             ],
         ],
     ]:
         c, h = carry
         if reset is not None:
             c, h = reset_carry(reset, c), reset_carry(reset, h)
-        gates = self.of_input(inputs) + self.of_state(h)
+        gates = self.of_input(inputs)
+        change = self.of_state(h)
+        if gates.shape != change.shape:
+            raise ValueError(
+                "the carry must have the spatial sizes that initial_carry gives it for the "
+                f"inputs: they have the shape {inputs.shape}, the carry {h.shape}"
+            )
+        gates = gates + change
         i, f, g, o = jnp.split(gates, 4, axis=-1 if self.channel_last else 1)
         c = lax.logistic(f + self.forget_bias) * c + lax.logistic(i) * jnp.tanh(g)
         h = lax.logistic(o) * jnp.tanh(c)
@@ -101,7 +120,13 @@ class ConvLSTMCell(Layer, module="ConvLSTM"):
     def initial_carry(self, input_shape, dtype):
         """The carry (c, h) before the first step, for inputs of that shape: zeros."""
         batch, *rest = input_shape
-        spatial = rest[:-1] if self.channel_last else rest[1:]
+        sizes = rest[:-1] if self.channel_last else rest[1:]
+        window, strides = self.kernel_size, self.strides
+        pairs = explicit_padding(self.padding, sizes, window, strides)
+        spatial = [
+            max((n + low + high - k) // s + 1, 0)
+            for n, k, s, (low, high) in zip(sizes, window, strides, pairs, strict=True)
+        ]
         state = (
             (*spatial, self.channels)
             if self.channel_last
