@@ -5,7 +5,6 @@ Each is built here, once, from the definition alone.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 
 from mlax_scaffold.model.definition import (
@@ -83,7 +82,7 @@ class Signature:
 
     def _listed(self, form: str) -> list[str]:
         texts = [getattr(p, form) for p in self.parameters]
-        starred = any(re.match(r"\*\w", p.name) for p in self.parameters)
+        starred = any(p.name.count("*") == 1 for p in self.parameters)
         for place, parameter in enumerate(self.parameters):
             if parameter.keyword and not starred:
                 return [*texts[:place], "*", *texts[place:]]
