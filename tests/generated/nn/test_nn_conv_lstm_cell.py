@@ -126,7 +126,7 @@ def cases(pick: Pick) -> Case:
             "reset": "batch",
         },
         known(hyperparams),
-        carry=("inputs", "carry", hyperparams.initial_carry),
+        carry=("inputs", "carry", SPEC.load()(**hyperparameters).initial_carry),
     )
     inputs = {}
     if pick("reset is given", booleans()):

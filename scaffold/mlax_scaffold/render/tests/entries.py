@@ -162,7 +162,11 @@ def _known(
         yield f"given={{{given}}}"
     if sized := sized_carry(definition, method):
         inputs, carry = sized
-        yield f'carry=("{inputs}", "{carry}", hyperparams.initial_carry)'
+        # As the spec says it: what is generated is to agree with that.
+        whose = "hyperparams"
+        if not definition.structural():
+            whose = "SPEC.load()(**hyperparameters)"
+        yield f'carry=("{inputs}", "{carry}", {whose}.initial_carry)'
     name = variadic(patterns)
     if name and ranked(definition, method):
         others = [word for word in patterns[0][1].split() if word != f"*{name}"]
