@@ -211,7 +211,7 @@ def test_conv_lstm_cell(channel_last, dtype):
 def conv_lstm_by_convolutions(weights, inputs, carry, **options):
     """An LSTM of two convolutions of flax, the first of which has the options."""
 
-    def conv(part, x, **given):
+    def conv(part: Any, x: Any, **given: Any) -> Any:
         kernel = jnp.moveaxis(part.kernel, 0, -1)
         module = nn.Conv(4 * SIZE, kernel.shape[:-2], **given, **FLAX)
         return module.apply({"params": {"kernel": kernel, "bias": part.bias}}, x)
