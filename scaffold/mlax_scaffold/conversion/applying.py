@@ -41,27 +41,30 @@ class Applying(Scanning):
             node = self._own_arguments(node, interface)
         if given is None:
             node = self._flagless(node)
+            row = CALLS.get(self.builder.framework, {}).get(layer)
+            node = row.in_places(node) if row is not None else node
             node.args, given = self._arguments(node.args)
         read = {k.arg: self.value(k.value) for k in node.keywords}
         node.keywords = [ast.keyword(k, made) for k, (made, _) in read.items()]
-        if interface is not None:
-            kept = [i for i in interface.inputs if not interface.dropped.get(i)]
-            given = given + [read.get(i, (None, None))[1] for i in kept[len(given) :]]
-            signature = self.results.get(layer)
-            result = (
-                signature.result(self.symbols, known.call, given) if signature else None
-            )
-            return node, result
         call = known.call
         if known.first:
             # The input is that of the first pass; what comes out of the last is not told.
             call = copy.deepcopy(call)
             call.args = [replaced(a, known.first) for a in call.args]
+            for keyword in call.keywords:
+                keyword.value = replaced(keyword.value, known.first)
+        if interface is not None:
+            kept = [i for i in interface.inputs if not interface.dropped.get(i)]
+            given = given + [read.get(i, (None, None))[1] for i in kept[len(given) :]]
+            signature = self.results.get(layer)
+            result = signature.result(self.symbols, call, given) if signature else None
+            return node, result
         result = self.layers.result(layer, call, given)
         if layer == "MultiHeadAttention" and given:
-            heads = arguments(layer, known.call).get("heads")
+            made = arguments(layer, known.call)
             mask = read.get("mask") or read.get("attn_mask") or (None, None)
-            self.layers.attended(given, heads, mask[1])
+            self.layers.attends_to(given, made)
+            self.layers.attended(given, made.get("heads"), mask[1])
         return self._as_here(node, layer, result)
 
     def _as_here(
@@ -93,8 +96,14 @@ class Applying(Scanning):
 
     def _flagless(self, node: ast.Call) -> ast.Call:
         """A call without flags of training and keys, which layers here are not given."""
-        left_out = {*TRAINING, *INFERENCE, *KEYS, "state"}
-        node.keywords = [k for k in node.keywords if k.arg not in left_out]
+        left_out = {*TRAINING, *INFERENCE}
+        if self.builder.framework not in ("torch", "flax", "nnx", "haiku"):
+            left_out.add("state")
+        node.keywords = [
+            k
+            for k in node.keywords
+            if k.arg not in left_out and not (k.arg in KEYS and _is_key(k.value))
+        ]
         node.args = [
             a
             for a in node.args
@@ -114,3 +123,7 @@ class Applying(Scanning):
             k for k in node.keywords if not interface.dropped.get(str(k.arg))
         ]
         return node
+
+
+def _is_key(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) or "self.key()" in ast.unparse(node)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from mlax_scaffold.conversion.origin import Origin
 from mlax_scaffold.conversion.translation import Translator
 from mlax_scaffold.conversion.trees import (
     constant,
@@ -113,6 +114,24 @@ def _leaf(
         if last in known:
             return kind, _shape(translator, sizes), None
     return None
+
+
+_KEYED = tuple(
+    f"jax.random.{n}" for n in ("split", "key", "PRNGKey", "fold_in", "wrap_key_data")
+)
+_DRAWN = (
+    *("torch.rand", "torch.randn", "torch.normal", "torch.randint", "torch.randperm"),
+    *("torch.bernoulli", "torch.multinomial", "torch.rand_like", "torch.randn_like"),
+)
+
+
+def draws(origin: Origin, value: ast.expr) -> bool:
+    """Whether a value is made of random numbers."""
+    called = (p for p in ast.walk(value) if isinstance(p, ast.Call))
+    names = [origin.qualified(p.func) for p in called]
+    return any(
+        n in _DRAWN or (n.startswith("jax.random.") and n not in _KEYED) for n in names
+    )
 
 
 def _list_shape(value: object) -> tuple[int, ...]:

@@ -50,10 +50,29 @@ class Bodies(Looping):
             found += self._statement(node)
         return found
 
+    def _fills(self, node: ast.expr) -> None:
+        """A list of the body that becomes longer has no length that is known."""
+        match node:
+            case ast.Call(
+                func=ast.Attribute(
+                    value=ast.Name(id=local), attr="append" | "extend" | "insert"
+                )
+            ):
+                self.filled.add(local)
+                self.env[local] = None
+
     def _statement(self, node: ast.stmt) -> list[ast.stmt]:
         match node:
             case ast.Assign(targets=[target]):
                 return self._assign(node, target)
+            case ast.Assign(targets=[*several]):
+                node.value, value = self.value(node.value)
+                for target in several:
+                    self.bind(target, value)
+                return [node]
+            case ast.Assert():
+                node.test = self._asserted(node.test)
+                return [node]
             case ast.AugAssign(target=ast.Attribute() as place) if self_attribute(
                 place
             ):
@@ -79,6 +98,7 @@ class Bodies(Looping):
                 return self._assign(ast.copy_location(assign, node), target)
             case ast.Expr():
                 node.value, _ = self.value(node.value)
+                self._fills(node.value)
                 return [node]
             case ast.If():
                 return self._if(node)
@@ -96,6 +116,17 @@ class Bodies(Looping):
             if isinstance(value, ast.expr):
                 setattr(node, child, self.value(value)[0])
         return [node]
+
+    def _asserted(self, test: ast.expr) -> ast.expr:
+        """What holds: sizes that are said to be the same are."""
+        match test:
+            case ast.Compare(left=left, ops=[ast.Eq()], comparators=[right]):
+                made, one = self.value(left)
+                other_made, other = self.value(right)
+                if isinstance(one, Number) and isinstance(other, Number):
+                    self.symbols.equal(one.value, other.value)
+                return ast.Compare(made, [ast.Eq()], [other_made])
+        return self.value(test)[0]
 
     def _assign(self, node: ast.Assign, target: ast.expr) -> list[ast.stmt]:
         if isinstance(target, ast.Name) and _is_initializer(node.value):

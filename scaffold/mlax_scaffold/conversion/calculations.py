@@ -64,6 +64,21 @@ class Calculations(ArrayCalculations):
             raise MisfitError('the size "scalar" (a layer of size 1 and a reshape)')
         return size
 
+    def _innermost(self, shape: Arg) -> Arg:
+        """The last of the sizes of axes."""
+        sizes = shape.elts if isinstance(shape, ast.Tuple | ast.List) else []
+        return sizes[-1] if sizes else shape
+
+    def _outer(self, shape: Arg) -> Arg | None:
+        """The sizes of axes before the last one; None where there are none."""
+        sizes = shape.elts if isinstance(shape, ast.Tuple | ast.List) else []
+        return ast.Tuple(sizes[:-1], ast.Load()) if len(sizes) > 1 else None
+
+    def _trailing(self, shape: Arg) -> Arg | None:
+        """The last axes, as many as there are sizes; None for one."""
+        count = len(shape.elts) if isinstance(shape, ast.Tuple | ast.List) else 1
+        return constant(tuple(range(-count, 0))) if count > 1 else None
+
     def _single(self, shape: Arg) -> Arg:
         if isinstance(shape, ast.Tuple | ast.List):
             if len(shape.elts) != 1:

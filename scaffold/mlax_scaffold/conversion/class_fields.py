@@ -36,8 +36,9 @@ class ClassFields:
         found: list[ast.arg] = []
         given = {a.arg for a in call.args.args}
         for argument in (*call.args.args, *call.args.kwonlyargs):
-            left_out = (
-                is_key(call, argument.arg) and not {"query", "value", "queries"} & given
+            attends = bool({"query", "value", "queries"} & given)
+            left_out = is_key(call, argument.arg) and (
+                not attends or argument in call.args.kwonlyargs
             )
             left_out = left_out and "Float" not in ast.unparse(argument)
             if argument.arg == "self" or left_out or flags([argument.arg]):
@@ -55,9 +56,12 @@ class ClassFields:
         return found
 
     def _reckoned(self, call: ast.FunctionDef) -> bool:
-        """Whether `state` is an array that is reckoned with, and no state of layers."""
+        """Whether `state` is what a cell carries, or is reckoned with, and no state of layers."""
         if self.framework == "equinox":
             return False
+        if self.framework in ("torch", "flax", "nnx", "haiku"):
+            # Layers of these are given no state of theirs.
+            return True
         return any(
             isinstance(part, ast.BinOp)
             and any(is_name(side, "state") for side in (part.left, part.right))

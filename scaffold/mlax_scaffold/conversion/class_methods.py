@@ -7,11 +7,13 @@ import copy
 
 from mlax_scaffold.conversion.added_fields import AddedFields
 from mlax_scaffold.conversion.key_loops import holds_keys
+from mlax_scaffold.conversion.origin import Origin
 from mlax_scaffold.conversion.trees import (
     constant,
     docstring,
     expression,
     is_none,
+    targets,
     without_docstring,
 )
 from mlax_scaffold.conversion.vocabulary import KEYS, flags
@@ -102,7 +104,7 @@ class ClassMethods(AddedFields):
         if inputs and first not in {a.arg for a in inputs}:
             calculations.first_input = inputs[0].arg
         around.locals = {**flags([g for g in given if g not in kept])}
-        around.keys = {*around.keys, *(g for g in given if g in KEYS)}
+        around.keys = self._keys_of(function, given)
         for key in around.keys - kept:
             around.locals[key] = expression("self.key()")
         cleaned = [s for s in map(self._cleaned, without_docstring(function.body)) if s]
@@ -127,6 +129,13 @@ class ClassMethods(AddedFields):
             made.body = [ast.Expr(constant(text)), *made.body]
         return made
 
+    def _keys_of(self, function: ast.FunctionDef, given: list[str]) -> set[str]:
+        """The names that hold keys in a method: none that it gives to something else."""
+        if self.builder.framework == "torch":
+            return set()
+        known = {*self.builder.translator.around.keys, *(g for g in given if g in KEYS)}
+        return known - (_rebound(self.builder.origin, function) - set(given))
+
     def _cleaned(self, node: ast.stmt) -> ast.stmt | None:
         """A statement; None where it is about keys and flags alone."""
         around = self.builder.translator.around
@@ -144,6 +153,17 @@ class ClassMethods(AddedFields):
                     around.locals.update(flags([local]))
                 return None
         return node
+
+
+def _rebound(origin: Origin, function: ast.FunctionDef) -> set[str]:
+    """Names that a function assigns what is no key."""
+    return {
+        bound
+        for part in ast.walk(function)
+        if isinstance(part, ast.Assign) and not holds_keys(origin, part.value)
+        if "rng" not in ast.unparse(part.value)
+        for bound in targets(part)
+    }
 
 
 def _kept_defaults(function: ast.FunctionDef, kept: set[str]) -> dict[str, ast.expr]:

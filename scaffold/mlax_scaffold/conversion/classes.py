@@ -23,6 +23,7 @@ from mlax_scaffold.conversion.examples import example
 from mlax_scaffold.conversion.interfaces import Interface
 from mlax_scaffold.conversion.library import tidied
 from mlax_scaffold.conversion.loop_parts import unnumbered
+from mlax_scaffold.conversion.nested_examples import Fitted
 from mlax_scaffold.conversion.notes import Notes
 from mlax_scaffold.conversion.origin import Origin
 from mlax_scaffold.conversion.preparing import prepare
@@ -62,6 +63,8 @@ class ClassReader(ClassMethods):
         self.node, self.framework, self.notes = node, framework, notes
         self.builder = Builder(origin, node, framework, notes, own, title)
         self.symbols = Symbols()
+        self.fitted: Fitted | None = None
+        """How its example is made, once it is read."""
         self.results = results
         self.methods = {f.name: f for f in node.body if isinstance(f, ast.FunctionDef)}
         if not any(self_attribute(p) == "initial_state" for p in ast.walk(node)):
@@ -213,6 +216,7 @@ class ClassReader(ClassMethods):
             drops,
             parameters,
         )
+        self.fitted = Fitted(builder, self.symbols, tuple(fields), env)
         self.results[builder.name] = Signature(
             self.symbols, [env.get(a.arg) for a in inputs], result, interface.order
         )

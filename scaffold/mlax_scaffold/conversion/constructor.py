@@ -127,7 +127,7 @@ class Constructor(ConstructorLocals):
         if attribute == "register_buffer" and call.args:
             place = str(getattr(call.args[0], "value", ""))
             if len(call.args) > 1:
-                self._buffer(call, place, call.args[1])
+                self._buffer(call, place, replaced(call.args[1], self.drawn))
             return
         if attribute == "register_parameter" and len(call.args) == 2:
             place = str(getattr(call.args[0], "value", ""))
@@ -183,7 +183,7 @@ class Constructor(ConstructorLocals):
                 for one, part in zip(target.elts, value.elts, strict=True):
                     self._assign(node, one, part, condition)
                 return
-            if self._keys(target, value):
+            if self._keys(target, value) or self._taken_apart(target, value):
                 return
         if isinstance(target, ast.Name):
             if self._keys(target, value) or self._named(target.id, value):

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import ast
 
+from mlax_scaffold.conversion.array_leaves import draws
 from mlax_scaffold.conversion.builder_methods import BuilderMethods
 from mlax_scaffold.conversion.static_arrays import numpy_of
-from mlax_scaffold.conversion.trees import is_name, name, targets
-
-_KEYED = tuple(
-    f"jax.random.{n}" for n in ("split", "key", "PRNGKey", "fold_in", "wrap_key_data")
+from mlax_scaffold.conversion.trees import (
+    expression,
+    folded,
+    is_name,
+    name,
+    self_attribute,
+    targets,
 )
 
 
@@ -45,10 +49,9 @@ class ConstructorLocals(BuilderMethods):
 
     def _draws(self, value: ast.expr) -> bool:
         """Whether a value is an array of random numbers, which a weight begins with."""
-        called = (p for p in ast.walk(value) if isinstance(p, ast.Call))
-        names = [self.translator.origin.qualified(p.func) for p in called]
-        drawn = any(n.startswith("jax.random.") and n not in _KEYED for n in names)
-        return drawn and not self.modules.is_module(value)
+        return draws(self.translator.origin, value) and not self.modules.is_module(
+            value
+        )
 
     def _keys(self, target: ast.expr, value: ast.expr) -> bool:
         """Whether keys are split, which a spec leaves to the library."""
@@ -71,9 +74,28 @@ class ConstructorLocals(BuilderMethods):
         for bound in targets(target):
             around.keys.add(bound)
             around.locals[bound] = ast.Constant(None)
-        if isinstance(target, ast.Name) and isinstance(value, ast.Call):
+        if isinstance(value, ast.Call):
             number = value.args[1] if len(value.args) > 1 else ast.Constant(2)
-            self.lists.keys[target.id] = self.translator.expression(number)
+            number = self.translator.expression(number)
+            match target:
+                case ast.Name(id=local):
+                    self.lists.keys[local] = number
+                case ast.Tuple(elts=[*others, ast.Starred(value=ast.Name(id=local))]):
+                    # `first, *rest = split(key, 1 + depth)`
+                    left = expression("n - m", n=number, m=ast.Constant(len(others)))
+                    self.lists.keys[local] = folded(left)
+        return True
+
+    def _taken_apart(self, target: ast.Tuple, value: ast.expr) -> bool:
+        """Whether a hyperparameter of several sizes is taken apart: `channels, height, width = size`."""
+        made = self.translator.expression(value)
+        field = self.builder.fields.get(self_attribute(made) or "")
+        names = [e.id for e in target.elts if isinstance(e, ast.Name)]
+        if field is None or len(names) != len(target.elts):
+            return False
+        for place, local in enumerate(names):
+            part = expression("a[i]", a=made, i=ast.Constant(place))
+            self.translator.around.locals[local] = part
         return True
 
     def _named(self, target: str, value: ast.expr) -> bool:

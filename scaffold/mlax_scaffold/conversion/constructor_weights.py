@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from mlax_scaffold.conversion.array_leaves import draws
 from mlax_scaffold.conversion.initial import initial
 from mlax_scaffold.conversion.inline_weights import typed
 from mlax_scaffold.conversion.lists import Lists
@@ -36,7 +37,7 @@ class DeclaredWeights(Parameters):
         if is_none(value):
             self.translator.around.attributes[place] = ast.Constant(None)
             return
-        if place in self.assigned:
+        if place in self.assigned or draws(self.translator.origin, value):
             made = initial(self.translator, value)
             if made is None:
                 builder.notes.refuse(
@@ -77,7 +78,9 @@ class DeclaredWeights(Parameters):
         elif self._param(node, attribute, value, condition):
             return True
         elif builder.framework in ("torch", "nnx", "flax", "haiku"):
-            return False
+            if not draws(self.translator.origin, value):
+                return False
+            wrapped = state = True
         held = None if wrapped else self._contained().declared(inner)
         if held is not None and condition is None:
             declaration, builder.containers[attribute] = held

@@ -10,9 +10,13 @@ from mlax_scaffold.conversion.trees import (
     is_layer,
     literal,
     name,
+    names,
+    targets,
 )
 from mlax_scaffold.conversion.values import Number, Several, Shape
 from mlax_scaffold.model.import_time import INITIALIZERS, OWN_INITIALIZERS
+
+_HOLDING_NOTHING = ("Upsample", "Flatten", "Identity")
 
 
 class Declaring(Reading):
@@ -34,16 +38,37 @@ class Declaring(Reading):
             ast.keyword(k.arg, self.static(k.value)) for k in node.keywords
         ]
         condition = self.standing()
-        if self.loop is not None:
+        if self.loop is not None and not self._shared(node, layer):
             plural = self.builder.free(wanted if wanted.endswith("s") else f"{wanted}s")
+            target, source = self._counted(self.loop)
             generator = ast.comprehension(
-                copy.deepcopy(self.loop.target),
-                copy.deepcopy(self.static(self.loop.iter)),
-                [],
-                0,
+                copy.deepcopy(target), copy.deepcopy(self.static(source)), [], 0
             )
             return self.builder.declare_list(plural, node, [generator], condition)
         return self.builder.declare(self.builder.free(wanted), node, condition)
+
+    def _shared(self, call: ast.Call, layer: str) -> bool:
+        """Whether all passes of a loop may call one layer, which holds nothing and is the same in each."""
+        assert self.loop is not None
+        bound = set(targets(self.loop.target))
+        return layer in _HOLDING_NOTHING and not names(call) & bound
+
+    def _counted(self, loop: ast.For) -> tuple[ast.expr, ast.expr]:
+        """What a loop goes over, without the lists that a body fills: setup knows none of these."""
+        match loop:
+            case ast.For(
+                target=ast.Tuple(elts=[*parts]),
+                iter=ast.Call(func=ast.Name(id="zip") as func, args=[*sources]),
+            ) if len(parts) == len(sources):
+                pairs = zip(parts, sources, strict=True)
+                kept = [(t, s) for t, s in pairs if not names(s) & self.filled]
+                if len(kept) == 1:
+                    return kept[0]
+                if kept and len(kept) < len(parts):
+                    target, source = zip(*kept, strict=True)
+                    call = ast.Call(func, list(source), [])
+                    return ast.Tuple(list(target), ast.Store()), call
+        return loop.target, loop.iter
 
     def _wanted(self, given: ast.keyword | None, wanted: str, layer: str) -> str:
         from mlax_scaffold.reader.specs import module_name

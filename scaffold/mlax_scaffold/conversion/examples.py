@@ -56,13 +56,17 @@ def fitting(
     env: Mapping[str, Value],
     setup: Iterable[ast.stmt],
     methods: Iterable[ast.FunctionDef],
+    given: Mapping[str, object] | None = None,
 ) -> tuple[tuple[str, object], ...]:
-    """Values of fields, and shapes of inputs, that fit each other; nothing where none are known."""
+    """Values of fields, and shapes of inputs, that fit each other; nothing where none are known.
+
+    Fields that are given have these values.
+    """
     text = _text(setup, methods)
     arrays = {k: v for k, v in env.items() if isinstance(v, Array)}
     values: dict[str, object] = {}
     for field in fields:
-        value = _value(field)
+        value = (given or {}).get(field.name, _value(field, text))
         if value is None and re.search(rf"\bint\([^)]*\bself\.{field.name}\b", text):
             # A share of a size, which is to be one at least.
             value = literal(field.default) if field.default is not None else None
@@ -75,11 +79,11 @@ def fitting(
     side = _side(symbols, values)
     shapes = {}
     chosen: dict[str, int] = {}
-    for given, array in arrays.items():
+    for name, array in arrays.items():
         shape = _shape(symbols, array, values, side, chosen)
         if shape is None:
             return ()
-        shapes[given] = shape
+        shapes[name] = shape
     return (*values.items(), *shapes.items())
 
 
@@ -104,8 +108,8 @@ def _text(setup: Iterable[ast.stmt], methods: Iterable[ast.FunctionDef]) -> str:
     return "\n".join([*lines, *(ast.unparse(s) for m in methods for s in m.body)])
 
 
-def _value(field: Field) -> object:
-    """A small value of a field."""
+def _value(field: Field, text: str) -> object:
+    """A small value of a field, of which a text reads so many as it does."""
     word, name = field.word, field.name
     default = literal(field.default) if field.default is not None else None
     if word.startswith(("Size", "Count", "int")) and not word.startswith("Sizes"):
@@ -125,7 +129,11 @@ def _value(field: Field) -> object:
             return tuple(default)
         if "None" in word and default is None:
             return None
-        count = len(default) if isinstance(default, tuple | list) and default else 2
+        read = re.findall(rf"self\.{name}\[(\d+)\]", text)
+        count = max(2, *(int(place) + 1 for place in read)) if read else 2
+        count = len(default) if isinstance(default, tuple | list) and default else count
+        if not _KERNEL.search(name) and isinstance(default, tuple | list):
+            return _scaled(tuple(default)) or (8,) * count
         return (3,) * count if _KERNEL.search(name) else (8,) * count
     if field.default is not None:
         return None
@@ -136,6 +144,17 @@ def _value(field: Field) -> object:
     if word.startswith("bool"):
         return True
     return None
+
+
+def _scaled(sizes: tuple[object, ...]) -> tuple[int, ...]:
+    """Sizes in the same proportions, of which the smallest is 8; none where that cannot be."""
+    whole = [size for size in sizes if type(size) is int and size > 0]
+    if not whole or len(whole) != len(sizes):
+        return ()
+    by = min(whole) // 8
+    fits = by > 0 and all(size % by == 0 for size in whole)
+    made = tuple(size // by for size in whole) if fits else ()
+    return made if made and max(made) <= _WIDEST else ()
 
 
 def _shape(
@@ -156,7 +175,7 @@ def _shape(
     if array.lead:
         sizes.append(2)
     if array.flat is not None:
-        size = _computed(symbols.find(array.flat), values)
+        size = computed(symbols.find(array.flat), values)
         if not isinstance(size, int):
             return None
         sizes.append(size)
@@ -171,12 +190,15 @@ def _shape(
         for part in ast.walk(known):
             if isinstance(part, ast.Name) and is_symbol(part):
                 chosen.setdefault(part.id, 4)
-        size = _computed(known, {**values, **chosen})
+        size = computed(known, {**values, **chosen})
         if not isinstance(size, int) or size < 1:
             return None
         sizes.append(size)
     return tuple(sizes)
 
+
+_WIDEST = 64
+"""What is wider makes tests slow."""
 
 _SIDES = (8, 16, 28, 32, 64, 96, 128, 224, 227, 256, *range(4, 300))
 """Heights and widths of images, in the order in which they are tried."""
@@ -199,14 +221,17 @@ def _side(symbols: Symbols, values: Mapping[str, object]) -> int:
             if isinstance(part, ast.Name)
         }
     ]
-    for side in _SIDES:
+    # Each of several sizes may be that of a stage, which has half the height of the one before.
+    stages = max((len(v) for v in values.values() if isinstance(v, tuple)), default=0)
+    smallest = 2 ** min(stages, 5)
+    for side in (s for s in _SIDES if s >= smallest):
         known = {**values, **dict.fromkeys(symbols.hints, side)}
-        if all(_computed(a, known) == _computed(b, known) for a, b in told):
+        if all(computed(a, known) == computed(b, known) for a, b in told):
             return side
-    return _SIDES[0]
+    return max(_SIDES[0], smallest)
 
 
-def _computed(node: ast.expr, values: Mapping[str, object]) -> object:
+def computed(node: ast.expr, values: Mapping[str, object]) -> object:
     """The value of a size, of arithmetic and hyperparameters alone."""
     match node:
         case ast.Constant(value=int() as value):
@@ -216,7 +241,7 @@ def _computed(node: ast.expr, values: Mapping[str, object]) -> object:
         case ast.Name(id=symbol):
             return values.get(symbol)
         case ast.Subscript(value=inner, slice=index):
-            found, at = _computed(inner, values), literal(index)
+            found, at = computed(inner, values), literal(index)
             if (
                 isinstance(found, tuple)
                 and isinstance(at, int)
@@ -225,10 +250,10 @@ def _computed(node: ast.expr, values: Mapping[str, object]) -> object:
                 return found[at]
             return None
         case ast.UnaryOp(op=ast.USub(), operand=inner):
-            value = _computed(inner, values)
+            value = computed(inner, values)
             return -value if isinstance(value, int) else None
         case ast.BinOp(left=left, op=op, right=right):
-            a, b = _computed(left, values), _computed(right, values)
+            a, b = computed(left, values), computed(right, values)
             if not isinstance(a, int | float) or not isinstance(b, int | float):
                 return None
             try:
@@ -246,9 +271,9 @@ def _computed(node: ast.expr, values: Mapping[str, object]) -> object:
             except (ZeroDivisionError, OverflowError):
                 return None
         case ast.Call(func=ast.Name(id="int"), args=[inner]):
-            value = _computed(inner, values)
+            value = computed(inner, values)
             return math.floor(value) if isinstance(value, int | float) else None
         case ast.Call(func=ast.Name(id="len"), args=[inner]):
-            value = _computed(inner, values)
+            value = computed(inner, values)
             return len(value) if isinstance(value, tuple) else None
     return None

@@ -6,7 +6,7 @@ import ast
 
 from mlax_scaffold.conversion.library import layer_fields
 from mlax_scaffold.conversion.sizes import Symbols, product
-from mlax_scaffold.conversion.trees import expression, folded, literal
+from mlax_scaffold.conversion.trees import expression, folded, is_none, literal
 from mlax_scaffold.conversion.values import Array, Several, Value
 
 _LAST = ("Linear", "Bias", "LayerNorm", "RMSNorm", "LoRALinear", "LoRA", "Maxout")
@@ -40,6 +40,7 @@ class LayerShapes:
         given = arguments(layer, call)
         x = inputs[0] if inputs else None
         if layer in _CELLS:
+            self._carried(given, inputs[0 if self.carry_first else 1 :][:1])
             return self._cell(
                 given, inputs[1] if self.carry_first and inputs[1:] else x
             )
@@ -79,8 +80,31 @@ class LayerShapes:
         if last is None or size is None:
             return None
         self.symbols.equal(last, size)
+        before = given.get("leading_features")
+        outer = before.elts if isinstance(before, ast.Tuple) else []
+        for place, known in enumerate(reversed(outer), 2):
+            axis = self.symbols.axis(x, -place)
+            if axis is not None:
+                self.symbols.equal(axis, known)
         out = given.get("out_features", size)
         return x.like([*x.axes[:-1], out])
+
+    def attends_to(self, inputs: list[Value], given: dict[str, ast.expr]) -> None:
+        """Keys and values of which nothing is known are sequences beside that of the queries."""
+        size, lengths = given["features"], []
+        for keys, named in zip(
+            inputs[1:3], ("context_features", "value_features"), strict=False
+        ):
+            told = given.get(named)
+            size = size if told is None or is_none(told) else told
+            if not isinstance(keys, Array) or not isinstance(inputs[0], Array):
+                continue
+            last = self.symbols.axis(keys, -1)
+            if last is not None:
+                self.symbols.equal(last, size)
+            lengths.append(self.symbols.axis(keys, -2))
+        if len(lengths) == 2 and None not in lengths:
+            self.symbols.equal(*lengths)
 
     def attended(self, given: list[Value], heads: ast.expr | None, mask: Value) -> None:
         """A mask of attention of which nothing is known: that of each head, query and key."""
@@ -236,6 +260,15 @@ class LayerShapes:
         if x.lead or not isinstance(kept, int):
             return Array([self.symbols.fresh("features")], True, x.kind)
         return Array([*x.axes[:kept], product(x.axes[kept:])], False, x.kind)
+
+    def _carried(self, given: dict[str, ast.expr], states: list[Value]) -> None:
+        """A state that a cell is given has its features last, in each of its parts."""
+        for state in states:
+            parts = state.items if isinstance(state, Several) else [state]
+            for part in parts:
+                last = self.symbols.axis(part, -1) if isinstance(part, Array) else None
+                if last is not None:
+                    self.symbols.equal(last, given["features"])
 
     def _cell(self, given: dict[str, ast.expr], x: Value) -> Value:
         if not isinstance(x, Array):

@@ -7,6 +7,7 @@ import copy
 from dataclasses import dataclass, field
 
 from mlax_scaffold.conversion.building import Attribute, Builder
+from mlax_scaffold.conversion.first_passes import first_pass
 from mlax_scaffold.conversion.modules import (
     Modules,
     applied_to,
@@ -55,7 +56,7 @@ class ListLoops:
             if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
                 inner.add(part.id)
         saved = {k: around.locals.pop(k) for k in inner if k in around.locals}
-        before = self._rebound(inner, saved)
+        before = self._rebound(inner, {**saved, **loop.bound})
         iterated = self.translator.expression(header.iter)
         layers: list[tuple[str, ast.Call, ast.expr | None]] = []
         steps: list[tuple[ast.expr | str, ast.expr | None]] = []
@@ -78,7 +79,7 @@ class ListLoops:
             else:
                 steps.append((made, test))
         used = {n for _, made, _ in layers for n in names(made)} & inner
-        direct = used <= set(targets(header.target))
+        direct = used <= set(targets(header.target)) and not loop.later
         if not direct:
             builder.setup += before
             builder.setup += self._sizes(node, header, iterated, layers, used)
@@ -103,10 +104,9 @@ class ListLoops:
                 builder.attributes[place].call = (
                     made if isinstance(made, ast.Call) else call
                 )
+                first = self._first_pass(used, header, iterated, node)
                 builder.attributes[place].first = {
-                    f"own_{u}": value
-                    for u in chosen
-                    if (value := self._first(u, header)) is not None
+                    f"own_{u}": first[u] for u in chosen if u in first
                 }
             target = ast.Attribute(name("self"), place, ast.Store())
             value = ast.ListComp(made, [copy.deepcopy(generator)])
@@ -114,14 +114,29 @@ class ListLoops:
         around.locals.update(saved)
         return self._calling(header, iterated, steps, layers)
 
-    def _first(self, local: str, header: ast.comprehension) -> ast.expr | None:
-        """What a local that each pass changes is before the loop."""
-        if local in set(targets(header.target)):
-            return None
-        for part in reversed(self.builder.setup):
-            if isinstance(part, ast.Assign) and ast.unparse(part.targets[0]) == local:
-                return part.value
-        return None
+    def _first_pass(
+        self,
+        used: set[str],
+        header: ast.comprehension,
+        iterated: ast.expr,
+        node: ast.For,
+    ) -> dict[str, ast.expr]:
+        """What locals of a loop are in its first pass, where all that it appends is made."""
+        places = [i for i, part in enumerate(node.body) if self.appending(part)]
+        ends = (places[0], places[-1]) if places else (0, 0)
+        before: dict[str, ast.expr] = {}
+        for part in self.builder.setup:
+            if isinstance(part, ast.Assign) and isinstance(part.targets[0], ast.Name):
+                before[part.targets[0].id] = part.value
+        made = first_pass(
+            header.target,
+            iterated,
+            before,
+            node.body[: ends[0]],
+            self.translator.expression,
+        )
+        changed = {t for part in node.body[ends[0] : ends[1]] for t in targets(part)}
+        return {k: v for k, v in made.items() if k in used - changed}
 
     def _rebound(self, inner: set[str], saved: dict[str, ast.expr]) -> list[ast.stmt]:
         """Parameters that the loop changes begin as locals."""
@@ -213,6 +228,10 @@ class Loop:
 
     node: ast.For
     appended: list[tuple[ast.expr, ast.expr | None]] = field(default_factory=list)
+    later: set[str] = field(default_factory=set)
+    """What it assigns that is read after it."""
+    bound: dict[str, ast.expr] = field(default_factory=dict)
+    """What those of them stood for before it that are parameters."""
 
 
 def _snake(text: str) -> str:

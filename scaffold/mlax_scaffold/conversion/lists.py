@@ -7,6 +7,7 @@ import copy
 from collections.abc import Collection
 
 from mlax_scaffold.conversion.building import Attribute, Builder
+from mlax_scaffold.conversion.filled_lists import FilledLists
 from mlax_scaffold.conversion.list_loops import ListLoops, Loop
 from mlax_scaffold.conversion.modules import (
     LISTS,
@@ -27,7 +28,7 @@ from mlax_scaffold.conversion.trees import (
 from mlax_scaffold.conversion.vocabulary import SEQUENTIAL
 
 
-class Lists(ListLoops):
+class Lists(FilledLists, ListLoops):
     """Reads lists of layers."""
 
     def __init__(self, builder: Builder, modules: Modules):
@@ -38,99 +39,9 @@ class Lists(ListLoops):
         self.building: dict[str, list[ast.expr | Loop]] = {}
         """Locals, and attributes as `self.name`, that hold layers."""
         self.candidates: set[str] = set()
-
-    def prepare(self, body: list[ast.stmt]) -> None:
-        """Find out which lists hold layers."""
-        for node in body:
-            for part in ast.walk(node):
-                place, held = _extended(part)
-                inner = held.elts if isinstance(held, ast.List) else [held]
-                if any(
-                    i and (self.modules.is_module(i) or self._maybe(i)) for i in inner
-                ):
-                    self.candidates.add(place)
-
-    def _maybe(self, node: ast.expr) -> bool:
-        """A call of a class of the file."""
-        return isinstance(node, ast.Call) and (
-            isinstance(node.func, ast.Name) and node.func.id in self.builder.own
-        )
-
-    def begun(self, target: str, value: ast.expr) -> bool:
-        """Whether a list of layers begins here."""
-        if target not in self.candidates and not self._listed(value):
-            return False
-        inner = self._inner(value)
-        if inner is None:
-            return False
-        self.building[target] = list(inner)
-        return True
-
-    def _listed(self, value: ast.expr) -> bool:
-        inner = self._inner(value)
-        return bool(inner) and any(self.modules.is_module(i) for i in inner)
-
-    def _inner(self, value: ast.expr) -> list[ast.expr] | None:
-        if isinstance(value, ast.Call) and self.modules.qualified(value) in LISTS:
-            if not value.args:
-                return []
-            value = value.args[0]
-        return value.elts if isinstance(value, ast.List | ast.Tuple) else None
-
-    def appends(self, call: ast.Call) -> bool:
-        """Whether a call appends to a list of layers."""
-        func = call.func
-        return (
-            isinstance(func, ast.Attribute)
-            and func.attr in ("append", "extend")
-            and ast.unparse(func.value) in self.candidates
-        )
-
-    def appended(self, call: ast.Call) -> bool:
-        """Whether a call appends to a list of layers, which is then noted down."""
-        if not self.appends(call) or not isinstance(call.func, ast.Attribute):
-            return False
-        place = ast.unparse(call.func.value)
-        if place not in self.building:
-            return False
-        given = call.args[0]
-        if call.func.attr == "append":
-            self.building[place].append(given)
-        elif isinstance(given, ast.List | ast.Tuple):
-            self.building[place] += given.elts
-        return True
-
-    def extended(self, node: ast.AugAssign) -> bool:
-        """Whether `layers += [...]` extends a list of layers."""
-        place = ast.unparse(node.target)
-        if place not in self.building or not isinstance(node.value, ast.List):
-            return False
-        self.building[place] += node.value.elts
-        return True
-
-    def looped(self, node: ast.For) -> bool:
-        """Whether a loop appends layers, which is then noted down."""
-        loops: dict[str, Loop] = {}
-        for part, condition in _statements(node.body, None):
-            for place, given in self.appending(part):
-                loop = loops.setdefault(place, Loop(node))
-                loop.appended += [(g, condition) for g in given]
-        known = {p: loop for p, loop in loops.items() if p in self.building}
-        for place, loop in known.items():
-            self.building[place].append(loop)
-        return bool(known)
-
-    def appending(self, node: ast.stmt) -> list[tuple[str, list[ast.expr]]]:
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
-            call = node.value
-            if self.appends(call) and isinstance(call.func, ast.Attribute):
-                given = call.args[0]
-                listed = isinstance(given, ast.List | ast.Tuple)
-                inner = given.elts if listed and call.func.attr == "extend" else [given]  # type: ignore[attr-defined]
-                return [(ast.unparse(call.func.value), inner)]
-        if isinstance(node, ast.AugAssign) and isinstance(node.value, ast.List):
-            return [(ast.unparse(node.target), node.value.elts)]
-        return []
+        self.positions: dict[str, int] = {}
+        """How much of setup stands before what was last appended to each."""
+        self.body: list[ast.stmt] = []
 
     # What lists become.
 
@@ -158,9 +69,7 @@ class Lists(ListLoops):
             given = value.args[0]
             given = given.value if isinstance(given, ast.Starred) else given
         if isinstance(given, ast.Name) and given.id in self.building:
-            self._declare(
-                attribute, self.building[given.id], condition, called=sequence
-            )
+            self._in_place(attribute, given.id, condition, called=sequence)
             return True
         if isinstance(given, ast.ListComp | ast.GeneratorExp):
             if not self.modules.is_module(given.elt):
@@ -210,7 +119,27 @@ class Lists(ListLoops):
     def complete(self) -> None:
         """Declare the lists that were filled after they were assigned."""
         for attribute, place in getattr(self, "pending", {}).items():
-            self._declare(attribute, self.building[place], None, called=False)
+            self._in_place(attribute, place, None, called=False)
+
+    def _in_place(
+        self,
+        attribute: str,
+        place: str,
+        condition: ast.expr | None,
+        *,
+        called: bool,
+    ) -> None:
+        """Declare a list where it was last appended to: what loops change has its value there."""
+        setup = self.builder.setup
+        at = self.positions.get(place, len(setup))
+        after = setup[at:]
+        del setup[at:]
+        self._declare(attribute, self.building[place], condition, called=called)
+        grown = len(setup) - at
+        setup += after
+        for other, position in self.positions.items():
+            if position >= at:
+                self.positions[other] = position + grown
 
     def _comprehension(
         self,
@@ -336,30 +265,6 @@ def _length(number: ast.expr, part: ast.expr) -> ast.expr | None:
         elif end is not None:
             ends[i] = copy.deepcopy(end)
     return folded(expression("b - a", a=ends[0], b=ends[1]))
-
-
-def _extended(node: ast.AST) -> tuple[str, ast.expr | None]:
-    """A list that is made longer, and by what."""
-    if isinstance(node, ast.AugAssign) and isinstance(node.value, ast.List):
-        return ast.unparse(node.target), node.value
-    call = node if isinstance(node, ast.Call) and node.args else None
-    func = call.func if call is not None else None
-    if call and isinstance(func, ast.Attribute) and func.attr in ("append", "extend"):
-        return ast.unparse(func.value), call.args[0]
-    return "", None
-
-
-def _statements(
-    body: list[ast.stmt], condition: ast.expr | None
-) -> list[tuple[ast.stmt, ast.expr | None]]:
-    found: list[tuple[ast.stmt, ast.expr | None]] = []
-    for node in body:
-        if isinstance(node, ast.If):
-            found += _statements(node.body, node.test)
-            found += _statements(node.orelse, ast.UnaryOp(ast.Not(), node.test))
-        else:
-            found.append((node, condition))
-    return found
 
 
 def _ending(body: list[ast.stmt]) -> list[ast.stmt]:

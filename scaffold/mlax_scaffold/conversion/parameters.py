@@ -161,6 +161,8 @@ def _is_sequence(node: ast.AST, parameter: str) -> bool:
         match part:
             case ast.Subscript(value=value) | ast.Starred(value=value) if given(value):
                 return True
+            case ast.Assign(targets=[ast.Tuple()], value=value) if given(value):
+                return True
             case ast.Call(func=ast.Name(id=name), args=args) if any(map(given, args)):
                 if name in ("len", "enumerate", "zip", "reversed", "list", "tuple"):
                     return True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from mlax_scaffold.conversion.alternating_lists import without_alternating_lists
 from mlax_scaffold.conversion.begun_layers import begun
 from mlax_scaffold.conversion.composition import composed
 from mlax_scaffold.conversion.joined_lists import without_joined_lists
@@ -27,6 +28,7 @@ def prepare(origin: Origin, node: ast.ClassDef) -> None:
     without_joined_lists(node)
     without_mapped_tuples(node)
     without_paired_lists(origin, node)
+    without_alternating_lists(origin, node)
     without_key_loops(origin, node)
     without_nested_loops(origin, node, LAYERS)
     composed(origin, node, (*LAYERS, *SEQUENTIAL))

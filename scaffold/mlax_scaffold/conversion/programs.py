@@ -14,6 +14,7 @@ from mlax_scaffold.conversion.draws import without_key
 from mlax_scaffold.conversion.helper_dtypes import in_dtype
 from mlax_scaffold.conversion.interfaces import Interface
 from mlax_scaffold.conversion.kinds import framework_of, is_layer_class
+from mlax_scaffold.conversion.nested_examples import Fitted, with_nested_examples
 from mlax_scaffold.conversion.notes import Notes
 from mlax_scaffold.conversion.origin import Origin
 from mlax_scaffold.conversion.signatures import Signature
@@ -31,11 +32,13 @@ class Program:
         self.own: dict[str, Interface] = {}
         self.results: dict[str, Signature] = {}
         self.definitions: list[Described] = []
+        self.fitted: dict[str, Fitted] = {}
         self.seen: set[str] = set()
 
     def layers(self, node: ast.ClassDef, framework: str) -> SpecText:
         """The spec of a class."""
         self._class(node, framework, self.name)
+        self.definitions = with_nested_examples(self.definitions, self.fitted)
         beside = beside_of(self.origin, self.notes, self.definitions, framework)
         return SpecText(tuple(self.definitions), tuple(beside))
 
@@ -64,6 +67,8 @@ class Program:
             return
         described, interface = made
         self.definitions.append(described)
+        if reader.fitted is not None:
+            self.fitted[described.name] = reader.fitted
         self.own[node.name] = interface
         if name != node.name:
             self.results[name] = self.results.get(name, self.results.get(node.name))  # type: ignore[assignment]

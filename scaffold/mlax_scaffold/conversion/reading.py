@@ -29,6 +29,8 @@ class Reading:
         self.conditions: list[ast.expr] = []
         self.loop: ast.For | None = None
         self.counts: dict[str, int] = {}
+        self.filled: set[str] = set()
+        """Lists that the body appends to."""
         self.depth = 0
         self.steps: dict[str, ast.FunctionDef] = {}
         """Functions that bodies define, until they are read."""

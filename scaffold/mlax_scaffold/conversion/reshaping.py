@@ -31,6 +31,12 @@ class Reshaping(Growing):
         ]
         if open_ == [1] and self.in_heads(array, sizes):
             open_ = []
+        first = ast.unparse(nodes[0]) if nodes else ""
+        flattens = open_ == [1] and len(sizes) == 2 and first.endswith(".shape[0]")
+        if flattens and array.lead and not array.axes and not array.parts:
+            array.at_least_one()
+            array.flat = array.flat or self.symbols.fresh("features")
+            return Array([self.symbols.fresh("batch"), array.flat], False, array.kind)
         if open_ == [0] and len(sizes) == 2 and sizes[1] is not None and array.lead:
             # What all but the last axis are made one of.
             last = None if array.axes else self.symbols.axis(array, -1)

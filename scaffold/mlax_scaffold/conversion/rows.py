@@ -83,6 +83,15 @@ class Row:
         """
         return bind(_parameters(self.signature), call)
 
+    def in_places(self, call: ast.Call) -> ast.Call:
+        """A call of a layer, with what keywords name first in its place, as far as that goes."""
+        args, keywords = list(call.args), {k.arg: k for k in call.keywords}
+        for place in _parameters(self.signature).args[len(args) + 1 :]:
+            if place.arg not in keywords:
+                break
+            args.append(keywords.pop(place.arg).value)
+        return ast.copy_location(ast.Call(call.func, args, [*keywords.values()]), call)
+
     def bind_all(self, call: ast.Call) -> dict[str, ast.expr | list[ast.expr]]:
         """The arguments by parameter, where each has a place in what is written here.
 

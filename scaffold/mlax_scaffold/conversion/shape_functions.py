@@ -192,6 +192,15 @@ class ShapeFunctions:
     def _split(self, array: Array, node: ast.Call) -> Value:
         axis = self._axis(node, 2)
         axis = 0 if axis is None else axis
+        if (
+            axis == 0
+            and self.vectors
+            and self.single
+            and array.lead
+            and len(array.axes) == 1
+        ):
+            # The one axis of one example.
+            self.symbols.ranked(array, ("features",))
         given = node.args[1] if len(node.args) > 1 else None
         for keyword in node.keywords:
             if keyword.arg == "indices_or_sections":

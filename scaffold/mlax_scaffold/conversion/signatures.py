@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import ast
 import copy
+from collections.abc import Mapping
 
 from mlax_scaffold.conversion.sizes import Symbols, is_symbol, substituted
 from mlax_scaffold.conversion.values import Array, Prefix, Several, Value
+
+_OF_IMAGES = frozenset({"height", "width", "depth", "time"})
 
 
 class Signature:
@@ -19,6 +22,8 @@ class Signature:
         self.inputs = [_frozen(symbols, i, prefixes) for i in inputs]
         self.output = _frozen(symbols, result, prefixes)
         self.fields = fields
+        self.hints = {k: h for k, h in symbols.hints.items() if h in _OF_IMAGES}
+        """Sizes that are chosen as those of images and series are."""
 
     def result(self, symbols: Symbols, call: ast.Call, given: list[Value]) -> Value:
         """The result for these arguments of the declaration, and these inputs."""
@@ -31,7 +36,8 @@ class Signature:
                 first = given[0] if given else None
                 shared = value.lead and self.shares(value) and isinstance(first, Array)
                 axes = [
-                    substituted(_fresh(symbols, a, renamed), values) for a in value.axes
+                    substituted(_fresh(symbols, a, renamed, self.hints), values)
+                    for a in value.axes
                 ]
                 if shared and isinstance(first, Array):
                     return _behind(symbols, first, self._known(), axes)
@@ -43,7 +49,7 @@ class Signature:
         for expected, actual in zip(self.inputs, given, strict=False):
             if isinstance(expected, Array) and isinstance(actual, Array):
                 axes = [
-                    substituted(_fresh(symbols, a, renamed), values)
+                    substituted(_fresh(symbols, a, renamed, self.hints), values)
                     for a in expected.axes
                 ]
                 wanted = Array(axes, expected.lead, expected.kind)
@@ -111,13 +117,18 @@ def _frozen(symbols: Symbols, value: Value, prefixes: dict[int, Prefix]) -> Valu
     return None
 
 
-def _fresh(symbols: Symbols, node: ast.expr, renamed: dict[str, ast.expr]) -> ast.expr:
+def _fresh(
+    symbols: Symbols,
+    node: ast.expr,
+    renamed: dict[str, ast.expr],
+    hints: Mapping[str, str],
+) -> ast.expr:
     class Fresh(ast.NodeTransformer):
         def visit_Name(self, node: ast.Name) -> ast.expr:
             if not is_symbol(node):
                 return node
             if node.id not in renamed:
-                renamed[node.id] = symbols.fresh("_")
+                renamed[node.id] = symbols.fresh(hints.get(node.id, "_"))
             return copy.deepcopy(renamed[node.id])
 
     return Fresh().visit(copy.deepcopy(node))

@@ -51,4 +51,8 @@ def _words(annotation: ast.expr | None) -> list[str]:
             slice=ast.Tuple(elts=[_, ast.Constant(value=str() as text)])
         ):
             return text.split()
+        case ast.BinOp(left=left, op=ast.BitOr(), right=right):
+            return _words(left) or _words(right)
+        case ast.Subscript(value=ast.Name(id="Optional"), slice=inner):
+            return _words(inner)
     return []

@@ -35,6 +35,7 @@ from mlax_scaffold.conversion.vocabulary import (
     _TORCH_VALUES,
     FOREIGN,
     HAIKU,
+    PADDINGS,
     SEQUENTIAL,
     Surroundings,
     _dotted,
@@ -132,6 +133,8 @@ class Translator(TranslatedCalls):
             return None
         if full in INITIALIZER_VALUES and "initializers" in full:
             return name(f"@word:{INITIALIZER_VALUES[full]}")
+        if full in PADDINGS:
+            return ast.Constant(PADDINGS[full])
         if full in _TORCH_VALUES:
             text = _TORCH_VALUES[full]
             if ":" not in text:

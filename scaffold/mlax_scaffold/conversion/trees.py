@@ -175,6 +175,9 @@ def _shifted(node: ast.BinOp, by: int) -> ast.expr:
         if type(before) is int:
             total += before if isinstance(left.op, ast.Add) else -before
             left = left.left
+        elif isinstance(left.op, ast.Add) and type(literal(left.left)) is int:
+            total += ast.literal_eval(left.left)
+            left = left.right
     if total == 0:
         return left
     operator = ast.Add() if total > 0 else ast.Sub()

@@ -98,6 +98,11 @@ _TORCH_VALUES = {
 }
 
 
+PADDINGS = {"haiku.pad.causal": "CAUSAL", "haiku.pad.valid": "VALID"}
+"""Functions that tell how much is padded, as words of padding. What `pad.same` pads, unlike "SAME", does not
+depend on strides."""
+
+
 _SCALARS = {
     "numpy.sqrt": "sqrt",
     "numpy.log": "log",

@@ -177,15 +177,25 @@ def _haiku(cls: Any, original: Original, arguments: Any, arrays: Any) -> Built:
 def _torch(cls: Any, original: Original, arguments: Any, arrays: Any) -> Built:
     torch = importlib.import_module("torch")
     module, flags = cls(**arguments).eval(), original.given_flags()
+    saved = dict(module.state_dict())
+    beside = {
+        f"{path}.{name}".removeprefix("."): (part, name, value)
+        for path, part in module.named_modules()
+        for name, value in (*part.named_buffers(recurse=False), *vars(part).items())
+        if isinstance(value, torch.Tensor) and value.is_floating_point()
+    }
+    # Buffers that are not saved, and tensors that are plain attributes.
+    beside = {k: held for k, held in beside.items() if k not in saved}
 
     def bound(weights: Any) -> Run:
-        module.load_state_dict(
-            {k: torch.from_numpy(np.array(v)) for k, v in weights.items()}
-        )
+        given = {k: torch.from_numpy(np.array(v)) for k, v in weights.items()}
+        for name, (part, attribute, _) in beside.items():
+            setattr(part, attribute, given.pop(name))
+        module.load_state_dict(given)
         return tensors(lambda *x: module(*x, **flags))
 
-    weights = {k: np.asarray(v.detach()) for k, v in module.state_dict().items()}
-    return Built(weights, bound)
+    held = saved | {name: value for name, (_, _, value) in beside.items()}
+    return Built({k: np.asarray(v.detach()) for k, v in held.items()}, bound)
 
 
 def tensors(run: Run) -> Run:

@@ -49,7 +49,8 @@ _LAYERS = {
     "Dropout": Row("(p=0.5)", "layer.Dropout(p)"),
     "LayerNorm": Row(
         "(shape, eps=1e-5, use_weight=True, use_bias=True)",
-        "layer.LayerNorm(calc.single(shape), use_scale=use_weight, use_bias=use_bias, epsilon=eps)",
+        "layer.LayerNorm(calc.innermost(shape), axis=calc.trailing(shape), use_scale=use_weight, "
+        "use_bias=use_bias, epsilon=eps, leading_features=calc.outer(shape))",
     ),
     "RMSNorm": Row(
         "(shape, eps=1e-5, use_weight=True, use_bias=True)",

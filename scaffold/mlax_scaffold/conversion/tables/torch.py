@@ -91,8 +91,9 @@ _LAYERS = {
     ),
     "LayerNorm": Row(
         "(normalized_shape, eps=1e-5, elementwise_affine=True, bias=True)",
-        "layer.LayerNorm(calc.single(normalized_shape), use_scale=elementwise_affine, "
-        "use_bias=calc.both(elementwise_affine, bias), epsilon=eps)",
+        "layer.LayerNorm(calc.innermost(normalized_shape), axis=calc.trailing(normalized_shape), "
+        "use_scale=elementwise_affine, use_bias=calc.both(elementwise_affine, bias), epsilon=eps, "
+        "leading_features=calc.outer(normalized_shape))",
     ),
     "RMSNorm": Row(
         "(normalized_shape, eps=1.1920929e-07, elementwise_affine=True)",

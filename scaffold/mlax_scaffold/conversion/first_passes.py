@@ -1,0 +1,98 @@
+"""What the names of a loop stand for in its first pass."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping
+
+from mlax_scaffold.conversion.trees import (
+    constant,
+    expression,
+    folded,
+    is_name,
+    literal,
+    replaced,
+    visited,
+)
+
+
+def first_pass(
+    target: ast.expr,
+    source: ast.expr,
+    before: Mapping[str, ast.expr],
+    body: list[ast.stmt],
+    translated: Callable[[ast.expr], ast.expr],
+) -> dict[str, ast.expr]:
+    """The values of names in the first pass of a loop.
+
+    Args:
+        target: what the loop binds.
+        source: what it goes over.
+        before: what names are before the loop.
+        body: the statements of a pass, as far as they are run before the values are asked for.
+        translated: writes an expression of the body as one of setup.
+    """
+    known = {**before, **_items(target, source)}
+    for part in body:
+        if not isinstance(part, ast.Assign) or len(part.targets) != 1:
+            continue
+        bound = part.targets[0]
+        if isinstance(bound, ast.Name):
+            made = replaced(translated(part.value), known)
+            known[bound.id] = visited(_Decide(), folded(made))
+    return known
+
+
+def _items(target: ast.expr, source: ast.expr) -> dict[str, ast.expr]:
+    """What a target stands for, where the loop begins."""
+    match source:
+        case ast.Call(func=ast.Name(id="range"), args=[*ends]):
+            first = ends[0] if len(ends) > 1 else constant(0)
+            return {target.id: first} if isinstance(target, ast.Name) else {}
+        case ast.Call(func=ast.Name(id="enumerate"), args=[inner]):
+            if isinstance(target, ast.Tuple) and len(target.elts) == 2:
+                number, item = target.elts
+                counted = (
+                    {number.id: constant(0)} if isinstance(number, ast.Name) else {}
+                )
+                return counted | _items(item, inner)
+            return {}
+        case ast.Call(func=ast.Name(id="zip"), args=[*inner]):
+            found: dict[str, ast.expr] = {}
+            if isinstance(target, ast.Tuple) and len(target.elts) == len(inner):
+                for one, part in zip(target.elts, inner, strict=True):
+                    found |= _items(one, part)
+            return found
+    first = _first(source)
+    return {target.id: first} if isinstance(target, ast.Name) and first else {}
+
+
+def _first(source: ast.expr) -> ast.expr | None:
+    """The first element of a sequence."""
+    match source:
+        case ast.Call(func=func, args=[inner]) if is_name(func, "reversed"):
+            return expression("a[-1]", a=inner)
+        case ast.Subscript(value=inner, slice=ast.Slice(lower=lower, step=None)):
+            at = constant(0) if lower is None else lower
+            return expression("a[i]", a=inner, i=at)
+        case ast.Name() | ast.Attribute():
+            return expression("a[0]", a=source)
+        case ast.Tuple(elts=[first, *_]) | ast.List(elts=[first, *_]):
+            return first
+    return None
+
+
+class _Decide(ast.NodeTransformer):
+    """Takes the side of a choice that literals decide."""
+
+    def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
+        self.generic_visit(node)
+        match node.test:
+            case ast.Compare(left=left, ops=[operator], comparators=[right]):
+                sides = literal(left), literal(right)
+                if all(type(side) is int for side in sides):
+                    if isinstance(operator, ast.Eq):
+                        return node.body if sides[0] == sides[1] else node.orelse
+                    if isinstance(operator, ast.Gt):
+                        return node.body if sides[0] > sides[1] else node.orelse  # type: ignore[operator]
+        return node
