@@ -200,6 +200,47 @@ def test_all_maps_of_attention_have_that_product():
     assert_close(y, apply_layer("nn/multi_head_attention", hyper, named, x)[0], y.dtype)
 
 
+def convolved_in_eight_bits(x, kernel, *arguments, **options):
+    """A convolution of operands that are rounded to an 8-bit float, in their dtype again."""
+    narrow = [v.astype(jnp.float8_e4m3fn).astype(v.dtype) for v in (x, kernel)]
+    return lax.conv_general_dilated(*narrow, *arguments, **options)
+
+
+def test_a_convolution_of_ones_own_is_that_of_flax(dtype):
+    """It gets what that of jax gets, strides, padding and groups among it."""
+    options = {"strides": (2, 1), "padding": ((1, 0), (2, 1)), "use_bias": True}
+    module = nn.Conv(
+        6,
+        (3, 2),
+        conv_general_dilated=convolved_in_eight_bits,
+        kernel_dilation=2,
+        feature_group_count=2,
+        dtype=dtype,
+        param_dtype=dtype,
+        precision="highest",
+        **options,
+    )
+    hyper = {"spatial_dims": 2, "in_channels": 4, "out_channels": 6}
+    hyper |= {"kernel_size": (3, 2), "dilation": 2, "groups": 2, "channel_last": True}
+    hyper |= {"precision": "highest", **options}
+    weights = {"kernel": draw(0, (3, 2, 2, 6), dtype), "bias": draw(1, (6,), dtype)}
+
+    def ours(weights, x, **given):
+        named = {**weights, "kernel": jnp.moveaxis(weights["kernel"], -1, 0)}
+        return apply_layer("nn/conv", {**hyper, **given}, named, x)[0]
+
+    def narrow(weights, x):
+        return ours(weights, x, conv_general_dilated=convolved_in_eight_bits)
+
+    def theirs(weights, x):
+        return module.apply({"params": weights}, x)
+
+    x = draw(2, (2, 7, 6, 4), dtype)
+    assert_parity(narrow, theirs, dtype, weights, x)
+    error = np.abs(numpy(narrow(weights, x)) - numpy(ours(weights, x))).max()
+    assert 1e-3 < error < 1.0
+
+
 @pytest.mark.parametrize("name", ["bias", "scaler"])
 @pytest.mark.parametrize(
     ("hyper", "shape", "dims"),

@@ -248,6 +248,15 @@ _FUNCTIONS = (
         ("1", "[]"),
     ),
     Word(
+        "ConvGeneralDilated",
+        "a hashable function that is called as `jax.lax.conv_general_dilated`",
+        "function",
+        _FUNCTION,
+        "convolutions()",
+        "jax.lax.conv_general_dilated",
+        ("1", "[]"),
+    ),
+    Word(
         "Reduction",
         "a hashable, associative function of two arrays",
         "function",

@@ -40,6 +40,7 @@ NewShape = Any
 Activation = Callable[..., Any]
 Function = Callable[..., Any]
 DotGeneral = Callable[..., Any]
+ConvGeneralDilated = Callable[..., Any]
 Policy = Callable[..., Any]
 Reduction = Callable[..., Any]
 Scheduled = Any

@@ -262,6 +262,15 @@ def _halved_product(left: Any, right: Any, *arguments: Any, **options: Any) -> A
     return jax.lax.dot_general(0.5 * left, right, *arguments, **options)
 
 
+def convolutions() -> Domain[Callable[..., Any]]:
+    """`ConvGeneralDilated`: that of jax, and one that computes something else."""
+    return choices(jax.lax.conv_general_dilated, _halved_convolution)
+
+
+def _halved_convolution(x: Any, kernel: Any, *arguments: Any, **options: Any) -> Any:
+    return jax.lax.conv_general_dilated(0.5 * x, kernel, *arguments, **options)
+
+
 def _halve(x: Any, second: Any = None, third: Any = None, *_: Any, **__: Any) -> Any:
     return _with(0.5 * x, second) if third is None else _attend(0.5 * x, second, third)
 

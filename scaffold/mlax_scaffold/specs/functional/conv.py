@@ -4,6 +4,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from mlax_scaffold.spec import (
+    ConvGeneralDilated,
     Float,
     Literal,
     Padding,
@@ -36,6 +37,8 @@ def conv(
     groups: Size = 1,  #: number of groups of channels that are convolved separately
     channel_last: bool = False,  #: whether channels are the last axis
     precision: Precision | None = None,  #: of the products, see jax.lax.Precision
+    #: what convolves the input and the kernel
+    conv_general_dilated: ConvGeneralDilated = lax.conv_general_dilated,
 ) -> Float["*batch *out_spatial out if channel_last else *batch out *out_spatial"]:
     """Convolution over any number of spatial axes (as a cross-correlation).
 
@@ -71,7 +74,7 @@ def conv(
         images = jnp.pad(images, widths, mode[padding_mode])
         pairs = ((0, 0),) * spatial_dims
     layout = (0, channel, *spatial)
-    y = lax.conv_general_dilated(
+    y = conv_general_dilated(
         images,
         kernel,
         strides,

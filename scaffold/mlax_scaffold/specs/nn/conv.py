@@ -3,6 +3,7 @@ from jax import lax
 
 from mlax_scaffold.spec import (
     Bool,
+    ConvGeneralDilated,
     Float,
     Layer,
     Literal,
@@ -27,7 +28,8 @@ class Conv(Layer):
 
     As flax's and equinox's. What flax calls the paddings "CIRCULAR" and "REFLECT" is a
     padding of ((k - 1) // 2, k // 2) for kernels of size k, with that `padding_mode`. Where
-    `kernel_mask` is False, the kernel counts as zero.
+    `kernel_mask` is False, the kernel counts as zero. `conv_general_dilated` may convolve in
+    a dtype of its own: it gets both operands in the dtype of x, and its result should have it.
     """
 
     spatial_dims: Size  #: number of spatial axes
@@ -44,6 +46,8 @@ class Conv(Layer):
     channel_last: bool = False  #: whether channels are the last axis
     use_bias: bool = True  #: whether a bias is added
     precision: Precision | None = None  #: of the products, see jax.lax.Precision
+    #: what convolves the input and the kernel
+    conv_general_dilated: ConvGeneralDilated = lax.conv_general_dilated
 
     def setup(self):
         require(self.in_channels % self.groups == 0, "groups must divide in_channels")
@@ -87,6 +91,7 @@ class Conv(Layer):
             groups=self.groups,
             channel_last=self.channel_last,
             precision=self.precision,
+            conv_general_dilated=self.conv_general_dilated,
         )
         if self.bias is None:
             return y
