@@ -5,8 +5,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
@@ -30,6 +30,7 @@ def conv(
     groups: int = 1,
     channel_last: bool = False,
     precision: PrecisionLike | None = None,
+    conv_general_dilated: Callable[..., Any] = lax.conv_general_dilated,
 ) -> jax.Array:
     """Convolution over any number of spatial axes (as a cross-correlation).
 
@@ -56,6 +57,8 @@ def conv(
         channel_last: whether channels are the last axis.
         precision: of the products, see jax.lax.Precision (what `jax.lax` takes as
             precision, or None).
+        conv_general_dilated: what convolves the input and the kernel (a hashable
+            function that is called as `jax.lax.conv_general_dilated`).
 
     Returns:
         Floating (*batch, *out_spatial, out) where channel_last, else (*batch, out,
@@ -77,6 +80,9 @@ def conv(
     groups = checks.size("conv", groups=groups)
     channel_last = checks.boolean("conv", channel_last=channel_last)
     precision = checks.optional(checks.precision, "conv", precision=precision)
+    conv_general_dilated = checks.function(
+        "conv", conv_general_dilated=conv_general_dilated
+    )
     x = checks.floating("conv", x=x)
     kernel = checks.floating("conv", kernel=kernel)
     checks.same_dtype("conv", x=x, kernel=kernel)
@@ -134,7 +140,7 @@ def conv(
         images = jnp.pad(images, widths, mode[padding_mode])
         pairs = ((0, 0),) * spatial_dims
     layout = (0, channel, *spatial)
-    y = lax.conv_general_dilated(
+    y = conv_general_dilated(
         images,
         kernel,
         strides,

@@ -7,13 +7,14 @@ The kernel is (out_channels, in_channels / groups, *kernel_size), and with
 
 As flax's and equinox's. What flax calls the paddings "CIRCULAR" and "REFLECT" is a
 padding of ((k - 1) // 2, k // 2) for kernels of size k, with that `padding_mode`. Where
-`kernel_mask` is False, the kernel counts as zero.
+`kernel_mask` is False, the kernel counts as zero. `conv_general_dilated` may convolve in
+a dtype of its own: it gets both operands in the dtype of x, and its result should have it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import ClassVar, Literal, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -75,6 +76,8 @@ class ConvHyperparams(OfLayer):
     """Whether a bias is added."""
     precision: PrecisionLike | None
     """Of the products, see jax.lax.Precision."""
+    conv_general_dilated: Callable[..., Any]
+    """What convolves the input and the kernel."""
     kernel_shape: tuple[int, ...]
 
     keyword_inputs: ClassVar[tuple[str, ...]] = ("kernel_mask",)
@@ -96,6 +99,7 @@ def init(
     channel_last: bool = False,
     use_bias: bool = True,
     precision: PrecisionLike | None = None,
+    conv_general_dilated: Callable[..., Any] = lax.conv_general_dilated,
     kernel_initializer: arrays.Initializer | None = None,
     bias_initializer: arrays.Initializer = zeros,
     dtype: DTypeLike | None = None,
@@ -125,6 +129,8 @@ def init(
         use_bias: whether a bias is added.
         precision: of the products, see jax.lax.Precision (what `jax.lax` takes as
             precision, or None).
+        conv_general_dilated: what convolves the input and the kernel (a hashable
+            function that is called as `jax.lax.conv_general_dilated`).
         kernel_initializer: initializer of `kernel`, of shape kernel_shape; None:
             lecun_normal(in_axis=-1 if channel_last else 1, out_axis=0).
         bias_initializer: initializer of `bias`, of shape (out_channels,).
@@ -157,6 +163,9 @@ def init(
     channel_last = checks.boolean("Conv", channel_last=channel_last)
     use_bias = checks.boolean("Conv", use_bias=use_bias)
     precision = checks.optional(checks.precision, "Conv", precision=precision)
+    conv_general_dilated = checks.function(
+        "Conv", conv_general_dilated=conv_general_dilated
+    )
     keys = arrays.declared_keys(key, 2)
     checks.require(
         "Conv",
@@ -199,6 +208,7 @@ def init(
         channel_last=channel_last,
         use_bias=use_bias,
         precision=precision,
+        conv_general_dilated=conv_general_dilated,
         kernel_shape=kernel_shape,
     )
     return trainables, None, hyperparams
@@ -270,6 +280,7 @@ def fwd(
         groups=hyperparams.groups,
         channel_last=hyperparams.channel_last,
         precision=hyperparams.precision,
+        conv_general_dilated=hyperparams.conv_general_dilated,
     )
     if bias is None:
         return y, None

@@ -18,6 +18,7 @@ from mlax_scaffold.testing.profiles import each_dtype
 from mlax_scaffold.testing.strategies import (
     booleans,
     choices,
+    convolutions,
     optional,
     paddings,
     per_dim,
@@ -75,6 +76,9 @@ SPEC = find_spec("mlax_scaffold/specs/functional/conv.py", near=__file__)
         ("channel_last", "yes"),
         ("channel_last", None),
         ("precision", "exact"),
+        ("conv_general_dilated", 1),
+        ("conv_general_dilated", []),
+        ("conv_general_dilated", None),
     ],
 )
 def cases(pick: Pick) -> Case:
@@ -90,6 +94,7 @@ def cases(pick: Pick) -> Case:
     groups = pick("groups", sizes())
     channel_last = pick("channel_last", booleans())
     precision = pick("precision", optional(precisions()))
+    conv_general_dilated = pick("conv_general_dilated", convolutions())
     hyperparameters: dict[str, Any] = {
         "spatial_dims": spatial_dims,
         "strides": strides,
@@ -100,6 +105,7 @@ def cases(pick: Pick) -> Case:
         "groups": groups,
         "channel_last": channel_last,
         "precision": precision,
+        "conv_general_dilated": conv_general_dilated,
     }
     shapes = shapes_of(
         pick,

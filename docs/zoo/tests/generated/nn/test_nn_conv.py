@@ -17,6 +17,7 @@ from mlax_scaffold.testing.profiles import each_dtype
 from mlax_scaffold.testing.strategies import (
     booleans,
     choices,
+    convolutions,
     divisors,
     optional,
     paddings,
@@ -98,6 +99,9 @@ SPEC = find_spec("mlax_scaffold/specs/nn/conv.py", near=__file__)
         ("use_bias", "yes"),
         ("use_bias", None),
         ("precision", "exact"),
+        ("conv_general_dilated", 1),
+        ("conv_general_dilated", []),
+        ("conv_general_dilated", None),
     ],
     creates=True,
 )
@@ -118,6 +122,7 @@ def cases(pick: Pick) -> Case:
     channel_last = pick("channel_last", booleans())
     use_bias = pick("use_bias", booleans())
     precision = pick("precision", optional(precisions()))
+    conv_general_dilated = pick("conv_general_dilated", convolutions())
     hyperparameters = {
         "spatial_dims": spatial_dims,
         "in_channels": in_channels,
@@ -132,6 +137,7 @@ def cases(pick: Pick) -> Case:
         "channel_last": channel_last,
         "use_bias": use_bias,
         "precision": precision,
+        "conv_general_dilated": conv_general_dilated,
     }
     requirements = (
         "groups must divide in_channels",

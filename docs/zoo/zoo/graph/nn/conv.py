@@ -4,10 +4,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
 import jax
+from jax import lax
 from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
@@ -29,7 +30,8 @@ class Conv(LayerModule):
 
     As flax's and equinox's. What flax calls the paddings "CIRCULAR" and "REFLECT" is a
     padding of ((k - 1) // 2, k // 2) for kernels of size k, with that `padding_mode`. Where
-    `kernel_mask` is False, the kernel counts as zero.
+    `kernel_mask` is False, the kernel counts as zero. `conv_general_dilated` may convolve in
+    a dtype of its own: it gets both operands in the dtype of x, and its result should have it.
 
     Args:
         graph: a node of its own, `graph.child(...)`.
@@ -53,6 +55,8 @@ class Conv(LayerModule):
         use_bias: whether a bias is added.
         precision: of the products, see jax.lax.Precision (what `jax.lax` takes as
             precision, or None).
+        conv_general_dilated: what convolves the input and the kernel (a hashable
+            function that is called as `jax.lax.conv_general_dilated`).
         in_channels: channels of the input (an integer of at least 1); None: that of the
             first input.
         kernel_initializer: initializer of `kernel`, of shape kernel_shape; None:
@@ -86,6 +90,7 @@ class Conv(LayerModule):
         channel_last: bool = False,
         use_bias: bool = True,
         precision: PrecisionLike | None = None,
+        conv_general_dilated: Callable[..., Any] = lax.conv_general_dilated,
         *,
         in_channels: int | None = None,
         kernel_initializer: arrays.Initializer | None = None,
@@ -120,6 +125,9 @@ class Conv(LayerModule):
         self.channel_last = checks.boolean("Conv", channel_last=channel_last)
         self.use_bias = checks.boolean("Conv", use_bias=use_bias)
         self.precision = checks.optional(checks.precision, "Conv", precision=precision)
+        self.conv_general_dilated = checks.function(
+            "Conv", conv_general_dilated=conv_general_dilated
+        )
         self.kernel_initializer = kernel_initializer
         self.bias_initializer = bias_initializer
 
