@@ -354,3 +354,14 @@ def test_caches_and_keys_keep_their_initial_values():
     model = attention(jnp.float64)
     _, caches, _ = load_mapped(parse_mapping(str(mapping)), state, model)
     assert caches.cached is model[1].cached
+
+
+def test_indices_beside_a_weight_are_no_weights():
+    model = {"table": jax.ShapeDtypeStruct((25, 2), jnp.float32)}
+    checkpoint = {
+        "table": np.zeros((25, 2), np.float32),
+        "index": np.zeros((9, 9), np.int64),
+    }
+    mapping = map_weights({"block": checkpoint}, {"other": model}, "torch")
+    assert made_of(mapping, "other/table") == '"block/table"'
+    assert dict(mapping.ignored) == {"block/index": "holds integers, no weights"}

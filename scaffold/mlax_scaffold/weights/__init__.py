@@ -69,6 +69,7 @@ def map_weights(
         source or read.framework,
         linear=linear,
         qkv=qkv,
+        integers=read.integers,
     )
 
 

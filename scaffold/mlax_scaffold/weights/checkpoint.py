@@ -37,17 +37,24 @@ _WHY = {
 _FORMATS = "a .safetensors file, the .safetensors.index.json of several, an .npz file, or an orbax folder"
 
 
+_INTEGERS = frozenset({"int32", "int64", "bool", "I32", "I64", "BOOL"})
+"""Dtypes of what holds no weights, as NumPy and safetensors call them. Narrower ones may be of
+weights that are quantized."""
+
+
 @dataclass(frozen=True)
 class Checkpoint:
     """Arrays by name, read when they are needed.
 
-    `framework` is a key of `LAYOUTS` where the tree itself says it, else None.
+    `framework` is a key of `LAYOUTS` where the tree itself says it, else None. `integers` are the names of
+    those that are indices, counters and masks.
     """
 
     shapes: Mapping[str, Shape]
     read: Callable[[Iterable[str]], Arrays]
     place: str
     framework: str | None = None
+    integers: frozenset[str] = frozenset()
 
 
 def read_checkpoint(given: Any) -> Checkpoint:
@@ -104,7 +111,9 @@ def _safetensors(path: Path) -> Checkpoint:
             ) from error
 
     with opened() as file:
-        shapes = {n: tuple(file.get_slice(n).get_shape()) for n in file.keys()}  # noqa: SIM118
+        slices = {n: file.get_slice(n) for n in file.keys()}  # noqa: SIM118
+        shapes = {n: tuple(part.get_shape()) for n, part in slices.items()}
+        integers = {n for n, part in slices.items() if part.get_dtype() in _INTEGERS}
 
     def read(names: Iterable[str]) -> Arrays:
         with opened() as file:
@@ -115,7 +124,7 @@ def _safetensors(path: Path) -> Checkpoint:
                     f"{path} has arrays of a dtype that NumPy has not: {error}"
                 ) from error
 
-    return Checkpoint(shapes, read, str(path))
+    return Checkpoint(shapes, read, str(path), integers=frozenset(integers))
 
 
 def _index(path: Path) -> Checkpoint:
@@ -148,7 +157,8 @@ def _index(path: Path) -> Checkpoint:
             found |= part.read(n for n in wanted if places[n] == place)
         return found
 
-    return Checkpoint(shapes, read, str(path))
+    integers = {n for n, place in places.items() if n in parts[place].integers}
+    return Checkpoint(shapes, read, str(path), integers=frozenset(integers))
 
 
 def _npz(path: Path) -> Checkpoint:
@@ -203,7 +213,8 @@ def _of_arrays(
         return {name: np.asarray(arrays[name]) for name in names}
 
     shapes = {name: tuple(array.shape) for name, array in arrays.items()}
-    return Checkpoint(shapes, read, place, framework)
+    integers = {n for n, array in arrays.items() if str(array.dtype) in _INTEGERS}
+    return Checkpoint(shapes, read, place, framework, frozenset(integers))
 
 
 def _of_tree(tree: Any) -> Checkpoint:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Sequence
 from collections.abc import Mapping as Table
-from collections.abc import Sequence
 from dataclasses import replace
 
 from mlax_scaffold.weights.arrays import Expression, Given, Shape, names_in, stacked
@@ -14,7 +14,7 @@ from mlax_scaffold.weights.model import Leaf, Model, Slot
 from mlax_scaffold.weights.recipes import Fill
 from mlax_scaffold.weights.recipes.attention import QKV
 from mlax_scaffold.weights.recipes.simple import GRADIENT
-from mlax_scaffold.weights.source import LAYOUTS, Source, read_source
+from mlax_scaffold.weights.source import LAYOUTS, Source, components, read_source
 
 _ROLES = {"attention_norm", "feed_forward_norm", "widen", "narrow"}
 _QKV_OPEN = (
@@ -42,6 +42,7 @@ def propose(
     framework: str | None = None,
     linear: str | None = None,
     qkv: str | None = None,
+    integers: Collection[str] = (),
 ) -> Mapping:
     """Propose what each weight of a model is made of.
 
@@ -51,10 +52,14 @@ def propose(
         framework: a key of `LAYOUTS`; None: as the names say.
         linear: how 2-D kernels lie, "oi" or "io"; None: as in the framework.
         qkv: how queries, keys and values lie in one array, "thirds" or "heads"; None: not known.
+        integers: the names of arrays of integers.
     """
     if framework in (None, "mlax") and (same := _same_names(model, shapes)):
         return same
-    source = read_source(shapes, framework)
+    # What the model keeps at its initial value is told so where it is found.
+    kept = {leaf.path.rpartition("/")[2] for leaf in model.kept}
+    whole = [n for n in integers if components(n)[-1] not in kept]
+    source = read_source(shapes, framework, whole)
     roles = any(_ROLES & set(slot.path) for slot in model.slots)
     found = match(model.slots, source, roles)
     order, notes = _order(found.matches, source, linear)

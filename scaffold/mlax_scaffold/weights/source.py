@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from mlax_scaffold.weights.arrays import Given, Shape, Shaped
@@ -114,15 +114,21 @@ class Source:
         return [self.layout] if self.layout else list(LAYOUTS.values())
 
 
-def read_source(shapes: Mapping[str, Shape], framework: str | None = None) -> Source:
+def read_source(
+    shapes: Mapping[str, Shape],
+    framework: str | None = None,
+    integers: Collection[str] = (),
+) -> Source:
     """A checkpoint as a tree.
 
     Args:
         shapes: of its arrays, by their names.
         framework: a key of `LAYOUTS`; None: as their names say.
+        integers: the names of arrays of integers, which hold no weights.
     """
     paths = {name: components(name) for name in shapes}
-    ignored = {
+    whole = {n: "holds integers, no weights" for n in shapes if n in integers}
+    ignored = whole | {
         name: why
         for name, path in paths.items()
         for pattern, why in IGNORED
