@@ -62,6 +62,7 @@ def create(name: str, weights: Any, **settings: Any) -> Any:
     given = _GIVEN | {
         "trainables": weights,
         "optimizer": adam,
+        "adversary": adam,
         "transformations": [optim.ClipByGlobalNorm.init(weights, 1.0), adam],
     }
     parameters = inspect.signature(init).parameters.values()

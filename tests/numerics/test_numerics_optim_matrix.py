@@ -19,7 +19,22 @@ STANDARD = (3.4445, -4.775, 2.0315)
 EACH = (4.0848, -6.8946, 2.927, 3.9505, -6.3029, 2.6377, 3.7418, -5.5913, 2.3037)
 
 
-def muon(coefficients=STANDARD, more_axes="adam", decomposition_dtype=None, **given):
+AXES = {"matrix": "cr", "wide": "rc", "cube": "crb", "grid": "rccr", "zero": ""}
+"""What the axes of weights are: rows, columns, or a batch."""
+
+
+def axes_of(path, weight):
+    """The axes of each weight, by its name."""
+    return AXES.get(path, "")
+
+
+def muon(
+    coefficients=STANDARD,
+    more_axes="adam",
+    decomposition_dtype=None,
+    axes=None,
+    **given,
+):
     """optax.contrib.muon; of weights with more axes it wants to know rows and columns."""
     if len(coefficients) > 3:
         steps = zip(*(iter(coefficients),) * 3, strict=True)
@@ -40,7 +55,19 @@ def muon(coefficients=STANDARD, more_axes="adam", decomposition_dtype=None, **gi
                 return optax.contrib.MuonDimensionNumbers(*numbers[more_axes])
             return None
 
-        return jax.tree.map(of, weights)
+        if axes is None:
+            return jax.tree.map(of, weights)
+        return {
+            name: optax.contrib.MuonDimensionNumbers(
+                *(
+                    tuple(i for i, own in enumerate(axes(name, weight)) if own == part)
+                    for part in "rc"
+                )
+            )
+            if axes(name, weight)
+            else None
+            for name, weight in weights.items()
+        }
 
     return optax.contrib.muon(muon_weight_dimension_numbers=numbers_of, **given)
 
@@ -71,6 +98,12 @@ ROWS = (
         ),
         {"mask": "weight_decay_mask", "adam_epsilon_root": "adam_eps_root"},
         shapes=SHAPES | {"wide": (3, 6), "cube": (3, 2, 4)},
+    ),
+    Row(
+        "muon",
+        muon,
+        (RATE | {"axes": axes_of, "weight_decay": 0.1, "more_axes": "batch"},),
+        shapes=SHAPES | {"wide": (3, 6), "cube": (3, 2, 4), "grid": (2, 3, 2, 2)},
     ),
     Row(
         "galore",

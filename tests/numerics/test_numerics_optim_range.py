@@ -75,6 +75,8 @@ def initialized(name: str, weights: Any) -> Any:
         given["momentum"] = 0.9
     if "optimizer" in needed:
         given["optimizer"] = optim.Sgd.init(weights, 0.1)
+    if "adversary" in needed:
+        given["adversary"] = optim.Sgd.init(weights, 0.1)
     if "transformations" in needed:
         given["transformations"] = [optim.Sgd.init(weights, 0.1)]
     if "trainables" in needed:
@@ -130,7 +132,7 @@ def test_updates_and_states_are_finite(name):
         state = first
         for size in sizes:
             given = gradients(weights, size)
-            if name == "DifferentiallyPrivate":
+            if name in ("ClipExamples", "DifferentiallyPrivate"):
                 given = jax.tree.map(lambda g: jnp.stack([g, g]), given)
             updates, state = step(
                 given, state, weights, value=jnp.ones(()), key=jax.random.key(0)

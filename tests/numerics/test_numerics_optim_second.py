@@ -340,6 +340,25 @@ def test_clipping_of_examples_is_that_of_optax(clip_norm):
     assert_close(ours, other, "float64")
 
 
+@pytest.mark.parametrize("clip_norm", [0.5, 3.0])
+@pytest.mark.parametrize("norms", ["all", "each", "by_size"])
+def test_examples_are_clipped_as_optax_clips_them(norms, clip_norm):
+    weights = jax.tree.map(jnp.asarray, PRIVATE)
+    state, hyperparams = optim.ClipExamples.init(
+        optim.Sgd.init(weights, 1.0), clip_norm, norms
+    )
+    gradients = of_examples(weights)
+    updates, _ = hyperparams.apply(gradients, state, weights)
+    if norms == "all":
+        sums, clipped = optax.per_example_global_norm_clip(gradients, clip_norm)
+    else:
+        sums, clipped = optax.per_example_layer_norm_clip(
+            gradients, clip_norm, uniform=norms == "each"
+        )
+    assert any(jax.tree.leaves(clipped))
+    assert_close(updates, jax.tree.map(lambda g: -g / len(EXAMPLES), sums), "float64")
+
+
 def test_noise_has_the_deviation_that_it_is_told():
     weights = jnp.zeros(20000)
     inner = optim.Sgd.init(weights, 1.0)

@@ -59,7 +59,7 @@ for name, create in every():
         state, hyperparams = create(weights)
     shardings = optim.state_shardings(state, weights, placed)
     gradients = weights
-    if name == "DifferentiallyPrivate":
+    if name in ("ClipExamples", "DifferentiallyPrivate"):
         gradients = jax.tree.map(
             lambda w, s: jax.device_put(w[None], NamedSharding(mesh, P(None, *s.spec))),
             weights,
@@ -103,6 +103,7 @@ print(json.dumps(["explicit", [state.mean.sharding == typed for state in after]]
 
 NORMS = (
     *("AdaptiveGradClip", "ClipByBlockRms", "ClipByGlobalNorm", "Chain"),
+    "ClipExamples",
     *("DAdaptAdamW", "DifferentiallyPrivate", "DoG", "DoWG", "Fromage", "LAMB", "LARS"),
     *("Lbfgs", "Momo", "MomoAdam", "Monitor", "Muon", "Normalize", "NovoGrad"),
     *("PolyakSgd", "Prodigy", "Sam"),

@@ -254,7 +254,7 @@ def _step_at(name: str, n: int) -> Any:
         "value_and_gradients": jax.value_and_grad(loss),
         "key": jax.random.key(0),
     }
-    if name == "DifferentiallyPrivate":
+    if name in ("ClipExamples", "DifferentiallyPrivate"):
         gradients = jax.tree.map(lambda g: jnp.stack([g, g]), gradients)
     step = jax.jit(lambda g, s, w: hyperparams.apply(g, s, w, **inputs))
     _, state = step(gradients, state, weights)

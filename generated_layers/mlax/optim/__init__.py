@@ -22,6 +22,7 @@ from mlax.optim import adan as Adan
 from mlax.optim import adaptive_grad_clip as AdaptiveGradClip
 from mlax.optim import add_noise as AddNoise
 from mlax.optim import adopt as ADOPT
+from mlax.optim import adversarial as Adversarial
 from mlax.optim import ams_grad as AMSGrad
 from mlax.optim import apply_if_finite as ApplyIfFinite
 from mlax.optim import average_weights as AverageWeights
@@ -31,6 +32,7 @@ from mlax.optim import chain as Chain
 from mlax.optim import clip as Clip
 from mlax.optim import clip_by_block_rms as ClipByBlockRms
 from mlax.optim import clip_by_global_norm as ClipByGlobalNorm
+from mlax.optim import clip_examples as ClipExamples
 from mlax.optim import cocob as Cocob
 from mlax.optim import conditionally as Conditionally
 from mlax.optim import d_adapt_adam_w as DAdaptAdamW
@@ -108,6 +110,7 @@ __all__ = [
     "Adan",
     "AdaptiveGradClip",
     "AddNoise",
+    "Adversarial",
     "ApplyIfFinite",
     "AverageWeights",
     "BacktrackingSearch",
@@ -116,6 +119,7 @@ __all__ = [
     "Clip",
     "ClipByBlockRms",
     "ClipByGlobalNorm",
+    "ClipExamples",
     "Cocob",
     "Conditionally",
     "DAdaptAdamW",

@@ -135,7 +135,7 @@ def init(
     return state, hyperparams
 
 
-@applied_by(AcPropHyperparams)
+@applied_by(AcPropHyperparams, init)
 def step(
     gradients: Any,
     state: AcPropState,

@@ -134,7 +134,7 @@ def init(
     return state, hyperparams
 
 
-@applied_by(AccumulateHyperparams)
+@applied_by(AccumulateHyperparams, init)
 def step(
     gradients: Any,
     state: AccumulateState,

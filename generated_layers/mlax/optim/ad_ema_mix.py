@@ -151,7 +151,7 @@ def init(
     return state, hyperparams
 
 
-@applied_by(AdEMAMixHyperparams)
+@applied_by(AdEMAMixHyperparams, init)
 def step(
     gradients: Any,
     state: AdEMAMixState,

@@ -124,7 +124,7 @@ def init(
     return state, hyperparams
 
 
-@applied_by(AdaBeliefHyperparams)
+@applied_by(AdaBeliefHyperparams, init)
 def step(
     gradients: Any,
     state: AdaBeliefState,

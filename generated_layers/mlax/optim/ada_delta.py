@@ -121,7 +121,7 @@ def init(
     return state, hyperparams
 
 
-@applied_by(AdaDeltaHyperparams)
+@applied_by(AdaDeltaHyperparams, init)
 def step(
     gradients: Any,
     state: AdaDeltaState,

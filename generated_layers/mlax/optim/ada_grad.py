@@ -104,7 +104,7 @@ def init(
     return state, hyperparams
 
 
-@applied_by(AdaGradHyperparams)
+@applied_by(AdaGradHyperparams, init)
 def step(
     gradients: Any,
     state: AdaGradState,

@@ -111,7 +111,7 @@ def init(
     return state, hyperparams
 
 
-@applied_by(AdaMaxHyperparams)
+@applied_by(AdaMaxHyperparams, init)
 def step(
     gradients: Any,
     state: AdaMaxState,

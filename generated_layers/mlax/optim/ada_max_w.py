@@ -127,7 +127,7 @@ def init(
     return state, hyperparams
 
 
-@applied_by(AdaMaxWHyperparams)
+@applied_by(AdaMaxWHyperparams, init)
 def step(
     gradients: Any,
     state: AdaMaxWState,

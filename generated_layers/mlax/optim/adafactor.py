@@ -202,7 +202,7 @@ def init(
     return state, hyperparams
 
 
-@applied_by(AdafactorHyperparams)
+@applied_by(AdafactorHyperparams, init)
 def step(
     gradients: Any,
     state: AdafactorState,

@@ -125,7 +125,7 @@ def init(
     return state, hyperparams
 
 
-@applied_by(AdamHyperparams)
+@applied_by(AdamHyperparams, init)
 def step(
     gradients: Any,
     state: AdamState,

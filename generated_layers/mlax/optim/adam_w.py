@@ -138,7 +138,7 @@ def init(
     return state, hyperparams
 
 
-@applied_by(AdamWHyperparams)
+@applied_by(AdamWHyperparams, init)
 def step(
     gradients: Any,
     state: AdamWState,

@@ -148,7 +148,7 @@ def init(
     return state, hyperparams
 
 
-@applied_by(AdanHyperparams)
+@applied_by(AdanHyperparams, init)
 def step(
     gradients: Any,
     state: AdanState,

@@ -90,7 +90,7 @@ def init(
     return state, hyperparams
 
 
-@applied_by(AdaptiveGradClipHyperparams)
+@applied_by(AdaptiveGradClipHyperparams, init)
 def step(
     gradients: Any,
     state: AdaptiveGradClipState,

@@ -66,7 +66,7 @@ def init(
     return state, hyperparams
 
 
-@applied_by(AddNoiseHyperparams)
+@applied_by(AddNoiseHyperparams, init)
 def step(
     gradients: Any,
     state: AddNoiseState,

@@ -135,7 +135,7 @@ def init(
     return state, hyperparams
 
 
-@applied_by(ADOPTHyperparams)
+@applied_by(ADOPTHyperparams, init)
 def step(
     gradients: Any,
     state: ADOPTState,

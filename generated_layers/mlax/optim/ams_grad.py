@@ -138,7 +138,7 @@ def init(
     return state, hyperparams
 
 
-@applied_by(AMSGradHyperparams)
+@applied_by(AMSGradHyperparams, init)
 def step(
     gradients: Any,
     state: AMSGradState,

@@ -86,7 +86,7 @@ def init(
     return state, hyperparams
 
 
-@applied_by(ApplyIfFiniteHyperparams)
+@applied_by(ApplyIfFiniteHyperparams, init)
 def step(
     gradients: Any,
     state: ApplyIfFiniteState,

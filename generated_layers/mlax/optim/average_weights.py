@@ -118,7 +118,7 @@ def init(
     return state, hyperparams
 
 
-@applied_by(AverageWeightsHyperparams)
+@applied_by(AverageWeightsHyperparams, init)
 def step(
     gradients: Any,
     state: AverageWeightsState,

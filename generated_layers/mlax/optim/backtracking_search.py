@@ -147,7 +147,7 @@ def init(
     return state, hyperparams
 
 
-@applied_by(BacktrackingSearchHyperparams)
+@applied_by(BacktrackingSearchHyperparams, init)
 def step(
     gradients: Any,
     state: BacktrackingSearchState,

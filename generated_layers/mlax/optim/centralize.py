@@ -62,7 +62,7 @@ def init(
     return state, hyperparams
 
 
-@applied_by(CentralizeHyperparams)
+@applied_by(CentralizeHyperparams, init)
 def step(
     gradients: Any,
     state: CentralizeState,

@@ -66,7 +66,7 @@ def init(
     return state, hyperparams
 
 
-@applied_by(ChainHyperparams)
+@applied_by(ChainHyperparams, init)
 def step(
     gradients: Any,
     state: ChainState,

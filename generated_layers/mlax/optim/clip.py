@@ -57,7 +57,7 @@ def init(trainables: Any, max_delta: float) -> tuple[ClipState, ClipHyperparams]
     return state, hyperparams
 
 
-@applied_by(ClipHyperparams)
+@applied_by(ClipHyperparams, init)
 def step(
     gradients: Any,
     state: ClipState,

@@ -71,7 +71,7 @@ def init(
     return state, hyperparams
 
 
-@applied_by(ClipByBlockRmsHyperparams)
+@applied_by(ClipByBlockRmsHyperparams, init)
 def step(
     gradients: Any,
     state: ClipByBlockRmsState,

@@ -77,7 +77,7 @@ def init(
     return state, hyperparams
 
 
-@applied_by(ClipByGlobalNormHyperparams)
+@applied_by(ClipByGlobalNormHyperparams, init)
 def step(
     gradients: Any,
     state: ClipByGlobalNormState,

@@ -139,7 +139,7 @@ def init(
     return state, hyperparams
 
 
-@applied_by(CocobHyperparams)
+@applied_by(CocobHyperparams, init)
 def step(
     gradients: Any,
     state: CocobState,

@@ -85,7 +85,7 @@ def init(
     return state, hyperparams
 
 
-@applied_by(ConditionallyHyperparams)
+@applied_by(ConditionallyHyperparams, init)
 def step(
     gradients: Any,
     state: ConditionallyState,

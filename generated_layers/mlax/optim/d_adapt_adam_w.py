@@ -156,7 +156,7 @@ def init(
     return state, hyperparams
 
 
-@applied_by(DAdaptAdamWHyperparams)
+@applied_by(DAdaptAdamWHyperparams, init)
 def step(
     gradients: Any,
     state: DAdaptAdamWState,

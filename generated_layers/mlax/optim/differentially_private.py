@@ -107,7 +107,7 @@ def init(
     return state, hyperparams
 
 
-@applied_by(DifferentiallyPrivateHyperparams)
+@applied_by(DifferentiallyPrivateHyperparams, init)
 def step(
     gradients: Any,
     state: DifferentiallyPrivateState,

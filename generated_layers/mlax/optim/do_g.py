@@ -137,7 +137,7 @@ def init(
     return state, hyperparams
 
 
-@applied_by(DoGHyperparams)
+@applied_by(DoGHyperparams, init)
 def step(
     gradients: Any,
     state: DoGState,

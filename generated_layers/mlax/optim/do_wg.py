@@ -130,7 +130,7 @@ def init(
     return state, hyperparams
 
 
-@applied_by(DoWGHyperparams)
+@applied_by(DoWGHyperparams, init)
 def step(
     gradients: Any,
     state: DoWGState,

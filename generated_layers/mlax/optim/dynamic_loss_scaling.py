@@ -150,7 +150,7 @@ def init(
     return state, hyperparams
 
 
-@applied_by(DynamicLossScalingHyperparams)
+@applied_by(DynamicLossScalingHyperparams, init)
 def step(
     gradients: Any,
     state: DynamicLossScalingState,

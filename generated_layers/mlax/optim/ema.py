@@ -85,7 +85,7 @@ def init(
     return state, hyperparams
 
 
-@applied_by(EmaHyperparams)
+@applied_by(EmaHyperparams, init)
 def step(
     gradients: Any,
     state: EmaState,

@@ -63,7 +63,7 @@ def init(
     return state, hyperparams
 
 
-@applied_by(FreezeHyperparams)
+@applied_by(FreezeHyperparams, init)
 def step(
     gradients: Any,
     state: FreezeState,

@@ -84,7 +84,7 @@ def init(
     return state, hyperparams
 
 
-@applied_by(FromageHyperparams)
+@applied_by(FromageHyperparams, init)
 def step(
     gradients: Any,
     state: FromageState,

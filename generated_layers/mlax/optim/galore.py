@@ -204,7 +204,7 @@ def init(
     return state, hyperparams
 
 
-@applied_by(GaloreHyperparams)
+@applied_by(GaloreHyperparams, init)
 def step(
     gradients: Any,
     state: GaloreState,

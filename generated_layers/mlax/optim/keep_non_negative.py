@@ -61,7 +61,7 @@ def init(
     return state, hyperparams
 
 
-@applied_by(KeepNonNegativeHyperparams)
+@applied_by(KeepNonNegativeHyperparams, init)
 def step(
     gradients: Any,
     state: KeepNonNegativeState,

@@ -138,7 +138,7 @@ def init(
     return state, hyperparams
 
 
-@applied_by(LAMBHyperparams)
+@applied_by(LAMBHyperparams, init)
 def step(
     gradients: Any,
     state: LAMBState,

@@ -144,7 +144,7 @@ def init(
     return state, hyperparams
 
 
-@applied_by(LARSHyperparams)
+@applied_by(LARSHyperparams, init)
 def step(
     gradients: Any,
     state: LARSState,

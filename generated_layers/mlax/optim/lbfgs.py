@@ -120,7 +120,7 @@ def init(
     return state, hyperparams
 
 
-@applied_by(LbfgsHyperparams)
+@applied_by(LbfgsHyperparams, init)
 def step(
     gradients: Any,
     state: LbfgsState,

@@ -68,7 +68,7 @@ def init(
     return state, hyperparams
 
 
-@applied_by(LearningRateHyperparams)
+@applied_by(LearningRateHyperparams, init)
 def step(
     gradients: Any,
     state: LearningRateState,

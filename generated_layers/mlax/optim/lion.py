@@ -116,7 +116,7 @@ def init(
     return state, hyperparams
 
 
-@applied_by(LionHyperparams)
+@applied_by(LionHyperparams, init)
 def step(
     gradients: Any,
     state: LionState,

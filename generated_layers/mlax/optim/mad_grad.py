@@ -117,7 +117,7 @@ def init(
     return state, hyperparams
 
 
-@applied_by(MadGradHyperparams)
+@applied_by(MadGradHyperparams, init)
 def step(
     gradients: Any,
     state: MadGradState,

@@ -84,7 +84,7 @@ def init(
     return state, hyperparams
 
 
-@applied_by(MaskedHyperparams)
+@applied_by(MaskedHyperparams, init)
 def step(
     gradients: Any,
     state: MaskedState,

@@ -120,7 +120,7 @@ def init(
     return state, hyperparams
 
 
-@applied_by(MomoHyperparams)
+@applied_by(MomoHyperparams, init)
 def step(
     gradients: Any,
     state: MomoState,

@@ -146,7 +146,7 @@ def init(
     return state, hyperparams
 
 
-@applied_by(MomoAdamHyperparams)
+@applied_by(MomoAdamHyperparams, init)
 def step(
     gradients: Any,
     state: MomoAdamState,

@@ -86,7 +86,7 @@ def init(
     return state, hyperparams
 
 
-@applied_by(MonitorHyperparams)
+@applied_by(MonitorHyperparams, init)
 def step(
     gradients: Any,
     state: MonitorState,

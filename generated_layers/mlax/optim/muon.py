@@ -45,8 +45,8 @@ class MuonState(NamedTuple):
     mean: Any
     """For each weight, of shape param.shape. Structured like the weights."""
     square: Any
-    """For each weight, of shape (0,) if (matrix_axes(param.shape) if matrices else ())
-    else param.shape. Structured like the weights.
+    """For each weight, of shape (0,) if (matrix_axes(param.shape, axes) if matrices else
+    ()) else param.shape. Structured like the weights.
     """
 
 
@@ -94,10 +94,16 @@ class MuonHyperparams(OfOptimizer):
     """Dtype of the moments; None: that of the weight."""
     decomposition_dtype: DTypeLike
     """Dtype of the spectral norm: 32 bits or 64."""
+    axes: Callable[[str, Any], str] | None
+    """Which axes of a weight are rows and columns of its matrix; None: as `more_axes` says."""
 
-    def matrix_axes(self, shape):
+    def matrix_axes(self, shape, letters):
         """The axes of a batch, of rows and of columns; none where it is no matrix."""
         axes = tuple(range(len(shape)))
+        if letters is not None and len(axes) > 1:
+            if not letters:
+                return ()
+            return tuple(tuple(a for a in axes if letters[a] == part) for part in "brc")
         if len(axes) < 2 or (len(axes) > 2 and self.more_axes == "adam"):
             return ()
         if len(axes) == 2 or self.more_axes == "batch":
@@ -167,6 +173,7 @@ def init(
     adam_weight_decay: float | Callable[..., Any] = 0.0,
     moment_dtype: DTypeLike | None = None,
     decomposition_dtype: DTypeLike = "float32",
+    axes: Callable[[str, Any], str] | Any | None = None,
 ) -> tuple[MuonState, MuonHyperparams]:
     """Create the state and the hyperparameters of Muon.
 
@@ -211,6 +218,10 @@ def init(
             or None).
         decomposition_dtype: dtype of the spectral norm: 32 bits or 64 (a floating
             dtype).
+        axes: which axes of a weight are rows and columns of its matrix; None: as
+            `more_axes` says (a hashable function of a weight's path and the weight,
+            which tells of each axis whether it is one of rows, columns or a batch
+            ('rrcb'; '': no matrix); or a tree, or None).
 
     Returns:
         `(state, hyperparams)`.
@@ -250,6 +261,7 @@ def init(
     adam_weight_decay = checks.scheduled("Muon", adam_weight_decay=adam_weight_decay)
     moment_dtype = checks.optional(checks.dtype, "Muon", moment_dtype=moment_dtype)
     decomposition_dtype = checks.dtype("Muon", decomposition_dtype=decomposition_dtype)
+    axes = trees.matrix_axes("Muon", trainables, axes=axes)
     hyperparams = MuonHyperparams(
         learning_rate=learning_rate,
         coefficients=coefficients,
@@ -271,23 +283,29 @@ def init(
         adam_weight_decay=adam_weight_decay,
         moment_dtype=moment_dtype,
         decomposition_dtype=decomposition_dtype,
+        axes=axes,
     )
 
-    def moments(param: jax.Array, matrices: bool) -> dict[str, Any]:
-        axes = hyperparams.matrix_axes(param.shape) if matrices else ()
-        shape = (0,) if axes else param.shape
+    def moments(param: jax.Array, matrices: bool, axes: str | None) -> dict[str, Any]:
+        local_axes = hyperparams.matrix_axes(param.shape, axes) if matrices else ()
+        shape = (0,) if local_axes else param.shape
         mean = placement.create_moment(zeros, param.shape, moment_dtype, param)
         square = placement.create_moment(zeros, shape, moment_dtype, param)
         return {"mean": mean, "square": square}
 
     state = MuonState(
         step=placement.create_count(trainables),
-        **trees.unzip(trainables, moments, trees.selected(matrices, trainables)),
+        **trees.unzip(
+            trainables,
+            moments,
+            trees.selected(matrices, trainables),
+            trees.axes_of_matrices(axes, trainables),
+        ),
     )
     return state, hyperparams
 
 
-@applied_by(MuonHyperparams)
+@applied_by(MuonHyperparams, init)
 def step(
     gradients: Any,
     state: MuonState,
@@ -354,21 +372,24 @@ def step(
         unbias_square,
         mask,
         matrices,
+        axes,
     ):
-        axes = hyperparams.matrix_axes(param.shape) if matrices else ()
-        decay = hyperparams.beta if axes else hyperparams.adam_b1
-        now = unbias_mean if axes else unbias_adam
-        following = unbias_next if axes else unbias_ahead
+        local_axes = hyperparams.matrix_axes(param.shape, axes) if matrices else ()
+        decay = hyperparams.beta if local_axes else hyperparams.adam_b1
+        now = unbias_mean if local_axes else unbias_adam
+        following = unbias_next if local_axes else unbias_ahead
         mean = ema(mean, grad, dither, decay=decay)
         unbiased = mean * now
         if hyperparams.nesterov:
             unbiased = ema(mean * following, grad * now, decay=decay)
-        if axes:
+        if local_axes:
             unbiased = saturate(unbiased)
-            step = hyperparams.orthogonalized(unbiased, axes)
+            step = hyperparams.orthogonalized(unbiased, local_axes)
             if hyperparams.adaptive:
                 step = sum(unbiased * step) * step
-            rows, columns = (math.prod(param.shape[a] for a in p) for p in axes[1:])
+            rows, columns = (
+                math.prod(param.shape[a] for a in p) for p in local_axes[1:]
+            )
             if hyperparams.consistent_rms is None:
                 step = step * max(1.0, columns / rows) ** 0.5
             else:
@@ -386,7 +407,7 @@ def step(
                 epsilon_root=hyperparams.adam_epsilon_root,
             )
             step = step + adam_weight_decay * param
-        return -(learning_rate if axes else adam_rate) * step, mean, square
+        return -(learning_rate if local_axes else adam_rate) * step, mean, square
 
     updates, mean, square = trees.map_leaves(
         update,
@@ -410,6 +431,7 @@ def step(
         masks=(
             trees.selected(hyperparams.mask, trainables),
             trees.selected(hyperparams.matrices, trainables),
+            trees.axes_of_matrices(hyperparams.axes, trainables),
         ),
     )
     return updates, MuonState(

@@ -119,7 +119,7 @@ def init(
     return state, hyperparams
 
 
-@applied_by(NAdamHyperparams)
+@applied_by(NAdamHyperparams, init)
 def step(
     gradients: Any,
     state: NAdamState,

@@ -133,7 +133,7 @@ def init(
     return state, hyperparams
 
 
-@applied_by(NAdamWHyperparams)
+@applied_by(NAdamWHyperparams, init)
 def step(
     gradients: Any,
     state: NAdamWState,

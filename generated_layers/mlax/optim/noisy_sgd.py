@@ -75,7 +75,7 @@ def init(
     return state, hyperparams
 
 
-@applied_by(NoisySgdHyperparams)
+@applied_by(NoisySgdHyperparams, init)
 def step(
     gradients: Any,
     state: NoisySgdState,

@@ -77,7 +77,7 @@ def init(
     return state, hyperparams
 
 
-@applied_by(NormalizeHyperparams)
+@applied_by(NormalizeHyperparams, init)
 def step(
     gradients: Any,
     state: NormalizeState,

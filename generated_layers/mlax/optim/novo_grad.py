@@ -125,7 +125,7 @@ def init(
     return state, hyperparams
 
 
-@applied_by(NovoGradHyperparams)
+@applied_by(NovoGradHyperparams, init)
 def step(
     gradients: Any,
     state: NovoGradState,

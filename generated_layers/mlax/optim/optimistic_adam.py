@@ -144,7 +144,7 @@ def init(
     return state, hyperparams
 
 
-@applied_by(OptimisticAdamHyperparams)
+@applied_by(OptimisticAdamHyperparams, init)
 def step(
     gradients: Any,
     state: OptimisticAdamState,

@@ -108,7 +108,7 @@ def init(
     return state, hyperparams
 
 
-@applied_by(OptimisticGradientDescentHyperparams)
+@applied_by(OptimisticGradientDescentHyperparams, init)
 def step(
     gradients: Any,
     state: OptimisticGradientDescentState,

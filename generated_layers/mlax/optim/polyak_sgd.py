@@ -102,7 +102,7 @@ def init(
     return state, hyperparams
 
 
-@applied_by(PolyakSgdHyperparams)
+@applied_by(PolyakSgdHyperparams, init)
 def step(
     gradients: Any,
     state: PolyakSgdState,

@@ -172,7 +172,7 @@ def init(
     return state, hyperparams
 
 
-@applied_by(ProdigyHyperparams)
+@applied_by(ProdigyHyperparams, init)
 def step(
     gradients: Any,
     state: ProdigyState,

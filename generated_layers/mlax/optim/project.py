@@ -70,7 +70,7 @@ def init(
     return state, hyperparams
 
 
-@applied_by(ProjectHyperparams)
+@applied_by(ProjectHyperparams, init)
 def step(
     gradients: Any,
     state: ProjectState,

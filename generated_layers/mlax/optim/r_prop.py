@@ -122,7 +122,7 @@ def init(
     return state, hyperparams
 
 
-@applied_by(RPropHyperparams)
+@applied_by(RPropHyperparams, init)
 def step(
     gradients: Any,
     state: RPropState,

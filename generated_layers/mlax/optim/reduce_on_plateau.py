@@ -134,7 +134,7 @@ def init(
     return state, hyperparams
 
 
-@applied_by(ReduceOnPlateauHyperparams)
+@applied_by(ReduceOnPlateauHyperparams, init)
 def step(
     gradients: Any,
     state: ReduceOnPlateauState,

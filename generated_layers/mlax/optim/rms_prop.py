@@ -159,7 +159,7 @@ def init(
     return state, hyperparams
 
 
-@applied_by(RMSPropHyperparams)
+@applied_by(RMSPropHyperparams, init)
 def step(
     gradients: Any,
     state: RMSPropState,

@@ -95,7 +95,7 @@ def init(
     return state, hyperparams
 
 
-@applied_by(SamHyperparams)
+@applied_by(SamHyperparams, init)
 def step(
     gradients: Any,
     state: SamState,

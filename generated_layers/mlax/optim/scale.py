@@ -62,7 +62,7 @@ def init(
     return state, hyperparams
 
 
-@applied_by(ScaleHyperparams)
+@applied_by(ScaleHyperparams, init)
 def step(
     gradients: Any,
     state: ScaleState,

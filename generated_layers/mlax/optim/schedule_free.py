@@ -139,7 +139,7 @@ def init(
     return state, hyperparams
 
 
-@applied_by(ScheduleFreeHyperparams)
+@applied_by(ScheduleFreeHyperparams, init)
 def step(
     gradients: Any,
     state: ScheduleFreeState,

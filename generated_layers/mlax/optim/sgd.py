@@ -105,7 +105,7 @@ def init(
     return state, hyperparams
 
 
-@applied_by(SgdHyperparams)
+@applied_by(SgdHyperparams, init)
 def step(
     gradients: Any,
     state: SgdState,

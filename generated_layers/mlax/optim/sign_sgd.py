@@ -65,7 +65,7 @@ def init(
     return state, hyperparams
 
 
-@applied_by(SignSgdHyperparams)
+@applied_by(SignSgdHyperparams, init)
 def step(
     gradients: Any,
     state: SignSgdState,

@@ -91,7 +91,7 @@ def init(
     return state, hyperparams
 
 
-@applied_by(SignumHyperparams)
+@applied_by(SignumHyperparams, init)
 def step(
     gradients: Any,
     state: SignumState,

@@ -142,7 +142,7 @@ def init(
     return state, hyperparams
 
 
-@applied_by(SimplifiedAdEMAMixHyperparams)
+@applied_by(SimplifiedAdEMAMixHyperparams, init)
 def step(
     gradients: Any,
     state: SimplifiedAdEMAMixState,

@@ -88,7 +88,7 @@ def init(
     return state, hyperparams
 
 
-@applied_by(SkipLargeUpdatesHyperparams)
+@applied_by(SkipLargeUpdatesHyperparams, init)
 def step(
     gradients: Any,
     state: SkipLargeUpdatesState,

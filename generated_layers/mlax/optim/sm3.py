@@ -110,7 +110,7 @@ def init(
     return state, hyperparams
 
 
-@applied_by(SM3Hyperparams)
+@applied_by(SM3Hyperparams, init)
 def step(
     gradients: Any,
     state: SM3State,

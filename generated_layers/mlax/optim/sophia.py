@@ -152,7 +152,7 @@ def init(
     return state, hyperparams
 
 
-@applied_by(SophiaHyperparams)
+@applied_by(SophiaHyperparams, init)
 def step(
     gradients: Any,
     state: SophiaState,

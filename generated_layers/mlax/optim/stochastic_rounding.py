@@ -69,7 +69,7 @@ def init(
     return state, hyperparams
 
 
-@applied_by(StochasticRoundingHyperparams)
+@applied_by(StochasticRoundingHyperparams, init)
 def step(
     gradients: Any,
     state: StochasticRoundingState,

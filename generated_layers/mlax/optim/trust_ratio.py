@@ -90,7 +90,7 @@ def init(
     return state, hyperparams
 
 
-@applied_by(TrustRatioHyperparams)
+@applied_by(TrustRatioHyperparams, init)
 def step(
     gradients: Any,
     state: TrustRatioState,

@@ -72,7 +72,7 @@ def init(
     return state, hyperparams
 
 
-@applied_by(WeightDecayHyperparams)
+@applied_by(WeightDecayHyperparams, init)
 def step(
     gradients: Any,
     state: WeightDecayState,

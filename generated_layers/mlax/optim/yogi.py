@@ -129,7 +129,7 @@ def init(
     return state, hyperparams
 
 
-@applied_by(YogiHyperparams)
+@applied_by(YogiHyperparams, init)
 def step(
     gradients: Any,
     state: YogiState,

@@ -61,7 +61,7 @@ def init(trainables: Any) -> tuple[ZeroNansState, ZeroNansHyperparams]:
     return state, hyperparams
 
 
-@applied_by(ZeroNansHyperparams)
+@applied_by(ZeroNansHyperparams, init)
 def step(
     gradients: Any,
     state: ZeroNansState,

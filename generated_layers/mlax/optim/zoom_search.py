@@ -190,7 +190,7 @@ def init(
     return state, hyperparams
 
 
-@applied_by(ZoomSearchHyperparams)
+@applied_by(ZoomSearchHyperparams, init)
 def step(
     gradients: Any,
     state: ZoomSearchState,

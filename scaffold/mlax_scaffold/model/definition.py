@@ -25,6 +25,7 @@ from mlax_scaffold.model.members import (
 )
 from mlax_scaffold.model.resolved import Resolved
 from mlax_scaffold.model.smooth import SmoothAt
+from mlax_scaffold.model.word import Word
 
 __all__ = [
     "OPTIMIZER_TOOLS",
@@ -297,6 +298,10 @@ class Definition:
     def structural(self) -> tuple[Hyperparameter, ...]:
         """The hyperparameters that are initialized layers or optimizers."""
         return tuple(h for h in self.hyperparameters if h.type.word.structural)
+
+    def word(self, name: str) -> Word:
+        """The word of the hyperparameter of a name."""
+        return next(h.type.word for h in self.hyperparameters if h.name == name)
 
     def holding(self, *attributes: str) -> tuple[str, ...]:
         """Names of the hyperparameters whose words make attributes of these kinds."""

@@ -76,6 +76,12 @@ class Word:
     """Whether a value is a dtype that something is computed in."""
     schedule: bool = False
     """Whether a value is a function of the step."""
+    kept: str = "mask"
+    """Where values tell something of each weight, the function of `_core.trees` that makes one canonical."""
+    of_each: str = "selected"
+    """The function of `_core.trees` that tells what such a value means for each weight."""
+    of_one: str = "bool"
+    """Type of what it means for a weight."""
     mapped: bool = False
     """Whether a value names axes that a caller maps over."""
     opaque: bool = False

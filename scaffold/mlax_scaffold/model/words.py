@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
+from mlax_scaffold.model.parts import PARTS
 from mlax_scaffold.model.word import Word
 
 __all__ = ["WORDS", "Word", "vocabulary"]
 
 _NAN, _INF, _TEXT = 'float("nan")', 'float("inf")', '"1"'
 _FUNCTION = "Callable[..., Any]"
-_LAYER = "InitializedLayer -> LayerHyperparams"
 
 _NUMBERS = (
     Word(
@@ -305,79 +305,8 @@ _FUNCTIONS = (
     ),
 )
 
-_PARTS = (
-    Word(
-        "SubLayer",
-        "an initialized layer `(trainables, non_trainables, hyperparams)`",
-        "sub_layer",
-        _LAYER,
-        attribute="layer",
-        home="block",
-        toy="toys.Toy.one()",
-    ),
-    Word(
-        "Cell",
-        "an initialized recurrent cell: it maps (inputs, carry) to (outputs, carry)",
-        "cell",
-        "InitializedLayer -> CellHyperparams",
-        attribute="layer",
-        home="block",
-        toy="toys.Toy.cell()",
-        recurrent=True,
-    ),
-    Word(
-        "Stacked",
-        "initialized layers with stacked weights, as `jax.vmap` of `init` over keys "
-        "returns them",
-        "stacked",
-        _LAYER,
-        attribute="layer",
-        home="block",
-        toy="toys.Toy.stacked(depth)",
-        stacked=True,
-    ),
-    Word(
-        "SubLayers",
-        "a sequence of initialized layers",
-        "sub_layers",
-        "Sequence[InitializedLayer] -> tuple[LayerHyperparams, ...]",
-        attribute="layers",
-        home="block",
-        toy="toys.Toy.several(count)",
-    ),
-    Word(
-        "Mask",
-        "a hashable function of a weight's path (such as 'layers/0/kernel') and the "
-        "weight, which tells whether it is selected; or a tree of bools like the weights",
-        "function",
-        "Callable[[str, Any], bool] | Any -> Callable[[str, Any], bool]",
-        "masks()",
-        'lambda path, weight: "bias" not in path',
-        ("1", "[]"),
-        attribute="mask",
-    ),
-    Word(
-        "SubOptimizer",
-        "an initialized optimizer `(state, hyperparams)`",
-        "sub_optimizer",
-        "InitializedOptimizer -> OptimizerHyperparams",
-        attribute="optimizer",
-        home="optim",
-        toy="toys.ToyOptimizer.one(traced)",
-    ),
-    Word(
-        "SubOptimizers",
-        "a sequence of initialized optimizers `(state, hyperparams)`",
-        "sub_optimizers",
-        "Sequence[InitializedOptimizer] -> tuple[OptimizerHyperparams, ...]",
-        attribute="optimizers",
-        home="optim",
-        toy="toys.ToyOptimizer.several(count)",
-    ),
-)
-
 WORDS: dict[str, Word] = {
-    word.name: word for word in (*_NUMBERS, *_SETTINGS, *_FUNCTIONS, *_PARTS)
+    word.name: word for word in (*_NUMBERS, *_SETTINGS, *_FUNCTIONS, *PARTS)
 }
 """Every word, by its name; those of plugins only within `vocabulary`."""
 

@@ -73,7 +73,10 @@ class _Tree(Renamer):
         self.owner = context.definition.name
         self.fields = context.declared(Role.STATE, Role.MOMENT)
         self.scalars = scalars(context.definition)
-        self.masks = context.fields("mask")
+        self.masks = {
+            name: context.definition.word(name).of_each
+            for name in context.fields("mask")
+        }
 
     def leave_Attribute(
         self, original_node: cst.Attribute, updated_node: cst.Attribute
@@ -99,7 +102,7 @@ class _Tree(Renamer):
         if name in INPUTS:
             return f"trees.required({self.owner!r}, {name}={name})"
         if name in self.masks:
-            return f"trees.selected(hyperparams.{name}, trainables)"
+            return f"trees.{self.masks[name]}(hyperparams.{name}, trainables)"
         return f"hyperparams.{name}"
 
     def leave_Assign(

@@ -267,10 +267,13 @@ class _Setup(Transformer):
             return updated_node
         whole = self.context.method.role is MethodRole.SETUP_TREE
         if whole and name in self.context.fields("mask"):
-            return expression(f"trees.selected({name}, trainables)")
+            of_each = self.context.definition.word(name).of_each
+            return expression(f"trees.{of_each}({name}, trainables)")
         if name in dict(self.context.definition.constants):
             return expression(f"{self.context.definition.name}Hyperparams.{name}")
         if name in self.context.fields("layer") | self.context.fields("layers"):
+            return expression(f"{name}_hyperparams")
+        if name in self.context.fields("optimizer"):
             return expression(f"{name}_hyperparams")
         method = self.context.definition.method(name)
         return expression(name if method is None else f"hyperparams.{name}")

@@ -173,6 +173,7 @@ if TYPE_CHECKING:
     from mlax_scaffold.spec.typing import Int as Int
     from mlax_scaffold.spec.typing import Key as Key
     from mlax_scaffold.spec.typing import Mask as Mask
+    from mlax_scaffold.spec.typing import MatrixAxes as MatrixAxes
     from mlax_scaffold.spec.typing import NewShape as NewShape
     from mlax_scaffold.spec.typing import NonNegative as NonNegative
     from mlax_scaffold.spec.typing import Padding as Padding

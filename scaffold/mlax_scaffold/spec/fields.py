@@ -87,6 +87,10 @@ class Fields:
         """The fields that hold initializers."""
         return self.holding("initializer")
 
+    def word(self, name: str) -> Any:
+        """The row of the word of a field."""
+        return self.annotations[name].type.word
+
     def holding(self, attribute: str) -> tuple[str, ...]:
         """The fields whose words make attributes of a kind."""
         return tuple(

@@ -208,7 +208,7 @@ class Optimizer(Threads):
         ):
             own = {name: column[index] for name, column in moments.items()}
             static = {name: column[index] for name, column in masks.items()}
-            update, new = self._update(grad, param, own, scalars | static, keys[index])
+            update, new = self._update(grad, param, own, scalars, static, keys[index])
             updates.append(update)
             for name in self._moments:
                 moments[name][index] = new[name]
@@ -248,7 +248,7 @@ class Optimizer(Threads):
         self._held = held_names(found)
         return found
 
-    def _declare(self, leaf: jax.Array, masks: dict[str, bool]) -> dict[str, Any]:
+    def _declare(self, leaf: jax.Array, masks: dict[str, Any]) -> dict[str, Any]:
         self._values = dict(masks)
         self.setup(leaf)
         declarations, self._values = self._values, {}
@@ -258,8 +258,8 @@ class Optimizer(Threads):
             if name not in masks
         }
 
-    def _masks(self, params: Any) -> dict[str, list[bool]]:
-        """Whether each weight is selected, for each mask."""
+    def _masks(self, params: Any) -> dict[str, list[Any]]:
+        """Whether each weight is selected, for each mask, or what else a field tells of it."""
         paths = [
             (path_name(path), leaf)
             for path, leaf in jax.tree_util.tree_leaves_with_path(params)
@@ -267,18 +267,23 @@ class Optimizer(Threads):
         found = {}
         for name in self._fields.holding("mask"):
             mask = self._hyperparameters[name]
-            found[name] = [mask is None or mask(*item) for item in paths]
+            absent = True if self._fields.word(name).of_one == "bool" else None
+            found[name] = [absent if mask is None else mask(*item) for item in paths]
         return found
 
     def _update(
-        self, grad: jax.Array, param: jax.Array, moments: Any, scalars: Any, key: Any
+        self,
+        grad: jax.Array,
+        param: jax.Array,
+        moments: Any,
+        scalars: Any,
+        static: Any,
+        key: Any,
     ) -> tuple[jax.Array, dict[str, Any]]:
         dtype = self._hyperparameters.get("moment_dtype") or param.dtype
         arrive = scalars | moments
-        self._values = {
-            name: value if isinstance(value, bool) else cast(value, dtype)
-            for name, value in arrive.items()
-        }
+        self._values = {name: cast(value, dtype) for name, value in arrive.items()}
+        self._values |= static
         update = self._numbered("update", key)(grad.astype(dtype), param.astype(dtype))
         new = {
             name: stored(self._values[name], value) for name, value in moments.items()

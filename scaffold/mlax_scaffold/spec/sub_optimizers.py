@@ -28,6 +28,21 @@ class EagerOptimizerHyperparams:
         optimizer.load(state)
         return optimizer.step(grads, params, **inputs), optimizer.state
 
+    def initial_state(self, params: Any) -> Any:
+        """The state before the first step, for these weights."""
+        fields, values = self.made._fields, dict(self.made._hyperparameters)
+
+        def renewed(inner: SubOptimizer) -> tuple[Any, Any]:
+            return inner.initial_state(params), inner.hyperparams
+
+        for name in fields.holding("optimizers"):
+            values[name] = tuple(map(renewed, values[name]))
+        for name in fields.holding("optimizer"):
+            values[name] = renewed(values[name])
+        optimizer = type(self.made)(**values)
+        optimizer.initialize(params)
+        return optimizer.state
+
 
 @dataclass
 class SubOptimizer:
@@ -42,6 +57,10 @@ class SubOptimizer:
         if isinstance(given, tuple):
             return cls(*given)
         return cls(None, EagerOptimizerHyperparams(given))
+
+    def initial_state(self, params: Any) -> Any:
+        """The state before the first step, for these weights."""
+        return self.hyperparams.initial_state(params)
 
     def initialize(self, params: Any) -> None:
         """Makes the state of one that is made there."""

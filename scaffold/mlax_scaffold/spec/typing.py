@@ -45,6 +45,7 @@ Policy = Callable[..., Any]
 Reduction = Callable[..., Any]
 Scheduled = Any
 Mask = Any
+MatrixAxes = Any
 SubSchedule = Callable[..., Any]
 Boundaries = Sequence[int]
 

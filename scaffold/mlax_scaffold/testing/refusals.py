@@ -122,7 +122,9 @@ def assert_names_masks(
     params = weights(trees()["dict"])
     takes_weights = "trainables" in inspect.signature(init).parameters
     for name in fields.holding("mask"):
-        given = {**case.hyperparameters, name: _selects_none}
+        selects = fields.word(name).of_one == "bool"
+        none = _selects_none if selects else _no_matrix
+        given = {**case.hyperparameters, name: none}
         made = functools.partial(init, *[params] * takes_weights)
         told = _told(lambda g=given, m=made: m(**with_optimizers(g, params)))
         optional = fields.annotations[name].type.optional
@@ -137,6 +139,10 @@ def assert_names_masks(
 
 def _selects_none(path: str, weight: Any) -> bool:
     return False
+
+
+def _no_matrix(path: str, weight: Any) -> str:
+    return ""
 
 
 def _told(call: Callable[[], Any]) -> list[Any]:

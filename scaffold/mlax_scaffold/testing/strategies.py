@@ -322,6 +322,21 @@ def masks() -> Domain[Any]:
     return choices(is_matrix, is_no_bias)
 
 
+def matrix_axes() -> Domain[Any]:
+    """`MatrixAxes`: functions of a path and a weight."""
+    return choices(last_two_axes, first_against_others)
+
+
+def last_two_axes(path: str, weight: Any) -> str:
+    """The last two axes are rows and columns, those before a batch."""
+    return "b" * (weight.ndim - 2) + "rc" if weight.ndim > 1 else ""
+
+
+def first_against_others(path: str, weight: Any) -> str:
+    """The first axis is one of columns, the others are rows."""
+    return "c" + "r" * (weight.ndim - 1) if weight.ndim > 1 else ""
+
+
 def is_matrix(path: str, weight: Any) -> bool:
     """Whether a weight has two axes or more."""
     return weight.ndim > 1

@@ -18,6 +18,7 @@ from mlax_scaffold.testing.strategies import (
     choices,
     decays,
     masks,
+    matrix_axes,
     non_negatives,
     optional,
     positives,
@@ -104,6 +105,8 @@ SPEC = find_spec("scaffold/mlax_scaffold/specs/optim/muon.py", near=__file__)
         ("decomposition_dtype", "int32"),
         ("decomposition_dtype", "no dtype"),
         ("decomposition_dtype", None),
+        ("axes", 1),
+        ("axes", []),
     ],
 )
 def cases(pick: Pick) -> OptimizerCase:
@@ -137,6 +140,7 @@ def cases(pick: Pick) -> OptimizerCase:
     adam_weight_decay = pick("adam_weight_decay", scheduled())
     moment_dtype = pick("moment_dtype", optional(accum_dtypes()))
     decomposition_dtype = pick("decomposition_dtype", accum_dtypes())
+    axes_ = pick("axes", optional(matrix_axes()))
     return OptimizerCase.of(
         "Muon",
         Muon,
@@ -161,6 +165,7 @@ def cases(pick: Pick) -> OptimizerCase:
             "adam_weight_decay": adam_weight_decay,
             "moment_dtype": moment_dtype,
             "decomposition_dtype": decomposition_dtype,
+            "axes": axes_,
         },
         moment_dtype=moment_dtype,
         other_dtypes=(decomposition_dtype,),

@@ -182,6 +182,7 @@ _WORDS = (
     *("Size", "Count", "int", "bool", "str", "float", "Positive", "Probability"),
     *("Axis", "AxisName", "Shape", "NewShape", "Padding", "Precision", "DType"),
     *("Activation", "Function", "Policy", "Scheduled", "SubSchedule", "Mask", "Sizes"),
+    *("MatrixAxes", "MatrixAxes | None"),
     *("Boundaries", "Initializer", "SubLayer", "SubLayers", "Cell", "Stacked"),
     *("SubOptimizer", "SubOptimizers", "PerDim[Size]", "PerDim[int]", "Decay"),
     *("tuple[float, ...]", "tuple[Axis, ...]", 'Literal["a", "b"]', "Size | None"),
@@ -237,7 +238,7 @@ _IMPORTS = (
 )
 _SPEC = (
     "Activation, Axis, AxisName, Block, Bool, Boundaries, Cell, Count, DType, Decay, Float, "
-    "Function, Initializer, Int, Key, Layer, Literal, Mask, NewShape, Optimizer, Padding, "
+    "Function, Initializer, Int, Key, Layer, Literal, Mask, MatrixAxes, NewShape, Optimizer, Padding, "
     "PerDim, Policy, Positive, Precision, Probability, PyTree, Schedule, Scheduled, Shape, "
     "Size, Sizes, Stacked, SubLayer, SubLayers, SubOptimizer, SubOptimizers, SubSchedule, "
     "constant, ema, function, gelu, lecun_normal, moment, normal, per_gate, require, state, "

@@ -28,7 +28,7 @@ from mlax_scaffold.reader.source import (
 RAW = ("trainables", "non_trainables", "apply")
 """Attributes of an initialized layer that only a block may use."""
 
-OF_OPTIMIZER = ("state", "apply")
+OF_OPTIMIZER = ("state", "apply", "initial_state")
 """Attributes of an initialized optimizer that `step` may use."""
 
 HANDED_ON = ("value", "value_and_gradients")
@@ -139,7 +139,8 @@ class UseChecker(Sequences):
                     node,
                     f"`self.{name}` is an optimizer, which can be called",
                     f"Write `self.{name}(grads, params)`; `self.{name}.state` is its "
-                    f"state, and `self.{name}.apply(grads, state, params)` a pure call.",
+                    f"state, `self.{name}.initial_state(params)` the first one, and "
+                    f"`self.{name}.apply(grads, state, params)` a pure call.",
                 )
         elif what in _LAYERS and not called:
             self._uncalled_layer(node, f"self.{name}", parent, what == "layer")

@@ -209,7 +209,8 @@ class _OptimizerBuilder:
     def _mask(self, name: str) -> str:
         required = "" if self._is_optional(name) else ", required=True"
         given = f"{self.name!r}, trainables, {name}={name}"
-        return f"{name} = trees.mask({given}{required})"
+        kept = self.definition.word(name).kept
+        return f"{name} = trees.{kept}({given}{required})"
 
     def _masks(self, reads: frozenset[str]) -> list[str]:
         """The masks that a function of one leaf is given."""
@@ -217,13 +218,17 @@ class _OptimizerBuilder:
 
     def _selected(self, reads: frozenset[str], owner: str = "") -> list[str]:
         return [
-            f"trees.selected({owner}{name}, trainables)" for name in self._masks(reads)
+            f"trees.{self.definition.word(name).of_each}({owner}{name}, trainables)"
+            for name in self._masks(reads)
         ]
 
     def _moments(self) -> str:
         names = ", ".join(f"{d.name!r}: {d.name}" for d in self.moments)
         body = self.methods["setup"].body.rstrip("\n")
-        masks = "".join(f", {n}: bool" for n in self._masks(self._reads("setup")))
+        masks = "".join(
+            f", {name}: {self.definition.word(name).of_one}"
+            for name in self._masks(self._reads("setup"))
+        )
         return "\n".join(
             [
                 f"\ndef moments(param: jax.Array{masks}) -> dict[str, Any]:",

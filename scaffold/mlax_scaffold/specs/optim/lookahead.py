@@ -19,12 +19,14 @@ class Lookahead(Optimizer):
     slow = slow + slow_step (fast - slow);  fast = slow, in each `period`-th step.
 
     Zhang et al., 2019, arXiv:1907.08610. The weights that are trained are the fast ones;
-    the slow ones are in the state. The optimizer's state is kept.
+    the slow ones are in the state. The optimizer's state is kept, or begins anew with
+    `reset`.
     """
 
     optimizer: SubOptimizer  #: the optimizer of the fast weights
     period: Size = 6  #: number of steps between synchronizations
     slow_step: Probability = 0.5  #: step of the slow weights toward the fast ones
+    reset: bool = False  #: whether synchronizations take the optimizer's state back
 
     def setup(self, param):
         self.slow = moment(param)  #: the slow weights.
@@ -41,5 +43,9 @@ class Lookahead(Optimizer):
         slow = jax.tree.map(followed, self.slow, difference)
         synchronizes = self.step_number % self.period == 0
         self.slow = tree_where(synchronizes, slow, self.slow)
+        if self.reset:
+            first = self.optimizer.initial_state(params)
+            kept = self.optimizer.state
+            self.optimizer.state = tree_where(synchronizes, first, kept)
         back = jax.tree.map(lambda s, p: s - p, slow, params)
         return tree_where(synchronizes, back, updates)

@@ -8,6 +8,7 @@ from mlax_scaffold.spec import (
     Decay,
     DType,
     Mask,
+    MatrixAxes,
     NonNegative,
     Optimizer,
     Positive,
@@ -67,16 +68,22 @@ class Muon(Optimizer):
     adam_weight_decay: Scheduled = 0.0  #: strength of the decay of the other weights
     moment_dtype: DType | None = None  #: dtype of the moments; None: that of the weight
     decomposition_dtype: DType = "float32"  #: dtype of the spectral norm: 32 bits or 64
+    #: which axes of a weight are rows and columns of its matrix; None: as `more_axes` says
+    axes: MatrixAxes | None = None
 
     def setup(self, param):
-        axes = self.matrix_axes(param.shape) if self.matrices else ()
+        axes = self.matrix_axes(param.shape, self.axes) if self.matrices else ()
         shape = (0,) if axes else param.shape
         self.mean = moment(zeros, param.shape, self.moment_dtype)
         self.square = moment(zeros, shape, self.moment_dtype)
 
-    def matrix_axes(self, shape):
+    def matrix_axes(self, shape, letters):
         """The axes of a batch, of rows and of columns; none where it is no matrix."""
         axes = tuple(range(len(shape)))
+        if letters is not None and len(axes) > 1:
+            if not letters:
+                return ()
+            return tuple(tuple(a for a in axes if letters[a] == part) for part in "brc")
         if len(axes) < 2 or (len(axes) > 2 and self.more_axes == "adam"):
             return ()
         if len(axes) == 2 or self.more_axes == "batch":
@@ -134,7 +141,7 @@ class Muon(Optimizer):
         self.unbias_square = 1.0 / bias_correction(self.step, decay=self.adam_b2)
 
     def update(self, grad, param):
-        axes = self.matrix_axes(param.shape) if self.matrices else ()
+        axes = self.matrix_axes(param.shape, self.axes) if self.matrices else ()
         decay = self.beta if axes else self.adam_b1
         now = self.unbias_mean if axes else self.unbias_adam
         following = self.unbias_next if axes else self.unbias_ahead
